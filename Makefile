@@ -1,0 +1,57 @@
+# The commands of README.md. Each sets itself up first where needed.
+SHELL := /bin/bash
+PYTHON ?= python3
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+export PYTHONDONTWRITEBYTECODE := 1
+export DVC_NO_ANALYTICS := 1
+export MLFLOW_DISABLE_TELEMETRY := true
+export DO_NOT_TRACK := 1
+
+.PHONY: help setup reproduce table test test-slow lint ui recipe clean-work
+
+help:
+	@echo "make reproduce     run the experiment in params.yaml, print its table"
+	@echo "make recipe NAME=  put recipes/NAME.yaml in place of params.yaml"
+	@echo "make ui            compare the trainings in MLflow, http://127.0.0.1:5000"
+	@echo "make test          the whole test suite;  make test-slow: the long tests too"
+	@echo "make lint          ruff, mypy, snakemake --lint, snakefmt"
+	@echo "make setup         make .venv; the others do it by themselves"
+
+setup: .venv/.ready
+
+.venv/.ready: constraints.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "bleuprint needs Python 3.11 or newer: make setup PYTHON=python3.11"; exit 1; }
+	$(PYTHON) -m venv .venv
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch .venv/.ready
+
+reproduce: setup
+	dvc repro
+	@python -m bleuprint.table
+
+table: setup
+	@python -m bleuprint.table
+
+test: setup
+	python -m pytest
+
+test-slow: setup
+	python -m pytest -m 'slow or not slow'
+
+lint: setup
+	ruff check .
+	ruff format --check .
+	mypy
+	snakefmt --check Snakefile
+	snakemake --lint
+
+ui: setup
+	mlflow ui --backend-store-uri "$${MLFLOW_TRACKING_URI:-sqlite:///$(CURDIR)/mlflow.db}"
+
+recipe:
+	@test -n "$(NAME)" || { echo "make recipe NAME=...: one of $(notdir $(basename $(wildcard recipes/*.yaml)))"; exit 2; }
+	@test -f "recipes/$(NAME).yaml" || { echo "no recipe $(NAME); there are: $(notdir $(basename $(wildcard recipes/*.yaml)))"; exit 2; }
+	@git diff --quiet HEAD -- params.yaml 2>/dev/null || cmp -s params.yaml params.yaml.before \
+	  || cp params.yaml params.yaml.before
+	cp "recipes/$(NAME).yaml" params.yaml

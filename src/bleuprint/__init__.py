@@ -1,0 +1,1 @@
+"""bleuprint: from raw parallel text to a table of BLEU scores that anyone can reproduce."""

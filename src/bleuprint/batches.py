@@ -1,0 +1,91 @@
+"""Which sentences are trained on together, and in which order.
+
+A batch is sentences of like length, at most `batch_tokens` positions a side, padding included;
+an update is the next batches with `tokens_per_update` target tokens in all. Both follow from
+the lengths and the seed alone, so that any number of processes, sharing out the batches of an
+update, makes the same updates.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bleuprint.errors import UserError
+
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Update:
+    """The batches of one update, and their target tokens."""
+
+    batches: list[Indices]
+    tokens: int
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where training stands in the data: the next batch to come, and the tokens behind it."""
+
+    epoch: int = 0
+    batch: int = 0
+    tokens: int = 0
+
+
+def plan(
+    source: Indices, target: Indices, batch_tokens: int, seed: int, epoch: int
+) -> list[Indices]:
+    """The batches of an epoch, shuffled: indices of sentences with lengths `source`, `target`."""
+    random = np.random.Generator(np.random.PCG64((seed, epoch)))
+    order = random.permutation(len(source))
+    # lexsort is stable: sentences of the same lengths stay shuffled among themselves
+    order = order[np.lexsort((source[order], target[order]))]
+    batches = pack(source, target, order, batch_tokens)
+    return [batches[index] for index in random.permutation(len(batches))]
+
+
+def pack(source: Indices, target: Indices, order: Indices, batch_tokens: int) -> list[Indices]:
+    """Cut `order` into runs whose padded size stays within `batch_tokens` on either side."""
+    batches, start, longest = [], 0, 0
+    lengths = np.maximum(source, target)[order].tolist()
+    for index, length in enumerate(lengths):
+        if length > batch_tokens:
+            raise UserError(
+                f"a sentence of {length} tokens does not fit into train.batch_tokens "
+                f"{batch_tokens}: raise it, or lower filter.max_words"
+            )
+        longest = max(longest, length)
+        if longest * (index + 1 - start) > batch_tokens:
+            batches.append(order[start:index])
+            start, longest = index, length
+    if start < len(order):
+        batches.append(order[start:])
+    return batches
+
+
+def updates(
+    source: Indices,
+    target: Indices,
+    *,
+    tokens_per_update: int,
+    batch_tokens: int,
+    seed: int,
+    start: Position,
+) -> Iterator[tuple[Update, Position]]:
+    """Updates without end from `start` on, each with the position after it."""
+    chosen: list[Indices] = []
+    tokens, total, first, epoch = 0, start.tokens, start.batch, start.epoch
+    while True:
+        batches = plan(source, target, batch_tokens, seed, epoch)
+        for index in range(first, len(batches)):
+            chosen.append(batches[index])
+            tokens += int(target[batches[index]].sum())
+            # counted over the whole training, so that what one update has too much of,
+            # the next has less
+            if total // tokens_per_update < (total + tokens) // tokens_per_update:
+                total += tokens
+                yield Update(chosen, tokens), Position(epoch, index + 1, total)
+                chosen, tokens = [], 0
+        epoch, first = epoch + 1, 0

@@ -1,0 +1,54 @@
+"""Characters that are not part of a sentence, and how a text is rid of them."""
+
+import re
+import unicodedata
+from typing import Literal
+
+Form = Literal["NFC", "NFKC", "none"]
+
+# Zero-width joiner and non-joiner: not printed, but part of the spelling in several scripts.
+_JOINERS = frozenset({0x200C, 0x200D})
+
+
+class _Blanking(dict[int, int]):
+    """A table for str.translate: characters of some Unicode categories become spaces.
+
+    It is filled as characters turn up, since listing all of Unicode costs more than a short text.
+    """
+
+    def __init__(self, *categories: str) -> None:
+        super().__init__()
+        self._categories = frozenset(categories)
+
+    def __missing__(self, code: int) -> int:
+        blank = unicodedata.category(chr(code)) in self._categories and code not in _JOINERS
+        self[code] = ord(" ") if blank else code
+        return self[code]
+
+
+# Controls (tab, carriage return, the separators \x1c to \x1f, U+0085), formats (byte order mark,
+# zero-width space, soft hyphen, directions) and the line and paragraph separators.
+_UNPRINTED = _Blanking("Cc", "Cf", "Zl", "Zp")
+_WHITE = _Blanking("Cc", "Cf", "Zl", "Zp", "Zs")
+
+_SPACES = re.compile(" +")
+
+
+def normalise(text: str, form: Form) -> str:
+    """A sentence in a Unicode form, without unprinted characters, single spaces between words.
+
+    Unprinted characters become spaces, as in Moses' remove-non-printing-char.
+    """
+    if form != "none":
+        text = unicodedata.normalize(form, text)
+    return _SPACES.sub(" ", text.translate(_UNPRINTED)).strip(" ")
+
+
+def blank_unprinted(text: str) -> str:
+    """`text` with each unprinted character replaced by a space."""
+    return text.translate(_UNPRINTED)
+
+
+def blank_white(text: str) -> str:
+    """As `blank_unprinted`, with white space of every kind (no-break, thin, ...) replaced too."""
+    return text.translate(_WHITE)

@@ -1,0 +1,12 @@
+"""The command line of the scripts in stages/: a few names, one after the other."""
+
+import argparse
+
+
+def names(description: str | None, *wanted: str) -> list[str]:
+    """The command line's arguments, one for each name in `wanted`; else usage and status 2."""
+    parser = argparse.ArgumentParser(description=description)
+    for name in wanted:
+        parser.add_argument(name.lower(), metavar=name)
+    given = vars(parser.parse_args())
+    return [given[name.lower()] for name in wanted]

@@ -1,0 +1,30 @@
+"""What a training costs, counted from shapes."""
+
+from bleuprint.settings import Model
+
+
+def forward_flops(model: Model, vocabulary: int, source: int, target: int) -> int:
+    """Floating-point operations of the matrix products for one sentence, forward.
+
+    A product of (m x k) and (k x n) takes 2mkn. Counted are projections, attention scores and
+    mixtures over `source` and `target` positions without padding; a decoder position is counted
+    against all positions of its sentence, as the kernels compute it. Norms, softmax, dropout and
+    embeddings are left out (below 1 % at any usual size).
+    """
+    d_model, d_ff = model.d_model, model.d_ff
+    projections = 8 * d_model * d_model  # query, key, value, output: 4 products of 2 D^2
+    feed_forward = 4 * d_model * d_ff
+    encoder = source * (projections + feed_forward) + 4 * source * source * d_model
+    self_attention = target * projections + 4 * target * target * d_model
+    cross_attention = (target + source) * projections // 2 + 4 * target * source * d_model
+    decoder = self_attention + cross_attention + target * feed_forward
+    return (
+        model.encoder_layers * encoder
+        + model.decoder_layers * decoder
+        + 2 * target * d_model * vocabulary
+    )
+
+
+def training_flops(model: Model, vocabulary: int, source: int, target: int) -> int:
+    """Forward and backward: the backward pass takes two products for each of the forward's."""
+    return 3 * forward_flops(model, vocabulary, source, target)

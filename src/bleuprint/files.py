@@ -1,0 +1,80 @@
+"""Files that appear whole or not at all, and their hashes."""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+_BLOCK = 1 << 20
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """Give a temporary path beside `path`; renamed onto `path` if the block ends well."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
+    try:
+        yield partial
+        _sync(partial)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def whole_folder(path: Path) -> Iterator[Path]:
+    """Give an empty temporary folder beside `path`; it takes `path`'s place if all ends well."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir()
+    try:
+        yield partial
+        for file in partial.rglob("*"):
+            if file.is_file():
+                _sync(file)
+        if path.exists():
+            shutil.rmtree(path)
+        partial.replace(path)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write `value` as readable JSON, in the order given; the same value gives the same bytes."""
+    with whole_file(path) as partial:
+        text = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
+        partial.write_text(text + "\n", encoding="utf-8", newline="\n")
+
+
+def read_json(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file's bytes, in hexadecimal."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def sha256_of_folder(folder: Path) -> str:
+    """One SHA-256 over the names and contents of all files in a folder, hidden ones aside."""
+    digest = hashlib.sha256()
+    for file in sorted(folder.rglob("*")):
+        name = file.relative_to(folder)
+        if file.is_file() and not any(part.startswith(".") for part in name.parts):
+            digest.update(f"{name.as_posix()}\0{sha256_of(file)}\n".encode())
+    return digest.hexdigest()
+
+
+def _sync(path: Path) -> None:
+    """Have the kernel write the file out, so that a full disk fails here and not after."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())

@@ -1,0 +1,183 @@
+"""The report stage: from the results of all cells to what people read.
+
+Reports are committed: they hold numbers and hashes, never a sentence of a corpus.
+"""
+
+import statistics
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from bleuprint import table
+from bleuprint.errors import UserError
+from bleuprint.files import read_json, whole_file, write_json
+from bleuprint.results import Cell, Record, Timing, collect, save, timing
+from bleuprint.settings import Settings
+from bleuprint.table import Column, Grid, Row, markdown
+
+STAGES = ("download", "clean", "dedup", "filter", "split", "tokenize", "binarize")
+SHORT = 12
+
+
+def write_reports(settings: Settings, root: Path = Path()) -> list[Record]:
+    """Write reports/ from the results on disk, and give the records it is made of.
+
+    results.json and metrics.json repeat exactly; the tables also show what a clock measured.
+    """
+    records = collect(settings, root)
+    timings = {record.cell: timing(record.cell, root) for record in records}
+    funnel = _funnel(settings, root)
+    reports = root / table.REPORTS
+    save(records, reports / "results.json")
+    write_json(reports / "metrics.json", metrics(records))
+    _write(reports / "table.md", page(settings.experiment, records, timings, funnel))
+    _write(reports / "table.csv", table.csv_text(records, timings))
+    _write(reports / "table.tex", tex(settings.experiment, records, timings))
+    return records
+
+
+def metrics(records: Sequence[Record]) -> dict[str, dict[str, dict[str, float]]]:
+    """BLEU by system, corpus and test set, the mean over seeds: for `dvc metrics`."""
+    by_name: dict[tuple[str, str, str], list[float]] = {}
+    for record in records:
+        key = record.system, record.corpus, record.test
+        by_name.setdefault(key, []).append(record.bleu.score)
+    summary: dict[str, dict[str, dict[str, float]]] = {}
+    for (system, corpus, test), scores in by_name.items():
+        of_corpus = summary.setdefault(system, {}).setdefault(corpus, {})
+        of_corpus[test] = round(statistics.mean(scores), 2)
+    return summary
+
+
+def page(
+    experiment: str,
+    records: Sequence[Record],
+    timings: Mapping[Cell, Timing],
+    funnel: Grid,
+) -> str:
+    """The report as Markdown: scores, cost, test sets, signatures, data."""
+    sections = [
+        f"# Results: {experiment}",
+        markdown(table.scores(records)),
+        _list(table.notes(records)),
+        "## chrF2",
+        markdown(table.scores(records, "chrf")),
+        "## Training cost",
+        markdown(table.costs(records, timings)),
+        _COST,
+        "## Test sets",
+        markdown(_test_sets(records)),
+        "## Signatures",
+        _list(_signatures(records)),
+        _INTERVALS,
+        "## Data",
+        _DATA,
+        markdown(funnel),
+    ]
+    return "\n\n".join(section.rstrip("\n") for section in sections) + "\n"
+
+
+def tex(experiment: str, records: Sequence[Record], timings: Mapping[Cell, Timing]) -> str:
+    """The scores and the training cost as two LaTeX tables."""
+    scores = f"Results of {experiment}. {' '.join(table.notes(records))}"
+    return (
+        "% Needs \\usepackage{booktabs}.\n"
+        + table.latex(table.scores(records), scores)
+        + "\n"
+        + table.latex(table.costs(records, timings), f"Training cost of {experiment}.")
+    )
+
+
+_COST = (
+    "Counted figures (parameters, updates, target tokens, FLOPs of training from the shapes of "
+    "the matrices) repeat exactly. Measured figures hold for the device and the commit beside "
+    "them (processes x threads), and for the run that computed the result: a cached one keeps its "
+    "own. With several seeds, both are means."
+)
+
+_INTERVALS = (
+    "Intervals are sacreBLEU's: 1,000 bootstrap resamples of the test set's lines with a fixed "
+    "seed; the 95 % interval is their mean plus and minus half the distance between the 2.5th "
+    "and the 97.5th percentile, cut at 0 and 100. The paired test draws the same resamples from "
+    "both systems' translations."
+)
+
+_DATA = (
+    "Pairs into and out of each stage, and what each rule dropped. Validation and test sets are "
+    "listed by their last stage, and where a stage dropped pairs of theirs."
+)
+
+
+def _test_sets(records: Sequence[Record]) -> Grid:
+    columns = (
+        Column("Corpus", left=True),
+        Column("Pair", left=True),
+        Column("Test set", left=True),
+        Column("Lines"),
+        Column("SHA-256 of references", left=True),
+    )
+    sets = dict.fromkeys((r.corpus, r.pair, r.test, r.lines, r.data.references) for r in records)
+    return Grid(
+        columns,
+        tuple(
+            Row((corpus, pair, test, f"{lines:,}", references[:SHORT]))
+            for corpus, pair, test, lines, references in sets
+        ),
+    )
+
+
+def _signatures(records: Sequence[Record]) -> Iterator[str]:
+    """Each signature once; BLEU's depends on the target language, through the tokenizer."""
+    for signature in dict.fromkeys(record.bleu.signature for record in records):
+        languages = dict.fromkeys(r.target for r in records if r.bleu.signature == signature)
+        yield f"BLEU ({', '.join(languages)}): `{signature}`"
+    for signature in dict.fromkeys(record.chrf.signature for record in records):
+        yield f"chrF2: `{signature}`"
+
+
+def _funnel(settings: Settings, root: Path) -> Grid:
+    """What became of each corpus, stage by stage, from the ledgers."""
+    columns = (
+        Column("Corpus", left=True),
+        Column("Set", left=True),
+        Column("Stage", left=True),
+        Column("Pairs in"),
+        Column("Pairs out"),
+        Column("Dropped", left=True),
+    )
+    rows: list[Row] = []
+    for corpus in settings.corpora:
+        accounts = {stage: _accounts(corpus, stage, root) for stage in STAGES}
+        names = dict.fromkeys(name for sets in accounts.values() for name in sets)
+        for name in sorted(names, key=lambda name: (name != "train", name != "valid")):
+            rows += _funnel_rows(corpus, name, accounts)
+    return Grid(columns, tuple(rows))
+
+
+def _funnel_rows(
+    corpus: str, name: str, accounts: Mapping[str, Mapping[str, Mapping[str, Any]]]
+) -> Iterator[Row]:
+    stages = [stage for stage, sets in accounts.items() if name in sets]
+    for stage in stages:
+        account = accounts[stage][name]
+        dropped = {rule: count for rule, count in account["dropped"].items() if count}
+        if name == "train" or dropped or stage == stages[-1]:
+            shown = ", ".join(f"{rule} {count:,}" for rule, count in dropped.items())
+            numbers = f"{account['pairs_in']:,}", f"{account['pairs_out']:,}"
+            yield Row((corpus, name, stage, *numbers, shown or table.NONE))
+
+
+def _accounts(corpus: str, stage: str, root: Path) -> Mapping[str, Mapping[str, Any]]:
+    path = root / "data" / "ledgers" / corpus / f"{stage}.json"
+    if not path.exists():
+        raise UserError(f"{path}: no such file: no ledger of {stage} for corpus {corpus} yet")
+    return cast(Mapping[str, Mapping[str, Any]], read_json(path)["sets"])
+
+
+def _list(lines: Iterable[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _write(path: Path, text: str) -> None:
+    with whole_file(path) as partial:
+        partial.write_text(text, encoding="utf-8", newline="\n")

@@ -1,0 +1,252 @@
+"""Results as records: one for each system x corpus x seed x test set.
+
+A record holds only what repeats exactly; what a clock measured is read apart, for the table.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bleuprint.errors import UserError
+from bleuprint.files import read_json, sha256_of, write_json
+from bleuprint.pairs import TextFolder, read_pairs
+from bleuprint.score import names_of_tests, paired_tests
+from bleuprint.settings import Settings
+
+
+class Cell(NamedTuple):
+    """What is trained once: a system on a corpus with a seed."""
+
+    system: str
+    corpus: str
+    seed: int
+
+    def below(self, folder: Path) -> Path:
+        return folder / self.system / self.corpus / str(self.seed)
+
+    def __str__(self) -> str:
+        return f"system {self.system}, corpus {self.corpus}, seed {self.seed}"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A score with its 95 % interval and sacreBLEU's signature."""
+
+    score: float
+    low: float
+    high: float
+    signature: str
+
+
+@dataclass(frozen=True)
+class Paired:
+    """The paired test against the baseline's translations of the same seed."""
+
+    baseline: str
+    p_value: float
+
+
+@dataclass(frozen=True)
+class Fingerprints:
+    """SHA-256 of what made the result: a system's settings and the code."""
+
+    settings: str
+    code: str
+
+
+@dataclass(frozen=True)
+class Data:
+    """SHA-256 of what went in and came out: the binary corpus, and the test set's files."""
+
+    binary: str
+    sources: str
+    references: str
+    hypotheses: str
+
+
+@dataclass(frozen=True)
+class Record:
+    """One number of the table and all that stands behind it; `paired` is None for the baseline."""
+
+    system: str
+    corpus: str
+    seed: int
+    test: str
+    source: str
+    target: str
+    bleu: Metric
+    chrf: Metric
+    paired: Paired | None
+    lines: int
+    parameters: int
+    training_flops: float
+    source_tokens: int
+    target_tokens: int
+    updates: int
+    fingerprints: Fingerprints
+    data: Data
+
+    @property
+    def cell(self) -> Cell:
+        return Cell(self.system, self.corpus, self.seed)
+
+    @property
+    def pair(self) -> str:
+        return f"{self.source}-{self.target}"
+
+
+@dataclass(frozen=True)
+class Training:
+    """How long a training took, and where."""
+
+    seconds: float
+    device: str
+    processes: int
+    threads: int
+    commit: str | None
+    tokens_per_second: float
+
+
+@dataclass(frozen=True)
+class Timing:
+    """What was measured of a cell; None where nothing was."""
+
+    training: Training | None
+    translate_seconds: float | None
+
+
+def collect(settings: Settings, root: Path = Path()) -> list[Record]:
+    """The records of every cell in `settings`, in its order; others on disk are passed over.
+
+    Raises UserError naming the cell and the file where one has no result yet.
+    """
+    tested = {
+        (corpus, seed): _test_against_first(settings, corpus, seed, root)
+        for corpus, seed in product(settings.corpora, settings.seeds)
+    }
+    records = []
+    for cell in map(Cell._make, product(settings.systems, settings.corpora, settings.seeds)):
+        for test in _tests(settings, cell.corpus, root):
+            paired = tested[cell.corpus, cell.seed].get((cell.system, test))
+            records.append(_record(settings, cell, test, paired, root))
+    return records
+
+
+def save(records: Sequence[Record], path: Path) -> None:
+    """Write the records as JSON: a list of objects, readable and exactly repeatable."""
+    write_json(path, [dataclasses.asdict(record) for record in records])
+
+
+def load(path: Path) -> list[Record]:
+    """The records that `save` wrote."""
+    if not path.exists():
+        raise UserError(f"{path}: no such file; run: dvc repro")
+    return [_from_json(entry) for entry in read_json(path)]
+
+
+def timing(cell: Cell, root: Path = Path()) -> Timing:
+    """What was measured when a cell was trained and translated, as far as it is there."""
+    train, translate = (cell.below(root / "timings") / f"{n}.json" for n in ("train", "translate"))
+    training = None
+    if train.exists():
+        measured = read_json(train)
+        training = Training(**{f.name: measured[f.name] for f in dataclasses.fields(Training)})
+    return Timing(training, read_json(translate)["seconds"] if translate.exists() else None)
+
+
+def _test_against_first(
+    settings: Settings, corpus: str, seed: int, root: Path
+) -> dict[tuple[str, str], Paired]:
+    """Paired tests of the other systems against the first, by system and test set."""
+    target = settings.corpus(corpus).target
+    baseline = next(iter(settings.systems))
+    tested: dict[tuple[str, str], Paired] = {}
+    for test in _tests(settings, corpus, root):
+        translations = {}
+        for system in settings.systems:
+            cell = Cell(system, corpus, seed)
+            references, translations[system] = _scored_lines(settings, cell, test, root)
+        if len(translations) > 1:
+            p_values = paired_tests(translations, references, target)
+            tested |= {(system, test): Paired(baseline, p) for system, p in p_values.items()}
+    return tested
+
+
+def _scored_lines(
+    settings: Settings, cell: Cell, test: str, root: Path
+) -> tuple[list[str], list[str]]:
+    """References and translations of a test set, as they were when scores.json was written."""
+    scores = _scores(cell, test, root)
+    _, references = _texts(settings, cell.corpus, root).files(f"test.{test}")
+    hypotheses = cell.below(root / "results") / "hypotheses" / references.name
+    pairs = list(read_pairs(references, hypotheses))
+    for path, digest in ((references, scores["references"]), (hypotheses, scores["hypotheses"])):
+        if sha256_of(path) != digest:
+            raise UserError(f"{path}: has changed since {cell} was scored; run: dvc repro")
+    return [pair.source for pair in pairs], [pair.target for pair in pairs]
+
+
+def _texts(settings: Settings, corpus: str, root: Path) -> TextFolder:
+    entry = settings.corpus(corpus)
+    return TextFolder(root / "data" / corpus / "split", entry.source, entry.target)
+
+
+def _tests(settings: Settings, corpus: str, root: Path) -> list[str]:
+    return names_of_tests(settings.corpus(corpus), _texts(settings, corpus, root))
+
+
+def _record(settings: Settings, cell: Cell, test: str, paired: Paired | None, root: Path) -> Record:
+    corpus = settings.corpus(cell.corpus)
+    scores, training = _scores(cell, test, root), _read(cell, "training.json", root)
+    return Record(
+        system=cell.system,
+        corpus=cell.corpus,
+        seed=cell.seed,
+        test=test,
+        source=corpus.source,
+        target=corpus.target,
+        bleu=_metric(scores["bleu"]),
+        chrf=_metric(scores["chrf"]),
+        paired=paired,
+        lines=scores["lines"],
+        parameters=training["parameters"],
+        training_flops=training["flops"],
+        source_tokens=training["source_tokens"],
+        target_tokens=training["target_tokens"],
+        updates=training["updates"],
+        fingerprints=Fingerprints(training["settings"], training["code"]),
+        data=Data(training["data"], scores["sources"], scores["references"], scores["hypotheses"]),
+    )
+
+
+def _metric(scores: Any) -> Metric:
+    return Metric(**{field.name: scores[field.name] for field in dataclasses.fields(Metric)})
+
+
+def _from_json(entry: Any) -> Record:
+    parts = {
+        "bleu": Metric(**entry["bleu"]),
+        "chrf": Metric(**entry["chrf"]),
+        "paired": entry["paired"] and Paired(**entry["paired"]),
+        "fingerprints": Fingerprints(**entry["fingerprints"]),
+        "data": Data(**entry["data"]),
+    }
+    return Record(**{**entry, **parts})
+
+
+def _scores(cell: Cell, test: str, root: Path) -> Any:
+    scores = _read(cell, "scores.json", root)
+    if test not in scores:
+        path = cell.below(root / "results") / "scores.json"
+        raise UserError(f"{path}: no test set {test!r} for {cell}; run: dvc repro")
+    return scores[test]
+
+
+def _read(cell: Cell, name: str, root: Path) -> Any:
+    path = cell.below(root / "results") / name
+    if not path.exists():
+        raise UserError(f"{path}: no such file: no result yet for {cell}; run: dvc repro")
+    return read_json(path)

@@ -1,0 +1,374 @@
+"""The table: systems down the side, corpora across the top, BLEU and training cost in the cells.
+
+Every renderer takes the same grid, and a grid is filled by name (system, corpus, test set), so
+that the order of the records decides the order of rows and columns and nothing else.
+"""
+
+import csv
+import io
+import re
+import shutil
+import statistics
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+from bleuprint import literature
+from bleuprint.errors import run
+from bleuprint.results import Cell, Record, Timing, load, timing
+
+REPORTS = Path("reports")
+SIGNIFICANT = 0.05
+NONE = "–"
+METRICS = {"bleu": "BLEU", "chrf": "chrF2"}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column's head: `label` below `group`, which adjacent columns share."""
+
+    label: str
+    group: str = ""
+    left: bool = False
+
+
+@dataclass(frozen=True)
+class Row:
+    cells: tuple[str, ...]
+    published: bool = False
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table of text, ready to be rendered."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class _Key:
+    """What a column of scores shows: a test set of a corpus, or the cost of its training."""
+
+    corpus: str
+    pair: str
+    test: str | None
+
+
+def scores(records: Sequence[Record], metric: Literal["bleu", "chrf"] = "bleu") -> Grid:
+    """The scores of every system on every test set; with BLEU also the FLOPs of training."""
+    keys = list(_keys(records, with_cost=metric == "bleu"))
+    columns = [Column("System", left=True), *(_column(key, keys, metric) for key in keys)]
+    rows = list(_published(keys)) if metric == "bleu" else []
+    for system in dict.fromkeys(record.system for record in records):
+        of_system = [record for record in records if record.system == system]
+        name = f"{system} (baseline)" if system in _baselines(records) else system
+        cells = []
+        for key in keys:
+            seeds = [r for r in of_system if r.corpus == key.corpus and key.test in (r.test, None)]
+            cells.append(_score(seeds, metric) if key.test is not None else _flops(seeds))
+        rows.append(Row((name, *cells)))
+    return Grid(tuple(columns), tuple(rows))
+
+
+def costs(records: Sequence[Record], timings: Mapping[Cell, Timing]) -> Grid:
+    """What each training cost: counted on the left, measured on the right; means over seeds."""
+    counted = ("Parameters", "Updates", "Target tokens", "FLOPs")
+    measured = ("Time", "Tokens/s", "Device", "Commit")
+    columns = [Column("System", left=True), Column("Corpus", left=True)]
+    columns += [Column(label, "counted") for label in counted]
+    columns += [Column(label, "measured", label in ("Device", "Commit")) for label in measured]
+    rows = []
+    for system, corpus in dict.fromkeys((record.system, record.corpus) for record in records):
+        of_row = [r for r in records if (r.system, r.corpus) == (system, corpus)]
+        rows.append(Row((system, corpus, *_counted(of_row), *_measured(of_row, timings))))
+    return Grid(tuple(columns), tuple(rows))
+
+
+def notes(records: Sequence[Record]) -> list[str]:
+    """What a reader must know to read the scores, a sentence or two each."""
+    seeds = list(dict.fromkeys(record.seed for record in records))
+    lines = ["BLEU is sacreBLEU's, cased, on detokenised text; FLOPs of training are counted."]
+    if len(seeds) > 1:
+        lines.append(
+            f"Mean ± standard deviation over the seeds {', '.join(map(str, seeds))}; "
+            "the interval of each seed's score is in table.csv."
+        )
+    else:
+        lines.append(
+            "In brackets the 95 % interval: mean and half width over 1,000 bootstrap resamples."
+        )
+    for baseline in _baselines(records):
+        of_seed = f" on the translations of seed {seeds[0]}" if len(seeds) > 1 else ""
+        lines.append(
+            f"p: paired bootstrap of the difference in BLEU from {baseline}{of_seed}; "
+            f"n.s.: not significant (p of {SIGNIFICANT} or more)."
+        )
+    if any(row.published for row in scores(records).rows):
+        lines.append(f"Published: {literature.SOURCE}; {literature.HOW_SCORED}")
+    return lines
+
+
+def markdown(grid: Grid) -> str:
+    """The grid as a Markdown table, aligned for reading as text."""
+    head = [" ".join(filter(None, (column.group, column.label))) for column in grid.columns]
+    lines = [head, *(row.cells for row in grid.rows)]
+    lines = [[cell.replace("|", "\\|") for cell in line] for line in lines]
+    widths = [max(3, *map(len, cells)) for cells in zip(*lines, strict=True)]
+    rule = [
+        ":" + "-" * (width - 1) if column.left else "-" * (width - 1) + ":"
+        for column, width in zip(grid.columns, widths, strict=True)
+    ]
+    padded = [_pad(line, grid.columns, widths) for line in lines]
+    return "".join(f"| {' | '.join(line)} |\n" for line in [padded[0], rule, *padded[1:]])
+
+
+def latex(grid: Grid, caption: str) -> str:
+    """The grid as a LaTeX table; needs the package booktabs."""
+    layout = "".join("l" if column.left else "r" for column in grid.columns)
+    heads, rules = [], []
+    for group, start, end in _groups(grid.columns):
+        if group:
+            heads.append(f"\\multicolumn{{{end - start}}}{{c}}{{{_tex(group)}}}")
+            rules.append(f"\\cmidrule(lr){{{start + 1}-{end}}}")
+        else:
+            heads += [""] * (end - start)
+    lines = [
+        "\\begin{table}",
+        "\\centering",
+        f"\\caption{{{_tex(caption)}}}",
+        f"\\begin{{tabular}}{{{layout}}}",
+        "\\toprule",
+        f"{' & '.join(heads)} \\\\",
+        " ".join(rules),
+        f"{' & '.join(_tex(column.label) for column in grid.columns)} \\\\",
+        "\\midrule",
+    ]
+    for above, row in zip((None, *grid.rows), grid.rows, strict=False):
+        if above is not None and above.published and not row.published:
+            lines.append("\\midrule")
+        lines.append(f"{' & '.join(map(_tex, row.cells))} \\\\")
+    return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", "\\end{table}", ""])
+
+
+def plain(grid: Grid, width: int) -> str:
+    """The grid for a terminal `width` characters wide; what does not fit goes below, in blocks.
+
+    Columns outside any group lead every block; a group is kept together where it fits.
+    """
+    leading = [index for index, column in enumerate(grid.columns) if not column.group]
+    blocks = [leading]
+    for group, start, end in _groups(grid.columns):
+        for index in range(start, end) if group else ():
+            wanted = range(start, end) if index == start else [index]
+            too_wide = len(_block(grid, [*blocks[-1], *wanted])[2]) > width
+            if too_wide and blocks[-1] != leading:
+                blocks.append(leading)
+            blocks[-1] = [*blocks[-1], index]
+    return "\n".join("".join(f"{line}\n" for line in _block(grid, block)) for block in blocks)
+
+
+def csv_text(records: Sequence[Record], timings: Mapping[Cell, Timing]) -> str:
+    """One row for each system x corpus x seed x test set, every figure in full."""
+    rows = [_flat(record, timings[record.cell]) for record in records]
+    file = io.StringIO()
+    writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return file.getvalue()
+
+
+def main() -> None:
+    """Print the table that the report stage has written, and where to look next."""
+    records = load(REPORTS / "results.json")
+    width = shutil.get_terminal_size((120, 24)).columns
+    print(plain(scores(records), width))
+    print(plain(costs(records, {record.cell: timing(record.cell) for record in records}), width))
+    print("\n".join(notes(records)))
+    print(f"\nMore: {REPORTS / 'table.md'} (the whole report), {REPORTS / 'results.json'} (every")
+    print("number with what stands behind it), and the runs side by side in MLflow: make ui")
+
+
+def _keys(records: Sequence[Record], with_cost: bool) -> Iterator[_Key]:
+    for corpus, pair in dict.fromkeys((record.corpus, record.pair) for record in records):
+        for test in dict.fromkeys(record.test for record in records if record.corpus == corpus):
+            yield _Key(corpus, pair, test)
+        if with_cost:
+            yield _Key(corpus, pair, None)
+
+
+def _column(key: _Key, keys: Sequence[_Key], metric: str) -> Column:
+    group = key.corpus if key.pair in key.corpus else f"{key.corpus} ({key.pair})"
+    if key.test is None:
+        return Column("FLOPs", group)
+    several = sum(1 for other in keys if other.corpus == key.corpus and other.test) > 1
+    return Column(f"{METRICS[metric]} {key.test}" if several else METRICS[metric], group)
+
+
+def _published(keys: Sequence[_Key]) -> Iterator[Row]:
+    shown = {k.corpus for k in keys if k.test and literature.reports_on(k.corpus, k.test)}
+    for row in literature.TABLE_2:
+        cells = []
+        for key in keys:
+            of_table = key.corpus in shown and key.test in (None, literature.TEST)
+            values = row.flops if key.test is None else row.bleu
+            cells.append(values.get(key.pair, NONE) if of_table else NONE)
+        if set(cells) != {NONE}:
+            yield Row((f"{row.system} (published)", *cells), published=True)
+
+
+def _score(seeds: Sequence[Record], metric: str) -> str:
+    values = [getattr(record, metric) for record in seeds]
+    mean = statistics.mean(value.score for value in values)
+    if len(values) > 1:
+        text = f"{mean:.1f} ± {statistics.stdev(value.score for value in values):.1f}"
+    else:
+        text = f"{mean:.1f} [{values[0].low:.1f}, {values[0].high:.1f}]"
+    paired = seeds[0].paired if metric == "bleu" else None
+    if paired is None:
+        return text
+    mark = " n.s." if paired.p_value >= SIGNIFICANT else ""
+    return f"{text} p={paired.p_value:.3f}{mark}"
+
+
+def _baselines(records: Sequence[Record]) -> list[str]:
+    return list(dict.fromkeys(r.paired.baseline for r in records if r.paired is not None))
+
+
+def _counted(records: Sequence[Record]) -> tuple[str, ...]:
+    return (
+        _millions(statistics.mean(record.parameters for record in records)),
+        f"{statistics.mean(record.updates for record in records):,.0f}",
+        _millions(statistics.mean(record.target_tokens for record in records)),
+        _flops(records),
+    )
+
+
+def _measured(records: Sequence[Record], timings: Mapping[Cell, Timing]) -> tuple[str, ...]:
+    of_cells = (timings[cell].training for cell in dict.fromkeys(r.cell for r in records))
+    trained = [training for training in of_cells if training is not None]
+    return (
+        _duration([one.seconds for one in trained]),
+        _mean([one.tokens_per_second for one in trained]),
+        _each(f"{one.device}, {one.processes} x {one.threads} threads" for one in trained),
+        _each((one.commit or NONE)[:8] for one in trained),
+    )
+
+
+def _flops(records: Sequence[Record]) -> str:
+    mean = statistics.mean(record.training_flops for record in records)
+    return f"{mean:.1e}".replace("e+", "e")
+
+
+def _millions(number: float) -> str:
+    return f"{number / 1e6:,.2f}M"
+
+
+def _mean(values: Sequence[float]) -> str:
+    return f"{statistics.mean(values):,.0f}" if values else NONE
+
+
+def _duration(seconds: Sequence[float]) -> str:
+    if not seconds:
+        return NONE
+    minutes, rest = divmod(round(statistics.mean(seconds)), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}"
+
+
+def _each(values: Iterable[str]) -> str:
+    return "; ".join(dict.fromkeys(values)) or NONE
+
+
+def _pad(cells: Sequence[str], columns: Sequence[Column], widths: Sequence[int]) -> list[str]:
+    return [
+        cell.ljust(width) if column.left else cell.rjust(width)
+        for cell, column, width in zip(cells, columns, widths, strict=True)
+    ]
+
+
+def _groups(columns: Sequence[Column]) -> Iterator[tuple[str, int, int]]:
+    """Runs of columns of the same group: its name, the first column and the one behind."""
+    start = 0
+    for end in range(1, len(columns) + 1):
+        if end == len(columns) or columns[end].group != columns[start].group:
+            yield columns[start].group, start, end
+            start = end
+
+
+def _block(grid: Grid, indices: Sequence[int]) -> list[str]:
+    """Some columns of the grid as lines: groups, labels, a rule as wide as the block, rows."""
+    columns = [grid.columns[index] for index in indices]
+    body = [[row.cells[index] for index in indices] for row in grid.rows]
+    labels = [column.label for column in columns]
+    widths = [max(map(len, cells)) for cells in zip(labels, *body, strict=True)]
+    groups = []
+    for group, start, end in _groups(columns):
+        space = sum(widths[start:end]) + 2 * (end - start - 1)
+        widths[start] += max(0, len(group) - space)
+        groups.append(group.center(max(space, len(group))))
+    lines = ["  ".join(_pad(cells, columns, widths)).rstrip() for cells in (labels, *body)]
+    rule = "  ".join("-" * width for width in widths)
+    return ["  ".join(groups).rstrip(), lines[0], rule, *lines[1:]]
+
+
+_TEX = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": "$<$",
+    ">": "$>$",
+    "|": "$|$",
+    "±": r"$\pm$",
+    "–": "--",
+    **{character: f"\\{character}" for character in "&%$#_"},
+}
+
+
+def _tex(text: str) -> str:
+    return re.sub("|".join(map(re.escape, _TEX)), lambda match: _TEX[match[0]], text)
+
+
+def _flat(record: Record, measured: Timing) -> dict[str, object]:
+    """A record and its timing on one level; missing values stay empty."""
+    bleu, chrf, paired, training = record.bleu, record.chrf, record.paired, measured.training
+    return {
+        "system": record.system,
+        "corpus": record.corpus,
+        "source": record.source,
+        "target": record.target,
+        "seed": record.seed,
+        "test": record.test,
+        "lines": record.lines,
+        "bleu": bleu.score,
+        "bleu_low": bleu.low,
+        "bleu_high": bleu.high,
+        "chrf2": chrf.score,
+        "chrf2_low": chrf.low,
+        "chrf2_high": chrf.high,
+        "baseline": paired and paired.baseline,
+        "p_value": paired and paired.p_value,
+        "parameters": record.parameters,
+        "updates": record.updates,
+        "source_tokens": record.source_tokens,
+        "target_tokens": record.target_tokens,
+        "training_flops": record.training_flops,
+        "train_seconds": training and training.seconds,
+        "train_tokens_per_second": training and training.tokens_per_second,
+        "device": training and training.device,
+        "processes": training and training.processes,
+        "threads": training and training.threads,
+        "commit": training and training.commit,
+        "translate_seconds": measured.translate_seconds,
+        "bleu_signature": bleu.signature,
+        "chrf2_signature": chrf.signature,
+        **{f"{name}_sha256": value for name, value in asdict(record.fingerprints).items()},
+        **{f"{name}_sha256": value for name, value in asdict(record.data).items()},
+    }
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,107 @@
+"""Translating a test set: from its binarised source to detokenised lines."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bleuprint.batch import pad
+from bleuprint.batches import Indices, pack
+from bleuprint.binary import BinaryCorpus, Sentences
+from bleuprint.bpe import join
+from bleuprint.files import whole_folder, write_json
+from bleuprint.model import DecoderState, Transformer
+from bleuprint.modelfile import load_model
+from bleuprint.progress import Progress
+from bleuprint.search import beam_search
+from bleuprint.settings import Decode
+from bleuprint.tokenizer import Moses
+from bleuprint.vocabulary import BOS, EOS, PAD
+
+# Hypotheses that are decoded at once, times source positions: bounds memory, changes no result.
+_BATCH_TOKENS = 4096
+
+
+def translate_tests(
+    corpus_folder: Path, model_folder: Path, decode: Decode, hypotheses: Path, timing: Path
+) -> None:
+    """Translate every test set; write test.NAME.LANGUAGE files and the seconds it took."""
+    corpus = BinaryCorpus(corpus_folder)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    model = load_model(model_folder, corpus_folder).to(device)
+    began, count = time.monotonic(), 0
+    with whole_folder(hypotheses) as partial:
+        for name in corpus.sets:
+            if name.startswith("test."):
+                lines = translate(model, corpus, name, decode, progress=f"translate {name}")
+                text = "".join(f"{line}\n" for line in lines)
+                (partial / f"{name}.{corpus.target}").write_bytes(text.encode())
+                count += len(lines)
+    write_json(timing, {"seconds": round(time.monotonic() - began, 3), "sentences": count})
+
+
+def translate(
+    model: Transformer, corpus: BinaryCorpus, name: str, decode: Decode, progress: str | None = None
+) -> list[str]:
+    """The detokenised translations of a set, in its order."""
+    moses = Moses(corpus.target, punctuation=False, lowercase=False)
+    source = corpus.side(name, corpus.source)
+    found = search_all(model, source, decode, progress)
+    return [moses.detokenize(join(corpus.vocabulary.decode(ids))) for ids in found]
+
+
+def search_all(
+    model: Transformer, source: Sentences, decode: Decode, progress: str | None = None
+) -> list[list[int]]:
+    """The best output (ids without EOS) of each sentence, in order; [] of an empty one."""
+    lengths = source.lengths
+    order = np.argsort(-lengths, kind="stable")
+    found: list[list[int]] = [[] for _ in range(len(source))]
+    model.eval()
+    bar = Progress(progress or "", len(source), "sentences", silent=progress is None)
+    for rows in pack(
+        lengths, lengths, order, max(_BATCH_TOKENS // decode.beam, int(lengths.max()))
+    ):
+        rows = rows[lengths[rows] > 1]  # nothing but EOS translates to nothing
+        if len(rows):
+            for row, words in zip(rows.tolist(), _search(model, source, rows, decode), strict=True):
+                found[row] = words
+        bar.advance(len(rows))
+    return found
+
+
+def _search(
+    model: Transformer, source: Sentences, rows: Indices, decode: Decode
+) -> list[list[int]]:
+    device = next(model.parameters()).device
+    ids = pad([source[row] for row in rows.tolist()]).to(device)
+    # both limits count EOS: the source's is in its length, the output's in the search's limit
+    limits = torch.from_numpy(source.lengths[rows]).to(device) + decode.max_extra
+    with torch.inference_mode():
+        state = model.start(ids)
+        results = beam_search(
+            _without_specials(model.step),
+            state,
+            limits,
+            begin=BOS,
+            end=EOS,
+            beam=decode.beam,
+            alpha=decode.alpha,
+        )
+    return [result.words for result in results]
+
+
+def _without_specials(
+    step: Callable[[Tensor, DecoderState], tuple[Tensor, DecoderState]],
+) -> Callable[[Tensor, DecoderState], tuple[Tensor, DecoderState]]:
+    """The step with PAD and BOS ruled out: they are no words."""
+
+    def stepped(words: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
+        logits, state = step(words, state)
+        logits[:, PAD] = logits[:, BOS] = -torch.inf
+        return logits, state
+
+    return stepped

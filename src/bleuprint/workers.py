@@ -1,0 +1,83 @@
+"""Work shared out to processes, its results in order: the same for any number of them."""
+
+import os
+import signal
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from itertools import chain, islice
+from multiprocessing import parent_process
+from typing import Any, TypeVar
+
+from bleuprint.errors import UserError
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+CHUNK = 1000
+# With fewer chunks than this the work is done before the processes would have started.
+_WORTH_A_POOL = 4
+
+
+def chunks(items: Iterable[T]) -> Iterator[list[T]]:
+    """`items` in lists of CHUNK, the last one shorter."""
+    rest = iter(items)
+    while chunk := list(islice(rest, CHUNK)):
+        yield chunk
+
+
+def map_chunks(
+    prepare: Callable[[], Callable[[list[T]], R]], parts: Iterable[list[T]], workers: int
+) -> Iterator[R]:
+    """The function that `prepare` makes, applied to each part, in order.
+
+    `prepare` is called once in each process; it, the parts and the results travel between them.
+    Parts are taken as they are needed, a few ahead, so that memory does not grow with them.
+    """
+    rest = iter(parts)
+    head = list(islice(rest, _WORTH_A_POOL))
+    if workers == 1 or len(head) < _WORTH_A_POOL:
+        yield from map(prepare(), chain(head, rest))
+        return
+    waiting: deque[Future[R]] = deque()
+    with ProcessPoolExecutor(workers, initializer=_begin, initargs=(prepare,)) as pool:
+        try:
+            for part in chain(head, rest):
+                waiting.append(pool.submit(_work, part))
+                if len(waiting) > 2 * workers:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        except BrokenProcessPool:
+            raise UserError("a worker process was killed; is memory short?") from None
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+class _Worker:
+    """What a worker process has been told to do."""
+
+    prepare: Callable[[], Callable[[Any], Any]]
+    function: Callable[[Any], Any] | None = None
+
+
+def _begin(prepare: Callable[[], Callable[[Any], Any]]) -> None:
+    """Leave Ctrl-C to the parent, and end when it ends, however that comes about."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    _Worker.prepare, _Worker.function = staticmethod(prepare), None
+
+
+def _work(part: Any) -> Any:
+    if _Worker.function is None:
+        _Worker.function = staticmethod(_Worker.prepare())
+    return _Worker.function(part)
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+    os._exit(1)

@@ -1,0 +1,20 @@
+"""Draw the validation and test sets that a corpus lacks."""
+
+from bleuprint import command, layout
+from bleuprint.errors import run
+from bleuprint.pairs import TextFolder
+from bleuprint.settings import load
+from bleuprint.split import split_folder
+
+
+def main() -> None:
+    (name,) = command.names(__doc__, "CORPUS")
+    corpus = load().corpus(name)
+    before = TextFolder(layout.folder(name, "filter"), corpus.source, corpus.target)
+    split_folder(
+        name, corpus.split, before, layout.folder(name, "split"), layout.ledger(name, "split")
+    )
+
+
+if __name__ == "__main__":
+    run(main)

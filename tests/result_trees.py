@@ -1,0 +1,202 @@
+"""What the tests of scoring and reporting share: small settings and results, on disk or not."""
+
+import random
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from bleuprint.files import sha256_of, write_json
+from bleuprint.results import Cell, Data, Fingerprints, Metric, Paired, Record
+from bleuprint.score import score_cell
+from bleuprint.settings import Settings, load
+
+STAGES = ("download", "clean", "dedup", "filter", "split", "tokenize", "binarize")
+
+# Every word of every corpus below begins so: no report may hold it.
+WORD = "qzx"
+
+
+def settings_in(
+    root: Path,
+    systems: tuple[str, ...] = ("tiny", "small"),
+    corpora: dict[str, tuple[str, ...]] | None = None,
+    seeds: tuple[int, ...] = (1,),
+) -> Settings:
+    """Write params.yaml and read it; `corpora` maps names that end in a pair to test sets."""
+    corpora = corpora or {"news-en-de": ("first", "second"), "talks-en-fr": ("only",)}
+    params = {
+        "experiment": "trial_run",
+        "seeds": list(seeds),
+        "corpora": {name: _corpus(name, tests) for name, tests in corpora.items()},
+        "systems": {name: _system() for name in systems},
+    }
+    root.mkdir(parents=True, exist_ok=True)
+    with (root / "params.yaml").open("w", encoding="utf-8") as file:
+        YAML().dump(params, file)
+    return load(root / "params.yaml")
+
+
+def write_texts(root: Path, settings: Settings, lines: int = 40) -> None:
+    """Write test sets and ledgers of every corpus; sentences of WORD's words."""
+    for name, corpus in settings.corpora.items():
+        folder = root / "data" / name / "split"
+        folder.mkdir(parents=True)
+        for test in corpus.files.tests:
+            for language in (corpus.source, corpus.target):
+                text = _sentences(f"{name} {test} {language}", lines)
+                write_lines(folder / f"test.{test}.{language}", text)
+        for number, stage in enumerate(STAGES):
+            write_json(root / "data" / "ledgers" / name / f"{stage}.json", _ledger(stage, number))
+
+
+def write_cell(root: Path, settings: Settings, cell: Cell, errors: float) -> None:
+    """Write what train and translate would, with a share of wrong words; then score it."""
+    rng = random.Random(str(cell))
+    corpus = settings.corpus(cell.corpus)
+    for test in corpus.files.tests:
+        name = f"test.{test}.{corpus.target}"
+        references = (root / "data" / cell.corpus / "split" / name).read_text("utf-8").splitlines()
+        wrong = [
+            " ".join(f"{WORD}wrong" if rng.random() < errors else word for word in line.split())
+            for line in references
+        ]
+        write_lines(cell.below(root / "results") / "hypotheses" / name, wrong)
+    write_json(cell.below(root / "results") / "training.json", _training(cell))
+    write_json(cell.below(root / "timings") / "train.json", timing_of(cell))
+    write_json(cell.below(root / "timings") / "translate.json", {"seconds": 2.5, "sentences": 40})
+    score_cell(settings, cell.system, cell.corpus, cell.seed, root)
+
+
+def write_all(root: Path, settings: Settings) -> None:
+    """Texts, and a result for every cell: the later a system, the fewer its errors."""
+    write_texts(root, settings)
+    for number, system in enumerate(settings.systems):
+        for corpus in settings.corpora:
+            for seed in settings.seeds:
+                write_cell(root, settings, Cell(system, corpus, seed), 0.3 / (number + 1))
+
+
+def write_lines(path: Path, lines: list[str]) -> str:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes("".join(f"{line}\n" for line in lines).encode())
+    return sha256_of(path)
+
+
+def timing_of(cell: Cell) -> dict[str, Any]:
+    return {
+        "seconds": 3725.0 if cell.system == "tiny" else 59.6,
+        "device": "Test CPU",
+        "processes": 1,
+        "threads": 2,
+        "commit": "0123456789abcdef",
+        "tokens_per_second": 1234.5,
+    }
+
+
+def record(system: str, corpus: str, test: str, bleu: float, **changes: Any) -> Record:
+    """A record made by hand: the pair is the end of the corpus's name."""
+    source, target = corpus.split("-")[-2:]
+    values = {
+        "system": system,
+        "corpus": corpus,
+        "seed": 1,
+        "test": test,
+        "source": source,
+        "target": target,
+        "bleu": Metric(bleu, bleu - 1, bleu + 2, "nrefs:1|tok:13a|version:2.6.0"),
+        "chrf": Metric(bleu + 20, bleu + 19, bleu + 21, "nrefs:1|nc:6|version:2.6.0"),
+        "paired": None,
+        "lines": 1000,
+        "parameters": 2_570_000,
+        "training_flops": 3.28e18,
+        "source_tokens": 9_000_000,
+        "target_tokens": 8_120_000,
+        "updates": 8000,
+        "fingerprints": Fingerprints("5e" * 32, "c0" * 32),
+        "data": Data("b1" * 32, "50" * 32, "4e" * 32, "47" * 32),
+    }
+    return Record(**{**values, **changes})
+
+
+def against(baseline: str, p_value: float) -> Paired:
+    return Paired(baseline, p_value)
+
+
+def _sentences(seed: str, lines: int) -> list[str]:
+    rng = random.Random(seed)
+    words = [WORD + "".join(rng.choices("abcdefgh", k=4)) for _ in range(60)]
+    return [" ".join(rng.choices(words, k=rng.randint(6, 14))) + "." for _ in range(lines)]
+
+
+def _ledger(stage: str, number: int) -> dict[str, Any]:
+    train = {
+        "pairs_in": 10_000 - number,
+        "pairs_out": 9_999 - number,
+        "dropped": {f"{stage}_rule": 1, "idle_rule": 0},
+        "samples": {f"{stage}_rule": [{"pair": 1, "source": f"{WORD}s", "target": f"{WORD}t"}]},
+    }
+    quiet = {"pairs_in": 40, "pairs_out": 40, "dropped": {"idle_rule": 0}, "samples": {}}
+    return {"stage": stage, "corpus": "x", "sets": {"train": train, "test.first": quiet}}
+
+
+def _training(cell: Cell) -> dict[str, Any]:
+    return {
+        "parameters": 1_000_000 if cell.system == "tiny" else 4_000_000,
+        "updates": 500,
+        "source_tokens": 700_000 + cell.seed,
+        "target_tokens": 800_000 + cell.seed,
+        "flops": 4.2e12 if cell.system == "tiny" else 9.9e13,
+        "valid_loss": 1.25,
+        "settings": "5e" * 32,
+        "code": "c0" * 32,
+        "data": "b1" * 32,
+    }
+
+
+def _corpus(name: str, tests: tuple[str, ...]) -> dict[str, Any]:
+    source, target = name.split("-")[-2:]
+    pair = {"source": {"path": "inputs/a"}, "target": {"path": "inputs/b"}}
+    return {
+        "source": source,
+        "target": target,
+        "about": [],
+        "files": {"train": {"all": pair}, "valid": {}, "tests": dict.fromkeys(tests, pair)},
+        "clean": {"unicode": "NFC"},
+        "filter": {"min_words": 1, "max_words": 100, "max_ratio": 3.0},
+        "split": {"valid": 0.05, "test": 0.05, "seed": 1},
+        "tokenize": {"punctuation": False, "lowercase": False},
+        "learn_bpe": {"merges": 100},
+    }
+
+
+def _system() -> dict[str, Any]:
+    return {
+        "model": {
+            "encoder_layers": 1,
+            "decoder_layers": 1,
+            "d_model": 8,
+            "d_ff": 8,
+            "heads": 1,
+            "dropout": 0.1,
+            "norm": "post",
+            "tie": "all",
+        },
+        "train": {
+            "tokens_per_update": 100,
+            "batch_tokens": 100,
+            "updates": 10,
+            "learning_rate": 0.001,
+            "warmup": 5,
+            "betas": [0.9, 0.98],
+            "epsilon": 1e-9,
+            "clip_norm": 1.0,
+            "label_smoothing": 0.1,
+            "precision": "float32",
+            "validate_every": 5,
+            "checkpoint_every": 5,
+            "keep_last": 2,
+        },
+        "average": {"last": 2},
+        "decode": {"beam": 4, "alpha": 0.6, "max_extra": 50},
+    }

@@ -1,0 +1,180 @@
+"""Records: every number comes from the cell, corpus and test set that its name says."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import result_trees as trees
+from bleuprint import results
+from bleuprint.errors import UserError
+from bleuprint.files import read_json, sha256_of, write_json
+from bleuprint.results import Cell
+from bleuprint.score import paired_tests
+from bleuprint.settings import Settings
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Settings]:
+    root = tmp_path_factory.mktemp("made")
+    settings = trees.settings_in(root, seeds=(3, 1))
+    trees.write_all(root, settings)
+    return root, settings
+
+
+@pytest.fixture
+def copy(made: tuple[Path, Settings], tmp_path: Path) -> tuple[Path, Settings]:
+    shutil.copytree(made[0], tmp_path / "copy")
+    return tmp_path / "copy", made[1]
+
+
+def test_one_record_for_each_in_the_order_of_the_settings(made: tuple[Path, Settings]) -> None:
+    root, settings = made
+    records = results.collect(settings, root)
+    of_corpora = [("news-en-de", "first"), ("news-en-de", "second"), ("talks-en-fr", "only")]
+    expected = [
+        (system, corpus, seed, test)
+        for system in ("tiny", "small")
+        for corpus in ("news-en-de", "talks-en-fr")
+        for seed in (3, 1)
+        for of, test in of_corpora
+        if of == corpus
+    ]
+    assert [(r.system, r.corpus, r.seed, r.test) for r in records] == expected
+
+
+def test_every_figure_comes_from_its_own_cell(made: tuple[Path, Settings]) -> None:
+    root, settings = made
+    records = results.collect(settings, root)
+    for record in records:
+        folder = root / "results" / record.system / record.corpus / str(record.seed)
+        scores = read_json(folder / "scores.json")[record.test]
+        assert record.bleu.score == scores["bleu"]["score"]
+        assert record.bleu.low == scores["bleu"]["low"]
+        assert record.bleu.high == scores["bleu"]["high"]
+        assert record.bleu.signature == scores["bleu"]["signature"]
+        assert record.chrf.score == scores["chrf"]["score"]
+        assert record.lines == 40
+        training = read_json(folder / "training.json")
+        assert record.parameters == training["parameters"]
+        assert record.training_flops == training["flops"]
+        assert record.source_tokens == 700_000 + record.seed
+        assert record.target_tokens == 800_000 + record.seed
+        assert record.updates == 500
+        assert record.fingerprints == results.Fingerprints("5e" * 32, "c0" * 32)
+        assert f"{record.source}-{record.target}" == record.pair == record.corpus[-5:]
+        split = root / "data" / record.corpus / "split"
+        name = f"test.{record.test}"
+        assert record.data == results.Data(
+            binary="b1" * 32,
+            sources=sha256_of(split / f"{name}.{record.source}"),
+            references=sha256_of(split / f"{name}.{record.target}"),
+            hypotheses=sha256_of(folder / "hypotheses" / f"{name}.{record.target}"),
+        )
+    assert len({record.bleu.score for record in records}) == len(records)
+
+
+def test_paired_tests_are_against_the_first_system(made: tuple[Path, Settings]) -> None:
+    root, settings = made
+    for record in results.collect(settings, root):
+        if record.system == "tiny":
+            assert record.paired is None
+            continue
+        name = f"test.{record.test}.{record.target}"
+        lines = {}
+        for system in ("tiny", "small"):
+            cell = Cell(system, record.corpus, record.seed).below(root / "results")
+            lines[system] = (cell / "hypotheses" / name).read_text("utf-8").splitlines()
+        references = (root / "data" / record.corpus / "split" / name).read_text("utf-8")
+        p_value = paired_tests(lines, references.splitlines(), record.target)["small"]
+        assert record.paired == results.Paired("tiny", p_value)
+
+
+def test_one_system_alone_has_no_paired_test(made: tuple[Path, Settings], tmp_path: Path) -> None:
+    alone = trees.settings_in(tmp_path, systems=("small",), seeds=(1,))
+    records = results.collect(alone, made[0])
+    assert [record.system for record in records] == ["small"] * 3
+    assert {record.paired for record in records} == {None}
+
+
+def test_cells_that_are_not_in_the_settings_are_passed_over(
+    copy: tuple[Path, Settings],
+) -> None:
+    root, settings = copy
+    before = results.collect(settings, root)
+    (root / "results" / "gone" / "news-en-de" / "1").mkdir(parents=True)
+    (root / "results" / "tiny" / "news-en-de" / "9").mkdir()
+    (root / "results" / "tiny" / "old-en-de").mkdir()
+    assert results.collect(settings, root) == before
+
+
+@pytest.mark.parametrize("name", ["scores.json", "training.json"])
+def test_a_missing_result_names_the_cell_and_the_file(
+    copy: tuple[Path, Settings], name: str
+) -> None:
+    root, settings = copy
+    path = Cell("small", "talks-en-fr", 1).below(root / "results") / name
+    path.unlink()
+    with pytest.raises(UserError) as caught:
+        results.collect(settings, root)
+    cell = "system small, corpus talks-en-fr, seed 1"
+    assert str(caught.value) == f"{path}: no such file: no result yet for {cell}; run: dvc repro"
+
+
+def test_a_missing_test_set_names_the_cell_and_the_file(copy: tuple[Path, Settings]) -> None:
+    root, settings = copy
+    path = Cell("small", "news-en-de", 3).below(root / "results") / "scores.json"
+    write_json(path, {"first": read_json(path)["first"]})
+    with pytest.raises(UserError, match=r"scores\.json: no test set 'second' for system small"):
+        results.collect(settings, root)
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "data/talks-en-fr/split/test.only.fr",
+        "results/tiny/talks-en-fr/3/hypotheses/test.only.fr",
+    ],
+)
+def test_texts_changed_since_scoring(copy: tuple[Path, Settings], file: str) -> None:
+    root, settings = copy
+    path = root / file
+    path.write_bytes(path.read_bytes().replace(trees.WORD.encode(), b"other", 1))
+    with pytest.raises(
+        UserError, match="has changed since system tiny, corpus talks-en-fr, seed 3"
+    ):
+        results.collect(settings, root)
+
+
+def test_saved_records_come_back_and_repeat_exactly(
+    made: tuple[Path, Settings], tmp_path: Path
+) -> None:
+    root, settings = made
+    records = results.collect(settings, root)
+    results.save(records, tmp_path / "results.json")
+    assert results.load(tmp_path / "results.json") == records
+    results.save(results.collect(settings, root), tmp_path / "again.json")
+    text = (tmp_path / "results.json").read_bytes()
+    assert (tmp_path / "again.json").read_bytes() == text
+    entry = json.loads(text)[-1]
+    assert list(entry)[:4] == ["system", "corpus", "seed", "test"]
+    assert entry["paired"]["baseline"] == "tiny"
+    measured = {"seconds", "device", "commit", "threads", "tokens_per_second"}
+    assert not any(f'"{name}"' in text.decode() for name in measured)
+
+
+def test_nothing_to_load(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"results\.json: no such file; run: dvc repro"):
+        results.load(tmp_path / "results.json")
+
+
+def test_timings_are_read_as_far_as_they_are_there(copy: tuple[Path, Settings]) -> None:
+    root, _ = copy
+    cell = Cell("tiny", "news-en-de", 1)
+    training = results.Training(3725.0, "Test CPU", 1, 2, "0123456789abcdef", 1234.5)
+    assert results.timing(cell, root) == results.Timing(training, 2.5)
+    (cell.below(root / "timings") / "translate.json").unlink()
+    assert results.timing(cell, root) == results.Timing(training, None)
+    (cell.below(root / "timings") / "train.json").unlink()
+    assert results.timing(cell, root) == results.Timing(None, None)

@@ -1,0 +1,83 @@
+import json
+
+import pytest
+from corpora import PAIRS, write_set
+
+from bleuprint.errors import UserError
+from bleuprint.pairs import Pair, TextFolder
+from bleuprint.settings import Split
+from bleuprint.split import split_folder
+
+MANY = [Pair(f"Satz {i}", f"sentence {i}") for i in range(200)]
+
+
+def run(root, settings=Split(0.05, 0.1, 7), **sets):
+    before = TextFolder(root / "before", "de", "en")
+    for name, pairs in sets.items():
+        write_set(before, name.replace("_", "."), pairs)
+    split_folder("c", settings, before, root / "after", root / "ledger.json")
+    after = TextFolder(root / "after", "de", "en")
+    found = {name: list(after.pairs(name)) for name in after.names()}
+    return found, json.loads((root / "ledger.json").read_text())["sets"]
+
+
+def test_missing_sets_are_drawn_and_the_rest_keeps_its_order(tmp_path):
+    found, ledger = run(tmp_path, train=MANY)
+    assert {name: len(pairs) for name, pairs in found.items()} == {
+        "train": 170,
+        "valid": 10,
+        "test.held-out": 20,
+    }
+    assert sorted(sum(found.values(), []), key=MANY.index) == MANY
+    for pairs in found.values():
+        assert pairs == sorted(pairs, key=MANY.index)
+    # A shuffle, not the head or the tail.
+    assert set(found["test.held-out"]) not in (set(MANY[:20]), set(MANY[-20:]))
+    assert ledger["train"]["dropped"] == {
+        "drawn for valid": 10,
+        "drawn for test": 20,
+        "source held out": 0,
+        "target held out": 0,
+    }
+
+
+def test_the_seed_decides(tmp_path):
+    first, _ = run(tmp_path / "a", train=MANY)
+    again, _ = run(tmp_path / "b", train=MANY)
+    other, _ = run(tmp_path / "c", Split(0.05, 0.1, 8), train=MANY)
+    assert first == again != other
+
+
+def test_given_sets_stay_and_only_the_missing_one_is_drawn(tmp_path):
+    found, _ = run(tmp_path / "a", train=MANY, valid=PAIRS)
+    assert found["valid"] == PAIRS and len(found["test.held-out"]) == 20
+    assert len(found["train"]) == 180
+    found, _ = run(tmp_path / "b", train=MANY, test_x=PAIRS)
+    assert found["test.x"] == PAIRS and len(found["valid"]) == 10
+    assert "test.held-out" not in found
+    found, ledger = run(tmp_path / "c", train=MANY, test_x=PAIRS, valid=PAIRS)
+    assert found == {"train": MANY, "valid": PAIRS, "test.x": PAIRS}
+    assert ledger["train"]["pairs_out"] == 200
+
+
+def test_nothing_left_shares_a_sentence_with_what_was_drawn(tmp_path):
+    train = [Pair(f"s{i // 3}", f"t{i // 2}") for i in range(300)]
+    found, ledger = run(tmp_path, train=train)
+    test, valid, rest = found["test.held-out"], found["valid"], found["train"]
+    assert len(test) == 30
+    for held_out, others in ((test, valid + rest), (valid, rest)):
+        for side in (0, 1):
+            assert not {pair[side] for pair in held_out} & {pair[side] for pair in others}
+    dropped = ledger["train"]["dropped"]
+    assert dropped["source held out"] > 0 and dropped["target held out"] > 0
+    # Neither are pairs dropped that share nothing with what is held out.
+    taken = [{pair[side] for pair in test + valid} for side in (0, 1)]
+    free = [p for p in train if p.source not in taken[0] and p.target not in taken[1]]
+    assert rest == free
+
+
+def test_a_corpus_too_small_to_split_is_an_error(tmp_path):
+    with pytest.raises(UserError, match="corpus c: 2 pairs are too few to draw 1 for validation"):
+        run(tmp_path, train=PAIRS[:2])
+    found, _ = run(tmp_path, train=PAIRS[:3])
+    assert [len(pairs) for pairs in found.values()] == [1, 1, 1]

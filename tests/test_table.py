@@ -1,0 +1,331 @@
+"""The table's text, and that no number can stand under another's name."""
+
+import io
+import itertools
+import json
+import re
+import subprocess
+import sys
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pandas
+import pytest
+
+import result_trees as trees
+from bleuprint import literature, table
+from bleuprint.results import Record, Timing, Training
+from bleuprint.table import Column, Grid, Row
+from result_trees import record
+
+# Two systems, a corpus with two test sets, one with one, every figure told from the others.
+RECORDS = [
+    record("tiny", "news-en-de", "first", 31.11),
+    record("tiny", "news-en-de", "second", 32.22),
+    record("tiny", "talks-en-fr", "only", 33.33, training_flops=5e17),
+    record("small", "news-en-de", "first", 41.11, paired=trees.against("tiny", 0.000999)),
+    record("small", "news-en-de", "second", 42.22, paired=trees.against("tiny", 0.05)),
+    record("small", "talks-en-fr", "only", 43.33, paired=trees.against("tiny", 0.049)),
+]
+
+
+def timings(records: list[Record], missing: str = "") -> dict[object, Timing]:
+    measured = {}
+    for cell in dict.fromkeys(one.cell for one in records):
+        seconds = 43_200.0 if cell.corpus.startswith("news") else 61.0
+        training = Training(seconds, "Fast Chip", 8, 4, "abcdef0123456789", 51_234.4)
+        measured[cell] = Timing(None if cell.system == missing else training, 9.5)
+    return measured
+
+
+def rows_of(grid: Grid) -> dict[str, dict[str, str]]:
+    """A grid's cells by row and column head."""
+    heads = [f"{column.group} {column.label}".strip() for column in grid.columns]
+    return {row.cells[0]: dict(zip(heads, row.cells, strict=True)) for row in grid.rows}
+
+
+def text_cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip("| ").split(" | ")]
+
+
+def test_markdown() -> None:
+    head, rule, *rows = table.markdown(table.scores(RECORDS)).splitlines()
+    assert len({len(line) for line in (head, rule, *rows)}) == 1, "columns are aligned"
+    assert all(line.startswith("| ") and line.endswith(" |") for line in (head, rule, *rows))
+    assert text_cells(head) == [
+        "System",
+        "news-en-de BLEU first",
+        "news-en-de BLEU second",
+        "news-en-de FLOPs",
+        "talks-en-fr BLEU",
+        "talks-en-fr FLOPs",
+    ]
+    assert re.fullmatch(r"\| :-+ (\| -+: ){5}\|", rule)
+    assert [text_cells(row) for row in rows] == [
+        [
+            "tiny (baseline)",
+            "31.1 [30.1, 33.1]",
+            "32.2 [31.2, 34.2]",
+            "3.3e18",
+            "33.3 [32.3, 35.3]",
+            "5.0e17",
+        ],
+        [
+            "small",
+            "41.1 [40.1, 43.1] p=0.001",
+            "42.2 [41.2, 44.2] p=0.050 n.s.",
+            "3.3e18",
+            "43.3 [42.3, 45.3] p=0.049",
+            "3.3e18",
+        ],
+    ]
+
+
+def test_latex() -> None:
+    assert (
+        table.latex(table.scores(RECORDS), "Made of 5 % & more_or_less")
+        == r"""\begin{table}
+\centering
+\caption{Made of 5 \% \& more\_or\_less}
+\begin{tabular}{lrrrrr}
+\toprule
+ & \multicolumn{3}{c}{news-en-de} & \multicolumn{2}{c}{talks-en-fr} \\
+\cmidrule(lr){2-4} \cmidrule(lr){5-6}
+System & BLEU first & BLEU second & FLOPs & BLEU & FLOPs \\
+\midrule
+tiny (baseline) & 31.1 [30.1, 33.1] & 32.2 [31.2, 34.2] & 3.3e18 & 33.3 [32.3, 35.3] & 5.0e17 \\
+small & 41.1 [40.1, 43.1] p=0.001 & 42.2 [41.2, 44.2] p=0.050 n.s. & 3.3e18 & XX & 3.3e18 \\
+\bottomrule
+\end{tabular}
+\end{table}
+""".replace("XX", "43.3 [42.3, 45.3] p=0.049")
+    )
+
+
+def test_latex_escapes_what_tex_reads() -> None:
+    odd = "a_b&c%d$e#f{g}h~i^j\\k<l>m|n±o–p"
+    grid = Grid((Column(odd, odd),), (Row((odd,)),))
+    escaped = (
+        r"a\_b\&c\%d\$e\#f\{g\}h\textasciitilde{}i\textasciicircum{}j\textbackslash{}k"
+        r"$<$l$>$m$|$n$\pm$o--p"
+    )
+    lines = table.latex(grid, odd).splitlines()
+    assert f"\\caption{{{escaped}}}" in lines
+    assert f"\\multicolumn{{1}}{{c}}{{{escaped}}} \\\\" in lines
+    assert lines.count(f"{escaped} \\\\") == 2
+
+
+def test_markdown_keeps_a_bar_inside_its_cell() -> None:
+    grid = Grid((Column("a|b"),), (Row(("c|d",)),))
+    assert table.markdown(grid) == "| a\\|b |\n| ---: |\n| c\\|d |\n"
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_the_order_of_records_moves_no_number(order: tuple[int, ...]) -> None:
+    expected = rows_of(table.scores(RECORDS)), rows_of(table.scores(RECORDS, "chrf"))
+    shuffled = [RECORDS[3 * system + i] for i in order for system in (1, 0)]
+    assert [one.system for one in shuffled[:2]] == ["small", "tiny"]
+    assert (rows_of(table.scores(shuffled)), rows_of(table.scores(shuffled, "chrf"))) == expected
+
+
+def test_chrf_stands_in_its_own_table() -> None:
+    rows = rows_of(table.scores(RECORDS, "chrf"))
+    assert rows["small"] == {
+        "System": "small",
+        "news-en-de chrF2 first": "61.1 [60.1, 62.1]",
+        "news-en-de chrF2 second": "62.2 [61.2, 63.2]",
+        "talks-en-fr chrF2": "63.3 [62.3, 64.3]",
+    }
+
+
+def test_a_corpus_without_its_pair_in_the_name_shows_it() -> None:
+    named = [replace(one, corpus="news") for one in RECORDS[:1]]
+    assert table.scores(named).columns[1] == Column("BLEU", "news (en-de)")
+
+
+def test_several_seeds() -> None:
+    seeds = [
+        record("tiny", "news-en-de", "only", 30.0, seed=7),
+        record("tiny", "news-en-de", "only", 33.0, seed=2),
+        record("small", "news-en-de", "only", 40.0, seed=7, paired=trees.against("tiny", 0.2)),
+        record("small", "news-en-de", "only", 42.0, seed=2, paired=trees.against("tiny", 0.001)),
+    ]
+    rows = rows_of(table.scores(seeds))
+    # 30 and 33 are 1.5 from their mean: sd sqrt(2 * 1.5^2 / 1) = 2.12; 40 and 42: 1.41.
+    assert rows["tiny (baseline)"]["news-en-de BLEU"] == "31.5 ± 2.1"
+    assert rows["small"]["news-en-de BLEU"] == "41.0 ± 1.4 p=0.200 n.s."
+    notes = " ".join(table.notes(seeds))
+    assert "standard deviation over the seeds 7, 2" in notes
+    assert "from tiny on the translations of seed 7" in notes
+    assert "seed" not in " ".join(table.notes(RECORDS))
+
+
+def test_notes_name_the_baseline_and_what_is_not_significant() -> None:
+    notes = " ".join(table.notes(RECORDS))
+    assert "difference in BLEU from tiny; n.s.: not significant (p of 0.05 or more)" in notes
+    assert "95 % interval" in notes
+    assert "p:" not in " ".join(table.notes(RECORDS[:3]))
+    assert "Published" not in notes
+
+
+def test_costs_counted_and_measured() -> None:
+    grid = table.costs(RECORDS, timings(RECORDS, missing="small"))
+    rows = {row.cells[:2]: row.cells[2:] for row in grid.rows}
+    counted = ("2.57M", "8,000", "8.12M", "3.3e18")
+    measured = ("12:00:00", "51,234", "Fast Chip, 8 x 4 threads", "abcdef01")
+    assert rows["tiny", "news-en-de"] == (*counted, *measured)
+    assert rows["tiny", "talks-en-fr"][3:5] == ("5.0e17", "0:01:01")
+    assert rows["small", "news-en-de"] == (*counted, "–", "–", "–", "–")
+    assert list(rows) == [
+        ("tiny", "news-en-de"),
+        ("tiny", "talks-en-fr"),
+        ("small", "news-en-de"),
+        ("small", "talks-en-fr"),
+    ]
+
+
+def test_costs_are_means_over_seeds() -> None:
+    seeds = [
+        record("tiny", "news-en-de", test, 30.0, seed=seed, target_tokens=tokens)
+        for seed, tokens in ((1, 1_000_000), (2, 2_000_000))
+        for test in ("first", "second")
+    ]
+    measured = timings(seeds)
+    slow = Training(100.0, "Slow Chip", 1, 2, None, 100.0)
+    fast = Training(40.0, "Fast Chip", 1, 2, None, 300.0)
+    measured |= {seeds[0].cell: Timing(slow, 1.0), seeds[2].cell: Timing(fast, 1.0)}
+    (row,) = table.costs(seeds, measured).rows
+    assert row.cells[4] == "1.50M"
+    devices = "Slow Chip, 1 x 2 threads; Fast Chip, 1 x 2 threads"
+    assert row.cells[6:] == ("0:01:10", "200", devices, "–")
+
+
+def test_literature_stands_above_ours_for_wmt14_only() -> None:
+    wmt = [
+        record("base", "wmt14-en-de", "newstest2013", 25.1),
+        record("base", "wmt14-en-de", "newstest2014", 26.1),
+        record("base", "other-en-de", "newstest2014", 27.1),
+    ]
+    grid = table.scores(wmt)
+    assert [row.published for row in grid.rows] == [True] * 8 + [False]
+    rows = rows_of(grid)
+    big = rows["Transformer (big) (published)"]
+    assert big == {
+        "System": "Transformer (big) (published)",
+        "wmt14-en-de BLEU newstest2013": "–",
+        "wmt14-en-de BLEU newstest2014": "28.4",
+        "wmt14-en-de FLOPs": "2.3e19",
+        "other-en-de BLEU": "–",
+        "other-en-de FLOPs": "–",
+    }
+    assert rows["base"]["wmt14-en-de BLEU newstest2014"] == "26.1 [25.1, 28.1]"
+    assert "compound" in table.notes(wmt)[-1] and "not comparable" in table.notes(wmt)[-1]
+    lines = table.latex(grid, "").splitlines()
+    assert lines[lines.index("\\midrule", 9) + 1].startswith("base &")
+    assert "published" not in table.csv_text(wmt, timings(wmt))
+
+
+@pytest.mark.parametrize(
+    ("corpus", "test"),
+    [
+        ("news-en-de", "newstest2014"),
+        ("wmt14-en-de", "newstest2013"),
+        ("wmt14-de-en", "newstest2014"),
+        ("my-wmt14-en-de", "newstest2014"),
+    ],
+)
+def test_no_literature_elsewhere(corpus: str, test: str) -> None:
+    (row,) = table.scores([record("base", corpus, test, 26.1)]).rows
+    assert not row.published
+
+
+def test_literature_by_language_pair() -> None:
+    rows = rows_of(table.scores([record("base", "wmt14-en-fr", "newstest2014", 36.1)]))
+    shown = {
+        name.removesuffix(" (published)"): row["wmt14-en-fr BLEU"] for name, row in rows.items()
+    }
+    assert shown == {
+        "Deep-Att + PosUnk": "39.2",
+        "GNMT + RL": "39.92",
+        "ConvS2S": "40.46",
+        "MoE": "40.56",
+        "Deep-Att + PosUnk Ensemble": "40.4",
+        "GNMT + RL Ensemble": "41.16",
+        "ConvS2S Ensemble": "41.29",
+        "Transformer (base)": "38.1",
+        "Transformer (big)": "41.8",
+        "base": "36.1 [35.1, 38.1]",
+    }
+    german = {row.system: row.bleu["en-de"] for row in literature.TABLE_2 if "en-de" in row.bleu}
+    assert list(german.values()) == [
+        *("23.75", "24.6", "25.16", "26.03", "26.30", "26.36", "27.3", "28.4"),
+    ]
+
+
+def test_csv_reads_back_whole() -> None:
+    text = table.csv_text(RECORDS, timings(RECORDS, missing="small"))
+    frame = pandas.read_csv(io.StringIO(text), dtype={"hypotheses_sha256": str})
+    assert len(frame) == len(RECORDS)
+    for row, one in zip(frame.to_dict("records"), RECORDS, strict=True):
+        assert [row[name] for name in ("system", "corpus", "seed", "test", "source", "target")] == [
+            *(one.system, one.corpus, one.seed, one.test, one.source, one.target),
+        ]
+        assert (row["bleu"], row["bleu_low"], row["bleu_high"]) == (
+            *(one.bleu.score, one.bleu.low, one.bleu.high),
+        )
+        assert (row["chrf2"], row["chrf2_low"], row["chrf2_high"]) == (
+            *(one.chrf.score, one.chrf.low, one.chrf.high),
+        )
+        assert (row["bleu_signature"], row["chrf2_signature"]) == (
+            *(one.bleu.signature, one.chrf.signature),
+        )
+        assert row["training_flops"] == one.training_flops
+        assert row["hypotheses_sha256"] == one.data.hypotheses
+    small = frame[frame.system == "small"]
+    assert small.train_seconds.isna().all() and small.device.isna().all()
+    assert (small.baseline == "tiny").all()
+    assert list(small.p_value) == [0.000999, 0.05, 0.049]
+    tiny = frame[frame.system == "tiny"]
+    assert tiny.p_value.isna().all()
+    assert list(tiny.train_seconds) == [43_200.0, 43_200.0, 61.0]
+
+
+def test_plain_fits_the_terminal_in_blocks() -> None:
+    grid = table.scores(RECORDS)
+    wide = table.plain(grid, 200)
+    assert wide.count("System") == 1
+    for width in (40, 60, 80, 110):
+        text = table.plain(grid, width)
+        assert all(len(line) <= max(width, 48) for line in text.splitlines())
+        assert text.count("System") > 1
+        words = [re.findall(r"\d\d\.\d \[|p=0\.\d{3}|\de\d\d", one) for one in (wide, text)]
+        assert sorted(words[0]) == sorted(words[1])
+    # A group that fits a block is not torn.
+    blocks = table.plain(grid, 100).split("\n\n")
+    assert [block.split("\n")[0].split() for block in blocks] == [["news-en-de"], ["talks-en-fr"]]
+
+
+def test_plain_puts_heads_over_their_columns() -> None:
+    lines = table.plain(table.scores(RECORDS), 200).splitlines()
+    start = lines[1].index("BLEU second")
+    end = start + len("BLEU second")
+    assert lines[-1][:end].endswith("42.2 [41.2, 44.2] p=0.050 n.s.")
+    assert lines[-2][:end].endswith("32.2 [31.2, 34.2]")
+    # A group wider than its columns makes room for itself.
+    narrow = Grid((Column("a", "a long group"), Column("b", "next")), (Row(("1", "2")),))
+    assert table.plain(narrow, 80).splitlines()[0] == "a long group  next"
+
+
+def test_the_command_prints_the_table_and_where_to_look(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "bleuprint.table"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    expected = "bleuprint: error: reports/results.json: no such file; run: dvc repro\n"
+    assert done.stderr == expected
+    (tmp_path / "reports").mkdir()
+    text = json.dumps([asdict(one) for one in RECORDS])
+    (tmp_path / "reports" / "results.json").write_text(text, encoding="utf-8")
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    for part in ("43.3 [42.3, 45.3] p=0.049", "2.57M", "reports/table.md", "make ui"):
+        assert part in done.stdout
