@@ -1,21 +1,16 @@
 """Average the last checkpoints of a training."""
 
-import argparse
-from pathlib import Path
-
-from bleuprint import errors, settings
+from bleuprint import command
 from bleuprint.average import average
+from bleuprint.errors import run
+from bleuprint.settings import load
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("system")
-    parser.add_argument("corpus")
-    parser.add_argument("seed")
-    arguments = parser.parse_args()
-    system = settings.load().system(arguments.system)
-    models = Path("models", arguments.system, arguments.corpus, arguments.seed)
-    average(models / "checkpoints", system.average, models / "averaged")
+    cell = command.cell(__doc__)
+    settings = load().system(cell.system).average
+    average(cell.models / "checkpoints", settings, cell.models / "averaged")
 
 
-errors.run(main)
+if __name__ == "__main__":
+    run(main)

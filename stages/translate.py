@@ -4,28 +4,23 @@ from bleuprint.allocator import keep_memory
 
 keep_memory()
 
-import argparse
-from pathlib import Path
-
-from bleuprint import errors, settings
+from bleuprint import command
+from bleuprint.errors import run
+from bleuprint.layout import folder
+from bleuprint.settings import load
 from bleuprint.translate import translate_tests
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("system")
-    parser.add_argument("corpus")
-    parser.add_argument("seed")
-    arguments = parser.parse_args()
-    system = settings.load().system(arguments.system)
-    cell = Path(arguments.system, arguments.corpus, arguments.seed)
+    cell = command.cell(__doc__)
     translate_tests(
-        Path("data", arguments.corpus, "binary"),
-        Path("models", cell, "averaged"),
-        system.decode,
-        Path("results", cell, "hypotheses"),
-        Path("timings", cell, "translate.json"),
+        folder(cell.corpus, "binary"),
+        cell.models / "averaged",
+        load().system(cell.system).decode,
+        cell.results / "hypotheses",
+        cell.timings / "translate.json",
     )
 
 
-errors.run(main)
+if __name__ == "__main__":
+    run(main)

@@ -27,6 +27,10 @@ PAIRS = [
     Pair("Sie liest gern alte Briefe.", "She likes to read old letters."),
 ]
 
+CLEAN = Clean("NFC")
+LENGTHS = Filter(min_words=1, max_words=100, max_ratio=100.0)
+TOKENIZE = Tokenize(punctuation=False, lowercase=False)
+
 
 def write_set(folder: TextFolder, name: str, pairs: Iterable[Sequence[str]]) -> None:
     """Write one set, whatever its sentences hold, but for \\n."""
@@ -60,9 +64,9 @@ class Prepared:
 def prepare(
     root: Path,
     sets: dict[str, Sequence[Sequence[str]]],
-    clean: Clean = Clean("NFC"),
-    lengths: Filter = Filter(1, 100, 100.0),
-    tokenize: Tokenize = Tokenize(punctuation=False, lowercase=False),
+    clean: Clean = CLEAN,
+    lengths: Filter = LENGTHS,
+    tokenize: Tokenize = TOKENIZE,
     merges: int = 20,
     workers: int = 1,
 ) -> Prepared:

@@ -7,7 +7,8 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from bleuprint.files import sha256_of, write_json
-from bleuprint.results import Cell, Data, Fingerprints, Metric, Paired, Record
+from bleuprint.layout import Cell
+from bleuprint.results import Data, Fingerprints, Metric, Paired, Record
 from bleuprint.score import score_cell
 from bleuprint.settings import Settings, load
 
@@ -40,7 +41,7 @@ def settings_in(
 def write_texts(root: Path, settings: Settings, lines: int = 40) -> None:
     """Write test sets and ledgers of every corpus; sentences of WORD's words."""
     for name, corpus in settings.corpora.items():
-        folder = root / "data" / name / "split"
+        folder = root / "data" / "split" / name
         folder.mkdir(parents=True)
         for test in corpus.files.tests:
             for language in (corpus.source, corpus.target):
@@ -56,15 +57,15 @@ def write_cell(root: Path, settings: Settings, cell: Cell, errors: float) -> Non
     corpus = settings.corpus(cell.corpus)
     for test in corpus.files.tests:
         name = f"test.{test}.{corpus.target}"
-        references = (root / "data" / cell.corpus / "split" / name).read_text("utf-8").splitlines()
+        references = (root / "data" / "split" / cell.corpus / name).read_text("utf-8").splitlines()
         wrong = [
             " ".join(f"{WORD}wrong" if rng.random() < errors else word for word in line.split())
             for line in references
         ]
-        write_lines(cell.below(root / "results") / "hypotheses" / name, wrong)
-    write_json(cell.below(root / "results") / "training.json", _training(cell))
-    write_json(cell.below(root / "timings") / "train.json", timing_of(cell))
-    write_json(cell.below(root / "timings") / "translate.json", {"seconds": 2.5, "sentences": 40})
+        write_lines((root / cell.results) / "hypotheses" / name, wrong)
+    write_json((root / cell.results) / "training.json", _training(cell))
+    write_json((root / cell.timings) / "train.json", timing_of(cell))
+    write_json((root / cell.timings) / "translate.json", {"seconds": 2.5, "sentences": 40})
     score_cell(settings, cell.system, cell.corpus, cell.seed, root)
 
 

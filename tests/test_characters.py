@@ -1,7 +1,7 @@
 import pytest
-from corpora import TORTURE
 
 from bleuprint.characters import blank_unprinted, blank_white, normalise
+from corpora import TORTURE
 
 
 @pytest.mark.parametrize("character", set(TORTURE) - {"\u00a0", "\u3000"})

@@ -1,12 +1,12 @@
 import json
 
 import pytest
-from corpora import PAIRS, write_set
 
 from bleuprint.clean import clean_folder
 from bleuprint.errors import UserError
 from bleuprint.pairs import TextFolder
 from bleuprint.settings import Clean
+from corpora import PAIRS, write_set
 
 
 def run(tmp_path, train=("a",), valid=(), form="NFC"):

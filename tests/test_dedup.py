@@ -1,13 +1,13 @@
 import json
 
 import pytest
-from corpora import PAIRS, write_set
 
 from bleuprint import dedup
 from bleuprint.dedup import dedup_folder
 from bleuprint.errors import UserError
 from bleuprint.pairs import Pair, TextFolder
 from bleuprint.settings import Clean
+from corpora import PAIRS, write_set
 
 
 def run(tmp_path, **sets):

@@ -1,12 +1,12 @@
 import json
 
 import pytest
-from corpora import PAIRS, write_set
 
 from bleuprint.errors import UserError
 from bleuprint.filter import filter_folder, judge
 from bleuprint.pairs import Pair, TextFolder
 from bleuprint.settings import Filter
+from corpora import PAIRS, write_set
 
 BOUNDS = Filter(min_words=2, max_words=6, max_ratio=2.0)
 

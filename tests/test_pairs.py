@@ -1,8 +1,8 @@
 import pytest
-from corpora import PAIRS, TORTURE, write_set
 
 from bleuprint.errors import UserError
 from bleuprint.pairs import Pair, PairWriter, TextFolder, count_lines, read_lines, read_pairs
+from corpora import PAIRS, TORTURE, write_set
 
 
 @pytest.mark.parametrize("character", TORTURE, ids=lambda c: f"U+{ord(c):04X}")

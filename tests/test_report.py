@@ -11,7 +11,7 @@ import result_trees as trees
 from bleuprint import report
 from bleuprint.errors import UserError
 from bleuprint.files import read_json, sha256_of
-from bleuprint.results import Cell
+from bleuprint.layout import Cell
 from bleuprint.settings import Settings
 
 STAGE = Path(__file__).parents[1] / "stages" / "report.py"
@@ -45,7 +45,7 @@ def test_writes_all_reports(copy: tuple[Path, Settings]) -> None:
         assert f"{one.bleu.score:.1f} [{one.bleu.low:.1f}, {one.bleu.high:.1f}]" in page
         assert f"{one.chrf.score:.1f} [{one.chrf.low:.1f}, {one.chrf.high:.1f}]" in page
         assert f"`{one.bleu.signature}`" in page and f"`{one.chrf.signature}`" in page
-        digest = sha256_of(root / "data" / one.corpus / "split" / f"test.{one.test}.{one.target}")
+        digest = sha256_of(root / "data" / "split" / one.corpus / f"test.{one.test}.{one.target}")
         assert digest[:12] in page
     assert "Test CPU, 1 x 2 threads" in page
     latex = contents(root)["table.tex"].decode()
@@ -76,7 +76,7 @@ def test_metrics_are_means_over_seeds() -> None:
 
 def test_no_sentence_of_a_corpus_in_any_report(copy: tuple[Path, Settings]) -> None:
     root, settings = copy
-    hypotheses = Cell("tiny", "news-en-de", 1).below(root / "results") / "hypotheses"
+    hypotheses = (root / Cell("tiny", "news-en-de", 1).results) / "hypotheses"
     assert trees.WORD in (hypotheses / "test.first.de").read_text("utf-8")
     assert trees.WORD in (root / "data/ledgers/news-en-de/clean.json").read_text("utf-8")
     report.write_reports(settings, root)

@@ -10,7 +10,7 @@ import result_trees as trees
 from bleuprint import results
 from bleuprint.errors import UserError
 from bleuprint.files import read_json, sha256_of, write_json
-from bleuprint.results import Cell
+from bleuprint.layout import Cell
 from bleuprint.score import paired_tests
 from bleuprint.settings import Settings
 
@@ -64,7 +64,7 @@ def test_every_figure_comes_from_its_own_cell(made: tuple[Path, Settings]) -> No
         assert record.updates == 500
         assert record.fingerprints == results.Fingerprints("5e" * 32, "c0" * 32)
         assert f"{record.source}-{record.target}" == record.pair == record.corpus[-5:]
-        split = root / "data" / record.corpus / "split"
+        split = root / "data" / "split" / record.corpus
         name = f"test.{record.test}"
         assert record.data == results.Data(
             binary="b1" * 32,
@@ -84,9 +84,9 @@ def test_paired_tests_are_against_the_first_system(made: tuple[Path, Settings]) 
         name = f"test.{record.test}.{record.target}"
         lines = {}
         for system in ("tiny", "small"):
-            cell = Cell(system, record.corpus, record.seed).below(root / "results")
+            cell = root / Cell(system, record.corpus, record.seed).results
             lines[system] = (cell / "hypotheses" / name).read_text("utf-8").splitlines()
-        references = (root / "data" / record.corpus / "split" / name).read_text("utf-8")
+        references = (root / "data" / "split" / record.corpus / name).read_text("utf-8")
         p_value = paired_tests(lines, references.splitlines(), record.target)["small"]
         assert record.paired == results.Paired("tiny", p_value)
 
@@ -114,7 +114,7 @@ def test_a_missing_result_names_the_cell_and_the_file(
     copy: tuple[Path, Settings], name: str
 ) -> None:
     root, settings = copy
-    path = Cell("small", "talks-en-fr", 1).below(root / "results") / name
+    path = (root / Cell("small", "talks-en-fr", 1).results) / name
     path.unlink()
     with pytest.raises(UserError) as caught:
         results.collect(settings, root)
@@ -124,7 +124,7 @@ def test_a_missing_result_names_the_cell_and_the_file(
 
 def test_a_missing_test_set_names_the_cell_and_the_file(copy: tuple[Path, Settings]) -> None:
     root, settings = copy
-    path = Cell("small", "news-en-de", 3).below(root / "results") / "scores.json"
+    path = (root / Cell("small", "news-en-de", 3).results) / "scores.json"
     write_json(path, {"first": read_json(path)["first"]})
     with pytest.raises(UserError, match=r"scores\.json: no test set 'second' for system small"):
         results.collect(settings, root)
@@ -133,7 +133,7 @@ def test_a_missing_test_set_names_the_cell_and_the_file(copy: tuple[Path, Settin
 @pytest.mark.parametrize(
     "file",
     [
-        "data/talks-en-fr/split/test.only.fr",
+        "data/split/talks-en-fr/test.only.fr",
         "results/tiny/talks-en-fr/3/hypotheses/test.only.fr",
     ],
 )
@@ -174,7 +174,7 @@ def test_timings_are_read_as_far_as_they_are_there(copy: tuple[Path, Settings]) 
     cell = Cell("tiny", "news-en-de", 1)
     training = results.Training(3725.0, "Test CPU", 1, 2, "0123456789abcdef", 1234.5)
     assert results.timing(cell, root) == results.Timing(training, 2.5)
-    (cell.below(root / "timings") / "translate.json").unlink()
+    ((root / cell.timings) / "translate.json").unlink()
     assert results.timing(cell, root) == results.Timing(training, None)
-    (cell.below(root / "timings") / "train.json").unlink()
+    ((root / cell.timings) / "train.json").unlink()
     assert results.timing(cell, root) == results.Timing(None, None)

@@ -12,8 +12,8 @@ import result_trees as trees
 from bleuprint import score
 from bleuprint.errors import UserError
 from bleuprint.files import read_json, sha256_of
+from bleuprint.layout import Cell
 from bleuprint.pairs import TextFolder
-from bleuprint.results import Cell
 
 STAGE = Path(__file__).parents[1] / "stages" / "score.py"
 
@@ -179,19 +179,19 @@ def test_three_letter_codes_get_the_same_tokenizer() -> None:
 def test_test_sets_come_in_the_order_of_the_settings(tmp_path: Path) -> None:
     settings = trees.settings_in(tmp_path, corpora={"c-en-de": ("zeta", "alpha")})
     trees.write_texts(tmp_path, settings)
-    texts = TextFolder(tmp_path / "data" / "c-en-de" / "split", "en", "de")
+    texts = TextFolder(tmp_path / "data" / "split" / "c-en-de", "en", "de")
     for side in texts.files("test.made"):
         trees.write_lines(side, ["one"])
     assert score.names_of_tests(settings.corpus("c-en-de"), texts) == ["zeta", "alpha", "made"]
     texts.files("test.alpha")[0].unlink()
-    with pytest.raises(UserError, match=r"split/test\.alpha\.en: no such file"):
+    with pytest.raises(UserError, match=r"split/c-en-de/test\.alpha\.en: no such file"):
         score.names_of_tests(settings.corpus("c-en-de"), texts)
 
 
 def test_a_corpus_without_a_test_set(tmp_path: Path) -> None:
     settings = trees.settings_in(tmp_path, corpora={"c-en-de": ()})
     trees.write_texts(tmp_path, settings)
-    with pytest.raises(UserError, match="split: holds no test set"):
+    with pytest.raises(UserError, match="split/c-en-de: holds no test set"):
         score.score_cell(settings, "tiny", "c-en-de", 1, tmp_path)
 
 
@@ -204,8 +204,8 @@ class TestStage:
         trees.write_texts(tmp_path, settings)
         cell = Cell("tiny", "news-en-de", 1)
         trees.write_cell(tmp_path, settings, cell, 0.3)
-        (cell.below(tmp_path / "results") / "scores.json").rename(tmp_path / "expected.json")
-        return cell.below(tmp_path / "results")
+        ((tmp_path / cell.results) / "scores.json").rename(tmp_path / "expected.json")
+        return tmp_path / cell.results
 
     def run(self, root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-P", str(STAGE), *arguments]
@@ -246,7 +246,7 @@ class TestStage:
         self.fails(tmp_path, cell, message.format(file=file.relative_to(tmp_path)))
 
     def test_an_empty_test_set(self, cell: Path, tmp_path: Path) -> None:
-        references = tmp_path / "data" / "news-en-de" / "split" / "test.first.de"
+        references = tmp_path / "data" / "split" / "news-en-de" / "test.first.de"
         references.write_bytes(b"")
         (cell / "hypotheses" / "test.first.de").write_bytes(b"")
         self.fails(tmp_path, cell, "test.first.de: no lines: nothing to score")

@@ -20,6 +20,7 @@ class Histories:
     words: Tensor
 
     def select(self, hypotheses: Tensor, sentences: Tensor | None = None) -> "Histories":
+        del sentences  # no row is shared here
         return Histories(self.sentence[hypotheses], self.words[hypotheses])
 
 

@@ -1,17 +1,21 @@
 import json
+from itertools import chain
 
 import pytest
-from corpora import PAIRS, write_set
 
 from bleuprint.errors import UserError
 from bleuprint.pairs import Pair, TextFolder
 from bleuprint.settings import Split
 from bleuprint.split import split_folder
+from corpora import PAIRS, write_set
 
 MANY = [Pair(f"Satz {i}", f"sentence {i}") for i in range(200)]
 
 
-def run(root, settings=Split(0.05, 0.1, 7), **sets):
+SHARES = Split(0.05, 0.1, 7)
+
+
+def run(root, settings=SHARES, **sets):
     before = TextFolder(root / "before", "de", "en")
     for name, pairs in sets.items():
         write_set(before, name.replace("_", "."), pairs)
@@ -28,7 +32,7 @@ def test_missing_sets_are_drawn_and_the_rest_keeps_its_order(tmp_path):
         "valid": 10,
         "test.held-out": 20,
     }
-    assert sorted(sum(found.values(), []), key=MANY.index) == MANY
+    assert sorted(chain(*found.values()), key=MANY.index) == MANY
     for pairs in found.values():
         assert pairs == sorted(pairs, key=MANY.index)
     # A shuffle, not the head or the tail.

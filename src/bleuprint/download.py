@@ -73,6 +73,8 @@ def _write_phrasebook(which: str, path: Path) -> None:
 
 def _unpack(packed: Path, path: Path, name: str) -> None:
     try:
+        if not packed.stat().st_size:
+            raise EOFError("it is empty")  # which gzip takes for a packed file of nothing
         with gzip.open(packed) as body, path.open("wb") as out:
             shutil.copyfileobj(body, out)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:

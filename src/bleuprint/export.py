@@ -26,8 +26,8 @@ def export_checkpoints(job: Job, folder: Path, marks: Fingerprints, output: Path
         write_description(partial, describe(job.system.model, vocabulary, marks.all))
 
 
-def export_facts(job: Job, state: State, marks: Fingerprints, facts: Path, curves: Path) -> None:
-    """Write what repeats exactly: counts, fingerprints and curves."""
+def export_facts(job: Job, state: State, marks: Fingerprints, results: Path) -> None:
+    """Write what repeats exactly: training.json (counts, fingerprints) and curves.json."""
     vocabulary = read_json(job.corpus / "corpus.json")["vocabulary"]
     with torch.device("meta"):
         parameters = count_parameters(Transformer(job.system.model, vocabulary))
@@ -41,8 +41,8 @@ def export_facts(job: Job, state: State, marks: Fingerprints, facts: Path, curve
         "fingerprint": marks.all,
         **asdict(marks),
     }
-    write_json(facts, content)
-    write_json(curves, {"training": state.curve, "validation": state.validations})
+    write_json(results / "training.json", content)
+    write_json(results / "curves.json", {"training": state.curve, "validation": state.validations})
 
 
 def export_timing(state: State, group: Group, timing: Path) -> None:

@@ -15,6 +15,11 @@ def of_settings(*settings: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def of_training(settings: str, code: str, data: str) -> str:
+    """The fingerprint of a training, from those of all that decides it; MLflow's runs bear it."""
+    return of_settings(settings, code, data)
+
+
 def of_code(modules: Iterable[str]) -> str:
     """The SHA-256 of the named modules of this package, as they lie on disk."""
     package = Path(__file__).parent

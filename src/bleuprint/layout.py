@@ -1,13 +1,17 @@
-"""Where the pipeline keeps a corpus, relative to the project's root."""
+"""Where the pipeline keeps things, relative to the project's root.
+
+Stage before corpus, so that what needs one stage of every corpus (the report) can name it.
+"""
 
 from pathlib import Path
+from typing import NamedTuple
 
 _DATA = Path("data")
 
 
 def folder(corpus: str, stage: str) -> Path:
     """The folder of a corpus: raw, clean, dedup, filter, split, tokens, bpe or binary."""
-    return _DATA / corpus / stage
+    return _DATA / stage / corpus
 
 
 def codes(corpus: str) -> Path:
@@ -18,3 +22,33 @@ def codes(corpus: str) -> Path:
 def ledger(corpus: str, stage: str) -> Path:
     """The account that a data stage gives of itself."""
     return _DATA / "ledgers" / corpus / f"{stage}.json"
+
+
+class Cell(NamedTuple):
+    """What is trained once: a system on a corpus with a seed; where what comes of it lies."""
+
+    system: str
+    corpus: str
+    seed: int
+
+    @property
+    def models(self) -> Path:
+        """Weights: checkpoints/ and averaged/."""
+        return Path("models", self._path)
+
+    @property
+    def results(self) -> Path:
+        """What repeats exactly: training.json, curves.json, hypotheses/, scores.json."""
+        return Path("results", self._path)
+
+    @property
+    def timings(self) -> Path:
+        """What a clock measured: train.json, translate.json."""
+        return Path("timings", self._path)
+
+    def __str__(self) -> str:
+        return f"system {self.system}, corpus {self.corpus}, seed {self.seed}"
+
+    @property
+    def _path(self) -> Path:
+        return Path(self.system, self.corpus, str(self.seed))

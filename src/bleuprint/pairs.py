@@ -87,6 +87,8 @@ class TextFolder:
 
     def names(self) -> list[str]:
         """The sets in the folder: train, valid, then the tests by name."""
+        if not self.path.is_dir():
+            raise UserError(f"{self.path}: no such folder")
         found = {file.name.removesuffix(f".{self.source}") for file in self.path.glob("*.*")}
         present = {name for name in found if self.files(name)[0].exists()}
         return sorted(present, key=lambda name: (name != "train", name != "valid", name))

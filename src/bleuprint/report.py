@@ -11,7 +11,8 @@ from typing import Any, cast
 from bleuprint import table
 from bleuprint.errors import UserError
 from bleuprint.files import read_json, whole_file, write_json
-from bleuprint.results import Cell, Record, Timing, collect, save, timing
+from bleuprint.layout import Cell
+from bleuprint.results import Record, Timing, collect, save, timing
 from bleuprint.settings import Settings
 from bleuprint.table import Column, Grid, Row, markdown
 

@@ -8,27 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from bleuprint.errors import UserError
 from bleuprint.files import read_json, sha256_of, write_json
+from bleuprint.layout import Cell, folder
 from bleuprint.pairs import TextFolder, read_pairs
 from bleuprint.score import names_of_tests, paired_tests
 from bleuprint.settings import Settings
-
-
-class Cell(NamedTuple):
-    """What is trained once: a system on a corpus with a seed."""
-
-    system: str
-    corpus: str
-    seed: int
-
-    def below(self, folder: Path) -> Path:
-        return folder / self.system / self.corpus / str(self.seed)
-
-    def __str__(self) -> str:
-        return f"system {self.system}, corpus {self.corpus}, seed {self.seed}"
 
 
 @dataclass(frozen=True)
@@ -149,7 +136,7 @@ def load(path: Path) -> list[Record]:
 
 def timing(cell: Cell, root: Path = Path()) -> Timing:
     """What was measured when a cell was trained and translated, as far as it is there."""
-    train, translate = (cell.below(root / "timings") / f"{n}.json" for n in ("train", "translate"))
+    train, translate = ((root / cell.timings) / f"{n}.json" for n in ("train", "translate"))
     training = None
     if train.exists():
         measured = read_json(train)
@@ -181,7 +168,7 @@ def _scored_lines(
     """References and translations of a test set, as they were when scores.json was written."""
     scores = _scores(cell, test, root)
     _, references = _texts(settings, cell.corpus, root).files(f"test.{test}")
-    hypotheses = cell.below(root / "results") / "hypotheses" / references.name
+    hypotheses = root / cell.results / "hypotheses" / references.name
     pairs = list(read_pairs(references, hypotheses))
     for path, digest in ((references, scores["references"]), (hypotheses, scores["hypotheses"])):
         if sha256_of(path) != digest:
@@ -191,7 +178,7 @@ def _scored_lines(
 
 def _texts(settings: Settings, corpus: str, root: Path) -> TextFolder:
     entry = settings.corpus(corpus)
-    return TextFolder(root / "data" / corpus / "split", entry.source, entry.target)
+    return TextFolder(root / folder(corpus, "split"), entry.source, entry.target)
 
 
 def _tests(settings: Settings, corpus: str, root: Path) -> list[str]:
@@ -240,13 +227,13 @@ def _from_json(entry: Any) -> Record:
 def _scores(cell: Cell, test: str, root: Path) -> Any:
     scores = _read(cell, "scores.json", root)
     if test not in scores:
-        path = cell.below(root / "results") / "scores.json"
+        path = root / cell.results / "scores.json"
         raise UserError(f"{path}: no test set {test!r} for {cell}; run: dvc repro")
     return scores[test]
 
 
 def _read(cell: Cell, name: str, root: Path) -> Any:
-    path = cell.below(root / "results") / name
+    path = root / cell.results / name
     if not path.exists():
         raise UserError(f"{path}: no such file: no result yet for {cell}; run: dvc repro")
     return read_json(path)

@@ -17,6 +17,7 @@ from sacrebleu.metrics.base import Score as SacrebleuScore
 
 from bleuprint.errors import UserError
 from bleuprint.files import sha256_of, write_json
+from bleuprint.layout import Cell, folder
 from bleuprint.pairs import TextFolder, read_pairs
 from bleuprint.settings import Corpus, Settings
 
@@ -130,8 +131,8 @@ def score_cell(
     if seed not in settings.seeds:
         raise UserError(f"params.yaml: no seed {seed}; seeds are {list(settings.seeds)}")
     entry = settings.corpus(corpus)
-    texts = TextFolder(root / "data" / corpus / "split", entry.source, entry.target)
-    cell = root / "results" / system / corpus / str(seed)
+    texts = TextFolder(root / folder(corpus, "split"), entry.source, entry.target)
+    cell = root / Cell(system, corpus, seed).results
     scores = {}
     for test in names_of_tests(entry, texts):
         sources, references = texts.files(f"test.{test}")

@@ -16,7 +16,8 @@ from typing import Literal
 
 from bleuprint import literature
 from bleuprint.errors import run
-from bleuprint.results import Cell, Record, Timing, load, timing
+from bleuprint.layout import Cell
+from bleuprint.results import Record, Timing, load, timing
 
 REPORTS = Path("reports")
 SIGNIFICANT = 0.05

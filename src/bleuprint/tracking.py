@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from filelock import FileLock
 
 from bleuprint import environment
+from bleuprint.layout import Cell, folder
 
 if TYPE_CHECKING:
     from mlflow.entities import Run as MlflowRun
@@ -33,9 +34,7 @@ class Description:
     """What a run is of: the names under which MLflow shows and finds it."""
 
     experiment: str
-    system: str
-    corpus: str
-    seed: int
+    cell: Cell
     fingerprint: str
     data: str
     settings: Mapping[str, Any]
@@ -92,7 +91,7 @@ class Tracker:
 
 
 def log_scores(experiment: str, scores: Iterable[tuple[str, dict[str, float]]]) -> None:
-    """Add test scores (fingerprint of a training, metrics) to the runs that exist."""
+    """Add test scores, as (a training's fingerprint, metrics), to the runs that exist."""
     try:
         client = _client()
         found = client.get_experiment_by_name(experiment)
@@ -169,18 +168,18 @@ def _create(client: "MlflowClient", experiment: str, description: Description) -
     from mlflow.entities import Dataset, DatasetInput, InputTag, Param
 
     tags = {
-        "system": description.system,
-        "corpus": description.corpus,
-        "seed": str(description.seed),
+        "system": description.cell.system,
+        "corpus": description.cell.corpus,
+        "seed": str(description.cell.seed),
         "commit": commit() or "unknown",
         FINGERPRINT: description.fingerprint,
     }
-    name = f"{description.system} {description.corpus} {description.seed}"
+    name = " ".join(map(str, description.cell))
     run = client.create_run(experiment, run_name=name, tags=tags)
     parameters = [Param(key, str(value)) for key, value in _flat(description.settings)]
     client.log_batch(run.info.run_id, params=parameters)
-    source = f'{{"path": "data/{description.corpus}/binary"}}'
-    dataset = Dataset(description.corpus, description.data[:36], "local", source)
+    source = f'{{"path": "{folder(description.cell.corpus, "binary")}"}}'
+    dataset = Dataset(description.cell.corpus, description.data[:36], "local", source)
     inputs = [DatasetInput(dataset, [InputTag("mlflow.data.context", "training")])]
     client.log_inputs(run.info.run_id, inputs)
     return run

@@ -20,6 +20,7 @@ from bleuprint.binary import BinaryCorpus
 from bleuprint.cost import training_flops
 from bleuprint.errors import Interrupted, UserError
 from bleuprint.files import sha256_of_folder
+from bleuprint.layout import Cell
 from bleuprint.model import Transformer, count_parameters
 from bleuprint.optimizer import FlatAdam
 from bleuprint.processes import Group
@@ -55,9 +56,7 @@ class Job:
     """One cell of the table to train: what, on what, and where it works."""
 
     experiment: str
-    system_name: str
-    corpus_name: str
-    seed: int
+    cell: Cell
     system: System
     corpus: Path
     texts: Path
@@ -74,12 +73,12 @@ class Fingerprints:
 
     @classmethod
     def of(cls, job: Job) -> "Fingerprints":
-        settings = fingerprint.of_settings(job.system.model, job.system.train, job.seed)
+        settings = fingerprint.of_settings(job.system.model, job.system.train, job.cell.seed)
         return cls(settings, fingerprint.of_code(CODE), sha256_of_folder(job.corpus))
 
     @property
     def all(self) -> str:
-        return fingerprint.of_settings(self.settings, self.code, self.data)
+        return fingerprint.of_training(self.settings, self.code, self.data)
 
 
 @dataclass
@@ -112,7 +111,7 @@ def train(job: Job, group: Group) -> tuple[Path, State, Fingerprints]:
     fingerprints. Raises Interrupted, after saving, when told to stop by SIGTERM.
     """
     marks = Fingerprints.of(job)
-    name = f"{job.system_name}.{job.corpus_name}.{job.seed}.{marks.all[:16]}"
+    name = ".".join((*map(str, job.cell), marks.all[:16]))
     folder = job.work / "trainings" / name
     folder.mkdir(parents=True, exist_ok=True)
     with _alone(folder, group):
@@ -132,7 +131,7 @@ class Trainer:
             self._corpus.side("train", language).lengths
             for language in (self._corpus.source, self._corpus.target)
         )
-        torch.manual_seed(job.seed)
+        torch.manual_seed(job.cell.seed)
         self.model = Transformer(job.system.model, len(self._corpus.vocabulary)).to(group.device)
         self._optimizer = FlatAdam(self.model, self._settings)
         self.state = State.new()
@@ -150,11 +149,11 @@ class Trainer:
             self._target,
             tokens_per_update=settings.tokens_per_update,
             batch_tokens=settings.batch_tokens,
-            seed=self._job.seed,
+            seed=self._job.cell.seed,
             start=state.position,
         )
         self.model.train()
-        what = f"train {self._job.system_name} {self._job.corpus_name}"
+        what = f"train {self._job.cell.system} {self._job.cell.corpus}"
         with (
             self._tracked() as tracker,
             _terminable(self._on_signal),
@@ -217,7 +216,7 @@ class Trainer:
     def _learn(self, update: Update, place: int) -> float:
         """Add one batch's gradient, as its share of the whole update; returns its summed loss."""
         # Dropout depends on the batch's place in the training, not on the process that has it.
-        seeds = np.random.SeedSequence((self._job.seed, self.state.update, place))
+        seeds = np.random.SeedSequence((self._job.cell.seed, self.state.update, place))
         torch.manual_seed(int(seeds.generate_state(1, np.uint64)[0]) >> 1)
         rows = update.batches[place]
         batch = Batch.of(self._corpus, "train", rows, self._group.device)
@@ -295,9 +294,7 @@ class Trainer:
         job = self._job
         description = Description(
             experiment=job.experiment,
-            system=job.system_name,
-            corpus=job.corpus_name,
-            seed=job.seed,
+            cell=job.cell,
             fingerprint=self._marks.all,
             data=self._marks.data,
             settings={

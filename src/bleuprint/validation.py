@@ -5,17 +5,20 @@ from pathlib import Path
 import numpy as np
 import sacrebleu
 import torch
+from torch import Tensor
 
-from bleuprint.batch import Batch
+from bleuprint.batch import Batch, pad
 from bleuprint.batches import pack
 from bleuprint.binary import BinaryCorpus
+from bleuprint.bpe import join
 from bleuprint.model import Transformer
 from bleuprint.pairs import read_lines
 from bleuprint.processes import Group
-from bleuprint.settings import Decode
-from bleuprint.translate import translate
+from bleuprint.tokenizer import Moses
+from bleuprint.vocabulary import BOS, EOS, PAD
 
-_GREEDY = Decode(beam=1, alpha=0.0, max_extra=20)
+# Greedy outputs end at the latest this many units after their source does.
+_EXTRA = 20
 
 
 class Validator:
@@ -42,7 +45,38 @@ class Validator:
                 total += batch.loss(model, 0.0)[1]
         result = {"loss": float(group.sum(total)) / self._tokens}
         if group.first:
-            lines = translate(model, self._corpus, "valid", _GREEDY)
+            lines = self._translate(model, group.device)
             result["bleu"] = sacrebleu.corpus_bleu(lines, [self._references], force=True).score
         model.train()
         return result
+
+    def _translate(self, model: Transformer, device: torch.device) -> list[str]:
+        """Greedy translations, detokenised, in the order of the set."""
+        source = self._corpus.side("valid", self._corpus.source)
+        moses = Moses(self._corpus.target, punctuation=False, lowercase=False)
+        lines = [""] * len(source)
+        for rows in self._batches:
+            ids = pad([source[row] for row in rows.tolist()]).to(device)
+            for row, words in zip(rows.tolist(), greedy(model, ids), strict=True):
+                lines[row] = moses.detokenize(join(self._corpus.vocabulary.decode(words)))
+        return lines
+
+
+@torch.inference_mode()
+def greedy(model: Transformer, source: Tensor) -> list[list[int]]:
+    """The likeliest word at each step, for source ids (B, S), up to EOS.
+
+    A search of its own, so that work on the beam search does not train every model anew.
+    """
+    state = model.start(source)
+    words = torch.full((source.size(0),), BOS, device=source.device)
+    outputs: list[Tensor] = []
+    going = torch.ones_like(words, dtype=torch.bool)
+    while bool(going.any()) and len(outputs) < source.size(1) + _EXTRA:
+        logits, state = model.step(words, state)
+        logits[:, PAD] = logits[:, BOS] = -torch.inf
+        words = torch.where(going, logits.argmax(-1), EOS)
+        outputs.append(words)
+        going = words != EOS
+    rows = torch.stack(outputs, dim=1).tolist()
+    return [row[: row.index(EOS)] if EOS in row else row for row in rows]

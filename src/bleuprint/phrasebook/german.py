@@ -173,7 +173,8 @@ def midfield(tree: Clause) -> list[str]:
         text = noun_phrase(target, case, none)
         negated = negated and not none
         if len(verb.government) > 1:
-            late.append(f"{verb.government[0]} {text}")
+            text = f"{verb.government[0]} {text}"
+            late.append(contracted(text) if case == "d" and target.relative is None else text)
         elif isinstance(target.head, Pronoun):
             pronouns.append(text)
         else:
@@ -225,10 +226,13 @@ def place(tree: Place) -> str:
     preposition = tree.phrase.head.place[2 + index]
     case = "a" if index == 1 and preposition in ("in", "auf", "an") else "d"
     text = f"{preposition} {noun_phrase(tree.phrase, case)}"
+    return text if tree.phrase.relative is not None else contracted(text)
+
+
+def contracted(text: str) -> str:
+    """The preposition melts with the article: am, im, zum."""
     start = " ".join(text.split(" ", 2)[:2])
-    if start in CONTRACTIONS and tree.phrase.relative is None:
-        return CONTRACTIONS[start] + text[len(start) :]
-    return text
+    return CONTRACTIONS.get(start, start) + text[len(start) :]
 
 
 def noun_phrase(tree: Phrase, case: str, none: bool = False) -> str:

@@ -124,7 +124,11 @@ class Dice:
         return items[int(len(items) * draw * (1 + draw) / 2)]
 
     def weighted(self, **weights: float) -> str:
-        rest = self.draw() * sum(weights.values())
+        """One of the names. Added up one by one: `sum` rounds otherwise since Python 3.12."""
+        total = 0.0
+        for weight in weights.values():
+            total += weight
+        rest = self.draw() * total
         for name, weight in weights.items():
             rest -= weight
             if rest < 0:
@@ -485,7 +489,8 @@ class Writer(Phrases):
             return None
         if isinstance(subject.head, Pronoun):
             return subject
-        known = kind_of(subject) == "person" and (subject.plural or subject.head.sex)
+        women = subject.plural and french.gender(subject) == "f"  # "they" is "ils", never "elles"
+        known = kind_of(subject) == "person" and not women and (subject.plural or subject.head.sex)
         return pronoun(subject.head.sex, subject.plural) if known else None
 
     def reason(self, subject: Phrase | None, past: bool) -> Clause | Weather:
@@ -548,6 +553,8 @@ class Writer(Phrases):
         if ask == "where":
             return Sentence(replace(clause, place=None, purpose=None, negative=False), ask)
         if ask == "when":
+            tense = "future" if clause.tense == "progressive" else clause.tense
+            clause = replace(clause, tense=tense)
             return Sentence(replace(clause, time=None, frequency=None, negative=False), ask)
         return Sentence(clause, ask)
 

@@ -1,0 +1,57 @@
+from collections import Counter
+
+import pytest
+
+from bleuprint.errors import UserError
+from bleuprint.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary
+
+
+def test_ids_go_by_count_and_then_by_code_point():
+    vocabulary = Vocabulary.of(Counter({"b": 2, "ä": 2, "a": 2, "z": 9, "A": 2}))
+    assert vocabulary.units == [*SPECIALS, "z", "A", "a", "b", "ä"]
+    assert vocabulary.encode(["z", "ä"]) == [4, 8]
+    assert len(vocabulary) == 9
+
+
+def test_special_symbols_have_the_ids_they_are_named_after():
+    units = Vocabulary.of(Counter()).units
+    assert [units[i] for i in (PAD, BOS, EOS, UNK)] == ["<pad>", "<s>", "</s>", "<unk>"]
+
+
+def test_text_cannot_pass_for_a_special_symbol():
+    vocabulary = Vocabulary.of(Counter({"</s>": 5, "a": 1, "<pad>": 3}))
+    assert len(vocabulary) == 5
+    assert vocabulary.encode(["<pad>", "<s>", "</s>", "<unk>", "a"]) == [UNK] * 4 + [4]
+
+
+def test_decoding_leaves_out_all_but_the_unknown():
+    vocabulary = Vocabulary.of(Counter("ab"))
+    assert vocabulary.encode(["a", "x", "b"]) == [4, UNK, 5]
+    assert vocabulary.decode([BOS, 4, UNK, 5, EOS, PAD, PAD]) == ["a", "<unk>", "b"]
+
+
+def test_written_and_read_back_with_odd_units(tmp_path):
+    counts = Counter({"a@@": 3, "\x85": 2, "\u2028@@": 2, "\r": 1, "7": 1, "\x1c": 1})
+    vocabulary = Vocabulary.of(counts)
+    vocabulary.write(tmp_path / "v.txt")
+    again = Vocabulary.read(tmp_path / "v.txt")
+    assert again.counts == vocabulary.counts
+    assert again.encode(["\r", "a@@"]) == vocabulary.encode(["\r", "a@@"])
+    # A line's number less one is the id.
+    lines = (tmp_path / "v.txt").read_bytes().split(b"\n")
+    assert lines[4] == b"a@@ 3" and vocabulary.encode(["a@@"]) == [4]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a 1\n", r"v\.txt: does not begin with <pad> <s> </s> <unk> but a"),
+        ("<pad> 0\n<s> 0\n</s> 0\n<unk> 0\nab\n", r"v\.txt:5: 'ab' is not a unit and its count"),
+        ("<pad> 0\n<s> 0\n</s> 0\n<unk> 0\na b\n", r"v\.txt:5: 'a b' is not"),
+        ("", "but nothing"),
+    ],
+)
+def test_what_is_not_a_vocabulary_is_refused(tmp_path, text, message):
+    (tmp_path / "v.txt").write_text(text)
+    with pytest.raises(UserError, match=message):
+        Vocabulary.read(tmp_path / "v.txt")

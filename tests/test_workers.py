@@ -1,0 +1,104 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from bleuprint import workers
+from bleuprint.errors import UserError
+from bleuprint.workers import chunks, map_chunks
+
+
+def double(numbers):
+    time.sleep(0.002 * (5 - numbers[0] % 5))
+    return [2 * number for number in numbers], os.getpid()
+
+
+def refuse(numbers):
+    if 6 in numbers:
+        raise UserError("six")
+    return numbers
+
+
+def die(numbers):
+    if 6 in numbers:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return numbers
+
+
+def give(function):
+    return function
+
+
+def test_chunks_are_full_but_the_last(monkeypatch):
+    monkeypatch.setattr(workers, "CHUNK", 3)
+    assert list(chunks(range(7))) == [[0, 1, 2], [3, 4, 5], [6]]
+    assert list(chunks([])) == []
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_results_are_in_order(count):
+    results = list(map_chunks(partial(give, double), ([i] for i in range(30)), count))
+    assert [numbers for numbers, _ in results] == [[2 * i] for i in range(30)]
+    assert (os.getpid() in {pid for _, pid in results}) == (count == 1)
+
+
+def test_a_few_chunks_need_no_processes():
+    results = list(map_chunks(partial(give, double), ([i] for i in range(3)), 4))
+    assert {pid for _, pid in results} == {os.getpid()}
+
+
+def test_chunks_are_taken_only_as_they_are_needed():
+    taken = []
+    parts = ([taken.append(i) or i] for i in range(1000))
+    results = map_chunks(partial(give, refuse), parts, 2)
+    next(results)
+    results.close()
+    assert len(taken) < 20
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_mistake_found_by_a_worker_reaches_the_user(count):
+    with pytest.raises(UserError, match="six"):
+        list(map_chunks(partial(give, refuse), ([i] for i in range(30)), count))
+
+
+def test_a_killed_worker_is_told_plainly():
+    with pytest.raises(UserError, match="worker process was killed"):
+        list(map_chunks(partial(give, die), ([i] for i in range(30)), 2))
+
+
+SLEEPER = """
+import os, sys, time
+from functools import partial
+from bleuprint.workers import map_chunks
+def work(part):
+    print(os.getpid(), flush=True)
+    time.sleep(60)
+def give(): return work
+list(map_chunks(give, ([i] for i in range(30)), 2))
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks at /proc")
+def test_workers_end_with_a_killed_parent():
+    parent = subprocess.Popen([sys.executable, "-c", SLEEPER], stdout=subprocess.PIPE, text=True)
+    pids = [int(parent.stdout.readline()) for _ in range(2)]
+    parent.kill()
+    parent.wait()
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline and any(map(_running, pids)):
+        time.sleep(0.05)
+    assert not any(map(_running, pids))
+
+
+def _running(pid):
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
