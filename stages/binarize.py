@@ -1,7 +1,7 @@
 """Turn a corpus into arrays of ids."""
 
 from bleuprint import command, environment, layout
-from bleuprint.binary import binarize_folder
+from bleuprint.binarize import binarize_folder
 from bleuprint.errors import run
 from bleuprint.pairs import TextFolder
 from bleuprint.settings import load

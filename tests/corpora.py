@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bleuprint.binary import BinaryCorpus, binarize_folder
+from bleuprint.binarize import binarize_folder
+from bleuprint.binary import BinaryCorpus
 from bleuprint.bpe import learn_codes
 from bleuprint.clean import clean_folder
 from bleuprint.dedup import dedup_folder

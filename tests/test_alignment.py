@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from bleuprint.bpe import join
 from bleuprint.characters import normalise
+from bleuprint.moses import Moses
 from bleuprint.settings import Tokenize
-from bleuprint.tokenizer import Moses
 from corpora import TORTURE, Prepared, prepare
 
 STAGES = ("clean", "dedup", "filter", "split", "tokenize", "binarize")

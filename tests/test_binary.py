@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from bleuprint import workers
-from bleuprint.binary import BinaryCorpus, Sentences, _ArrayWriter, binarize_folder
+from bleuprint.binarize import _ArrayWriter, binarize_folder
+from bleuprint.binary import BinaryCorpus, Sentences
 from bleuprint.bpe import Bpe, learn_codes
 from bleuprint.errors import UserError
 from bleuprint.pairs import TextFolder
@@ -78,17 +79,20 @@ def test_any_number_of_workers_writes_the_same_bytes(tmp_path, monkeypatch, merg
         results.append({file.name: file.read_bytes() for file in out.iterdir()})
     assert results[0] == results[1] == results[2]
     assert len(results[0]) == 10
+    # Of twelve chunks, every sentence is found where it ends.
+    expected = [source for source, _ in tokens.pairs("train")]
+    assert lines_of(BinaryCorpus(out), "train", "de") == expected
 
 
 def test_sentences_are_views_of_the_file_and_survive_pickling(tmp_path):
-    side = prepare(tmp_path, SETS).binary.side("test.x", "de")
+    side = prepare(tmp_path, {**SETS, "test.x": PAIRS[3:5] * 100}).binary.side("test.x", "de")
     assert side[0].base is not None and not side[0].flags.owndata
     assert not side[0].flags.writeable
     again = pickle.loads(pickle.dumps(side))
     assert len(pickle.dumps(side)) < 1000
     assert [s.tolist() for s in again] == [s.tolist() for s in side]
-    assert len(side) == 2 and sum(side.lengths) == sum(map(len, side))
-    for index in (2, -1):
+    assert len(side) == 200 and sum(side.lengths) == sum(map(len, side))
+    for index in (200, -1):
         with pytest.raises(IndexError):
             side[index]
 

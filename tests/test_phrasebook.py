@@ -19,8 +19,8 @@ from bleuprint.phrasebook import (
     sentences,
     write,
 )
-from bleuprint.phrasebook.grammar import Clause, Phrase, Place, Sentence
 from bleuprint.phrasebook.lexicon import Adjective, Noun, Verb, Words, lexicon, verbs
+from bleuprint.phrasebook.trees import Clause, Phrase, Place, Sentence
 
 SIZES = {"train": 14_000, "valid": 500, "test": 500}
 HASHES = {

@@ -3,9 +3,10 @@ import json
 import pytest
 
 from bleuprint import workers
+from bleuprint.moses import Moses
 from bleuprint.pairs import Pair, TextFolder
 from bleuprint.settings import Tokenize
-from bleuprint.tokenizer import Moses, tokenize_folder
+from bleuprint.tokenizer import tokenize_folder
 from corpora import PAIRS, TORTURE, write_set
 
 

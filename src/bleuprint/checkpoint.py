@@ -78,6 +78,8 @@ def latest(folder: Path) -> Checkpoint | None:
 
 def drop_damaged(folder: Path) -> None:
     """Remove checkpoints that were cut short or altered, newest first, until one is whole."""
+    for unfinished in folder.glob(".checkpoint-*"):
+        shutil.rmtree(unfinished)
     for path in sorted(folder.glob("checkpoint-*"), reverse=True):
         try:
             _load(path)

@@ -1,5 +1,6 @@
 """Files that appear whole or not at all, and their hashes."""
 
+import glob
 import hashlib
 import json
 import os
@@ -15,8 +16,7 @@ _BLOCK = 1 << 20
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """Give a temporary path beside `path`; renamed onto `path` if the block ends well."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
+    partial = _partial(path)
     try:
         yield partial
         _sync(partial)
@@ -28,9 +28,7 @@ def whole_file(path: Path) -> Iterator[Path]:
 @contextmanager
 def whole_folder(path: Path) -> Iterator[Path]:
     """Give an empty temporary folder beside `path`; it takes `path`'s place if all ends well."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
-    shutil.rmtree(partial, ignore_errors=True)
+    partial = _partial(path)
     partial.mkdir()
     try:
         yield partial
@@ -72,6 +70,14 @@ def sha256_of_folder(folder: Path) -> str:
         if file.is_file() and not any(part.startswith(".") for part in name.parts):
             digest.update(f"{name.as_posix()}\0{sha256_of(file)}\n".encode())
     return digest.hexdigest()
+
+
+def _partial(path: Path) -> Path:
+    """A free temporary name beside `path`; what a killed process left under one is removed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for left in path.parent.glob(f".{glob.escape(path.name)}.partial-*"):
+        shutil.rmtree(left) if left.is_dir() else left.unlink()
+    return path.with_name(f".{path.name}.partial-{os.getpid()}")
 
 
 def _sync(path: Path) -> None:

@@ -63,6 +63,8 @@ class Files:
     def __post_init__(self) -> None:
         if not self.train:
             raise ValueError("train names no files")
+        for kind, parts in (("train", self.train), ("valid", self.valid), ("tests", self.tests)):
+            _check_names(kind, parts)
 
 
 @dataclass(frozen=True)
@@ -216,10 +218,10 @@ class System:
 
     def __post_init__(self) -> None:
         kept = min(self.train.keep_last, self.train.updates // self.train.checkpoint_every)
-        if kept < 1:
+        if self.train.updates % self.train.checkpoint_every:
             raise ValueError(
-                f"train.checkpoint_every {self.train.checkpoint_every} is beyond "
-                f"train.updates {self.train.updates}: nothing would be kept"
+                f"train.updates {self.train.updates} is no multiple of "
+                f"train.checkpoint_every {self.train.checkpoint_every}"
             )
         if self.average.last > kept:
             raise ValueError(f"average.last {self.average.last}: training keeps {kept} checkpoints")
@@ -236,6 +238,8 @@ class Settings:
 
     def __post_init__(self) -> None:
         for kind, entries in (("corpora", self.corpora), ("systems", self.systems)):
+            if not entries:
+                raise ValueError(f"{kind} is empty")
             _check_names(kind, entries)
         if not self.seeds or len(set(self.seeds)) != len(self.seeds):
             raise ValueError(f"seeds {list(self.seeds)}: one or more, each once")
@@ -253,8 +257,6 @@ def load(path: Path = Path("params.yaml")) -> Settings:
 
 
 def _check_names(kind: str, entries: Mapping[str, object]) -> None:
-    if not entries:
-        raise ValueError(f"{kind} is empty")
     for name in entries:
         if not NAME.fullmatch(name):
             raise ValueError(f"{kind}.{name}: a name is of letters, digits, '-' and '_'")

@@ -1,45 +1,17 @@
-"""Tokenisation with sacremoses, spread over processes."""
+"""Tokenising a corpus, spread over processes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from sacremoses import MosesDetokenizer, MosesPunctNormalizer, MosesTokenizer
-
-from bleuprint.characters import blank_unprinted, blank_white
 from bleuprint.files import whole_folder
 from bleuprint.ledger import Ledger
+from bleuprint.moses import Moses
 from bleuprint.pairs import Pair, TextFolder
 from bleuprint.progress import track
 from bleuprint.settings import Tokenize
 from bleuprint.sieve import counted
 from bleuprint.workers import chunks, map_chunks
-
-
-class Moses:
-    """The Moses tokeniser of one language, and its way back. Nothing is escaped."""
-
-    def __init__(self, language: str, punctuation: bool, lowercase: bool) -> None:
-        """`punctuation`: normalise it first; `lowercase`: do that before."""
-        self._lowercase = lowercase
-        self._normalizer = MosesPunctNormalizer(language) if punctuation else None
-        self._tokenizer = MosesTokenizer(language)
-        self._detokenizer = MosesDetokenizer(language)
-
-    def tokenize(self, line: str) -> list[str]:
-        """The tokens of a sentence; unprinted characters and all white space separate tokens."""
-        if self._lowercase:
-            line = line.lower()
-        if self._normalizer is not None:
-            # It has rules for no-break spaces, which therefore stay until it has run.
-            line = self._normalizer.normalize(blank_unprinted(line))
-        tokens: list[str] = self._tokenizer.tokenize(blank_white(line), escape=False)
-        return tokens
-
-    def detokenize(self, tokens: Sequence[str]) -> str:
-        """The sentence that these tokens make; lower-cased and normalised text stays so."""
-        sentence: str = self._detokenizer.detokenize(tokens, unescape=False)
-        return sentence
 
 
 def tokenize_folder(

@@ -15,10 +15,10 @@ from bleuprint.bpe import join
 from bleuprint.files import whole_folder, write_json
 from bleuprint.model import DecoderState, Transformer
 from bleuprint.modelfile import load_model
+from bleuprint.moses import Moses
 from bleuprint.progress import Progress
 from bleuprint.search import beam_search
 from bleuprint.settings import Decode
-from bleuprint.tokenizer import Moses
 from bleuprint.vocabulary import BOS, EOS, PAD
 
 # Hypotheses that are decoded at once, times source positions: bounds memory, changes no result.

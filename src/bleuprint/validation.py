@@ -12,9 +12,9 @@ from bleuprint.batches import pack
 from bleuprint.binary import BinaryCorpus
 from bleuprint.bpe import join
 from bleuprint.model import Transformer
+from bleuprint.moses import Moses
 from bleuprint.pairs import read_lines
 from bleuprint.processes import Group
-from bleuprint.tokenizer import Moses
 from bleuprint.vocabulary import BOS, EOS, PAD
 
 # Greedy outputs end at the latest this many units after their source does.

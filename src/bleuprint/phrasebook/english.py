@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
 
 from bleuprint.phrasebook.lexicon import Name, Noun, Pronoun, Verb, Weather
-
-if TYPE_CHECKING:
-    from bleuprint.phrasebook.grammar import Clause, Phrase, Place, Sentence
+from bleuprint.phrasebook.trees import Clause, Phrase, Place, Sentence
 
 BE = ("am", "are", "is", "are", "are")
 WAS = ("was", "were", "was", "were", "were")

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING
 
 from bleuprint.phrasebook.lexicon import Adjective, Name, Noun, Pronoun, Verb, Weather
-
-if TYPE_CHECKING:
-    from bleuprint.phrasebook.grammar import Clause, Phrase, Place, Sentence
+from bleuprint.phrasebook.trees import Clause, Phrase, Place, Sentence
 
 AVOIR = ("ai", "as", "a", "avons", "ont")
 ETRE = ("suis", "es", "est", "sommes", "sont")

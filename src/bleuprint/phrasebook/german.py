@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
 
 from bleuprint.phrasebook.lexicon import Adjective, Name, Noun, Pronoun, Verb, Weather
-
-if TYPE_CHECKING:
-    from bleuprint.phrasebook.grammar import Clause, Phrase, Place, Sentence
+from bleuprint.phrasebook.trees import Clause, Phrase, Place, Sentence
 
 # Columns of all tables below: masculine, feminine, neuter, plural. Rows: the case.
 GENDERS = {"m": 0, "f": 1, "n": 2}

@@ -1,0 +1,61 @@
+# The graph of dvc.yaml, run in parallel or on a cluster: `snakemake -c2`. Nothing is defined here.
+#
+# What finishes is recorded in DVC when the run ends, well or not, so that `dvc repro` and
+# `dvc status` know it. What `dvc repro`, `dvc checkout` or `dvc pull` has made looks out of date
+# to Snakemake, which goes by modification times: where `dvc status` is clean,
+# `snakemake --touch -F -c1` tells it so.
+#
+# After a run was killed (SIGKILL, power): `snakemake --unlock`, then `--rerun-incomplete`.
+import sys
+
+from bleuprint import graph
+from bleuprint.errors import UserError
+
+try:
+    STAGES = graph.stages()
+except UserError as error:
+    sys.exit(f"bleuprint: error: {error}")
+
+graph.use_this_python()
+
+
+onsuccess:
+    graph.record_or_tell()
+
+
+onerror:
+    graph.record_or_tell()
+
+
+rule all:
+    default_target: True
+    input:
+        [path for stage in STAGES for path in stage.outputs],
+    localrule: True
+
+
+# Loop variables are looked up when a rule runs, and would then be the last stage's: what the
+# shell command uses goes through params and log.
+for stage in STAGES:
+
+    rule:
+        name:
+            stage.name
+        input:
+            graph.inputs(stage, STAGES),
+        output:
+            [directory(path) for path in stage.folders],
+            stage.files,
+            # kept from before if the stage fails, since they are in git
+            [update(path) for path in stage.kept],
+        log:
+            stage.log,
+        conda:
+            "environment.yaml"
+        threads: (workflow.resource_settings.cores or 1) if stage.threads == "all" else stage.threads
+        resources:
+            gpu=stage.gpu,
+        params:
+            command=stage.marked_command,
+        shell:
+            "({params.command}) 2>&1 | tee {log}"

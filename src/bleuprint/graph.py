@@ -1,0 +1,202 @@
+"""The pipeline's graph as dvc.yaml defines it, for the Snakefile; what finished goes back to DVC.
+
+The only module that knows DVC's resolver, which is no public interface: hence DVC's pinned version.
+
+A rule of the Snakefile leaves a mark when its stage has finished. At the end of a run `record`
+tells DVC of the marked stages and of no others, for `dvc commit` takes whatever lies on disk for
+up to date. `python -m bleuprint.graph` records what a killed run has left.
+"""
+
+import hashlib
+import json
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from bleuprint import settings
+from bleuprint.errors import UserError, run
+
+_STATE = Path("work", "snakemake")
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage of the resolved dvc.yaml: a rule for Snakemake.
+
+    `outputs` holds the metrics too; `kept` are those of them that git keeps instead of DVC.
+    `parameters` are the values of the stage's part of params.yaml, by dotted key.
+    """
+
+    name: str
+    command: str
+    dependencies: tuple[str, ...]
+    outputs: tuple[str, ...]
+    kept: tuple[str, ...]
+    parameters: Mapping[str, Any]
+    threads: int | Literal["all"]
+    gpu: int
+
+    @property
+    def folders(self) -> list[str]:
+        """The outputs that are folders: those without a suffix."""
+        return [path for path in self.outputs if not Path(path).suffix]
+
+    @property
+    def files(self) -> list[str]:
+        """The outputs that are files of DVC's."""
+        return [path for path in self.outputs if Path(path).suffix and path not in self.kept]
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the command and the parameters."""
+        text = json.dumps([self.command, self.parameters], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def log(self) -> str:
+        return str(_STATE / "logs" / f"{self.name}.log")
+
+    @property
+    def mark(self) -> Path:
+        """A file that is there when the stage has finished, as old as the stage's start."""
+        return _STATE / "finished" / self.name
+
+    @property
+    def marked_command(self) -> str:
+        """The command for a shell, leaving the mark if it ends well."""
+        mark = shlex.quote(str(self.mark))
+        begin = f"mkdir -p {mark.rpartition('/')[0]} && echo {self.digest} > {mark}.begun"
+        return f"{begin} && {self.command} && mv {mark}.begun {mark}"
+
+
+def stages(root: Path = Path()) -> list[Stage]:
+    """All stages, from a dvc.yaml and a params.yaml that are checked first."""
+    settings.load(root / "params.yaml")
+    from dvc.exceptions import DvcException
+    from dvc.parsing import DataResolver
+    from dvc.repo import Repo
+    from dvc.utils.serialize import load_yaml
+
+    try:
+        with Repo(str(root)) as repo:
+            content = load_yaml(str(root / "dvc.yaml"))
+            resolved = DataResolver(repo, str(root), content).resolve()["stages"]
+        parameters = load_yaml(str(root / "params.yaml"))
+    except DvcException as error:
+        raise UserError(str(error)) from error
+    return [_stage(name, entry, parameters) for name, entry in resolved.items()]
+
+
+def inputs(stage: Stage, graph: Iterable[Stage], root: Path = Path()) -> list[str]:
+    """The files a stage depends on, and the outputs of other stages, each by itself.
+
+    A dependency may be an output, a folder in which outputs lie, something inside an output, or
+    a file or folder that no stage makes.
+    """
+    made = [output for other in graph if other is not stage for output in other.outputs]
+    found: dict[str, None] = {}
+    for dependency in stage.dependencies:
+        inside = [output for output in made if _overlap(output, dependency)]
+        found |= dict.fromkeys(inside or _files(dependency, root))
+    return list(found)
+
+
+def record(root: Path = Path()) -> None:
+    """Tell DVC of the stages that have finished; a failure is told, and can be made good.
+
+    A mark counts only while it is true: the command and parameters are those of now, and nothing
+    the stage depends on has changed since it began.
+    """
+    graph = stages(root)
+    done = [stage for stage in graph if _true_mark(stage, graph, root)]
+    if done:
+        # With links made anew, files would look changed to Snakemake.
+        command = [sys.executable, "-m", "dvc", "commit", "--quiet", "--force", "--no-relink"]
+        names = [stage.name for stage in done]
+        dvc = subprocess.run([*command, *names], cwd=root, capture_output=True, text=True)
+        if dvc.returncode:
+            raise UserError(
+                f"DVC did not record what finished: {dvc.stderr.strip()}; "
+                "to try again: python -m bleuprint.graph"
+            )
+    for mark in (root / _STATE / "finished").glob("*"):
+        if mark.suffix != ".begun":
+            mark.unlink(missing_ok=True)
+    print(f"recorded in DVC: {len(done)} of {len(graph)} stages", file=sys.stderr)
+
+
+def record_or_tell(*_: object) -> None:
+    """Record at the end of a Snakemake run, whose own end a failure must not hide."""
+    try:
+        record()
+    except UserError as error:
+        print(f"bleuprint: error: {error}", file=sys.stderr)
+
+
+def use_this_python() -> None:
+    """Have `python` in the stages' commands mean the one that runs now."""
+    here = str(Path(sys.executable).parent)
+    os.environ["PATH"] = f"{here}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+
+
+def _stage(name: str, entry: Mapping[str, Any], parameters: Mapping[str, Any]) -> Stage:
+    outputs = dict(_output(item) for kind in ("outs", "metrics") for item in entry.get(kind, ()))
+    meta = entry.get("meta", {})
+    return Stage(
+        name=name,
+        command=entry["cmd"],
+        dependencies=tuple(entry.get("deps", ())),
+        outputs=tuple(outputs),
+        kept=tuple(path for path, flags in outputs.items() if not flags.get("cache", True)),
+        parameters={key: _lookup(parameters, key) for key in entry.get("params", ())},
+        threads=meta.get("threads", 1),
+        gpu=meta.get("gpu", 0),
+    )
+
+
+def _output(item: str | Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    """An output's path and flags: `path` or `{path: flags}` in dvc.yaml."""
+    return (item, {}) if isinstance(item, str) else next(iter(item.items()))
+
+
+def _lookup(parameters: Any, key: str) -> Any:
+    for part in key.split("."):
+        parameters = parameters[part]
+    return parameters
+
+
+def _overlap(output: str, dependency: str) -> bool:
+    one, other = Path(output), Path(dependency)
+    return one.is_relative_to(other) or other.is_relative_to(one)
+
+
+def _files(dependency: str, root: Path) -> Iterator[str]:
+    """A file by itself; of a folder the files in it, as DVC sees them."""
+    if not (root / dependency).is_dir():
+        yield dependency
+        return
+    for path in sorted((root / dependency).rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts:
+            yield str(path.relative_to(root))
+
+
+def _true_mark(stage: Stage, graph: Iterable[Stage], root: Path) -> bool:
+    try:
+        if (root / stage.mark).read_text().strip() != stage.digest:
+            return False
+        began = (root / stage.mark).stat().st_mtime_ns
+        needed = (root / path for path in inputs(stage, graph, root))
+        return all((root / path).exists() for path in stage.outputs) and all(
+            path.stat().st_mtime_ns <= began for path in needed
+        )
+    except FileNotFoundError:
+        return False
+
+
+if __name__ == "__main__":
+    run(record)

@@ -1,0 +1,186 @@
+"""A whole project in small, for tests that run DVC and Snakemake themselves on it.
+
+The graph and the code are the real ones; the corpus has some hundred pairs, and a training takes
+a second.
+"""
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+PARAMS = """\
+experiment: micro
+seeds: [1]
+corpora:
+  own: &own
+    source: "en"
+    target: "de"
+    about: [{name: own, licence: none, citation: none}]
+    files:
+      train: {a: {source: {path: inputs/a.en}, target: {path: inputs/a.de}}}
+      valid: {}
+      tests: {}
+    clean: {unicode: NFC}
+    filter: {min_words: 1, max_words: 100, max_ratio: 3.0}
+    split: {valid: 0.05, test: 0.05, seed: 1}
+    tokenize: {punctuation: false, lowercase: false}
+    learn_bpe: {merges: 40}
+systems:
+  tiny: &tiny
+    model: &model
+      encoder_layers: 1
+      decoder_layers: 1
+      d_model: 32
+      d_ff: 48
+      heads: 2
+      dropout: 0.1
+      norm: post
+      tie: all
+    train: &train
+      tokens_per_update: 300
+      batch_tokens: 300
+      updates: 60
+      learning_rate: 0.02
+      warmup: 20
+      betas: [0.9, 0.98]
+      epsilon: 1.0e-9
+      clip_norm: 1.0
+      label_smoothing: 0.1
+      precision: float32
+      validate_every: 60
+      checkpoint_every: 30
+      keep_last: 2
+    average: {last: 2}
+    decode: {beam: 2, alpha: 0.6, max_extra: 5}
+  wide:
+    <<: *tiny
+    model: {<<: *model, d_ff: 64}
+"""
+THIRD_SYSTEM = "  deep: {<<: *tiny, model: {<<: *model, encoder_layers: 2}}\n"
+SECOND_CORPUS = "  other: {<<: *own, learn_bpe: {merges: 10}}\n"
+
+_SOURCES = ("dvc.yaml", "Snakefile", "stages", "src", ".dvc/config", ".dvcignore", ".gitignore")
+_FOR_USERS = ("BLEUPRINT_", "DVC_", "MLFLOW_", "SNAKEMAKE_", "GIT_", "PYTHON", "PYTEST")
+
+
+class Project:
+    """A project's folder, and commands run in it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(_FOR_USERS)}
+        self.environment = {
+            **kept,
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "PYTHONPATH": str(root / "src"),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "OMP_WAIT_POLICY": "passive",  # others may be at work on the same cores
+            "DVC_NO_ANALYTICS": "1",
+            "MLFLOW_DISABLE_TELEMETRY": "true",
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            **{
+                f"GIT_{who}_{what}": "tester@localhost"
+                for who in ("AUTHOR", "COMMITTER")
+                for what in ("NAME", "EMAIL")
+            },
+        }
+
+    def start(self, *command: str) -> "subprocess.Popen[str]":
+        return subprocess.Popen(
+            command,
+            cwd=self.root,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def run(self, *command: str, status: int | None = 0, timeout: float = 120) -> str:
+        """What a command printed; fails if it ends with another status, None being any."""
+        process = self.start(*command)
+        try:
+            output, _ = process.communicate(timeout=timeout)
+        finally:
+            process.kill()
+        assert status is None or process.returncode == status, f"{command}:\n{output}"
+        return output
+
+    def repro(self) -> list[str]:
+        """`dvc repro`; the stages it ran, in order."""
+        return ran(self.run("dvc", "repro"))
+
+    def snakemake(self, *arguments: str, status: int = 0) -> str:
+        return self.run("snakemake", "-c2", *arguments, status=status)
+
+    def changed(self) -> set[str]:
+        """The stages that `dvc status` takes for changed."""
+        return set(json.loads(self.run("dvc", "status", "--json")))
+
+    def recorded(self) -> set[str]:
+        """The stages in dvc.lock."""
+        from dvc.utils.serialize import load_yaml
+
+        lock = self.root / "dvc.lock"
+        return set(load_yaml(str(lock))["stages"]) if lock.exists() else set()
+
+    def read(self, path: str) -> str:
+        return (self.root / path).read_text()
+
+    def write(self, path: str, text: str) -> None:
+        (self.root / path).write_text(text)
+
+    def edit(self, path: str, old: str, new: str) -> None:
+        text = self.read(path)
+        assert text.count(old) == 1, f"{old!r} is {text.count(old)} times in {path}"
+        self.write(path, text.replace(old, new))
+
+    def rows(self) -> list[str]:
+        """The systems in results.json, in order."""
+        return list(
+            dict.fromkeys(r["system"] for r in json.loads(self.read("reports/results.json")))
+        )
+
+    def commit(self) -> None:
+        self.run("git", "add", ".")
+        self.run("git", "commit", "--quiet", "--message", "a commit")
+
+    def copy(self, root: Path) -> "Project":
+        """The same project elsewhere, modification times included."""
+        shutil.copytree(self.root, root, symlinks=True)
+        return Project(root)
+
+
+def ran(output: str) -> list[str]:
+    """The stages that DVC ran, from what it printed."""
+    began = "Running stage '"
+    return [
+        line.removeprefix(began).partition("'")[0]
+        for line in output.splitlines()
+        if line.startswith(began)
+    ]
+
+
+def make(root: Path) -> Project:
+    """A project as it is after cloning, with a corpus of its own: nothing has run."""
+    for name in _SOURCES:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        if (ROOT / name).is_dir():
+            ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
+            shutil.copytree(ROOT / name, root / name, ignore=ignored)
+        else:
+            shutil.copy(ROOT / name, root / name)
+    project = Project(root)
+    project.write("params.yaml", PARAMS)
+    (root / "inputs").mkdir()
+    draw, words = random.Random(1), ["ba", "deo", "fi", "gu", "kam", "leon", "min", "nu"]
+    sentences = [draw.choices(words, k=draw.randint(3, 6)) for _ in range(300)]
+    project.write("inputs/a.en", "".join(f"{' '.join(s)}\n" for s in sentences))
+    project.write("inputs/a.de", "".join(f"{' '.join(s).upper()}\n" for s in sentences))
+    project.run("git", "init", "--quiet", "--initial-branch", "main")
+    return project

@@ -1,0 +1,112 @@
+"""A toy corpus and a micro system, and the train stage as a process of its own."""
+
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from corpora import prepare
+
+STAGES = Path(__file__).parent.parent / "stages"
+WORDS = [first + second for first in "bdfgklmnprst" for second in "aeiou"]
+
+
+def toy_pairs(count: int, seed: int, shuffled: bool = False) -> list[tuple[str, str]]:
+    """Sentences of made-up words; the translation reverses their order and writes them in capitals.
+
+    `shuffled` gives every sentence another one's translation.
+    """
+    rng = random.Random(seed)
+    sources = [[rng.choice(WORDS) for _ in range(rng.randint(2, 6))] for _ in range(count)]
+    targets = [" ".join(words[::-1]).upper() for words in sources]
+    if shuffled:
+        rng.shuffle(targets)
+    return [(" ".join(words), target) for words, target in zip(sources, targets, strict=True)]
+
+
+def project(root: Path, pairs: list[tuple[str, str]] | None = None, **train: Any) -> Path:
+    """A folder in which `stages/train.py micro toy 1` can run; `train` changes settings."""
+    held_out = toy_pairs(40, 2)
+    sets = {"train.a": pairs or toy_pairs(600, 1), "valid.a": held_out, "test.x": held_out}
+    prepared = prepare(root / "prepared", sets, merges=200)
+    for stage in ("binary", "split"):
+        (root / "data" / stage).mkdir(parents=True)
+        (prepared.root / stage).rename(root / "data" / stage / "toy")
+    write_params(root, **train)
+    return root
+
+
+def write_params(root: Path, **train: Any) -> None:
+    """params.yaml with one system, `micro`; its corpus's files are not used any more."""
+    file = {"source": {"path": "inputs/a.de"}, "target": {"path": "inputs/a.en"}}
+    corpus = {
+        "source": "de",
+        "target": "en",
+        "about": [],
+        "files": {"train": {"a": file}, "valid": {"a": file}, "tests": {"x": file}},
+        "clean": {"unicode": "NFC"},
+        "filter": {"min_words": 1, "max_words": 100, "max_ratio": 9.0},
+        "split": {"valid": 0.1, "test": 0.1, "seed": 1},
+        "tokenize": {"punctuation": False, "lowercase": False},
+        "learn_bpe": {"merges": 200},
+    }
+    shape = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 32, "d_ff": 64, "heads": 4}
+    settings = {
+        "tokens_per_update": 200,
+        "batch_tokens": 70,
+        "updates": 50,
+        "learning_rate": 0.005,
+        "warmup": 20,
+        "betas": [0.9, 0.98],
+        "epsilon": 1e-9,
+        "clip_norm": 1.0,
+        "label_smoothing": 0.1,
+        "precision": "float32",
+        "validate_every": 25,
+        "checkpoint_every": 10,
+        "keep_last": 3,
+    }
+    system = {
+        "model": {**shape, "dropout": 0.1, "norm": "post", "tie": "all"},
+        "train": {**settings, **train},
+        "average": {"last": 1},
+        "decode": {"beam": 2, "alpha": 0.6, "max_extra": 10},
+    }
+    content = {
+        "experiment": "toy",
+        "seeds": [1],
+        "corpora": {"toy": corpus},
+        "systems": {"micro": system},
+    }
+    with (root / "params.yaml").open("w", encoding="utf-8") as stream:
+        YAML().dump(content, stream)
+
+
+def environment(processes: int = 1) -> dict[str, str]:
+    """What the stage runs in: nothing of the caller's that would lead it elsewhere."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("DVC")}
+    return {**kept, "BLEUPRINT_PROCESSES": str(processes), "MLFLOW_TRACKING_URI": "off"}
+
+
+def start(root: Path, processes: int = 1) -> "subprocess.Popen[str]":
+    """Start the train stage in `root`."""
+    return subprocess.Popen(
+        [sys.executable, str(STAGES / "train.py"), "micro", "toy", "1"],
+        cwd=root,
+        env=environment(processes),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def train(root: Path, processes: int = 1, status: int = 0) -> str:
+    """Run the train stage to its end and return what it said."""
+    process = start(root, processes)
+    said, _ = process.communicate(timeout=240)
+    assert process.returncode == status, said
+    return said
