@@ -1,6 +1,8 @@
 # The commands of README.md. Each sets itself up first where needed.
 SHELL := /bin/bash
 PYTHON ?= python3
+PORT ?= 5000
+RECIPES = $(notdir $(basename $(wildcard recipes/*.yaml)))
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export PYTHONDONTWRITEBYTECODE := 1
 export DVC_NO_ANALYTICS := 1
@@ -47,11 +49,12 @@ lint: setup
 	snakemake --lint
 
 ui: setup
-	mlflow ui --backend-store-uri "$${MLFLOW_TRACKING_URI:-sqlite:///$(CURDIR)/mlflow.db}"
+	mlflow ui --backend-store-uri "$${MLFLOW_TRACKING_URI:-sqlite:///$(CURDIR)/mlflow.db}" --port $(PORT)
 
 recipe:
-	@test -n "$(NAME)" || { echo "make recipe NAME=...: one of $(notdir $(basename $(wildcard recipes/*.yaml)))"; exit 2; }
-	@test -f "recipes/$(NAME).yaml" || { echo "no recipe $(NAME); there are: $(notdir $(basename $(wildcard recipes/*.yaml)))"; exit 2; }
-	@git diff --quiet HEAD -- params.yaml 2>/dev/null || cmp -s params.yaml params.yaml.before \
-	  || cp params.yaml params.yaml.before
+	@test -n "$(NAME)" || { echo "make recipe NAME=...: one of $(RECIPES)"; exit 2; }
+	@test -f "recipes/$(NAME).yaml" || { echo "no recipe $(NAME); there are: $(RECIPES)"; exit 2; }
+	@# what is no recipe, a user has written
+	@for recipe in recipes/*.yaml; do cmp -s params.yaml $$recipe && exit; done; \
+	  cp --backup=numbered params.yaml params.yaml.before && echo "params.yaml is kept as params.yaml.before"
 	cp "recipes/$(NAME).yaml" params.yaml

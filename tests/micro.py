@@ -8,6 +8,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -32,7 +33,7 @@ corpora:
     tokenize: {punctuation: false, lowercase: false}
     learn_bpe: {merges: 40}
 systems:
-  tiny: &tiny
+  tiny:
     model: &model
       encoder_layers: 1
       decoder_layers: 1
@@ -57,15 +58,32 @@ systems:
       checkpoint_every: 30
       keep_last: 2
     average: {last: 2}
-    decode: {beam: 2, alpha: 0.6, max_extra: 5}
+    decode: &decode {beam: 2, alpha: 0.6, max_extra: 5}
   wide:
-    <<: *tiny
     model: {<<: *model, d_ff: 64}
+    train: {<<: *train, learning_rate: 0.015}
+    average: {last: 2}
+    decode: *decode
 """
-THIRD_SYSTEM = "  deep: {<<: *tiny, model: {<<: *model, encoder_layers: 2}}\n"
+THIRD_SYSTEM = """\
+  deep:
+    model: {<<: *model, encoder_layers: 2}
+    train: *train
+    average: {last: 1}
+    decode: *decode
+"""
 SECOND_CORPUS = "  other: {<<: *own, learn_bpe: {merges: 10}}\n"
 
-_SOURCES = ("dvc.yaml", "Snakefile", "stages", "src", ".dvc/config", ".dvcignore", ".gitignore")
+_SOURCES = (
+    "dvc.yaml",
+    "Snakefile",
+    "environment.yaml",
+    "stages",
+    "src",
+    ".dvc/config",
+    ".dvcignore",
+    ".gitignore",
+)
 _FOR_USERS = ("BLEUPRINT_", "DVC_", "MLFLOW_", "SNAKEMAKE_", "GIT_", "PYTHON", "PYTEST")
 
 
@@ -99,6 +117,7 @@ class Project:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            start_new_session=True,  # so that a signal can go to all it has started
         )
 
     def run(self, *command: str, status: int | None = 0, timeout: float = 120) -> str:
@@ -107,7 +126,7 @@ class Project:
         try:
             output, _ = process.communicate(timeout=timeout)
         finally:
-            process.kill()
+            kill(process)
         assert status is None or process.returncode == status, f"{command}:\n{output}"
         return output
 
@@ -154,6 +173,12 @@ class Project:
         """The same project elsewhere, modification times included."""
         shutil.copytree(self.root, root, symlinks=True)
         return Project(root)
+
+
+def kill(process: "subprocess.Popen[str]", signal_: int = signal.SIGKILL) -> None:
+    """Send a signal to a process and all it has started, if it still runs."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal_)
 
 
 def ran(output: str) -> list[str]:

@@ -137,6 +137,14 @@ def test_a_diverging_training_names_what_to_lower(tmp_path: Path) -> None:
     assert "Traceback" not in said
 
 
+def test_half_precision_learns_as_well(trained: Path, tmp_path: Path) -> None:
+    half = fresh(trained, tmp_path)
+    write_params(half, precision="bfloat16")
+    train(half)
+    assert losses(half)[-1] == pytest.approx(losses(trained)[-1], rel=0.05)
+    assert losses(half) != losses(trained)
+
+
 def test_a_sentence_beyond_the_batch_is_one_clear_line(tmp_path: Path) -> None:
     said = train(project(tmp_path, batch_tokens=5), status=1)
     assert "does not fit into train.batch_tokens 5" in said

@@ -24,7 +24,11 @@ def average(checkpoints: Path, settings: Average, output: Path) -> None:
     if len(paths) < settings.last:
         raise UserError(f"{checkpoints}: {len(paths)} checkpoints, average.last is {settings.last}")
     with whole_folder(output) as partial:
-        save_file(mean(paths[-settings.last :]), partial / "model.safetensors")
+        weights = partial / "model.safetensors"
+        try:
+            save_file(mean(paths[-settings.last :]), weights)
+        except SafetensorError as error:  # a full disk, which safetensors does not call an OSError
+            raise UserError(f"{weights}: cannot be written: {error}") from None
         (partial / "model.json").write_bytes((checkpoints / "model.json").read_bytes())
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
@@ -128,4 +129,7 @@ def _load(path: Path) -> Checkpoint:
 
 
 def _save_tensors(tensors: dict[str, Tensor], path: Path) -> None:
-    save_file({name: tensor.detach().cpu().clone() for name, tensor in tensors.items()}, path)
+    try:
+        save_file({name: tensor.detach().cpu().clone() for name, tensor in tensors.items()}, path)
+    except SafetensorError as error:  # a full disk, which safetensors does not call an OSError
+        raise UserError(f"{path}: cannot be written: {error}") from None

@@ -88,7 +88,7 @@ def stages(root: Path = Path()) -> list[Stage]:
             resolved = DataResolver(repo, str(root), content).resolve()["stages"]
         parameters = load_yaml(str(root / "params.yaml"))
     except DvcException as error:
-        raise UserError(str(error)) from error
+        raise UserError(" ".join(str(error).split())) from error
     return [_stage(name, entry, parameters) for name, entry in resolved.items()]
 
 
@@ -121,7 +121,7 @@ def record(root: Path = Path()) -> None:
         dvc = subprocess.run([*command, *names], cwd=root, capture_output=True, text=True)
         if dvc.returncode:
             raise UserError(
-                f"DVC did not record what finished: {dvc.stderr.strip()}; "
+                f"DVC did not record what finished: {' '.join(dvc.stderr.split())}; "
                 "to try again: python -m bleuprint.graph"
             )
     for mark in (root / _STATE / "finished").glob("*"):

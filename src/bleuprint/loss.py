@@ -38,7 +38,7 @@ class _ProjectedLoss(torch.autograd.Function):
             grad.scatter_add_(1, wanted, torch.full_like(total, smoothing - 1))
             grad = grad.to(hidden.dtype)
             hidden_grad[start : start + rows] = grad @ weight
-            weight_grad.addmm_(grad.t(), part)
+            weight_grad.addmm_(grad.t().to(weight.dtype), part.to(weight.dtype))
         context.save_for_backward(hidden_grad, weight_grad)
         context.mark_non_differentiable(likelihood)
         return loss, likelihood

@@ -1,0 +1,224 @@
+"""dvc.yaml: the code it names, the graph it spans, and what Snakemake makes of it."""
+
+import ast
+import json
+import os
+import re
+
+import pytest
+
+import micro
+from bleuprint import graph, train
+
+PACKAGE = micro.ROOT / "src" / "bleuprint"
+
+# How things are found, shown or written, never what: a change here makes nothing stale.
+PLUMBING = {
+    "allocator",
+    "command",
+    "environment",
+    "errors",
+    "files",
+    "layout",
+    "processes",
+    "progress",
+    "schema",
+    "settings",
+    "tracking",
+}
+
+
+def modules(path):
+    """The modules of the package that a file imports, wherever in the file it does."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            assert not any(alias.name.startswith("bleuprint") for alias in node.names), path
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{path}: a relative import"
+            top, *rest = (node.module or "").split(".")
+            if top == "bleuprint":
+                yield from rest[:1] or (alias.name for alias in node.names)
+
+
+def closure(path):
+    """The modules that decide what a script does: its imports and theirs, but for PLUMBING."""
+    found, todo = set(), [path]
+    while todo:
+        new = set(modules(todo.pop())) - PLUMBING - found
+        found |= new
+        todo += [PACKAGE / f"{name}.py" for name in new if (PACKAGE / f"{name}.py").exists()]
+    return found
+
+
+def as_dependency(module):
+    return f"src/bleuprint/{module}{'.py' if (PACKAGE / f'{module}.py').exists() else ''}"
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """Two systems by two corpora."""
+    project = micro.make(tmp_path_factory.mktemp("graph") / "project")
+    project.edit("params.yaml", "systems:\n", f"{micro.SECOND_CORPUS}systems:\n")
+    return project
+
+
+@pytest.fixture(scope="module")
+def stages(project):
+    return {stage.name: stage for stage in graph.stages(project.root)}
+
+
+def test_code_dependencies_in_dvc_yaml_equal_the_import_closure(stages):
+    scripts = set()
+    for stage in stages.values():
+        script = stage.command.split()[1]
+        scripts.add(script)
+        named = [path for path in stage.dependencies if path.startswith(("src/", "stages/"))]
+        imported = {as_dependency(module) for module in closure(micro.ROOT / script)}
+        assert sorted(named) == sorted({script, *imported}), stage.name
+    assert scripts == {f"stages/{path.name}" for path in (micro.ROOT / "stages").glob("*.py")}
+
+
+def test_plumbing_names_modules_that_exist():
+    assert {name for name in PLUMBING if not (PACKAGE / f"{name}.py").exists()} == set()
+
+
+def test_the_code_in_a_trainings_fingerprint_equals_the_import_closure():
+    # cost counts what was done, fingerprint names it: neither changes a weight
+    decides = closure(PACKAGE / "train.py") | {"train"}
+    assert set(train.CODE) == decides - {"cost", "fingerprint"}
+    assert list(train.CODE) == sorted(set(train.CODE))
+
+
+def test_every_input_is_made_by_a_stage_or_is_there(project, stages):
+    made = {path for stage in stages.values() for path in stage.outputs}
+    for stage in stages.values():
+        for path in graph.inputs(stage, stages.values(), project.root):
+            assert path in made or (project.root / path).is_file(), (stage.name, path)
+
+
+def test_a_folder_of_outputs_is_each_output_in_it(stages):
+    wanted = graph.inputs(stages["report"], stages.values())
+    assert "results/wide/other/1/hypotheses" in wanted
+    assert "data/ledgers/other/clean.json" in wanted
+    assert {"results", "data/ledgers", "data/split", "timings"} & set(wanted) == set()
+
+
+def test_a_folder_of_files_is_each_file_in_it(project, stages):
+    cache = project.root / "src/bleuprint/phrasebook/__pycache__"
+    cache.mkdir(exist_ok=True)
+    (cache / "grammar.pyc").touch()
+    wanted = graph.inputs(stages["download@own"], stages.values(), project.root)
+    assert {"inputs/a.en", "src/bleuprint/phrasebook/grammar.py"} <= set(wanted)
+    assert not [path for path in wanted if "__pycache__" in path]
+
+
+def test_dicts_and_lists_are_iterated_by_key_and_item(stages):
+    # DVC does not document this for dicts: it holds for the pinned version.
+    corpora, systems = ("own", "other"), ("tiny", "wide")
+    assert [name for name in stages if name.startswith("clean")] == [f"clean@{c}" for c in corpora]
+    cells = {f"train@{system}-{corpus}-1" for system in systems for corpus in corpora}
+    assert {name for name in stages if name.startswith("train")} == cells
+    assert stages["train@wide-other-1"].command == "python stages/train.py wide other 1"
+
+
+def test_parameters_are_those_of_the_stage_with_merge_keys_resolved(stages):
+    parameters = stages["train@wide-own-1"].parameters
+    assert set(parameters) == {"systems.wide.model", "systems.wide.train"}
+    assert parameters["systems.wide.model"]["d_ff"] == 64
+    assert parameters["systems.wide.model"]["heads"] == 2
+    assert stages["train@wide-own-1"].digest != stages["train@tiny-own-1"].digest
+
+
+def test_only_training_and_translation_ask_for_a_gpu_and_all_cores(stages):
+    asking = {name.partition("@")[0] for name, stage in stages.items() if stage.gpu}
+    assert asking == {"train", "translate"}
+    assert all(stage.threads == ("all" if stage.gpu else 1) for stage in stages.values())
+
+
+def test_what_dvc_hashes_tells_of_no_machine(stages):
+    machine = re.compile("process|worker|thread|core|gpu|cuda|device|node|rank|host", re.IGNORECASE)
+    for stage in stages.values():
+        hashed = json.dumps([stage.name, stage.command, stage.parameters])
+        # the one stage and the one setting whose names hold such a word
+        hashed = re.sub(r"stages/score\.py|score@", "", hashed)
+        assert not machine.search(hashed), stage.name
+
+
+def test_snakemakes_graph_is_dvcs(project):
+    edges = r'"?([^" ]+)"? -> "?([^";\s]+)"?'
+    dvc = set(re.findall(edges, project.run("dvc", "dag", "--dot")))
+    dot = project.run("snakemake", "--dag")
+    labels = dict(re.findall(r'(\d+)\[label = "([^"\\]+)', dot))
+    snakemake = {(labels[a], labels[b]) for a, b in re.findall(edges, dot)}
+    assert len(dvc) > 60
+    assert {edge for edge in snakemake if edge[1] != "all"} == dvc
+    assert {a for a, b in snakemake if b == "all"} == set(labels.values()) - {"all"}
+
+
+def test_snakefile_passes_its_linter(project):
+    assert "good condition" in project.run("snakemake", "--lint")
+
+
+def test_a_misspelt_setting_is_one_line(project, tmp_path):
+    other = project.copy(tmp_path / "other")
+    other.edit("params.yaml", "label_smoothing", "lable_smoothing")
+    for command in (("snakemake", "-c1"), ("snakemake", "-n"), ("snakemake", "--dag")):
+        assert re.fullmatch(
+            r"bleuprint: error: params.yaml:\d+: systems.tiny.train.lable_smoothing: unknown key; "
+            r"did you mean 'label_smoothing'\?\n",
+            other.run(*command, status=1),
+        )
+
+
+def test_a_broken_dvc_yaml_is_one_line(project, tmp_path):
+    other = project.copy(tmp_path / "other")
+    other.edit("dvc.yaml", "stages/clean.py ${key}", "stages/clean.py ${kex}")
+    output = other.run("snakemake", "-n", status=1)
+    assert re.fullmatch(r"bleuprint: error: failed to parse .*'kex'.*\n", output)
+
+
+@pytest.fixture
+def finished(tmp_path, stages):
+    """A stage that has run, with its mark, and one it depends on."""
+    first, second = stages["clean@own"], stages["dedup@own"]
+    for stage in (first, second):
+        for path in (*graph.inputs(stage, (first, second)), *stage.outputs):
+            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / path).touch()
+            os.utime(tmp_path / path, (1000, 1000))
+        (tmp_path / stage.mark).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / stage.mark).write_text(f"{stage.digest}\n")
+        os.utime(tmp_path / stage.mark, (1000, 1000))
+    return tmp_path, first, second
+
+
+def marked(root, *both):
+    return [stage.name for stage in both if graph._true_mark(stage, both, root)]
+
+
+def test_a_mark_holds_while_nothing_has_changed(finished):
+    assert marked(*finished) == ["clean@own", "dedup@own"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "left"),
+    [
+        ("src/bleuprint/clean.py", ["dedup@own"]),
+        ("src/bleuprint/pairs.py", []),
+        ("data/clean/own", ["clean@own"]),
+    ],
+)
+def test_a_mark_is_void_where_something_has_changed_since(finished, changed, left):
+    os.utime(finished[0] / changed, (2000, 2000))
+    assert marked(*finished) == left
+
+
+def test_a_mark_is_void_without_an_output(finished):
+    (finished[0] / "data/ledgers/own/clean.json").unlink()
+    assert marked(*finished) == ["dedup@own"]
+
+
+def test_a_mark_is_void_under_other_settings(finished):
+    root, first, second = finished
+    (root / first.mark).write_text("of other settings\n")
+    assert marked(root, first, second) == ["dedup@own"]

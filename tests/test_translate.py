@@ -1,0 +1,119 @@
+"""Translating sets: order, batches and padding change nothing; empty lines stay empty."""
+
+import random
+from pathlib import Path
+
+import pytest
+import torch
+
+from bleuprint import translate
+from bleuprint.model import Transformer
+from bleuprint.pairs import Pair
+from bleuprint.search import beam_search
+from bleuprint.settings import Decode, Model
+from bleuprint.translate import search_all
+from bleuprint.validation import greedy
+from bleuprint.vocabulary import BOS, EOS, PAD
+from corpora import Prepared, prepare
+from trainings import toy_pairs
+
+SHAPE = Model(1, 2, 16, 32, 2, 0.0, "pre", "all")
+EMPTY = 3
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
+    test = toy_pairs(30, 5)
+    test.insert(EMPTY, Pair(" ", "nothing"))
+    sets = {"train.a": toy_pairs(100, 1), "valid.a": toy_pairs(9, 2), "test.x": test}
+    return prepare(tmp_path_factory.mktemp("corpus"), sets, merges=50)
+
+
+@pytest.fixture(scope="module")
+def model(corpus: Prepared) -> Transformer:
+    torch.manual_seed(8)
+    made = Transformer(SHAPE, len(corpus.binary.vocabulary)).eval()
+    with torch.no_grad():
+        for parameter in made.parameters():
+            parameter.mul_(3)  # far from even probabilities, so that searches differ
+    return made
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+def test_batches_change_nothing(
+    corpus: Prepared, model: Transformer, monkeypatch: pytest.MonkeyPatch, beam: int
+) -> None:
+    source = corpus.binary.side("test.x", "de")
+    settings = Decode(beam, 0.6, 5)
+    together = search_all(model, source, settings)
+    monkeypatch.setattr(translate, "_BATCH_TOKENS", 1)
+    alone = search_all(model, source, settings)
+    assert together == alone
+    assert len({tuple(words) for words in together}) > 10
+
+
+def test_an_empty_line_translates_to_an_empty_line(corpus: Prepared, model: Transformer) -> None:
+    lines = translate.translate(model, corpus.binary, "test.x", Decode(2, 0.6, 5))
+    assert len(lines) == 31
+    assert [number for number, line in enumerate(lines) if not line] == [EMPTY]
+
+
+def test_no_output_holds_a_special_symbol(corpus: Prepared, model: Transformer) -> None:
+    found = search_all(model, corpus.binary.side("test.x", "de"), Decode(4, 0.6, 5))
+    assert not {PAD, BOS, EOS} & {word for words in found for word in words}
+
+
+def test_greedy_validation_is_a_beam_of_one(model: Transformer) -> None:
+    rng = random.Random(0)
+    for length in (1, 4, 9):
+        source = torch.tensor([[*rng.choices(range(4, 30), k=length), EOS] for _ in range(5)])
+        limits = torch.full((5,), source.size(1) + 20)
+
+        def step(words, state):  # type: ignore[no-untyped-def]
+            logits, state = model.step(words, state)
+            logits[:, PAD] = logits[:, BOS] = -torch.inf
+            return logits, state
+
+        with torch.inference_mode():
+            state = model.start(source)
+        found = beam_search(step, state, limits, begin=BOS, end=EOS, beam=1, alpha=0.0)
+        # at its limit the search ends an output, where greedy decoding breaks it off
+        expected = [words[: source.size(1) + 19] for words in greedy(model, source)]
+        assert [hypothesis.words for hypothesis in found] == expected
+
+
+def test_limits_follow_the_source(corpus: Prepared, model: Transformer) -> None:
+    source = corpus.binary.side("test.x", "de")
+    with torch.no_grad():
+        embedding = model.projection.weight
+        saved = embedding.clone()
+        embedding[EOS] = 0  # never the likeliest: every output runs to its limit
+        found = search_all(model, source, Decode(1, 0.0, 5))
+        embedding.copy_(saved)
+    lengths = [len(words) for words in found]
+    longest = [int(length) - 1 + 5 for length in source.lengths]
+    assert all(length <= limit for length, limit in zip(lengths, longest, strict=True))
+
+
+def test_hypotheses_go_to_files_with_their_time(
+    corpus: Prepared, model: Transformer, tmp_path: Path
+) -> None:
+    from safetensors.torch import save_file
+
+    from bleuprint.checkpoint import weights
+    from bleuprint.files import read_json
+    from bleuprint.modelfile import describe, write_description
+
+    folder = tmp_path / "model"
+    folder.mkdir()
+    save_file(
+        {name: tensor.clone() for name, tensor in weights(model).items()},
+        folder / "model.safetensors",
+    )
+    binary = corpus.root / "binary"
+    write_description(folder, describe(SHAPE, binary / "vocabulary.txt", "f"))
+    settings = Decode(2, 0.6, 5)
+    translate.translate_tests(binary, folder, settings, tmp_path / "h", tmp_path / "t.json")
+    written = (tmp_path / "h" / "test.x.en").read_text(encoding="utf-8").split("\n")
+    assert written == [*translate.translate(model, corpus.binary, "test.x", settings), ""]
+    assert read_json(tmp_path / "t.json")["sentences"] == 31
