@@ -9,7 +9,7 @@ export DVC_NO_ANALYTICS := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 export DO_NOT_TRACK := 1
 
-.PHONY: help setup reproduce table test test-slow lint ui recipe clean-work
+.PHONY: help setup reproduce table test test-slow lint ui recipe
 
 help:
 	@echo "make reproduce     run the experiment in params.yaml, print its table"
@@ -29,6 +29,7 @@ setup: .venv/.ready
 	@touch .venv/.ready
 
 reproduce: setup
+	@python -m bleuprint.settings
 	dvc repro
 	@python -m bleuprint.table
 
@@ -49,6 +50,7 @@ lint: setup
 	snakemake --lint
 
 ui: setup
+	@case "$$MLFLOW_TRACKING_URI" in http*) echo "open $$MLFLOW_TRACKING_URI"; exit 1;; esac
 	mlflow ui --backend-store-uri "$${MLFLOW_TRACKING_URI:-sqlite:///$(CURDIR)/mlflow.db}" --port $(PORT)
 
 recipe:

@@ -11,9 +11,7 @@ def main() -> None:
     (name,) = command.names(__doc__, "CORPUS")
     corpus = load().corpus(name)
     before = TextFolder(layout.folder(name, "clean"), corpus.source, corpus.target)
-    dedup_folder(
-        name, corpus.clean, before, layout.folder(name, "dedup"), layout.ledger(name, "dedup")
-    )
+    dedup_folder(name, before, layout.folder(name, "dedup"), layout.ledger(name, "dedup"))
 
 
 if __name__ == "__main__":

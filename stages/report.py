@@ -1,27 +1,29 @@
 """Write reports/: the table, the records behind it and the summary for DVC."""
 
-from bleuprint import command, fingerprint, tracking
+from bleuprint import command
 from bleuprint.errors import run
 from bleuprint.report import write_reports
-from bleuprint.settings import load
+from bleuprint.results import Record
+from bleuprint.settings import Settings, load
+from bleuprint.tracking import Outcome, log_outcomes
 
 
 def main() -> None:
     command.names(__doc__)
     settings = load()
-    scores = [
-        (
-            fingerprint.of_training(
-                record.fingerprints.settings, record.fingerprints.code, record.data.binary
-            ),
-            {
-                f"test/{record.test}/bleu": record.bleu.score,
-                f"test/{record.test}/chrf": record.chrf.score,
-            },
-        )
-        for record in write_reports(settings)
-    ]
-    tracking.log_scores(settings.experiment, scores)
+    records = write_reports(settings)
+    log_outcomes(settings.experiment, [_outcome(record, settings) for record in records])
+
+
+def _outcome(record: Record, settings: Settings) -> Outcome:
+    system = settings.system(record.system)
+    scores = {"bleu": record.bleu.score, "chrf": record.chrf.score}
+    return Outcome(
+        record.cell,
+        record.fingerprints.training,
+        {f"test/{record.test}/{name}": score for name, score in scores.items()},
+        {"average": str(system.average), "decode": str(system.decode)},
+    )
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ def main() -> None:
     tokenize_folder(
         name,
         corpus.tokenize,
+        corpus.clean.unicode,
         TextFolder(layout.folder(name, "split"), corpus.source, corpus.target),
         layout.folder(name, "tokens"),
         layout.ledger(name, "tokenize"),

@@ -30,7 +30,7 @@ def main() -> None:
     if group.first:
         export_checkpoints(job, work, marks, cell.models / "checkpoints")
         export_facts(job, state, marks, cell.results)
-        export_timing(state, group, cell.timings / "train.json")
+        export_timing(state, cell.timings / "train.json")
     group.close()
 
 

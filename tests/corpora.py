@@ -81,10 +81,11 @@ def prepare(
     ]
     text, ledger = made.text, made.ledger
     clean_folder("c", clean, parts[0], parts[1], text("raw"), root / "clean", ledger("clean"))
-    dedup_folder("c", clean, text("clean"), root / "dedup", ledger("dedup"))
+    dedup_folder("c", text("clean"), root / "dedup", ledger("dedup"))
     filter_folder("c", lengths, text("dedup"), root / "filter", ledger("filter"))
     split_folder("c", Split(0.2, 0.2, 1), text("filter"), root / "split", ledger("split"))
-    tokenize_folder("c", tokenize, text("split"), root / "tokens", ledger("tokenize"), workers)
+    forms = (tokenize, clean.unicode)
+    tokenize_folder("c", *forms, text("split"), root / "tokens", ledger("tokenize"), workers)
     learn_codes("c", merges, text("tokens"), made.codes)
     binarize_folder("c", text("tokens"), made.codes, root / "binary", ledger("binarize"), workers)
     return made

@@ -114,7 +114,7 @@ def record(system: str, corpus: str, test: str, bleu: float, **changes: Any) -> 
         "source_tokens": 9_000_000,
         "target_tokens": 8_120_000,
         "updates": 8000,
-        "fingerprints": Fingerprints("5e" * 32, "c0" * 32),
+        "fingerprints": Fingerprints("f1" * 32, "5e" * 32, "c0" * 32),
         "data": Data("b1" * 32, "50" * 32, "4e" * 32, "47" * 32),
     }
     return Record(**{**values, **changes})
@@ -149,6 +149,7 @@ def _training(cell: Cell) -> dict[str, Any]:
         "target_tokens": 800_000 + cell.seed,
         "flops": 4.2e12 if cell.system == "tiny" else 9.9e13,
         "valid_loss": 1.25,
+        "fingerprint": "f1" * 32,
         "settings": "5e" * 32,
         "code": "c0" * 32,
         "data": "b1" * 32,

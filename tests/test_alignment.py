@@ -29,6 +29,7 @@ def decoded(made: Prepared, name: str) -> list[tuple[str, str]]:
 
 def tokens(source: str, target: str) -> tuple[str, str]:
     de, en = (Moses(language, punctuation=True, lowercase=False) for language in ("de", "en"))
+    source, target = (normalise(side, "NFC") for side in (source, target))
     return " ".join(de.tokenize(source)), " ".join(en.tokenize(target))
 
 
@@ -86,7 +87,7 @@ def test_what_comes_out_is_a_part_of_what_went_in(tmp_path_factory, train, valid
     raw = {"train.a": train, "valid.a": valid, "test.x": test}
     made = prepare(folder, raw, tokenize=Tokenize(True, False))
 
-    kept = iter([tokens(*(normalise(side, "NFC") for side in pair)) for pair in train])
+    kept = iter([tokens(*pair) for pair in train])
     # "in" takes from the iterator: in order, pair by pair.
     assert all(pair in kept for pair in decoded(made, "train"))
     for name, pairs in (("valid", valid), ("test.x", test)):

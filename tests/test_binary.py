@@ -8,7 +8,7 @@ import pytest
 from bleuprint import workers
 from bleuprint.binarize import _ArrayWriter, binarize_folder
 from bleuprint.binary import BinaryCorpus, Sentences
-from bleuprint.bpe import Bpe, learn_codes
+from bleuprint.bpe import join, learn_codes
 from bleuprint.errors import UserError
 from bleuprint.pairs import TextFolder
 from bleuprint.vocabulary import EOS, UNK
@@ -23,7 +23,7 @@ SETS = {
 
 
 def lines_of(corpus, name, language):
-    join, decode = Bpe.join, corpus.vocabulary.decode
+    decode = corpus.vocabulary.decode
     return [" ".join(join(decode(sentence.tolist()))) for sentence in corpus.side(name, language)]
 
 
@@ -103,7 +103,7 @@ def test_ids_take_two_bytes_where_they_can(tmp_path, monkeypatch, size, dtype):
     words = [chr(0x4E00 + i // 300) + chr(0x3400 + i % 300) for i in range(size)]
     write_set(tokens, "train", [("a", "b")])
     learn_codes("c", 0, tokens, tmp_path / "codes")
-    monkeypatch.setattr("bleuprint.binary._count_units", lambda *_: Counter([*words, "a"]))
+    monkeypatch.setattr("bleuprint.binarize._count_units", lambda *_: Counter([*words, "a"]))
     binarize_folder("c", tokens, tmp_path / "codes", tmp_path / "out", tmp_path / "l.json", 1)
     ids = np.load(tmp_path / "out" / "train.de.ids.npy")
     assert ids.dtype == dtype

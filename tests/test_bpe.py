@@ -65,7 +65,7 @@ def test_units_join_to_the_tokens_they_came_from(learnt):
     for name in ("train", "valid"):
         for pair in tokens.pairs(name):
             for line in pair:
-                assert Bpe.join(bpe.segment(line.split(" "))) == line.split(" ")
+                assert join(bpe.segment(line.split(" "))) == line.split(" ")
 
 
 @pytest.mark.parametrize("merges", [0, 60])

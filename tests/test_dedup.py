@@ -6,7 +6,6 @@ from bleuprint import dedup
 from bleuprint.dedup import dedup_folder
 from bleuprint.errors import UserError
 from bleuprint.pairs import Pair, TextFolder
-from bleuprint.settings import Clean
 from corpora import PAIRS, write_set
 
 
@@ -15,7 +14,7 @@ def run(tmp_path, **sets):
     for name, pairs in sets.items():
         write_set(before, name.replace("_", "."), pairs)
     after, ledger = tmp_path / "after", tmp_path / "ledger.json"
-    dedup_folder("c", Clean("NFC"), before, after, ledger)
+    dedup_folder("c", before, after, ledger)
     return TextFolder(after, "de", "en"), json.loads(ledger.read_text())["sets"]
 
 

@@ -252,7 +252,10 @@ def test_local_files_and_file_urls(tmp_path, monkeypatch):
     Path("inputs").mkdir()
     Path("inputs/a.de").write_bytes(GERMAN)
     (tmp_path / "a b.en").write_bytes(ENGLISH)
-    english = File(url=(tmp_path / "a b.en").as_uri())
+    url = (tmp_path / "a b.en").as_uri()
+    english = File(url=url, sha256=hashlib.sha256(ENGLISH).hexdigest())
+    with pytest.raises(ValueError, match="needs sha256"):
+        File(url=url)
     assert download(tmp_path, File(path="inputs/a.de"), english) == (GERMAN, ENGLISH)
     assert "inputs/b.de: no such file" in refused_again(tmp_path, File(path="inputs/b.de"), english)
 
@@ -271,12 +274,15 @@ def test_other_schemes_are_refused(tmp_path):
 def test_texts_that_are_not_parallel_are_refused_with_their_counts(tmp_path, host):
     host.files["/a/x.de"] += b"mehr\n"
     message = refused(tmp_path, *two(host))
-    assert "train.a.de has 3 lines" in message and "train.a.en has 2: not parallel" in message
+    source, target = (file.url for file in two(host))
+    assert message == f"{source} has 3 lines and {target} has 2: not parallel"
 
 
 def test_bytes_that_are_not_utf8_are_refused_with_their_line(tmp_path, host):
     host.files["/a/x.de"] = b"gut\nstra\xdfe\n"
-    assert "train.a.de:2: byte 5 of the line is 0xdf" in refused(tmp_path, *two(host))
+    source, _ = two(host)
+    expected = f"{source.url}:2: byte 5 of the line is 0xdf: not UTF-8"
+    assert refused(tmp_path, *two(host)) == expected
 
 
 def test_empty_files_are_refused(tmp_path, host):

@@ -65,7 +65,7 @@ def test_any_number_of_workers_writes_the_same_bytes(tmp_path, monkeypatch, punc
     results = []
     for count in (1, 2, 5):
         out, ledger = tmp_path / f"out{count}", tmp_path / f"ledger{count}.json"
-        tokenize_folder("c", Tokenize(punctuation, True), before, out, ledger, count)
+        tokenize_folder("c", Tokenize(punctuation, True), "NFC", before, out, ledger, count)
         files = sorted(out.iterdir())
         results.append([(file.name, file.read_bytes()) for file in files] + [ledger.read_bytes()])
         assert json.loads(ledger.read_text())["sets"]["train"]["pairs_out"] == len(pairs)
@@ -78,7 +78,7 @@ def test_empty_sentences_stay(tmp_path):
     before = TextFolder(tmp_path / "before", "de", "en")
     write_set(before, "test.x", [("", "a."), ("\u2028", ""), ("b", "\x00")])
     tokenize_folder(
-        "c", Tokenize(True, False), before, tmp_path / "out", tmp_path / "ledger.json", 1
+        "c", Tokenize(True, False), "NFC", before, tmp_path / "out", tmp_path / "ledger.json", 1
     )
     after = TextFolder(tmp_path / "out", "de", "en")
     assert list(after.pairs("test.x")) == [("", "a ."), ("", ""), ("b", "")]

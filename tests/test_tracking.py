@@ -15,7 +15,7 @@ import pytest
 from mlflow.tracking import MlflowClient
 
 from bleuprint.layout import Cell
-from bleuprint.tracking import FINGERPRINT, Description, Tracker, log_scores
+from bleuprint.tracking import FINGERPRINT, Description, Outcome, Tracker, log_outcomes
 from trainings import STAGES, environment, project
 
 CELL = Cell("tiny", "toy", 1)
@@ -24,6 +24,10 @@ CELL = Cell("tiny", "toy", 1)
 def description(fingerprint: str = "f1") -> Description:
     settings = {"train": {"updates": 9, "betas": (0.9, 0.98)}, "parameters": 12}
     return Description("trial", CELL, fingerprint, "d" * 64, settings)
+
+
+def outcome(fingerprint: str, bleu: float, cell: Cell = CELL) -> Outcome:
+    return Outcome(cell, fingerprint, {"test/x/bleu": bleu}, {"decode": "beam 2"})
 
 
 @pytest.fixture
@@ -74,20 +78,22 @@ def test_a_resumed_training_continues_its_run_and_doubles_nothing(root: Path) ->
 def test_scores_go_to_the_run_of_their_training_and_make_none(root: Path) -> None:
     for fingerprint in ("f1", "f2"):
         Tracker(description(fingerprint)).close("FINISHED")
-    scores = [("f2", {"test/x/bleu": 30.0}), ("unknown", {"test/x/bleu": 1.0})]
-    log_scores("trial", scores)
-    log_scores("trial", scores)
+    other = Cell("other", "toy", 1)
+    outcomes = [outcome("f2", 30.0), outcome("unknown", 1.0), outcome("f1", 2.0, other)]
+    log_outcomes("trial", outcomes)
+    log_outcomes("trial", outcomes)
     client, runs = runs_in(f"sqlite:///{root / 'mlflow.db'}")
     found = {run.data.tags[FINGERPRINT]: run for run in runs}
     assert {name: run.data.metrics for name, run in found.items()} == {
         "f1": {},
         "f2": {"test/x/bleu": 30.0},
     }
+    assert found["f2"].data.tags["decode"] == "beam 2"
     assert len(client.get_metric_history(found["f2"].info.run_id, "test/x/bleu")) == 1
 
 
 def test_scores_without_any_training_make_no_experiment(root: Path) -> None:
-    log_scores("never", [("f1", {"test/x/bleu": 30.0})])
+    log_outcomes("never", [outcome("f1", 30.0)])
     client, _ = runs_in(f"sqlite:///{root / 'mlflow.db'}")
     assert client.get_experiment_by_name("never") is None
 
@@ -114,7 +120,7 @@ def test_a_database_that_cannot_be_used_is_told_and_no_more(
     tracker = Tracker(description())
     log(tracker, 1, 2)
     tracker.close("FINISHED")
-    log_scores("trial", [("f1", {"a": 1.0})])
+    log_outcomes("trial", [outcome("f1", 1.0)])
     said = capsys.readouterr().err
     assert "MLflow: not logged from here on" in said
     assert "MLflow: scores not logged" in said

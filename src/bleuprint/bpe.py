@@ -87,11 +87,6 @@ class Bpe:
             return [*units[:-1], last[0][:-1] + CONTINUED, last[0][-1]]
         return units
 
-    @staticmethod
-    def join(units: Iterable[str]) -> list[str]:
-        """The tokens that these units make."""
-        return join(units)
-
 
 def join(units: Iterable[str]) -> list[str]:
     """The tokens that these units make; the last one ends wherever the units do."""

@@ -44,6 +44,15 @@ def normalise(text: str, form: Form) -> str:
     return _SPACES.sub(" ", text.translate(_UNPRINTED)).strip(" ")
 
 
+def comparable(text: str) -> str:
+    """What stays of a sentence whatever spaces, letter case and compatible forms it is written in.
+
+    Two sentences of the same key may become the same tokens; held-out text is looked for by it.
+    """
+    folded = unicodedata.normalize("NFKC", text).translate(_WHITE).casefold()
+    return _SPACES.sub(" ", folded).strip(" ")
+
+
 def blank_unprinted(text: str) -> str:
     """`text` with each unprinted character replaced by a space."""
     return text.translate(_UNPRINTED)

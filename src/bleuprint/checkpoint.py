@@ -6,7 +6,6 @@ random state is in it because there is none to keep: every batch seeds the gener
 run's seed, the update and the batch's place in it.
 """
 
-import json
 import shutil
 import sys
 from dataclasses import dataclass
@@ -78,7 +77,7 @@ def latest(folder: Path) -> Checkpoint | None:
 
 
 def drop_damaged(folder: Path) -> None:
-    """Remove checkpoints that were cut short or altered, newest first, until one is whole."""
+    """Put aside checkpoints that were cut short or altered, newest first, until one is whole."""
     for unfinished in folder.glob(".checkpoint-*"):
         shutil.rmtree(unfinished)
     for path in sorted(folder.glob("checkpoint-*"), reverse=True):
@@ -87,7 +86,9 @@ def drop_damaged(folder: Path) -> None:
             return
         except _Damaged as error:
             print(f"{path} is damaged ({error}): going back to the one before", file=sys.stderr)
-            shutil.rmtree(path)
+            aside = path.with_name(f"damaged-{path.name}")
+            shutil.rmtree(aside, ignore_errors=True)
+            path.rename(aside)
 
 
 def prune(folder: Path, keep: int, every: int) -> None:
@@ -124,7 +125,7 @@ def _load(path: Path) -> Checkpoint:
         return Checkpoint(
             state["update"], load_file(path / MODEL), load_file(path / OPTIMIZER), state
         )
-    except (OSError, json.JSONDecodeError, KeyError, TypeError) as error:
+    except (FileNotFoundError, ValueError, KeyError, TypeError, SafetensorError) as error:
         raise _Damaged(str(error)) from None
 
 

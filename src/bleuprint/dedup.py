@@ -1,7 +1,8 @@
 """Deduplication: each training pair once, and none that validation or a test set gives away.
 
-Training and held-out sentences are compared after the normalisation that cleaning applies, so
-that no invisible difference hides an overlap. Held-out sets themselves are not changed.
+Training and held-out sentences are compared after folding of spaces, case and compatible
+characters, so that no difference which tokenising may take away hides an overlap. Held-out sets
+themselves are not changed.
 
 Memory: 16 bytes a training pair while duplicates are looked for, and the hash of each pair that
 occurs more than once after that; besides, one hash for each sentence held out.
@@ -11,22 +12,18 @@ from pathlib import Path
 
 import numpy as np
 
-from bleuprint.characters import Form, normalise
 from bleuprint.files import whole_folder
 from bleuprint.ledger import Ledger
 from bleuprint.pairs import Pair, TextFolder
-from bleuprint.settings import Clean
 from bleuprint.sieve import HASH_BYTES, HeldOutSentences, carry_over, hash_of, held_out, sift
 
 RULES = ("duplicate pair", "source in valid or test", "target in valid or test")
 
 
-def dedup_folder(
-    corpus: str, settings: Clean, before: TextFolder, dedup: Path, ledger_path: Path
-) -> None:
-    """Drop repeated and leaked pairs from train; `settings` are those it was cleaned with."""
+def dedup_folder(corpus: str, before: TextFolder, dedup: Path, ledger_path: Path) -> None:
+    """Drop repeated and leaked pairs from train."""
     ledger = Ledger("dedup", corpus, RULES)
-    judge = _Judge(before, settings.unicode)
+    judge = _Judge(before)
     with whole_folder(dedup) as partial:
         after = TextFolder(partial, before.source, before.target)
         sift(before.pairs("train"), before.count("train"), after, "train", judge, ledger)
@@ -37,13 +34,13 @@ def dedup_folder(
 class _Judge:
     """Names the rule that drops a pair; to be asked once for each pair of train, in order."""
 
-    def __init__(self, folder: TextFolder, form: Form) -> None:
+    def __init__(self, folder: TextFolder) -> None:
         self._repeated = _repeated_pairs(folder)
         self._seen: set[bytes] = set()
         self._held_out = HeldOutSentences(*RULES[1:])
         for name in held_out(folder):
-            for source, target in folder.pairs(name):
-                self._held_out.add(Pair(normalise(source, form), normalise(target, form)))
+            for pair in folder.pairs(name):
+                self._held_out.add(pair)
 
     def __call__(self, pair: Pair) -> str | None:
         whole = _pair_hash(pair)

@@ -29,10 +29,21 @@ def download_corpus(
         for name, pair in _sets(files).items():
             for file, path in zip((pair.source, pair.target), after.files(name), strict=True):
                 _write(file, path, source)
-            count(after, name, ledger)
+            _count(pair, name, after, ledger)
             if not ledger.accounts[name].pairs_out:
                 raise UserError(f"corpus {corpus}: {name}: {_name(pair.source)} holds no lines")
         ledger.write(ledger_path)
+
+
+def _count(pair: FilePair, name: str, text: TextFolder, ledger: Ledger) -> None:
+    """Count the pairs of a set; what is wrong with its text is told by the name users gave it."""
+    try:
+        count(text, name, ledger)
+    except UserError as error:
+        message = str(error)
+        for file, path in zip((pair.source, pair.target), text.files(name), strict=True):
+            message = message.replace(str(path), _name(file))
+        raise UserError(message) from None
 
 
 def _sets(files: Files) -> dict[str, FilePair]:

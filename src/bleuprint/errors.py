@@ -54,4 +54,6 @@ _MACHINE_ERRORS = frozenset(
 
 
 def _say(message: str) -> None:
+    if os.environ.get("RANK", "0") != "0":
+        return  # of several processes that train together, the first one speaks
     print(f"bleuprint: error: {' '.join(message.split())}", file=sys.stderr, flush=True)

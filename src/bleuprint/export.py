@@ -6,11 +6,11 @@ from typing import Any
 
 import torch
 
-from bleuprint import checkpoint, tracking
-from bleuprint.files import read_json, whole_folder, write_json
+from bleuprint import checkpoint
+from bleuprint.binary import VOCABULARY, BinaryCorpus
+from bleuprint.files import whole_folder, write_json
 from bleuprint.model import Transformer, count_parameters
 from bleuprint.modelfile import describe, write_description
-from bleuprint.processes import Group
 from bleuprint.train import Fingerprints, Job, State
 
 
@@ -22,13 +22,13 @@ def export_checkpoints(job: Job, folder: Path, marks: Fingerprints, output: Path
         for path in paths[-job.system.train.keep_last :]:
             name = f"{checkpoint.update_of(path):07d}.safetensors"
             (partial / name).write_bytes((path / checkpoint.MODEL).read_bytes())
-        vocabulary = job.corpus / "vocabulary.txt"
+        vocabulary = job.corpus / VOCABULARY
         write_description(partial, describe(job.system.model, vocabulary, marks.all))
 
 
 def export_facts(job: Job, state: State, marks: Fingerprints, results: Path) -> None:
     """Write what repeats exactly: training.json (counts, fingerprints) and curves.json."""
-    vocabulary = read_json(job.corpus / "corpus.json")["vocabulary"]
+    vocabulary = len(BinaryCorpus(job.corpus).vocabulary)
     with torch.device("meta"):
         parameters = count_parameters(Transformer(job.system.model, vocabulary))
     content: dict[str, Any] = {
@@ -45,26 +45,19 @@ def export_facts(job: Job, state: State, marks: Fingerprints, results: Path) -> 
     write_json(results / "curves.json", {"training": state.curve, "validation": state.validations})
 
 
-def export_timing(state: State, group: Group, timing: Path) -> None:
-    """Write what the clock and the machine say, for the table alone."""
-    gpu = group.device.type == "cuda"
+def export_timing(state: State, timing: Path) -> None:
+    """Write what the clock and the machine say, for the table alone.
+
+    A training that was interrupted and resumed elsewhere names all its machines.
+    """
+
+    def joined(name: str) -> Any:
+        values = list(dict.fromkeys(machine[name] for machine in state.machines))
+        return values[0] if len(values) == 1 else " + ".join(map(str, values))
+
     content = {
         "seconds": round(state.seconds, 3),
-        "device": torch.cuda.get_device_name(group.device) if gpu else processor(),
-        "processes": group.size,
-        "threads": torch.get_num_threads(),
-        "commit": tracking.commit(),
+        **{name: joined(name) for name in ("device", "processes", "threads", "commit")},
         "tokens_per_second": round(state.position.tokens / max(state.seconds, 1e-9), 1),
     }
     write_json(timing, content)
-
-
-def processor() -> str:
-    """The processor's name as Linux tells it."""
-    try:
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    except OSError:
-        pass
-    return "CPU"

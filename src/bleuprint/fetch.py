@@ -67,7 +67,8 @@ def _in_mirror(parts: SplitResult) -> str:
     path = parts.path.lstrip("/")
     if ".." in unquote(path).split("/"):
         raise UserError(f"{parts.geturl()}: '..' in the path of a URL")
-    return f"{parts.hostname}/{path}"
+    query = f"?{parts.query}" if parts.query else ""
+    return f"{parts.hostname}/{path}{query}"
 
 
 def check(path: Path, name: str, file: File) -> None:

@@ -4,6 +4,7 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,12 @@ def of_settings(*settings: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def of_training(settings: str, code: str, data: str) -> str:
-    """The fingerprint of a training, from those of all that decides it; MLflow's runs bear it."""
-    return of_settings(settings, code, data)
+@cache
+def of_package() -> str:
+    """The SHA-256 of all of this package's modules."""
+    package = Path(__file__).parent
+    paths = sorted(package.rglob("*.py"))
+    return of_code(path.relative_to(package).with_suffix("").as_posix() for path in paths)
 
 
 def of_code(modules: Iterable[str]) -> str:

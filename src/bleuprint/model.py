@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from bleuprint.settings import Model as Settings
-from bleuprint.vocabulary import PAD
+from bleuprint.vocabulary import BOS, PAD
 
 
 class Attention(nn.Module):
@@ -217,7 +217,10 @@ class Transformer(nn.Module):
         return DecoderState([Cross(key, value, mask) for key, value in reads], None, 0)
 
     def step(self, words: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
-        """Logits (N, V) of the word after `words` (N,), and the state that includes them."""
+        """Logits (N, V) of the word after `words` (N,), and the state that includes them.
+
+        PAD and BOS, which are no words, have logits of minus infinity.
+        """
         x = self._embed(self.target_embedding, words[:, None], state.position)
         past = []
         for index, layer in enumerate(self._decoder_layers()):
@@ -225,6 +228,7 @@ class Transformer(nn.Module):
             x, present = layer.step(x, before, state.cross[index])
             past.append(present)
         logits: Tensor = self.projection(self.decoder_norm(x)[:, 0])
+        logits[:, PAD] = logits[:, BOS] = -torch.inf
         return logits, DecoderState(state.cross, past, state.position + 1)
 
     def _decoder_layers(self) -> Iterator[DecoderLayer]:

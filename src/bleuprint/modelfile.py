@@ -8,6 +8,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from bleuprint import settings
+from bleuprint.binary import VOCABULARY
 from bleuprint.checkpoint import load_weights
 from bleuprint.errors import UserError
 from bleuprint.files import read_json, sha256_of, write_json
@@ -43,11 +44,13 @@ def load_model(folder: Path, corpus: Path) -> Transformer:
         raise UserError(f"{error.filename or folder}: no such file") from None
     except SafetensorError as error:
         raise UserError(f"{folder / WEIGHTS}: damaged: {error}") from None
-    vocabulary = corpus / "vocabulary.txt"
+    vocabulary = corpus / VOCABULARY
     if sha256_of(vocabulary) != description["vocabulary"]["sha256"]:
         raise UserError(f"{folder}: trained on another vocabulary than {vocabulary}")
     shape = build(settings.Model, description["model"], path)
     model = Transformer(shape, description["vocabulary"]["units"])
+    if bad := [name for name, tensor in tensors.items() if not bool(tensor.isfinite().all())]:
+        raise UserError(f"{folder / WEIGHTS}: {bad[0]} is not finite: the training has diverged")
     try:
         load_weights(model, tensors)
     except ValueError as error:

@@ -32,14 +32,16 @@ class FlatAdam:
     def clear(self) -> None:
         self.gradient.zero_()
 
-    def step(self, learning_rate: float) -> float:
-        """Clip, update the weights, and return the gradient's norm before clipping."""
-        norm = float(self.gradient.norm())
+    def norm(self) -> float:
+        """The gradient's Euclidean norm."""
+        return float(self.gradient.norm())
+
+    def step(self, learning_rate: float, norm: float) -> None:
+        """Clip the gradient, whose `norm` is given, and update the weights."""
         if self._clip and norm > self._clip:
             self.gradient.mul_(self._clip / norm)
         self._adam.param_groups[0]["lr"] = learning_rate
         self._adam.step()
-        return norm
 
     def tensors(self) -> dict[str, Tensor]:
         """Adam's moments and step count, empty before the first update."""

@@ -11,7 +11,7 @@ from typing import Any, cast
 from bleuprint import table
 from bleuprint.errors import UserError
 from bleuprint.files import read_json, whole_file, write_json
-from bleuprint.layout import Cell
+from bleuprint.layout import Cell, ledger
 from bleuprint.results import Record, Timing, collect, save, timing
 from bleuprint.settings import Settings
 from bleuprint.table import Column, Grid, Row, markdown
@@ -169,7 +169,7 @@ def _funnel_rows(
 
 
 def _accounts(corpus: str, stage: str, root: Path) -> Mapping[str, Mapping[str, Any]]:
-    path = root / "data" / "ledgers" / corpus / f"{stage}.json"
+    path = root / ledger(corpus, stage)
     if not path.exists():
         raise UserError(f"{path}: no such file: no ledger of {stage} for corpus {corpus} yet")
     return cast(Mapping[str, Mapping[str, Any]], read_json(path)["sets"])

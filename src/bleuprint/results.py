@@ -10,6 +10,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from bleuprint import fingerprint
 from bleuprint.errors import UserError
 from bleuprint.files import read_json, sha256_of, write_json
 from bleuprint.layout import Cell, folder
@@ -38,8 +39,13 @@ class Paired:
 
 @dataclass(frozen=True)
 class Fingerprints:
-    """SHA-256 of what made the result: a system's settings and the code."""
+    """SHA-256 of what made the result.
 
+    `training`: what decides the training (settings, code and data), as MLflow's runs bear it;
+    `settings`: all of the cell's, from the corpus's files to decoding; `code`: the package.
+    """
+
+    training: str
     settings: str
     code: str
 
@@ -204,9 +210,16 @@ def _record(settings: Settings, cell: Cell, test: str, paired: Paired | None, ro
         source_tokens=training["source_tokens"],
         target_tokens=training["target_tokens"],
         updates=training["updates"],
-        fingerprints=Fingerprints(training["settings"], training["code"]),
+        fingerprints=_fingerprints(settings, cell, training["fingerprint"]),
         data=Data(training["data"], scores["sources"], scores["references"], scores["hypotheses"]),
     )
+
+
+def _fingerprints(settings: Settings, cell: Cell, training: str) -> Fingerprints:
+    # where a corpus comes from is told, and changes no result
+    corpus = dataclasses.replace(settings.corpus(cell.corpus), about=())
+    everything = fingerprint.of_settings(settings.system(cell.system), corpus, cell.seed)
+    return Fingerprints(training, everything, fingerprint.of_package())
 
 
 def _metric(scores: Any) -> Metric:

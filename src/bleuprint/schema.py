@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from bleuprint.errors import UserError
 
@@ -55,7 +55,10 @@ def load_yaml(path: Path) -> Any:
         return YAML(typ="rt").load(text)
     except MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise UserError(f"{path}:{line}: not valid YAML: {error.problem}") from None
+        problem = str(error.problem).partition(" with value")[0]
+        raise UserError(f"{path}:{line}: not valid YAML: {problem}") from None
+    except YAMLError as error:
+        raise UserError(f"{path}: not valid YAML: {str(error).splitlines()[0]}") from None
 
 
 def build(kind: type[T], document: Any, path: Path) -> T:

@@ -11,10 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypedDict
 
-from sacrebleu import BLEU, CHRF
+from sacrebleu import CHRF
 from sacrebleu.metrics.base import Metric
 from sacrebleu.metrics.base import Score as SacrebleuScore
 
+from bleuprint.bleu import bleu_metric
 from bleuprint.errors import UserError
 from bleuprint.files import sha256_of, write_json
 from bleuprint.layout import Cell, folder
@@ -24,10 +25,6 @@ from bleuprint.settings import Corpus, Settings
 RESAMPLES = 1000
 SEED = 12345
 DIGITS = 6
-
-# sacreBLEU chooses the tokenizer by two-letter codes; these would fall to 13a, which cannot
-# tell the words of a text without spaces apart.
-_TWO_LETTERS = {"cmn": "zh", "zho": "zh", "jpn": "ja", "kor": "ko"}
 
 
 class Score(TypedDict):
@@ -58,7 +55,7 @@ class SetScores(TypedDict):
 
 def bleu(hypotheses: Sequence[str], references: Sequence[str], language: str) -> BleuScore:
     """Cased BLEU, with the tokenizer sacreBLEU chooses for the target language (mostly 13a)."""
-    metric = _bleu(references, language)
+    metric = bleu_metric(references, language)
     with _fixed_seed():
         result = metric.corpus_score(hypotheses, None, n_bootstrap=RESAMPLES)
     score = _score(metric, result)
@@ -84,7 +81,7 @@ def paired_tests(
     from sacrebleu.significance import PairedTest, Result
 
     baseline, *others = systems
-    metrics = {"BLEU": _bleu(references, language)}
+    metrics = {"BLEU": bleu_metric(references, language)}
     with _fixed_seed():
         test = PairedTest(list(systems.items()), metrics, None, "bs", n_samples=RESAMPLES)
         _, results = test()
@@ -140,17 +137,6 @@ def score_cell(
         scores[test] = score_files(sources, references, hypotheses, entry.target)
     write_json(cell / "scores.json", scores)
     return scores
-
-
-def _bleu(references: Sequence[str], language: str) -> BLEU:
-    code = _TWO_LETTERS.get(language, language)
-    try:
-        return BLEU(trg_lang=code, references=[references])
-    except RuntimeError:
-        raise UserError(
-            f"BLEU of translations into {language!r} needs a tokenizer that is not installed: "
-            f"pip install 'sacrebleu[{code}]'"
-        ) from None
 
 
 def _score(metric: Metric, result: SacrebleuScore) -> Score:

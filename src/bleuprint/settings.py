@@ -11,10 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
-from bleuprint.errors import UserError
+from bleuprint.errors import UserError, run
 from bleuprint.schema import Range, build, load_yaml
 
 T = TypeVar("T")
+
+_PHRASEBOOK = [
+    f"{split}.{side}" for split in ("train", "valid", "test") for side in ("en", "de", "fr")
+]
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
@@ -42,6 +46,12 @@ class File:
             raise ValueError(f"sha256 is {self.sha256!r}: 64 hexadecimal digits, lower case")
         if self.path is not None and not _below_inputs(self.path):
             raise ValueError(f"path is {self.path!r}: local files lie below inputs/")
+        scheme, _, rest = (self.url or "").partition(":")
+        if scheme == "phrasebook" and rest not in _PHRASEBOOK:
+            known = ", ".join(_PHRASEBOOK)
+            raise ValueError(f"url is {self.url!r}: phrasebook: and one of {known}")
+        if scheme == "file" and self.sha256 is None:
+            raise ValueError(f"url is {self.url!r}: needs sha256, or its changes go unnoticed")
 
 
 @dataclass(frozen=True)
@@ -190,6 +200,13 @@ class Train:
     checkpoint_every: Count
     keep_last: Count
 
+    def __post_init__(self) -> None:
+        if self.batch_tokens > self.tokens_per_update:
+            raise ValueError(
+                f"batch_tokens {self.batch_tokens} is beyond tokens_per_update "
+                f"{self.tokens_per_update}: updates would be larger than they say"
+            )
+
 
 @dataclass(frozen=True)
 class Average:
@@ -232,7 +249,7 @@ class Settings:
     """The whole experiment."""
 
     experiment: str
-    seeds: tuple[Annotated[int, Range(0)], ...]
+    seeds: tuple[Annotated[int, Range(0, 2**63 - 1)], ...]
     corpora: dict[str, Corpus]
     systems: dict[str, System]
 
@@ -243,6 +260,9 @@ class Settings:
             _check_names(kind, entries)
         if not self.seeds or len(set(self.seeds)) != len(self.seeds):
             raise ValueError(f"seeds {list(self.seeds)}: one or more, each once")
+        cells = [f"{system}-{corpus}" for system in self.systems for corpus in self.corpora]
+        if twice := {cell for cell in cells if cells.count(cell) > 1}:
+            raise ValueError(f"two cells are called {min(twice)}: rename a system or a corpus")
 
     def corpus(self, name: str) -> Corpus:
         return _entry("corpora", self.corpora, name)
@@ -271,3 +291,7 @@ def _entry(kind: str, entries: Mapping[str, T], name: str) -> T:
 def _below_inputs(path: str) -> bool:
     parts = Path(path).parts
     return len(parts) > 1 and parts[0] == "inputs" and ".." not in parts
+
+
+if __name__ == "__main__":
+    run(lambda: print(f"{load().experiment}: params.yaml is sound"))

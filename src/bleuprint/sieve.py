@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
 
+from bleuprint.characters import comparable
 from bleuprint.errors import UserError
 from bleuprint.ledger import Ledger
 from bleuprint.pairs import Pair, TextFolder
@@ -73,7 +74,10 @@ def hash_of(text: str) -> bytes:
 
 
 class HeldOutSentences:
-    """Sentences that must not turn up in training; as a judge, names the rule a pair breaks."""
+    """Sentences that must not turn up in training; as a judge, names the rule a pair breaks.
+
+    They are compared after folding of spaces, case and compatible characters.
+    """
 
     def __init__(self, source_rule: str, target_rule: str) -> None:
         self._rules = source_rule, target_rule
@@ -81,12 +85,12 @@ class HeldOutSentences:
         self._targets: set[bytes] = set()
 
     def add(self, pair: Pair) -> None:
-        self._sources.add(hash_of(pair.source))
-        self._targets.add(hash_of(pair.target))
+        self._sources.add(hash_of(comparable(pair.source)))
+        self._targets.add(hash_of(comparable(pair.target)))
 
     def judge(self, pair: Pair) -> str | None:
-        if hash_of(pair.source) in self._sources:
+        if hash_of(comparable(pair.source)) in self._sources:
             return self._rules[0]
-        if hash_of(pair.target) in self._targets:
+        if hash_of(comparable(pair.target)) in self._targets:
             return self._rules[1]
         return None

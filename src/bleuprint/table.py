@@ -253,7 +253,7 @@ def _measured(records: Sequence[Record], timings: Mapping[Cell, Timing]) -> tupl
         _duration([one.seconds for one in trained]),
         _mean([one.tokens_per_second for one in trained]),
         _each(f"{one.device}, {one.processes} x {one.threads} threads" for one in trained),
-        _each((one.commit or NONE)[:8] for one in trained),
+        _each(_short(one.commit) for one in trained),
     )
 
 
@@ -369,6 +369,11 @@ def _flat(record: Record, measured: Timing) -> dict[str, object]:
         **{f"{name}_sha256": value for name, value in asdict(record.fingerprints).items()},
         **{f"{name}_sha256": value for name, value in asdict(record.data).items()},
     }
+
+
+def _short(commit: str | None) -> str:
+    """A commit's first digits; + where the code was not as committed."""
+    return commit[:8] + "+" * commit.endswith("+") if commit else NONE
 
 
 if __name__ == "__main__":

@@ -62,7 +62,7 @@ class Tracker:
             client = _client()
             run = _start(client, self._description)
             monitor = _monitor(run.info.run_id)
-            logged = _last_step(client, run.info.run_id)
+            logged = _last_steps(client, run)
             status = None
             while status is None:
                 status = self._send(client, run.info.run_id, logged)
@@ -71,7 +71,7 @@ class Tracker:
         except Exception as error:  # whatever happens to the view, training goes on
             print(f"MLflow: not logged from here on: {error}", file=sys.stderr, flush=True)
 
-    def _send(self, client: "MlflowClient", run_id: str, logged: int) -> str | None:
+    def _send(self, client: "MlflowClient", run_id: str, logged: dict[str, int]) -> str | None:
         """Send all that has queued up in one go; the status if the run is over."""
         from mlflow.entities import Metric
 
@@ -82,38 +82,53 @@ class Tracker:
         for entry in entries:
             if isinstance(entry, str):
                 status = entry
-            elif entry[0] > logged:
+            else:
                 update, metrics, when = entry
-                batch += [Metric(name, value, when, update) for name, value in metrics.items()]
+                new = {name: v for name, v in metrics.items() if update > logged.get(name, -1)}
+                batch += [Metric(name, value, when, update) for name, value in new.items()]
         for start in range(0, len(batch), 1000):  # MLflow takes at most 1000 at a time
             client.log_batch(run_id, metrics=batch[start : start + 1000])
         return status
 
 
-def log_scores(experiment: str, scores: Iterable[tuple[str, dict[str, float]]]) -> None:
-    """Add test scores, as (a training's fingerprint, metrics), to the runs that exist."""
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a training after it ended: test scores, and the settings they were made with."""
+
+    cell: Cell
+    fingerprint: str
+    metrics: Mapping[str, float]
+    tags: Mapping[str, str]
+
+
+def log_outcomes(experiment: str, outcomes: Iterable[Outcome]) -> None:
+    """Add test scores to the runs that exist; none is made."""
     try:
         client = _client()
         found = client.get_experiment_by_name(experiment)
-        for fingerprint, metrics in scores:
-            run = found and _find(client, found.experiment_id, fingerprint)
+        for outcome in outcomes:
+            run = found and _find(client, found.experiment_id, outcome.cell, outcome.fingerprint)
             if not run:
                 continue
-            for name, value in metrics.items():
+            for name, value in outcome.metrics.items():
                 if run.data.metrics.get(name) != value:
                     client.log_metric(run.info.run_id, name, value)
+            for name, text in outcome.tags.items():
+                client.set_tag(run.info.run_id, name, text)
     except Exception as error:  # as above
         print(f"MLflow: scores not logged: {error}", file=sys.stderr, flush=True)
 
 
 def commit() -> str | None:
-    """The commit the code is at, with a + if tracked files differ; None outside git."""
+    """The commit the code is at, with a + if the code differs from it; None outside git."""
     try:
-        git = ["git", "-C", str(Path(__file__).parent)]
+        git = ["git", "-C", str(Path(__file__).parents[2])]
+        code = ("src", "stages", "dvc.yaml")  # results are in git too, and change as they come
         head = subprocess.run(
             [*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True
         )
-        dirty = subprocess.run([*git, "diff", "--quiet", "HEAD"], check=False).returncode
+        compare = [*git, "diff", "--quiet", "HEAD", "--", *code]
+        dirty = subprocess.run(compare, check=False).returncode
     except (OSError, subprocess.CalledProcessError):
         return None
     return head.stdout.strip() + ("+" if dirty else "")
@@ -140,7 +155,7 @@ def _client() -> "MlflowClient":
 def _start(client: "MlflowClient", description: Description) -> "MlflowRun":
     """The run of this fingerprint, continued, or a new one."""
     identity = _experiment(client, description.experiment)
-    run = _find(client, identity, description.fingerprint)
+    run = _find(client, identity, description.cell, description.fingerprint)
     if run:
         client.update_run(run.info.run_id, status="RUNNING")
         return run
@@ -168,9 +183,7 @@ def _create(client: "MlflowClient", experiment: str, description: Description) -
     from mlflow.entities import Dataset, DatasetInput, InputTag, Param
 
     tags = {
-        "system": description.cell.system,
-        "corpus": description.cell.corpus,
-        "seed": str(description.cell.seed),
+        **_tags(description.cell),
         "commit": commit() or "unknown",
         FINGERPRINT: description.fingerprint,
     }
@@ -185,16 +198,27 @@ def _create(client: "MlflowClient", experiment: str, description: Description) -
     return run
 
 
-def _find(client: "MlflowClient", experiment: str, fingerprint: str) -> "MlflowRun | None":
-    wanted = f"tags.`{FINGERPRINT}` = '{fingerprint}'"
+def _find(
+    client: "MlflowClient", experiment: str, cell: Cell, fingerprint: str
+) -> "MlflowRun | None":
+    """The run of a training; rows that differ in decoding alone have one fingerprint."""
+    tags = {**_tags(cell), FINGERPRINT: fingerprint}
+    wanted = " and ".join(f"tags.`{name}` = '{value}'" for name, value in tags.items())
     runs = client.search_runs([experiment], wanted, max_results=1)
     return runs[0] if runs else None
 
 
-def _last_step(client: "MlflowClient", run_id: str) -> int:
-    """The last update already logged: a resumed training repeats some, MLflow would keep both."""
-    history = client.get_metric_history(run_id, "train/loss")
-    return max((metric.step for metric in history), default=-1)
+def _tags(cell: Cell) -> dict[str, str]:
+    return {"system": cell.system, "corpus": cell.corpus, "seed": str(cell.seed)}
+
+
+def _last_steps(client: "MlflowClient", run: "MlflowRun") -> dict[str, int]:
+    """The last update logged of each metric: a resumed training repeats some."""
+    return {
+        name: max(metric.step for metric in client.get_metric_history(run.info.run_id, name))
+        for name in run.data.metrics
+        if name.startswith(("train/", "valid/"))
+    }
 
 
 def _monitor(run_id: str) -> Any:

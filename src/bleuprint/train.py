@@ -19,8 +19,9 @@ from bleuprint.batches import Position, Update, updates
 from bleuprint.binary import BinaryCorpus
 from bleuprint.cost import training_flops
 from bleuprint.errors import Interrupted, UserError
-from bleuprint.files import sha256_of_folder
+from bleuprint.files import sha256_of, sha256_of_folder
 from bleuprint.layout import Cell
+from bleuprint.machine import machine_of
 from bleuprint.model import Transformer, count_parameters
 from bleuprint.optimizer import FlatAdam
 from bleuprint.processes import Group
@@ -35,14 +36,17 @@ CODE = (
     "batch",
     "batches",
     "binary",
+    "bleu",
     "bpe",
     "characters",
     "checkpoint",
+    "cost",
     "loss",
     "model",
     "moses",
     "optimizer",
     "pairs",
+    "processes",
     "schedule",
     "train",
     "validation",
@@ -76,11 +80,15 @@ class Fingerprints:
     @classmethod
     def of(cls, job: Job) -> "Fingerprints":
         settings = fingerprint.of_settings(job.system.model, job.system.train, job.cell.seed)
-        return cls(settings, fingerprint.of_code(CODE), sha256_of_folder(job.corpus))
+        corpus = sha256_of_folder(job.corpus)
+        references = [sha256_of(path) for path in sorted(job.texts.glob("valid.*"))]
+        return cls(
+            settings, fingerprint.of_code(CODE), fingerprint.of_settings(corpus, *references)
+        )
 
     @property
     def all(self) -> str:
-        return fingerprint.of_training(self.settings, self.code, self.data)
+        return fingerprint.of_settings(self.settings, self.code, self.data)
 
 
 @dataclass
@@ -92,13 +100,14 @@ class State:
     source_tokens: int
     flops: int
     seconds: float
+    machines: list[dict[str, Any]]
     interval: dict[str, float]
     curve: list[dict[str, float]]
     validations: list[dict[str, float]]
 
     @classmethod
     def new(cls) -> "State":
-        return cls(0, Position(), 0, 0, 0.0, {"loss": 0.0, "tokens": 0}, [], [])
+        return cls(0, Position(), 0, 0, 0.0, [], {"loss": 0.0, "tokens": 0}, [], [])
 
     @classmethod
     def of(cls, saved: dict[str, Any]) -> "State":
@@ -154,6 +163,8 @@ class Trainer:
             seed=self._job.cell.seed,
             start=state.position,
         )
+        if (machine := machine_of(self._group)) not in state.machines:
+            state.machines.append(machine)
         self.model.train()
         what = f"train {self._job.cell.system} {self._job.cell.corpus}"
         with (
@@ -194,16 +205,17 @@ class Trainer:
         totals[1] = float(self._stop)
         self._group.sum(totals)
         self._group.sum(self._optimizer.gradient)
-        loss = float(totals[0]) / update.tokens
-        if not math.isfinite(loss):
+        loss, norm = float(totals[0]) / update.tokens, self._optimizer.norm()
+        if not math.isfinite(loss) or not math.isfinite(norm):
             raise UserError(
-                f"the loss of update {state.update + 1} is {loss}: lower train.learning_rate "
-                f"({settings.learning_rate}) or lengthen train.warmup ({settings.warmup})"
+                f"the loss of update {state.update + 1} is {loss}, its gradient's norm {norm}: "
+                f"lower train.learning_rate ({settings.learning_rate}) or lengthen train.warmup "
+                f"({settings.warmup})"
             )
         state.update += 1
         state.position = position
         rate = inverse_square_root(state.update, settings.learning_rate, settings.warmup)
-        norm = self._optimizer.step(rate)
+        self._optimizer.step(rate, norm)
         state.source_tokens += int(sum(self._source[rows].sum() for rows in update.batches))
         state.flops += self._flops(update)
         state.interval = {
@@ -281,6 +293,8 @@ class Trainer:
         found = checkpoint.latest(self._folder)
         if found is None:
             return
+        if found.state["fingerprint"] != self._marks.all:
+            raise UserError(f"{self._folder}: holds checkpoints of another training; remove it")
         checkpoint.load_weights(self.model, found.model)
         self._optimizer.load(found.optimizer)
         self.state = State.of(found.state)
@@ -300,7 +314,8 @@ class Trainer:
             fingerprint=self._marks.all,
             data=self._marks.data,
             settings={
-                **asdict(job.system),
+                "model": asdict(job.system.model),
+                "train": asdict(job.system.train),
                 "parameters": count_parameters(self.model),
             },
         )

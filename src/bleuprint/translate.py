@@ -1,25 +1,23 @@
 """Translating a test set: from its binarised source to detokenised lines."""
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from bleuprint.batch import pad
 from bleuprint.batches import Indices, pack
 from bleuprint.binary import BinaryCorpus, Sentences
 from bleuprint.bpe import join
 from bleuprint.files import whole_folder, write_json
-from bleuprint.model import DecoderState, Transformer
+from bleuprint.model import Transformer
 from bleuprint.modelfile import load_model
 from bleuprint.moses import Moses
 from bleuprint.progress import Progress
 from bleuprint.search import beam_search
 from bleuprint.settings import Decode
-from bleuprint.vocabulary import BOS, EOS, PAD
+from bleuprint.vocabulary import BOS, EOS
 
 # Hypotheses that are decoded at once, times source positions: bounds memory, changes no result.
 _BATCH_TOKENS = 4096
@@ -83,7 +81,7 @@ def _search(
     with torch.inference_mode():
         state = model.start(ids)
         results = beam_search(
-            _without_specials(model.step),
+            model.step,
             state,
             limits,
             begin=BOS,
@@ -92,16 +90,3 @@ def _search(
             alpha=decode.alpha,
         )
     return [result.words for result in results]
-
-
-def _without_specials(
-    step: Callable[[Tensor, DecoderState], tuple[Tensor, DecoderState]],
-) -> Callable[[Tensor, DecoderState], tuple[Tensor, DecoderState]]:
-    """The step with PAD and BOS ruled out: they are no words."""
-
-    def stepped(words: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
-        logits, state = step(words, state)
-        logits[:, PAD] = logits[:, BOS] = -torch.inf
-        return logits, state
-
-    return stepped

@@ -3,19 +3,19 @@
 from pathlib import Path
 
 import numpy as np
-import sacrebleu
 import torch
 from torch import Tensor
 
 from bleuprint.batch import Batch, pad
 from bleuprint.batches import pack
 from bleuprint.binary import BinaryCorpus
+from bleuprint.bleu import bleu_metric
 from bleuprint.bpe import join
 from bleuprint.model import Transformer
 from bleuprint.moses import Moses
 from bleuprint.pairs import read_lines
 from bleuprint.processes import Group
-from bleuprint.vocabulary import BOS, EOS, PAD
+from bleuprint.vocabulary import BOS, EOS
 
 # Greedy outputs end at the latest this many units after their source does.
 _EXTRA = 20
@@ -26,7 +26,8 @@ class Validator:
 
     def __init__(self, corpus: BinaryCorpus, texts: Path, batch_tokens: int) -> None:
         self._corpus = corpus
-        self._references = list(read_lines(texts / f"valid.{corpus.target}"))
+        references = list(read_lines(texts / f"valid.{corpus.target}"))
+        self._bleu = bleu_metric(references, corpus.target)
         source, target = (
             corpus.side("valid", language).lengths for language in (corpus.source, corpus.target)
         )
@@ -46,7 +47,7 @@ class Validator:
         result = {"loss": float(group.sum(total)) / self._tokens}
         if group.first:
             lines = self._translate(model, group.device)
-            result["bleu"] = sacrebleu.corpus_bleu(lines, [self._references], force=True).score
+            result["bleu"] = self._bleu.corpus_score(lines, None).score
         model.train()
         return result
 
@@ -74,7 +75,6 @@ def greedy(model: Transformer, source: Tensor) -> list[list[int]]:
     going = torch.ones_like(words, dtype=torch.bool)
     while bool(going.any()) and len(outputs) < source.size(1) + _EXTRA:
         logits, state = model.step(words, state)
-        logits[:, PAD] = logits[:, BOS] = -torch.inf
         words = torch.where(going, logits.argmax(-1), EOS)
         outputs.append(words)
         going = words != EOS
