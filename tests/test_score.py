@@ -270,3 +270,9 @@ class TestStage:
         assert len(done.stderr.splitlines()) == 1
         assert message in done.stderr
         assert not (cell / "scores.json").exists()
+
+
+def test_translations_of_nothing_score_nothing() -> None:
+    references = ["the cat sat", "on the mat", "all day"]
+    assert score.chrf(["", "", ""], references)["score"] == 0
+    assert score.bleu(["", "", ""], references, "en")["score"] == 0

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from bleuprint.batches import Indices
 from bleuprint.binary import BinaryCorpus
-from bleuprint.loss import projected_loss
+from bleuprint.loss import smoothed_loss
 from bleuprint.model import Transformer
 from bleuprint.vocabulary import BOS, PAD
 
@@ -35,12 +35,11 @@ class Batch:
         source = pad([sources[row] for row in chosen])
         return cls(source.to(device), target.to(device), wanted.to(device))
 
-    def loss(self, model: Transformer, smoothing: float) -> tuple[Tensor, Tensor]:
-        """The summed label-smoothed loss and negative log-likelihood of the target words."""
+    def loss(self, model: Transformer, smoothing: float) -> Tensor:
+        """The summed label-smoothed loss of the target words; padding is not even projected."""
         hidden = model.decode(self.target, *model.encode(self.source))
         words = self.wanted != PAD
-        weight = model.projection.weight
-        return projected_loss(hidden[words], weight, self.wanted[words], smoothing)
+        return smoothed_loss(model.projection(hidden[words]), self.wanted[words], smoothing)
 
 
 def pad(sentences: Sequence[NDArray[Any]]) -> Tensor:

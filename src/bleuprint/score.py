@@ -9,8 +9,9 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, TypedDict, cast
 
+import numpy as np
 from sacrebleu import CHRF
 from sacrebleu.metrics.base import Metric
 from sacrebleu.metrics.base import Score as SacrebleuScore
@@ -64,7 +65,7 @@ def bleu(hypotheses: Sequence[str], references: Sequence[str], language: str) ->
 
 def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
     """chrF2 of character 6-grams, cased, without spaces."""
-    metric = CHRF(references=[references])
+    metric = _Chrf(references=[references])
     with _fixed_seed():
         result = metric.corpus_score(hypotheses, None, n_bootstrap=RESAMPLES)
     return _score(metric, result)
@@ -166,3 +167,16 @@ def _fixed_seed() -> Iterator[None]:
             del os.environ["SACREBLEU_SEED"]
         else:
             os.environ["SACREBLEU_SEED"] = before
+
+
+class _Chrf(CHRF):
+    """chrF that can resample translations some of which score nothing.
+
+    sacreBLEU's resamples are float32, but for a score of 0, a float; it cannot sort both.
+    """
+
+    def _compute_score_from_stats(self, statistics: list[int]) -> Any:
+        result = super()._compute_score_from_stats(statistics)
+        if not result.score:
+            result.score = cast(float, np.float32(0))
+        return result

@@ -236,7 +236,7 @@ class Trainer:
         batch = Batch.of(self._corpus, "train", rows, self._group.device)
         half = self._settings.precision == "bfloat16"
         with torch.autocast(self._group.device.type, torch.bfloat16, enabled=half):
-            loss, _ = batch.loss(self.model, self._settings.label_smoothing)
+            loss = batch.loss(self.model, self._settings.label_smoothing)
         torch.autograd.backward(loss / update.tokens)
         return float(loss.detach())
 

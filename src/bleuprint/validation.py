@@ -43,7 +43,7 @@ class Validator:
         with torch.no_grad():
             for rows in self._batches[group.rank :: group.size]:
                 batch = Batch.of(self._corpus, "valid", rows, group.device)
-                total += batch.loss(model, 0.0)[1]
+                total += batch.loss(model, 0.0)
         result = {"loss": float(group.sum(total)) / self._tokens}
         if group.first:
             lines = self._translate(model, group.device)
