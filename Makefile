@@ -4,7 +4,6 @@ PYTHON ?= python3
 PORT ?= 5000
 RECIPES = $(notdir $(basename $(wildcard recipes/*.yaml)))
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
-export PYTHONDONTWRITEBYTECODE := 1
 export DVC_NO_ANALYTICS := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 export DO_NOT_TRACK := 1

@@ -6,6 +6,7 @@ processes, clipping and updating are then one operation each instead of one for 
 
 import torch
 from torch import Tensor, nn
+from torch.optim.adam import adam
 
 from bleuprint.settings import Train
 
@@ -17,17 +18,18 @@ class FlatAdam:
         parameters = list(model.parameters())
         self.weights = torch.cat([parameter.detach().flatten() for parameter in parameters])
         self.gradient = torch.zeros_like(self.weights)
-        self.weights.grad = self.gradient
         start = 0
         for parameter in parameters:
             end = start + parameter.numel()
             parameter.data = self.weights[start:end].view_as(parameter)
             parameter.grad = self.gradient[start:end].view_as(parameter)
             start = end
-        self._clip = settings.clip_norm
-        self._adam = torch.optim.Adam(
-            [self.weights], betas=settings.betas, eps=settings.epsilon, fused=True
-        )
+        self._settings = settings
+        self._state = {
+            "exp_avg": torch.zeros_like(self.weights),
+            "exp_avg_sq": torch.zeros_like(self.weights),
+            "step": torch.zeros((), device=self.weights.device),
+        }
 
     def clear(self) -> None:
         self.gradient.zero_()
@@ -36,18 +38,35 @@ class FlatAdam:
         """The gradient's Euclidean norm."""
         return float(self.gradient.norm())
 
+    @torch.no_grad()
     def step(self, learning_rate: float, norm: float) -> None:
         """Clip the gradient, whose `norm` is given, and update the weights."""
-        if self._clip and norm > self._clip:
-            self.gradient.mul_(self._clip / norm)
-        self._adam.param_groups[0]["lr"] = learning_rate
-        self._adam.step()
+        clip, (beta1, beta2) = self._settings.clip_norm, self._settings.betas
+        if clip and norm > clip:
+            self.gradient.mul_(clip / norm)
+        # torch's own step as a function: making its optimiser object loads torch's compiler,
+        # which takes longer than many a stage.
+        adam(
+            [self.weights],
+            [self.gradient],
+            [self._state["exp_avg"]],
+            [self._state["exp_avg_sq"]],
+            [],
+            [self._state["step"]],
+            fused=True,
+            amsgrad=False,
+            beta1=beta1,
+            beta2=beta2,
+            lr=learning_rate,
+            weight_decay=0.0,
+            eps=self._settings.epsilon,
+            maximize=False,
+        )
 
     def tensors(self) -> dict[str, Tensor]:
-        """Adam's moments and step count, empty before the first update."""
-        state: dict[str, Tensor] = self._adam.state[self.weights]
-        return dict(state)
+        """Adam's moments and step count."""
+        return dict(self._state)
 
     def load(self, tensors: dict[str, Tensor]) -> None:
         for name, tensor in tensors.items():
-            self._adam.state[self.weights][name] = tensor.to(self.weights.device)
+            self._state[name].copy_(tensor)
