@@ -29,7 +29,7 @@ def main() -> None:
     work, state, marks = train(job, group)
     if group.first:
         export_checkpoints(job, work, marks, cell.models / "checkpoints")
-        export_facts(job, state, marks, cell.results)
+        export_facts(state, marks, cell.results)
         export_timing(state, cell.timings / "train.json")
     group.close()
 

@@ -4,12 +4,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from bleuprint import checkpoint
-from bleuprint.binary import VOCABULARY, BinaryCorpus
+from bleuprint.binary import VOCABULARY
 from bleuprint.files import whole_folder, write_json
-from bleuprint.model import Transformer, count_parameters
 from bleuprint.modelfile import describe, write_description
 from bleuprint.train import Fingerprints, Job, State
 
@@ -26,13 +23,10 @@ def export_checkpoints(job: Job, folder: Path, marks: Fingerprints, output: Path
         write_description(partial, describe(job.system.model, vocabulary, marks.all))
 
 
-def export_facts(job: Job, state: State, marks: Fingerprints, results: Path) -> None:
+def export_facts(state: State, marks: Fingerprints, results: Path) -> None:
     """Write what repeats exactly: training.json (counts, fingerprints) and curves.json."""
-    vocabulary = len(BinaryCorpus(job.corpus).vocabulary)
-    with torch.device("meta"):
-        parameters = count_parameters(Transformer(job.system.model, vocabulary))
     content: dict[str, Any] = {
-        "parameters": parameters,
+        "parameters": state.parameters,
         "updates": state.update,
         "source_tokens": state.source_tokens,
         "target_tokens": state.position.tokens,

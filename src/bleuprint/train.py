@@ -95,6 +95,7 @@ class Fingerprints:
 class State:
     """What a training knows of itself beside its weights; all of it is in each checkpoint."""
 
+    parameters: int
     update: int
     position: Position
     source_tokens: int
@@ -106,8 +107,8 @@ class State:
     validations: list[dict[str, float]]
 
     @classmethod
-    def new(cls) -> "State":
-        return cls(0, Position(), 0, 0, 0.0, [], {"loss": 0.0, "tokens": 0}, [], [])
+    def new(cls, parameters: int) -> "State":
+        return cls(parameters, 0, Position(), 0, 0, 0.0, [], {"loss": 0.0, "tokens": 0}, [], [])
 
     @classmethod
     def of(cls, saved: dict[str, Any]) -> "State":
@@ -145,7 +146,7 @@ class Trainer:
         torch.manual_seed(job.cell.seed)
         self.model = Transformer(job.system.model, len(self._corpus.vocabulary)).to(group.device)
         self._optimizer = FlatAdam(self.model, self._settings)
-        self.state = State.new()
+        self.state = State.new(count_parameters(self.model))
         self._stop = False
         self._resume()
 
@@ -316,7 +317,7 @@ class Trainer:
             settings={
                 "model": asdict(job.system.model),
                 "train": asdict(job.system.train),
-                "parameters": count_parameters(self.model),
+                "parameters": self.state.parameters,
             },
         )
         tracker, status = Tracker(description), "FAILED"
