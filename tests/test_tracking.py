@@ -113,10 +113,10 @@ def test_several_processes_may_create_the_database_at_once(root: Path) -> None:
     assert {run.data.tags[FINGERPRINT] for run in runs} == {"0", "1", "2"}
 
 
-def test_a_database_that_cannot_be_used_is_told_and_no_more(
+def test_a_store_that_cannot_be_used_is_told_and_no_more(
     root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{root}/no/such/folder.db")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "no-such-store://" + root.name)
     tracker = Tracker(description())
     log(tracker, 1, 2)
     tracker.close("FINISHED")
