@@ -72,12 +72,12 @@ def test_a_killed_worker_is_told_plainly():
         list(map_chunks(partial(give, die), ([i] for i in range(30)), 2))
 
 
-SLEEPER = """
+SLEEPER = r"""
 import os, sys, time
 from functools import partial
 from bleuprint.workers import map_chunks
 def work(part):
-    print(os.getpid(), flush=True)
+    os.write(1, b"%d\n" % os.getpid())  # in one piece: two processes write
     time.sleep(60)
 def give(): return work
 list(map_chunks(give, ([i] for i in range(30)), 2))
