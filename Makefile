@@ -8,13 +8,13 @@ export DVC_NO_ANALYTICS := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 export DO_NOT_TRACK := 1
 
-.PHONY: help setup reproduce table test test-slow lint ui recipe
+.PHONY: help setup reproduce table test lint ui recipe
 
 help:
 	@echo "make reproduce     run the experiment in params.yaml, print its table"
 	@echo "make recipe NAME=  put recipes/NAME.yaml in place of params.yaml"
 	@echo "make ui            compare the trainings in MLflow, http://127.0.0.1:5000"
-	@echo "make test          the whole test suite;  make test-slow: the long tests too"
+	@echo "make test          the whole test suite"
 	@echo "make lint          ruff, mypy, snakemake --lint, snakefmt"
 	@echo "make setup         make .venv; the others do it by themselves"
 
@@ -37,9 +37,6 @@ table: setup
 
 test: setup
 	python -m pytest
-
-test-slow: setup
-	python -m pytest -m 'slow or not slow'
 
 lint: setup
 	ruff check .
