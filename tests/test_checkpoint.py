@@ -128,3 +128,12 @@ def test_weights_of_another_shape_are_refused(tmp_path: Path) -> None:
     write_description(folder, describe(other, corpus / "vocabulary.txt", "f"))
     with pytest.raises(UserError, match=r"inner\.bias is \(8,\) instead of \(10,\)"):
         load_model(folder, corpus)
+
+
+def test_weights_that_are_not_finite_are_refused(tmp_path: Path) -> None:
+    folder, corpus, _ = model_folder(tmp_path)
+    tensors = load_file(folder / WEIGHTS)
+    tensors["encoder.0.first.norm.bias"][0] = np.nan
+    save_file(tensors, folder / WEIGHTS)
+    with pytest.raises(UserError, match=r"encoder\.0\.first\.norm\.bias is not finite"):
+        load_model(folder, corpus)

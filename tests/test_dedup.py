@@ -69,3 +69,21 @@ def test_nothing_left_names_the_rules(tmp_path):
     ):
         run(tmp_path, train=PAIRS[:2], valid=PAIRS[:2])
     assert not (tmp_path / "after").exists()
+
+
+@pytest.mark.parametrize(
+    ("known", "held_out"),
+    [
+        ("Il dort\u00a0!", "Il dort !"),  # French writes a no-break space here
+        ("ein Mann", "Ein MANN"),
+        ("die Straße", "DIE STRASSE"),
+        ("\ufb01n", "fin"),
+        ("a\u0308ndern", "\u00e4ndern"),
+    ],
+)
+def test_spaces_case_and_compatible_forms_hide_no_overlap(tmp_path, known, held_out):
+    train = [Pair(known, "one"), Pair("two", known), PAIRS[3]]
+    after, sets = run(tmp_path, train=train, valid=[Pair(held_out, held_out)])
+    assert list(after.pairs("train")) == [PAIRS[3]]
+    assert sets["train"]["dropped"]["source in valid or test"] == 1
+    assert sets["train"]["dropped"]["target in valid or test"] == 1

@@ -294,3 +294,12 @@ def test_texts_keep_their_bytes(tmp_path, host):
     odd = f"\ufeffa\r\nb{''.join(LINE_ENDS_ELSEWHERE)}\x00 without an end".encode()
     host.files["/a/x.de"] = odd
     assert download(tmp_path, *two(host)) == (odd, ENGLISH)
+
+
+def test_the_query_of_a_url_is_part_of_its_place_in_a_mirror(tmp_path):
+    folder = tmp_path / "mirror" / "data.invalid"
+    folder.mkdir(parents=True)
+    (folder / "get?f=x.de").write_bytes(GERMAN)
+    (folder / "get?f=x.en").write_bytes(ENGLISH)
+    files = [File(url=f"https://data.invalid/get?f=x.{side}") for side in ("de", "en")]
+    assert download(tmp_path, *files, mirror=str(tmp_path / "mirror")) == (GERMAN, ENGLISH)

@@ -99,6 +99,14 @@ def test_rows_made_with_merge_keys(tmp_path):
         ("punctuation: false", "punctuation: no", "'no' is not true or false"),
         ("{last: 2}", "{last: 3}", "average.last 3: training keeps 2 checkpoints"),
         ("experiment: trial", "experiment: [", "not valid YAML"),
+        ("experiment: trial", "experiment: a\x00", "not valid YAML"),
+        ("heads: 2", "heads: 2\n      heads: 4", 'found duplicate key "heads"'),
+        ("batch_tokens: 100", "batch_tokens: 101", "batch_tokens 101 is beyond tokens_per_update"),
+        ("updates: 10", "updates: 11", "train.updates 11 is no multiple of"),
+        ("seeds: [1]", "seeds: [9223372036854775808]", "seeds.0: 9223372036854775808 is out of"),
+        ("{path: inputs/a.de}", '{url: "phrasebook:tets.en"}', "phrasebook: and one of train.en"),
+        ("{path: inputs/a.de}", '{url: "file:///a.de"}', "needs sha256"),
+        ("train: {a: ", "train: {../a: ", "train.../a: a name is of letters"),
     ],
 )
 def test_a_mistake_is_named_with_its_place(tmp_path, old, new, message):
@@ -118,3 +126,11 @@ def test_an_entry_that_is_not_there_is_named_with_those_that_are(tmp_path):
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(UserError, match=r"params\.yaml: no such file"):
         load(tmp_path / "params.yaml")
+
+
+def test_two_cells_of_one_name_are_refused(tmp_path):
+    """DVC calls a cell SYSTEM-CORPUS-SEED, and would drop the first of two without a word."""
+    text = PARAMS.replace("  own:\n", "  c: &c\n").replace("systems:\n", "  b-c: *c\nsystems:\n")
+    text = text.replace("  base:\n", "  a: &a\n") + "  a-b: *a\n"
+    with pytest.raises(UserError, match="two cells are called a-b-c: rename"):
+        read(tmp_path, text)

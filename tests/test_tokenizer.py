@@ -82,3 +82,15 @@ def test_empty_sentences_stay(tmp_path):
     )
     after = TextFolder(tmp_path / "out", "de", "en")
     assert list(after.pairs("test.x")) == [("", "a ."), ("", ""), ("b", "")]
+
+
+@pytest.mark.parametrize(
+    ("form", "source"), [("NFC", "ändert \ufb01n"), ("NFKC", "ändert fin"), ("none", None)]
+)
+def test_held_out_text_is_brought_to_the_form_of_train(tmp_path, form, source):
+    before = TextFolder(tmp_path / "before", "de", "en")
+    write_set(before, "test.x", [("a\u0308ndert \ufb01n", "x")])
+    settings = Tokenize(punctuation=False, lowercase=False)
+    tokenize_folder("c", settings, form, before, tmp_path / "out", tmp_path / "l.json", 1)
+    ((found, _),) = TextFolder(tmp_path / "out", "de", "en").pairs("test.x")
+    assert found == source if source else found != "ändert \ufb01n"
