@@ -75,6 +75,7 @@ def test_nothing_left_names_the_rules(tmp_path):
     ("known", "held_out"),
     [
         ("Il dort\u00a0!", "Il dort !"),  # French writes a no-break space here
+        ("ein\u1680Mann", "ein Mann"),
         ("ein Mann", "Ein MANN"),
         ("die Straße", "DIE STRASSE"),
         ("\ufb01n", "fin"),

@@ -1,6 +1,7 @@
 """Training: learns, repeats, resumes to the bit, and is the same on any number of processes."""
 
 import json
+import math
 import random
 import shutil
 import signal
@@ -9,8 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
+import bleuprint.train
+from bleuprint.errors import UserError
 from bleuprint.files import sha256_of_folder
+from bleuprint.layout import Cell, folder
+from bleuprint.optimizer import FlatAdam
+from bleuprint.processes import Group
+from bleuprint.settings import load
+from bleuprint.train import Job
 from trainings import project, start, train, write_params
 
 CELL = Path("micro", "toy", "1")
@@ -135,6 +144,18 @@ def test_a_diverging_training_names_what_to_lower(tmp_path: Path) -> None:
     assert said.splitlines()[-1].startswith("bleuprint: error: the loss of update")
     assert "learning_rate" in said
     assert "Traceback" not in said
+
+
+def test_an_infinite_gradient_stops_it_with_the_weights_unharmed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project(tmp_path))
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "off")
+    monkeypatch.setattr(FlatAdam, "norm", lambda _: math.inf)
+    places = (folder("toy", "binary"), folder("toy", "split"), tmp_path / "work")
+    job = Job("toy", Cell("micro", "toy", 1), load().system("micro"), *places)
+    with pytest.raises(UserError, match=r"update 1 is \d.*its gradient's norm inf"):
+        bleuprint.train.train(job, Group(0, 1, torch.device("cpu")))
 
 
 def test_half_precision_learns_as_well(trained: Path, tmp_path: Path) -> None:
