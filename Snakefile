@@ -5,6 +5,8 @@
 # to Snakemake, which goes by modification times: where `dvc status` is clean,
 # `snakemake --touch -F -c1` tells it so.
 #
+# `snakemake -c8 --set-scatter shards=8` prepares each corpus in eight jobs a stage, to the same bytes.
+#
 # After a run was killed (SIGKILL, power): `snakemake --unlock`, then `--rerun-incomplete`.
 import sys
 
@@ -34,15 +36,41 @@ rule all:
     localrule: True
 
 
+scattergather:
+    shards=1,
+
+
+SHARDS = gather.shards("{scatteritem}")
+
+
 # Loop variables are looked up when a rule runs, and would then be the last stage's: what the
 # shell command uses goes through params and log.
 for stage in STAGES:
+    scattered = stage.sharded and len(SHARDS) > 1
+    if scattered:
+
+        rule:
+            name:
+                f"shard_{stage.name}"
+            input:
+                graph.inputs(stage, STAGES),
+            output:
+                temp(directory(stage.shard)),
+            log:
+                f"{stage.log}.{{scatteritem}}",
+            conda:
+                "environment.yaml"
+            params:
+                command=stage.command,
+            shell:
+                "({params.command} --shard {wildcards.scatteritem}) 2>&1 | tee {log}"
 
     rule:
         name:
             stage.name
         input:
             graph.inputs(stage, STAGES),
+            gather.shards(stage.shard) if scattered else [],
         output:
             [directory(path) for path in stage.folders],
             stage.files,
@@ -56,6 +84,6 @@ for stage in STAGES:
         resources:
             gpu=stage.gpu,
         params:
-            command=stage.marked_command,
+            command=stage.marked_command(len(SHARDS)),
         shell:
             "({params.command}) 2>&1 | tee {log}"

@@ -1,23 +1,26 @@
 """Turn a corpus into arrays of ids."""
 
 from bleuprint import command, environment, layout
-from bleuprint.binarize import binarize_folder
+from bleuprint.binarize import Binarizing
 from bleuprint.errors import run
 from bleuprint.pairs import TextFolder
 from bleuprint.settings import load
+from bleuprint.sieve import run_step
 
 
 def main() -> None:
-    (name,) = command.names(__doc__, "CORPUS")
+    name, work = command.shard(__doc__)
     corpus = load().corpus(name)
-    binarize_folder(
+    step = Binarizing(
         name,
+        corpus.tokenize,
+        corpus.clean,
         TextFolder(layout.folder(name, "tokens"), corpus.source, corpus.target),
-        layout.codes(name),
+        layout.folder(name, "bpe"),
         layout.folder(name, "binary"),
         layout.ledger(name, "binarize"),
-        environment.workers(),
     )
+    run_step(step, layout.shards(name, "binarize"), work, environment.workers())
 
 
 if __name__ == "__main__":

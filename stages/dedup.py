@@ -1,17 +1,24 @@
 """Drop repeated training pairs, and those that validation or a test set gives away."""
 
-from bleuprint import command, layout
-from bleuprint.dedup import dedup_folder
+from bleuprint import command, environment, layout
+from bleuprint.dedup import Deduplication
 from bleuprint.errors import run
 from bleuprint.pairs import TextFolder
 from bleuprint.settings import load
+from bleuprint.sieve import run_step
 
 
 def main() -> None:
-    (name,) = command.names(__doc__, "CORPUS")
+    name, work = command.shard(__doc__)
     corpus = load().corpus(name)
-    before = TextFolder(layout.folder(name, "clean"), corpus.source, corpus.target)
-    dedup_folder(name, before, layout.folder(name, "dedup"), layout.ledger(name, "dedup"))
+    step = Deduplication(
+        name,
+        corpus.dedup,
+        TextFolder(layout.folder(name, "clean"), corpus.source, corpus.target),
+        layout.folder(name, "dedup"),
+        layout.ledger(name, "dedup"),
+    )
+    run_step(step, layout.shards(name, "dedup"), work, environment.workers())
 
 
 if __name__ == "__main__":

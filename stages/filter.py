@@ -1,19 +1,25 @@
-"""Drop training pairs by length."""
+"""Drop the training pairs that a check refuses."""
 
-from bleuprint import command, layout
+from bleuprint import command, environment, layout
 from bleuprint.errors import run
-from bleuprint.filter import filter_folder
+from bleuprint.filter import Filtering
 from bleuprint.pairs import TextFolder
 from bleuprint.settings import load
+from bleuprint.sieve import run_step
 
 
 def main() -> None:
-    (name,) = command.names(__doc__, "CORPUS")
+    name, work = command.shard(__doc__)
     corpus = load().corpus(name)
-    before = TextFolder(layout.folder(name, "dedup"), corpus.source, corpus.target)
-    filter_folder(
-        name, corpus.filter, before, layout.folder(name, "filter"), layout.ledger(name, "filter")
+    step = Filtering(
+        name,
+        corpus.filter,
+        corpus.tokenize,
+        TextFolder(layout.folder(name, "dedup"), corpus.source, corpus.target),
+        layout.folder(name, "filter"),
+        layout.ledger(name, "filter"),
     )
+    run_step(step, layout.shards(name, "filter"), work, environment.workers())
 
 
 if __name__ == "__main__":

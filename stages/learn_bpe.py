@@ -1,8 +1,8 @@
-"""Learn the joint byte-pair encoding of a corpus."""
+"""Learn how the languages of a corpus are segmented and numbered."""
 
 from bleuprint import command, layout
-from bleuprint.bpe import learn_codes
 from bleuprint.errors import run
+from bleuprint.learning import learn_segmentation
 from bleuprint.pairs import TextFolder
 from bleuprint.settings import load
 
@@ -11,7 +11,7 @@ def main() -> None:
     (name,) = command.names(__doc__, "CORPUS")
     corpus = load().corpus(name)
     tokens = TextFolder(layout.folder(name, "tokens"), corpus.source, corpus.target)
-    learn_codes(name, corpus.learn_bpe.merges, tokens, layout.codes(name))
+    learn_segmentation(name, corpus.vocabulary, tokens, layout.folder(name, "bpe"))
 
 
 if __name__ == "__main__":

@@ -11,9 +11,9 @@ def main() -> None:
     (name,) = command.names(__doc__, "CORPUS")
     corpus = load().corpus(name)
     before = TextFolder(layout.folder(name, "filter"), corpus.source, corpus.target)
-    split_folder(
-        name, corpus.split, before, layout.folder(name, "split"), layout.ledger(name, "split")
-    )
+    split = layout.folder(name, "split")
+    ledger = layout.ledger(name, "split")
+    split_folder(name, corpus.split, corpus.dedup.overlap, before, split, ledger)
 
 
 if __name__ == "__main__":

@@ -7,21 +7,22 @@ from bleuprint import command, environment, layout
 from bleuprint.errors import run
 from bleuprint.pairs import TextFolder
 from bleuprint.settings import load
-from bleuprint.tokenizer import tokenize_folder
+from bleuprint.sieve import run_step
+from bleuprint.tokenize import Tokenizing
 
 
 def main() -> None:
-    (name,) = command.names(__doc__, "CORPUS")
+    name, work = command.shard(__doc__)
     corpus = load().corpus(name)
-    tokenize_folder(
+    step = Tokenizing(
         name,
         corpus.tokenize,
-        corpus.clean.unicode,
+        corpus.clean,
         TextFolder(layout.folder(name, "split"), corpus.source, corpus.target),
         layout.folder(name, "tokens"),
         layout.ledger(name, "tokenize"),
-        environment.workers(),
     )
+    run_step(step, layout.shards(name, "tokenize"), work, environment.workers())
 
 
 if __name__ == "__main__":

@@ -22,16 +22,17 @@ corpora:
   own: &own
     source: "en"
     target: "de"
-    about: [{name: own, licence: none, citation: none}]
+    about: {own: {licence: none, bibtex: "@misc{own,}"}}
     files:
-      train: {a: {source: {path: inputs/a.en}, target: {path: inputs/a.de}}}
+      train: {a: {about: own, source: {path: inputs/a.en}, target: {path: inputs/a.de}}}
       valid: {}
       tests: {}
-    clean: {unicode: NFC}
-    filter: {min_words: 1, max_words: 100, max_ratio: 3.0}
+    clean: {unicode: {form: NFC}, unprinted: {}}
+    dedup: {pairs: true, sources: false, targets: false, overlap: folded}
+    filter: {length: {min: 1, max: 100}, ratio: {max: 3.0}}
     split: {valid: 0.05, test: 0.05, seed: 1}
-    tokenize: {punctuation: false, lowercase: false}
-    learn_bpe: {merges: 40}
+    tokenize: {by: moses, lowercase: false, hyphens: false, escape: false}
+    vocabulary: {bpe: {merges: 40, joint: true, threshold: 0, engine: incremental}}
 systems:
   tiny:
     model: &model
@@ -53,6 +54,7 @@ systems:
       epsilon: 1.0e-9
       clip_norm: 1.0
       label_smoothing: 0.1
+      bpe_dropout: 0.0
       precision: float32
       validate_every: 60
       checkpoint_every: 30
@@ -72,7 +74,11 @@ THIRD_SYSTEM = """\
     average: {last: 1}
     decode: *decode
 """
-SECOND_CORPUS = "  other: {<<: *own, learn_bpe: {merges: 10}}\n"
+SECOND_CORPUS = """\
+  other:
+    <<: *own
+    vocabulary: {bpe: {merges: 10, joint: true, threshold: 0, engine: incremental}}
+"""
 
 _SOURCES = (
     "dvc.yaml",

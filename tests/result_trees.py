@@ -134,10 +134,12 @@ def _ledger(stage: str, number: int) -> dict[str, Any]:
     train = {
         "pairs_in": 10_000 - number,
         "pairs_out": 9_999 - number,
+        "changed": {f"{stage}_edit": 7, "idle_edit": 0},
         "dropped": {f"{stage}_rule": 1, "idle_rule": 0},
         "samples": {f"{stage}_rule": [{"pair": 1, "source": f"{WORD}s", "target": f"{WORD}t"}]},
     }
-    quiet = {"pairs_in": 40, "pairs_out": 40, "dropped": {"idle_rule": 0}, "samples": {}}
+    dropped = {"idle_rule": 0}
+    quiet = {"pairs_in": 40, "pairs_out": 40, "changed": {}, "dropped": dropped, "samples": {}}
     return {"stage": stage, "corpus": "x", "sets": {"train": train, "test.first": quiet}}
 
 
@@ -158,17 +160,21 @@ def _training(cell: Cell) -> dict[str, Any]:
 
 def _corpus(name: str, tests: tuple[str, ...]) -> dict[str, Any]:
     source, target = name.split("-")[-2:]
-    pair = {"source": {"path": "inputs/a"}, "target": {"path": "inputs/b"}}
+    pair = {"about": "own", "source": {"path": "inputs/a"}, "target": {"path": "inputs/b"}}
+    sets = {"train": {"all": pair}, "valid": {}, "tests": {test: {"all": pair} for test in tests}}
     return {
         "source": source,
         "target": target,
-        "about": [],
-        "files": {"train": {"all": pair}, "valid": {}, "tests": dict.fromkeys(tests, pair)},
-        "clean": {"unicode": "NFC"},
-        "filter": {"min_words": 1, "max_words": 100, "max_ratio": 3.0},
+        "about": {"own": {"licence": "none", "bibtex": "@misc{own,}"}},
+        "files": sets,
+        "clean": {"unicode": {"form": "NFC"}},
+        "dedup": {"pairs": True, "sources": False, "targets": False, "overlap": "folded"},
+        "filter": {"length": {"min": 1, "max": 100}, "ratio": {"max": 3.0}},
         "split": {"valid": 0.05, "test": 0.05, "seed": 1},
-        "tokenize": {"punctuation": False, "lowercase": False},
-        "learn_bpe": {"merges": 100},
+        "tokenize": {"by": "moses", "lowercase": False, "hyphens": False, "escape": False},
+        "vocabulary": {
+            "bpe": {"merges": 100, "joint": True, "threshold": 0, "engine": "incremental"}
+        },
     }
 
 
@@ -194,6 +200,7 @@ def _system() -> dict[str, Any]:
             "epsilon": 1e-9,
             "clip_norm": 1.0,
             "label_smoothing": 0.1,
+            "bpe_dropout": 0.0,
             "precision": "float32",
             "validate_every": 5,
             "checkpoint_every": 5,

@@ -1,17 +1,27 @@
 """Every stage keeps pairs together, whatever the sentences hold."""
 
 import json
+from functools import cache
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bleuprint.bpe import join
-from bleuprint.characters import normalise
-from bleuprint.moses import Moses
-from bleuprint.settings import Tokenize
-from corpora import TORTURE, Prepared, prepare
+from bleuprint.clean import edited
+from bleuprint.rules import CHECKS
+from bleuprint.rules import EDITS as KNOWN_EDITS
+from bleuprint.settings import Bpe, Tokenize, Units, Words
+from bleuprint.tokenizer import tokenizer_for
+from corpora import EDITS, TOKENIZE, TORTURE
+from prepared import Prepared, prepare
 
 STAGES = ("clean", "dedup", "filter", "split", "tokenize", "binarize")
+
+
+SPELT = Units(bpe=Bpe(merges=0, joint=True, threshold=0, engine="incremental"))
+EVERY_EDIT = tuple(
+    kind(form="NFC") if name == "unicode" else kind() for name, kind in KNOWN_EDITS.items()
+)
 
 
 def decoded(made: Prepared, name: str) -> list[tuple[str, str]]:
@@ -19,7 +29,7 @@ def decoded(made: Prepared, name: str) -> list[tuple[str, str]]:
     corpus = made.binary
     sides = [
         [
-            " ".join(join(corpus.vocabulary.decode(ids.tolist())))
+            " ".join(corpus.segmentation(language).decode(ids.tolist()))
             for ids in corpus.side(name, language)
         ]
         for language in ("de", "en")
@@ -27,10 +37,15 @@ def decoded(made: Prepared, name: str) -> list[tuple[str, str]]:
     return list(zip(*sides, strict=True))
 
 
-def tokens(source: str, target: str) -> tuple[str, str]:
-    de, en = (Moses(language, punctuation=True, lowercase=False) for language in ("de", "en"))
-    source, target = (normalise(side, "NFC") for side in (source, target))
-    return " ".join(de.tokenize(source)), " ".join(en.tokenize(target))
+tokenizer = cache(tokenizer_for)
+
+
+def tokens(source: str, target: str, edits=EDITS, tokenize=TOKENIZE) -> tuple[str, str]:
+    sides = [
+        " ".join(tokenizer(language, tokenize).tokenize(edited(side, language, edits)))
+        for language, side in (("de", source), ("en", target))
+    ]
+    return sides[0], sides[1]
 
 
 def torture(number: int) -> list[tuple[str, str]]:
@@ -51,9 +66,11 @@ def numbers(text: str) -> str:
     return "".join(character for character in text if character.isdigit())
 
 
-def test_torture_characters_pass_through_every_stage(tmp_path):
-    raw = {name: torture(n) for n, name in enumerate(("train.a", "valid.a", "test.x"), 1)}
-    made = prepare(tmp_path, raw, tokenize=Tokenize(True, False), merges=0, workers=2)
+@pytest.mark.parametrize(("workers", "shards"), [(2, 1), (1, 3)])
+def test_torture_characters_pass_through_every_stage(tmp_path, workers, shards):
+    sets = ("train.a", "valid.a", "test.x.a")
+    raw = {name: torture(n) for n, name in enumerate(sets, 1)}
+    made = prepare(tmp_path, raw, units=SPELT, workers=workers, shards=shards)
     for name, pairs in zip(("train", "valid", "test.x"), raw.values(), strict=True):
         found = decoded(made, name)
         assert len(found) == len(pairs)
@@ -62,7 +79,7 @@ def test_torture_characters_pass_through_every_stage(tmp_path):
     for stage in STAGES:
         sets = json.loads(made.ledger(stage).read_text())["sets"]
         assert [account["pairs_out"] for account in sets.values()] == [len(torture(1))] * 3
-    assert decoded(made, "test.x") == [tokens(*pair) for pair in raw["test.x"]]
+    assert decoded(made, "test.x") == [tokens(*pair) for pair in raw["test.x.a"]]
 
 
 # Surrogates cannot be written as UTF-8, and \n is where a line ends.
@@ -74,26 +91,55 @@ SENTENCE = st.one_of(TEXT, ODD)
 SET = st.lists(st.tuples(SENTENCE, SENTENCE), max_size=8)
 
 
+def own_checks():
+    """Every check that needs no more than bounds, with lenient ones."""
+    bounds = {"length": {"min": 1, "max": 30}, "ratio": {"max": 3.0}, "longest_word": {"max": 9}}
+    plain = ("identical", "numbers", "urls")
+    return (
+        *(CHECKS[name](**of) for name, of in bounds.items()),
+        *(CHECKS[name]() for name in plain),
+    )
+
+
+CHOICES = [
+    (TOKENIZE, SPELT, EDITS, ()),
+    (Tokenize("moses", True, True, True), SPELT, EVERY_EDIT, ()),
+    (Tokenize("characters", False, False, False), SPELT, EDITS, own_checks()),
+    (Tokenize("none", False, False, False), Units(words=Words(True, 99999, 1)), (), own_checks()),
+]
+
+
+@pytest.mark.parametrize(
+    ("tokenize", "units", "edits", "checks"), CHOICES, ids=["moses", "all", "characters", "none"]
+)
 @given(train=SET, valid=SET, test=SET)
 @settings(
-    max_examples=60,
+    max_examples=40,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-def test_what_comes_out_is_a_part_of_what_went_in(tmp_path_factory, train, valid, test):
+def test_what_comes_out_is_a_part_of_what_went_in(
+    tmp_path_factory, tokenize, units, edits, checks, train, valid, test
+):
     folder = tmp_path_factory.mktemp("any")
     train = [*train, ("Ein Anker liegt hier.", "An anchor is lying here.")]
-    raw = {"train.a": train, "valid.a": valid, "test.x": test}
-    made = prepare(folder, raw, tokenize=Tokenize(True, False))
+    raw = {"train.a": train, "valid.a": valid, "test.x.a": test}
+    made = prepare(folder, raw, edits, checks, tokenize, units)
 
-    kept = iter([tokens(*pair) for pair in train])
+    kept = iter([tokens(*pair, edits, tokenize) for pair in train])
     # "in" takes from the iterator: in order, pair by pair.
-    assert all(pair in kept for pair in decoded(made, "train"))
+    assert all(pair in kept for pair in made.text("tokens").pairs("train"))
+    if not made.binary.sets["train"].unknown:  # no word of its own for "<s>"
+        assert decoded(made, "train") == list(made.text("tokens").pairs("train"))
     for name, pairs in (("valid", valid), ("test.x", test)):
         found = decoded(made, name)
         corpus = made.binary
         assert len(found) == len(pairs) == corpus.sets[name].pairs
-        assert list(made.text("tokens").pairs(name)) == [tokens(*pair) for pair in pairs]
+        as_tokens = [tokens(*pair, edits, tokenize) for pair in pairs]
+        assert list(made.text("tokens").pairs(name)) == as_tokens
         if not corpus.sets[name].unknown:
-            assert found == [tokens(*pair) for pair in pairs]
+            assert found == as_tokens
+        assert made.text("split").files(name)[0].read_bytes() == (
+            "".join(f"{source}\n" for source, _ in pairs).encode()
+        )

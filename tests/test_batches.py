@@ -1,16 +1,29 @@
 """Batches: every sentence once an epoch, within the limit, the same for every process."""
 
+import dataclasses
+from functools import partial
 from itertools import islice
 
 import numpy as np
 import pytest
+import torch
 
-from bleuprint.batches import Position, plan, updates
+from bleuprint.batch import Batch, Reader, Sides, read
+from bleuprint.batches import Position, Rows, Update, pack, plan, updates
+from bleuprint.binary import BinaryCorpus
 from bleuprint.errors import UserError
+from bleuprint.settings import Train
+from bleuprint.vocabulary import BOS, EOS, PAD
+from bleuprint.workers import map_parts
+from prepared import prepare
+from trainings import merges, toy_pairs
 
 LENGTHS = np.random.default_rng(5)
 SOURCE = LENGTHS.integers(2, 30, 400)
 TARGET = np.clip(SOURCE + LENGTHS.integers(-3, 4, 400), 2, None)
+
+ROWS = list(range(40))
+SETTINGS = Train(10_000, 1, 1, 0.1, 1, (0.9, 0.98), 1e-9, 0.5, 0.0, 0.0, "float32", 1, 1, 1)
 
 
 def test_an_epoch_holds_every_sentence_once_within_the_limit() -> None:
@@ -40,7 +53,17 @@ def test_updates_hold_the_tokens_asked_for_on_average() -> None:
     tokens = [update.tokens for update, _ in made]
     assert sum(tokens) == made[-1][1].tokens
     assert abs(sum(tokens) - 60 * 500) < 500
-    assert all(u.tokens == sum(TARGET[rows].sum() for rows in u.batches) for u, _ in made)
+    assert all(u.tokens == sum(TARGET[rows].sum() for _, rows in u.batches) for u, _ in made)
+
+
+def test_a_batch_knows_its_epoch() -> None:
+    made = [batch for update, _ in islice(stream(Position()), 60) for batch in update.batches]
+    epochs = [batch.epoch for batch in made]
+    assert epochs == sorted(epochs)
+    assert set(epochs) >= {0, 1, 2}
+    for epoch in (0, 1):
+        rows = [batch.rows for batch in made if batch.epoch == epoch]
+        assert sorted(np.concatenate(rows)) == list(range(400))
 
 
 def test_a_stream_continued_anywhere_is_the_same_stream() -> None:
@@ -49,12 +72,93 @@ def test_a_stream_continued_anywhere_is_the_same_stream() -> None:
         rest = islice(stream(whole[cut - 1][1]), 40 - cut)
         for (ours, place), (expected, end) in zip(rest, whole[cut:], strict=True):
             assert place == end
-            assert [b.tolist() for b in ours.batches] == [b.tolist() for b in expected.batches]
+            assert plain(ours) == plain(expected)
 
 
 def test_a_sentence_beyond_the_limit_is_named() -> None:
     with pytest.raises(UserError, match=r"29 tokens does not fit into train.batch_tokens 20"):
         plan(np.array([5, 29]), np.array([5, 7]), 20, 1, 0)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> BinaryCorpus:
+    sets = {"train.a": toy_pairs(80, 1), "valid.a": toy_pairs(9, 2), "test.x.a": toy_pairs(9, 3)}
+    root = tmp_path_factory.mktemp("corpus")
+    return prepare(root, sets, units=merges(30, joint=False)).binary
+
+
+def settings(dropout: float, batch_tokens: int = 10_000) -> Train:
+    return dataclasses.replace(SETTINGS, bpe_dropout=dropout, batch_tokens=batch_tokens)
+
+
+def drawn(corpus: BinaryCorpus, rows: list[int], seed: int, epoch: int) -> Sides:
+    """Sentences as they are drawn, each on its own."""
+    read_alone = Reader(corpus, settings(0.4), seed)
+    batches = read_alone([Rows(epoch, np.array([row])) for row in rows])
+    return Sides([part.source[0] for (part,) in batches], [part.target[0] for (part,) in batches])
+
+
+def pairs_of(parts: list[Sides]) -> list[tuple[list[int], list[int]]]:
+    return sorted(pair for part in parts for pair in zip(*part, strict=True))
+
+
+def test_dropout_changes_units_and_no_token(corpus: BinaryCorpus) -> None:
+    stored = read(corpus, "train", np.array(ROWS))
+    after = drawn(corpus, ROWS, seed=1, epoch=0)
+    for language, old, new in zip(("de", "en"), stored, after, strict=True):
+        assert sum(list(a) != b for a, b in zip(old, new, strict=True)) > 20
+        assert sum(map(len, new)) > 1.1 * sum(map(len, old))
+        decode = corpus.segmentation(language).decode
+        assert [decode(ids) for ids in new] == [decode(ids) for ids in old]
+        assert all(ids.index(EOS) == len(ids) - 1 for ids in new)
+
+
+def test_dropout_depends_on_seed_epoch_and_sentence_alone(corpus: BinaryCorpus) -> None:
+    first = drawn(corpus, ROWS, seed=1, epoch=0)
+    assert drawn(corpus, ROWS, seed=1, epoch=1) != first
+    assert drawn(corpus, ROWS, seed=2, epoch=0) != first
+    (together,) = Reader(corpus, settings(0.4), 1)([Rows(0, np.array(ROWS))])
+    assert pairs_of(together) == pairs_of([first])
+
+
+def test_batches_that_have_grown_are_cut_at_the_limit(corpus: BinaryCorpus) -> None:
+    rows = np.array(ROWS)
+    source, target = (corpus.side("train", language).lengths for language in ("de", "en"))
+    batches = [Rows(0, rows[part]) for part in pack(source[rows], target[rows], rows, 40)]
+    grown = Reader(corpus, settings(0.4, batch_tokens=40), 1)(batches)
+    assert len(grown) == len(batches)
+    assert sum(map(len, grown)) > len(batches)
+    for part in (part for parts in grown for part in parts):
+        assert len(part.source) * max(map(len, part.source + part.target)) <= 40
+    whole = [part for parts in grown for part in parts]
+    assert pairs_of(whole) == pairs_of([drawn(corpus, ROWS, seed=1, epoch=0)])
+
+
+def test_a_sentence_that_outgrows_the_limit_stays_whole(corpus: BinaryCorpus) -> None:
+    (parts,) = Reader(corpus, settings(0.4, batch_tokens=2), 1)([Rows(0, np.array(ROWS[:5]))])
+    assert pairs_of(parts) == pairs_of([drawn(corpus, ROWS[:5], seed=1, epoch=0)])
+
+
+def test_any_number_of_processes_reads_the_same(corpus: BinaryCorpus) -> None:
+    parts = [[Rows(epoch, rows)] for epoch in (0, 1) for rows in np.array(ROWS).reshape(10, 4)]
+    one, three = (
+        list(map_parts(partial(Reader, corpus, settings(0.4), 1), parts, workers))
+        for workers in (1, 3)
+    )
+    assert one == three
+
+
+def test_a_batch_pads_and_shifts() -> None:
+    sides = Sides([[5, 6, EOS], [7, EOS]], [[8, EOS], [9, 10, 11, EOS]])
+    batch = Batch.of(sides, torch.device("cpu"))
+    assert batch.source.tolist() == [[5, 6, EOS], [7, EOS, PAD]]
+    assert batch.wanted.tolist() == [[8, EOS, PAD, PAD], [9, 10, 11, EOS]]
+    assert batch.target.tolist() == [[BOS, 8, EOS, PAD], [BOS, 9, 10, 11]]
+    assert batch.lengths == [(3, 2), (2, 4)]
+
+
+def plain(update: Update) -> list[tuple[int, list[int]]]:
+    return [(epoch, rows.tolist()) for epoch, rows in update.batches]
 
 
 def stream(start: Position):  # type: ignore[no-untyped-def]

@@ -1,91 +1,53 @@
 import json
+import os
 import pickle
-from collections import Counter
+import subprocess
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from bleuprint import workers
-from bleuprint.binarize import _ArrayWriter, binarize_folder
-from bleuprint.binary import BinaryCorpus, Sentences
-from bleuprint.bpe import join, learn_codes
+from bleuprint import binary
+from bleuprint.binary import BinaryCorpus, Sentences, write_header
 from bleuprint.errors import UserError
-from bleuprint.pairs import TextFolder
-from bleuprint.vocabulary import EOS, UNK
-from corpora import PAIRS, prepare, write_set
+from bleuprint.rules import EDITS
+from bleuprint.settings import Bpe, Tokenize, Units, Words
+from corpora import PAIRS
+from prepared import prepare
 
 SETS = {
     "train.a": PAIRS[:3],
     "valid.a": [("Ein Qualm.", "")],
-    "test.x": PAIRS[3:5],
-    "test.y": PAIRS[5:],
+    "test.x.a": PAIRS[3:5],
+    "test.y.a": PAIRS[5:],
 }
+APART = Units(bpe=Bpe(merges=20, joint=False, threshold=0, engine="incremental"))
 
 
-def lines_of(corpus, name, language):
-    decode = corpus.vocabulary.decode
-    return [" ".join(join(decode(sentence.tolist()))) for sentence in corpus.side(name, language)]
+def rewrite(path, **changes):
+    """corpus.json with other entries, and a SHA-256 that belongs to them."""
+    header = {**json.loads(path.read_text()), **changes}
+    del header["sha256"]
+    path.write_text(json.dumps({**header, "sha256": binary._digest(header)}))
 
 
-def test_what_is_read_is_what_was_tokenised(tmp_path):
-    made = prepare(tmp_path, SETS)
+@pytest.mark.parametrize("units", [APART, Units(words=Words(True, 1000, 1))])
+def test_what_is_read_is_what_was_tokenised(tmp_path, units):
+    made = prepare(tmp_path, SETS, units=units)
     corpus, tokens = made.binary, made.text("tokens")
-    assert (corpus.source, corpus.target) == ("de", "en")
+    assert (corpus.source, corpus.target, corpus.joint) == ("de", "en", units.joint)
     assert list(corpus.sets) == tokens.names() == ["train", "valid", "test.x", "test.y"]
     assert [size.pairs for size in corpus.sets.values()] == [3, 1, 2, 1]
-    for language, side in (("de", 0), ("en", 1)):
-        expected = [pair[side] for pair in tokens.pairs("train")]
-        assert lines_of(corpus, "train", language) == expected
-
-
-def test_sizes_count_ends_and_unknowns(tmp_path):
-    tokens = TextFolder(tmp_path / "tokens", "de", "en")
-    write_set(tokens, "train", [("aa b", "b"), ("b", "")])
-    write_set(tokens, "valid", [("a <s> q", "</s>")])
-    learn_codes("c", 0, tokens, tmp_path / "codes")
-    binarize_folder("c", tokens, tmp_path / "codes", tmp_path / "out", tmp_path / "l.json", 1)
-    corpus = BinaryCorpus(tmp_path / "out")
-    assert corpus.vocabulary.counts[4:] == [("b", 3), ("a", 1), ("a@@", 1)]
-    assert vars(corpus.sets["train"]) == {
-        "pairs": 2,
-        "source_tokens": 6,
-        "target_tokens": 3,
-        "unknown": 0,
-    }
-    # <@@ s@@ > and q on one side, <@@ /@@ s@@ > on the other: none is in the vocabulary.
-    assert vars(corpus.sets["valid"]) == {
-        "pairs": 1,
-        "source_tokens": 6,
-        "target_tokens": 5,
-        "unknown": 8,
-    }
-    assert corpus.side("train", "de")[0].tolist() == [6, 5, 4, EOS]
-    assert corpus.side("train", "en")[1].tolist() == [EOS]
-    assert corpus.side("valid", "en")[0].tolist() == [UNK] * 4 + [EOS]
-    assert corpus.side("train", "de").lengths.tolist() == [4, 2]
-
-
-@pytest.mark.parametrize("merges", [0, 30])
-def test_any_number_of_workers_writes_the_same_bytes(tmp_path, monkeypatch, merges):
-    monkeypatch.setattr(workers, "CHUNK", 2)
-    tokens = TextFolder(tmp_path / "tokens", "de", "en")
-    write_set(tokens, "train", PAIRS * 4)
-    write_set(tokens, "test.x", PAIRS)
-    learn_codes("c", merges, tokens, tmp_path / "codes")
-    results = []
-    for count in (1, 2, 5):
-        out = tmp_path / f"out{count}"
-        binarize_folder("c", tokens, tmp_path / "codes", out, tmp_path / "l.json", count)
-        results.append({file.name: file.read_bytes() for file in out.iterdir()})
-    assert results[0] == results[1] == results[2]
-    assert len(results[0]) == 10
-    # Of twelve chunks, every sentence is found where it ends.
-    expected = [source for source, _ in tokens.pairs("train")]
-    assert lines_of(BinaryCorpus(out), "train", "de") == expected
+    for side, language in enumerate(("de", "en")):
+        decode = corpus.segmentation(language).decode
+        read = [" ".join(decode(ids.tolist())) for ids in corpus.side("train", language)]
+        assert read == [pair[side] for pair in tokens.pairs("train")]
 
 
 def test_sentences_are_views_of_the_file_and_survive_pickling(tmp_path):
-    side = prepare(tmp_path, {**SETS, "test.x": PAIRS[3:5] * 100}).binary.side("test.x", "de")
+    side = prepare(tmp_path, {**SETS, "test.x.a": PAIRS[3:5] * 100}).binary.side("test.x", "de")
     assert side[0].base is not None and not side[0].flags.owndata
     assert not side[0].flags.writeable
     again = pickle.loads(pickle.dumps(side))
@@ -97,52 +59,197 @@ def test_sentences_are_views_of_the_file_and_survive_pickling(tmp_path):
             side[index]
 
 
-@pytest.mark.parametrize(("size", "dtype"), [(65530, np.uint16), (65531, np.uint32)])
-def test_ids_take_two_bytes_where_they_can(tmp_path, monkeypatch, size, dtype):
-    tokens = TextFolder(tmp_path / "tokens", "de", "en")
-    words = [chr(0x4E00 + i // 300) + chr(0x3400 + i % 300) for i in range(size)]
-    write_set(tokens, "train", [("a", "b")])
-    learn_codes("c", 0, tokens, tmp_path / "codes")
-    monkeypatch.setattr("bleuprint.binarize._count_units", lambda *_: Counter([*words, "a"]))
-    binarize_folder("c", tokens, tmp_path / "codes", tmp_path / "out", tmp_path / "l.json", 1)
-    ids = np.load(tmp_path / "out" / "train.de.ids.npy")
-    assert ids.dtype == dtype
-    vocabulary = BinaryCorpus(tmp_path / "out").vocabulary
-    assert len(vocabulary) == size + 5 and vocabulary.decode(ids) == ["a"]
-
-
-def test_an_array_written_bit_by_bit_is_one_that_numpy_writes(tmp_path):
-    values = np.arange(100_000, dtype="<u2")
-    with _ArrayWriter(tmp_path / "a.npy", values.dtype) as writer:
-        for start in range(0, len(values), 999):
-            writer.write(values[start : start + 999])
-    np.save(tmp_path / "b.npy", values)
-    assert (tmp_path / "a.npy").read_bytes() == (tmp_path / "b.npy").read_bytes()
-
-
-def test_an_empty_set_can_be_opened(tmp_path):
-    made = prepare(tmp_path, {**SETS, "test.empty": []})
-    side = made.binary.side("test.empty", "de")
-    assert len(side) == 0 and list(side) == [] and side.lengths.tolist() == []
-
-
-def test_a_damaged_or_missing_corpus_is_named(tmp_path):
+def test_numbers_begin_where_a_mapping_is_aligned(tmp_path):
     made = prepare(tmp_path, SETS)
-    folder = made.binary.folder
-    with pytest.raises(UserError, match=r"test\.z\.de\.ids\.npy: no such file"):
-        made.binary.side("test.z", "de")
-    ids = folder / "test.x.de.ids.npy"
-    ids.write_bytes(ids.read_bytes()[:-2])
-    with pytest.raises(UserError, match=r"test\.x\.de\.ids\.npy: not a whole array"):
-        made.binary.side("test.x", "de")
-    with pytest.raises(UserError, match=r"holds \d+ ids, test\.x\.en\.ends\.npy wants"):
-        Sentences(folder / "test.y.de.ids.npy", folder / "test.x.en.ends.npy")
-    with pytest.raises(UserError, match=r"corpus\.json: no such file"):
+    for path in (tmp_path / "binary").glob("*.npy"):
+        values = np.load(path)
+        assert (path.stat().st_size - values.nbytes) % 64 == 0
+        # numpy's own writer makes the same file.
+        np.save(tmp_path / "again.npy", values)
+        assert path.read_bytes() == (tmp_path / "again.npy").read_bytes()
+    assert made.binary.side("train", "de")[0].flags.aligned
+
+
+def read_all(corpus):
+    corpus.verify()
+    ids = [
+        ids.tolist()
+        for name in corpus.sets
+        for language in (corpus.source, corpus.target)
+        for ids in corpus.side(name, language)
+    ]
+    return os.getpid(), ids, corpus.text("en", ids[3])
+
+
+def test_many_processes_read_at_once_and_write_nothing(tmp_path):
+    corpus = prepare(tmp_path, {**SETS, "test.x.a": PAIRS[3:5] * 150}).binary
+    _, *here = read_all(corpus)
+    assert len(pickle.dumps(corpus)) < 1000
+    before = {path: path.stat().st_mtime_ns for path in corpus.folder.rglob("*")}
+    with ProcessPoolExecutor(6) as pool:
+        there = list(pool.map(read_all, [corpus] * 12))
+    assert [found for _, *found in there] == [here] * 12
+    assert os.getpid() not in {process for process, *_ in there}
+    assert {path: path.stat().st_mtime_ns for path in corpus.folder.rglob("*")} == before
+
+
+def test_text_is_made_ready_and_back_as_the_corpus_was(tmp_path):
+    characters = Tokenize(by="characters", lowercase=True, hyphens=False, escape=False)
+    edits = (EDITS["entities"](), EDITS["unicode"](form="NFKC"))
+    sets = {**SETS, "train.a": [("Ein&nbsp;Oﬀen", "Ab  ▁c"), *PAIRS]}
+    prepare(tmp_path, sets, edits=edits, tokenize=characters)
+    corpus = BinaryCorpus(tmp_path / "binary")
+    texts = [corpus.text(language, corpus.side("train", language)[0]) for language in ("de", "en")]
+    assert texts == ["ein offen", "ab ▁c"]
+    assert corpus.tokenizer("de").tokenize("A b") == ["a", "▁", "b"]
+    assert corpus.text("en", []) == ""
+
+
+def test_moses_escapes_are_undone(tmp_path):
+    escaping = Tokenize(by="moses", lowercase=False, hyphens=True, escape=True)
+    sets = {**SETS, "train.a": [("Sie's ein-mal", "it's so-so [!]"), *PAIRS]}
+    made = prepare(tmp_path, sets, tokenize=escaping)
+    assert "&apos;s" in next(made.text("tokens").pairs("train")).target
+    assert made.binary.text("en", made.binary.side("train", "en")[0]) == "it's so-so [!]"
+
+
+def damage(path, place):
+    data = bytearray(path.read_bytes())
+    data[place] ^= 1
+    path.write_bytes(data)
+
+
+def test_a_flipped_byte_is_found_wherever_it_is(tmp_path):
+    folder = prepare(tmp_path, SETS, units=APART).binary.folder
+    BinaryCorpus(folder).verify()
+    paths = [path for path in folder.rglob("*") if path.is_file()]
+    assert len(paths) == 4 * 4 + 5 + 1
+    for path in paths:
+        for place in {0, path.stat().st_size // 2, path.stat().st_size - 1}:
+            whole = path.read_bytes()
+            damage(path, place)
+            with pytest.raises(UserError) as caught:
+                BinaryCorpus(folder).verify()
+            assert str(caught.value).startswith(f"{path}: ") or path.name == "corpus.json"
+            path.write_bytes(whole)
+    BinaryCorpus(folder).verify()
+
+
+def test_corpus_json_vouches_for_itself(tmp_path):
+    path = prepare(tmp_path, SETS).binary.folder / "corpus.json"
+    text = path.read_text()
+    path.write_text(text.replace('"lowercase": false', '"lowercase": true'))
+    with pytest.raises(UserError, match=r"corpus\.json: damaged"):
+        BinaryCorpus(path.parent)
+    path.write_text(text[: len(text) // 2])
+    with pytest.raises(UserError, match=r"corpus\.json: damaged"):
+        BinaryCorpus(path.parent)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"version": 2}, "version 2 of the format; this bleuprint reads 1"),
+        ({"format": "another"}, "does not say that it is a bleuprint binary corpus"),
+    ],
+)
+def test_other_formats_and_versions_are_refused(tmp_path, change, message):
+    folder = prepare(tmp_path, SETS).binary.folder
+    rewrite(folder / "corpus.json", **change)
+    with pytest.raises(UserError, match=message):
+        BinaryCorpus(folder)
+
+
+@pytest.mark.parametrize("text", ["[]", '{"source": "de", "target": "en", "sets": {}}'])
+def test_json_of_something_else_is_refused(tmp_path, text):
+    (tmp_path / "corpus.json").write_text(text)
+    with pytest.raises(UserError, match=r"corpus\.json: does not say"):
         BinaryCorpus(tmp_path)
 
 
-def test_the_ledger_and_the_corpus_agree(tmp_path):
-    made = prepare(tmp_path, SETS)
-    sets = json.loads(made.ledger("binarize").read_text())["sets"]
-    for name, size in made.binary.sets.items():
-        assert sets[name]["pairs_in"] == sets[name]["pairs_out"] == size.pairs
+@pytest.mark.parametrize(
+    "name", ["test.x.de.ids.npy", "train.en.ends.npy", "segmentation/codes.de"]
+)
+def test_a_file_of_another_size_is_named_at_opening(tmp_path, name):
+    folder = prepare(tmp_path, SETS).binary.folder
+    path = folder / name
+    whole = path.read_bytes()
+    for data, what in ((whole[:-1], "cut short"), (whole + b"\0", "too long"), (b"", "cut short")):
+        path.write_bytes(data)
+        with pytest.raises(UserError, match=rf"{name}: {what}: {len(data)} bytes, .* {len(whole)}"):
+            BinaryCorpus(folder)
+    path.unlink()
+    with pytest.raises(UserError, match=rf"{name}: no such file"):
+        BinaryCorpus(folder)
+
+
+def test_arrays_of_something_else_are_named(tmp_path):
+    folder = prepare(tmp_path, SETS).binary.folder
+    paths = [folder / "test.x.de.ids.npy", folder / "test.x.de.ends.npy"]
+    damage(paths[0], 0)
+    with pytest.raises(UserError, match=r"test\.x\.de\.ids\.npy: not a whole array: .*magic"):
+        BinaryCorpus(folder).side("test.x", "de")
+    for values in (np.zeros(3, "<f8"), np.zeros((3, 3), "<u2"), np.zeros(3, ">u2")):
+        np.save(paths[0], values)
+        with pytest.raises(UserError, match=r"test\.x\.de\.ids\.npy: holds [<>]"):
+            Sentences(*paths)
+    with pytest.raises(UserError, match=r"holds \d+ ids, test\.x\.en\.ends\.npy wants"):
+        Sentences(folder / "test.y.de.ids.npy", folder / "test.x.en.ends.npy")
+
+
+def test_a_missing_corpus_or_set_is_named(tmp_path):
+    with pytest.raises(UserError, match=r"corpus\.json: no such file; is the corpus binarized"):
+        BinaryCorpus(tmp_path)
+    corpus = prepare(tmp_path, SETS).binary
+    with pytest.raises(UserError, match=r"no set 'test\.z'; there are: train, valid, test\.x"):
+        corpus.side("test.z", "de")
+
+
+def what_was_read():
+    """Bytes that this process has read, and bytes of files that are mapped and in memory."""
+    lines = Path("/proc/self/io").read_text().splitlines()
+    shared = int(Path("/proc/self/statm").read_text().split()[2])
+    return int(lines[0].removeprefix("rchar: ")), shared * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_opening_reads_no_sentence(tmp_path, monkeypatch):
+    folder = prepare(tmp_path, SETS).binary.folder
+    pairs, ids = 1 << 20, 1 << 29
+    for language in ("de", "en"):
+        for name, kind, length in (("ids", "<u2", ids), ("ends", "<i8", pairs)):
+            path = folder / f"train.{language}.{name}.npy"
+            array = np.lib.format.open_memmap(path, "w+", kind, (length,))
+            array[-1] = 2 if name == "ids" else ids
+            del array
+            assert path.stat().st_blocks * 512 < 1 << 20
+    about = json.loads((folder / "corpus.json").read_text())
+    del about["files"], about["sha256"]
+    about["sets"]["train"] = {
+        "pairs": pairs,
+        "source_tokens": ids,
+        "target_tokens": ids,
+        "unknown": 0,
+    }
+    (folder / "corpus.json").unlink()
+    monkeypatch.setattr(binary, "sha256_of", lambda _: "0" * 64)
+    write_header(folder, about)
+
+    read, mapped = what_was_read()
+    corpus = BinaryCorpus(folder)
+    sides = [corpus.side("train", language) for language in ("de", "en")]
+    assert [len(side) for side in sides] == [pairs, pairs]
+    assert sides[0][pairs - 1][-1] == 2
+    read_after, mapped_after = what_was_read()
+    assert read_after - read < 1 << 20
+    assert mapped_after - mapped < 1 << 24
+
+
+def test_opening_loads_no_more_than_reading_needs(tmp_path):
+    folder = prepare(tmp_path, SETS).binary.folder
+    code = (
+        "import sys; from pathlib import Path; from bleuprint.binary import BinaryCorpus;"
+        f"print(len(BinaryCorpus(Path({str(folder)!r})).side('train', 'de')));"
+        "print(*sorted({'torch', 'sacremoses', 'bleuprint.rules'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+    assert done.stdout == b"3\n\n"

@@ -1,93 +1,138 @@
+import io
 import random
+import re
 import subprocess
 import sys
+from collections import Counter
+from contextlib import redirect_stderr
 from pathlib import Path
 
 import pytest
+from subword_nmt import apply_bpe
 
-from bleuprint.bpe import Bpe, count_words, join, learn_codes
+from bleuprint.bpe import Bpe, join
 from bleuprint.errors import UserError
-from bleuprint.pairs import TextFolder
-from corpora import PAIRS, write_set
+from bleuprint.learning import learn_codes
+from bleuprint.settings import Bpe as BpeSettings
+from bleuprint.vocabulary import write_counts
 
 SUBWORD_NMT = Path(sys.executable).with_name("subword-nmt")
+ENGINES = ["incremental", "subword-nmt"]
 
 
-def text(folder):
-    """Train: made-up words whose parts recur."""
-    draw = random.Random(3)
+def settings(merges, engine="incremental"):
+    return BpeSettings(merges=merges, joint=True, threshold=0, engine=engine)
+
+
+def words(seed=3, count=400):
+    """Made-up words whose parts recur."""
+    draw = random.Random(seed)
     parts = ["ver", "kauf", "en", "lauf", "er", "ein", "ung", "bau", "t", "haus", "ä", "@", "x-"]
-
-    def sentence():
-        words = ["".join(draw.choices(parts, k=draw.randint(1, 4))) for _ in range(6)]
-        return " ".join(words[: draw.randint(1, 6)])
-
-    tokens = TextFolder(folder, "de", "en")
-    write_set(tokens, "train", [(sentence(), sentence()) for _ in range(150)])
-    write_set(tokens, "valid", [(sentence() + " ŵ neu", sentence()) for _ in range(30)])
-    return tokens
+    return ["".join(draw.choices(parts, k=draw.randint(1, 4))) for _ in range(count)]
 
 
 @pytest.fixture
-def learnt(tmp_path):
-    tokens = text(tmp_path / "tokens")
-    learn_codes("c", 60, tokens, tmp_path / "codes")
-    return tokens, tmp_path / "codes"
+def codes(tmp_path):
+    path = tmp_path / "codes"
+    path.write_text(learn_codes("c", settings(60), Counter(words())))
+    return path
 
 
-def test_codes_are_those_of_the_command_line(learnt, tmp_path):
-    tokens, codes = learnt
-    both = b"".join(file.read_bytes() for file in tokens.files("train"))
-    (tmp_path / "both").write_bytes(both)
-    options = ["-s", "60", "-i", tmp_path / "both", "-o", tmp_path / "ref"]
+def theirs(codes, allowed=None):
+    with redirect_stderr(io.StringIO()):
+        return apply_bpe.BPE(io.StringIO(codes.read_text(), newline="\n"), vocab=allowed)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_codes_are_those_of_the_command_line(engine, tmp_path):
+    (tmp_path / "text").write_text("".join(f"{word}\n" for word in words()))
+    options = ["-s", "60", "-i", tmp_path / "text", "-o", tmp_path / "ref"]
     subprocess.run([SUBWORD_NMT, "learn-bpe", *options], check=True, capture_output=True)
-    assert codes.read_bytes() == (tmp_path / "ref").read_bytes()
-    assert codes.read_bytes().count(b"\n") == 61
+    found = learn_codes("c", settings(60, engine), Counter(words()))
+    assert found == (tmp_path / "ref").read_text()
+    assert found.count("\n") == 61
 
 
-def test_segments_are_those_of_the_command_line(learnt, tmp_path):
-    tokens, codes = learnt
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_python_takes_for_the_end_of_a_line_is_learnt_like_the_rest(engine, tmp_path):
+    odd = {"a\rb": 9, "\x85b\x85": 5, "\ra\r": 9, "\r": 7, "\u2028\x1c": 4}
+    path = tmp_path / "codes"
+    path.write_bytes(learn_codes("c", settings(9, engine), odd).encode())
+    merges = ["a \r", "a\r b</w>", "\x85 b", "\x85b \x85</w>", "\u2028 \x1c</w>"]
+    assert path.read_bytes().decode() == "\n".join(["#version: 0.2", *merges, ""])
+    for word in odd:
+        assert join(Bpe(path).split(word)) == [word]
+
+
+def test_units_are_those_of_the_command_line(codes, tmp_path):
+    # Where a word ends in @@ ours differ on purpose; see below.
+    text = [word for word in words() + words(seed=4) + ["ŵ", "ŵneu"] if not word.endswith("@@")]
+    (tmp_path / "text").write_text("".join(f"{word}\n" for word in text))
+    options = ["-c", codes, "-i", tmp_path / "text", "-o", tmp_path / "ref"]
+    subprocess.run([SUBWORD_NMT, "apply-bpe", *options], check=True, capture_output=True)
     bpe = Bpe(codes)
-    for name in ("train", "valid"):
-        file = tokens.files(name)[0]
-        options = ["-c", codes, "-i", file, "-o", tmp_path / "ref"]
-        subprocess.run([SUBWORD_NMT, "apply-bpe", *options], check=True, capture_output=True)
-        lines = file.read_text().split("\n")[:-1]
-        # Where a token ends in @@ ours differs on purpose; see below.
-        pairs = zip(lines, (tmp_path / "ref").read_text().split("\n")[:-1], strict=True)
-        for line, reference in [pair for pair in pairs if "@@ " not in pair[0] + " "]:
-            assert " ".join(bpe.segment(line.split(" "))) == reference
+    found = [" ".join(bpe.split(word)) for word in text]
+    assert found == (tmp_path / "ref").read_text().split("\n")[:-1]
 
 
-def test_units_join_to_the_tokens_they_came_from(learnt):
-    tokens, codes = learnt
-    bpe = Bpe(codes)
-    for name in ("train", "valid"):
-        for pair in tokens.pairs(name):
-            for line in pair:
-                assert join(bpe.segment(line.split(" "))) == line.split(" ")
+def test_of_a_merge_that_is_there_twice_the_first_one_counts(tmp_path):
+    (tmp_path / "codes").write_text("#version: 0.2\na b\nb c</w>\na b\na b\n")
+    assert Bpe(tmp_path / "codes").split("abc") == ["ab@@", "c"]
+    assert Bpe(tmp_path / "codes").split_at_random("abc", 1e-9, random.Random(1)) == ["ab@@", "c"]
+
+
+def test_three_of_a_kind_hold_one_pair(tmp_path):
+    (tmp_path / "codes").write_text("#version: 0.2\na a\n")
+    bpe, numbers = Bpe(tmp_path / "codes"), random.Random(1)
+    assert bpe.split("aaab") == bpe.split_at_random("aaab", 1e-9, numbers) == ["aa@@", "a@@", "b"]
+
+
+@pytest.mark.parametrize("restricted", [False, True])
+def test_dropout_is_that_of_subword_nmt_for_the_same_random_numbers(restricted, codes, tmp_path):
+    text = [word for word in words(seed=5) if not word.endswith("@@")] + ["t", "tttttttt"]
+    plain = Counter(unit for word in words() for unit in Bpe(codes).split(word))
+    allowed = {unit for unit, count in plain.items() if count >= 24}
+    write_counts(tmp_path / "allowed", plain.most_common(len(allowed)))
+    ours = Bpe(codes, tmp_path / "allowed" if restricted else None)
+    reference = theirs(codes, allowed if restricted else None)
+    for dropout in (0.1, 0.5, 0.9):
+        random.seed(7)
+        numbers = random.Random(7)
+        drawn = [ours.split_at_random(word, dropout, numbers) for word in text]
+        assert drawn == [reference.segment_tokens([word], dropout) for word in text]
+        assert random.random() == numbers.random()
+
+
+def test_dropout_of_all_merges_leaves_characters(codes):
+    units = Bpe(codes).split_at_random("haust", 1.0, random.Random(1))
+    assert units == ["h@@", "a@@", "u@@", "s@@", "t"]
+
+
+def test_units_join_to_the_words_they_came_from(codes):
+    bpe, numbers = Bpe(codes), random.Random(1)
+    text = words() + words(seed=4)
+    assert join(unit for word in text for unit in bpe.split(word)) == text
+    assert join(unit for word in text for unit in bpe.split_at_random(word, 0.3, numbers)) == text
 
 
 @pytest.mark.parametrize("merges", [0, 60])
-def test_tokens_that_look_like_marks_come_back(tmp_path, merges):
-    folder = TextFolder(tmp_path, "de", "en")
-    write_set(folder, "train", [("@@ @@ a@@ a@@ @@@", "@@ <s>")] * 3)
-    learn_codes("c", merges, folder, tmp_path / "codes")
-    bpe = Bpe(tmp_path / "codes")
-    for tokens in (["@@"], ["a@@", "b"], ["@", "@@@", "@@@@"], ["</w>", "a</w>"], ["#version:"]):
-        assert join(bpe.segment(tokens)) == tokens
+def test_words_that_look_like_marks_come_back(tmp_path, merges):
+    counts = dict.fromkeys(["@@", "a@@", "@@@", "<s>"], 3)
+    (tmp_path / "codes").write_text(learn_codes("c", settings(merges), counts))
+    bpe, numbers = Bpe(tmp_path / "codes"), random.Random(1)
+    text = ["@@", "a@@", "b", "@", "@@@", "@@@@", "</w>", "a</w>", "#version:"]
+    for word in text:
+        assert join(bpe.split(word)) == join(bpe.split_at_random(word, 0.5, numbers)) == [word]
+    assert bpe.split("@@") == ["@@@", "@"]
 
 
-def test_no_merges_leave_characters(tmp_path):
-    tokens = text(tmp_path / "tokens")
-    learn_codes("c", 0, tokens, tmp_path / "codes")
-    assert Bpe(tmp_path / "codes").segment(["haus", "t"]) == ["h@@", "a@@", "u@@", "s", "t"]
-
-
-def test_a_text_of_single_characters_has_no_merges(tmp_path):
-    write_set(TextFolder(tmp_path, "de", "en"), "train", [("a b", "c"), ("", "d")])
-    learn_codes("c", 9, TextFolder(tmp_path, "de", "en"), tmp_path / "codes")
-    assert Bpe(tmp_path / "codes").segment(["ab"]) == ["a@@", "b"]
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("merges", "counts"), [(0, {"haus": 9}), (9, {"a": 5, "b": 4}), (9, {})])
+def test_no_merges_leave_characters(engine, merges, counts, tmp_path):
+    codes = learn_codes("c", settings(merges, engine), counts)
+    assert codes == "#version: 0.2\n"
+    (tmp_path / "codes").write_text(codes)
+    assert Bpe(tmp_path / "codes").split("haus") == ["h@@", "a@@", "u@@", "s"]
 
 
 def test_a_unit_continued_by_nothing_still_makes_a_token():
@@ -95,16 +140,12 @@ def test_a_unit_continued_by_nothing_still_makes_a_token():
     assert join([]) == []
 
 
-def test_words_are_counted_on_both_sides(tmp_path):
-    folder = TextFolder(tmp_path, "de", "en")
-    write_set(folder, "train", [("a b a", "b"), ("", "c\x85d")])
-    assert count_words(folder, "c") == {"a": 2, "b": 2, "c\x85d": 1}
-
-
-def test_learning_is_quiet_in_a_log(tmp_path, capfd):
-    write_set(TextFolder(tmp_path, "de", "en"), "train", PAIRS)
-    learn_codes("c", 500, TextFolder(tmp_path, "de", "en"), tmp_path / "codes")
-    assert capfd.readouterr() == ("", "")
+@pytest.mark.parametrize("engine", ENGINES)
+def test_one_line_in_a_log_says_what_was_learnt(engine, capfd):
+    learn_codes("learn_bpe c de+en", settings(50, engine), Counter(words()))
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert re.fullmatch(rf"learn_bpe c de\+en: 50 merges learnt in \d+\.\d s \({engine}\)\n", err)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,9 @@
 """Checkpoints and models as files: whole, checked, and refused where they do not belong."""
 
 import dataclasses
+import hashlib
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -11,13 +13,15 @@ from safetensors.numpy import load_file, save_file
 
 from bleuprint import checkpoint
 from bleuprint.average import average, mean
+from bleuprint.binary import BinaryCorpus
 from bleuprint.errors import UserError
 from bleuprint.model import Transformer
 from bleuprint.modelfile import WEIGHTS, describe, load_model, write_description
-from bleuprint.settings import Average, Model
-from bleuprint.vocabulary import Vocabulary
+from bleuprint.settings import Average, Model, Units, Words
+from corpora import PAIRS
+from prepared import prepare
 
-SHAPE = Model(1, 1, 8, 8, 2, 0.0, "post", "all")
+SHAPE = Model(1, 1, 8, 8, 2, 0.0, "post", "decoder")
 
 
 def save(folder: Path, update: int, value: float = 0.0) -> Path:
@@ -95,43 +99,66 @@ def test_other_shapes_are_not_averaged(tmp_path: Path) -> None:
         mean(sorted(tmp_path.glob("*.safetensors")))
 
 
-def model_folder(root: Path) -> tuple[Path, Path, Transformer]:
-    """A model's folder, the corpus's folder it belongs to, and the model itself."""
-    corpus, folder = root / "corpus", root / "model"
-    corpus.mkdir()
+@pytest.fixture(scope="module")
+def words(tmp_path_factory: pytest.TempPathFactory) -> BinaryCorpus:
+    """A corpus with vocabularies of different sizes."""
+    units = Units(words=Words(joint=False, max_size=100, min_count=1))
+    return prepare(tmp_path_factory.mktemp("words"), {"train.a": PAIRS}, units=units).binary
+
+
+def model_folder(root: Path, words: BinaryCorpus) -> tuple[Path, BinaryCorpus, Transformer]:
+    """A model's folder, the corpus it belongs to, and the model itself."""
+    folder = root / "model"
     folder.mkdir()
-    Vocabulary([("ein", 2), ("aus", 1)]).write(corpus / "vocabulary.txt")
+    shutil.copytree(words.folder, root / "corpus")
+    corpus = BinaryCorpus(root / "corpus")
+    source, target = (len(corpus.segmentation(side).vocabulary) for side in ("de", "en"))
+    assert source != target
     torch.manual_seed(0)
-    model = Transformer(SHAPE, 6)
+    model = Transformer(SHAPE, source, target)
     tensors = {name: tensor.numpy().copy() for name, tensor in checkpoint.weights(model).items()}
     save_file(tensors, folder / WEIGHTS)
-    write_description(folder, describe(SHAPE, corpus / "vocabulary.txt", "f"))
+    write_description(folder, describe(SHAPE, corpus, "f"))
     return folder, corpus, model
 
 
-def test_a_model_reads_back_as_it_was(tmp_path: Path) -> None:
-    folder, corpus, model = model_folder(tmp_path)
+def test_a_model_reads_back_as_it_was(tmp_path: Path, words: BinaryCorpus) -> None:
+    folder, corpus, model = model_folder(tmp_path, words)
     source, target = torch.tensor([[4, 5, 2]]), torch.tensor([[1, 4]])
     assert torch.equal(load_model(folder, corpus)(source, target), model.eval()(source, target))
 
 
-def test_a_model_of_another_vocabulary_is_refused(tmp_path: Path) -> None:
-    folder, corpus, _ = model_folder(tmp_path)
-    Vocabulary([("aus", 2), ("ein", 1)]).write(corpus / "vocabulary.txt")
-    with pytest.raises(UserError, match="another vocabulary"):
-        load_model(folder, corpus)
+def test_a_model_is_described_by_both_vocabularies(tmp_path: Path, words: BinaryCorpus) -> None:
+    folder, corpus, _ = model_folder(tmp_path, words)
+    described = json.loads((folder / "model.json").read_text())["vocabularies"]
+    for side, language in (("source", "de"), ("target", "en")):
+        file = (corpus.folder / "segmentation" / f"vocabulary.{language}").read_bytes()
+        assert described[side]["units"] == file.count(b"\n")
+        assert described[side]["sha256"] == hashlib.sha256(file).hexdigest()
 
 
-def test_weights_of_another_shape_are_refused(tmp_path: Path) -> None:
-    folder, corpus, _ = model_folder(tmp_path)
+@pytest.mark.parametrize("language", ["de", "en"])
+def test_a_model_of_another_vocabulary_is_refused(
+    tmp_path: Path, words: BinaryCorpus, language: str
+) -> None:
+    folder, corpus, _ = model_folder(tmp_path, words)
+    path = corpus.folder / "segmentation" / f"vocabulary.{language}"
+    *known, one, other, end = path.read_bytes().split(b"\n")
+    path.write_bytes(b"\n".join([*known, other, one, end]))
+    with pytest.raises(UserError, match=rf"another vocabulary than .*vocabulary\.{language}$"):
+        load_model(folder, BinaryCorpus(corpus.folder))
+
+
+def test_weights_of_another_shape_are_refused(tmp_path: Path, words: BinaryCorpus) -> None:
+    folder, corpus, _ = model_folder(tmp_path, words)
     other = dataclasses.replace(SHAPE, d_ff=10)
-    write_description(folder, describe(other, corpus / "vocabulary.txt", "f"))
+    write_description(folder, describe(other, corpus, "f"))
     with pytest.raises(UserError, match=r"inner\.bias is \(8,\) instead of \(10,\)"):
         load_model(folder, corpus)
 
 
-def test_weights_that_are_not_finite_are_refused(tmp_path: Path) -> None:
-    folder, corpus, _ = model_folder(tmp_path)
+def test_weights_that_are_not_finite_are_refused(tmp_path: Path, words: BinaryCorpus) -> None:
+    folder, corpus, _ = model_folder(tmp_path, words)
     tensors = load_file(folder / WEIGHTS)
     tensors["encoder.0.first.norm.bias"][0] = np.nan
     save_file(tensors, folder / WEIGHTS)

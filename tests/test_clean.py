@@ -2,39 +2,66 @@ import json
 
 import pytest
 
-from bleuprint.clean import clean_folder
+from bleuprint.clean import Cleaning, edited
 from bleuprint.errors import UserError
 from bleuprint.pairs import TextFolder
-from bleuprint.settings import Clean
-from corpora import PAIRS, write_set
+from bleuprint.rules.rule import Edit
+from corpora import EDITS, PAIRS, write_set
+from steps import run_sharded
 
 
-def run(tmp_path, train=("a",), valid=(), form="NFC"):
+class Lines(Edit):
+    def edit(self, sentence, language):  # noqa: ARG002
+        return sentence.replace("Katze", "Kat\nze")
+
+
+class Shout(Edit):
+    def edit(self, sentence, language):
+        return sentence.upper() if language == "en" else sentence
+
+
+def run(tmp_path, edits=EDITS, train=("a",), shards=1, **sets):
     raw = TextFolder(tmp_path / "raw", "de", "en")
     out, ledger = tmp_path / "clean", tmp_path / "ledger.json"
-    clean_folder("c", Clean(form), train, valid, raw, out, ledger)
+    sets = {"train": train, **sets}
+    run_sharded(Cleaning("c", edits, sets, raw, out, ledger), tmp_path / "shards", shards)
     return TextFolder(out, "de", "en"), json.loads(ledger.read_text())["sets"]
 
 
-def test_parts_of_train_are_joined_in_the_order_of_the_settings(tmp_path):
+@pytest.mark.parametrize("shards", [1, 2, 3, 4, 11])
+def test_parts_of_train_are_joined_in_the_order_of_the_settings(tmp_path, shards):
     raw = TextFolder(tmp_path / "raw", "de", "en")
     write_set(raw, "train.b", PAIRS[:2])
     write_set(raw, "train.a", PAIRS[2:4])
-    clean, sets = run(tmp_path, train=("b", "a"))
-    assert list(clean.pairs("train")) == PAIRS[:4]
-    assert sets["train"]["pairs_in"] == sets["train"]["pairs_out"] == 4
+    write_set(raw, "train.c", PAIRS[4:])
+    clean, sets = run(tmp_path, train=("b", "a", "c"), shards=shards)
+    assert list(clean.pairs("train")) == PAIRS
+    assert sets["train"]["pairs_in"] == sets["train"]["pairs_out"] == 6
 
 
-def test_training_sentences_are_normalised_and_empty_ones_dropped(tmp_path):
+@pytest.mark.parametrize("shards", [1, 2, 3])
+def test_training_sentences_are_edited_and_empty_ones_dropped(tmp_path, shards):
     raw = TextFolder(tmp_path / "raw", "de", "en")
     pairs = [("\ufeffe\u0301in  s\r", "o\x85ne"), ("\u200b \x0c", "lost"), ("verloren", "\x00")]
+    write_set(raw, "train.z", PAIRS[:1])
     write_set(raw, "train.a", pairs)
-    clean, sets = run(tmp_path)
-    assert list(clean.pairs("train")) == [("éin s", "o ne")]
-    assert sets["train"]["dropped"] == {"empty side": 2}
-    assert sets["train"]["samples"]["empty side"] == [
-        {"pair": 2, "source": "", "target": "lost"},
-        {"pair": 3, "source": "verloren", "target": ""},
+    clean, sets = run(tmp_path, train=("z", "a"), shards=shards)
+    assert list(clean.pairs("train")) == [PAIRS[0], ("éin s", "o ne")]
+    assert sets["train"]["dropped"] == {"empty_side": 2}
+    assert sets["train"]["changed"] == {"unicode": 1, "unprinted": 3}
+    samples = sets["train"]["samples"]
+    assert [(sample["pair"], sample["target"]) for sample in samples["empty_side"]] == [
+        (3, "lost"),
+        (4, " "),
+    ]
+    assert samples["unicode"] == [
+        {
+            "pair": 2,
+            "source": "\ufeffe\u0301in  s\r",
+            "target": "o\x85ne",
+            "new_source": "\ufeff\u00e9in  s\r",
+            "new_target": "o\x85ne",
+        }
     ]
 
 
@@ -42,32 +69,32 @@ def test_validation_and_test_sets_keep_every_byte(tmp_path):
     raw = TextFolder(tmp_path / "raw", "de", "en")
     write_set(raw, "train.a", PAIRS)
     odd = [("\ufeffe\u0301\r", ""), ("", "  \u2028 x\x00")]
-    for name in ("valid.x", "test.y"):
-        write_set(raw, name, odd)
-    raw.files("test.y")[0].write_bytes(b"one\r\n\x0c last without its end")
-    clean, sets = run(tmp_path, valid=("x",))
-    assert clean.names() == ["train", "valid", "test.y"]
-    for before, after in (("valid.x", "valid"), ("test.y", "test.y")):
-        for old, new in zip(raw.files(before), clean.files(after), strict=True):
-            assert old.read_bytes() == new.read_bytes()
-        assert sets[after]["pairs_out"] == 2
-
-
-def test_parts_of_valid_are_joined_between_lines(tmp_path):
-    raw = TextFolder(tmp_path / "raw", "de", "en")
-    write_set(raw, "train.a", PAIRS)
-    for part in ("x", "y"):
-        write_set(raw, f"valid.{part}", PAIRS[:2])
-        for file in raw.files(f"valid.{part}"):
-            file.write_bytes(file.read_bytes().removesuffix(b"\n"))
-    clean, _ = run(tmp_path, valid=("x", "y"))
-    assert list(clean.pairs("valid")) == PAIRS[:2] * 2
+    for name in ("valid.x", "valid.y", "test.t.y", "test.t.x"):
+        write_set(raw, name, [*odd, PAIRS[ord(name[-1]) - ord("x")]])
+    clean, sets = run(tmp_path, valid=("x", "y"), **{"test.t": ("y", "x")})
+    assert clean.names() == ["train", "valid", "test.t"]
+    assert list(clean.pairs("valid")) == [*odd, PAIRS[0], *odd, PAIRS[1]]
+    assert list(clean.pairs("test.t")) == [*odd, PAIRS[1], *odd, PAIRS[0]]
+    assert sets["valid"]["pairs_out"] == sets["test.t"]["pairs_out"] == 6
 
 
 def test_nothing_left_is_an_error_and_leaves_nothing(tmp_path):
     write_set(TextFolder(tmp_path / "raw", "de", "en"), "train.a", [("", "x")])
-    with pytest.raises(
-        UserError, match="corpus c: nothing left of train after clean: empty side 1"
-    ):
+    wanted = "corpus c: nothing left of train after clean: empty_side 1"
+    with pytest.raises(UserError, match=wanted):
         run(tmp_path)
-    assert [file.name for file in tmp_path.iterdir()] == ["raw"]
+    assert not (tmp_path / "clean").exists() and not (tmp_path / "ledger.json").exists()
+
+
+def test_an_edit_knows_the_language(tmp_path):
+    write_set(TextFolder(tmp_path / "raw", "de", "en"), "train.a", PAIRS[:2])
+    clean, _ = run(tmp_path, edits=(Shout(),))
+    assert list(clean.pairs("train")) == [(s, t.upper()) for s, t in PAIRS[:2]]
+
+
+def test_an_edit_that_breaks_a_line_is_named(tmp_path):
+    write_set(TextFolder(tmp_path / "raw", "de", "en"), "train.a", PAIRS)
+    with pytest.raises(UserError, match="rule lines: it puts a line break into 'Die Katze"):
+        run(tmp_path, edits=(Lines(),))
+    with pytest.raises(UserError, match="rule lines"):
+        edited(PAIRS[0].source, "de", (Lines(),))

@@ -1,305 +1,157 @@
 import gzip
-import hashlib
-import http.server
+import io
 import json
-import socket
-import threading
-from collections import Counter
-from pathlib import Path
+import tarfile
 
 import pytest
 
-from bleuprint import fetch
 from bleuprint.download import download_corpus
 from bleuprint.errors import UserError
 from bleuprint.fetch import Source
+from bleuprint.manifest import File, Files, Text
 from bleuprint.pairs import TextFolder
-from bleuprint.settings import File, FilePair, Files
 from corpora import LINE_ENDS_ELSEWHERE
+from servers import Host, running
 
 GERMAN = b"Guten Tag.\nBis bald!\n"
 ENGLISH = b"Good day.\nSee you soon!\n"
-
-
-class Host(http.server.ThreadingHTTPServer):
-    """A web server whose every answer a test decides, and which counts the requests."""
-
-    def __init__(self):
-        super().__init__(("127.0.0.1", 0), _Answers)
-        self.files, self.failures, self.asked = {}, {}, Counter()
-        self.prefix = f"http://127.0.0.1:{self.server_address[1]}"
-
-    def url(self, path):
-        return f"{self.prefix}{path}"
-
-
-class _Answers(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        server = self.server
-        server.asked[self.path] += 1
-        failures = server.failures.get(self.path, [])
-        failure = failures.pop(0) if failures else None
-        body = server.files.get(self.path)
-        if failure == "short":
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body[: len(body) // 2])
-        elif failure == "hang up":
-            self.connection.close()
-        elif isinstance(failure, str):
-            self.send_response(302)
-            self.send_header("Location", failure)
-            self.end_headers()
-        elif failure or body is None:
-            self.send_error(failure or 404)
-        else:
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-    def log_message(self, *_):
-        pass
+TMX = (
+    b"<tmx><body>"
+    b"<tu><tuv xml:lang='en'><seg>one</seg></tuv><tuv xml:lang='de-AT'><seg>eins</seg></tuv></tu>"
+    b"<tu><tuv xml:lang='en'><seg>alone</seg></tuv></tu>"
+    b"</body></tmx>"
+)
 
 
 @pytest.fixture
 def host(monkeypatch):
-    monkeypatch.setattr(fetch, "FIRST_PAUSE", 0.01)
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    with Host() as server:
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        server.files = {"/a/x.de": GERMAN, "/a/x.en": ENGLISH}
-        yield server
-        server.shutdown()
+    with running(Host()) as host:
+        yield host
 
 
-def sum_of(body):
-    return hashlib.sha256(body).hexdigest()
-
-
-def download(folder, source, target, mirror=None):
+def download(folder, files, first=None):
     raw = TextFolder(folder / "raw", "de", "en")
-    files = Files({"a": FilePair(source, target)}, {}, {})
-    place = Source(mirror, folder / "store")
-    download_corpus("c", files, raw, folder / "ledger.json", place)
-    return tuple(file.read_bytes() for file in raw.files("train.a"))
+    place = Source(None, folder / "store", folder / "downloads.lock")
+    download_corpus("c", files, raw, folder / "ledger.json", place, first)
+    return raw, json.loads((folder / "ledger.json").read_text())["sets"]
 
 
-def two(host, **german):
-    return File(url=host.url("/a/x.de"), **german), File(url=host.url("/a/x.en"))
+def alone(text):
+    return Files({"a": text}, {}, {})
 
 
-def refused(tmp_path, *arguments, **keywords):
+def plain(source, target, **of_source):
+    return Text("x", source=File(url=source, **of_source), target=File(url=target))
+
+
+def refused(tmp_path, text):
     """The message; and nothing is left that looks finished."""
     with pytest.raises(UserError) as error:
-        download(tmp_path, *arguments, **keywords)
+        download(tmp_path, alone(text))
     assert not (tmp_path / "raw").exists() and not (tmp_path / "ledger.json").exists()
+    assert "\n" not in str(error.value)
     return str(error.value)
 
 
 def stored(tmp_path):
-    return [f for f in (tmp_path / "store").iterdir() if f.suffix != ".lock"]
+    """How many whole files the store holds."""
+    names = [path.name for path in (tmp_path / "store").iterdir()]
+    return len([name for name in names if len(name) == 64])
 
 
-def test_files_come_from_their_host_and_only_once(tmp_path, host):
-    files = two(host, sha256=sum_of(GERMAN), size=len(GERMAN))
-    assert download(tmp_path, *files) == (GERMAN, ENGLISH)
-    assert download(tmp_path, *files) == (GERMAN, ENGLISH)
-    assert host.asked == {"/a/x.de": 1, "/a/x.en": 1}
-    account = json.loads((tmp_path / "ledger.json").read_text())["sets"]["train.a"]
-    assert (account["pairs_in"], account["pairs_out"]) == (2, 2)
+def packed(members, mode="w:gz"):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode=mode) as tar:
+        for name, data in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+    return out.getvalue()
 
 
-def test_a_run_cut_short_keeps_what_it_has_fetched(tmp_path, host):
-    german, english = two(host)
-    refused(tmp_path, german, File(url=host.url("/missing")))
-    assert download(tmp_path, german, english) == (GERMAN, ENGLISH)
-    assert host.asked["/a/x.de"] == 1
+def test_every_part_of_every_set_lies_under_its_name(tmp_path, host):
+    german, english = host.put("/x.de", GERMAN), host.put("/x.en", ENGLISH)
+    text = plain(german, english)
+    files = Files({"b": text, "a": text}, {"v": text}, {"t": {"p": text, "o": text}})
+    raw, sets = download(tmp_path, files)
+    assert list(sets) == ["train.b", "train.a", "valid.v", "test.t.p", "test.t.o"]
+    for name in sets:
+        assert [path.read_bytes() for path in raw.files(name)] == [GERMAN, ENGLISH]
+        assert sets[name]["pairs_in"] == sets[name]["pairs_out"] == 2
+    assert len(host.asked("/x.de")) == 1
+    assert set(json.loads((tmp_path / "downloads.lock").read_text())) == {german, english}
 
 
-def test_a_stored_file_with_another_sum_is_fetched_again(tmp_path, host):
-    download(tmp_path, *two(host))
-    host.files["/a/x.de"] = GERMAN.upper()
-    files = two(host, sha256=sum_of(GERMAN.upper()))
-    assert download(tmp_path, *files)[0] == GERMAN.upper()
-    assert host.asked == {"/a/x.de": 2, "/a/x.en": 1}
+def test_archives_in_archives_and_formats_go_together(tmp_path, host):
+    inner = packed({"deep/c.tmx.gz": gzip.compress(TMX)})
+    url = host.put("/all.tar", packed({"texts/inner.tgz": inner, "tsv": b"x\tb\ta\n"}, "w"))
+    tmx = File(url=url, member=("texts/inner.tgz", "deep/c.tmx.gz"))
+    tsv = Text("x", "tsv", both=File(url=url, member=("tsv",)), columns=(3, 2))
+    raw, sets = download(tmp_path, Files({"m": Text("x", "tmx", both=tmx), "s": tsv}, {}, {}))
+    assert list(raw.pairs("train.m")) == [("eins", "one")]
+    assert list(raw.pairs("train.s")) == [("a", "b")]
+    assert sets["train.m"]["dropped"] == {"one_language": 1}
+    assert (sets["train.m"]["pairs_in"], sets["train.m"]["pairs_out"]) == (2, 1)
+    assert len(host.asked("/all.tar")) == 1
 
 
-def test_a_missing_page_is_not_asked_for_twice(tmp_path, host):
-    message = refused(tmp_path, File(url=host.url("/no.de")), File(url=host.url("/a/x.en")))
-    assert host.url("/no.de") in message and "HTTP 404" in message
-    assert "BLEUPRINT_MIRROR" in message
-    assert host.asked["/no.de"] == 1
-
-
-@pytest.mark.parametrize("failure", [503, 500, 429, "short", "hang up"])
-def test_trouble_that_passes_is_sat_out(tmp_path, host, capfd, failure):
-    host.failures["/a/x.de"] = [failure, failure]
-    assert download(tmp_path, *two(host)) == (GERMAN, ENGLISH)
-    assert host.asked["/a/x.de"] == 3
-    assert capfd.readouterr().err.count("trying again") == 2
-
-
-HALF = f"{len(GERMAN) // 2} of {len(GERMAN)} bytes"
-
-
-@pytest.mark.parametrize(("failure", "cause"), [(503, "HTTP 503"), ("short", HALF)])
-def test_trouble_that_stays_is_told(tmp_path, host, failure, cause):
-    host.failures["/a/x.de"] = [failure] * 9
-    assert cause in refused(tmp_path, *two(host))
-    assert host.asked["/a/x.de"] == 3
-    assert all(file.suffix == ".partial" for file in stored(tmp_path))
-
-
-def test_redirects_are_followed(tmp_path, host):
-    host.failures["/old"] = [host.url("/a/x.de")]
-    old = File(url=host.url("/old"))
-    assert download(tmp_path, old, two(host)[1]) == (GERMAN, ENGLISH)
-
-
-def test_a_wrong_sum_shows_both_and_leaves_nothing(tmp_path, host):
-    message = refused(tmp_path, *two(host, sha256="0" * 64))
-    assert "0" * 64 in message and sum_of(GERMAN) in message and host.url("/a/x.de") in message
-    assert stored(tmp_path) == []
-
-
-def test_a_wrong_size_shows_both_and_leaves_nothing(tmp_path, host):
-    message = refused(tmp_path, *two(host, size=7))
-    assert f"expected 7 bytes, found {len(GERMAN)}" in message
-    assert stored(tmp_path) == []
-
-
-def test_a_host_that_does_not_answer(tmp_path, host):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{free.getsockname()[1]}/x.de"
-    message = refused(tmp_path, File(url=url), two(host)[1])
-    assert url in message and "refused" in message and "BLEUPRINT_MIRROR" in message
-
-
-def test_a_silent_host_is_given_up(tmp_path, host, monkeypatch):
-    monkeypatch.setattr(fetch, "TIMEOUT", 0.05)
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        url = f"http://127.0.0.1:{silent.getsockname()[1]}/x.de"
-        assert "timed out" in refused(tmp_path, File(url=url), two(host)[1])
-
-
-def test_a_mirror_folder_stands_in_for_every_host(tmp_path, host):
-    for name, body in (("x.de", GERMAN), ("y z.en", ENGLISH)):
-        path = tmp_path / "mirror" / "data.invalid" / "v1" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(body)
-    german = File(url="https://data.invalid/v1/x.de", sha256=sum_of(GERMAN))
-    english = File(url="https://data.invalid/v1/y%20z.en")
-    mirror = str(tmp_path / "mirror")
-    assert download(tmp_path, german, english, mirror=mirror) == (GERMAN, ENGLISH)
-    assert host.asked == {}
-
-
-def test_what_a_mirror_folder_lacks_or_holds_wrongly_is_named(tmp_path):
-    (tmp_path / "mirror" / "data.invalid").mkdir(parents=True)
-    copy = tmp_path / "mirror" / "data.invalid" / "x.de"
-    german = File(url="https://data.invalid/x.de", sha256=sum_of(GERMAN))
-    arguments = (tmp_path, german, german, str(tmp_path / "mirror"))
-    message = refused(*arguments)
-    assert "https://data.invalid/x.de" in message and str(copy) in message
-    copy.write_bytes(ENGLISH)
-    message = refused(*arguments)
-    assert str(copy) in message and sum_of(ENGLISH) in message
-    assert copy.exists()
-
-
-def test_a_mirror_may_be_a_url(tmp_path, host):
-    host.files["/copies/data.invalid/v1/x.de"] = GERMAN
-    host.files["/copies/data.invalid/v1/x.en"] = ENGLISH
-    files = [File(url=f"https://data.invalid/v1/x.{side}") for side in ("de", "en")]
-    assert download(tmp_path, *files, mirror=host.url("/copies/")) == (GERMAN, ENGLISH)
-    assert host.asked.total() == 2
-
-
-def test_a_url_cannot_leave_the_mirror(tmp_path):
-    for path in ("../x.de", "%2e%2e/x.de"):
-        url = f"https://data.invalid/{path}"
-        message = refused(tmp_path, File(url=url), File(url=url), mirror=str(tmp_path))
-        assert "'..' in the path" in message
-
-
-def test_gzip_is_unpacked_and_the_sum_is_of_the_packed_file(tmp_path, host):
-    packed = host.files["/a/x.de.gz"] = gzip.compress(GERMAN)
-    german = File(url=host.url("/a/x.de.gz"), sha256=sum_of(packed), size=len(packed))
-    assert download(tmp_path, german, two(host)[1]) == (GERMAN, ENGLISH)
+def test_sentences_stay_as_they_are_published(tmp_path, host):
+    odd = "".join(f"a{c}b {c}.\n{c}x\n" for c in LINE_ENDS_ELSEWHERE) + "\x00\n\n last"
+    with_mark = b"\xef\xbb\xbf" + odd.replace("\n", "\r\n").encode()
+    text = plain(host.put("/x.de", with_mark), host.put("/x.en", odd.encode()))
+    raw, _ = download(tmp_path, alone(text))
+    lines = [path.read_bytes().split(b"\n") for path in raw.files("train.a")]
+    assert lines[1] == [*odd.encode().split(b"\n"), b""]
+    assert lines[0] == lines[1]
 
 
 @pytest.mark.parametrize("damage", ["truncated", "changed", "not gzip", "empty"])
-def test_a_damaged_gzip_file_is_named_and_not_kept(tmp_path, host, damage):
-    packed = gzip.compress(GERMAN * 100)
-    host.files["/a/x.de.gz"] = {
-        "truncated": packed[:-9],
-        "changed": packed[:20] + bytes([packed[20] ^ 0xFF]) + packed[21:],
+def test_a_damaged_archive_is_named_and_not_kept(tmp_path, host, damage):
+    body = gzip.compress(GERMAN * 100)
+    spoilt = {
+        "truncated": body[: len(body) // 2],
+        "changed": body[:15] + bytes([body[15] ^ 255]) + body[16:],
         "not gzip": GERMAN,
         "empty": b"",
     }[damage]
-    message = refused(tmp_path, File(url=host.url("/a/x.de.gz")), two(host)[1])
-    assert host.url("/a/x.de.gz") in message and "truncated or damaged gzip" in message
-    host.files["/a/x.de.gz"] = gzip.compress(GERMAN)
-    german = File(url=host.url("/a/x.de.gz"))
-    assert download(tmp_path, german, two(host)[1]) == (GERMAN, ENGLISH)
+    url = host.put("/x.de.gz", spoilt)
+    message = refused(tmp_path, plain(url, host.put("/x.en", ENGLISH * 100)))
+    assert message.startswith(f"{url}: ")
+    assert stored(tmp_path) == 0
+    host.put("/x.de.gz", body)
+    (tmp_path / "downloads.lock").unlink()
+    raw, _ = download(tmp_path, alone(plain(url, host.url("/x.en"))))
+    assert raw.count("train.a") == 200
 
 
-def test_local_files_and_file_urls(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("inputs").mkdir()
-    Path("inputs/a.de").write_bytes(GERMAN)
-    (tmp_path / "a b.en").write_bytes(ENGLISH)
-    url = (tmp_path / "a b.en").as_uri()
-    english = File(url=url, sha256=hashlib.sha256(ENGLISH).hexdigest())
-    with pytest.raises(ValueError, match="needs sha256"):
-        File(url=url)
-    assert download(tmp_path, File(path="inputs/a.de"), english) == (GERMAN, ENGLISH)
-    assert "inputs/b.de: no such file" in refused_again(tmp_path, File(path="inputs/b.de"), english)
-
-
-def refused_again(tmp_path, *files):
-    with pytest.raises(UserError) as error:
-        download(tmp_path / "again", *files)
-    return str(error.value)
-
-
-def test_other_schemes_are_refused(tmp_path):
-    ftp = File(url="ftp://data.invalid/x.de")
-    assert "ftp://data.invalid/x.de: not an address of http" in refused(tmp_path, ftp, ftp)
+def test_a_mistake_in_the_settings_costs_no_download(tmp_path, host):
+    url = host.put("/x.tsv", b"a\tb\n")
+    message = refused(tmp_path, Text("x", "tsv", both=File(url=url), columns=(1, 3)))
+    assert message.startswith(f"{url}:1: ")
+    assert stored(tmp_path) == 1
 
 
 def test_texts_that_are_not_parallel_are_refused_with_their_counts(tmp_path, host):
-    host.files["/a/x.de"] += b"mehr\n"
-    message = refused(tmp_path, *two(host))
-    source, target = (file.url for file in two(host))
-    assert message == f"{source} has 3 lines and {target} has 2: not parallel"
+    german, english = host.put("/x.de", GERMAN + b"Mehr.\n"), host.put("/x.en", ENGLISH)
+    message = refused(tmp_path, plain(german, english))
+    assert message == f"{german} has 3 lines and {english} has 2: not parallel"
 
 
 def test_bytes_that_are_not_utf8_are_refused_with_their_line(tmp_path, host):
-    host.files["/a/x.de"] = b"gut\nstra\xdfe\n"
-    source, _ = two(host)
-    expected = f"{source.url}:2: byte 5 of the line is 0xdf: not UTF-8"
-    assert refused(tmp_path, *two(host)) == expected
+    url = host.put("/x.de", GERMAN + "Grüße\n".encode("latin-1"))
+    message = refused(tmp_path, plain(url, host.put("/x.en", ENGLISH + b"x\n")))
+    assert message.startswith(f"{url}:3: byte 3 of the line is 0xfc")
 
 
-def test_empty_files_are_refused(tmp_path, host):
-    host.files = dict.fromkeys(host.files, b"")
-    assert "holds no lines" in refused(tmp_path, *two(host))
+def test_no_more_is_read_than_is_asked_for(tmp_path, host):
+    text = plain(host.put("/x.de", GERMAN * 50), host.put("/x.en", ENGLISH * 50))
+    raw, sets = download(tmp_path, alone(text), first=7)
+    assert raw.count("train.a") == sets["train.a"]["pairs_out"] == 7
 
 
-def test_texts_keep_their_bytes(tmp_path, host):
-    odd = f"\ufeffa\r\nb{''.join(LINE_ENDS_ELSEWHERE)}\x00 without an end".encode()
-    host.files["/a/x.de"] = odd
-    assert download(tmp_path, *two(host)) == (odd, ENGLISH)
-
-
-def test_the_query_of_a_url_is_part_of_its_place_in_a_mirror(tmp_path):
-    folder = tmp_path / "mirror" / "data.invalid"
-    folder.mkdir(parents=True)
-    (folder / "get?f=x.de").write_bytes(GERMAN)
-    (folder / "get?f=x.en").write_bytes(ENGLISH)
-    files = [File(url=f"https://data.invalid/get?f=x.{side}") for side in ("de", "en")]
-    assert download(tmp_path, *files, mirror=str(tmp_path / "mirror")) == (GERMAN, ENGLISH)
+def test_the_phrasebook_needs_no_host(tmp_path):
+    text = plain("phrasebook:valid.de", "phrasebook:valid.en")
+    raw, _ = download(tmp_path, alone(text))
+    assert raw.count("train.a") == 500
+    assert not (tmp_path / "store").exists()

@@ -3,54 +3,66 @@ import json
 import pytest
 
 from bleuprint.errors import UserError
-from bleuprint.filter import filter_folder, judge
+from bleuprint.filter import Filtering
 from bleuprint.pairs import Pair, TextFolder
-from bleuprint.settings import Filter
-from corpora import PAIRS, write_set
+from bleuprint.rules import CHECKS
+from bleuprint.rules.rule import Check
+from corpora import PAIRS, TOKENIZE, write_set
+from steps import run_sharded
 
-BOUNDS = Filter(min_words=2, max_words=6, max_ratio=2.0)
-
-
-@pytest.mark.parametrize(
-    ("source", "target", "rule"),
-    [
-        (2, 2, None),
-        (1, 2, "too short"),
-        (2, 1, "too short"),
-        (6, 6, None),
-        (7, 6, "too long"),
-        (6, 7, "too long"),
-        (2, 4, None),
-        (4, 2, None),
-        (5, 2, "length ratio"),
-        (2, 5, "length ratio"),
-    ],
-)
-def test_bounds_are_inclusive_and_for_both_sides(source, target, rule):
-    assert judge(Pair("w " * source, " ".join("w" * target)), BOUNDS) == rule
+LENGTHS = (CHECKS["length"](min=2, max=6), CHECKS["ratio"](max=2.0))
 
 
-def test_only_train_is_filtered_and_accounted_for(tmp_path):
+class Even(Check):
+    def keeps(self, candidate):
+        return sum(map(len, candidate.tokens)) % 2 == 0
+
+
+def run(tmp_path, pairs, checks=LENGTHS, shards=1, workers=1):
     before = TextFolder(tmp_path / "before", "de", "en")
+    write_set(before, "train", pairs)
+    write_set(before, "valid", [("a", "b c")])
+    after, ledger = tmp_path / "after", tmp_path / "ledger.json"
+    step = Filtering("m", checks, TOKENIZE, before, after, ledger)
+    run_sharded(step, tmp_path / "shards", shards, workers)
+    return TextFolder(after, "de", "en"), json.loads(ledger.read_text())["sets"]
+
+
+@pytest.mark.parametrize("shards", [1, 3])
+def test_only_train_is_filtered_and_accounted_for(tmp_path, shards):
     good, short, long = Pair("a b", "c d"), Pair("a", "b c"), Pair("w " * 9, "a b c d e f")
-    write_set(before, "train", [short, good, long, good])
-    write_set(before, "valid", [short, long])
-    ledger = tmp_path / "ledger.json"
-    filter_folder("c", BOUNDS, before, tmp_path / "after", ledger)
-    after = TextFolder(tmp_path / "after", "de", "en")
+    after, sets = run(tmp_path, [short, good, long, good, Pair("a b", "a b c d e")], shards=shards)
     assert list(after.pairs("train")) == [good, good]
-    assert list(after.pairs("valid")) == [short, long]
-    train = json.loads(ledger.read_text())["sets"]["train"]
-    assert (train["pairs_in"], train["pairs_out"]) == (4, 2)
-    assert train["dropped"] == {"too short": 1, "too long": 1, "length ratio": 0}
+    assert list(after.pairs("valid")) == [("a", "b c")]
+    assert (sets["train"]["pairs_in"], sets["train"]["pairs_out"]) == (5, 2)
+    assert sets["train"]["dropped"] == {"length": 2, "ratio": 1}
+    assert [sample["pair"] for sample in sets["train"]["samples"]["length"]] == [1, 3]
+
+
+def test_lengths_are_counted_in_tokens(tmp_path):
+    pairs = [Pair("a, b, c.", "a b c d e f"), Pair("a, b, c, d.", "a b c d")]
+    after, _ = run(tmp_path, pairs)
+    assert list(after.pairs("train")) == pairs[:1]
+
+
+def test_a_check_of_ones_own_is_asked_in_its_turn(tmp_path):
+    _, sets = run(tmp_path, PAIRS, checks=(Even(), *LENGTHS))
+    assert list(sets["train"]["dropped"]) == ["even", "length", "ratio"]
+    assert sets["train"]["dropped"]["even"] > 0
 
 
 def test_nothing_left_says_what_each_rule_dropped(tmp_path):
-    before = TextFolder(tmp_path / "before", "de", "en")
-    write_set(before, "train", [*[Pair("w " * 9, "x")] * 2, *PAIRS[:1]])
     with pytest.raises(UserError) as error:
-        filter_folder("m", Filter(2, 3, 9.0), before, tmp_path / "after", tmp_path / "l.json")
-    assert str(error.value) == (
-        "corpus m: nothing left of train after filter: too short 2, too long 1, length ratio 0"
-    )
-    assert [file.name for file in tmp_path.iterdir()] == ["before"]
+        run(tmp_path, [*[Pair("w " * 9, "x")] * 2, Pair("a b c", "a b c d e f g")])
+    assert str(error.value) == "corpus m: nothing left of train after filter: length 3"
+    assert not (tmp_path / "after").exists()
+
+
+@pytest.mark.parametrize(("shards", "workers"), [(1, 2), (1, 5), (7, 2)])
+def test_shards_and_workers_change_no_byte(tmp_path, shards, workers):
+    pairs = [Pair("w " * (i % 9), "v " * (i % 7)) for i in range(9000)]
+    results = []
+    for place, of, by in (("a", 1, 1), ("b", shards, workers)):
+        after, sets = run(tmp_path / place, pairs, shards=of, workers=by)
+        results.append(([path.read_bytes() for path in after.files("train")], sets))
+    assert results[0] == results[1]

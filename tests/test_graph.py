@@ -21,9 +21,11 @@ PLUMBING = {
     "files",
     "layout",
     "machine",
+    "manifest",
     "progress",
     "schema",
     "settings",
+    "shard",
     "tracking",
 }
 
@@ -46,7 +48,9 @@ def closure(path):
     while todo:
         new = set(modules(todo.pop())) - PLUMBING - found
         found |= new
-        todo += [PACKAGE / f"{name}.py" for name in new if (PACKAGE / f"{name}.py").exists()]
+        for name in new:
+            module, folder = PACKAGE / f"{name}.py", PACKAGE / name
+            todo += [module] if module.exists() else sorted(folder.glob("*.py"))
     return found
 
 

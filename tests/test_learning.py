@@ -21,7 +21,8 @@ from bleuprint.phrasebook import sentences
 from bleuprint.processes import Group
 from bleuprint.settings import Average, load
 from bleuprint.train import Job, train
-from corpora import Prepared, prepare
+from prepared import Prepared, prepare
+from trainings import merges
 
 ROOT = Path(__file__).parent.parent
 UPDATES = 500
@@ -64,11 +65,11 @@ def nothing(patch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Prepared]:
-    held_out = {"valid.a": pairs("valid", 200), "test.x": pairs("test", 50)}
+    held_out = {"valid.a": pairs("valid", 200), "test.x.a": pairs("test", 50)}
     made = {}
     for name, train_text in (("aligned", pairs("train")), ("misaligned", moved(pairs("train")))):
         folder = tmp_path_factory.mktemp(name)
-        made[name] = prepare(folder, {"train.a": train_text, **held_out}, merges=3000)
+        made[name] = prepare(folder, {"train.a": train_text, **held_out}, units=merges(3000))
     return made
 
 

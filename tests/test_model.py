@@ -29,9 +29,9 @@ WORDS = 2  # PAD and BOS come before them
 TARGET = torch.tensor([[1, 6, 7, 5], [1, 9, PAD, PAD]])
 
 
-def model_of(**changes: object) -> Transformer:
+def model_of(source: int = 11, target: int = 11, **changes: object) -> Transformer:
     torch.manual_seed(3)
-    return Transformer(dataclasses.replace(SHAPE, **changes), 11).double().eval()
+    return Transformer(dataclasses.replace(SHAPE, **changes), source, target).double().eval()
 
 
 def reference_of(model: Transformer) -> nn.Transformer:
@@ -91,8 +91,9 @@ def reference_logits(model: Transformer, reference: nn.Transformer) -> torch.Ten
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
-def test_equals_torch_transformer_forward_and_backward(norm: str) -> None:
-    model = model_of(norm=norm)
+@pytest.mark.parametrize("target", [11, 13])
+def test_equals_torch_transformer_forward_and_backward(norm: str, target: int) -> None:
+    model = model_of(norm=norm, target=target)
     with torch.no_grad():  # as after training: no bias zero, no norm plain
         for parameter in model.parameters():
             parameter.add_(torch.randn_like(parameter) * 0.1)
@@ -170,15 +171,30 @@ def test_tied_weights_are_counted_once(tie: str, copies: int) -> None:
     assert count_parameters(model) == copies * 11 * 16 + 2 * encoder + 3 * decoder
 
 
+# (source + copies x target) x 16, and as above 1_960 an encoder layer, 3_080 a decoder layer
+@pytest.mark.parametrize(
+    ("tie", "expected"),
+    [
+        ("decoder", (20 + 7) * 16 + 2 * 1_960 + 3 * 3_080),
+        ("none", (20 + 2 * 7) * 16 + 2 * 1_960 + 3 * 3_080),
+    ],
+)
+def test_vocabularies_apart_are_counted_each(tie: str, expected: int) -> None:
+    model = model_of(source=20, target=7, tie=tie)
+    assert count_parameters(model) == expected
+    assert model.projection.weight.shape == model.target_embedding.weight.shape == (7, 16)
+    assert model.source_embedding.weight.shape == (20, 16)
+
+
 def test_the_papers_base_model_has_65_million_parameters() -> None:
     base = Model(6, 6, 512, 2048, 8, 0.1, "post", "all")
     with torch.device("meta"):
-        assert round(count_parameters(Transformer(base, 37000)) / 1e6) in (63, 64, 65)
+        assert round(count_parameters(Transformer(base, 37000, 37000)) / 1e6) in (63, 64, 65)
 
 
 def test_flops_equal_torchs_own_count_without_padding() -> None:
-    model = model_of().float()
-    source, target = torch.randint(4, 11, (1, 9)), torch.randint(4, 11, (1, 7))
+    model = model_of(source=40).float()  # of which only the target's 11 are projected onto
+    source, target = torch.randint(4, 40, (1, 9)), torch.randint(4, 11, (1, 7))
     # the counter does not know the fused attention kernel of CPUs
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
         model(source, target).sum().backward()

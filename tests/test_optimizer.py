@@ -10,7 +10,7 @@ from bleuprint.optimizer import FlatAdam
 from bleuprint.schedule import inverse_square_root
 from bleuprint.settings import Train
 
-SETTINGS = Train(1, 1, 1, 0.1, 1, (0.9, 0.98), 1e-9, 0.5, 0.0, "float32", 1, 1, 1)
+SETTINGS = Train(1, 1, 1, 0.1, 1, (0.9, 0.98), 1e-9, 0.5, 0.0, 0.0, "float32", 1, 1, 1)
 
 
 def network() -> nn.Sequential:

@@ -1,16 +1,25 @@
 import pytest
 
+from bleuprint import pairs
 from bleuprint.errors import UserError
-from bleuprint.pairs import Pair, PairWriter, TextFolder, count_lines, read_lines, read_pairs
+from bleuprint.pairs import (
+    Pair,
+    PairWriter,
+    Span,
+    TextFolder,
+    count_lines,
+    read_lines,
+    read_pairs,
+)
 from corpora import PAIRS, TORTURE, write_set
 
 
 @pytest.mark.parametrize("character", TORTURE, ids=lambda c: f"U+{ord(c):04X}")
 def test_a_line_ends_at_newline_only(tmp_path, character):
-    pairs = [Pair(f"eins{character}zwei", "one two"), Pair(character, f"{character}three")]
-    write_set(TextFolder(tmp_path, "de", "en"), "train", pairs)
+    texts = [Pair(f"eins{character}zwei", "one two"), Pair(character, f"{character}three")]
+    write_set(TextFolder(tmp_path, "de", "en"), "train", texts)
     folder = TextFolder(tmp_path, "de", "en")
-    assert list(folder.pairs("train")) == pairs
+    assert list(folder.pairs("train")) == texts
     assert folder.count("train") == 2
 
 
@@ -72,6 +81,65 @@ def test_names_of_sets_are_in_order(tmp_path):
     assert folder.names() == ["train", "valid", "test.a.1", "test.b"]
 
 
-def test_lines_are_counted_as_they_are_ended(tmp_path):
-    (tmp_path / "a").write_bytes(b"a\r\n\x0c\nb")
-    assert count_lines(tmp_path / "a") == 2
+@pytest.mark.parametrize(
+    ("data", "lines"), [(b"a\r\n\x0c\nb", 3), (b"a\nb\n", 2), (b"\n", 1), (b"", 0)]
+)
+def test_lines_are_counted_as_they_are_ended(tmp_path, data, lines):
+    (tmp_path / "a").write_bytes(data)
+    assert count_lines(tmp_path / "a") == lines == len(list(read_lines(tmp_path / "a")))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
+def test_spans_that_meet_hold_every_pair_once(tmp_path, monkeypatch, size):
+    monkeypatch.setattr(pairs, "BLOCK_PAIRS", size)
+    folder = TextFolder(tmp_path, "de", "en")
+    texts = [Pair(f"{i}{c}\r", f"{c}{i}") for i, c in enumerate(TORTURE)]
+    write_set(folder, "train", texts)
+    for cut in range(len(texts) + 1):
+        blocks = [*folder.blocks("train", Span(0, cut)), *folder.blocks("train", Span(cut))]
+        assert [pair for block in blocks for pair in block.pairs()] == texts
+        numbers = [number for block in blocks for number, _ in block.numbered()]
+        assert numbers == list(range(1, len(texts) + 1))
+        assert all(len(block.pairs()) <= size for block in blocks)
+
+
+def test_blocks_of_long_lines_hold_fewer(tmp_path):
+    folder = TextFolder(tmp_path, "de", "en")
+    long = Pair("x" * 10_000_000, "y")
+    write_set(folder, "train", [long, *PAIRS, long, long])
+    assert [len(block.pairs()) for block in folder.blocks("train")] == [1, len(PAIRS) + 1, 1]
+
+
+def test_a_line_without_end_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(pairs, "LONGEST_LINE", 1 << 20)
+    folder = TextFolder(tmp_path, "de", "en")
+    write_set(folder, "train", [("x" * (1 << 20), "y")])
+    with pytest.raises(UserError, match=r"train\.de: a line is longer than 1 MiB"):
+        list(folder.blocks("train"))
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [(b"a\n" * 5, b"a\n" * 4), (b"a\n" * 3 + b"a", b"a\n" * 5), (b"", b"a")],
+)
+def test_blocks_of_unequal_files_are_refused(tmp_path, monkeypatch, source, target):
+    monkeypatch.setattr(pairs, "BLOCK_PAIRS", 2)
+    folder = TextFolder(tmp_path, "de", "en")
+    for path, data in zip(folder.files("train"), (source, target), strict=True):
+        path.write_bytes(data)
+    counts = source.count(b"a"), target.count(b"a")
+    wanted = "{}/train.de has {} lines and {}/train.en has {}: not parallel"
+    for spans in ([Span()], [Span(0, 2), Span(2)]):
+        with pytest.raises(UserError) as error:
+            [list(folder.blocks("train", span)) for span in spans]
+        assert str(error.value) == wanted.format(tmp_path, counts[0], tmp_path, counts[1])
+
+
+def test_an_undecodable_byte_in_a_block_is_named_by_its_line(tmp_path):
+    folder = TextFolder(tmp_path, "de", "en")
+    write_set(folder, "train", PAIRS)
+    path = folder.files("train")[1]
+    path.write_bytes(path.read_bytes().replace(b"three", b"thr\xe9e"))
+    for span in (Span(), Span(1)):
+        with pytest.raises(UserError, match=r"train\.en:3: byte 18 of the line is 0xe9: not UTF-8"):
+            [block.pairs() for block in folder.blocks("train", span)]

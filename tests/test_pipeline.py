@@ -216,3 +216,27 @@ def test_a_run_stopped_half_way_leaves_only_what_finished(clean, by_dvc, tmp_pat
     assert project.changed() == set()
     assert len(project.recorded()) == 17
     assert project.read("reports/results.json") == by_dvc.read("reports/results.json")
+
+
+def test_shards_give_what_the_whole_gives(clean, by_dvc, tmp_path):
+    project = clean.copy(tmp_path / "project")
+    wanted = ("data/binary/own", "data/ledgers/own/binarize.json")
+    output = project.snakemake("--set-scatter", "shards=3", *wanted)
+    assert all(f"shard_{stage}@own" in output for stage in ("clean", "dedup", "filter"))
+    logs = {path.name for path in (project.root / "work/snakemake/logs").iterdir()}
+    assert {f"tokenize@own.log.{number}-of-3" for number in (1, 2, 3)} <= logs
+    assert contents(project, "data") == contents(by_dvc, "data") != {}
+    assert contents(project, "work/shards") == {}
+    data = {stage.name for stage in graph.stages(project.root) if stage.name.endswith("@own")}
+    assert project.recorded() == data
+    assert not project.changed() & data
+
+
+def contents(project, folder):
+    """What the files of a folder hold, by their names; those of the tools aside."""
+    files = (path for path in (project.root / folder).rglob("*") if path.is_file())
+    return {
+        str(path.relative_to(project.root)): path.read_bytes()
+        for path in files
+        if not path.name.startswith(".")
+    }

@@ -104,14 +104,14 @@ def test_the_funnel_counts_by_stage_and_rule(copy: tuple[Path, Settings]) -> Non
     report.write_reports(settings, root)
     page = contents(root)["table.md"].decode()
     lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines()]
-    rows = [line for line in lines if len(line) == 6 and line[1] in ("train", "test.first")]
+    rows = [line for line in lines if len(line) == 7 and line[1] in ("train", "test.first")]
     of_news = [row[1:] for row in rows if row[0] == "news-en-de"]
     assert of_news[:2] == [
-        ["train", "download", "10,000", "9,999", "download_rule 1"],
-        ["train", "clean", "9,999", "9,998", "clean_rule 1"],
+        ["train", "download", "10,000", "9,999", "download_rule 1", "download_edit 7"],
+        ["train", "clean", "9,999", "9,998", "clean_rule 1", "clean_edit 7"],
     ]
     assert [row[1] for row in of_news[:7]] == list(trees.STAGES)
-    assert of_news[7:] == [["test.first", "binarize", "40", "40", "–"]]
+    assert of_news[7:] == [["test.first", "binarize", "40", "40", "–", "–"]]
     assert len(rows) == 16
 
 

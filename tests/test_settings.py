@@ -10,17 +10,17 @@ corpora:
   own:
     source: "de"
     target: "no"
-    about:
-      - {name: own, licence: none, citation: none}
+    about: {own: {licence: none, bibtex: "@misc{own,}"}}
     files:
-      train: {a: {source: {path: inputs/a.de}, target: {path: inputs/a.no}}}
+      train: {a: {about: own, source: {path: inputs/a.de}, target: {path: inputs/a.no}}}
       valid: {}
       tests: {}
-    clean: {unicode: NFC}
-    filter: {min_words: 1, max_words: 100, max_ratio: 3.0}
+    clean: {unprinted: {}, unicode: {form: NFC}}
+    dedup: {pairs: true, sources: false, targets: false, overlap: folded}
+    filter: {ratio: {max: 3.0}, length: {min: 1, max: 100}}
     split: {valid: 0.05, test: 0.05, seed: 1}
-    tokenize: {punctuation: false, lowercase: false}
-    learn_bpe: {merges: 10}
+    tokenize: {by: moses, lowercase: false, hyphens: false, escape: false}
+    vocabulary: {bpe: {merges: 10, joint: true, threshold: 0, engine: incremental}}
 systems:
   base:
     model: &model
@@ -42,6 +42,7 @@ systems:
       epsilon: 1e-9
       clip_norm: 1.0
       label_smoothing: 0.1
+      bpe_dropout: 0
       precision: float32
       validate_every: 5
       checkpoint_every: 5
@@ -62,6 +63,18 @@ def test_values_are_those_of_yaml_1_2(tmp_path):
     assert settings.system("base").train.learning_rate == 0.001
     assert settings.corpus("own").target == "no"
     assert settings.system("base").model.dropout == 0.0
+
+
+def test_rules_run_in_one_order_however_they_are_written(tmp_path):
+    corpus = read(tmp_path).corpus("own")
+    assert [edit.name() for edit in corpus.clean] == ["unicode", "unprinted"]
+    assert [check.name() for check in corpus.filter] == ["length", "ratio"]
+    other = PARAMS.replace(
+        "{unprinted: {}, unicode: {form: NFC}}", "{unicode: {form: NFC}, unprinted: {}}"
+    )
+    assert other != PARAMS and read(tmp_path, other).corpus("own") == corpus
+    none = PARAMS.replace("{ratio: {max: 3.0}, length: {min: 1, max: 100}}", "{}")
+    assert read(tmp_path, none).corpus("own").filter == ()
 
 
 def test_rows_made_with_merge_keys(tmp_path):
@@ -87,16 +100,50 @@ def test_rows_made_with_merge_keys(tmp_path):
         ("heads: 2", "heads: true", "25: systems.base.model.heads: True is not a whole number"),
         ("heads: 2", "heads:", "25: systems.base.model.heads: nothing is not a whole number"),
         ("      heads: 2\n", "", "systems.base.model: the key 'heads' is missing"),
-        ("dropout: 0", "dropout: 1.0", "26: systems.base.model.dropout: 1.0 is out of range"),
+        ("  dropout: 0", "  dropout: 1.0", "26: systems.base.model.dropout: 1.0 is out of range"),
         ("norm: post", "norm: past", "27: systems.base.model.norm: 'past' is not one of post, pre"),
         ("seeds: [1]", "seeds: 1", "2: seeds: 1 is not a list"),
         ("seeds: [1]", "seeds: [1, 1]", "seeds [1, 1]: one or more, each once"),
         ("  own:", "  own.x:", "corpora.own.x: a name is of letters"),
         ('target: "no"', 'target: "de"', "source and target are both 'de'"),
-        ("a: {source: {path: inputs/a.de}", "a: {source: {path: /etc/a}", "lie below inputs/"),
-        ("max_words: 100", "max_words: 0", "14: corpora.own.filter.max_words: 0 is out of range"),
-        ("min_words: 1", "min_words: 101", "max_words 100 is below min_words 101"),
-        ("punctuation: false", "punctuation: no", "'no' is not true or false"),
+        ("source: {path: inputs/a.de}", "source: {path: /etc/a}", "lie below inputs/"),
+        ("max: 100", "max: 0", "14: corpora.own.filter.length.max: 0 is out of range"),
+        ("lowercase: false", "lowercase: no", "'no' is not true or false"),
+        ("ratio: {", "rato: {", "14: corpora.own.filter.rato: unknown key; did you mean 'ratio'?"),
+        ("{form: NFC}", "{form: NFX}", "12: corpora.own.clean.unicode.form: 'NFX' is not one of"),
+        ("{form: NFC}", "{}", "12: corpora.own.clean.unicode: the key 'form' is missing"),
+        ("{form: NFC}", "NFC", "12: corpora.own.clean.unicode: 'NFC' is not a mapping"),
+        ("{ratio: {max: 3.0}, length: {min: 1, max: 100}}", "[ratio]", "is not a mapping"),
+        ("overlap: folded", "overlap: fuzzy", "'fuzzy' is not one of none, exact, folded"),
+        ("seed: 1}", "seed: 1, every: 23}", "valid 0.05 and every 23: valid must be 0"),
+        ("by: moses", "by: spacy", "'spacy' is not one of moses, characters, none"),
+        (
+            "by: moses, lowercase: false, hyphens: false",
+            "by: none, lowercase: false, hyphens: true",
+            "hyphens and escape go with moses, not with none",
+        ),
+        ("joint: true", "joint: false", "system base ties all embeddings (model.tie), but corpus"),
+        (
+            "engine: incremental}",
+            "engine: incremental}, words: {joint: true, max_size: 9, min_count: 1}",
+            "needs either bpe or words",
+        ),
+        ("about: own, source", "about: wmt, source", "train.a: about names no 'wmt'"),
+        ('"@misc{own,}"', "own (2026)", "bibtex is 'own (2026)': an entry begins with @type{key,"),
+        ("{about: own, source", "{about: own, format: tmx, source", "has both sides in one file"),
+        ("{about: own, source", "{about: own, format: tsv, source", "has both sides in one file"),
+        (
+            "{about: own, source",
+            "{about: own, columns: [1, 2], source",
+            "columns go with format tsv",
+        ),
+        ("target: {path: inputs/a.no}", "both: {path: inputs/a.no}", "needs two files"),
+        ("{path: inputs/a.de}", "{path: inputs/a.tgz, member: [../x]}", "without '..'"),
+        (
+            "{path: inputs/a.de}",
+            "{path: inputs/a.de, also_at: [http://x/y]}",
+            "also_at goes with url",
+        ),
         ("{last: 2}", "{last: 3}", "average.last 3: training keeps 2 checkpoints"),
         ("experiment: trial", "experiment: [", "not valid YAML"),
         ("experiment: trial", "experiment: a\x00", "not valid YAML"),
@@ -133,4 +180,10 @@ def test_two_cells_of_one_name_are_refused(tmp_path):
     text = PARAMS.replace("  own:\n", "  c: &c\n").replace("systems:\n", "  b-c: *c\nsystems:\n")
     text = text.replace("  base:\n", "  a: &a\n") + "  a-b: *a\n"
     with pytest.raises(UserError, match="two cells are called a-b-c: rename"):
+        read(tmp_path, text)
+
+
+def test_a_rule_that_does_not_know_a_language_says_so_before_any_work(tmp_path):
+    text = PARAMS.replace("ratio: {max: 3.0}", "script: {min: 0.5}").replace('"no"', '"xx"')
+    with pytest.raises(UserError, match=r"yaml:4: corpora\.own: rule script does not know .*'xx'"):
         read(tmp_path, text)

@@ -15,11 +15,11 @@ MANY = [Pair(f"Satz {i}", f"sentence {i}") for i in range(200)]
 SHARES = Split(0.05, 0.1, 7)
 
 
-def run(root, settings=SHARES, **sets):
+def run(root, settings=SHARES, overlap="folded", **sets):
     before = TextFolder(root / "before", "de", "en")
     for name, pairs in sets.items():
         write_set(before, name.replace("_", "."), pairs)
-    split_folder("c", settings, before, root / "after", root / "ledger.json")
+    split_folder("c", settings, overlap, before, root / "after", root / "ledger.json")
     after = TextFolder(root / "after", "de", "en")
     found = {name: list(after.pairs(name)) for name in after.names()}
     return found, json.loads((root / "ledger.json").read_text())["sets"]
@@ -38,10 +38,10 @@ def test_missing_sets_are_drawn_and_the_rest_keeps_its_order(tmp_path):
     # A shuffle, not the head or the tail.
     assert set(found["test.held-out"]) not in (set(MANY[:20]), set(MANY[-20:]))
     assert ledger["train"]["dropped"] == {
-        "drawn for valid": 10,
-        "drawn for test": 20,
-        "source held out": 0,
-        "target held out": 0,
+        "drawn_for_valid": 10,
+        "drawn_for_test": 20,
+        "source_held_out": 0,
+        "target_held_out": 0,
     }
 
 
@@ -73,11 +73,34 @@ def test_nothing_left_shares_a_sentence_with_what_was_drawn(tmp_path):
         for side in (0, 1):
             assert not {pair[side] for pair in held_out} & {pair[side] for pair in others}
     dropped = ledger["train"]["dropped"]
-    assert dropped["source held out"] > 0 and dropped["target held out"] > 0
+    assert dropped["source_held_out"] > 0 and dropped["target_held_out"] > 0
     # Neither are pairs dropped that share nothing with what is held out.
     taken = [{pair[side] for pair in test + valid} for side in (0, 1)]
     free = [p for p in train if p.source not in taken[0] and p.target not in taken[1]]
     assert rest == free
+
+
+def test_sharing_a_sentence_is_as_the_settings_compare(tmp_path):
+    train = [Pair(f"s{i // 3}", f"t{i // 2}") for i in range(300)]
+    found, ledger = run(tmp_path, overlap="none", train=train)
+    assert [len(pairs) for pairs in found.values()] == [255, 15, 30]
+    assert ledger["train"]["dropped"]["source_held_out"] == 0
+    shouted = [
+        Pair(f"S{i // 2}", f"T{i}") if i % 2 else Pair(f"s{i // 2}", f"t{i}") for i in range(300)
+    ]
+    exact, _ = run(tmp_path, overlap="exact", train=shouted)
+    folded, _ = run(tmp_path, overlap="folded", train=shouted)
+    assert len(exact["train"]) == 255 > len(folded["train"])
+
+
+def test_every_nth_pair_validates(tmp_path):
+    found, ledger = run(tmp_path / "a", Split(0.0, 0.1, 1, every=23), train=MANY, test_x=PAIRS)
+    assert found["valid"] == MANY[22::23]
+    assert found["train"] == [pair for i, pair in enumerate(MANY, 1) if i % 23]
+    assert ledger["train"]["dropped"]["drawn_for_valid"] == 8
+    found, _ = run(tmp_path / "b", Split(0.0, 0.1, 1, every=23), train=MANY)
+    assert len(found["test.held-out"]) == 20
+    assert set(found["valid"]) == set(MANY[22::23]) - set(found["test.held-out"])
 
 
 def test_a_corpus_too_small_to_split_is_an_error(tmp_path):

@@ -1,96 +1,79 @@
-import json
+from functools import cache
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from bleuprint import workers
-from bleuprint.moses import Moses
-from bleuprint.pairs import Pair, TextFolder
+from bleuprint.characters import blank_white
 from bleuprint.settings import Tokenize
-from bleuprint.tokenizer import tokenize_folder
-from corpora import PAIRS, TORTURE, write_set
+from bleuprint.tokenizer import tokenizer_for
+
+TORTURE = "\r\x85\u2028\u2029\x0b\x0c\x1c\x1d\x1e\x00\ufeff\u200b\u00ad\u00a0\u3000\t\n"
+KINDS = ["moses", "characters", "none"]
 
 
-@pytest.mark.parametrize(
-    ("language", "sentence", "tokens"),
-    [
-        ("de", 'Dr. Weiß sagt: "Nein, danke."', 'Dr. Weiß sagt : " Nein , danke . "'),
-        ("en", "It isn't Ann's; it's 3.5% <b>", "It isn 't Ann 's ; it 's 3.5 % < b >"),
-        ("fr", "L'ami d'Anne n'a qu'un vélo.", "L' ami d' Anne n' a qu' un vélo ."),
-    ],
-)
-def test_tokens_and_the_way_back(language, sentence, tokens):
-    moses = Moses(language, punctuation=False, lowercase=False)
-    assert moses.tokenize(sentence) == tokens.split()
-    if "<" not in sentence:
-        assert moses.detokenize(tokens.split()) == sentence
+@cache
+def tokenizer(by, language="de", lowercase=False, hyphens=False, escape=False):
+    return tokenizer_for(language, Tokenize(by, lowercase, hyphens, escape))
 
 
-@pytest.mark.parametrize(("language", "side"), [("de", 0), ("en", 1)])
-def test_plain_sentences_come_back_as_they_were(language, side):
-    moses = Moses(language, punctuation=False, lowercase=False)
-    for pair in PAIRS:
-        assert moses.detokenize(moses.tokenize(pair[side])) == pair[side]
+def test_moses_with_its_choices():
+    sentence = "L'an-deux, «Ça & là»"
+    tokens = ["L'", "an-deux", ",", "«", "Ça", "&", "là", "»"]
+    assert tokenizer("moses", "fr").tokenize(sentence) == tokens
+    tokens = ["l&apos;", "an", "@-@", "deux", ",", "«", "ça", "&amp;", "là", "»"]
+    chosen = tokenizer("moses", "fr", lowercase=True, hyphens=True, escape=True)
+    assert chosen.tokenize(sentence) == tokens
+    assert chosen.detokenize(tokens) == "l'an-deux, « ça & là »"
+    assert tokenizer("moses", "fr", hyphens=True).tokenize("a-b & c") == ["a", "@-@", "b", "&", "c"]
 
 
-def test_nothing_is_escaped_on_the_way_there_or_back():
-    moses = Moses("en", punctuation=False, lowercase=False)
-    assert moses.tokenize("a & b | [c]") == ["a", "&", "b", "|", "[", "c", "]"]
-    assert moses.detokenize(["&", "amp", ";"]) == "& amp;"
-    assert moses.detokenize(["&lt;"]) == "&lt;"
+def test_each_side_has_its_language():
+    assert tokenizer("moses", "en").tokenize("d'accord") == ["d", "'accord"]
+    assert tokenizer("moses", "fr").tokenize("d'accord") == ["d'", "accord"]
 
 
-def test_lower_casing_and_punctuation_are_by_choice():
-    sentence = "„Ja“ – ÖL…"
-    assert Moses("de", False, False).tokenize(sentence) == ["„", "Ja", "“", "–", "ÖL", "…"]
-    assert Moses("de", False, True).tokenize("ÖL") == ["öl"]
-    assert Moses("de", True, True).tokenize(sentence) == ['"', "ja", '"', "-", "öl", "..."]
+def test_characters():
+    tokens = tokenizer("characters").tokenize(" Ja,  das\u00a0中▁x ")
+    assert tokens == ["J", "a", ",", "▁", "d", "a", "s", "▁", "中", "▁▁", "x"]
+    assert tokenizer("characters").detokenize(tokens) == "Ja, das 中▁x"
 
 
-@pytest.mark.parametrize("punctuation", [False, True])
+def test_characters_that_a_model_puts_together_badly():
+    assert tokenizer("characters").detokenize(["▁", "a", "▁", "▁", "b", "▁"]) == "a b"
+    assert tokenizer("characters").detokenize([]) == ""
+
+
+def test_none_leaves_the_tokens_of_the_text():
+    tokens = tokenizer("none").tokenize(" Er's  &apos; @-@\u3000a▁b. ")
+    assert tokens == ["Er's", "&apos;", "@-@", "a▁b."]
+    assert tokenizer("none").detokenize(tokens) == "Er's &apos; @-@ a▁b."
+
+
+@pytest.mark.parametrize("by", KINDS)
+def test_lower_case_comes_first(by):
+    assert tokenizer(by, lowercase=True).tokenize("ÖL İ") == tokenizer(by).tokenize("öl i\u0307")
+
+
+@pytest.mark.parametrize("by", KINDS)
 @pytest.mark.parametrize("character", TORTURE, ids=lambda c: f"U+{ord(c):04X}")
-def test_odd_characters_separate_tokens(character, punctuation):
-    moses = Moses("de", punctuation, lowercase=False)
-    assert moses.tokenize(f"{character}eins{character}zwei{character}") == ["eins", "zwei"]
-    assert moses.tokenize(character) == []
+def test_odd_characters_separate_words(by, character):
+    sentence = f"{character}a{character}{character}b{character}"
+    assert tokenizer(by).tokenize(sentence) == tokenizer(by).tokenize("a b")
+    assert tokenizer(by).tokenize(character) == []
 
 
-@pytest.mark.parametrize("punctuation", [False, True])
-def test_any_number_of_workers_writes_the_same_bytes(tmp_path, monkeypatch, punctuation):
-    monkeypatch.setattr(workers, "CHUNK", 3)
-    before = TextFolder(tmp_path / "before", "de", "en")
-    # Of chunks that differ in length, so that they finish out of order.
-    pairs = [Pair(f"{a} " * (40 // (i + 1)), f"{b} {i}") for i, (a, b) in enumerate(PAIRS * 5)]
-    write_set(before, "train", pairs)
-    write_set(before, "valid", PAIRS)
-    results = []
-    for count in (1, 2, 5):
-        out, ledger = tmp_path / f"out{count}", tmp_path / f"ledger{count}.json"
-        tokenize_folder("c", Tokenize(punctuation, True), "NFC", before, out, ledger, count)
-        files = sorted(out.iterdir())
-        results.append([(file.name, file.read_bytes()) for file in files] + [ledger.read_bytes()])
-        assert json.loads(ledger.read_text())["sets"]["train"]["pairs_out"] == len(pairs)
-    assert results[0] == results[1] == results[2]
-    after = list(TextFolder(tmp_path / "out2", "de", "en").pairs("train"))
-    assert len(after) == len(pairs) and after[7].target.endswith(" 7")
+@pytest.mark.parametrize("by", KINDS)
+@settings(max_examples=200, derandomize=True, database=None)
+@given(st.text(max_size=20) | st.text("▁_ aB'-" + TORTURE, max_size=20))
+def test_tokens_hold_no_white_space(by, sentence):
+    for token in tokenizer(by, lowercase=True, escape=by == "moses").tokenize(sentence):
+        assert token.split() == [token]
 
 
-def test_empty_sentences_stay(tmp_path):
-    before = TextFolder(tmp_path / "before", "de", "en")
-    write_set(before, "test.x", [("", "a."), ("\u2028", ""), ("b", "\x00")])
-    tokenize_folder(
-        "c", Tokenize(True, False), "NFC", before, tmp_path / "out", tmp_path / "ledger.json", 1
-    )
-    after = TextFolder(tmp_path / "out", "de", "en")
-    assert list(after.pairs("test.x")) == [("", "a ."), ("", ""), ("b", "")]
-
-
-@pytest.mark.parametrize(
-    ("form", "source"), [("NFC", "ändert \ufb01n"), ("NFKC", "ändert fin"), ("none", None)]
-)
-def test_held_out_text_is_brought_to_the_form_of_train(tmp_path, form, source):
-    before = TextFolder(tmp_path / "before", "de", "en")
-    write_set(before, "test.x", [("a\u0308ndert \ufb01n", "x")])
-    settings = Tokenize(punctuation=False, lowercase=False)
-    tokenize_folder("c", settings, form, before, tmp_path / "out", tmp_path / "l.json", 1)
-    ((found, _),) = TextFolder(tmp_path / "out", "de", "en").pairs("test.x")
-    assert found == source if source else found != "ändert \ufb01n"
+@pytest.mark.parametrize("by", ["characters", "none"])
+@settings(max_examples=200, derandomize=True, database=None)
+@given(st.text(max_size=20) | st.text("▁_ aB'-" + TORTURE, max_size=20))
+def test_sentences_come_back_but_for_their_spaces(by, sentence):
+    found = tokenizer(by).detokenize(tokenizer(by).tokenize(sentence))
+    assert found == " ".join(blank_white(sentence).split())

@@ -1,5 +1,6 @@
 """Training: learns, repeats, resumes to the bit, and is the same on any number of processes."""
 
+import dataclasses
 import json
 import math
 import random
@@ -12,17 +13,27 @@ from typing import Any
 import pytest
 import torch
 
+import bleuprint.batch
 import bleuprint.train
+from bleuprint.average import average
+from bleuprint.batch import Batch, Reader
+from bleuprint.batches import Position, updates
+from bleuprint.binary import BinaryCorpus
 from bleuprint.errors import UserError
+from bleuprint.export import export_checkpoints
 from bleuprint.files import sha256_of_folder
 from bleuprint.layout import Cell, folder
+from bleuprint.model import Transformer, count_parameters
+from bleuprint.modelfile import load_model
 from bleuprint.optimizer import FlatAdam
 from bleuprint.processes import Group
-from bleuprint.settings import load
+from bleuprint.settings import Average, System, load
 from bleuprint.train import Job
-from trainings import project, start, train, write_params
+from bleuprint.vocabulary import PAD
+from trainings import merges, project, start, toy_pairs, train, write_params
 
 CELL = Path("micro", "toy", "1")
+ALONE = Group(0, 1, torch.device("cpu"))
 
 
 def facts(root: Path) -> dict[str, Any]:
@@ -110,6 +121,127 @@ def test_told_to_stop_it_saves_says_so_and_goes_on(trained: Path, tmp_path: Path
     assert weights(root) == weights(trained)
 
 
+@pytest.fixture(scope="module")
+def dropped(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The toy project after an uninterrupted training with BPE-dropout."""
+    root = fresh(trained, tmp_path_factory.mktemp("dropped"))
+    write_params(root, bpe_dropout=0.6)
+    train(root)
+    return root
+
+
+def test_with_bpe_dropout_more_tokens_are_trained_on(trained: Path, dropped: Path) -> None:
+    for name in ("source_tokens", "target_tokens", "flops"):
+        assert facts(dropped)[name] > 1.1 * facts(trained)[name]
+    assert curves(dropped)["training"][-1]["tokens"] == facts(dropped)["target_tokens"]
+    assert losses(dropped)[-1] < losses(dropped)[0]
+
+
+def test_killed_with_bpe_dropout_it_ends_with_the_same_weights(
+    dropped: Path, tmp_path: Path
+) -> None:
+    root = fresh(dropped, tmp_path)
+    for kills in range(2):
+        process = start(root)
+        wait_for_checkpoint(root, kills)
+        process.kill()
+        process.communicate(timeout=60)
+    assert "going on from update" in train(root)
+    assert weights(root) == weights(dropped)
+    assert facts(root) == facts(dropped)
+    assert curves(root) == curves(dropped)
+
+
+def test_two_processes_drop_the_same_merges(dropped: Path, tmp_path: Path) -> None:
+    two = fresh(dropped, tmp_path)
+    train(two, 2)
+    assert losses(two) == pytest.approx(losses(dropped), rel=1e-4)
+    for name in ("source_tokens", "target_tokens", "flops"):
+        assert facts(two)[name] == facts(dropped)[name]
+
+
+def test_processes_that_read_ahead_change_nothing(
+    dropped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = job_in(fresh(dropped, tmp_path), monkeypatch)
+    monkeypatch.setattr(bleuprint.batch, "_readers", lambda *_: 2)
+    work, _, _ = bleuprint.train.train(job, ALONE)
+    ours = work / "checkpoint-0000050" / "model.safetensors"
+    theirs = dropped / "models" / CELL / "checkpoints" / "0000050.safetensors"
+    assert ours.read_bytes() == theirs.read_bytes()
+
+
+def test_the_loss_is_a_mean_over_the_tokens_that_dropout_made(
+    dropped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = job_in(fresh(dropped, tmp_path), monkeypatch)
+    once = {"updates": 1, "checkpoint_every": 1, "keep_last": 1}
+    settings = dataclasses.replace(job.system.train, bpe_dropout=0.9, **once)
+    shape = dataclasses.replace(job.system.model, dropout=0.0)
+    job = dataclasses.replace(job, system=System(shape, settings, Average(1), job.system.decode))
+    _, state, _ = bleuprint.train.train(job, ALONE)
+
+    corpus = BinaryCorpus(job.corpus)
+    update, _ = next(
+        updates(
+            *(corpus.side("train", language).lengths for language in ("de", "en")),
+            tokens_per_update=settings.tokens_per_update,
+            batch_tokens=settings.batch_tokens,
+            seed=1,
+            start=Position(),
+        )
+    )
+    torch.manual_seed(1)
+    sizes = (len(corpus.segmentation(language).vocabulary) for language in ("de", "en"))
+    model = Transformer(shape, *sizes)
+    read = Reader(corpus, settings, seed=1)(update.batches)
+    batches = [Batch.of(part, ALONE.device) for parts in read for part in parts]
+    tokens = sum(int((batch.wanted != PAD).sum()) for batch in batches)
+    assert tokens > 1.2 * update.tokens
+    loss = sum(batch.loss(model, settings.label_smoothing) for batch in batches) / tokens
+    assert len(batches) > len(update.batches)
+    gradient = torch.autograd.grad(loss, list(model.parameters()))
+    norm = torch.cat([part.flatten() for part in gradient]).norm()
+    assert state.curve[0]["loss"] == pytest.approx(loss.item(), rel=1e-5)
+    assert state.curve[0]["gradient_norm"] == pytest.approx(norm.item(), rel=1e-4)
+
+
+def test_vocabularies_apart_make_a_model_that_reads_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pairs = [*toy_pairs(600, 1), ("ba be", "QU QU")]  # Q is of the target alone
+    job = job_in(project(tmp_path, pairs, units=merges(30, joint=False)), monkeypatch)
+    shape = dataclasses.replace(job.system.model, tie="decoder")
+    job = dataclasses.replace(job, system=dataclasses.replace(job.system, model=shape))
+    work, state, marks = bleuprint.train.train(job, ALONE)
+    export_checkpoints(job, work, marks, tmp_path / "checkpoints")
+    average(tmp_path / "checkpoints", Average(2), tmp_path / "averaged")
+
+    corpus = BinaryCorpus(job.corpus)
+    assert not corpus.joint
+    model = load_model(tmp_path / "averaged", corpus)
+    sizes = [len(corpus.segmentation(language).vocabulary) for language in ("de", "en")]
+    assert [model.source_embedding.num_embeddings, model.projection.out_features] == sizes
+    assert sizes[0] != sizes[1]
+    assert count_parameters(model) == state.parameters
+    assert state.curve[-1]["loss"] < 0.9 * state.curve[0]["loss"]
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_damaged_corpus_is_one_clear_line(trained: Path, tmp_path: Path, processes: int) -> None:
+    root = fresh(trained, tmp_path)
+    array = root / "data" / "binary" / "toy" / "train.de.ids.npy"
+    content = bytearray(array.read_bytes())
+    content[-2] ^= 1
+    array.write_bytes(content)
+    said = train(root, processes, status=1)
+    (line,) = (line for line in said.split("\n") if line.startswith("bleuprint: error: "))
+    assert "train.de.ids.npy: damaged" in line
+    assert processes > 1 or said == f"{line}\n"
+    assert "[rank" not in said  # a traceback of ours; what torchrun says is its own
+    assert not (root / "work").exists()
+
+
 def test_a_checkpoint_cut_short_is_refused(trained: Path, tmp_path: Path) -> None:
     root = fresh(trained, tmp_path)
     process = start(root)
@@ -149,13 +281,10 @@ def test_a_diverging_training_names_what_to_lower(tmp_path: Path) -> None:
 def test_an_infinite_gradient_stops_it_with_the_weights_unharmed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(project(tmp_path))
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", "off")
+    job = job_in(project(tmp_path), monkeypatch)
     monkeypatch.setattr(FlatAdam, "norm", lambda _: math.inf)
-    places = (folder("toy", "binary"), folder("toy", "split"), tmp_path / "work")
-    job = Job("toy", Cell("micro", "toy", 1), load().system("micro"), *places)
     with pytest.raises(UserError, match=r"update 1 is \d.*its gradient's norm inf"):
-        bleuprint.train.train(job, Group(0, 1, torch.device("cpu")))
+        bleuprint.train.train(job, ALONE)
 
 
 def test_half_precision_learns_as_well(trained: Path, tmp_path: Path) -> None:
@@ -170,6 +299,14 @@ def test_a_sentence_beyond_the_batch_is_one_clear_line(tmp_path: Path) -> None:
     said = train(project(tmp_path, batch_tokens=5), status=1)
     assert "does not fit into train.batch_tokens 5" in said
     assert "Traceback" not in said
+
+
+def job_in(root: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
+    """The training of a toy project, for this process to do."""
+    monkeypatch.chdir(root)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "off")
+    places = (folder("toy", "binary"), folder("toy", "split"), root / "work")
+    return Job("toy", Cell("micro", "toy", 1), load().system("micro"), *places)
 
 
 def checkpoints(root: Path) -> list[Path]:

@@ -15,10 +15,10 @@ from bleuprint.settings import Decode, Model
 from bleuprint.translate import search_all
 from bleuprint.validation import greedy
 from bleuprint.vocabulary import BOS, EOS, PAD
-from corpora import Prepared, prepare
-from trainings import toy_pairs
+from prepared import Prepared, prepare
+from trainings import merges, toy_pairs
 
-SHAPE = Model(1, 2, 16, 32, 2, 0.0, "pre", "all")
+SHAPE = Model(1, 2, 16, 32, 2, 0.0, "pre", "decoder")
 EMPTY = 3
 
 
@@ -26,14 +26,16 @@ EMPTY = 3
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
     test = toy_pairs(30, 5)
     test.insert(EMPTY, Pair(" ", "nothing"))
-    sets = {"train.a": toy_pairs(100, 1), "valid.a": toy_pairs(9, 2), "test.x": test}
-    return prepare(tmp_path_factory.mktemp("corpus"), sets, merges=50)
+    sets = {"train.a": toy_pairs(100, 1), "valid.a": toy_pairs(9, 2), "test.x.a": test}
+    units = merges(50, joint=False)
+    return prepare(tmp_path_factory.mktemp("corpus"), sets, units=units)
 
 
 @pytest.fixture(scope="module")
 def model(corpus: Prepared) -> Transformer:
     torch.manual_seed(8)
-    made = Transformer(SHAPE, len(corpus.binary.vocabulary)).eval()
+    sizes = (len(corpus.binary.segmentation(side).vocabulary) for side in ("de", "en"))
+    made = Transformer(SHAPE, *sizes).eval()
     with torch.no_grad():
         for parameter in made.parameters():
             parameter.mul_(3)  # far from even probabilities, so that searches differ
@@ -54,7 +56,8 @@ def test_batches_change_nothing(
 
 
 def test_an_empty_line_translates_to_an_empty_line(corpus: Prepared, model: Transformer) -> None:
-    lines = translate.translate(model, corpus.binary, "test.x", Decode(2, 0.6, 5))
+    talkative = stubborn(model, 7)
+    lines = translate.translate(talkative, corpus.binary, "test.x", Decode(2, 0.6, 5))
     assert len(lines) == 31
     assert [number for number, line in enumerate(lines) if not line] == [EMPTY]
 
@@ -72,7 +75,8 @@ class Stubborn(Transformer):
 
 
 def stubborn(model: Transformer, *liked: int) -> Stubborn:
-    made = Stubborn(SHAPE, model.projection.out_features).eval()
+    sizes = model.source_embedding.num_embeddings, model.target_embedding.num_embeddings
+    made = Stubborn(SHAPE, *sizes).eval()
     made.load_state_dict(model.state_dict())
     made.liked = liked
     return made
@@ -125,7 +129,7 @@ def test_hypotheses_go_to_files_with_their_time(
         folder / "model.safetensors",
     )
     binary = corpus.root / "binary"
-    write_description(folder, describe(SHAPE, binary / "vocabulary.txt", "f"))
+    write_description(folder, describe(SHAPE, corpus.binary, "f"))
     settings = Decode(2, 0.6, 5)
     translate.translate_tests(binary, folder, settings, tmp_path / "h", tmp_path / "t.json")
     written = (tmp_path / "h" / "test.x.en").read_text(encoding="utf-8").split("\n")

@@ -18,6 +18,14 @@ def test_special_symbols_have_the_ids_they_are_named_after():
     assert [units[i] for i in (PAD, BOS, EOS, UNK)] == ["<pad>", "<s>", "</s>", "<unk>"]
 
 
+def test_a_limited_vocabulary_keeps_the_most_frequent_besides_the_special_symbols():
+    counts = Counter({"a": 3, "c": 2, "b": 2, "d": 2, "e": 1, "<s>": 9})
+    assert Vocabulary.of(counts, max_size=3).units == [*SPECIALS, "a", "b", "c"]
+    assert Vocabulary.of(counts, min_count=2).units == [*SPECIALS, "a", "b", "c", "d"]
+    assert Vocabulary.of(counts, max_size=1, min_count=3).units == [*SPECIALS, "a"]
+    assert Vocabulary.of(counts, max_size=9, min_count=4).units == [*SPECIALS]
+
+
 def test_text_cannot_pass_for_a_special_symbol():
     vocabulary = Vocabulary.of(Counter({"</s>": 5, "a": 1, "<pad>": 3}))
     assert len(vocabulary) == 5

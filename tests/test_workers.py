@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bleuprint import workers
 from bleuprint.errors import UserError
-from bleuprint.workers import chunks, map_chunks
+from bleuprint.workers import map_parts
 
 
 def double(numbers):
@@ -34,28 +33,22 @@ def give(function):
     return function
 
 
-def test_chunks_are_full_but_the_last(monkeypatch):
-    monkeypatch.setattr(workers, "CHUNK", 3)
-    assert list(chunks(range(7))) == [[0, 1, 2], [3, 4, 5], [6]]
-    assert list(chunks([])) == []
-
-
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_results_are_in_order(count):
-    results = list(map_chunks(partial(give, double), ([i] for i in range(30)), count))
+    results = list(map_parts(partial(give, double), ([i] for i in range(30)), count))
     assert [numbers for numbers, _ in results] == [[2 * i] for i in range(30)]
     assert (os.getpid() in {pid for _, pid in results}) == (count == 1)
 
 
-def test_a_few_chunks_need_no_processes():
-    results = list(map_chunks(partial(give, double), ([i] for i in range(3)), 4))
+def test_a_few_parts_need_no_processes():
+    results = list(map_parts(partial(give, double), ([i] for i in range(3)), 4))
     assert {pid for _, pid in results} == {os.getpid()}
 
 
-def test_chunks_are_taken_only_as_they_are_needed():
+def test_parts_are_taken_only_as_they_are_needed():
     taken = []
     parts = ([taken.append(i) or i] for i in range(1000))
-    results = map_chunks(partial(give, refuse), parts, 2)
+    results = map_parts(partial(give, refuse), parts, 2)
     next(results)
     results.close()
     assert len(taken) < 20
@@ -64,29 +57,32 @@ def test_chunks_are_taken_only_as_they_are_needed():
 @pytest.mark.parametrize("count", [1, 2])
 def test_a_mistake_found_by_a_worker_reaches_the_user(count):
     with pytest.raises(UserError, match="six"):
-        list(map_chunks(partial(give, refuse), ([i] for i in range(30)), count))
+        list(map_parts(partial(give, refuse), ([i] for i in range(30)), count))
 
 
 def test_a_killed_worker_is_told_plainly():
     with pytest.raises(UserError, match="worker process was killed"):
-        list(map_chunks(partial(give, die), ([i] for i in range(30)), 2))
+        list(map_parts(partial(give, die), ([i] for i in range(30)), 2))
 
 
 SLEEPER = r"""
 import os, sys, time
 from functools import partial
-from bleuprint.workers import map_chunks
+from bleuprint.workers import map_parts
 def work(part):
     os.write(1, b"%d\n" % os.getpid())  # in one piece: two processes write
     time.sleep(60)
 def give(): return work
-list(map_chunks(give, ([i] for i in range(30)), 2))
+if __name__ == "__main__":
+    list(map_parts(give, ([i] for i in range(30)), 2))
 """
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks at /proc")
-def test_workers_end_with_a_killed_parent():
-    parent = subprocess.Popen([sys.executable, "-c", SLEEPER], stdout=subprocess.PIPE, text=True)
+def test_workers_end_with_a_killed_parent(tmp_path):
+    script = tmp_path / "sleeper.py"
+    script.write_text(SLEEPER)
+    parent = subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True)
     pids = [int(parent.stdout.readline()) for _ in range(2)]
     parent.kill()
     parent.wait()

@@ -9,7 +9,8 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from corpora import prepare
+from bleuprint.settings import Bpe, Units
+from prepared import prepare
 
 STAGES = Path(__file__).parent.parent / "stages"
 WORDS = [first + second for first in "bdfgklmnprst" for second in "aeiou"]
@@ -28,11 +29,21 @@ def toy_pairs(count: int, seed: int, shuffled: bool = False) -> list[tuple[str, 
     return [(" ".join(words), target) for words, target in zip(sources, targets, strict=True)]
 
 
-def project(root: Path, pairs: list[tuple[str, str]] | None = None, **train: Any) -> Path:
+def merges(count: int, joint: bool = True) -> Units:
+    """So many merges of byte-pair encoding."""
+    return Units(bpe=Bpe(count, joint, threshold=0, engine="incremental"))
+
+
+def project(
+    root: Path,
+    pairs: list[tuple[str, str]] | None = None,
+    units: Units | None = None,
+    **train: Any,
+) -> Path:
     """A folder in which `stages/train.py micro toy 1` can run; `train` changes settings."""
     held_out = toy_pairs(40, 2)
-    sets = {"train.a": pairs or toy_pairs(600, 1), "valid.a": held_out, "test.x": held_out}
-    prepared = prepare(root / "prepared", sets, merges=200)
+    sets = {"train.a": pairs or toy_pairs(600, 1), "valid.a": held_out, "test.x.a": held_out}
+    prepared = prepare(root / "prepared", sets, units=units or merges(60))
     for stage in ("binary", "split"):
         (root / "data" / stage).mkdir(parents=True)
         (prepared.root / stage).rename(root / "data" / stage / "toy")
@@ -42,17 +53,21 @@ def project(root: Path, pairs: list[tuple[str, str]] | None = None, **train: Any
 
 def write_params(root: Path, **train: Any) -> None:
     """params.yaml with one system, `micro`; its corpus's files are not used any more."""
-    file = {"source": {"path": "inputs/a.de"}, "target": {"path": "inputs/a.en"}}
+    sides = {"source": {"path": "inputs/a.de"}, "target": {"path": "inputs/a.en"}}
+    file = {"about": "toy", **sides}
     corpus = {
         "source": "de",
         "target": "en",
-        "about": [],
-        "files": {"train": {"a": file}, "valid": {"a": file}, "tests": {"x": file}},
-        "clean": {"unicode": "NFC"},
-        "filter": {"min_words": 1, "max_words": 100, "max_ratio": 9.0},
+        "about": {"toy": {"licence": "none", "bibtex": "@misc{toy,}"}},
+        "files": {"train": {"a": file}, "valid": {"a": file}, "tests": {"x": {"a": file}}},
+        "clean": {"unicode": {"form": "NFC"}, "unprinted": {}},
+        "dedup": {"pairs": True, "sources": False, "targets": False, "overlap": "folded"},
+        "filter": {"length": {"min": 1, "max": 100}, "ratio": {"max": 9.0}},
         "split": {"valid": 0.1, "test": 0.1, "seed": 1},
-        "tokenize": {"punctuation": False, "lowercase": False},
-        "learn_bpe": {"merges": 200},
+        "tokenize": {"by": "moses", "lowercase": False, "hyphens": False, "escape": False},
+        "vocabulary": {
+            "bpe": {"merges": 60, "joint": True, "threshold": 0, "engine": "incremental"}
+        },
     }
     shape = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 32, "d_ff": 64, "heads": 4}
     settings = {
@@ -65,6 +80,7 @@ def write_params(root: Path, **train: Any) -> None:
         "epsilon": 1e-9,
         "clip_norm": 1.0,
         "label_smoothing": 0.1,
+        "bpe_dropout": 0.0,
         "precision": "float32",
         "validate_every": 25,
         "checkpoint_every": 10,
@@ -89,7 +105,12 @@ def write_params(root: Path, **train: Any) -> None:
 def environment(processes: int = 1) -> dict[str, str]:
     """What the stage runs in: nothing of the caller's that would lead it elsewhere."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("DVC")}
-    return {**kept, "BLEUPRINT_PROCESSES": str(processes), "MLFLOW_TRACKING_URI": "off"}
+    return {
+        **kept,
+        "BLEUPRINT_PROCESSES": str(processes),
+        "MLFLOW_TRACKING_URI": "off",
+        "OMP_WAIT_POLICY": "passive",  # others may be at work on the same cores
+    }
 
 
 def start(root: Path, processes: int = 1) -> "subprocess.Popen[str]":

@@ -3,11 +3,13 @@
 A batch is sentences of like length, at most `batch_tokens` positions a side, padding included;
 an update is the next batches with `tokens_per_update` target tokens in all. Both follow from
 the lengths and the seed alone, so that any number of processes, sharing out the batches of an
-update, makes the same updates.
+update, makes the same updates. The lengths are those of the text as it was binarized: BPE-dropout
+makes sentences longer, so that updates hold more tokens than planned.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,17 +19,24 @@ from bleuprint.errors import UserError
 Indices = NDArray[np.int64]
 
 
+class Rows(NamedTuple):
+    """A batch as planned: which sentences, and in which pass over the text."""
+
+    epoch: int
+    rows: Indices
+
+
 @dataclass(frozen=True)
 class Update:
-    """The batches of one update, and their target tokens."""
+    """The batches of one update, and their target tokens as planned."""
 
-    batches: list[Indices]
+    batches: list[Rows]
     tokens: int
 
 
 @dataclass(frozen=True)
 class Position:
-    """Where training stands in the data: the next batch to come, and the tokens behind it."""
+    """Where training stands in the plan: the next batch to come, and the tokens behind it."""
 
     epoch: int = 0
     batch: int = 0
@@ -54,7 +63,7 @@ def pack(source: Indices, target: Indices, order: Indices, batch_tokens: int) ->
         if length > batch_tokens:
             raise UserError(
                 f"a sentence of {length} tokens does not fit into train.batch_tokens "
-                f"{batch_tokens}: raise it, or lower filter.max_words"
+                f"{batch_tokens}: raise it, or lower filter.length.max"
             )
         longest = max(longest, length)
         if longest * (index + 1 - start) > batch_tokens:
@@ -75,12 +84,12 @@ def updates(
     start: Position,
 ) -> Iterator[tuple[Update, Position]]:
     """Updates without end from `start` on, each with the position after it."""
-    chosen: list[Indices] = []
+    chosen: list[Rows] = []
     tokens, total, first, epoch = 0, start.tokens, start.batch, start.epoch
     while True:
         batches = plan(source, target, batch_tokens, seed, epoch)
         for index in range(first, len(batches)):
-            chosen.append(batches[index])
+            chosen.append(Rows(epoch, batches[index]))
             tokens += int(target[batches[index]].sum())
             # counted over the whole training, so that what one update has too much of,
             # the next has less

@@ -1,13 +1,11 @@
-"""Writing texts as arrays of ids; binary.py says how they lie on disk, and reads them.
+"""Writing a corpus as arrays of ids; binary.py says how they lie on disk, and reads them."""
 
-Memory grows with the number of different words, whose units are counted, and with nothing else.
-"""
-
-from collections import Counter
-from collections.abc import Iterable, Iterator
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
-from functools import partial
+from dataclasses import asdict, dataclass
+from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,102 +13,193 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib import format as npy
 
-from bleuprint.binary import CORPUS, ENDS, IDS, VOCABULARY, Lengths, SetSize
-from bleuprint.bpe import Bpe, count_words
-from bleuprint.files import whole_folder, write_json
+from bleuprint.binary import (
+    END_TYPE,
+    ENDS,
+    ID_TYPES,
+    IDS,
+    SEGMENTATION,
+    Ids,
+    Lengths,
+    SetSize,
+    write_header,
+)
+from bleuprint.clean import Edits
+from bleuprint.files import read_json, whole_folder
 from bleuprint.ledger import Ledger
-from bleuprint.pairs import Pair, TextFolder
-from bleuprint.progress import track
-from bleuprint.sieve import counted
-from bleuprint.vocabulary import EOS, UNK, Vocabulary
-from bleuprint.workers import chunks, map_chunks
+from bleuprint.pairs import Block, TextFolder
+from bleuprint.progress import Progress
+from bleuprint.segmentation import Segmentation
+from bleuprint.settings import Tokenize
+from bleuprint.shard import Shard
+from bleuprint.sieve import held_out
+from bleuprint.vocabulary import EOS, UNK
+from bleuprint.workers import map_parts
+
+_BLOCK = 1 << 18
+
+Types = tuple[np.dtype[Any], ...]
 
 
-def binarize_folder(
-    corpus: str, tokens: TextFolder, codes: Path, binary: Path, ledger_path: Path, workers: int
-) -> None:
-    """Segment all sets, number the units of train, and write every sentence as ids.
+@dataclass(frozen=True)
+class Binarizing:
+    """The stage for one corpus.
 
-    The same bytes for any number of `workers` (processes).
+    `edits` and `tokenize` are what made its `tokens`: they are recorded, so that a sentence can be
+    made ready for a model from the folder `binary` alone.
     """
-    ledger = Ledger("binarize", corpus, ())
-    with whole_folder(binary) as folder:
-        vocabulary = Vocabulary.of(_count_units(corpus, tokens, codes))
-        vocabulary.write(folder / VOCABULARY)
-        prepare = partial(_Chunks, codes, folder / VOCABULARY)
-        sizes = {}
-        for name in tokens.names():
-            pairs = counted(tokens.pairs(name), name, ledger)
-            shown = track(pairs, f"binarize {corpus} {name}", tokens.count(name), "pairs")
-            encoded = map_chunks(prepare, chunks(shown), workers)
-            sizes[name] = asdict(_write_set(folder, tokens, name, encoded, len(vocabulary)))
-        about = {"source": tokens.source, "target": tokens.target, "vocabulary": len(vocabulary)}
-        write_json(folder / CORPUS, {**about, "sets": sizes})
-        ledger.write(ledger_path)
 
+    corpus: str
+    tokenize: Tokenize
+    edits: Edits
+    tokens: TextFolder
+    segmentation: Path
+    binary: Path
+    ledger: Path
 
-def _count_units(corpus: str, tokens: TextFolder, codes: Path) -> Counter[str]:
-    """How often each unit occurs in train: each different word is segmented once."""
-    bpe, counts = Bpe(codes), Counter[str]()
-    for word, count in count_words(tokens, corpus).items():
-        for unit in bpe.segment([word]):
-            counts[unit] += count
-    return counts
+    def sift(self, shard: Shard, part: Path, workers: int) -> None:
+        """Encode a shard of train."""
+        total = self.tokens.count("train")
+        span = shard.span(total)
+        progress = Progress(f"binarize {self.corpus} train", span.length(total), "pairs")
+        self._encode(part, "train", self.tokens.blocks("train", span), progress, workers)
+
+    def gather(self, parts: Sequence[Path], workers: int) -> None:
+        """Join the shards, encode the other sets, and describe it all."""
+        with whole_folder(self.binary) as folder:
+            sizes = {"train": self._join(parts, folder)}
+            for name in held_out(self.tokens):
+                progress = Progress(f"binarize {self.corpus} {name}", None, "pairs")
+                blocks = self.tokens.blocks(name)
+                sizes[name] = self._encode(folder, name, blocks, progress, workers)
+            hidden = shutil.ignore_patterns(".*")
+            shutil.copytree(self.segmentation, folder / SEGMENTATION, ignore=hidden)
+            write_header(folder, self._about(sizes))
+            self._account(sizes)
+
+    def _encode(
+        self, folder: Path, name: str, blocks: Iterable[Block], progress: Progress, workers: int
+    ) -> SetSize:
+        """Write what blocks hold as the set `name`."""
+        prepare = partial(_Blocks, self.segmentation, self._languages, self._types)
+        with _SetWriter(folder, name, self._languages, self._types) as writer, progress:
+            for sides in map_parts(prepare, blocks, workers):
+                writer.write(sides)
+                progress.advance(len(sides[0].lengths))
+        return writer.size
+
+    def _join(self, parts: Iterable[Path], folder: Path) -> SetSize:
+        """Write one after the other what shards of train left."""
+        with _SetWriter(folder, "train", self._languages, self._types) as writer:
+            for part in parts:
+                writer.append(part)
+        return writer.size
+
+    @property
+    def _languages(self) -> tuple[str, str]:
+        return self.tokens.source, self.tokens.target
+
+    @cached_property
+    def _types(self) -> Types:
+        """What the ids of each language are stored as: the smallest type that holds all of them."""
+        sizes = [
+            len(Segmentation.read(self.segmentation, language).vocabulary)
+            for language in self._languages
+        ]
+        return tuple(
+            next(kind for kind in ID_TYPES if size - 1 <= np.iinfo(kind).max) for size in sizes
+        )
+
+    def _about(self, sizes: dict[str, SetSize]) -> dict[str, Any]:
+        return {
+            "source": self.tokens.source,
+            "target": self.tokens.target,
+            "joint": read_json(self.segmentation / "segmentation.json")["joint"],
+            "clean": {edit.name(): asdict(edit) for edit in self.edits},
+            "tokenize": asdict(self.tokenize),
+            "sets": {name: asdict(size) for name, size in sizes.items()},
+        }
+
+    def _account(self, sizes: dict[str, SetSize]) -> None:
+        ledger = Ledger("binarize", self.corpus, ())
+        for name, size in sizes.items():
+            ledger.open(name).keep(size.pairs)
+        ledger.write(self.ledger)
 
 
 class _Side(NamedTuple):
-    """One side of a chunk: the ids of its sentences, their lengths, and how many ids are UNK."""
+    """One side of a block: the ids of its sentences, each ended by EOS, and how many each has."""
 
-    ids: npt.NDArray[np.uint32]
+    ids: Ids
     lengths: Lengths
-    unknown: int
 
 
-class _Chunks:
-    """Turns a chunk of pairs into ids, in whichever process."""
+class _Blocks:
+    """Turns blocks into ids, in whichever process."""
 
-    def __init__(self, codes: Path, vocabulary: Path) -> None:
-        self._bpe, self._vocabulary = Bpe(codes), Vocabulary.read(vocabulary)
+    def __init__(self, folder: Path, languages: Iterable[str], types: Types) -> None:
+        self._segmentations = [Segmentation.read(folder, language) for language in languages]
+        self._types = types
 
-    def __call__(self, pairs: list[Pair]) -> tuple[_Side, _Side]:
-        source, target = zip(*pairs, strict=True)
-        return self._side(source), self._side(target)
-
-    def _side(self, lines: Iterable[str]) -> _Side:
-        segmented = (self._bpe.segment(line.split(" ")) for line in lines)
-        sentences = [[*self._vocabulary.encode(units), EOS] for units in segmented]
-        ids = np.array([i for sentence in sentences for i in sentence], np.uint32)
-        lengths = np.array([len(sentence) for sentence in sentences], np.int64)
-        return _Side(ids, lengths, int((ids == UNK).sum()))
+    def __call__(self, block: Block) -> tuple[_Side, ...]:
+        sides = zip(*block.pairs(), strict=True)
+        return tuple(map(_encoded, sides, self._segmentations, self._types))
 
 
-def _write_set(
-    folder: Path,
-    tokens: TextFolder,
-    name: str,
-    encoded: Iterator[tuple[_Side, _Side]],
-    vocabulary: int,
-) -> SetSize:
-    """Write both sides of one set as they come, and say how large it is."""
-    small = np.dtype("<u2") if vocabulary < 1 << 16 else np.dtype("<u4")
-    with ExitStack() as files:
-        writers = [
-            (
-                files.enter_context(_ArrayWriter(folder / f"{name}.{language}.{IDS}", small)),
-                files.enter_context(
-                    _ArrayWriter(folder / f"{name}.{language}.{ENDS}", np.dtype("<i8"))
-                ),
-            )
-            for language in (tokens.source, tokens.target)
-        ]
-        unknown = 0
-        for chunk in encoded:
-            for side, (ids, ends) in zip(chunk, writers, strict=True):
-                ends.write(ids.length + np.cumsum(side.lengths))
-                ids.write(side.ids)
-                unknown += side.unknown
-        (source, ends), (target, _) = writers
-        return SetSize(ends.length, source.length, target.length, unknown)
+def _encoded(lines: Iterable[str], segmentation: Segmentation, kind: np.dtype[Any]) -> _Side:
+    sentences = [[*segmentation.encode(line), EOS] for line in lines]
+    lengths = np.array([len(sentence) for sentence in sentences], np.int64)
+    return _Side(np.array(list(chain.from_iterable(sentences)), kind), lengths)
+
+
+class _SetWriter:
+    """Writes both sides of a set bit by bit; use as a context manager.
+
+    Its `size` is known when all is written.
+    """
+
+    def __init__(self, folder: Path, name: str, languages: Iterable[str], types: Types) -> None:
+        self._name, self._languages = name, tuple(languages)
+        with ExitStack() as opening:
+            self._sides = [
+                tuple(
+                    opening.enter_context(_ArrayWriter(folder / f"{name}.{language}.{array}", of))
+                    for array, of in ((IDS, kind), (ENDS, END_TYPE))
+                )
+                for language, kind in zip(self._languages, types, strict=True)
+            ]
+            self._open = opening.pop_all()
+        self._unknown = 0
+
+    def __enter__(self) -> "_SetWriter":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def write(self, sides: Sequence[_Side]) -> None:
+        """Write the pairs of a block."""
+        for (ids, ends), side in zip(self._sides, sides, strict=True):
+            ends.write(ids.length + np.cumsum(side.lengths))
+            self._write_ids(ids, side.ids)
+
+    def append(self, part: Path) -> None:
+        """Write the pairs of the set of this name in the folder `part`."""
+        for (ids, ends), language in zip(self._sides, self._languages, strict=True):
+            before = ids.length
+            for block in _read_array(part / f"{self._name}.{language}.{IDS}"):
+                self._write_ids(ids, block)
+            for block in _read_array(part / f"{self._name}.{language}.{ENDS}"):
+                ends.write(before + block)
+
+    def _write_ids(self, writer: "_ArrayWriter", ids: Ids) -> None:
+        writer.write(ids)
+        self._unknown += int(np.count_nonzero(ids == UNK))
+
+    @property
+    def size(self) -> SetSize:
+        (source, ends), (target, _) = self._sides
+        return SetSize(ends.length, source.length, target.length, self._unknown)
 
 
 class _ArrayWriter:
@@ -125,7 +214,7 @@ class _ArrayWriter:
         return self
 
     def write(self, values: npt.NDArray[Any]) -> None:
-        self._file.write(values.astype(self._dtype).tobytes())
+        self._file.write(values.astype(self._dtype, copy=False).data)
         self.length += len(values)
 
     def __exit__(self, *_: object) -> None:
@@ -137,3 +226,12 @@ class _ArrayWriter:
     def _write_header(self) -> None:
         shape = {"descr": npy.dtype_to_descr(self._dtype), "fortran_order": False}
         npy.write_array_header_1_0(self._file, {**shape, "shape": (self.length,)})
+
+
+def _read_array(path: Path) -> Iterator[npt.NDArray[Any]]:
+    """A .npy file of one dimension, many numbers at a time."""
+    with path.open("rb") as file:
+        npy.read_magic(file)
+        _, _, dtype = npy.read_array_header_1_0(file)
+        while len(block := np.fromfile(file, dtype, _BLOCK)):
+            yield block

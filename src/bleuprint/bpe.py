@@ -1,91 +1,83 @@
-"""Joint byte-pair encoding with subword-nmt.
+"""Byte-pair encoding as by subword-nmt.
 
 A unit that the next one continues ends in "@@". Memory grows with the number of different words.
 """
 
-import io
-import os
 import sys
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr
+from collections.abc import Iterable
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from random import Random
 
-from subword_nmt.apply_bpe import BPE
-from subword_nmt.learn_bpe import learn_bpe
+from subword_nmt.apply_bpe import check_vocab_and_split, encode
 
 from bleuprint.errors import UserError
-from bleuprint.files import whole_file
-from bleuprint.pairs import TextFolder, read_lines
-from bleuprint.progress import track
+from bleuprint.pairs import read_lines
+from bleuprint.vocabulary import read_counts
 
 CONTINUED = "@@"
+# What the last character of a word bears in codes.
+END = "</w>"
 
-_HEADER = "#version: 0.2\n"
-_CACHED_WORDS = 200_000
-
-
-def count_words(text: TextFolder, corpus: str) -> Counter[str]:
-    """How often each token occurs in train, both sides together."""
-    counts: Counter[str] = Counter()
-    for file in text.files("train"):
-        lines = track(read_lines(file), f"count words {corpus}", text.count("train"), "lines")
-        for line in lines:
-            counts.update(line.split(" "))
-    del counts[""]
-    return counts
-
-
-def learn_codes(corpus: str, merges: int, tokens: TextFolder, codes: Path) -> None:
-    """Learn at most `merges` merges from both sides of train; rarer ones than twice are not made.
-
-    The codes are those of `subword-nmt learn-bpe` for the two files joined. With none, words
-    are spelt in characters.
-    """
-    words = count_words(tokens, corpus)
-    learnt = io.StringIO()
-    if merges and any(len(word) > 1 for word in words):
-        # Counts are passed on, and not the text: subword-nmt splits lines where Python does.
-        with _quiet():
-            entries = [f"{word} {count}" for word, count in words.items()]
-            learn_bpe(entries, learnt, merges, is_dict=True)
-    else:
-        learnt.write(_HEADER)
-    with whole_file(codes) as partial:
-        partial.write_bytes(learnt.getvalue().encode())
+_VERSION = (0, 2)
+HEADER = "#version: 0.2\n"
+# A rank that no merge has.
+_NEVER = sys.maxsize
 
 
 class Bpe:
-    """Splits words into units by the merges that `learn_codes` wrote, and joins them again."""
+    """Splits words into units by the merges of `learn_codes`; without any, into characters."""
 
-    def __init__(self, codes: Path) -> None:
+    def __init__(self, codes: Path, allowed: Path | None = None) -> None:
+        """`allowed`: units and their counts; merges that make others are undone where possible."""
         lines = list(read_lines(codes))
-        if not lines or lines[0] + "\n" != _HEADER:
+        if not lines or lines[0] + "\n" != HEADER:
             raise UserError(f"{codes}:1: not the codes of a byte-pair encoding")
-        for number, line in enumerate(lines[1:], 2):
-            if len(line.split(" ")) != 2:
+        merges = [tuple(line.split(" ")) for line in lines[1:]]
+        for number, (line, merge) in enumerate(zip(lines[1:], merges, strict=True), 2):
+            if len(merge) != 2:
                 raise UserError(f"{codes}:{number}: {line!r} is not a merge of two units")
-        # Left to count, subword-nmt takes the end of a file without merges for one.
-        text = io.StringIO("".join(f"{line}\n" for line in lines), newline="\n")
-        self._bpe: Any = BPE(text, merges=len(lines) - 1, separator=CONTINUED)
+        # In subword-nmt's order: of a merge that is there twice, the first one counts.
+        self._ranks = {merge: rank for rank, merge in reversed(list(enumerate(merges)))}
+        self._parts = {"".join(merge): merge for merge in self._ranks}
+        self._allowed = {unit for unit, _ in read_counts(allowed)} if allowed else None
 
-    def segment(self, tokens: Sequence[str]) -> list[str]:
-        """The units of these tokens."""
-        if len(self._bpe.cache) > _CACHED_WORDS:
-            self._bpe.cache.clear()
-        if any(token.endswith(CONTINUED) for token in tokens):
-            return [unit for token in tokens for unit in self._unmistakable(token)]
-        units: list[str] = self._bpe.segment_tokens(tokens)
-        return units
+    def split(self, word: str) -> list[str]:
+        """The units of a word that is not empty."""
+        found = encode(word, self._ranks, self._parts, self._allowed, CONTINUED, _VERSION, cache={})
+        return _marked(found)
 
-    def _unmistakable(self, token: str) -> list[str]:
-        """The units of a token, the last one never looking continued: "@@" becomes "@@@ @"."""
-        units: list[str] = self._bpe.segment_tokens([token])
-        last = units[-1:]
-        if last and last[0].endswith(CONTINUED):
-            return [*units[:-1], last[0][:-1] + CONTINUED, last[0][-1]]
-        return units
+    def split_at_random(self, word: str, dropout: float, random: Random) -> list[str]:
+        """The units of a word when each merge, each time it could be made, is left out with
+        probability `dropout`: BPE-dropout (Provilkov et al. 2020).
+        """
+        if len(word) == 1:
+            return [word]
+        symbols = self._merge_at_random([*word[:-1], word[-1] + END], dropout, random)
+        symbols[-1] = symbols[-1].removesuffix(END)
+        if self._allowed:
+            symbols = check_vocab_and_split(symbols, self._parts, self._allowed, CONTINUED)
+        return _marked(symbols)
+
+    def _merge_at_random(self, symbols: list[str], dropout: float, random: Random) -> list[str]:
+        """The symbols when nothing is left to merge; draws as subword-nmt does, pair by pair."""
+        draw, rank_of = random.random, self._ranks.get
+        while len(symbols) > 1:
+            ranks = [
+                rank_of(pair, _NEVER) if draw() > dropout else _NEVER for pair in pairwise(symbols)
+            ]
+            first = min(ranks)
+            if first == _NEVER:
+                break
+            merged: list[str] = []
+            done = 0
+            for i in range(ranks.index(first), len(ranks)):
+                if ranks[i] == first and i >= done:  # A A A holds one pair A A, not two
+                    merged += symbols[done:i]
+                    merged.append(symbols[i] + symbols[i + 1])
+                    done = i + 2
+            symbols = merged + symbols[done:]
+        return symbols
 
 
 def join(units: Iterable[str]) -> list[str]:
@@ -100,11 +92,10 @@ def join(units: Iterable[str]) -> list[str]:
     return [*tokens, begun] if begun else tokens
 
 
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Let the learner's bar reach a terminal and nothing else, since it never ends a line."""
-    if sys.stderr.isatty():
-        yield
-        return
-    with Path(os.devnull).open("w", encoding="utf-8") as nowhere, redirect_stderr(nowhere):
-        yield
+def _marked(parts: Iterable[str]) -> list[str]:
+    """The parts of a word as units; the last one never looks continued: "@@" becomes "@@@ @"."""
+    *begun, last = parts
+    units = [part + CONTINUED for part in begun]
+    if last.endswith(CONTINUED):
+        return [*units, last[:-1] + CONTINUED, last[-1]]
+    return [*units, last]

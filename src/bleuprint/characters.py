@@ -2,9 +2,6 @@
 
 import re
 import unicodedata
-from typing import Literal
-
-Form = Literal["NFC", "NFKC", "none"]
 
 # Zero-width joiner and non-joiner: not printed, but part of the spelling in several scripts.
 _JOINERS = frozenset({0x200C, 0x200D})
@@ -30,27 +27,23 @@ class _Blanking(dict[int, int]):
 # zero-width space, soft hyphen, directions) and the line and paragraph separators.
 _UNPRINTED = _Blanking("Cc", "Cf", "Zl", "Zp")
 _WHITE = _Blanking("Cc", "Cf", "Zl", "Zp", "Zs")
+_WORDLESS = _Blanking("Cc", "Cf", "Zl", "Zp", "Zs", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po")
 
 _SPACES = re.compile(" +")
 
 
-def normalise(text: str, form: Form) -> str:
-    """A sentence in a Unicode form, without unprinted characters, single spaces between words.
-
-    Unprinted characters become spaces, as in Moses' remove-non-printing-char.
-    """
-    if form != "none":
-        text = unicodedata.normalize(form, text)
-    return _SPACES.sub(" ", text.translate(_UNPRINTED)).strip(" ")
+def single_spaces(text: str) -> str:
+    """`text` with one space between words, and none around them."""
+    return _SPACES.sub(" ", text).strip(" ")
 
 
 def comparable(text: str) -> str:
-    """What stays of a sentence whatever spaces, letter case and compatible forms it is written in.
+    """What stays of a sentence whatever spaces, punctuation, case and compatible forms it has.
 
-    Two sentences of the same key may become the same tokens; held-out text is looked for by it.
+    Two sentences that differ in their words differ here too; one of nothing but punctuation stays.
     """
-    folded = unicodedata.normalize("NFKC", text).translate(_WHITE).casefold()
-    return _SPACES.sub(" ", folded).strip(" ")
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return single_spaces(folded.translate(_WORDLESS)) or single_spaces(folded.translate(_WHITE))
 
 
 def blank_unprinted(text: str) -> str:

@@ -1,61 +1,119 @@
-"""Cleaning: raw files into one training text of printable, normalised sentences.
+"""Cleaning: raw files into one training text of normalised sentences.
 
 Only training text is changed. Validation and test sets go on byte for byte, nothing dropped: what
-a system is scored on is what was published, and the tokeniser deals with odd characters in it.
+a system is scored on is what was published. The tokeniser reads them through the same edits.
 """
 
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
-from bleuprint.characters import normalise
+from bleuprint.characters import single_spaces
+from bleuprint.errors import UserError
 from bleuprint.files import whole_folder
-from bleuprint.ledger import Ledger
-from bleuprint.pairs import Pair, TextFolder
-from bleuprint.settings import Clean
-from bleuprint.sieve import carry_over, count, sift
+from bleuprint.ledger import Account, Ledger
+from bleuprint.pairs import Block, Pair, Span, TextFolder
+from bleuprint.rules.rule import Edit
+from bleuprint.shard import Shard
+from bleuprint.sieve import Sieve, count, gather_train, join_files, sift_shard
 
-RULES = ("empty side",)
+EMPTY = "empty_side"
 
-
-def clean_folder(
-    corpus: str,
-    settings: Clean,
-    train: Sequence[str],
-    valid: Sequence[str],
-    raw: TextFolder,
-    clean: Path,
-    ledger_path: Path,
-) -> None:
-    """Join the parts `train` and `valid` of `raw`, in this order, and clean the training text."""
-    ledger = Ledger("clean", corpus, RULES)
-    parts = [f"train.{part}" for part in train]
-    with whole_folder(clean) as partial:
-        after = TextFolder(partial, raw.source, raw.target)
-        pairs = chain.from_iterable(raw.pairs(part) for part in parts)
-        total = sum(raw.count(part) for part in parts)
-        sift(_normalised(pairs, settings), total, after, "train", judge, ledger)
-        if valid:
-            _join(raw, [f"valid.{part}" for part in valid], after)
-            count(after, "valid", ledger)
-        tests = [name for name in raw.names() if name.startswith("test.")]
-        carry_over(raw, after, tests, ledger)
-        ledger.write(ledger_path)
+Edits = tuple[Edit, ...]
 
 
-def judge(pair: Pair) -> str | None:
-    """The rule that drops a cleaned pair."""
-    return None if pair.source and pair.target else "empty side"
+@dataclass(frozen=True)
+class Cleaning:
+    """The stage for one corpus; `sets` names the parts of train, valid and test.NAME in `raw`."""
+
+    corpus: str
+    edits: Edits
+    sets: Mapping[str, Sequence[str]]
+    raw: TextFolder
+    clean: Path
+    ledger: Path
+
+    def sift(self, shard: Shard, part: Path, workers: int) -> None:
+        """Clean a shard of the parts of train, joined in their order."""
+        counts = {name: self.raw.count(name) for name in self._parts("train")}
+        total = sum(counts.values())
+        span = shard.span(total)
+        after = TextFolder(part, self.raw.source, self.raw.target)
+        sift_shard(
+            _joined_blocks(self.raw, counts, span),
+            span.length(total),
+            partial(sieve, self.edits, (self.raw.source, self.raw.target)),
+            after,
+            self._account,
+            workers,
+        )
+
+    def gather(self, parts: Sequence[Path], workers: int) -> None:  # noqa: ARG002
+        """Join the shards, and the parts of each set held out."""
+        ledger = self._account
+        with whole_folder(self.clean) as unfinished:
+            after = TextFolder(unfinished, self.raw.source, self.raw.target)
+            gather_train(parts, after, ledger)
+            for name in self.sets:
+                if name != "train" and self.sets[name]:
+                    befores = [self.raw.files(part) for part in self._parts(name)]
+                    for sides, joined in zip(
+                        zip(*befores, strict=True), after.files(name), strict=True
+                    ):
+                        join_files(sides, joined)
+                    count(after, name, ledger)
+            ledger.write(self.ledger)
+
+    @property
+    def _account(self) -> Ledger:
+        return Ledger("clean", self.corpus, (EMPTY,), tuple(edit.name() for edit in self.edits))
+
+    def _parts(self, name: str) -> list[str]:
+        return [f"{name}.{part}" for part in self.sets[name]]
 
 
-def _normalised(pairs: Iterator[Pair], settings: Clean) -> Iterator[Pair]:
-    for pair in pairs:
-        yield Pair(*(normalise(side, settings.unicode) for side in pair))
+def edited(sentence: str, language: str, edits: Edits) -> str:
+    """A sentence after all edits, with single spaces."""
+    for edit in edits:
+        sentence = _apply(edit, sentence, language)
+    return single_spaces(sentence)
 
 
-def _join(before: TextFolder, parts: Sequence[str], after: TextFolder) -> None:
-    """Write the parts one after the other as `valid`; a last line without its \\n is given one."""
-    with after.writer("valid") as writer:
-        for part in parts:
-            for pair in before.pairs(part):
-                writer.write(pair)
+def _apply(edit: Edit, sentence: str, language: str) -> str:
+    new = edit.edit(sentence, language)
+    if "\n" in new:
+        raise UserError(f"rule {edit.name()}: it puts a line break into {sentence[:60]!r}")
+    return new
+
+
+def sieve(edits: Edits, languages: tuple[str, str]) -> Sieve:
+    """Puts pairs through the edits, and drops those of which nothing is left on a side."""
+    source, target = languages
+
+    def judge(number: int, pair: Pair, account: Account) -> Pair | None:
+        for edit in edits:
+            new = Pair(_apply(edit, pair.source, source), _apply(edit, pair.target, target))
+            if new != pair:
+                account.change(edit.name(), number, pair, new)
+                pair = new
+        new = Pair(single_spaces(pair.source), single_spaces(pair.target))
+        if new.source and new.target:
+            return new
+        account.drop(EMPTY, number, pair)
+        return None
+
+    return Sieve(judge, partial(Account.of, (EMPTY,), [edit.name() for edit in edits]))
+
+
+def _joined_blocks(raw: TextFolder, counts: Mapping[str, int], span: Span) -> Iterator[Block]:
+    """Those pairs of sets joined one after the other that lie in a span, numbered throughout."""
+    before = 0
+    for name, pairs in counts.items():
+        start = max(span.start - before, 0)
+        stop = None if span.stop is None else span.stop - before
+        if start < pairs and (stop is None or stop > 0):
+            inside = None if stop is None or stop >= pairs else stop
+            blocks = raw.blocks(name, Span(start, inside))
+            yield from (replace(block, before=before) for block in blocks)
+        before += pairs

@@ -4,6 +4,7 @@ import argparse
 
 from bleuprint.errors import UserError
 from bleuprint.layout import Cell
+from bleuprint.shard import Shard
 
 
 def names(description: str | None, *wanted: str) -> list[str]:
@@ -13,6 +14,19 @@ def names(description: str | None, *wanted: str) -> list[str]:
         parser.add_argument(name.lower(), metavar=name)
     given = vars(parser.parse_args())
     return [given[name.lower()] for name in wanted]
+
+
+def shard(description: str | None) -> tuple[str, Shard | int | None]:
+    """The corpus named by the argument, and its shard to work on, or how many to gather."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("corpus", metavar="CORPUS")
+    part = parser.add_mutually_exclusive_group()
+    part.add_argument("--shard", metavar="K-of-N", help="do this shard of the training text only")
+    part.add_argument("--gather", metavar="N", type=int, help="join so many shards")
+    given = parser.parse_args()
+    if given.gather is not None and given.gather < 1:
+        parser.error(f"--gather {given.gather}: at least 1")
+    return given.corpus, Shard.parse(given.shard) if given.shard else given.gather
 
 
 def cell(description: str | None) -> Cell:

@@ -6,10 +6,11 @@ from bleuprint.settings import Model
 def forward_flops(model: Model, vocabulary: int, source: int, target: int) -> int:
     """Floating-point operations of the matrix products for one sentence, forward.
 
-    A product of (m x k) and (k x n) takes 2mkn. Counted are projections, attention scores and
-    mixtures over `source` and `target` positions without padding; a decoder position is counted
-    against all positions of its sentence, as the kernels compute it. Norms, softmax, dropout and
-    embeddings are left out (below 1 % at any usual size).
+    A product of (m x k) and (k x n) takes 2mkn. Counted are projections (the last one onto the
+    target's `vocabulary`), attention scores and mixtures over `source` and `target` positions
+    without padding; a decoder position is counted against all positions of its sentence, as the
+    kernels compute it. Norms, softmax, dropout and embeddings, of either side, are left out (below
+    1 % at any usual size).
     """
     d_model, d_ff = model.d_model, model.d_ff
     projections = 8 * d_model * d_model  # query, key, value, output: 4 products of 2 D^2

@@ -1,71 +1,182 @@
 """Deduplication: each training pair once, and none that validation or a test set gives away.
 
-Training and held-out sentences are compared after folding of spaces, case and compatible
-characters, so that no difference which tokenising may take away hides an overlap. Held-out sets
-themselves are not changed.
+Sifting hashes the pairs, a shard at a time; gathering sees the hashes of all shards together, so
+that no duplicate hides in another shard, and drops pairs in the order of the text.
 
-Memory: 16 bytes a training pair while duplicates are looked for, and the hash of each pair that
-occurs more than once after that; besides, one hash for each sentence held out.
+Memory: 16 bytes a training pair while duplicates are looked for, then 4 for each way in which they
+are, 1 for what becomes of the pair, and the hash of each that occurs more than once; in each worker
+two hashes a pair held out.
 """
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from bleuprint.files import whole_folder
-from bleuprint.ledger import Ledger
-from bleuprint.pairs import Pair, TextFolder
-from bleuprint.sieve import HASH_BYTES, HeldOutSentences, carry_over, hash_of, held_out, sift
+from bleuprint.ledger import Account, Ledger
+from bleuprint.pairs import Block, Pair, TextFolder, packed
+from bleuprint.progress import Progress
+from bleuprint.settings import Dedup
+from bleuprint.shard import Shard
+from bleuprint.sieve import (
+    HASH_BYTES,
+    HeldOutSentences,
+    carry_over,
+    hash_of,
+    held_out,
+    join_files,
+    refuse_nothing,
+)
+from bleuprint.workers import map_parts
 
-RULES = ("duplicate pair", "source in valid or test", "target in valid or test")
+# Of these the first that holds drops a pair; the names are those of the settings.
+_KEYS: dict[str, Callable[[Pair], bytes]] = {
+    "pairs": lambda pair: hash_of(f"{pair.source}\n{pair.target}"),
+    "sources": lambda pair: hash_of(pair.source),
+    "targets": lambda pair: hash_of(pair.target),
+}
+_RULES = {"pairs": "duplicate_pair", "sources": "same_source", "targets": "same_target"}
+_OVERLAPS = ("source_held_out", "target_held_out")
+_HELD_OUT = "held-out"
+_HASHES_AT_ONCE = 1 << 16
+
+Flags = npt.NDArray[np.uint8]
 
 
-def dedup_folder(corpus: str, before: TextFolder, dedup: Path, ledger_path: Path) -> None:
-    """Drop repeated and leaked pairs from train."""
-    ledger = Ledger("dedup", corpus, RULES)
-    judge = _Judge(before)
-    with whole_folder(dedup) as partial:
-        after = TextFolder(partial, before.source, before.target)
-        sift(before.pairs("train"), before.count("train"), after, "train", judge, ledger)
-        carry_over(before, after, held_out(before), ledger)
-        ledger.write(ledger_path)
+@dataclass(frozen=True)
+class Deduplication:
+    """The stage for one corpus."""
+
+    corpus: str
+    settings: Dedup
+    before: TextFolder
+    dedup: Path
+    ledger: Path
+
+    def sift(self, shard: Shard, part: Path, workers: int) -> None:
+        """Hash the pairs of a shard of train, and look for them in the sets held out."""
+        total = self.before.count("train")
+        span = shard.span(total)
+        pairs = span.length(total)
+        progress = Progress(f"hash {self.corpus} train", pairs, "pairs")
+        files = [(part / name).open("wb") for name in (*self.keys, _HELD_OUT)]
+        blocks = self.before.blocks("train", span)
+        for found in map_parts(partial(_Hashes, self), blocks, workers):
+            for file, data in zip(files, found, strict=True):
+                file.write(data)
+            progress.advance(len(found[-1]))
+        progress.close()
+        for file in files:
+            file.close()
+
+    def gather(self, parts: Sequence[Path], workers: int) -> None:  # noqa: ARG002
+        """Drop repeated and leaked pairs from train."""
+        rules = (*(_RULES[key] for key in self.keys), *self._overlaps)
+        ledger = Ledger("dedup", self.corpus, rules)
+        with whole_folder(self.dedup) as unfinished:
+            after = TextFolder(unfinished, self.before.source, self.before.target)
+            account = ledger.open("train")
+            verdicts = self._verdicts(parts, unfinished)
+            _drop(self.before, after, verdicts, rules, account)
+            refuse_nothing(account, "train", ledger)
+            carry_over(self.before, after, held_out(self.before), ledger)
+            ledger.write(self.ledger)
+
+    @property
+    def keys(self) -> list[str]:
+        """What duplicates are looked for by."""
+        return [key for key in _KEYS if getattr(self.settings, key)]
+
+    @property
+    def _overlaps(self) -> tuple[str, ...]:
+        return () if self.settings.overlap == "none" else _OVERLAPS
+
+    def _verdicts(self, parts: Sequence[Path], scratch: Path) -> Flags:
+        """For each pair of train 0 if it stays, else the number, from 1, of the rule it breaks."""
+        leaks = np.concatenate([np.fromfile(part / _HELD_OUT, np.uint8) for part in parts])
+        verdicts = np.where(leaks, leaks + len(self.keys), 0).astype(np.uint8)
+        groups = []
+        for key in self.keys:
+            joined = scratch / key
+            join_files([part / key for part in parts], joined)
+            groups.append(_groups(joined))
+            joined.unlink()
+        repeated = np.zeros(len(verdicts), bool)
+        for of_key in groups:
+            repeated |= of_key > 0
+        seen = [bytearray(int(of_key.max(initial=0)) + 1) for of_key in groups]
+        # A pair that is dropped is no reason to drop another: of those that agree, one stays.
+        for index in np.flatnonzero(repeated & (verdicts == 0)).tolist():
+            ids = [int(of_key[index]) for of_key in groups]
+            known = (n for n, group in enumerate(ids) if group and seen[n][group])
+            if (rule := next(known, None)) is not None:
+                verdicts[index] = rule + 1
+                continue
+            for n, group in enumerate(ids):
+                seen[n][group] = 1
+        return verdicts
 
 
-class _Judge:
-    """Names the rule that drops a pair; to be asked once for each pair of train, in order."""
+class _Hashes:
+    """Turns a block into the hashes of its pairs, one string a key, and what is held out of it."""
 
-    def __init__(self, folder: TextFolder) -> None:
-        self._repeated = _repeated_pairs(folder)
-        self._seen: set[bytes] = set()
-        self._held_out = HeldOutSentences(*RULES[1:])
-        for name in held_out(folder):
-            for pair in folder.pairs(name):
+    def __init__(self, stage: Deduplication) -> None:
+        self._keys = [_KEYS[key] for key in stage.keys]
+        self._held_out = HeldOutSentences(stage.settings.overlap)
+        for name in held_out(stage.before):
+            for pair in stage.before.pairs(name):
                 self._held_out.add(pair)
 
-    def __call__(self, pair: Pair) -> str | None:
-        whole = _pair_hash(pair)
-        if whole in self._repeated:
-            if whole in self._seen:
-                return "duplicate pair"
-            self._seen.add(whole)
-        return self._held_out.judge(pair)
+    def __call__(self, block: Block) -> list[bytes]:
+        pairs = block.pairs()
+        hashes = [b"".join(map(key, pairs)) for key in self._keys]
+        return [*hashes, bytes(map(self._held_out.side_of, pairs))]
 
 
-def _repeated_pairs(folder: TextFolder) -> set[bytes]:
-    """The hashes that more than one pair of train has.
+def _groups(hashes: Path) -> npt.NDArray[np.int32]:
+    """For each hash in a file 0 if it is there once, else a number that equal ones share.
 
-    Sorting an array finds them in 16 bytes a pair; a Python set of all would take 100.
+    Sorting an array finds those in 16 bytes a hash; a Python set of all would take 100.
     """
-    hashes = bytearray()
-    for pair in folder.pairs("train"):
-        hashes += _pair_hash(pair)
     # Fixed-width byte strings compare as a whole here: what numpy ignores at the end of one, NUL,
     # is what it pads the shorter one with.
-    array = np.frombuffer(hashes, dtype=f"S{HASH_BYTES}")
+    array = np.fromfile(hashes, f"S{HASH_BYTES}")
+    groups = np.zeros(len(array), np.int32)
     array.sort()
-    repeated = array[1:][array[1:] == array[:-1]].tobytes()
-    return {repeated[i : i + HASH_BYTES] for i in range(0, len(repeated), HASH_BYTES)}
+    repeated = np.unique(array[1:][array[1:] == array[:-1]])
+    del array
+    if len(repeated):
+        with hashes.open("rb") as file:
+            start = 0
+            while data := file.read(HASH_BYTES * _HASHES_AT_ONCE):
+                some = np.frombuffer(data, f"S{HASH_BYTES}")
+                places = np.searchsorted(repeated, some)
+                same = repeated[np.minimum(places, len(repeated) - 1)] == some
+                groups[start : start + len(some)] = np.where(same, places + 1, 0)
+                start += len(some)
+    return groups
 
 
-def _pair_hash(pair: Pair) -> bytes:
-    return hash_of(f"{pair.source}\n{pair.target}")
+def _drop(
+    before: TextFolder, after: TextFolder, verdicts: Flags, rules: Sequence[str], account: Account
+) -> None:
+    """Write the pairs of train whose verdict is 0."""
+    with after.writer("train") as writer:
+        for block in before.blocks("train"):
+            found = verdicts[block.first - 1 :][: block.source.count(b"\n")].tolist()
+            if not any(found):
+                writer.write_packed(block.source, block.target)
+                account.keep(len(found))
+                continue
+            kept = []
+            for (number, pair), verdict in zip(block.numbered(), found, strict=True):
+                if verdict:
+                    account.drop(rules[verdict - 1], number, pair)
+                else:
+                    account.keep()
+                    kept.append(pair)
+            writer.write_packed(*packed(kept))

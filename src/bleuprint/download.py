@@ -1,92 +1,86 @@
-"""Downloading: the files of a corpus, unpacked, under the names the pipeline uses.
+"""Downloading: the texts of a corpus, out of their archives and formats, as aligned lines.
 
-Texts keep the bytes they were published with, but for gzip.
+Sentences stay as they were published; what their format adds (a byte order mark, carriage returns
+at the ends of lines, markup) is taken off.
 """
 
-import gzip
-import shutil
-import zlib
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from io import BytesIO
+from itertools import islice
 from pathlib import Path
+from typing import BinaryIO
 
-from bleuprint.errors import UserError
-from bleuprint.fetch import Source, check, fetch
+from bleuprint.archive import Damaged, open_member
+from bleuprint.fetch import Source, fetch
 from bleuprint.files import whole_folder
+from bleuprint.formats import read_text
 from bleuprint.ledger import Ledger
-from bleuprint.pairs import TextFolder
-from bleuprint.settings import File, FilePair, Files
-from bleuprint.sieve import count
+from bleuprint.manifest import File, Files, Text
+from bleuprint.pairs import BLOCK_PAIRS, TextFolder, packed
+from bleuprint.progress import Progress
 
 _PHRASEBOOK = "phrasebook:"
 
 
 def download_corpus(
-    corpus: str, files: Files, raw: TextFolder, ledger_path: Path, source: Source
+    corpus: str,
+    files: Files,
+    raw: TextFolder,
+    ledger_path: Path,
+    source: Source,
+    first: int | None = None,
 ) -> None:
-    """Write train.PART, valid.PART and test.NAME, each in two languages, and count their pairs."""
+    """Write the parts of train, valid and each test.NAME as SET.PART, in two languages each.
+
+    With `first`, no more than so many pairs of each part.
+    """
     ledger = Ledger("download", corpus, ())
     with whole_folder(raw.path) as partial:
         after = TextFolder(partial, raw.source, raw.target)
-        for name, pair in _sets(files).items():
-            for file, path in zip((pair.source, pair.target), after.files(name), strict=True):
-                _write(file, path, source)
-            _count(pair, name, after, ledger)
-            if not ledger.accounts[name].pairs_out:
-                raise UserError(f"corpus {corpus}: {name}: {_name(pair.source)} holds no lines")
+        for name, text in files.texts().items():
+            _write(text, name, after, ledger, source, first)
         ledger.write(ledger_path)
 
 
-def _count(pair: FilePair, name: str, text: TextFolder, ledger: Ledger) -> None:
-    """Count the pairs of a set; what is wrong with its text is told by the name users gave it."""
-    try:
-        count(text, name, ledger)
-    except UserError as error:
-        message = str(error)
-        for file, path in zip((pair.source, pair.target), text.files(name), strict=True):
-            message = message.replace(str(path), _name(file))
-        raise UserError(message) from None
+def _write(
+    text: Text, name: str, after: TextFolder, ledger: Ledger, source: Source, first: int | None
+) -> None:
+    account, dropped = ledger.open(name), Counter[str]()
+    progress = Progress(f"read {ledger.corpus} {name}", None, "pairs")
+    with ExitStack() as opened, after.writer(name) as writer:
+        streams = [opened.enter_context(_open(file, source)) for file in text.files]
+        languages = (after.source, after.target)
+        pairs = islice(read_text(text, streams, languages, dropped), first)
+        while some := list(islice(pairs, BLOCK_PAIRS)):
+            writer.write_packed(*packed(some))
+            account.keep(len(some))
+            progress.advance(len(some))
+    progress.close()
+    account.dropped.update(dropped)
+    account.pairs_in += dropped.total()
 
 
-def _sets(files: Files) -> dict[str, FilePair]:
-    parts = {"train": files.train, "valid": files.valid, "test": files.tests}
-    return {f"{kind}.{part}": pair for kind, pairs in parts.items() for part, pair in pairs.items()}
-
-
-def _name(file: File) -> str:
-    return file.url or file.path or ""
-
-
-def _write(file: File, path: Path, source: Source) -> None:
-    if _name(file).startswith(_PHRASEBOOK):
-        _write_phrasebook(_name(file).removeprefix(_PHRASEBOOK), path)
-        check(path, _name(file), file)
+@contextmanager
+def _open(file: File, source: Source) -> Iterator[BinaryIO]:
+    """The bytes of a file, unpacked."""
+    if (file.url or "").startswith(_PHRASEBOOK):
+        yield _phrasebook(file.name.removeprefix(_PHRASEBOOK))
         return
     found = fetch(file, source)
-    if _name(file).endswith(".gz"):
-        try:
-            _unpack(found, path, _name(file))
-        except UserError:
-            if found.is_relative_to(source.store):
-                found.unlink()  # another run is to fetch it anew
-            raise
-    else:
-        shutil.copyfile(found, path)
+    try:
+        with open_member(found, file.url or file.path or "", file.member) as stream:
+            yield stream
+    except Damaged:
+        if found.is_relative_to(source.store):
+            found.unlink(missing_ok=True)  # another run is to fetch it anew
+        raise
 
 
-def _write_phrasebook(which: str, path: Path) -> None:
+def _phrasebook(which: str) -> BinaryIO:
     # Imported here, since other corpora have no use for its grammar.
     from bleuprint.phrasebook import sentences
 
     split, _, language = which.partition(".")
-    with path.open("wb") as out:
-        for sentence in sentences(split, language):
-            out.write(f"{sentence}\n".encode())
-
-
-def _unpack(packed: Path, path: Path, name: str) -> None:
-    try:
-        if not packed.stat().st_size:
-            raise EOFError("it is empty")  # which gzip takes for a packed file of nothing
-        with gzip.open(packed) as body, path.open("wb") as out:
-            shutil.copyfileobj(body, out)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise UserError(f"{name}: truncated or damaged gzip file ({packed}): {error}") from None
+    return BytesIO("".join(f"{sentence}\n" for sentence in sentences(split, language)).encode())

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import signal
 import sys
 from collections.abc import Callable
 from typing import NoReturn
@@ -37,6 +38,10 @@ def run(main: Callable[[], None]) -> NoReturn:
     except KeyboardInterrupt:
         _say("interrupted")
         sys.exit(130)
+    except BrokenPipeError:
+        # who read our output wants no more of it; Python would complain once again when it ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(128 + signal.SIGPIPE)
     except OSError as error:
         if error.errno not in _MACHINE_ERRORS:
             raise

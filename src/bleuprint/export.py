@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from bleuprint import checkpoint
-from bleuprint.binary import VOCABULARY
+from bleuprint.binary import BinaryCorpus
 from bleuprint.files import whole_folder, write_json
 from bleuprint.modelfile import describe, write_description
 from bleuprint.train import Fingerprints, Job, State
@@ -19,8 +19,7 @@ def export_checkpoints(job: Job, folder: Path, marks: Fingerprints, output: Path
         for path in paths[-job.system.train.keep_last :]:
             name = f"{checkpoint.update_of(path):07d}.safetensors"
             (partial / name).write_bytes((path / checkpoint.MODEL).read_bytes())
-        vocabulary = job.corpus / VOCABULARY
-        write_description(partial, describe(job.system.model, vocabulary, marks.all))
+        write_description(partial, describe(job.system.model, BinaryCorpus(job.corpus), marks.all))
 
 
 def export_facts(state: State, marks: Fingerprints, results: Path) -> None:
@@ -29,7 +28,7 @@ def export_facts(state: State, marks: Fingerprints, results: Path) -> None:
         "parameters": state.parameters,
         "updates": state.update,
         "source_tokens": state.source_tokens,
-        "target_tokens": state.position.tokens,
+        "target_tokens": state.target_tokens,
         "flops": state.flops,
         "valid_loss": state.validations[-1]["loss"],
         "fingerprint": marks.all,
@@ -52,6 +51,6 @@ def export_timing(state: State, timing: Path) -> None:
     content = {
         "seconds": round(state.seconds, 3),
         **{name: joined(name) for name in ("device", "processes", "threads", "commit")},
-        "tokens_per_second": round(state.position.tokens / max(state.seconds, 1e-9), 1),
+        "tokens_per_second": round(state.target_tokens / max(state.seconds, 1e-9), 1),
     }
     write_json(timing, content)

@@ -2,67 +2,105 @@
 
 What comes over the network is kept in a store, a folder outside the pipeline's outputs where
 each file is named by the hash of its URL: an interrupted run fetches nothing twice. A file in it
-is used again if its sum is right or, where none is given, as it is; delete it to fetch it anew.
+is used again if its sum is right; delete it to fetch it anew. Where the manifest gives no sum,
+downloads.lock does, from the second time on.
 """
 
 import hashlib
-import http.client
-import ssl
 import sys
-import time
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
-from urllib.error import HTTPError, URLError
 from urllib.parse import SplitResult, unquote, urlsplit
-from urllib.request import Request, url2pathname, urlopen
+from urllib.request import url2pathname
 
 from filelock import FileLock
 
+from bleuprint import environment
 from bleuprint.errors import UserError
 from bleuprint.files import sha256_of
-from bleuprint.progress import Progress
-from bleuprint.settings import File
-
-TRIES = 3
-FIRST_PAUSE = 1.0
-TIMEOUT = 30.0
-_BLOCK = 1 << 18
-_TRY_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
+from bleuprint.locks import how_to_accept, read_lock, record
+from bleuprint.manifest import File
+from bleuprint.transfer import Unreachable, discard, transfer
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where files come from besides their own hosts."""
+    """Where files come from besides their own hosts, where they are kept, and downloads.lock.
+
+    Without a `lock`, what has no sum is taken as it comes.
+    """
 
     mirror: str | None
     store: Path
+    lock: Path | None
+
+
+def source_of_environment() -> Source:
+    """The mirror that the environment names, the project's store and its downloads.lock."""
+    root = environment.root()
+    return Source(environment.mirror(), environment.work() / "downloads", root / "downloads.lock")
+
+
+class _Differs(UserError):
+    """A file is to be had, but has another size or sum than it should."""
 
 
 def fetch(file: File, source: Source) -> Path:
     """The file as published, its size and SHA-256 checked; raises UserError if it is not to be had.
 
-    It is to be read where it lies, not moved or changed.
+    It is to be read where it lies, not moved or changed. What has no sum is recorded in the
+    lock, and must be as that says ever after.
     """
     if file.path is not None:
         return _local(Path(file.path), file.path, file)
     assert file.url is not None
-    parts = urlsplit(file.url)
+    places = [_place(url, source) for url in (file.url, *file.also_at)]
+    if file.sha256 is not None or source.lock is None:
+        return _first(places, file, source)
+    known = read_lock(source.lock).get(file.url)
+    if known is not None:
+        return _first(places, replace(file, sha256=known.sha256), source, source.lock)
+    found = _first(places, file, source)
+    source.store.mkdir(parents=True, exist_ok=True)
+    record(source.lock, file.url, found, source.store / "downloads.guard")
+    return found
+
+
+def check(path: Path, name: str, file: File) -> None:
+    """Raise UserError if the file at `path`, `name` to the user, has not its size and sum."""
+    if wrong := _mismatch(path, file):
+        raise _Differs(f"{name}: {wrong}")
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a URL leads: to a file on this machine, or over the network."""
+
+    url: str
+    path: Path | None = None
+    in_mirror: bool = False
+
+
+def _place(url: str, source: Source) -> _Place:
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        raise UserError(f"{url}: not a valid address: {error}") from None
     if parts.scheme == "file":
-        return _local(Path(url2pathname(parts.path)), file.url, file)
+        return _Place(url, Path(url2pathname(parts.path)))
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UserError(f"{file.url}: not an address of http, https, file or phrasebook")
+        raise UserError(f"{url}: not an address of http, https, file or phrasebook")
     if source.mirror is None:
-        return _remote(file.url, file, source.store)
-    place = _in_mirror(parts)
+        return _Place(url)
+    below = _below_mirror(parts)
     if urlsplit(source.mirror).scheme in ("http", "https"):
-        return _remote(f"{source.mirror.rstrip('/')}/{place}", file, source.store)
-    copy = Path(source.mirror.removeprefix("file://")) / unquote(place)
-    if not copy.is_file():
-        raise UserError(f"{file.url}: the mirror has no {copy} (BLEUPRINT_MIRROR)")
-    return _local(copy, str(copy), file)
+        return _Place(f"{source.mirror.rstrip('/')}/{below}")
+    folder = Path(source.mirror.removeprefix("file://"))
+    return _Place(url, folder / unquote(below), in_mirror=True)
 
 
-def _in_mirror(parts: SplitResult) -> str:
+def _below_mirror(parts: SplitResult) -> str:
     """The place of a URL in a mirror: <host>/<path>."""
     path = parts.path.lstrip("/")
     if ".." in unquote(path).split("/"):
@@ -71,10 +109,38 @@ def _in_mirror(parts: SplitResult) -> str:
     return f"{parts.hostname}/{path}{query}"
 
 
-def check(path: Path, name: str, file: File) -> None:
-    """Raise UserError if the file at `path`, `name` to the user, has not its size and sum."""
-    if wrong := _mismatch(path, file):
-        raise UserError(f"{name}: {wrong}")
+def _first(places: list[_Place], file: File, source: Source, lock: Path | None = None) -> Path:
+    """The file from the first place that has it; `lock` is where its sum comes from, if there."""
+    failures: list[UserError] = []
+    for place in places:
+        if failures:
+            print(f"{failures[-1]}; trying {place.url}", file=sys.stderr, flush=True)
+        try:
+            if place.path is None:
+                return _remote(place.url, file, source.store)
+            return _copy_of(place, file)
+        except UserError as error:
+            failures.append(error)
+    raise UserError("; ".join([*map(str, failures), *_advice(failures, file, source, lock)]))
+
+
+def _advice(
+    failures: list[UserError], file: File, source: Source, lock: Path | None
+) -> Iterator[str]:
+    kinds = {type(error) for error in failures}
+    if _Differs in kinds and lock is not None and file.url is not None:
+        yield how_to_accept(lock, file.url)
+    if Unreachable in kinds and source.mirror is None:
+        yield "BLEUPRINT_MIRROR may name a folder or URL with copies"
+
+
+def _copy_of(place: _Place, file: File) -> Path:
+    assert place.path is not None
+    if not place.in_mirror:
+        return _local(place.path, place.url, file)
+    if not place.path.is_file():
+        raise UserError(f"{place.url}: the mirror has no {place.path} (BLEUPRINT_MIRROR)")
+    return _local(place.path, str(place.path), file)
 
 
 def _local(path: Path, name: str, file: File) -> Path:
@@ -102,52 +168,18 @@ def _remote(url: str, file: File, store: Path) -> Path:
     with FileLock(f"{kept}.lock"):
         if kept.exists() and _mismatch(kept, file) is None:
             return kept
+        kept.unlink(missing_ok=True)
         partial = kept.with_name(f"{kept.name}.partial")
-        _download(url, partial)
-        if wrong := _mismatch(partial, file):
-            partial.unlink()
-            raise UserError(f"{url}: {wrong}; the download was removed")
+        pieced = transfer(url, partial, file)
+        wrong = _mismatch(partial, file)
+        if wrong and pieced:  # the pieces may be of two versions
+            discard(partial)
+            print(f"{url}: {wrong}; fetching it once more, whole", file=sys.stderr, flush=True)
+            transfer(url, partial, file)
+            wrong = _mismatch(partial, file)
+        if wrong:
+            discard(partial)
+            raise _Differs(f"{url}: {wrong}; the download was removed")
         partial.replace(kept)
+        discard(partial)
     return kept
-
-
-def _download(url: str, partial: Path) -> None:
-    """Write what `url` holds to `partial`, trying again where that may help."""
-    for attempt in range(1, TRIES + 1):
-        try:
-            with urlopen(
-                Request(url, headers={"User-Agent": "bleuprint"}), timeout=TIMEOUT
-            ) as body:
-                _copy(body, partial, url)
-            return
-        except HTTPError as error:
-            cause, hopeless = f"HTTP {error.code} {error.reason}", error.code not in _TRY_AGAIN
-        except URLError as error:
-            cause, hopeless = str(error.reason), False
-        except (ConnectionError, TimeoutError, ssl.SSLError, http.client.HTTPException) as error:
-            cause, hopeless = str(error) or type(error).__name__, False
-        if hopeless or attempt == TRIES:
-            break
-        print(f"{url}: {cause}; trying again", file=sys.stderr, flush=True)
-        time.sleep(FIRST_PAUSE * 2 ** (attempt - 1))
-    raise UserError(
-        f"{url}: cannot be fetched: {cause}; BLEUPRINT_MIRROR may name a folder or URL with copies"
-    )
-
-
-def _copy(body: http.client.HTTPResponse, partial: Path, url: str) -> None:
-    """Stream a response to disk; raises IncompleteRead if it ends early."""
-    length = body.headers.get("Content-Length", "")
-    total = int(length) if length.isdecimal() else None
-    progress = Progress(url.rpartition("/")[2] or url, total, "B")
-    received = 0
-    try:
-        with partial.open("wb") as file:
-            while block := body.read(_BLOCK):
-                file.write(block)
-                received += len(block)
-                progress.advance(len(block))
-    finally:
-        progress.close()
-    if total is not None and received != total:
-        raise ConnectionError(f"{received} of {total} bytes came")

@@ -1,40 +1,70 @@
-"""Filtering: training pairs that are too short, too long or too unequal are dropped."""
+"""Filtering: training pairs that a check refuses are dropped; held-out sets stay as they are."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from bleuprint.files import whole_folder
-from bleuprint.ledger import Ledger
+from bleuprint.ledger import Account, Ledger
 from bleuprint.pairs import Pair, TextFolder
-from bleuprint.settings import Filter
-from bleuprint.sieve import carry_over, held_out, sift
+from bleuprint.rules.rule import Candidate, Check
+from bleuprint.settings import Tokenize
+from bleuprint.shard import Shard
+from bleuprint.sieve import Sieve, carry_over, gather_train, held_out, sift_shard
+from bleuprint.tokenizer import tokenizer_for
 
-RULES = ("too short", "too long", "length ratio")
-
-
-def filter_folder(
-    corpus: str, settings: Filter, before: TextFolder, filtered: Path, ledger_path: Path
-) -> None:
-    """Drop from train what `settings` rule out; validation and test sets stay as they are."""
-    ledger = Ledger("filter", corpus, RULES)
-    with whole_folder(filtered) as partial:
-        after = TextFolder(partial, before.source, before.target)
-        total = before.count("train")
-        sift(before.pairs("train"), total, after, "train", lambda p: judge(p, settings), ledger)
-        carry_over(before, after, held_out(before), ledger)
-        ledger.write(ledger_path)
+Checks = tuple[Check, ...]
 
 
-def judge(pair: Pair, settings: Filter) -> str | None:
-    """The first rule that drops a pair, by its words between spaces."""
-    shorter, longer = sorted((_words(pair.source), _words(pair.target)))
-    if shorter < settings.min_words:
-        return "too short"
-    if longer > settings.max_words:
-        return "too long"
-    if longer > settings.max_ratio * shorter:
-        return "length ratio"
-    return None
+@dataclass(frozen=True)
+class Filtering:
+    """The stage for one corpus; lengths are counted in the tokens that `tokenize` will make."""
+
+    corpus: str
+    checks: Checks
+    tokenize: Tokenize
+    before: TextFolder
+    filtered: Path
+    ledger: Path
+
+    def sift(self, shard: Shard, part: Path, workers: int) -> None:
+        """Check a shard of train."""
+        total = self.before.count("train")
+        span = shard.span(total)
+        sift_shard(
+            self.before.blocks("train", span),
+            span.length(total),
+            partial(sieve, self.checks, self.tokenize, (self.before.source, self.before.target)),
+            TextFolder(part, self.before.source, self.before.target),
+            self._account,
+            workers,
+        )
+
+    def gather(self, parts: Sequence[Path], workers: int) -> None:  # noqa: ARG002
+        """Join the shards; the other sets go on."""
+        ledger = self._account
+        with whole_folder(self.filtered) as unfinished:
+            after = TextFolder(unfinished, self.before.source, self.before.target)
+            gather_train(parts, after, ledger)
+            carry_over(self.before, after, held_out(self.before), ledger)
+            ledger.write(self.ledger)
+
+    @property
+    def _account(self) -> Ledger:
+        return Ledger("filter", self.corpus, tuple(check.name() for check in self.checks))
 
 
-def _words(sentence: str) -> int:
-    return sum(1 for word in sentence.split(" ") if word)
+def sieve(checks: Checks, tokenize: Tokenize, languages: tuple[str, str]) -> Sieve:
+    """Drops a pair by the first check that does not keep it."""
+    source, target = (tokenizer_for(language, tokenize).tokenize for language in languages)
+
+    def judge(number: int, pair: Pair, account: Account) -> Pair | None:
+        candidate = Candidate(pair, languages, (source, target))
+        for check in checks:
+            if not check.keeps(candidate):
+                account.drop(check.name(), number, pair)
+                return None
+        return pair
+
+    return Sieve(judge, partial(Account.of, [check.name() for check in checks]))

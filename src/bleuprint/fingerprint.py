@@ -3,7 +3,7 @@
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,20 @@ from typing import Any
 
 def of_settings(*settings: Any) -> str:
     """The SHA-256 of settings (dataclasses, numbers, texts), in whatever order written."""
-    plain = [dataclasses.asdict(s) if dataclasses.is_dataclass(s) else s for s in settings]  # type: ignore[arg-type]
-    text = json.dumps(plain, sort_keys=True, ensure_ascii=False)
+    text = json.dumps(list(map(_plain, settings)), sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    """What JSON can hold of settings; two rules may differ in nothing but their kind."""
+    if dataclasses.is_dataclass(value):
+        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        return {type(value).__name__: _plain(fields)}
+    if isinstance(value, Mapping):
+        return {key: _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return list(map(_plain, value))
+    return value
 
 
 @cache

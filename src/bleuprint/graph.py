@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from bleuprint import settings
+from bleuprint import layout, settings
 from bleuprint.errors import UserError, run
 
 _STATE = Path("work", "snakemake")
@@ -29,7 +29,8 @@ class Stage:
     """One stage of the resolved dvc.yaml: a rule for Snakemake.
 
     `outputs` holds the metrics too; `kept` are those of them that git keeps instead of DVC.
-    `parameters` are the values of the stage's part of params.yaml, by dotted key.
+    `parameters` are the values of the stage's part of params.yaml, by dotted key. A `sharded` stage
+    can work on a part of its corpus, and join such parts.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Stage:
     parameters: Mapping[str, Any]
     threads: int | Literal["all"]
     gpu: int
+    sharded: bool
 
     @property
     def folders(self) -> list[str]:
@@ -67,11 +69,17 @@ class Stage:
         return _STATE / "finished" / self.name
 
     @property
-    def marked_command(self) -> str:
-        """The command for a shell, leaving the mark if it ends well."""
+    def shard(self) -> str:
+        """The folder of a shard, which Snakemake's wildcard names."""
+        stage, _, corpus = self.name.partition("@")
+        return str(layout.shards(corpus, stage) / "{scatteritem}")
+
+    def marked_command(self, shards: int = 1) -> str:
+        """The command for a shell, leaving the mark if it ends well; it gathers the shards."""
         mark = shlex.quote(str(self.mark))
         begin = f"mkdir -p {mark.rpartition('/')[0]} && echo {self.digest} > {mark}.begun"
-        return f"{begin} && {self.command} && mv {mark}.begun {mark}"
+        gather = f" --gather {shards}" if shards > 1 and self.sharded else ""
+        return f"{begin} && {self.command}{gather} && mv {mark}.begun {mark}"
 
 
 def stages(root: Path = Path()) -> list[Stage]:
@@ -156,6 +164,7 @@ def _stage(name: str, entry: Mapping[str, Any], parameters: Mapping[str, Any]) -
         parameters={key: _lookup(parameters, key) for key in entry.get("params", ())},
         threads=meta.get("threads", 1),
         gpu=meta.get("gpu", 0),
+        sharded=meta.get("sharded", False),
     )
 
 

@@ -14,14 +14,14 @@ def folder(corpus: str, stage: str) -> Path:
     return _DATA / stage / corpus
 
 
-def codes(corpus: str) -> Path:
-    """The merges that learn_bpe found."""
-    return folder(corpus, "bpe") / "codes"
-
-
 def ledger(corpus: str, stage: str) -> Path:
     """The account that a data stage gives of itself."""
     return _DATA / "ledgers" / corpus / f"{stage}.json"
+
+
+def shards(corpus: str, stage: str) -> Path:
+    """Where shards of a stage's work on a corpus wait to be gathered; Snakemake removes them."""
+    return Path("work", "shards", stage, corpus)
 
 
 class Cell(NamedTuple):

@@ -1,7 +1,7 @@
 """The Transformer of "Attention Is All You Need" (Vaswani et al. 2017), in the paper's names.
 
 Shapes, throughout: B sentences in a batch, S source and T target positions, D d_model,
-F d_ff, H heads, K = D / H, V units of the vocabulary. Masks are True where there is a word.
+F d_ff, H heads, K = D / H, V units of the target's vocabulary. Masks are True at words.
 """
 
 import math
@@ -171,12 +171,13 @@ class DecoderState:
 class Transformer(nn.Module):
     """Encoder and decoder with embeddings scaled by sqrt(D) and sinusoidal positions."""
 
-    def __init__(self, settings: Settings, vocabulary: int) -> None:
+    def __init__(self, settings: Settings, source_vocabulary: int, target_vocabulary: int) -> None:
+        """The vocabularies are numbers of units; with tie "all" the two are one vocabulary."""
         super().__init__()
         self.settings = settings
-        self.source_embedding = nn.Embedding(vocabulary, settings.d_model)
-        self.target_embedding = nn.Embedding(vocabulary, settings.d_model)
-        self.projection = nn.Linear(settings.d_model, vocabulary, bias=False)
+        self.source_embedding = nn.Embedding(source_vocabulary, settings.d_model)
+        self.target_embedding = nn.Embedding(target_vocabulary, settings.d_model)
+        self.projection = nn.Linear(settings.d_model, target_vocabulary, bias=False)
         self.encoder = nn.ModuleList(EncoderLayer(settings) for _ in range(settings.encoder_layers))
         self.decoder = nn.ModuleList(DecoderLayer(settings) for _ in range(settings.decoder_layers))
         pre = settings.norm == "pre"
@@ -185,6 +186,7 @@ class Transformer(nn.Module):
         if settings.tie in ("all", "decoder"):
             self.projection.weight = self.target_embedding.weight
         if settings.tie == "all":
+            assert source_vocabulary == target_vocabulary, "tied embeddings of two vocabularies"
             self.source_embedding.weight = self.target_embedding.weight
         self._initialise()
 

@@ -8,7 +8,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from bleuprint import settings
-from bleuprint.binary import VOCABULARY
+from bleuprint.binary import SEGMENTATION, BinaryCorpus
 from bleuprint.checkpoint import load_weights
 from bleuprint.errors import UserError
 from bleuprint.files import read_json, sha256_of, write_json
@@ -18,14 +18,18 @@ from bleuprint.schema import build
 WEIGHTS, DESCRIPTION = "model.safetensors", "model.json"
 
 
-def describe(model: settings.Model, vocabulary: Path, fingerprint: str) -> dict[str, Any]:
-    """What model.json holds: the shape, and the vocabulary the weights belong to."""
+def describe(model: settings.Model, corpus: BinaryCorpus, fingerprint: str) -> dict[str, Any]:
+    """What model.json holds: the shape, and the vocabularies the weights belong to."""
+    vocabularies = {
+        side: {
+            "units": len(corpus.segmentation(language).vocabulary),
+            "sha256": sha256_of(_vocabulary(corpus, language)),
+        }
+        for side, language in (("source", corpus.source), ("target", corpus.target))
+    }
     return {
         "model": dataclasses.asdict(model),
-        "vocabulary": {
-            "units": sum(1 for _ in vocabulary.open("rb")),
-            "sha256": sha256_of(vocabulary),
-        },
+        "vocabularies": vocabularies,
         "fingerprint": fingerprint,
     }
 
@@ -34,8 +38,8 @@ def write_description(folder: Path, description: dict[str, Any]) -> None:
     write_json(folder / DESCRIPTION, description)
 
 
-def load_model(folder: Path, corpus: Path) -> Transformer:
-    """The model in `folder`, which must have been trained on the vocabulary of `corpus`."""
+def load_model(folder: Path, corpus: BinaryCorpus) -> Transformer:
+    """The model in `folder`, which must have been trained on the vocabularies of `corpus`."""
     path = folder / DESCRIPTION
     try:
         description = read_json(path)
@@ -44,11 +48,13 @@ def load_model(folder: Path, corpus: Path) -> Transformer:
         raise UserError(f"{error.filename or folder}: no such file") from None
     except SafetensorError as error:
         raise UserError(f"{folder / WEIGHTS}: damaged: {error}") from None
-    vocabulary = corpus / VOCABULARY
-    if sha256_of(vocabulary) != description["vocabulary"]["sha256"]:
-        raise UserError(f"{folder}: trained on another vocabulary than {vocabulary}")
+    source, target = description["vocabularies"]["source"], description["vocabularies"]["target"]
+    for known, language in ((source, corpus.source), (target, corpus.target)):
+        vocabulary = _vocabulary(corpus, language)
+        if sha256_of(vocabulary) != known["sha256"]:
+            raise UserError(f"{folder}: trained on another vocabulary than {vocabulary}")
     shape = build(settings.Model, description["model"], path)
-    model = Transformer(shape, description["vocabulary"]["units"])
+    model = Transformer(shape, source["units"], target["units"])
     if bad := [name for name, tensor in tensors.items() if not bool(tensor.isfinite().all())]:
         raise UserError(f"{folder / WEIGHTS}: {bad[0]} is not finite: the training has diverged")
     try:
@@ -56,3 +62,7 @@ def load_model(folder: Path, corpus: Path) -> Transformer:
     except ValueError as error:
         raise UserError(f"{folder / WEIGHTS}: {error}") from None
     return model.eval()
+
+
+def _vocabulary(corpus: BinaryCorpus, language: str) -> Path:
+    return corpus.folder / SEGMENTATION / f"vocabulary.{language}"

@@ -4,7 +4,8 @@ A line ends at the byte \\n and nowhere else: not at \\r, U+0085, U+2028 or \\x1
 text mode and `splitlines` would end it. Line i of one side translates line i of the other.
 """
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,26 @@ from typing import BinaryIO, NamedTuple
 from bleuprint.errors import UserError
 
 _BLOCK = 1 << 20
+# A block of pairs ends after so many, or when a side has come to so many bytes.
+BLOCK_PAIRS = 1000
+_BLOCK_BYTES = 1 << 22
+# Beyond this a file is no text of sentences, and a line no longer fits into memory with ease.
+LONGEST_LINE = 1 << 26
+
+
+@dataclass(frozen=True)
+class Span:
+    """Pairs from `start`, counted from 0, up to but without `stop` (None: to the end)."""
+
+    start: int = 0
+    stop: int | None = None
+
+    def length(self, pairs: int) -> int:
+        """How many of so many pairs lie in it."""
+        return (pairs if self.stop is None else self.stop) - self.start
+
+
+WHOLE = Span()
 
 
 class Pair(NamedTuple):
@@ -48,14 +69,82 @@ def read_pairs(source: Path, target: Path) -> Iterator[Pair]:
 
 
 def count_lines(path: Path) -> int:
-    """The number of lines, for a progress bar: fast, and without a look at what they hold."""
+    """The number of lines, without a look at what they hold; the last one may lack its \\n."""
+    lines, last = 0, b""
     with _open(path) as file:
-        blocks = iter(lambda: file.read(_BLOCK), b"")
-        return sum(block.count(b"\n") for block in blocks)
+        while block := file.read(_BLOCK):
+            lines, last = lines + block.count(b"\n"), block[-1:]
+    return lines + (last not in (b"", b"\n"))
+
+
+@dataclass(frozen=True)
+class Block:
+    """Consecutive pairs as they lie in two aligned files, every line with its \\n.
+
+    They are decoded where they are worked on, which may be another process. `first` is the number
+    of the first pair in `files`, from 1; `before` pairs of the set lie in other files before these.
+    """
+
+    first: int
+    source: bytes
+    target: bytes
+    files: tuple[Path, Path]
+    before: int = 0
+
+    def pairs(self) -> list[Pair]:
+        """The pairs; raises UserError at an undecodable byte."""
+        sides = [
+            self._lines(data, path)
+            for data, path in zip((self.source, self.target), self.files, strict=True)
+        ]
+        return [Pair(*pair) for pair in zip(*sides, strict=True)]
+
+    def numbered(self) -> Iterator[tuple[int, Pair]]:
+        """The pairs with their numbers in the set, from 1."""
+        return enumerate(self.pairs(), self.before + self.first)
+
+    def _lines(self, data: bytes, path: Path) -> list[str]:
+        try:
+            return data.decode().split("\n")[:-1]
+        except UnicodeDecodeError:
+            lines = data.split(b"\n")[:-1]
+            return [_decode(line, path, number) for number, line in enumerate(lines, self.first)]
+
+
+def read_blocks(source: Path, target: Path, span: Span = WHOLE) -> Iterator[Block]:
+    """The pairs of two aligned files, many at a time; raises UserError as `read_pairs` does.
+
+    With a span, its pairs alone: how the files end is then seen by who reads up to their end.
+    """
+    with _open(source) as source_file, _open(target) as target_file:
+        for file in (source_file, target_file):
+            _skip(file, span.start)
+        number = span.start
+        while span.stop is None or number < span.stop:
+            wanted = BLOCK_PAIRS if span.stop is None else min(BLOCK_PAIRS, span.stop - number)
+            sources, targets = _take(source_file, target_file, wanted)
+            if len(sources) != len(targets):
+                raise UserError(
+                    f"{source} has {count_lines(source)} lines and {target} has "
+                    f"{count_lines(target)}: not parallel"
+                )
+            if not sources:
+                break
+            yield Block(number + 1, b"".join(sources), b"".join(targets), (source, target))
+            number += len(sources)
+
+
+def packed(pairs: Sequence[Pair]) -> tuple[bytes, bytes]:
+    """Both sides of some pairs as they lie in files."""
+    sides = ["".join(f"{pair[side]}\n" for pair in pairs) for side in (0, 1)]
+    assert all(side.count("\n") == len(pairs) for side in sides), (
+        "a line break inside a sentence would misalign the text"
+    )
+    return sides[0].encode(), sides[1].encode()
 
 
 class PairWriter:
-    """Writes aligned files, a pair at a time; use as a context manager."""
+    """Writes aligned files; use as a context manager."""
 
     def __init__(self, source: Path, target: Path) -> None:
         with ExitStack() as opening:
@@ -63,9 +152,12 @@ class PairWriter:
             self._open = opening.pop_all()
 
     def write(self, pair: Pair) -> None:
-        for file, text in zip(self._files, pair, strict=True):
-            assert "\n" not in text, "a line break inside a sentence would misalign the text"
-            file.write(text.encode() + b"\n")
+        self.write_packed(*packed([pair]))
+
+    def write_packed(self, source: bytes, target: bytes) -> None:
+        """Write what `packed` made of some pairs."""
+        for file, data in zip(self._files, (source, target), strict=True):
+            file.write(data)
 
     def __enter__(self) -> "PairWriter":
         return self
@@ -100,6 +192,9 @@ class TextFolder:
         """The number of pairs that a set should have, going by one side."""
         return count_lines(self.files(name)[0])
 
+    def blocks(self, name: str, span: Span = WHOLE) -> Iterator[Block]:
+        return read_blocks(*self.files(name), span)
+
     def writer(self, name: str) -> PairWriter:
         return PairWriter(*self.files(name))
 
@@ -109,6 +204,47 @@ def _open(path: Path) -> BinaryIO:
         return path.open("rb")
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
+
+
+def _take(source: BinaryIO, target: BinaryIO, wanted: int) -> tuple[list[bytes], list[bytes]]:
+    """Up to so many lines of both files, one more of that which does not end with the other."""
+    sources: list[bytes] = []
+    targets: list[bytes] = []
+    size = 0
+    while len(sources) < wanted and size < _BLOCK_BYTES:
+        source_line, target_line = _line(source), _line(target)
+        if source_line:
+            sources.append(source_line)
+        if target_line:
+            targets.append(target_line)
+        if not source_line or not target_line:
+            break
+        size += len(source_line) + len(target_line)
+    return sources, targets
+
+
+def _line(file: BinaryIO) -> bytes:
+    """The next line with its \n, which the last one may lack in the file; empty at the end."""
+    line = file.readline(LONGEST_LINE)
+    if line and not line.endswith(b"\n"):
+        if len(line) == LONGEST_LINE:
+            raise UserError(f"{file.name}: a line is longer than {LONGEST_LINE >> 20} MiB")
+        line += b"\n"
+    return line
+
+
+def _skip(file: BinaryIO, lines: int) -> None:
+    """Go to the end of so many lines."""
+    while lines and (block := file.read(_BLOCK)):
+        here = block.count(b"\n")
+        if here < lines:
+            lines -= here
+            continue
+        end = -1
+        for _ in range(lines):
+            end = block.index(b"\n", end + 1)
+        file.seek(end + 1 - len(block), os.SEEK_CUR)
+        return
 
 
 def _decode(line: bytes, path: Path, number: int) -> str:

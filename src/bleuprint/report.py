@@ -104,8 +104,8 @@ _INTERVALS = (
 )
 
 _DATA = (
-    "Pairs into and out of each stage, and what each rule dropped. Validation and test sets are "
-    "listed by their last stage, and where a stage dropped pairs of theirs."
+    "Pairs into and out of each stage, and how many each rule dropped or changed. Validation and "
+    "test sets are listed by their last stage, and where a stage dropped pairs of theirs."
 )
 
 
@@ -145,6 +145,7 @@ def _funnel(settings: Settings, root: Path) -> Grid:
         Column("Pairs in"),
         Column("Pairs out"),
         Column("Dropped", left=True),
+        Column("Changed", left=True),
     )
     rows: list[Row] = []
     for corpus in settings.corpora:
@@ -161,11 +162,16 @@ def _funnel_rows(
     stages = [stage for stage, sets in accounts.items() if name in sets]
     for stage in stages:
         account = accounts[stage][name]
-        dropped = {rule: count for rule, count in account["dropped"].items() if count}
-        if name == "train" or dropped or stage == stages[-1]:
-            shown = ", ".join(f"{rule} {count:,}" for rule, count in dropped.items())
+        dropped = account["dropped"]
+        if name == "train" or any(dropped.values()) or stage == stages[-1]:
             numbers = f"{account['pairs_in']:,}", f"{account['pairs_out']:,}"
-            yield Row((corpus, name, stage, *numbers, shown or table.NONE))
+            counts = _counts(dropped), _counts(account["changed"])
+            yield Row((corpus, name, stage, *numbers, *counts))
+
+
+def _counts(by_rule: Mapping[str, int]) -> str:
+    counts = ", ".join(f"{rule} {count:,}" for rule, count in by_rule.items() if count)
+    return counts or table.NONE
 
 
 def _accounts(corpus: str, stage: str, root: Path) -> Mapping[str, Mapping[str, Any]]:

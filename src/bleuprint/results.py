@@ -217,7 +217,8 @@ def _record(settings: Settings, cell: Cell, test: str, paired: Paired | None, ro
 
 def _fingerprints(settings: Settings, cell: Cell, training: str) -> Fingerprints:
     # where a corpus comes from is told, and changes no result
-    corpus = dataclasses.replace(settings.corpus(cell.corpus), about=())
+    corpus = dict(vars(settings.corpus(cell.corpus)))
+    del corpus["about"]
     everything = fingerprint.of_settings(settings.system(cell.system), corpus, cell.seed)
     return Fingerprints(training, everything, fingerprint.of_package())
 

@@ -9,7 +9,7 @@ import difflib
 import math
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -40,6 +40,13 @@ class Range:
             return f"{'above' if self.open_low else 'at least'} {self.low:g}"
         below = f"{'below' if self.open_high else 'at most'} {self.high:g}"
         return f"{'above' if self.open_low else 'from'} {self.low:g}, {below}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Named:
+    """A mapping whose keys name dataclasses; its value is one of each named, in `kinds`' order."""
+
+    kinds: Mapping[str, type]
 
 
 def load_yaml(path: Path) -> Any:
@@ -100,6 +107,8 @@ def _line_of(parent: Any, name: str | int) -> int | None:
 def _value(kind: Any, value: Any, place: _Place) -> Any:
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin is Annotated:
+        if isinstance(arguments[1], Named):
+            return _named(arguments[1].kinds, value, place)
         result = _value(arguments[0], value, place)
         for bound in arguments[1:]:
             if isinstance(bound, Range) and not bound.holds(result):
@@ -109,7 +118,7 @@ def _value(kind: Any, value: Any, place: _Place) -> Any:
         if value not in arguments:
             raise place.error(f"{value!r} is not one of {', '.join(map(str, arguments))}")
         return str(value)
-    if origin is types.UnionType:
+    if origin in (types.UnionType, typing.Union):
         if value is None:
             return None
         return _value(next(one for one in arguments if one is not type(None)), value, place)
@@ -164,12 +173,11 @@ def _sequence(kinds: tuple[Any, ...], value: Any, place: _Place) -> tuple[Any, .
 def _record(kind: Any, value: Any, place: _Place) -> Any:
     if not isinstance(value, Mapping):
         raise place.error(f"{_shown(value)} is not a mapping with {_fields(kind)}")
-    hints = typing.get_type_hints(kind, include_extras=True)
+    every = typing.get_type_hints(kind, include_extras=True)
+    hints = {field.name: every[field.name] for field in dataclasses.fields(kind)}
     for name in value:
         if name not in hints:
-            near = difflib.get_close_matches(str(name), hints, n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]!r}?" if near else f"known here: {_fields(kind)}"
-            raise place.child(value, name).error(f"unknown key; {hint}")
+            raise place.child(value, name).error(_unknown(name, hints))
     given = {n: _value(hints[n], v, place.child(value, n)) for n, v in value.items()}
     for field in dataclasses.fields(kind):
         if field.name not in given and field.default is dataclasses.MISSING:
@@ -178,6 +186,22 @@ def _record(kind: Any, value: Any, place: _Place) -> Any:
         return kind(**given)
     except ValueError as error:
         raise place.error(str(error)) from None
+
+
+def _named(kinds: Mapping[str, type], value: Any, place: _Place) -> tuple[Any, ...]:
+    if not isinstance(value, Mapping):
+        raise place.error(f"{_shown(value)} is not a mapping; known here: {', '.join(kinds)}")
+    for name in value:
+        if name not in kinds:
+            raise place.child(value, name).error(_unknown(name, kinds))
+    built = {n: _record(kinds[n], v, place.child(value, n)) for n, v in value.items()}
+    return tuple(built[name] for name in kinds if name in built)
+
+
+def _unknown(name: Any, known: Collection[str]) -> str:
+    near = difflib.get_close_matches(str(name), known, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}?" if near else f"known here: {', '.join(known)}"
+    return f"unknown key; {hint}"
 
 
 def _fields(kind: Any) -> str:

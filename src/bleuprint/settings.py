@@ -8,130 +8,114 @@ GPUs, mirrors) is never a setting; see `environment.py`.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
 from bleuprint.errors import UserError, run
-from bleuprint.schema import Range, build, load_yaml
+from bleuprint.manifest import About, Files, check_names
+from bleuprint.rules import CHECKS, EDITS
+from bleuprint.rules.rule import Check, Edit
+from bleuprint.schema import Named, Range, build, load_yaml
 
 T = TypeVar("T")
-
-_PHRASEBOOK = [
-    f"{split}.{side}" for split in ("train", "valid", "test") for side in ("en", "de", "fr")
-]
-
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 Count = Annotated[int, Range(1)]
 Share = Annotated[float, Range(0, 1, open_high=True)]
 
 
 @dataclass(frozen=True)
-class File:
-    """One file of a corpus: fetched from `url`, or lying at `path` below `inputs/`.
+class Dedup:
+    """Which training pairs are dropped for being there twice, or for being held out.
 
-    A URL is http, https or file, or `phrasebook:SPLIT.LANGUAGE` for the embedded corpus.
-    A name that ends in .gz is unpacked. `sha256` and `size` (bytes) are of the file as fetched.
+    Of pairs that agree (`pairs`), or only in their `sources` or `targets`, the first stays.
+    `overlap`: how sentences are compared with those of validation and test sets: not at all, as
+    they are, or folded (without regard to case, punctuation, spaces and compatible characters).
     """
 
-    url: str | None = None
-    path: str | None = None
-    sha256: str | None = None
-    size: int | None = None
-
-    def __post_init__(self) -> None:
-        if (self.url is None) == (self.path is None):
-            raise ValueError("needs either url or path")
-        if self.sha256 is not None and not re.fullmatch("[0-9a-f]{64}", self.sha256):
-            raise ValueError(f"sha256 is {self.sha256!r}: 64 hexadecimal digits, lower case")
-        if self.path is not None and not _below_inputs(self.path):
-            raise ValueError(f"path is {self.path!r}: local files lie below inputs/")
-        scheme, _, rest = (self.url or "").partition(":")
-        if scheme == "phrasebook" and rest not in _PHRASEBOOK:
-            known = ", ".join(_PHRASEBOOK)
-            raise ValueError(f"url is {self.url!r}: phrasebook: and one of {known}")
-        if scheme == "file" and self.sha256 is None:
-            raise ValueError(f"url is {self.url!r}: needs sha256, or its changes go unnoticed")
-
-
-@dataclass(frozen=True)
-class FilePair:
-    """The two sides of one parallel text."""
-
-    source: File
-    target: File
-
-
-@dataclass(frozen=True)
-class Files:
-    """What a corpus is made of; parts of `train` and of `valid` are joined in this order."""
-
-    train: dict[str, FilePair]
-    valid: dict[str, FilePair]
-    tests: dict[str, FilePair]
-
-    def __post_init__(self) -> None:
-        if not self.train:
-            raise ValueError("train names no files")
-        for kind, parts in (("train", self.train), ("valid", self.valid), ("tests", self.tests)):
-            _check_names(kind, parts)
-
-
-@dataclass(frozen=True)
-class About:
-    """Where a text comes from, and on what terms."""
-
-    name: str
-    licence: str
-    citation: str
-
-
-@dataclass(frozen=True)
-class Clean:
-    """`unicode`: the normalisation form training text is brought to."""
-
-    unicode: Literal["NFC", "NFKC", "none"]
-
-
-@dataclass(frozen=True)
-class Filter:
-    """Bounds on training pairs, in words between spaces."""
-
-    min_words: Annotated[int, Range(1)]
-    max_words: Annotated[int, Range(1)]
-    max_ratio: Annotated[float, Range(1)]
-
-    def __post_init__(self) -> None:
-        if self.max_words < self.min_words:
-            raise ValueError(f"max_words {self.max_words} is below min_words {self.min_words}")
+    pairs: bool
+    sources: bool
+    targets: bool
+    overlap: Literal["none", "exact", "folded"]
 
 
 @dataclass(frozen=True)
 class Split:
-    """Shares of the pairs that become validation and test sets where a corpus has none."""
+    """Shares of the pairs that become validation and test sets where a corpus has none.
+
+    With `every`, validation is not drawn but takes each n-th pair.
+    """
 
     valid: Share
     test: Share
     seed: Annotated[int, Range(0)]
+    every: Annotated[int, Range(2)] | None = None
 
     def __post_init__(self) -> None:
         if self.valid + self.test >= 1:
             raise ValueError(f"valid {self.valid} and test {self.test} leave nothing to train on")
+        if self.every is not None and self.valid:
+            raise ValueError(f"valid {self.valid} and every {self.every}: valid must be 0")
 
 
 @dataclass(frozen=True)
 class Tokenize:
-    """Moses tokenisation, after these normalisations."""
+    """How sentences become tokens: by Moses, in characters, or (none) between spaces.
 
-    punctuation: bool
+    `lowercase` comes first. `hyphens` (aggressive splitting, a @-@ b) and `escape` (&apos; for ')
+    are Moses'.
+    """
+
+    by: Literal["moses", "characters", "none"]
     lowercase: bool
+    hyphens: bool
+    escape: bool
+
+    def __post_init__(self) -> None:
+        if self.by != "moses" and (self.hyphens or self.escape):
+            raise ValueError(f"hyphens and escape go with moses, not with {self.by}")
 
 
 @dataclass(frozen=True)
-class LearnBpe:
-    """Joint byte-pair encoding of both languages."""
+class Bpe:
+    """Byte-pair encoding, learnt from both languages together (`joint`) or from each alone.
+
+    `threshold`: units rarer than this in their language are split again, as by subword-nmt's
+    --vocabulary-threshold. `engine`: what learns; both find the same merges.
+    """
 
     merges: Annotated[int, Range(0)]
+    joint: bool
+    threshold: Annotated[int, Range(0)]
+    engine: Literal["incremental", "subword-nmt"]
+
+
+@dataclass(frozen=True)
+class Words:
+    """Whole tokens: the `max_size` most frequent that occur at least `min_count` times."""
+
+    joint: bool
+    max_size: Count
+    min_count: Count
+
+
+@dataclass(frozen=True)
+class Units:
+    """What sentences are made of for the model: either `bpe` or `words`."""
+
+    bpe: Bpe | None = None
+    words: Words | None = None
+
+    def __post_init__(self) -> None:
+        if (self.bpe is None) == (self.words is None):
+            raise ValueError("needs either bpe or words")
+
+    @property
+    def joint(self) -> bool:
+        """Whether both languages share one vocabulary."""
+        kind = self.bpe or self.words
+        assert kind is not None
+        return kind.joint
 
 
 @dataclass(frozen=True)
@@ -140,13 +124,14 @@ class Corpus:
 
     source: str
     target: str
-    about: tuple[About, ...]
+    about: dict[str, About]
     files: Files
-    clean: Clean
-    filter: Filter
+    clean: Annotated[tuple[Edit, ...], Named(EDITS)]
+    dedup: Dedup
+    filter: Annotated[tuple[Check, ...], Named(CHECKS)]
     split: Split
     tokenize: Tokenize
-    learn_bpe: LearnBpe
+    vocabulary: Units
 
     def __post_init__(self) -> None:
         for side in (self.source, self.target):
@@ -156,6 +141,12 @@ class Corpus:
                 )
         if self.source == self.target:
             raise ValueError(f"source and target are both {self.source!r}")
+        for rule, side in product((*self.clean, *self.filter), (self.source, self.target)):
+            rule.check_language(side)
+        check_names("about", self.about)
+        for name, text in self.files.texts().items():
+            if text.about not in self.about:
+                raise ValueError(f"{name}: about names no {text.about!r}")
 
 
 @dataclass(frozen=True)
@@ -184,6 +175,9 @@ class Train:
 
     `tokens_per_update` counts target tokens over all processes; an update is made of batches
     of at most `batch_tokens` tokens, padding included, which the processes share out.
+    `bpe_dropout`: the share of merges left out, at random, each time a sentence is trained on;
+    batches and updates are planned by the lengths without it, and hold more tokens with it (about
+    a sixth at 0.1).
     """
 
     tokens_per_update: Count
@@ -195,6 +189,7 @@ class Train:
     epsilon: Annotated[float, Range(0, open_low=True)]
     clip_norm: Annotated[float, Range(0)]
     label_smoothing: Share
+    bpe_dropout: Share
     precision: Literal["float32", "bfloat16"]
     validate_every: Count
     checkpoint_every: Count
@@ -257,9 +252,11 @@ class Settings:
         for kind, entries in (("corpora", self.corpora), ("systems", self.systems)):
             if not entries:
                 raise ValueError(f"{kind} is empty")
-            _check_names(kind, entries)
+            check_names(kind, entries)
         if not self.seeds or len(set(self.seeds)) != len(self.seeds):
             raise ValueError(f"seeds {list(self.seeds)}: one or more, each once")
+        for (system, row), (corpus, column) in product(self.systems.items(), self.corpora.items()):
+            _check_cell(system, row, corpus, column)
         cells = [f"{system}-{corpus}" for system in self.systems for corpus in self.corpora]
         if twice := {cell for cell in cells if cells.count(cell) > 1}:
             raise ValueError(f"two cells are called {min(twice)}: rename a system or a corpus")
@@ -276,21 +273,21 @@ def load(path: Path = Path("params.yaml")) -> Settings:
     return build(Settings, load_yaml(path), path)
 
 
-def _check_names(kind: str, entries: Mapping[str, object]) -> None:
-    for name in entries:
-        if not NAME.fullmatch(name):
-            raise ValueError(f"{kind}.{name}: a name is of letters, digits, '-' and '_'")
+def _check_cell(system: str, row: System, corpus: str, column: Corpus) -> None:
+    """Raise ValueError where a system and a corpus do not go together."""
+    if row.model.tie == "all" and not column.vocabulary.joint:
+        raise ValueError(
+            f"system {system} ties all embeddings (model.tie), "
+            f"but corpus {corpus} has a vocabulary for each language (vocabulary)"
+        )
+    if row.train.bpe_dropout and column.vocabulary.bpe is None:
+        raise ValueError(f"system {system} has train.bpe_dropout, but corpus {corpus} has no bpe")
 
 
 def _entry(kind: str, entries: Mapping[str, T], name: str) -> T:
     if name not in entries:
         raise UserError(f"params.yaml: no {kind} entry {name!r}; there are: {', '.join(entries)}")
     return entries[name]
-
-
-def _below_inputs(path: str) -> bool:
-    parts = Path(path).parts
-    return len(parts) > 1 and parts[0] == "inputs" and ".." not in parts
 
 
 if __name__ == "__main__":

@@ -1,40 +1,147 @@
-"""What the stages that drop training pairs have in common."""
+"""What the stages that work on training pairs one by one have in common.
+
+Such a stage is a `Step`: it sifts the training text, or a shard of it, into a folder of its own,
+and then gathers what the shards left, in the order of their numbers, into the stage's output. A
+corpus that is not sharded is one shard.
+"""
 
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b
+from pathlib import Path
+from typing import Literal, NamedTuple, Protocol
 
 from bleuprint.characters import comparable
 from bleuprint.errors import UserError
-from bleuprint.ledger import Ledger
-from bleuprint.pairs import Pair, TextFolder
-from bleuprint.progress import track
+from bleuprint.files import read_json, whole_folder, write_json
+from bleuprint.ledger import Account, Ledger
+from bleuprint.pairs import Block, Pair, TextFolder, packed
+from bleuprint.progress import Progress
+from bleuprint.shard import Shard
+from bleuprint.workers import map_parts
 
-# Names the rule that drops a pair; None keeps it.
-Judge = Callable[[Pair], str | None]
+_ACCOUNT = "account.json"
+
+
+class Step(Protocol):
+    """The work of one stage on one corpus, its training text in shards."""
+
+    def sift(self, shard: Shard, part: Path, workers: int) -> None:
+        """Do the work on a shard of train, and leave what comes of it in the folder `part`."""
+
+    def gather(self, parts: Sequence[Path], workers: int) -> None:
+        """Make the stage's output of what the shards left, and of the sets held out."""
+
+
+def run_step(step: Step, shards: Path, work: Shard | int | None, workers: int) -> None:
+    """Do a stage's work: a shard of it, the gathering of so many shards, or all (None).
+
+    What shards leave lies in folders below `shards`.
+    """
+    if isinstance(work, Shard):
+        with whole_folder(shards / str(work)) as part:
+            step.sift(work, part, workers)
+        return
+    parts = [shards / str(shard) for shard in Shard.all(work or 1)]
+    try:
+        if work is None:
+            with whole_folder(parts[0]) as part:
+                step.sift(Shard(), part, workers)
+        if missing := [part for part in parts if not part.is_dir()]:
+            raise UserError(f"{missing[0]}: no such shard to gather")
+        step.gather(parts, workers)
+    finally:
+        for part in parts if work is None else ():
+            shutil.rmtree(part, ignore_errors=True)
+
+
+class Sifted(NamedTuple):
+    """What is left of a block: both sides as bytes, and the account of its pairs."""
+
+    source: bytes
+    target: bytes
+    account: Account
+
+
+# Takes a pair of the set, by number, and gives what goes on of it; None if it has dropped it,
+# which is then in the account.
+Judge = Callable[[int, Pair, Account], Pair | None]
+
+
+class Sieve:
+    """Sifts blocks by a judge, in whichever process."""
+
+    def __init__(self, judge: Judge, account: Callable[[], Account]) -> None:
+        """`account` opens one for a block."""
+        self._judge, self._account = judge, account
+
+    def __call__(self, block: Block) -> Sifted:
+        account, kept = self._account(), []
+        for number, pair in block.numbered():
+            if (left := self._judge(number, pair, account)) is not None:
+                account.keep()
+                kept.append(left)
+        return Sifted(*packed(kept), account)
 
 
 def sift(
-    pairs: Iterable[Pair], total: int, after: TextFolder, name: str, judge: Judge, ledger: Ledger
+    blocks: Iterable[Block],
+    prepare: Callable[[], Callable[[Block], Sifted]],
+    after: TextFolder,
+    name: str,
+    progress: Progress,
+    account: Account,
+    workers: int,
 ) -> None:
-    """Write the pairs that `judge` keeps as set `name` of `after`, and account for all.
-
-    `total` pairs are expected. Raises UserError if none is kept.
-    """
-    account = ledger.open(name)
+    """Write what is left of some blocks as set `name` of `after`, and add to the account."""
     with after.writer(name) as writer:
-        for pair in track(pairs, f"{ledger.stage} {ledger.corpus} {name}", total, "pairs"):
-            account.pairs_in += 1
-            rule = judge(pair)
-            if rule is None:
-                writer.write(pair)
-                account.pairs_out += 1
-            else:
-                account.drop(rule, pair)
+        for part in map_parts(prepare, blocks, workers):
+            writer.write_packed(part.source, part.target)
+            account.add(part.account)
+            progress.advance(part.account.pairs_in)
+    progress.close()
+
+
+def sift_shard(
+    blocks: Iterable[Block],
+    pairs: int,
+    prepare: Callable[[], Callable[[Block], Sifted]],
+    part: TextFolder,
+    ledger: Ledger,
+    workers: int,
+) -> None:
+    """Write what is left of a shard, of so many pairs, into the folder of `part`."""
+    account = ledger.open("train")
+    progress = Progress(f"{ledger.stage} {ledger.corpus} train", pairs, "pairs")
+    sift(blocks, prepare, part, "train", progress, account, workers)
+    write_json(part.path / _ACCOUNT, vars(account))
+
+
+def gather_train(parts: Sequence[Path], after: TextFolder, ledger: Ledger) -> None:
+    """Join the shards' training texts and accounts; raises UserError if nothing is left."""
+    account = ledger.open("train")
+    for part in parts:
+        account.add(Account(**read_json(part / _ACCOUNT)))
+    left = [TextFolder(part, after.source, after.target).files("train") for part in parts]
+    for files, joined in zip(zip(*left, strict=True), after.files("train"), strict=True):
+        join_files(files, joined)
+    refuse_nothing(account, "train", ledger)
+
+
+def refuse_nothing(account: Account, name: str, ledger: Ledger) -> None:
+    """Raise UserError if no pair of a set is left."""
     if not account.pairs_out:
         raise UserError(
             f"corpus {ledger.corpus}: nothing left of {name} after {ledger.stage}: {account.drops}"
         )
+
+
+def join_files(files: Sequence[Path], joined: Path) -> None:
+    """Write files one after the other; each ends at a line's end."""
+    with joined.open("wb") as out:
+        for path in files:
+            with path.open("rb") as file:
+                shutil.copyfileobj(file, out, 1 << 20)
 
 
 def held_out(folder: TextFolder) -> list[str]:
@@ -52,20 +159,14 @@ def carry_over(before: TextFolder, after: TextFolder, names: Iterable[str], ledg
 
 def count(folder: TextFolder, name: str, ledger: Ledger) -> None:
     """Account for a set of which every pair stays, reading all of it."""
-    for _ in counted(folder.pairs(name), name, ledger):
-        pass
-
-
-def counted(pairs: Iterable[Pair], name: str, ledger: Ledger) -> Iterator[Pair]:
-    """Pass pairs through and account for them: as many out as in."""
     account = ledger.open(name)
-    for pair in pairs:
-        account.pairs_in += 1
-        account.pairs_out += 1
-        yield pair
+    for block in folder.blocks(name):
+        account.keep(len(block.pairs()))
 
 
 HASH_BYTES = 16
+
+Overlap = Literal["none", "exact", "folded"]
 
 
 def hash_of(text: str) -> bytes:
@@ -74,23 +175,25 @@ def hash_of(text: str) -> bytes:
 
 
 class HeldOutSentences:
-    """Sentences that must not turn up in training; as a judge, names the rule a pair breaks.
+    """Sentences that must not turn up in training, compared as `overlap` says."""
 
-    They are compared after folding of spaces, case and compatible characters.
-    """
-
-    def __init__(self, source_rule: str, target_rule: str) -> None:
-        self._rules = source_rule, target_rule
+    def __init__(self, overlap: Overlap) -> None:
+        self._overlap = overlap
         self._sources: set[bytes] = set()
         self._targets: set[bytes] = set()
 
     def add(self, pair: Pair) -> None:
-        self._sources.add(hash_of(comparable(pair.source)))
-        self._targets.add(hash_of(comparable(pair.target)))
+        if self._overlap != "none":
+            self._sources.add(self._key(pair.source))
+            self._targets.add(self._key(pair.target))
 
-    def judge(self, pair: Pair) -> str | None:
-        if hash_of(comparable(pair.source)) in self._sources:
-            return self._rules[0]
-        if hash_of(comparable(pair.target)) in self._targets:
-            return self._rules[1]
-        return None
+    def side_of(self, pair: Pair) -> int:
+        """0 if neither sentence is held out, 1 if the source is, else 2."""
+        if not self._sources:
+            return 0
+        if self._key(pair.source) in self._sources:
+            return 1
+        return 2 if self._key(pair.target) in self._targets else 0
+
+    def _key(self, sentence: str) -> bytes:
+        return hash_of(comparable(sentence) if self._overlap == "folded" else sentence)

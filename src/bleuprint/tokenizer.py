@@ -1,67 +1,69 @@
-"""Tokenising a corpus, spread over processes."""
+"""The tokenisers that a corpus may choose from, and how tokens become a sentence again."""
 
-from collections.abc import Iterator
-from functools import partial
-from pathlib import Path
+from collections.abc import Sequence
+from typing import Protocol
 
-from bleuprint.characters import Form, normalise
-from bleuprint.files import whole_folder
-from bleuprint.ledger import Ledger
+from bleuprint.characters import blank_white
 from bleuprint.moses import Moses
-from bleuprint.pairs import Pair, TextFolder
-from bleuprint.progress import track
 from bleuprint.settings import Tokenize
-from bleuprint.sieve import counted
-from bleuprint.workers import chunks, map_chunks
+
+# How characters that are not their own tokens are written, and how they are read again.
+_WRITTEN = {" ": "▁", "▁": "▁▁"}
+_READ = {token: character for character, token in _WRITTEN.items()}
 
 
-def tokenize_folder(
-    corpus: str,
-    settings: Tokenize,
-    form: Form,
-    before: TextFolder,
-    tokens: Path,
-    ledger_path: Path,
-    workers: int,
-) -> None:
-    """Tokenise all sets; the same bytes for any number of `workers` (processes).
+class Tokenizer(Protocol):
+    """Makes tokens of a sentence and a sentence of tokens; no token holds white space."""
 
-    Validation and test sets, which cleaning left alone, are brought to the same Unicode `form`
-    as the training text first: it is what the model knows.
-    """
-    ledger = Ledger("tokenize", corpus, ())
-    prepare = partial(_Chunks, before.source, before.target, settings, form)
-    with whole_folder(tokens) as unfinished:
-        after = TextFolder(unfinished, before.source, before.target)
-        for name in before.names():
-            pairs = counted(before.pairs(name), name, ledger)
-            done = _flat(map_chunks(prepare, chunks(pairs), workers))
-            with after.writer(name) as writer:
-                for pair in track(done, f"tokenize {corpus} {name}", before.count(name), "pairs"):
-                    writer.write(pair)
-        ledger.write(ledger_path)
+    def tokenize(self, sentence: str) -> list[str]:
+        """The tokens of a sentence; unprinted characters count as spaces."""
+
+    def detokenize(self, tokens: Sequence[str]) -> str:
+        """The sentence that these tokens make, single spaces between its words."""
 
 
-def _flat(parts: Iterator[list[Pair]]) -> Iterator[Pair]:
-    for part in parts:
-        yield from part
+def tokenizer_for(language: str, settings: Tokenize) -> Tokenizer:
+    """What makes tokens of the sentences of a language."""
+    tokenizer: Tokenizer
+    match settings.by:
+        case "moses":
+            tokenizer = Moses(language, settings.hyphens, settings.escape)
+        case "characters":
+            tokenizer = Characters()
+        case "none":
+            tokenizer = Spaces()
+    return Lowercased(tokenizer) if settings.lowercase else tokenizer
 
 
-class _Chunks:
-    """Tokenises a chunk of pairs, in whichever process."""
+class Characters:
+    """Each character (code point) is a token. A space is written ▁, and a ▁ in the text ▁▁."""
 
-    def __init__(self, source: str, target: str, settings: Tokenize, form: Form) -> None:
-        self._form = form
-        self._source, self._target = (
-            Moses(language, settings.punctuation, settings.lowercase)
-            for language in (source, target)
-        )
+    def tokenize(self, sentence: str) -> list[str]:
+        text = " ".join(blank_white(sentence).split())
+        return [_WRITTEN.get(character, character) for character in text]
 
-    def __call__(self, pairs: list[Pair]) -> list[Pair]:
-        return [
-            Pair(self._tokens(self._source, source), self._tokens(self._target, target))
-            for source, target in pairs
-        ]
+    def detokenize(self, tokens: Sequence[str]) -> str:
+        return " ".join("".join(_READ.get(token, token) for token in tokens).split())
 
-    def _tokens(self, moses: Moses, line: str) -> str:
-        return " ".join(moses.tokenize(normalise(line, self._form)))
+
+class Spaces:
+    """Tokens are what stands between spaces: for text that has its tokens already."""
+
+    def tokenize(self, sentence: str) -> list[str]:
+        return blank_white(sentence).split()
+
+    def detokenize(self, tokens: Sequence[str]) -> str:
+        return " ".join(tokens)
+
+
+class Lowercased:
+    """Another tokeniser, of text in lower case."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+
+    def tokenize(self, sentence: str) -> list[str]:
+        return self._tokenizer.tokenize(sentence.lower())
+
+    def detokenize(self, tokens: Sequence[str]) -> str:
+        return self._tokenizer.detokenize(tokens)

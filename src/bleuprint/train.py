@@ -3,9 +3,10 @@
 import math
 import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,12 @@ import torch
 from filelock import FileLock, Timeout
 
 from bleuprint import checkpoint, fingerprint
-from bleuprint.batch import Batch
-from bleuprint.batches import Position, Update, updates
-from bleuprint.binary import BinaryCorpus
+from bleuprint.batch import Batch, Sides, shares
+from bleuprint.batches import Position
+from bleuprint.binary import CORPUS, BinaryCorpus
 from bleuprint.cost import training_flops
 from bleuprint.errors import Interrupted, UserError
-from bleuprint.files import sha256_of, sha256_of_folder
+from bleuprint.files import sha256_of
 from bleuprint.layout import Cell
 from bleuprint.machine import machine_of
 from bleuprint.model import Transformer, count_parameters
@@ -48,9 +49,12 @@ CODE = (
     "pairs",
     "processes",
     "schedule",
+    "segmentation",
+    "tokenizer",
     "train",
     "validation",
     "vocabulary",
+    "workers",
 )
 
 # Points on a training curve, about: enough to draw, few enough to store.
@@ -80,7 +84,7 @@ class Fingerprints:
     @classmethod
     def of(cls, job: Job) -> "Fingerprints":
         settings = fingerprint.of_settings(job.system.model, job.system.train, job.cell.seed)
-        corpus = sha256_of_folder(job.corpus)
+        corpus = sha256_of(job.corpus / CORPUS)  # which holds the sums of all its files
         references = [sha256_of(path) for path in sorted(job.texts.glob("valid.*"))]
         return cls(
             settings, fingerprint.of_code(CODE), fingerprint.of_settings(corpus, *references)
@@ -93,12 +97,17 @@ class Fingerprints:
 
 @dataclass
 class State:
-    """What a training knows of itself beside its weights; all of it is in each checkpoint."""
+    """What a training knows of itself beside its weights; all of it is in each checkpoint.
+
+    Tokens and operations are those it was trained on; `position` counts tokens as planned, before
+    BPE-dropout.
+    """
 
     parameters: int
     update: int
     position: Position
     source_tokens: int
+    target_tokens: int
     flops: int
     seconds: float
     machines: list[dict[str, Any]]
@@ -108,7 +117,8 @@ class State:
 
     @classmethod
     def new(cls, parameters: int) -> "State":
-        return cls(parameters, 0, Position(), 0, 0, 0.0, [], {"loss": 0.0, "tokens": 0}, [], [])
+        interval = {"loss": 0.0, "tokens": 0}
+        return cls(parameters, 0, Position(), 0, 0, 0, 0.0, [], interval, [], [])
 
     @classmethod
     def of(cls, saved: dict[str, Any]) -> "State":
@@ -120,8 +130,10 @@ def train(job: Job, group: Group) -> tuple[Path, State, Fingerprints]:
     """Train to the end, from the newest checkpoint if there is one.
 
     Returns the work folder that holds the kept checkpoints, the final state and the
-    fingerprints. Raises Interrupted, after saving, when told to stop by SIGTERM.
+    fingerprints. Raises Interrupted, after saving, when told to stop by SIGTERM, and UserError
+    before anything else where the corpus is damaged.
     """
+    _verify(job.corpus, group)
     marks = Fingerprints.of(job)
     name = ".".join((*map(str, job.cell), marks.all[:16]))
     folder = job.work / "trainings" / name
@@ -139,12 +151,12 @@ class Trainer:
         self._job, self._group, self._folder, self._marks = job, group, folder, marks
         self._settings = job.system.train
         self._corpus = BinaryCorpus(job.corpus)
-        self._source, self._target = (
-            self._corpus.side("train", language).lengths
+        torch.manual_seed(job.cell.seed)
+        sizes = (
+            len(self._corpus.segmentation(language).vocabulary)
             for language in (self._corpus.source, self._corpus.target)
         )
-        torch.manual_seed(job.cell.seed)
-        self.model = Transformer(job.system.model, len(self._corpus.vocabulary)).to(group.device)
+        self.model = Transformer(job.system.model, *sizes).to(group.device)
         self._optimizer = FlatAdam(self.model, self._settings)
         self.state = State.new(count_parameters(self.model))
         self._stop = False
@@ -152,18 +164,10 @@ class Trainer:
 
     def run(self) -> None:
         """Train until the last update."""
-        settings, state = self._settings, self.state
+        settings, state, seed = self._settings, self.state, self._job.cell.seed
         if state.update >= settings.updates:
             return
         validator = Validator(self._corpus, self._job.texts, settings.batch_tokens)
-        stream = updates(
-            self._source,
-            self._target,
-            tokens_per_update=settings.tokens_per_update,
-            batch_tokens=settings.batch_tokens,
-            seed=self._job.cell.seed,
-            start=state.position,
-        )
         if (machine := machine_of(self._group)) not in state.machines:
             state.machines.append(machine)
         self.model.train()
@@ -171,17 +175,17 @@ class Trainer:
         with (
             self._tracked() as tracker,
             _terminable(self._on_signal),
+            closing(shares(self._corpus, settings, seed, state.position, self._group)) as stream,
             Progress(
                 what, settings.updates, "updates", state.update, silent=not self._group.first
             ) as progress,
         ):
-            began, tokens = time.monotonic(), state.position.tokens
+            began, tokens = time.monotonic(), state.target_tokens
             before = state.seconds
             while state.update < settings.updates:
-                update, position = next(stream)
-                stop = self._advance(update, position)
+                stop = self._advance(*next(stream))
                 state.seconds = before + time.monotonic() - began
-                rate = (position.tokens - tokens) / (time.monotonic() - began)
+                rate = (state.target_tokens - tokens) / (time.monotonic() - began)
                 note = f"loss {state.interval['last']:.3f}, {rate:,.0f} tokens/s"
                 progress.advance(note=note)
                 self._record(tracker, rate)
@@ -196,17 +200,19 @@ class Trainer:
                         "the same command goes on from there"
                     )
 
-    def _advance(self, update: Update, position: Position) -> bool:
+    def _advance(self, share: list[list[Sides]], position: Position) -> bool:
         """Make one update; True if any process has been told to stop."""
         settings, state = self._settings, self.state
         self._optimizer.clear()
+        batches = [[Batch.of(part, self._group.device) for part in parts] for parts in share]
+        source_tokens, tokens, flops = self._count(chain.from_iterable(batches))
         totals = torch.zeros(2, dtype=torch.float64, device=self._group.device)
-        for place in range(self._group.rank, len(update.batches), self._group.size):
-            totals[0] += self._learn(update, place)
+        for number, parts in enumerate(batches):
+            totals[0] += self._learn(parts, self._group.rank + number * self._group.size, tokens)
         totals[1] = float(self._stop)
         self._group.sum(totals)
         self._group.sum(self._optimizer.gradient)
-        loss, norm = float(totals[0]) / update.tokens, self._optimizer.norm()
+        loss, norm = float(totals[0]) / tokens, self._optimizer.norm()
         if not math.isfinite(loss) or not math.isfinite(norm):
             raise UserError(
                 f"the loss of update {state.update + 1} is {loss}, its gradient's norm {norm}: "
@@ -217,35 +223,41 @@ class Trainer:
         state.position = position
         rate = inverse_square_root(state.update, settings.learning_rate, settings.warmup)
         self._optimizer.step(rate, norm)
-        state.source_tokens += int(sum(self._source[rows].sum() for rows in update.batches))
-        state.flops += self._flops(update)
+        state.source_tokens += source_tokens
+        state.target_tokens += tokens
+        state.flops += flops
         state.interval = {
             "loss": state.interval["loss"] + float(totals[0]),
-            "tokens": state.interval["tokens"] + update.tokens,
+            "tokens": state.interval["tokens"] + tokens,
             "last": loss,
             "learning_rate": rate,
             "gradient_norm": norm,
         }
         return bool(totals[1])
 
-    def _learn(self, update: Update, place: int) -> float:
-        """Add one batch's gradient, as its share of the whole update; returns its summed loss."""
+    def _count(self, batches: Iterable[Batch]) -> list[int]:
+        """Source tokens, target tokens and FLOPs of these batches and all other processes'."""
+        model, vocabulary = self._job.system.model, self.model.projection.out_features
+        lengths = [pair for batch in batches for pair in batch.lengths]
+        flops = sum(training_flops(model, vocabulary, *pair) for pair in lengths)
+        counts = [sum(source for source, _ in lengths), sum(target for _, target in lengths), flops]
+        shared = self._group.sum(torch.tensor(counts, device=self._group.device))
+        result: list[int] = shared.tolist()
+        return result
+
+    def _learn(self, batch: list[Batch], place: int, tokens: int) -> float:
+        """Add the gradient of the batch at `place` in an update of `tokens`; its summed loss."""
         # Dropout depends on the batch's place in the training, not on the process that has it.
         seeds = np.random.SeedSequence((self._job.cell.seed, self.state.update, place))
         torch.manual_seed(int(seeds.generate_state(1, np.uint64)[0]) >> 1)
-        rows = update.batches[place]
-        batch = Batch.of(self._corpus, "train", rows, self._group.device)
         half = self._settings.precision == "bfloat16"
-        with torch.autocast(self._group.device.type, torch.bfloat16, enabled=half):
-            loss = batch.loss(self.model, self._settings.label_smoothing)
-        torch.autograd.backward(loss / update.tokens)
-        return float(loss.detach())
-
-    def _flops(self, update: Update) -> int:
-        model, vocabulary = self._job.system.model, len(self._corpus.vocabulary)
-        lengths = np.concatenate(update.batches)
-        pairs = zip(self._source[lengths].tolist(), self._target[lengths].tolist(), strict=True)
-        return sum(training_flops(model, vocabulary, source, target) for source, target in pairs)
+        total = 0.0
+        for part in batch:
+            with torch.autocast(self._group.device.type, torch.bfloat16, enabled=half):
+                loss = part.loss(self.model, self._settings.label_smoothing)
+            torch.autograd.backward(loss / tokens)
+            total += float(loss.detach())
+        return total
 
     def _record(self, tracker: Tracker | None, rate: float) -> None:
         """Put a point on the curve, now and then."""
@@ -258,7 +270,7 @@ class Trainer:
             "learning_rate": state.interval["learning_rate"],
             "gradient_norm": state.interval["gradient_norm"],
         }
-        state.curve.append({"update": state.update, "tokens": state.position.tokens, **point})
+        state.curve.append({"update": state.update, "tokens": state.target_tokens, **point})
         state.interval = {**state.interval, "loss": 0.0, "tokens": 0}
         if tracker:
             metrics = {f"train/{name}": value for name, value in point.items()}
@@ -332,6 +344,18 @@ class Trainer:
 
     def _on_signal(self, *_: object) -> None:
         self._stop = True
+
+
+def _verify(corpus: Path, group: Group) -> None:
+    """The first process reads the whole corpus; where it is damaged, all of them stop."""
+    damage = None
+    if group.first:
+        try:
+            BinaryCorpus(corpus).verify()
+        except UserError as error:
+            damage = error
+    if group.sum(torch.tensor(float(damage is not None), device=group.device)):
+        raise damage or UserError(f"{corpus}: damaged")
 
 
 @contextmanager

@@ -9,11 +9,9 @@ import torch
 from bleuprint.batch import pad
 from bleuprint.batches import Indices, pack
 from bleuprint.binary import BinaryCorpus, Sentences
-from bleuprint.bpe import join
 from bleuprint.files import whole_folder, write_json
 from bleuprint.model import Transformer
 from bleuprint.modelfile import load_model
-from bleuprint.moses import Moses
 from bleuprint.progress import Progress
 from bleuprint.search import beam_search
 from bleuprint.settings import Decode
@@ -29,7 +27,7 @@ def translate_tests(
     """Translate every test set; write test.NAME.LANGUAGE files and the seconds it took."""
     corpus = BinaryCorpus(corpus_folder)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    model = load_model(model_folder, corpus_folder).to(device)
+    model = load_model(model_folder, corpus).to(device)
     began, count = time.monotonic(), 0
     with whole_folder(hypotheses) as partial:
         for name in corpus.sets:
@@ -45,10 +43,9 @@ def translate(
     model: Transformer, corpus: BinaryCorpus, name: str, decode: Decode, progress: str | None = None
 ) -> list[str]:
     """The detokenised translations of a set, in its order."""
-    moses = Moses(corpus.target, punctuation=False, lowercase=False)
     source = corpus.side(name, corpus.source)
     found = search_all(model, source, decode, progress)
-    return [moses.detokenize(join(corpus.vocabulary.decode(ids))) for ids in found]
+    return [corpus.text(corpus.target, ids) for ids in found]
 
 
 def search_all(

@@ -6,13 +6,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bleuprint.batch import Batch, pad
+from bleuprint.batch import Batch, pad, read
 from bleuprint.batches import pack
 from bleuprint.binary import BinaryCorpus
 from bleuprint.bleu import bleu_metric
-from bleuprint.bpe import join
 from bleuprint.model import Transformer
-from bleuprint.moses import Moses
 from bleuprint.pairs import read_lines
 from bleuprint.processes import Group
 from bleuprint.vocabulary import BOS, EOS
@@ -42,7 +40,7 @@ class Validator:
         total = torch.zeros((), dtype=torch.float64, device=group.device)
         with torch.no_grad():
             for rows in self._batches[group.rank :: group.size]:
-                batch = Batch.of(self._corpus, "valid", rows, group.device)
+                batch = Batch.of(read(self._corpus, "valid", rows), group.device)
                 total += batch.loss(model, 0.0)
         result = {"loss": float(group.sum(total)) / self._tokens}
         if group.first:
@@ -53,13 +51,13 @@ class Validator:
 
     def _translate(self, model: Transformer, device: torch.device) -> list[str]:
         """Greedy translations, detokenised, in the order of the set."""
-        source = self._corpus.side("valid", self._corpus.source)
-        moses = Moses(self._corpus.target, punctuation=False, lowercase=False)
+        corpus = self._corpus
+        source = corpus.side("valid", corpus.source)
         lines = [""] * len(source)
         for rows in self._batches:
             ids = pad([source[row] for row in rows.tolist()]).to(device)
             for row, words in zip(rows.tolist(), greedy(model, ids), strict=True):
-                lines[row] = moses.detokenize(join(self._corpus.vocabulary.decode(words)))
+                lines[row] = corpus.text(corpus.target, words)
         return lines
 
 

@@ -1,4 +1,4 @@
-"""The joint vocabulary of both languages: units and their ids.
+"""A vocabulary: units and their ids.
 
 The special symbols are defined here and nowhere else. A unit of the text that is spelt like one
 ("<s>", say) is not given an id of its own and reads as UNK, so text can never end a sentence or
@@ -7,6 +7,7 @@ pass for padding.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 from pathlib import Path
 
 from bleuprint.errors import UserError
@@ -27,10 +28,16 @@ class Vocabulary:
         self._ids = {unit: i for i, unit in enumerate(self.units) if i >= len(SPECIALS)}
 
     @classmethod
-    def of(cls, counts: Counter[str]) -> "Vocabulary":
-        """The vocabulary of a text, from how often each unit occurs in it."""
-        known = ((unit, count) for unit, count in counts.items() if unit not in SPECIALS)
-        return cls(sorted(known, key=lambda entry: (-entry[1], entry[0])))
+    def of(
+        cls, counts: Counter[str], max_size: int | None = None, min_count: int = 1
+    ) -> "Vocabulary":
+        """The vocabulary of a text, from how often each unit occurs in it.
+
+        `max_size`: the most frequent units that are kept (None: all), the special symbols not
+        among them; what is rarer than `min_count` is left out.
+        """
+        known = Counter({unit: count for unit, count in counts.items() if unit not in SPECIALS})
+        return cls(most_frequent(known, min_count)[:max_size])
 
     def __len__(self) -> int:
         return len(self.units)
@@ -45,17 +52,33 @@ class Vocabulary:
 
     def write(self, path: Path) -> None:
         """Write "unit count" a line; the line number less one is the id."""
-        with whole_file(path) as partial, partial.open("wb") as file:
-            for unit, count in self.counts:
-                file.write(f"{unit} {count}\n".encode())
+        write_counts(path, self.counts)
 
     @classmethod
     def read(cls, path: Path) -> "Vocabulary":
-        entries = [_entry(line, path, number) for number, line in enumerate(read_lines(path), 1)]
+        entries = read_counts(path)
         found = tuple(unit for unit, _ in entries[: len(SPECIALS)])
         if found != SPECIALS:
             raise UserError(f"{path}: does not begin with {_shown(SPECIALS)} but {_shown(found)}")
         return cls(entries[len(SPECIALS) :])
+
+
+def most_frequent(counts: Counter[str], min_count: int) -> list[tuple[str, int]]:
+    """The units that occur at least `min_count` times: by count, then by code point."""
+    entries = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
+    return list(takewhile(lambda entry: entry[1] >= min_count, entries))
+
+
+def write_counts(path: Path, entries: Iterable[tuple[str, int]]) -> None:
+    """Write "unit count" a line, in the order given."""
+    with whole_file(path) as partial, partial.open("wb") as file:
+        for unit, count in entries:
+            file.write(f"{unit} {count}\n".encode())
+
+
+def read_counts(path: Path) -> list[tuple[str, int]]:
+    """What `write_counts` wrote; raises UserError at a line that is something else."""
+    return [_entry(line, path, number) for number, line in enumerate(read_lines(path), 1)]
 
 
 def _entry(line: str, path: Path, number: int) -> tuple[str, int]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from itertools import chain, islice
-from multiprocessing import parent_process
+from multiprocessing import get_context, parent_process
 from typing import Any, TypeVar
 
 from bleuprint.errors import UserError
@@ -16,20 +16,12 @@ from bleuprint.errors import UserError
 T = TypeVar("T")
 R = TypeVar("R")
 
-CHUNK = 1000
-# With fewer chunks than this the work is done before the processes would have started.
+# With fewer parts than this the work is done before the processes would have started.
 _WORTH_A_POOL = 4
 
 
-def chunks(items: Iterable[T]) -> Iterator[list[T]]:
-    """`items` in lists of CHUNK, the last one shorter."""
-    rest = iter(items)
-    while chunk := list(islice(rest, CHUNK)):
-        yield chunk
-
-
-def map_chunks(
-    prepare: Callable[[], Callable[[list[T]], R]], parts: Iterable[list[T]], workers: int
+def map_parts(
+    prepare: Callable[[], Callable[[T], R]], parts: Iterable[T], workers: int
 ) -> Iterator[R]:
     """The function that `prepare` makes, applied to each part, in order.
 
@@ -42,7 +34,9 @@ def map_chunks(
         yield from map(prepare(), chain(head, rest))
         return
     waiting: deque[Future[R]] = deque()
-    with ProcessPoolExecutor(workers, initializer=_begin, initargs=(prepare,)) as pool:
+    # Not by fork: it copies the locks that threads (PyTorch's, MLflow's) happen to hold.
+    context = get_context("forkserver")
+    with ProcessPoolExecutor(workers, context, _begin, (prepare,)) as pool:
         try:
             for part in chain(head, rest):
                 waiting.append(pool.submit(_work, part))

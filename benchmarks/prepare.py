@@ -1,0 +1,279 @@
+"""How fast a corpus is prepared, stage by stage, beside the plain loop a user would write.
+
+    python benchmarks/prepare.py --pairs 200000 --workers 1 2
+
+The corpus is English and German: Multi30k's training text where BLEUPRINT_MIRROR holds it, else the
+phrasebook; it is repeated, each round with its number at the ends of both sentences, so that no
+pair is there twice. The stages run as `dvc repro` runs them, one process after the other, in a
+scratch folder. Memory is the proportional set size of all processes of a stage together, sampled
+ten times a second.
+"""
+
+import argparse
+import gzip
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from io import StringIO
+from itertools import count, islice
+from pathlib import Path
+
+import psutil
+
+from bleuprint.fetch import Source, fetch
+from bleuprint.pairs import Pair, PairWriter
+from bleuprint.phrasebook import sentences
+from bleuprint.settings import load
+
+ROOT = Path(__file__).parent.parent
+STAGES = (
+    "download",
+    "clean",
+    "dedup",
+    "filter",
+    "split",
+    "tokenize_text",
+    "learn_bpe",
+    "binarize",
+)
+PARAMS = """\
+experiment: benchmark
+seeds: [1]
+corpora:
+  c:
+    source: "en"
+    target: "de"
+    about: {{c: {{licence: "-", bibtex: "@misc{{c,}}"}}}}
+    files:
+      train: {{c: {{about: c, source: {{path: inputs/c.en}}, target: {{path: inputs/c.de}}}}}}
+      valid: {{}}
+      tests: {{}}
+    clean: {{unicode: {{form: NFC}}, unprinted: {{}}}}
+    dedup: {{pairs: true, sources: false, targets: false, overlap: folded}}
+    filter: {{length: {{min: 1, max: 250}}, ratio: {{max: 9.0}}}}
+    split: {{valid: 0.005, test: 0.005, seed: 1}}
+    tokenize: {{by: moses, lowercase: false, hyphens: false, escape: false}}
+    vocabulary: {{bpe: {{merges: {merges}, joint: true, threshold: 0, engine: incremental}}}}
+systems:
+"""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a process and its children took: seconds, CPU seconds, peak memory in MB."""
+
+    what: str
+    seconds: float
+    cpu: float
+    memory: float
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--pairs", type=int, default=200_000)
+    parser.add_argument("--merges", type=int, default=10_000)
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--no-plain", action="store_true", help="leave out the plain loop")
+    parser.add_argument("--plain", type=Path, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.plain:
+        plain_loop(given.plain, given.merges)
+        return
+    with tempfile.TemporaryDirectory() as scratch:
+        project = Path(scratch)
+        name = make_corpus(project / "inputs", given.pairs)
+        params = (ROOT / "recipes" / "phrasebook.yaml").read_text()
+        systems = params.partition("\nsystems:\n")[2]
+        (project / "params.yaml").write_text(PARAMS.format(merges=given.merges) + systems)
+        runs = {f"{n} workers": prepare(project, n) for n in given.workers}
+        if not given.no_plain:
+            runs["plain loop"] = plain(project, given.merges)
+    show(runs, given.pairs)
+    report = {"corpus": name, "pairs": given.pairs, "merges": given.merges, "cpus": os.cpu_count()}
+    costs = {run: [asdict(cost) for cost in stages] for run, stages in runs.items()}
+    print(json.dumps({**report, "runs": costs}))
+
+
+def make_corpus(folder: Path, pairs: int) -> str:
+    """Write c.en and c.de; the name of the text they are made of."""
+    name, text = _text()
+    folder.mkdir(parents=True)
+    with PairWriter(folder / "c.en", folder / "c.de") as writer:
+        for pair in islice(_rounds(text), pairs):
+            writer.write(pair)
+    return name
+
+
+def _text() -> tuple[str, list[Pair]]:
+    if not (mirror := os.environ.get("BLEUPRINT_MIRROR")):
+        return "phrasebook", [Pair(*p) for p in zip(*map(_phrases, ("en", "de")), strict=True)]
+    text = load(ROOT / "recipes" / "multi30k.yaml").corpus("multi30k-en-de").files.train["multi30k"]
+    source = Source(mirror, Path(tempfile.gettempdir()), None)
+    sides = [
+        gzip.decompress(fetch(file, source).read_bytes()).decode().split("\n")[:-1]
+        for file in text.files
+    ]
+    return "Multi30k", [Pair(*pair) for pair in zip(*sides, strict=True)]
+
+
+def _phrases(language: str) -> list[str]:
+    return list(sentences("train", language))
+
+
+def _rounds(text: list[Pair]) -> Iterator[Pair]:
+    yield from text
+    for number in count(1):
+        for source, target in text:
+            yield Pair(f"{source} ({number})", f"{target} ({number})")
+
+
+def prepare(project: Path, workers: int) -> list[Cost]:
+    """Run all data stages."""
+    environment = {
+        **os.environ,
+        "BLEUPRINT_WORKERS": str(workers),
+        "PYTHONPATH": str(ROOT / "src"),
+    }
+    environment.pop("DVC_ROOT", None)
+    return [
+        measure(
+            stage.removesuffix("_text"),
+            [sys.executable, str(ROOT / "stages" / f"{stage}.py"), "c"],
+            project,
+            environment,
+        )
+        for stage in STAGES
+    ]
+
+
+def plain(project: Path, merges: int) -> list[Cost]:
+    """Run the plain loop in a process of its own."""
+    command = [sys.executable, __file__, "--plain", str(project / "inputs")]
+    return [
+        measure("all", [*command, "--merges", str(merges)], project, dict(os.environ)),
+    ]
+
+
+def plain_loop(folder: Path, merges: int) -> None:
+    """Tokenise with sacremoses, learn and apply BPE with subword-nmt, and number the units."""
+    from sacremoses import MosesTokenizer
+    from subword_nmt.apply_bpe import BPE
+    from subword_nmt.learn_bpe import learn_bpe
+
+    words: Counter[str] = Counter()
+    for language in ("en", "de"):
+        moses = MosesTokenizer(language)
+
+        def tokens(line: str, moses: MosesTokenizer = moses) -> str:
+            found = moses.tokenize(line, escape=False)
+            words.update(found)
+            return " ".join(found)
+
+        _each_line(folder / f"c.{language}", folder / f"tok.{language}", tokens)
+    codes = StringIO()
+    began = time.monotonic()
+    learn_bpe([f"{word} {n}" for word, n in words.items()], codes, merges, is_dict=True)
+    _say("learn_bpe", len(words), began)
+    bpe, counts = BPE(codes), Counter[str]()
+
+    def segmented(line: str) -> str:
+        units = bpe.segment(line)
+        counts.update(units.split())
+        return str(units)
+
+    for language in ("en", "de"):
+        _each_line(folder / f"tok.{language}", folder / f"bpe.{language}", segmented)
+    ids = {unit: str(number) for number, (unit, _) in enumerate(counts.most_common(), 4)}
+
+    def numbered(line: str) -> str:
+        return " ".join(ids[unit] for unit in line.split())
+
+    for language in ("en", "de"):
+        _each_line(folder / f"bpe.{language}", folder / f"ids.{language}", numbered)
+
+
+def _each_line(before: Path, after: Path, change: Callable[[str], str]) -> None:
+    began, number = time.monotonic(), 0
+    with (
+        before.open(encoding="utf-8", newline="\n") as lines,
+        after.open("w", encoding="utf-8", newline="\n") as out,
+    ):
+        for line in lines:
+            out.write(change(line.rstrip("\n")) + "\n")
+            number += 1
+    _say(after.name, number, began)
+
+
+def _say(what: str, number: int, began: float) -> None:
+    rate = number / (time.monotonic() - began)
+    print(f"plain loop: {what}: {rate:,.0f} a second", file=sys.stderr, flush=True)
+
+
+def measure(what: str, command: list[str], folder: Path, environment: dict[str, str]) -> Cost:
+    """Run a command to its end."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    began = time.monotonic()
+    process = subprocess.Popen(command, cwd=folder, env=environment)
+    peak = [0.0]
+    watch = threading.Thread(target=_watch, args=(process, peak))
+    watch.start()
+    if process.wait():
+        sys.exit(f"{what} failed")
+    seconds = time.monotonic() - began
+    watch.join()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Cost(what, round(seconds, 2), round(cpu, 2), round(peak[0] / 1e6, 1))
+
+
+def _watch(process: "subprocess.Popen[bytes]", peak: list[float]) -> None:
+    """Keep the largest memory of a process and its children while it runs."""
+    root = psutil.Process(process.pid)
+    while process.poll() is None:
+        try:
+            family = [root, *root.children(recursive=True)]
+        except psutil.Error:
+            break
+        total = 0
+        for member in family:
+            try:
+                total += member.memory_full_info().pss
+            except psutil.Error:
+                continue
+        peak[0] = max(peak[0], total)
+        time.sleep(0.1)
+
+
+def show(runs: dict[str, list[Cost]], pairs: int) -> None:
+    """Print a table, and how much faster than the plain loop each run was."""
+    print(f"{'':12}{'stage':12}{'pairs/s':>12}{'seconds':>10}{'CPU s':>10}{'MB':>8}")
+    totals = {}
+    for run, costs in runs.items():
+        total = Cost(
+            "in all",
+            sum(cost.seconds for cost in costs),
+            sum(cost.cpu for cost in costs),
+            max(cost.memory for cost in costs),
+        )
+        totals[run] = total.seconds
+        for cost in [*costs, total] if len(costs) > 1 else costs:
+            rate = pairs / cost.seconds
+            row = f"{rate:>12,.0f}{cost.seconds:>10.1f}{cost.cpu:>10.1f}{cost.memory:>8.0f}"
+            print(f"{run:12}{cost.what:12}{row}")
+    if slow := totals.pop("plain loop", None):
+        for run, seconds in totals.items():
+            print(f"{run}: {slow / seconds:.2f} times as fast as the plain loop")
+
+
+if __name__ == "__main__":
+    main()

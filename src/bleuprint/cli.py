@@ -1,0 +1,89 @@
+"""The command `bleuprint`: what is looked up beside the pipeline, without running it."""
+
+import argparse
+import re
+
+from bleuprint import environment, layout
+from bleuprint.errors import run
+from bleuprint.settings import load
+
+
+def main() -> None:
+    """Run the command that the command line names."""
+    given = _parser().parse_args()
+    run(lambda: given.command(given))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="bleuprint", description=__doc__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    cite = commands.add_parser("cite", help="the BibTeX of what the experiment uses")
+    cite.set_defaults(command=_cite)
+
+    inspect = commands.add_parser("inspect", help="what each rule would drop, with samples")
+    inspect.add_argument("corpus", metavar="CORPUS")
+    inspect.add_argument(
+        "--pairs", type=_count, default=100_000, help="how many of each file are read (%(default)s)"
+    )
+    inspect.add_argument(
+        "--samples", type=_count, default=3, help="samples of each rule, up to 5 (%(default)s)"
+    )
+    inspect.set_defaults(command=_inspect)
+
+    show = commands.add_parser("show", help="pairs of a binarised corpus as text")
+    show.add_argument("corpus", metavar="CORPUS")
+    show.add_argument("--set", default="train", help="train, valid or test.NAME (%(default)s)")
+    show.add_argument(
+        "--lines", type=_lines, metavar="M:N", help="pairs M to N, counted from 1 (the first 10)"
+    )
+    show.add_argument("--units", action="store_true", help="show the units, not the sentences")
+    show.set_defaults(command=_show)
+    return parser
+
+
+def _cite(_: argparse.Namespace) -> None:
+    from bleuprint.citations import citations
+
+    print(citations(load()), end="")
+
+
+def _inspect(given: argparse.Namespace) -> None:
+    from bleuprint.fetch import source_of_environment
+    from bleuprint.preview import preview, report
+
+    corpus = load().corpus(given.corpus)
+    scratch = environment.work() / "inspect" / given.corpus
+    accounts = preview(
+        given.corpus, corpus, given.pairs, source_of_environment(), scratch, environment.workers()
+    )
+    for line in report(accounts, given.samples):
+        print(line)
+
+
+def _show(given: argparse.Namespace) -> None:
+    from bleuprint.binary import BinaryCorpus
+    from bleuprint.show import show
+
+    load().corpus(given.corpus)
+    corpus = BinaryCorpus(layout.folder(given.corpus, "binary"))
+    start, stop = given.lines or (1, min(10, len(corpus.side(given.set, corpus.source))))
+    for line in show(corpus, given.set, start, stop, given.units):
+        print(line)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1")
+    return int(text)
+
+
+def _lines(text: str) -> tuple[int, int]:
+    found = re.fullmatch(r"([0-9]+):([0-9]+)", text)
+    if found is None or not 1 <= int(found[1]) <= int(found[2]):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a range such as 10:20")
+    return int(found[1]), int(found[2])
+
+
+if __name__ == "__main__":
+    main()

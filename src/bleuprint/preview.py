@@ -1,0 +1,86 @@
+"""What the rules would do to a corpus, tried on its first pairs before anything is run."""
+
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from bleuprint.clean import Cleaning
+from bleuprint.dedup import Deduplication
+from bleuprint.download import download_corpus
+from bleuprint.fetch import Source
+from bleuprint.files import read_json, whole_folder
+from bleuprint.filter import Filtering
+from bleuprint.pairs import TextFolder
+from bleuprint.settings import Corpus
+from bleuprint.sieve import Step, run_step
+
+STAGES = ("download", "clean", "dedup", "filter")
+
+
+def preview(
+    name: str, corpus: Corpus, pairs: int, source: Source, scratch: Path, workers: int
+) -> dict[str, Any]:
+    """The accounts of train in download, clean, dedup and filter, for its first pairs.
+
+    No more than `pairs` of each file are read, so duplicates further on are not seen. All is done
+    in the folder `scratch`, which is removed: no output of a stage is touched.
+    """
+    try:
+        with whole_folder(scratch) as folder:
+            text = {
+                stage: TextFolder(folder / stage, corpus.source, corpus.target) for stage in STAGES
+            }
+            ledgers = {stage: folder / f"{stage}.json" for stage in STAGES}
+            download_corpus(
+                name, corpus.files, text["download"], ledgers["download"], source, pairs
+            )
+            sets = {kind: list(parts) for kind, parts in corpus.files.sets().items()}
+            steps: dict[str, Step] = {
+                "clean": Cleaning(
+                    name, corpus.clean, sets, text["download"], text["clean"].path, ledgers["clean"]
+                ),
+                "dedup": Deduplication(
+                    name, corpus.dedup, text["clean"], text["dedup"].path, ledgers["dedup"]
+                ),
+                "filter": Filtering(
+                    name,
+                    corpus.filter,
+                    corpus.tokenize,
+                    text["dedup"],
+                    text["filter"].path,
+                    ledgers["filter"],
+                ),
+            }
+            for stage, step in steps.items():
+                run_step(step, folder / "shards" / stage, None, workers)
+            return {stage: read_json(ledgers[stage])["sets"]["train"] for stage in steps}
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def report(accounts: dict[str, Any], samples: int) -> Iterator[str]:
+    """The lines that show what `preview` found, rule by rule."""
+    for stage, account in accounts.items():
+        yield f"{stage}: {account['pairs_in']:,} pairs in, {account['pairs_out']:,} out"
+        for done in ("changed", "dropped"):
+            for rule, count in account[done].items():
+                share = count / max(account["pairs_in"], 1)
+                yield f"  {rule}: {count:,} {done} ({share:.2%})"
+                yield from _samples(account["samples"].get(rule, [])[:samples])
+
+
+def _samples(samples: Iterable[dict[str, Any]]) -> Iterator[str]:
+    for sample in samples:
+        number = f"{sample['pair']:>10}"
+        for side in ("source", "target"):
+            yield f"{number}  {visible(sample[side])}"
+            number = " " * len(number)
+            new = sample.get(f"new_{side}", sample[side])
+            if new != sample[side]:
+                yield f"{number}> {visible(new)}"
+
+
+def visible(text: str) -> str:
+    """`text` with what a terminal would not print in Python's escapes."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -1,0 +1,64 @@
+"""Checks of what a translation takes over as it is: numbers and addresses."""
+
+import re
+import unicodedata
+from collections import Counter
+from dataclasses import dataclass
+from typing import ClassVar
+
+from bleuprint.rules.rule import Candidate, Check
+
+# Digits in groups of three, with one separator throughout; else digits in a row.
+_NUMBER = re.compile(r"\d{1,3}([.,'’\u066c\u00a0\u2009\u202f ])\d{3}(?:\1\d{3})*(?!\d)|\d+")
+_SEPARATORS = re.compile(r"\D")
+
+# Of ASCII characters only: a language without spaces may go on right after an address.
+_ADDRESS = re.compile(
+    r"(?:(?:https?|ftp)://|www\.)[\w.~:/?#\[\]@!$&'()*+,;=%-]+"
+    r"|(?<![\w.+%-])[\w.+%-]+@[\w-]+(?:\.[\w-]+)+",
+    re.ASCII | re.IGNORECASE,
+)
+_AFTER_ADDRESS = ".,;:!?'()[]"
+
+
+@dataclass(frozen=True)
+class Numbers(Check):
+    """Drops a pair unless the numbers of one side are those of the other, in whatever order.
+
+    A number is a row of digits: 1,000 and 1.000 and 1 000 are 1000; 3.5 and 3,5 are a 3 and a 5;
+    full-width and Arabic digits count as 0 to 9. A number in words is none: 3 for `three`, or
+    `9 pm` for 21:00, drops a pair.
+    """
+
+    rank: ClassVar[int] = 80
+
+    def keeps(self, candidate: Candidate) -> bool:
+        return _numbers(candidate.source) == _numbers(candidate.target)
+
+
+@dataclass(frozen=True)
+class Urls(Check):
+    """Drops a pair unless the web and e-mail addresses of one side are those of the other.
+
+    They are compared letter by letter, without the punctuation after them, in whatever order.
+    """
+
+    rank: ClassVar[int] = 90
+
+    def keeps(self, candidate: Candidate) -> bool:
+        return _addresses(candidate.source) == _addresses(candidate.target)
+
+
+def _numbers(sentence: str) -> Counter[str]:
+    return Counter(_digits(found[0]) for found in _NUMBER.finditer(sentence))
+
+
+def _digits(number: str) -> str:
+    digits = _SEPARATORS.sub("", number)
+    if digits.isascii():
+        return digits
+    return "".join(str(unicodedata.decimal(digit)) for digit in digits)
+
+
+def _addresses(sentence: str) -> Counter[str]:
+    return Counter(found[0].rstrip(_AFTER_ADDRESS) for found in _ADDRESS.finditer(sentence))

@@ -1,0 +1,20 @@
+"""A check against what was never translated."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from bleuprint.characters import comparable
+from bleuprint.rules.rule import Candidate, Check
+
+
+@dataclass(frozen=True)
+class Identical(Check):
+    """Drops a pair whose sides are the same but for spaces, punctuation and letter case.
+
+    Names and numbers by themselves go too: `Paris` is the same in many languages.
+    """
+
+    rank: ClassVar[int] = 10
+
+    def keeps(self, candidate: Candidate) -> bool:
+        return comparable(candidate.source) != comparable(candidate.target)

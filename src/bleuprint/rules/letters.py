@@ -1,0 +1,46 @@
+"""Checks of what a sentence is written in."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from bleuprint.rules.rule import SideCheck
+from bleuprint.rules.scripts import SCRIPTS, count_letters, count_scripted, count_written_in
+from bleuprint.schema import Range
+
+Share = Annotated[float, Range(0, 1)]
+
+
+@dataclass(frozen=True)
+class Alphabetic(SideCheck):
+    """Drops a pair with a side of whose characters, spaces aside, less than `min` are letters.
+
+    `min` is a share; letters are those of any script, with their accents and vowel signs.
+    """
+
+    rank: ClassVar[int] = 60
+    min: Share
+
+    def passes(self, sentence: str, language: str) -> bool:  # noqa: ARG002
+        return _share(count_letters(sentence), sum(map(len, sentence.split()))) >= self.min
+
+
+@dataclass(frozen=True)
+class Script(SideCheck):
+    """Drops a pair with a side of whose letters less than `min`, a share, are its language's.
+
+    That is of a script that the language is written in. A side without letters stays.
+    """
+
+    rank: ClassVar[int] = 70
+    known_languages: ClassVar[Collection[str]] = SCRIPTS.keys()
+    min: Share
+
+    def passes(self, sentence: str, language: str) -> bool:
+        own = count_written_in(sentence, language)
+        return _share(own, count_scripted(sentence)) >= self.min
+
+
+def _share(part: int, whole: int) -> float:
+    """Nothing at all is whole."""
+    return part / whole if whole else 1.0

@@ -1,0 +1,97 @@
+"""What a rule is: a frozen dataclass whose fields are its settings in params.yaml.
+
+A rule of your own is a class in a new file of this folder; its name in params.yaml is the name of
+the class in lower case with underscores (`NoQuestions` is `no_questions`).
+"""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+from bleuprint.pairs import Pair
+
+Tokens = list[str]
+
+
+class Candidate:
+    """A pair under scrutiny, with its tokens where a check asks for them."""
+
+    def __init__(
+        self,
+        pair: Pair,
+        languages: tuple[str, str],
+        tokenizers: tuple[Callable[[str], Tokens], Callable[[str], Tokens]],
+    ) -> None:
+        self.pair, self.languages, self._tokenizers = pair, languages, tokenizers
+
+    @property
+    def source(self) -> str:
+        return self.pair.source
+
+    @property
+    def target(self) -> str:
+        return self.pair.target
+
+    @cached_property
+    def tokens(self) -> tuple[Tokens, Tokens]:
+        """The tokens of both sides, as the corpus's tokeniser makes them."""
+        source, target = self._tokenizers
+        return source(self.source), target(self.target)
+
+
+class Rule:
+    """What edits and checks have in common."""
+
+    # Rules run by rank, then by name: neither depends on their order in params.yaml.
+    rank: ClassVar[int] = 100
+    # The languages that the rule is made for; None: any.
+    known_languages: ClassVar[Collection[str] | None] = None
+
+    @classmethod
+    def name(cls) -> str:
+        """The rule's name in params.yaml and in ledgers."""
+        return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
+
+    @classmethod
+    def check_language(cls, language: str) -> None:
+        """Raise ValueError where the rule is not made for a language; asked before any work."""
+        known = cls.known_languages
+        if known is not None and language not in known:
+            raise ValueError(
+                f"rule {cls.name()} does not know language {language!r}; "
+                f"it knows: {', '.join(sorted(known))}"
+            )
+
+
+@dataclass(frozen=True)
+class Edit(Rule, ABC):
+    """Changes a sentence of the training text; held-out text is only read through it."""
+
+    @abstractmethod
+    def edit(self, sentence: str, language: str) -> str:
+        """The sentence as it should be; no line break may come into it."""
+
+
+@dataclass(frozen=True)
+class Check(Rule, ABC):
+    """Keeps or drops a pair of the training text."""
+
+    @abstractmethod
+    def keeps(self, candidate: Candidate) -> bool:
+        """Whether the pair stays."""
+
+
+@dataclass(frozen=True)
+class SideCheck(Check):
+    """Keeps a pair of which either side passes by itself."""
+
+    @abstractmethod
+    def passes(self, sentence: str, language: str) -> bool:
+        """Whether a side is as it should be."""
+
+    def keeps(self, candidate: Candidate) -> bool:
+        source, target = candidate.languages
+        return self.passes(candidate.source, source) and self.passes(candidate.target, target)

@@ -1,0 +1,96 @@
+"""Letters, and the scripts (Unicode's names) in which languages are written.
+
+Listed are the languages that the check `language` can tell apart, by the codes it has for them.
+"""
+
+from functools import cache
+
+import regex
+
+_LANGUAGES = {
+    "Arabic": "ar ary arz az fa kk ku ky pa ps sdh tg ug ur uz uzs",
+    "Armenian": "hy",
+    "Bengali": "as bn",
+    "Bopomofo": "wuu yue zh",
+    "Cyrillic": "az ba be bg bs crh kk ky mk mn ru sr tg tk tt uk uz",
+    "Devanagari": "gom hi mr ne sa",
+    "Ethiopic": "am",
+    "Georgian": "ka",
+    "Greek": "el grc",
+    "Gujarati": "gu",
+    "Gurmukhi": "pa",
+    "Han": "ja ko wuu yue zh",
+    "Hangul": "ko",
+    "Hebrew": "hbo he",
+    "Hiragana": "ja",
+    "Kannada": "gom kn",
+    "Katakana": "ja",
+    "Khmer": "km",
+    "Lao": "lo",
+    "Latin": "ace af an az bcl br bs ca crh cs cy da de en eo es et eu ext fi fo fr fuv fy ga gcf "
+    "gcr gd gl gom gug guw ha hr ht hu id ig is it jv kab kik kk ku la lb lg lij ln lt ltg lv mg "
+    "ms mt nl nn no nso oc om pcm pl pt qu ro rw se sk sl sn so sq sr st sv sw tk tl tr tt uz vec "
+    "vi vo wa xh yo zu",
+    "Malayalam": "ml",
+    "Mongolian": "mn",
+    "Myanmar": "my",
+    "Oriya": "or",
+    "Sinhala": "si",
+    "Tamil": "ta",
+    "Telugu": "te",
+    "Thai": "th",
+    "Tibetan": "dz",
+    "Tifinagh": "kab",
+}
+
+
+def _by_language() -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for script, languages in _LANGUAGES.items():
+        for language in languages.split():
+            found[language] = (*found.get(language, ()), script)
+    return found
+
+
+SCRIPTS = _by_language()
+
+
+def count_letters(sentence: str) -> int:
+    """The letters of a sentence, and the marks upon them."""
+    return len(sentence.translate(_LETTERS))
+
+
+def count_scripted(sentence: str) -> int:
+    """Its letters without those that belong to no script, or to any."""
+    return len(sentence.translate(_SCRIPTED))
+
+
+def count_written_in(sentence: str, language: str) -> int:
+    """Its letters of the scripts of a language."""
+    return len(sentence.translate(_letters_of(language)))
+
+
+class _Picking(dict[int, int | None]):
+    """A table for str.translate that leaves only the characters matching an expression.
+
+    It is filled as characters turn up.
+    """
+
+    def __init__(self, expression: str) -> None:
+        super().__init__()
+        self._matches = regex.compile(expression).match
+
+    def __missing__(self, code: int) -> int | None:
+        self[code] = code if self._matches(chr(code)) else None
+        return self[code]
+
+
+_LETTERS = _Picking(r"[\p{L}\p{M}]")
+_SCRIPTED = _Picking(r"(?=[\p{L}\p{M}])[^\p{scx=Common}\p{scx=Inherited}]")
+
+
+@cache
+def _letters_of(language: str) -> _Picking:
+    # Script extensions: the long-vowel mark of Katakana, say, is one of Hiragana too.
+    scripts = "".join(rf"\p{{scx={script}}}" for script in SCRIPTS[language])
+    return _Picking(rf"(?=[\p{{L}}\p{{M}}])[{scripts}]")

@@ -1,0 +1,85 @@
+"""Tokenising a corpus."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from bleuprint.clean import Edits, edited
+from bleuprint.files import whole_folder
+from bleuprint.ledger import Account, Ledger
+from bleuprint.pairs import Block, Pair, TextFolder, packed
+from bleuprint.progress import Progress
+from bleuprint.settings import Tokenize
+from bleuprint.shard import Shard
+from bleuprint.sieve import Sifted, gather_train, held_out, sift, sift_shard
+from bleuprint.tokenizer import tokenizer_for
+
+
+@dataclass(frozen=True)
+class Tokenizing:
+    """The stage for one corpus.
+
+    Validation and test sets, which cleaning left alone, are read through its `edits` here: what
+    the model gets to see looks like what it was trained on.
+    """
+
+    corpus: str
+    settings: Tokenize
+    edits: Edits
+    before: TextFolder
+    tokens: Path
+    ledger: Path
+
+    def sift(self, shard: Shard, part: Path, workers: int) -> None:
+        """Tokenise a shard of train."""
+        total = self.before.count("train")
+        span = shard.span(total)
+        sift_shard(
+            self.before.blocks("train", span),
+            span.length(total),
+            self._work(()),
+            TextFolder(part, self.before.source, self.before.target),
+            self._account,
+            workers,
+        )
+
+    def gather(self, parts: Sequence[Path], workers: int) -> None:
+        """Join the shards, and tokenise the other sets."""
+        ledger = self._account
+        with whole_folder(self.tokens) as unfinished:
+            after = TextFolder(unfinished, self.before.source, self.before.target)
+            gather_train(parts, after, ledger)
+            for name in held_out(self.before):
+                progress = Progress(f"tokenize {self.corpus} {name}", None, "pairs")
+                account = ledger.open(name)
+                blocks, work = self.before.blocks(name), self._work(self.edits)
+                sift(blocks, work, after, name, progress, account, workers)
+            ledger.write(self.ledger)
+
+    def _work(self, edits: Edits) -> "partial[_Blocks]":
+        return partial(_Blocks, (self.before.source, self.before.target), self.settings, edits)
+
+    @property
+    def _account(self) -> Ledger:
+        return Ledger("tokenize", self.corpus, ())
+
+
+class _Blocks:
+    """Tokenises blocks, in whichever process."""
+
+    def __init__(self, languages: tuple[str, str], settings: Tokenize, edits: Edits) -> None:
+        self._languages, self._edits = languages, edits
+        self._tokenizers = [tokenizer_for(language, settings) for language in languages]
+
+    def __call__(self, block: Block) -> Sifted:
+        pairs = [
+            Pair(self._tokens(0, source), self._tokens(1, target))
+            for source, target in block.pairs()
+        ]
+        return Sifted(*packed(pairs), Account(len(pairs), len(pairs)))
+
+    def _tokens(self, side: int, sentence: str) -> str:
+        if self._edits:
+            sentence = edited(sentence, self._languages[side], self._edits)
+        return " ".join(self._tokenizers[side].tokenize(sentence))

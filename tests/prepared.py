@@ -1,0 +1,73 @@
+"""A small text sent through all data stages."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bleuprint.binarize import Binarizing
+from bleuprint.binary import BinaryCorpus
+from bleuprint.clean import Cleaning
+from bleuprint.dedup import Deduplication
+from bleuprint.filter import Filtering
+from bleuprint.learning import learn_segmentation
+from bleuprint.pairs import TextFolder
+from bleuprint.rules.rule import Check, Edit
+from bleuprint.settings import Split, Tokenize, Units
+from bleuprint.sieve import Step
+from bleuprint.split import split_folder
+from bleuprint.tokenize import Tokenizing
+from corpora import CHECKED, DEDUP, EDITS, TOKENIZE, UNITS, write_set
+from steps import run_sharded
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The folders that the stages left."""
+
+    root: Path
+
+    def text(self, stage: str) -> TextFolder:
+        return TextFolder(self.root / stage, "de", "en")
+
+    def ledger(self, stage: str) -> Path:
+        return self.root / "ledgers" / f"{stage}.json"
+
+    @property
+    def binary(self) -> BinaryCorpus:
+        return BinaryCorpus(self.root / "binary")
+
+
+def prepare(
+    root: Path,
+    sets: dict[str, Sequence[Sequence[str]]],
+    edits: tuple[Edit, ...] = EDITS,
+    checks: tuple[Check, ...] = CHECKED,
+    tokenize: Tokenize = TOKENIZE,
+    units: Units = UNITS,
+    workers: int = 1,
+    shards: int = 1,
+) -> Prepared:
+    """Send raw sets (train.a, valid.a, test.x.a, ...) through every stage after download."""
+    made = Prepared(root)
+    parts: dict[str, list[str]] = {"train": [], "valid": []}
+    for name, pairs in sets.items():
+        write_set(made.text("raw"), name, pairs)
+        kind, _, part = name.rpartition(".")
+        parts.setdefault(kind, []).append(part)
+    text, ledger = made.text, made.ledger
+
+    def run(step: Step, stage: str) -> None:
+        run_sharded(step, root / "shards" / stage, shards, workers)
+
+    run(Cleaning("c", edits, parts, text("raw"), root / "clean", ledger("clean")), "clean")
+    run(Deduplication("c", DEDUP, text("clean"), root / "dedup", ledger("dedup")), "dedup")
+    filtered = root / "filter", ledger("filter")
+    run(Filtering("c", checks, tokenize, text("dedup"), *filtered), "filter")
+    drawing = Split(0.2, 0.2, 1), "folded", text("filter")
+    split_folder("c", *drawing, root / "split", ledger("split"))
+    tokens = root / "tokens", ledger("tokenize")
+    run(Tokenizing("c", tokenize, edits, text("split"), *tokens), "tokenize")
+    learn_segmentation("c", units, text("tokens"), root / "bpe")
+    binary = root / "binary", ledger("binarize")
+    run(Binarizing("c", tokenize, edits, text("tokens"), root / "bpe", *binary), "binarize")
+    return made

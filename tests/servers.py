@@ -1,0 +1,183 @@
+"""A web server and a proxy on the loopback, whose every answer a test decides and then sees."""
+
+import http.client
+import http.server
+import re
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+
+@dataclass
+class Seen:
+    """One request, and how many bytes of a body went out for it."""
+
+    path: str
+    range: str | None
+    if_range: str | None
+    headers: dict
+    sent: int = 0
+
+
+@dataclass
+class Page:
+    body: bytes
+    headers: dict = field(default_factory=dict)  # ETag, Last-Modified, ...
+    ranges: bool = True
+
+
+class Host(http.server.ThreadingHTTPServer):
+    """Serves `pages`; `script` holds for a path what is to happen instead, one entry a request.
+
+    An entry is a function of the handler and the page, such as those below.
+    """
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.pages, self.script, self.seen = {}, {}, []
+        self.prefix = f"http://127.0.0.1:{self.server_address[1]}"
+
+    def put(self, path, body, ranges=True, **headers):
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        self.pages[path] = Page(body, named, ranges)
+        return self.url(path)
+
+    def url(self, path):
+        return f"{self.prefix}{path}"
+
+    def asked(self, path):
+        return [seen for seen in self.seen if seen.path == path]
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.seen = Seen(
+            self.path, self.headers["Range"], self.headers["If-Range"], dict(self.headers)
+        )
+        self.server.seen.append(self.seen)
+        script = self.server.script.get(self.path)
+        page = self.server.pages.get(self.path)
+        try:
+            if script:
+                script.pop(0)(self, page)
+            elif page is None:
+                self.send_error(404)
+            else:
+                serve(self, page)
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # the other side was killed
+
+    def head(self, status, headers):
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, str(value))
+        self.end_headers()
+
+    def body(self, data):
+        self.wfile.write(data)
+        self.seen.sent += len(data)
+
+    def log_message(self, *_):
+        pass
+
+
+def serve(handler, page, limit=None):
+    """As a good host does, heeding Range and If-Range; at most `limit` bytes, then hang up."""
+    versions = (None, page.headers.get("ETag"), page.headers.get("Last-Modified"))
+    wanted = re.fullmatch(r"bytes=(\d+)-", handler.headers["Range"] or "")
+    begin = int(wanted[1]) if wanted and page.ranges else 0
+    if handler.headers["If-Range"] not in versions:
+        begin = 0
+    whole = len(page.body)
+    if begin and begin >= whole:
+        handler.head(416, {"Content-Range": f"bytes */{whole}", "Content-Length": 0})
+        return
+    headers = {"Content-Length": whole - begin, **page.headers}
+    if begin:
+        headers["Content-Range"] = f"bytes {begin}-{whole - 1}/{whole}"
+    handler.head(206 if begin else 200, headers)
+    handler.body(page.body[begin:][:limit])
+
+
+def cut(count):
+    """Begin as a good host does, and hang up after `count` bytes."""
+    return lambda handler, page: serve(handler, page, count)
+
+
+def hang_up(handler, _):
+    handler.connection.close()
+
+
+def status(code, body=b"", **headers):
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+
+    def answer(handler, _):
+        handler.head(code, {"Content-Length": len(body), **named})
+        handler.body(body)
+
+    return answer
+
+
+def stall(count, over):
+    """Send `count` bytes and nothing more until `over`, an event, is set."""
+
+    def answer(handler, page):
+        serve(handler, page, count)
+        over.wait(60)
+
+    return answer
+
+
+def in_chunks(*pieces, end=True):
+    """The body in chunks, without a length; without an `end` the connection just closes."""
+
+    def answer(handler, _):
+        handler.protocol_version = "HTTP/1.1"
+        handler.head(200, {"Transfer-Encoding": "chunked"})
+        for piece in pieces:
+            handler.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+        if end:
+            handler.wfile.write(b"0\r\n\r\n")
+        handler.close_connection = True
+
+    return answer
+
+
+class Proxy(http.server.ThreadingHTTPServer):
+    """Takes every host for the one it stands before; tunnels (CONNECT) it refuses."""
+
+    def __init__(self, host):
+        super().__init__(("127.0.0.1", 0), _Relay)
+        self.host, self.asked = host, []
+        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+
+
+class _Relay(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.server.asked.append(self.path)
+        there = http.client.HTTPConnection(*self.server.host.server_address)
+        there.request("GET", urlsplit(self.path).path, headers=dict(self.headers))
+        answer = there.getresponse()
+        self.send_response(answer.status)
+        for name, value in answer.getheaders():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(answer.read())
+        there.close()
+
+    def do_CONNECT(self):
+        self.server.asked.append(self.path)
+        self.send_error(403)
+
+    def log_message(self, *_):
+        pass
+
+
+@contextmanager
+def running(server):
+    with server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        yield server
+        server.shutdown()

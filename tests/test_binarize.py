@@ -1,0 +1,221 @@
+import json
+import shutil
+import tracemalloc
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from bleuprint import binarize, pairs
+from bleuprint.binarize import Binarizing, _ArrayWriter
+from bleuprint.binary import BinaryCorpus
+from bleuprint.errors import UserError
+from bleuprint.learning import learn_segmentation
+from bleuprint.pairs import TextFolder
+from bleuprint.segmentation import Segmentation
+from bleuprint.settings import Bpe, Units
+from bleuprint.shard import Shard
+from bleuprint.vocabulary import EOS, UNK, Vocabulary
+from corpora import EDITS, PAIRS, TOKENIZE, write_set
+from steps import run_sharded
+
+APART = Units(bpe=Bpe(merges=10, joint=False, threshold=0, engine="incremental"))
+
+
+def write_words(folder, joint=False, **counts):
+    """A segmentation by hand: words, numbered from 4 in the order given for each language."""
+    folder.mkdir(parents=True)
+    about = {"kind": "words", "joint": joint}
+    (folder / "segmentation.json").write_text(json.dumps(about))
+    for language, words in counts.items():
+        Vocabulary((word, 1) for word in words).write(folder / f"vocabulary.{language}")
+
+
+def step(root, out="out", **sets):
+    tokens = TextFolder(root / "tokens", "de", "en")
+    for name, found in sets.items():
+        write_set(tokens, name.replace("_", "."), found)
+    out = root / out
+    return Binarizing("c", TOKENIZE, EDITS, tokens, root / "bpe", out, out.with_suffix(".json"))
+
+
+def made(binarizing, shards=1, workers=1):
+    run_sharded(binarizing, binarizing.binary.with_name("shards"), shards, workers)
+    return BinaryCorpus(binarizing.binary)
+
+
+def contents(folder):
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_ids_and_sizes_are_those_counted_by_hand(tmp_path):
+    write_words(tmp_path / "bpe", de=["a", "b"], en=["x"])
+    sets = {
+        "train": [("a b", "x"), ("b", ""), ("a q", "y y x")],
+        "valid": [("</s> <unk> <pad>", "x")],
+    }
+    corpus = made(step(tmp_path, **sets))
+    sides = {
+        (name, language): [ids.tolist() for ids in corpus.side(name, language)]
+        for name in sets
+        for language in ("de", "en")
+    }
+    assert sides == {
+        ("train", "de"): [[4, 5, EOS], [5, EOS], [4, UNK, EOS]],
+        ("train", "en"): [[4, EOS], [EOS], [UNK, UNK, 4, EOS]],
+        # Text can never end a sentence or pass for padding.
+        ("valid", "de"): [[UNK, UNK, UNK, EOS]],
+        ("valid", "en"): [[4, EOS]],
+    }
+    assert corpus.side("train", "de").lengths.tolist() == [3, 2, 3]
+    assert {name: tuple(vars(size).values()) for name, size in corpus.sets.items()} == {
+        "train": (3, 8, 7, 3),
+        "valid": (1, 4, 2, 3),
+    }
+
+
+def test_corpus_json_says_what_the_text_went_through(tmp_path):
+    write_words(tmp_path / "bpe", joint=True, de=["a"], en=["a"])
+    binarizing = step(tmp_path, train=[("a", "a")])
+    corpus = made(binarizing)
+    about = json.loads((binarizing.binary / "corpus.json").read_text())
+    assert about["format"] == "bleuprint binary corpus" and about["version"] == 1
+    assert about["clean"] == {"unicode": {"form": "NFC"}, "unprinted": {}}
+    assert about["tokenize"] == {
+        "by": "moses",
+        "lowercase": False,
+        "hyphens": False,
+        "escape": False,
+    }
+    assert corpus.joint
+    assert contents(binarizing.binary / "segmentation") == contents(tmp_path / "bpe")
+
+
+@pytest.mark.parametrize("units", [APART, Units(bpe=Bpe(30, True, 0, "incremental"))])
+def test_any_number_of_workers_and_shards_writes_the_same_bytes(tmp_path, monkeypatch, units):
+    monkeypatch.setattr(pairs, "BLOCK_PAIRS", 2)
+    monkeypatch.setattr(binarize, "_BLOCK", 7)
+    sets = {"train": [*PAIRS, ("", "x"), ("y", ""), ("", "")] * 3, "test_x": PAIRS}
+    first = step(tmp_path, "1-1", **sets)
+    learn_segmentation("c", units, first.tokens, first.segmentation)
+    corpus = made(first)
+    expected, ledger = contents(first.binary), first.ledger.read_bytes()
+    assert len(expected) == 2 * 4 + 5 + 1
+    for shards in (1, 2, 7):
+        for workers in (1, 2, 5):
+            again = step(tmp_path, f"{shards}-{workers}")
+            made(again, shards, workers)
+            assert contents(again.binary) == expected, (shards, workers)
+            assert again.ledger.read_bytes() == ledger
+    # Of fourteen blocks, every sentence is found where it ends.
+    for side, language in enumerate(("de", "en")):
+        segmentation = Segmentation.read(first.segmentation, language)
+        read = [ids.tolist() for ids in corpus.side("train", language)]
+        assert read == [[*segmentation.encode(pair[side]), EOS] for pair in sets["train"]]
+
+
+def test_a_shard_without_pairs_leaves_no_trace(tmp_path):
+    write_words(tmp_path / "bpe", de=["a"], en=["b"])
+    few = step(tmp_path, "few", train=[("a", "b"), ("a a", "b")])
+    made(few)
+    again = step(tmp_path, "again")
+    made(again, shards=5)
+    assert contents(few.binary) == contents(again.binary)
+
+
+@pytest.mark.parametrize(("size", "kind"), [(65532, np.uint16), (65533, np.uint32)])
+def test_ids_take_two_bytes_where_they_can(tmp_path, size, kind):
+    words = [f"w{i}" for i in range(size)]
+    write_words(tmp_path / "bpe", de=words, en=["x"])
+    binarizing = step(tmp_path, train=[(words[-1], "x")])
+    corpus = made(binarizing)
+    assert corpus.side("train", "de")[0].dtype == kind
+    assert corpus.side("train", "de")[0].tolist() == [size + 3, EOS]
+    assert corpus.side("train", "en")[0].dtype == np.uint16
+    assert (binarizing.binary / "train.de.ids.npy").stat().st_size == 128 + 2 * kind().itemsize
+
+
+def test_an_array_written_bit_by_bit_is_one_that_numpy_writes(tmp_path):
+    values = np.arange(100_000, dtype="<u2")
+    with _ArrayWriter(tmp_path / "a.npy", values.dtype) as writer:
+        for start in range(0, len(values), 999):
+            writer.write(values[start : start + 999])
+    np.save(tmp_path / "b.npy", values)
+    assert (tmp_path / "a.npy").read_bytes() == (tmp_path / "b.npy").read_bytes()
+
+
+def test_an_empty_set_can_be_written_and_opened(tmp_path):
+    write_words(tmp_path / "bpe", de=["a"], en=["b"])
+    side = made(step(tmp_path, train=[("a", "b")], test_empty=[])).side("test.empty", "de")
+    assert len(side) == 0 and list(side) == [] and side.lengths.tolist() == []
+
+
+def test_gathering_holds_a_part_of_a_shard_in_memory(tmp_path):
+    write_words(tmp_path / "bpe", de=["a"], en=["b"])
+    binarizing = step(tmp_path, train=[("a " * 50, "b " * 50)] * 1000)
+    part = tmp_path / "part"
+    part.mkdir()
+    binarizing.sift(Shard(), part, 1)
+    for path in part.glob("*.npy"):
+        # The same numbers over and over do for what is only copied.
+        np.save(path, np.tile(np.load(path), 200))
+    peaks = Counter()
+    for count in (1, 3):
+        tracemalloc.start()
+        binarizing.gather([part] * count, 1)
+        peaks[count] = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert (binarizing.binary / "train.de.ids.npy").stat().st_size > 3 * 20_000_000
+    assert max(peaks.values()) < 12_000_000
+
+
+@pytest.mark.parametrize("name", ["train", "test.x"])
+def test_a_text_that_cannot_be_read_leaves_nothing(tmp_path, name):
+    write_words(tmp_path / "bpe", de=["a"], en=["b"])
+    binarizing = step(tmp_path, train=[("a", "b")] * 2, test_x=[("a", "b")] * 2)
+    (tmp_path / "tokens" / f"{name}.en").write_bytes(b"b\n\xff\n")
+    with pytest.raises(UserError, match=rf"{name}\.en:2: byte 1 of the line is 0xff"):
+        made(binarizing)
+    (tmp_path / "tokens" / f"{name}.en").write_bytes(b"b\n")
+    with pytest.raises(UserError, match=rf"{name}\.de has 2 lines and .*{name}\.en has 1"):
+        made(binarizing)
+    assert not binarizing.binary.exists() and not binarizing.ledger.exists()
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_what_a_workflow_tool_hides_in_a_folder_is_not_copied(tmp_path):
+    write_words(tmp_path / "bpe", de=["a"], en=["b"])
+    plain = step(tmp_path, "plain", train=[("a", "b")])
+    made(plain)
+    (tmp_path / "bpe" / ".snakemake_timestamp").touch()
+    marked = step(tmp_path, "marked")
+    made(marked)
+    assert contents(plain.binary) == contents(marked.binary)
+
+
+def test_the_ledger_and_the_corpus_agree(tmp_path):
+    write_words(tmp_path / "bpe", de=["a"], en=["b"])
+    binarizing = step(tmp_path, train=[("a", "b")] * 5, valid=[("a", "")], test_x=[])
+    corpus = made(binarizing, shards=2)
+    ledger = json.loads(binarizing.ledger.read_text())
+    assert (ledger["stage"], ledger["corpus"]) == ("binarize", "c")
+    counts = {name: account["pairs_out"] for name, account in ledger["sets"].items()}
+    assert counts == {"train": 5, "valid": 1, "test.x": 0}
+    assert counts == {name: size.pairs for name, size in corpus.sets.items()}
+    for account in ledger["sets"].values():
+        assert account["pairs_in"] == account["pairs_out"] and not account["dropped"]
+
+
+def test_the_corpus_can_be_moved(tmp_path):
+    write_words(tmp_path / "bpe", de=["a"], en=["b"])
+    binarizing = step(tmp_path, train=[("a", "b")])
+    made(binarizing)
+    shutil.move(binarizing.binary, tmp_path / "elsewhere")
+    shutil.rmtree(tmp_path / "bpe")
+    corpus = BinaryCorpus(tmp_path / "elsewhere")
+    corpus.verify()
+    assert corpus.text("de", corpus.side("train", "de")[0]) == "a"

@@ -1,0 +1,316 @@
+import re
+import tracemalloc
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from html import escape
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bleuprint.errors import UserError
+from bleuprint.formats import read_text
+from bleuprint.manifest import TWO_SIDED, File, Format, Text
+from bleuprint.pairs import Pair
+
+FORMATS = get_args(Format)
+PARALLEL = [name for name in FORMATS if name not in TWO_SIDED]
+BY_LINES = ["plain", "tsv", "ted-tags"]
+XML = ["tmx", "ted-xml", "wmt-xml"]
+
+PAIRS = [
+    Pair("Die Katze schläft.", "The cat lies by the stove."),
+    Pair("Wann fährt der nächste Zug?", "When does the next train leave?"),
+    Pair("Äpfel & Birnen", "Apples & pears"),
+    Pair("3 < 4, sagt er.", "3 < 4, he says."),
+]
+# Where Python ends lines and this project does not.
+LINE_ENDS_ELSEWHERE = ["\r", "\x0b", "\x0c", "\x1c", "\x1e", "\x85", "\u2028", "\u2029"]
+
+
+class Stream:
+    """All that may be asked of a stream: to read on. It gives less than it is asked for."""
+
+    def __init__(self, parts: Iterable[bytes]) -> None:
+        self.parts, self.rest = iter(parts), b""
+
+    def read(self, size: int) -> bytes:
+        while not self.rest and (part := next(self.parts, None)) is not None:
+            self.rest = part
+        size = min(size, max(len(self.rest) // 2, 1000))
+        block, self.rest = self.rest[:size], self.rest[size:]
+        return block
+
+
+def reading(
+    name: str, streams: list[Iterable[bytes]], dropped: Any = None, columns: Any = None
+) -> Iterator[Pair]:
+    if name in TWO_SIDED:
+        files = {"both": File(path="inputs/both")}
+    else:
+        files = {"source": File(path="inputs/x.de"), "target": File(path="inputs/x.en")}
+    columns = (columns or (1, 2)) if name == "tsv" else None
+    dropped = Counter() if dropped is None else dropped
+    text = Text("x", name, **files, columns=columns)
+    return read_text(text, [Stream(parts) for parts in streams], ("de", "en"), dropped)
+
+
+def read(name: str, *contents: bytes, dropped: Any = None, columns: Any = None) -> list[Pair]:
+    return list(reading(name, [[content] for content in contents], dropped, columns))
+
+
+def fault(name: str, *contents: bytes, columns: Any = None) -> str:
+    with pytest.raises(UserError) as error:
+        read(name, *contents, columns=columns)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def published(name: str, pairs: list[Pair] = PAIRS) -> list[bytes]:
+    """The files of a text in a format."""
+    sides = [[pair[side] for pair in pairs] for side in (0, 1)]
+    return [file.encode() for file in _WRITERS[name](*sides)]
+
+
+def sentences(name: str, pairs: list[Pair] = PAIRS) -> list[Pair]:
+    """What is to be read from what was published."""
+    return [Pair("Ofen", "Ofen"), *pairs] if name == "ted-tags" else pairs
+
+
+def last_file(name: str) -> str:
+    return "inputs/both" if name in TWO_SIDED else "inputs/x.en"
+
+
+def _plain(source: list[str], target: list[str]) -> list[str]:
+    return ["".join(f"{line}\n" for line in side) for side in (source, target)]
+
+
+def _tsv(source: list[str], target: list[str]) -> list[str]:
+    return ["".join(f"{a}\t{b}\n" for a, b in zip(source, target, strict=True))]
+
+
+def _ted_tags(source: list[str], target: list[str]) -> list[str]:
+    head = "<url>http://x</url>\n<talkid>7</talkid>\n<title>Ofen</title>\n"
+    return [head + side for side in _plain(source, target)]
+
+
+def _docs(side: list[str]) -> str:
+    segs = [f'<seg id="{number}"> {text} </seg>\n' for number, text in enumerate(side, 1)]
+    docs = zip(("a.1", "b.2"), (segs[:2], segs[2:]), strict=True)
+    return "".join(f'<doc docid="{id}">\n{"".join(segs)}</doc>\n' for id, segs in docs)
+
+
+def _sgml(source: list[str], target: list[str]) -> list[str]:
+    return [
+        f'<srcset setid="s" srclang="any">\n{_docs(source)}</srcset>\n',
+        f'<refset setid="s" srclang="any" trglang="en">\n{_docs(target)}</refset>\n',
+    ]
+
+
+def _ted_xml(source: list[str], target: list[str]) -> list[str]:
+    sides = [[escape(text) for text in side] for side in (source, target)]
+    return [f"<?xml version='1.0'?>\n<mteval>\n{set}</mteval>\n" for set in _sgml(*sides)]
+
+
+def _tmx(source: list[str], target: list[str]) -> list[str]:
+    units = "".join(
+        f'<tu>\n<tuv xml:lang="de"><seg>{escape(a)}</seg></tuv>\n'
+        f'<tuv xml:lang="en"><seg>{escape(b)}</seg></tuv>\n</tu>\n'
+        for a, b in zip(source, target, strict=True)
+    )
+    return [
+        '<?xml version="1.0"?>\n<!DOCTYPE tmx SYSTEM "tmx14.dtd">\n<tmx version="1.4">\n'
+        f'<header srclang="de"/>\n<body>\n{units}</body>\n</tmx>\n'
+    ]
+
+
+def _wmt_xml(source: list[str], target: list[str]) -> list[str]:
+    src, ref = (
+        "".join(f'<seg id="{id}">{escape(text)}</seg>\n' for id, text in enumerate(side, 1))
+        for side in (source, target)
+    )
+    return [
+        '<?xml version="1.0"?>\n<dataset id="x">\n<doc origlang="de" id="a.1">\n'
+        f'<src lang="de">\n<p>\n{src}</p>\n</src>\n'
+        f'<ref lang="en" translator="A">\n<p>\n{ref}</p>\n</ref>\n</doc>\n</dataset>\n'
+    ]
+
+
+_WRITERS = {
+    "plain": _plain,
+    "tsv": _tsv,
+    "ted-tags": _ted_tags,
+    "sgml": _sgml,
+    "ted-xml": _ted_xml,
+    "tmx": _tmx,
+    "wmt-xml": _wmt_xml,
+}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_pairs_are_read_back(name):
+    dropped = Counter()
+    assert read(name, *published(name), dropped=dropped) == sentences(name)
+    assert dropped == ({"metadata": 2} if name == "ted-tags" else {})
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_byte_order_marks_and_carriage_returns_at_line_ends_are_taken_off(name):
+    files = [b"\xef\xbb\xbf" + file.replace(b"\n", b"\r\n") for file in published(name)]
+    assert read(name, *files) == sentences(name)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_ten_megabytes_are_a_sentence(name):
+    pairs = [PAIRS[0], Pair("ä" * 5_000_000, "b c " * 2_500_000 + "d"), PAIRS[1]]
+    assert read(name, *published(name, pairs)) == sentences(name, pairs)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_sentence_without_end_is_given_up(name, monkeypatch):
+    for module in ("lines", "sgml", "xml_reader"):
+        monkeypatch.setattr(f"bleuprint.formats.{module}.LONGEST_LINE", 1 << 21)
+    *first, last = published(name)
+    start = last[: last.index(b"stove")]
+    taken = Counter()
+
+    def endless() -> Iterator[bytes]:
+        yield start
+        for _ in range(100):
+            taken["MiB"] += 1
+            yield b"x" * (1 << 20)
+
+    with pytest.raises(UserError, match=f"{last_file(name)}:[0-9]+: .* 2 MiB"):
+        list(reading(name, [*([file] for file in first), endless()]))
+    assert taken["MiB"] < 10
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_empty_files_are_an_error(name):
+    assert "inputs/" in fault(name, *(b"" for _ in published(name)))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_files_without_a_sentence_are_an_error(name):
+    files = [file.replace(b"<title>Ofen</title>\n", b"") for file in published(name, [])]
+    message = fault(name, *files)
+    assert last_file(name) in message
+    assert "no pairs" in message
+
+
+@pytest.mark.parametrize("name", ["sgml", *XML])
+def test_a_file_that_is_cut_short_is_an_error_wherever_it_is_cut(name):
+    *first, last = published(name)
+    last = last.rstrip(b"\n")
+    for length in range(len(last)):
+        assert last_file(name) in fault(name, *first, last[:length])
+    assert read(name, *first, last) == sentences(name)
+
+
+@pytest.mark.parametrize("name", PARALLEL)
+def test_sides_of_different_length_are_an_error_that_names_both(name):
+    files, fewer = published(name), published(name, PAIRS[:-1])
+    for sides in ((files[0], fewer[1]), (fewer[0], files[1])):
+        message = fault(name, *sides)
+        assert "inputs/x.de" in message
+        assert "inputs/x.en" in message
+        assert "not parallel" in message
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_latin_1_is_an_error_at_its_line(name):
+    file = published(name)[0]
+    line = file[: file.index("schläft".encode())].count(b"\n") + 1
+    message = fault(name, file.decode().encode("latin-1"), *published(name)[1:])
+    first = "inputs/both" if name in TWO_SIDED else "inputs/x.de"
+    assert message.startswith(f"{first}:{line}: ")
+    if name not in XML:
+        assert message.endswith("is 0xe4: not UTF-8; the file looks like Latin-1")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("name", [*BY_LINES, "sgml"])
+def test_utf_16_is_recognised(name, encoding):
+    files = [file.decode().encode(encoding) for file in published(name)]
+    assert fault(name, *files).endswith("not UTF-8; the file looks like UTF-16")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "iso-8859-1", "windows-1252"])
+@pytest.mark.parametrize("name", XML)
+def test_xml_may_be_encoded_as_it_says(name, encoding):
+    declared = f'<?xml version="1.0" encoding="{encoding}"?>'
+    files = [f"{declared}{file.decode().partition('?>')[2]}" for file in published(name)]
+    assert read(name, *(file.encode(encoding) for file in files)) == sentences(name)
+
+
+@pytest.mark.parametrize("encoding", ["shift_jis", "klingon"])
+@pytest.mark.parametrize("name", XML)
+def test_an_encoding_that_expat_lacks_is_an_error(name, encoding):
+    declared = f'<?xml version="1.0" encoding="{encoding}"?>'.encode()
+    files = [declared + file.partition(b"?>")[2] for file in published(name)]
+    assert fault(name, *files).startswith("inputs/")
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_an_encoded_surrogate_is_an_error(name):
+    *first, last = published(name)
+    assert last_file(name) in fault(name, *first, last.replace(b"stove", b"\xed\xa0\x80"))
+
+
+@pytest.mark.parametrize("character", ["\0", *LINE_ENDS_ELSEWHERE], ids=ascii)
+@pytest.mark.parametrize("name", FORMATS)
+def test_control_characters_neither_break_lines_nor_get_lost_by_the_line(name, character):
+    pairs = [Pair(f"eins{character}zwei", "one two"), *PAIRS[1:]]
+    if name in XML and character < " " and character != "\r":
+        assert fault(name, *published(name, pairs)).endswith("(invalid token)")
+        return
+    found = read(name, *published(name, pairs))
+    assert len(found) == len(sentences(name, pairs))
+    folded = name not in BY_LINES and (character.isspace() if name != "tmx" else character == "\r")
+    assert Pair("eins zwei" if folded else pairs[0].source, "one two") in found
+
+
+@given(name=st.sampled_from(FORMATS), data=st.data())
+@settings(deadline=None)
+def test_damage_anywhere_gives_pairs_of_lines_or_one_clear_error(name, data):
+    files = published(name)
+    which = data.draw(st.integers(0, len(files) - 1))
+    file = files[which]
+    start = data.draw(st.integers(0, len(file)))
+    stop = data.draw(st.integers(start, min(start + 20, len(file))))
+    files[which] = file[:start] + data.draw(st.binary(max_size=20)) + file[stop:]
+    try:
+        found = read(name, *files)
+    except UserError as error:
+        assert "inputs/" in str(error)
+        assert "\n" not in str(error)
+    else:
+        assert not any("\n" in sentence for pair in found for sentence in pair)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_memory_does_not_grow_with_the_file(name):
+    peaks = [_peak(name, times) for times in (100, 2000)]
+    assert peaks[1] < peaks[0] + 30_000  # bytes, of 600,000 that the files have at least
+
+
+def _peak(name: str, times: int) -> int:
+    """The most memory that is taken while so many times the pairs are read, in bytes."""
+    files = [_repeated(file, times) for file in published(name)]
+    tracemalloc.start()
+    try:
+        assert sum(1 for _ in reading(name, files)) == times * len(sentences(name))
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def _repeated(file: bytes, times: int) -> Iterator[bytes]:
+    """The file with all its documents or units, or its lines if it has none, so many times."""
+    found = re.fullmatch(rb"(.*?)(<(doc|tu)\b.*</\3>\n)(.*)", file, re.DOTALL)
+    head, body, tail = found.group(1, 2, 4) if found else (b"", file, b"")
+    yield head
+    for _ in range(times):
+        yield body
+    yield tail

@@ -1,0 +1,126 @@
+import hashlib
+import json
+import subprocess
+import sys
+
+import pytest
+
+from bleuprint.errors import UserError
+from bleuprint.locks import Sum, read_lock, record
+
+ZEROS, ONES = "0" * 64, "1" * 64
+
+
+def sum_of(body):
+    return Sum(hashlib.sha256(body).hexdigest(), len(body))
+
+
+def put(tmp_path, body):
+    path = tmp_path / "file"
+    path.write_bytes(body)
+    return path
+
+
+def refused(lock):
+    with pytest.raises(UserError) as error:
+        read_lock(lock)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_no_lock_records_nothing(tmp_path):
+    assert read_lock(tmp_path / "downloads.lock") == {}
+
+
+def test_what_is_recorded_is_read_again_and_lies_sorted(tmp_path):
+    lock, guard = tmp_path / "downloads.lock", tmp_path / "guard"
+    for url, body in (("http://z", b"last"), ("http://a", b"first!"), ("http://k", b"")):
+        record(lock, url, put(tmp_path, body), guard)
+    assert read_lock(lock) == {
+        "http://a": sum_of(b"first!"),
+        "http://k": sum_of(b""),
+        "http://z": sum_of(b"last"),
+    }
+    text = lock.read_text()
+    assert text == json.dumps(json.loads(text), indent=2, sort_keys=True) + "\n"
+
+
+def test_the_lock_does_not_depend_on_the_order_of_downloads(tmp_path):
+    locks = [tmp_path / "forth", tmp_path / "back"]
+    urls = ["http://b", "http://c", "http://a"]
+    for lock, order in zip(locks, (urls, urls[::-1]), strict=True):
+        for url in order:
+            record(lock, url, put(tmp_path, url.encode()), tmp_path / "guard")
+    assert locks[0].read_bytes() == locks[1].read_bytes()
+
+
+def test_another_file_than_the_recorded_is_refused_and_not_recorded(tmp_path):
+    lock, guard = tmp_path / "downloads.lock", tmp_path / "guard"
+    record(lock, "http://a", put(tmp_path, b"old"), guard)
+    record(lock, "http://a", put(tmp_path, b"old"), guard)
+    before = lock.read_bytes()
+    with pytest.raises(UserError) as error:
+        record(lock, "http://a", put(tmp_path, b"new"), guard)
+    assert str(error.value) == (
+        f"http://a: expected SHA-256 {sum_of(b'old').sha256} (3 bytes), found "
+        f"{sum_of(b'new').sha256} (3 bytes); to accept the new file, remove the entry http://a "
+        f"from {lock}"
+    )
+    assert lock.read_bytes() == before
+
+
+def test_processes_that_record_at_once_lose_no_entry(tmp_path):
+    put(tmp_path, b"body")
+    code = """if True:
+        import sys
+        from pathlib import Path
+        from bleuprint.locks import record
+        folder, name = Path(sys.argv[1]), sys.argv[2]
+        sys.stdin.read()
+        for i in range(10):
+            record(folder / "lock", f"http://{name}/{i}", folder / "file", folder / "guard")
+    """
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    started = [subprocess.Popen([*command, name], stdin=subprocess.PIPE) for name in "abc"]
+    for process in started:
+        process.stdin.close()
+    assert [process.wait() for process in started] == [0, 0, 0]
+    assert len(read_lock(tmp_path / "lock")) == 30
+
+
+def test_a_lock_with_conflict_marks_is_refused_with_its_line(tmp_path):
+    lock = tmp_path / "downloads.lock"
+    lock.write_text('{\n<<<<<<< ours\n  "http://a": {}\n}\n')
+    assert refused(lock).startswith(f"{lock}:2: not valid JSON")
+
+
+def test_a_lock_that_is_not_text_is_refused(tmp_path):
+    lock = tmp_path / "downloads.lock"
+    lock.write_bytes(b'{"http://a\xdf": 1}')
+    assert refused(lock) == f"{lock}: not UTF-8: byte 11"
+
+
+def test_a_lock_that_is_a_list_is_refused(tmp_path):
+    lock = tmp_path / "downloads.lock"
+    lock.write_text("[]")
+    assert "no entries" in refused(lock)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        ZEROS,
+        {"sha256": ZEROS},
+        {"sha256": ZEROS, "size": "3"},
+        {"sha256": ZEROS, "size": -1},
+        {"sha256": ZEROS, "size": True},
+        {"sha256": ZEROS[:-1], "size": 3},
+        {"sha256": "A" * 64, "size": 3},
+        {"sha256": ZEROS, "size": 3, "date": "today"},
+    ],
+)
+def test_an_entry_of_another_form_is_refused_with_its_url(tmp_path, entry):
+    lock = tmp_path / "downloads.lock"
+    lock.write_text(json.dumps({"http://a": {"sha256": ONES, "size": 3}, "http://b": entry}))
+    message = refused(lock)
+    assert message.startswith(f"{lock}: http://b: needs sha256") and json.dumps(entry) in message

@@ -1,0 +1,183 @@
+import gzip
+import io
+import os
+import random
+from collections import Counter
+from contextlib import redirect_stderr
+from itertools import islice, pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from subword_nmt.learn_bpe import learn_bpe
+
+from bleuprint.merges import learn_merges
+from bleuprint.pairs import read_lines
+from bleuprint.phrasebook import sentences
+
+MIRROR = Path(os.environ.get("BLEUPRINT_MIRROR", ""), "raw.githubusercontent.com")
+MULTI30K = "multi30k/dataset/a3d2e0d26b56f3846f66a952536ffed4e401d05a/data/task1/raw"
+TANAKA = "odashi/small_parallel_enja/312408a11c5fbcbc09443bebb18121f7efdcd61e"
+
+
+def reference(counts, merges):
+    codes = io.StringIO(newline="\n")
+    with redirect_stderr(io.StringIO()):
+        learn_bpe([f"{word} {n}" for word, n in counts.items()], codes, merges, is_dict=True)
+    return codes.getvalue().split("\n")[1:-1]
+
+
+def found(counts, merges):
+    return [f"{first} {second}" for first, second in learn_merges(counts, merges)]
+
+
+def exactly_greedy(counts, merges):
+    """Always the pair that is most frequent now: what subword-nmt means to find."""
+    words = {(*word[:-1], word[-1] + "</w>"): n for word, n in counts.items()}
+    made = []
+    for _ in range(merges):
+        pairs = Counter()
+        for word, n in words.items():
+            for pair in pairwise(word):
+                pairs[pair] += n
+        best = max(pairs, key=lambda pair: (pairs[pair], pair), default=None)
+        if best is None or pairs[best] < 2:
+            break
+        made.append(" ".join(best))
+        words = {merged(word, best): n for word, n in words.items()}
+    return made
+
+
+def merged(word, pair):
+    symbols, i = [], 0
+    while i < len(word):
+        here = word[i : i + 2] == pair
+        symbols.append("".join(word[i : i + 1 + here]))
+        i += 1 + here
+    return tuple(symbols)
+
+
+def drawn(seed, alphabet, words, longest, most):
+    """Counts of words whose parts recur."""
+    draw = random.Random(seed)
+    parts = ["".join(draw.choices(alphabet, k=draw.randint(1, 4))) for _ in range(12)]
+    parts += [letter * draw.randint(2, 5) for letter in alphabet[:3]]
+    made = ("".join(draw.choices(parts, k=draw.randint(1, longest))) for _ in range(words))
+    return {word: min(most, int(draw.paretovariate(0.7))) for word in made}
+
+
+def test_merges_worked_by_hand():
+    # l o w</w> 5 times, l o w e r</w> twice: first lo, then low</w>, then what is left of lower.
+    assert found({"low": 5, "lower": 2}, 3) == ["l o", "lo w</w>", "w e"]
+
+
+def test_ties_go_to_the_last_pair_in_order():
+    assert found({"ab": 2, "cd": 2, "cé": 2}, 3) == ["c é</w>", "c d</w>", "a b</w>"]
+    # "ab" comes after "a", as in any dictionary.
+    assert found({"abx": 3, "ax": 3}, 3) == ["b x</w>", "a x</w>", "a bx</w>"]
+
+
+def test_pairs_that_occur_once_are_not_merged():
+    assert found({"abc": 1, "xbc": 1}, 9) == ["b c</w>"]
+    assert found({"a": 7}, 9) == found({}, 9) == []
+
+
+WORDS = st.text("ab", min_size=1, max_size=9) | st.sampled_from(["aaaa", "aaaaa", "ababab"])
+SPACED = st.text("ab\u00a0\t\x85.\\", min_size=1, max_size=7)
+# What looks like the end of a word makes symbols that are there already.
+ENDED = st.lists(st.sampled_from(["!", "a", "b", "~", "a</w>", "b</w>", "</w>"]), min_size=1)
+
+
+@given(st.dictionaries(WORDS, st.integers(1, 3), min_size=2, max_size=40), st.integers(1, 150))
+@settings(max_examples=150, deadline=None)
+def test_small_dictionaries_with_ties_and_repeats(counts, merges):
+    counts["ab"] = 3  # subword-nmt needs a pair
+    assert found(counts, merges) == reference(counts, merges)
+
+
+@given(st.dictionaries(ENDED.map("".join), st.integers(1, 9) | st.integers(80, 120), max_size=40))
+@settings(max_examples=150, deadline=None)
+def test_pairs_whose_counts_rise_again(counts):
+    counts["ab"] = 3
+    assert found(counts, 200) == reference(counts, 200)
+
+
+@given(st.dictionaries(SPACED, st.integers(1, 3), min_size=2, max_size=30))
+@settings(max_examples=100, deadline=None)
+def test_words_with_white_space(counts):
+    counts["ab"] = 3
+    assert found(counts, 60) == reference(counts, 60)
+
+
+def test_a_symbol_after_white_space_is_taken_for_one_of_its_own():
+    # Once tab and a are one, subword-nmt finds "a b" in it and in the b that follows.
+    counts = {"\tax": 50, "abz": 10, "ab\tabc": 3, "abc": 1}
+    expected = reference(counts, 60)
+    assert exactly_greedy(counts, 60) != expected
+    assert found(counts, 60) == expected
+
+
+@pytest.mark.parametrize(
+    ("alphabet", "words", "longest", "most"),
+    [
+        ("abcdefghij", 2000, 5, 10**6),
+        ("abcdefghij", 400, 9, 3),
+        ("aé漢😀\U0010ffff\0", 500, 6, 100),
+        ("</w>a@", 500, 6, 100),
+    ],
+)
+def test_larger_dictionaries(alphabet, words, longest, most):
+    for seed in range(3):
+        counts = drawn(seed, alphabet, words, longest, most)
+        assert found(counts, 1500) == reference(counts, 1500)
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        {"~</w>a</w>~": 14, "ab": 3, "b</w>ba": 1},
+        {"b</w>b</w></w>": 9, "a</w>b</w>": 115, "a</w>~a": 109, "ab": 3},
+    ],
+)
+def test_where_subword_nmt_miscounts_it_is_followed(counts):
+    expected = reference(counts, 300)
+    assert exactly_greedy(counts, 300) != expected
+    assert found(counts, 300) == expected
+
+
+def test_what_a_pair_loses_while_it_is_set_aside_is_taken_off():
+    counts = {"a</w>!": 84, "~aa</w></w>": 5, "~a</w>~": 3, "ab": 3}
+    assert found(counts, 300) == reference(counts, 300)
+
+
+def test_phrasebook():
+    counts = Counter()
+    for language in ("en", "de"):
+        for sentence in islice(sentences("train", language), 3000):
+            counts.update(sentence.split(" "))
+    assert found(counts, 800) == reference(counts, 800)
+
+
+def multi30k(language):
+    with gzip.open(MIRROR / MULTI30K / f"train.{language}.gz", "rb") as file:
+        return file.read().decode().split("\n")
+
+
+def tanaka(language):
+    return read_lines(MIRROR / TANAKA / f"train.{language}")
+
+
+@pytest.mark.skipif(not MIRROR.is_absolute(), reason="BLEUPRINT_MIRROR names no folder")
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("text", "languages"),
+    [(multi30k, "de en"), (multi30k, "fr en"), (multi30k, "de fr"), (tanaka, "en ja")],
+)
+def test_real_corpora(text, languages):
+    counts = Counter()
+    for language in languages.split():
+        for line in text(language):
+            counts.update(line.split(" "))
+    del counts[""]
+    assert found(counts, 10_000) == reference(counts, 10_000)

@@ -1,0 +1,74 @@
+from functools import cache
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sacremoses import MosesPunctNormalizer
+
+from bleuprint.characters import blank_unprinted
+from bleuprint.punctuation import normalize_punctuation
+
+LANGUAGES = ["en", "de", "es", "fr", "cs", "fi", "ja"]
+
+
+@cache
+def reference(language):
+    return MosesPunctNormalizer(language)
+
+
+# Whatever a rule of the library is written with, and what its \d, \s, [a-zA-Z] may stand for.
+RULES = "".join(sorted({c for pattern, _ in reference("de").substitutions for c in pattern}))
+CHARACTERS = RULES + " a1Z²٣é中\t\r\u00a0\u2009\u3000\u200b\x1c,'"
+SENTENCES = st.one_of(
+    st.text(CHARACTERS, max_size=12),
+    st.text(" a1%:;.'", max_size=10),
+    st.text(" a1\u00a0%:;,.\"'«", max_size=10),
+    st.text(" a1bC.,-!?'", max_size=10),
+)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@settings(max_examples=500, derandomize=True, database=None, deadline=None)
+@given(SENTENCES)
+def test_sentences_are_those_of_sacremoses(language, sentence):
+    expected = reference(language).normalize(blank_unprinted(sentence))
+    assert normalize_punctuation(sentence, language) == expected
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_rule_alone_and_between_words(language):
+    for character in [*RULES, *"“„‚‘’´`…—–«»\u00a0"]:
+        for form in ("{}", "{0}{0}", "a{}", "{}a", "a {}", "{} a", "1{}1", "1 {}", "a{}b", '"{}'):
+            for sentence in (form.format(character), f"x {form.format(character)} x"):
+                expected = reference(language).normalize(blank_unprinted(sentence))
+                assert normalize_punctuation(sentence, language) == expected, sentence
+
+
+@pytest.mark.parametrize(
+    ("language", "sentence", "normal"),
+    [
+        ("de", "„Ja“ – sagt er…", '"Ja" - sagt er...'),
+        ("en", "‘It’s 5\u00a0000\u00a0%’", "'It's 5.000%'"),
+        ("de", "5\u00a0000 %", "5,000%"),
+        ("fr", "«\u00a0Quoi\u00a0?\u00a0»", '"Quoi?"'),
+        ("en", '"Yes", she said.', '"Yes," she said.'),
+        ("fr", '"Oui," dit-elle.', '"Oui", dit-elle.'),
+        ("en", "a\u00a0b  ( c ) .", "a\u00a0b (c)."),
+        ("en", "a\u200bb\r", "a b"),
+        ("en", "", ""),
+    ],
+)
+def test_punctuation_is_written_one_way(language, sentence, normal):
+    assert normalize_punctuation(sentence, language) == normal
+
+
+@pytest.mark.parametrize("character", "\r\x85\u2028\u2029\x0b\x0c\x1c\x1d\x1e\x00\ufeff\u00ad\t\n")
+def test_unprinted_characters_become_spaces(character):
+    assert normalize_punctuation(f"{character}a{character}{character}b", "en") == "a b"
+
+
+def test_a_plain_sentence_is_not_sent_through_the_rules(monkeypatch):
+    monkeypatch.setattr("bleuprint.punctuation._normalizer", None)
+    assert normalize_punctuation(" It isn't 5.5, is it? Über-all. ", "en") == (
+        "It isn't 5.5, is it? Über-all."
+    )

@@ -1,0 +1,386 @@
+import copy
+import os
+import subprocess
+import sys
+
+import pytest
+import regex
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bleuprint.pairs import Pair
+from bleuprint.rules import CHECKS
+from bleuprint.rules.rule import Candidate
+from bleuprint.rules.scripts import SCRIPTS
+from bleuprint.settings import Tokenize
+from bleuprint.tokenizer import tokenizer_for
+from corpora import TORTURE
+
+SETTINGS = {
+    "identical": {},
+    "length": {"min": 2, "max": 4},
+    "ratio": {"max": 1.5},
+    "average_word": {"min": 2.0, "max": 8.5},
+    "longest_word": {"max": 10},
+    "alphabetic": {"min": 0.5},
+    "script": {"min": 0.8},
+    "numbers": {},
+    "urls": {},
+    "language": {"likelier": 10.0},
+}
+ALL = [CHECKS[name](**settings) for name, settings in SETTINGS.items()]
+
+
+def keeps(name, source, target, languages=("en", "de"), tokenize=str.split, **settings):
+    check = CHECKS[name](**(settings or SETTINGS[name]))
+    return check.keeps(Candidate(Pair(source, target), languages, (tokenize, tokenize)))
+
+
+def keeps_side(name, sentence, language, fine=("A good sentence.", "en"), **settings):
+    """Whether it is kept on both sides; one answer, since neither is special."""
+    as_source = keeps(name, sentence, fine[0], (language, fine[1]), **settings)
+    as_target = keeps(name, fine[0], sentence, (fine[1], language), **settings)
+    assert as_source == as_target
+    return as_source
+
+
+def never(_):
+    raise AssertionError("tokenised")
+
+
+def test_all_checks_are_tried_here():
+    assert list(CHECKS) == list(SETTINGS)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "kept"),
+    [
+        ("Copyright 2010", "Copyright 2010", False),
+        ("COPYRIGHT  2010.", "Copyright 2010", False),
+        ("Ｏ\u212b", "oå", False),
+        ("Copyright 2010", "Copyright 2011", True),
+        ("mass", "maß", False),
+        ("schon", "schön", True),
+        ("!", "?", True),
+        ("!", "!", False),
+    ],
+)
+def test_identical(source, target, kept):
+    assert keeps("identical", source, target) is kept
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "kept"),
+    [
+        ("a b", "a b c d", True),
+        ("a", "a b", False),
+        ("a b", "a", False),
+        ("a b c d e", "a b", False),
+        ("a b", "a b c d e", False),
+        ("a \u200b c d e", "a b", True),
+    ],
+)
+def test_length_in_tokens(source, target, kept):
+    tokenize = tokenizer_for("en", Tokenize("none", False, False, False)).tokenize
+    assert keeps("length", source, target, tokenize=tokenize) is kept
+
+
+def test_length_in_characters():
+    assert keeps("length", "日本語", "ab", tokenize=list)
+    assert not keeps("length", "日本語です", "ab", tokenize=list)
+
+
+def test_length_does_not_tokenise_what_has_too_many_words():
+    huge = "word " * 2_000_000
+    assert not keeps("length", huge, "a b", tokenize=never)
+    assert not keeps("length", "a b", huge, tokenize=never)
+
+
+WORDS = st.text(
+    st.sampled_from(["a", "Z", "1", ".", ",", "'", "-", "&", " ", " ", "ü", "日", *TORTURE])
+)
+
+
+@given(WORDS, WORDS, st.sampled_from(["moses", "characters", "none"]), st.integers(1, 8))
+def test_length_is_as_if_all_were_tokenised(source, target, by, most):
+    tokenize = tokenizer_for("de", Tokenize(by, False, False, False)).tokenize
+    plain = all(1 <= len(tokenize(side)) <= most for side in (source, target))
+    assert keeps("length", source, target, tokenize=tokenize, min=1, max=most) == plain
+
+
+@pytest.mark.parametrize(
+    ("shorter", "longer", "kept"),
+    [(2, 3, True), (20, 30, True), (20, 31, False), (1, 1, True), (1, 2, False), (0, 1, False)],
+)
+def test_ratio(shorter, longer, kept):
+    sides = "w " * shorter, "w " * longer
+    assert keeps("ratio", *sides) is kept
+    assert keeps("ratio", *reversed(sides)) is kept
+
+
+def test_ratio_at_a_bound_that_is_no_binary_fraction():
+    assert keeps("ratio", "w " * 45, "w " * 63, max=1.4)  # 1.4 * 45 falls short of 63
+    assert not keeps("ratio", "w " * 100, "w " * 111, max=1.1)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "kept"),
+    [
+        ("l e t t e r s", False),
+        ("ab", True),
+        ("a bc", False),
+        ("a bcd", True),
+        ("12345678 123456789", True),
+        ("123456789 123456789", False),
+        ("ab  cd", True),
+        ("ü" * 8, True),
+    ],
+)
+def test_average_word(sentence, kept):
+    assert keeps_side("average_word", sentence, "de") is kept
+
+
+@pytest.mark.parametrize(
+    ("sentence", "kept"),
+    [
+        ("w" * 10, True),
+        ("w" * 11, False),
+        (f"a {'w' * 10} b", True),
+        (f"a {'w' * 11} b", False),
+        ("a b c d e f g", True),
+    ],
+)
+def test_longest_word(sentence, kept):
+    assert keeps_side("longest_word", sentence, "de") is kept
+
+
+@pytest.mark.parametrize(
+    ("sentence", "kept"),
+    [
+        ("ab 12", True),
+        ("ab 123", False),
+        ("ab   12", True),
+        ("Äö !?", True),
+        ("u\u0308 1 2", True),
+        ("日本 12", True),
+        ("日本 123", False),
+        ("हिन्दी 123456", True),
+        ("हिन्दी 1234567", False),
+        ("- - -", False),
+    ],
+)
+def test_alphabetic(sentence, kept):
+    assert keeps_side("alphabetic", sentence, "de") is kept
+
+
+@pytest.mark.parametrize(
+    ("sentence", "language", "kept"),
+    [
+        ("Я не говорю по-немецки.", "de", False),
+        ("Я не говорю по-немецки.", "ru", True),
+        ("Übergrößenträger ÄÖÜ äöüß", "de", True),
+        ("u\u0308bergro\u0308\u00dfe", "de", True),
+        ("Übergröße", "ru", False),
+        ("abcd ж", "de", True),
+        ("abc ж", "de", False),
+        ("12 – 34 !", "de", True),
+        ("x ∈ ℝ, ℝ, ℝ, ℝ, ℝ", "de", True),
+        ("5 µm ≈ 3 Ω", "de", False),
+        ("これはテストです。スーパー々", "ja", True),
+        ("ラーメン", "ru", False),
+        ("ーー", "de", False),
+        ("ｶﾞ ガ か", "ja", True),
+        ("这是一个测试。", "zh", True),
+        ("这是一个测试。", "ja", True),
+        ("これはテストです。", "zh", False),
+        ("한국어 문장입니다.", "ko", True),
+        ("韓國語", "ko", True),
+        ("한국어 문장입니다.", "ja", False),
+        ("Ово је реченица.", "sr", True),
+        ("Ovo je rečenica.", "sr", True),
+        ("هذه جملة", "ar", True),
+        ("این جمله می\u200cخواهم", "fa", True),
+        ("הַמִּשְׁפָּט", "he", True),
+        ("यह एक वाक्य है।", "hi", True),
+        ("Αυτή είναι", "el", True),
+        ("Αυτή είναι", "en", False),
+    ],
+)
+def test_script(sentence, language, kept):
+    assert keeps_side("script", sentence, language) is kept
+
+
+def test_scripts_are_those_of_unicode_and_languages_those_of_the_identifier():
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    identifier = LanguageIdentifier.from_model_file(MODEL_FILE)
+    assert set(SCRIPTS) == set(identifier.labels) - {"zxx"}
+    for script in {script for scripts in SCRIPTS.values() for script in scripts}:
+        regex.compile(rf"\p{{scx={script}}}")
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "kept"),
+    [
+        ("no number", "keine Zahl", True),
+        ("3 apples", "3 Äpfel", True),
+        ("3 apples", "4 Äpfel", False),
+        ("3 apples", "drei Äpfel", False),
+        ("3 apples, 3 pears", "3 Äpfel und Birnen", False),
+        ("1,000 or 1,000,000", "1.000 oder 1 000 000", True),
+        ("1,000", "1000", True),
+        ("1,000,000", "1000000", True),
+        ("1,000.000", "1000000", False),
+        ("1,000", "1\u202f000", True),
+        ("1,000", "1’000", True),
+        ("1,000", "100", False),
+        ("1000.50", "1.000,50", True),
+        ("3.5 %", "3,5 %", True),
+        ("3.5", "3.6", False),
+        ("12/05/2010", "12.05.2010", True),
+        ("from 10 to 20", "20 von 10 an", True),
+        ("in 2010 300 people", "300 Leute in 2010", True),
+        ("12,3456", "12 3456", True),
+        ("12,345", "12 3456", False),
+        ("A4", "A4-Blatt", True),
+        ("R2D2", "R22D", False),
+        ("3 and 12", "３ と １２", True),
+        ("1,000", "١٬٠٠٠", True),
+        ("x²", "x", True),
+    ],
+)
+def test_numbers(source, target, kept):
+    assert keeps("numbers", source, target) is kept
+    assert keeps("numbers", target, source) is kept
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "kept"),
+    [
+        ("none", "keine", True),
+        ("See http://a.org/x.", "Siehe http://a.org/x!", True),
+        ("See http://a.org/x.", "Siehe hier.", False),
+        ("See http://a.org/x", "Siehe http://a.org/y", False),
+        ("http://a.org http://a.org", "http://a.org", False),
+        ("https://b.org/?q=1&r=2#f and (www.a.org)", "www.a.org, https://b.org/?q=1&r=2#f", True),
+        ("Mail me.you+x@a-b.co.uk.", "Schreib an me.you+x@a-b.co.uk", True),
+        ("Mail me@a.org", "Schreib an du@a.org", False),
+        ("an @ sign, a.b, me@home", "ein @, a.b", True),
+        ("See http://a.org/x for more", "http://a.org/xを見て", True),
+        ("www.", "www.", True),
+    ],
+)
+def test_urls(source, target, kept):
+    assert keeps("urls", source, target) is kept
+    assert keeps("urls", target, source) is kept
+
+
+def test_a_line_of_a_million_odd_characters_is_checked_at_once():
+    for huge in (
+        "a" * 1_000_000,
+        "1" * 1_000_000,
+        "1.000" * 200_000,
+        "a@" * 500_000,
+        "a." * 500_000,
+    ):
+        for name in ("numbers", "urls", "average_word", "longest_word"):
+            keeps(name, huge, huge)
+
+
+ENGLISH = "The old man is reading a newspaper on the bench."
+GERMAN = "Der alte Mann liest auf der Bank eine Zeitung."
+RUSSIAN = "Старик читает газету на скамейке."
+
+
+@pytest.mark.parametrize(
+    ("sentence", "language", "kept"),
+    [
+        (GERMAN, "de", True),
+        (GERMAN.upper(), "de", True),
+        (GERMAN.lower(), "de", True),
+        (ENGLISH, "de", False),
+        (ENGLISH, "en", True),
+        (GERMAN, "en", False),
+        ("Le vieil homme lit un journal sur le banc.", "fr", True),
+        ("Le vieil homme lit un journal sur le banc.", "en", False),
+        ("El viejo lee un periódico en el banco.", "fr", False),
+        (RUSSIAN, "de", False),
+        (RUSSIAN, "ru", True),
+        ("老人はベンチで新聞を読んでいる。", "ja", True),
+        ("老人はベンチで新聞を読んでいる。", "zh", False),
+        ("老人在长椅上看报纸。", "zh", True),
+        ("老人在长椅上看报纸。", "ja", False),
+        ("노인이 벤치에서 신문을 읽고 있다.", "ko", True),
+        # Too short or too odd to tell.
+        ("Hund", "en", True),
+        ("OK", "de", True),
+        ("Ja.", "de", True),
+        ("1999", "de", True),
+        ("...", "ru", True),
+        ("", "de", True),
+        ('{"id": 1234, "a": [1, 2]}', "de", True),
+        # Too near to tell.
+        ("Želim ti ugodan dan i sretan put kući.", "hr", True),
+        ("Želim ti ugodan dan i sretan put kući.", "sr", True),
+    ],
+)
+def test_language(sentence, language, kept):
+    assert keeps_side("language", sentence, language, fine=(ENGLISH, "en")) is kept
+
+
+def test_how_much_likelier_another_language_must_be():
+    assert not keeps("language", ENGLISH, "Haus, Hund, Hand", ("en", "da"), likelier=2.01)
+    assert keeps("language", ENGLISH, "Haus, Hund, Hand", ("en", "da"), likelier=1e30)
+
+
+def test_a_language_is_told_by_how_a_line_begins():
+    assert keeps("language", ENGLISH, GERMAN * 25 + RUSSIAN * 100)
+
+
+def test_the_identifier_is_loaded_at_first_use_and_only_once():
+    program = """
+import sys
+from bleuprint.rules import CHECKS
+check = CHECKS["language"](likelier=10)
+print("py3langid" in sys.modules)
+from bleuprint.rules import language
+print([check.passes("Das ist ein kleines Haus.", "de") for _ in range(3)])
+print(language._identifier.cache_info().misses)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.splitlines() == ["False", "[True, True, True]", "1"], done.stderr
+
+
+def test_likelihoods_are_the_same_in_every_process_whatever_the_processor():
+    program = f"""
+from bleuprint.rules.language import _identifier
+print([(name, round(value, 12)) for name, value in _identifier().rank({GERMAN * 5!r})])
+"""
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            capture_output=True,
+            check=True,
+            env={**os.environ, "OPENBLAS_CORETYPE": kernels, "OPENBLAS_NUM_THREADS": threads},
+        ).stdout
+        for kernels, threads in (("Haswell", "1"), ("Nehalem", "2"))
+    }
+    assert len(outputs) == 1
+
+
+SIDES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n"), max_size=40)
+
+
+@given(SIDES, SIDES)
+def test_checks_are_pure_functions_of_any_two_sides(source, target):
+    def answers():
+        return [
+            check.keeps(Candidate(Pair(source, target), ("en", "ja"), (str.split, list)))
+            for check in checks
+        ]
+
+    checks = copy.deepcopy(ALL)
+    first = answers()
+    assert all(isinstance(answer, bool) for answer in first)
+    assert answers() == first
+    assert checks == ALL

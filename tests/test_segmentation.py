@@ -1,0 +1,277 @@
+import json
+import random
+import re
+import subprocess
+import sys
+from collections import Counter
+from itertools import chain
+from pathlib import Path
+
+import pytest
+
+from bleuprint import segmentation
+from bleuprint.errors import UserError
+from bleuprint.learning import count_words, learn_segmentation
+from bleuprint.pairs import TextFolder
+from bleuprint.segmentation import Segmentation
+from bleuprint.settings import Bpe, Units, Words
+from bleuprint.vocabulary import EOS, SPECIALS, UNK, Vocabulary
+from corpora import TORTURE, write_set
+
+SUBWORD_NMT = Path(sys.executable).with_name("subword-nmt")
+PARTS = {
+    "de": ["ver", "kauf", "en", "lauf", "er", "ein", "ung", "bau", "haus", "ä", "x-", "q"],
+    "en": ["re", "buy", "ing", "run", "er", "un", "in", "build", "house", "a", "x-", "en"],
+}
+
+
+def bpe(merges=80, joint=True, threshold=0, engine="incremental"):
+    return Units(bpe=Bpe(merges=merges, joint=joint, threshold=threshold, engine=engine))
+
+
+def in_words(joint=False, max_size=10**6, min_count=1):
+    return Units(words=Words(joint=joint, max_size=max_size, min_count=min_count))
+
+
+@pytest.fixture(scope="module")
+def tokens(tmp_path_factory):
+    """Made-up words whose parts recur, with a stray letter now and then."""
+    draw = random.Random(3)
+
+    def sentence(language):
+        parts = PARTS[language] + sorted(set("".join(PARTS[language])))
+        return " ".join(
+            "".join(draw.choices(parts, range(len(parts), 0, -1), k=draw.randint(1, 4)))
+            for _ in range(draw.randint(1, 6))
+        )
+
+    folder = TextFolder(tmp_path_factory.mktemp("tokens"), "de", "en")
+    write_set(folder, "train", [(sentence("de"), sentence("en")) for _ in range(200)] + [("", "")])
+    write_set(folder, "valid", [(sentence("de"), sentence("en")) for _ in range(40)])
+    return folder
+
+
+def lines(tokens, name, language):
+    return (tokens.path / f"{name}.{language}").read_text().split("\n")[:-1]
+
+
+def learn(tokens, folder, units):
+    learn_segmentation("c", units, tokens, folder)
+    return [Segmentation.read(folder, language) for language in ("de", "en")]
+
+
+def run(*command):
+    command = [SUBWORD_NMT, *map(str, command)]
+    return subprocess.run(command, check=True, capture_output=True).stdout.decode()
+
+
+def counts_in(path):
+    entries = (line.split(" ") for line in path.read_text().split("\n")[:-1])
+    return {unit: int(count) for unit, count in entries}
+
+
+def theirs(tokens, folder, joint, merges, threshold):
+    """The recipe of subword-nmt's README: its codes, vocabularies and the segmented sets."""
+    found = {}
+    train = dict(zip(("de", "en"), tokens.files("train"), strict=True))
+    for group in [["de", "en"]] if joint else [["de"], ["en"]]:
+        sides = [train[language] for language in group]
+        codes = folder / f"codes.{group[0]}"
+        vocabularies = [folder / f"vocabulary.{language}" for language in group]
+        learn = ["learn-joint-bpe-and-vocab", "-s", merges, "-o", codes, "--input", *sides]
+        run(*learn, "--write-vocabulary", *vocabularies)
+        for language, vocabulary in zip(group, vocabularies, strict=True):
+            limits = ["--vocabulary", vocabulary, "--vocabulary-threshold", threshold]
+            for name in ("train", "valid"):
+                file = tokens.path / f"{name}.{language}"
+                text = run("apply-bpe", "-c", codes, *limits, "-i", file)
+                found[name, language] = text.split("\n")[:-1]
+            found["codes", language] = codes.read_text()
+            usual = counts_in(vocabulary).items()
+            found["allowed", language] = {u: n for u, n in usual if n >= threshold}
+    return found
+
+
+@pytest.mark.parametrize("joint", [True, False])
+def test_units_are_those_of_subword_nmt_with_a_threshold(joint, tokens, tmp_path):
+    reference = theirs(tokens, tmp_path, joint, 80, 8)
+    for side in learn(tokens, tmp_path / "bpe", bpe(80, joint, 8)):
+        language = side.language
+        assert (tmp_path / f"bpe/codes.{language}").read_text() == reference["codes", language]
+        allowed = counts_in(tmp_path / f"bpe/allowed.{language}")
+        assert allowed == reference["allowed", language]
+        for name in ("train", "valid"):
+            found = [
+                " ".join(side.segment(line.split(" "))) for line in lines(tokens, name, language)
+            ]
+            assert found == reference[name, language]
+    free = learn(tokens, tmp_path / "free", bpe(80, joint))[0]
+    assert free.segment(lines(tokens, "train", "de")[:-1]) != reference["train", "de"]
+
+
+@pytest.mark.parametrize("joint", [True, False])
+def test_codes_and_vocabulary_are_shared_if_joint(joint, tokens, tmp_path):
+    learn(tokens, tmp_path / "bpe", bpe(80, joint, 4))
+    for kind in ("codes", "vocabulary"):
+        de, en = ((tmp_path / f"bpe/{kind}.{side}").read_bytes() for side in ("de", "en"))
+        assert (de == en) == joint
+    about = json.loads((tmp_path / "bpe/segmentation.json").read_text())
+    assert about == {"kind": "bpe", "joint": joint}
+
+
+@pytest.mark.parametrize("units", [bpe(), bpe(threshold=8), bpe(joint=False), bpe(0), in_words()])
+def test_the_vocabulary_counts_the_units_of_train(units, tokens, tmp_path):
+    sides = learn(tokens, tmp_path / "bpe", units)
+    counts = [
+        Counter(chain.from_iterable(side.segment(line.split(" ")) for line in text))
+        for side in sides
+        for text in [lines(tokens, "train", side.language)]
+    ]
+    if units.joint:
+        counts = [counts[0] + counts[1]] * 2
+    for side, expected in zip(sides, counts, strict=True):
+        assert dict(side.vocabulary.counts[len(SPECIALS) :]) == expected
+
+
+def test_both_engines_leave_the_same_files(tokens, tmp_path):
+    for engine in ("incremental", "subword-nmt"):
+        learn(tokens, tmp_path / engine, bpe(threshold=4, engine=engine))
+    names = {path.name for path in (tmp_path / "incremental").iterdir()}
+    kinds = ("codes", "allowed", "vocabulary")
+    assert names == {"segmentation.json"} | {f"{kind}.{side}" for kind in kinds for side in PARTS}
+    for name in names:
+        files = [tmp_path / engine / name for engine in ("incremental", "subword-nmt")]
+        assert files[0].read_bytes() == files[1].read_bytes()
+
+
+def test_words_are_limited_by_count_and_number(tmp_path):
+    folder = TextFolder(tmp_path / "tokens", "de", "en")
+    write_set(folder, "train", [("a@@ b a@@ c", "a@@ x"), ("b b", "x z")])
+    de, en = learn(folder, tmp_path / "bpe", in_words(joint=False, max_size=2))
+    assert de.vocabulary.units == [*SPECIALS, "b", "a@@"]
+    assert en.vocabulary.units == [*SPECIALS, "x", "a@@"]
+    joint = learn(folder, tmp_path / "bpe", in_words(joint=True, max_size=9, min_count=2))
+    assert {side.vocabulary.units == [*SPECIALS, "a@@", "b", "x"] for side in joint} == {True}
+    names = {path.name for path in (tmp_path / "bpe").iterdir()}
+    assert names == {"segmentation.json", "vocabulary.de", "vocabulary.en"}
+    assert joint[0].encode("a@@ b q") == [4, 5, UNK]
+    assert joint[0].decode([4, 5, UNK, EOS]) == joint[0].join(["a@@", "b", "<unk>"])
+    assert joint[0].decode([4, 5]) == ["a@@", "b"]
+    assert joint[0].resegment([4, 5, UNK], 0.5, random.Random(1)) == [4, 5, UNK]
+
+
+@pytest.mark.parametrize("units", [bpe(), bpe(threshold=8), in_words()])
+def test_ids_are_those_of_the_units_and_decode_to_the_tokens(units, tokens, tmp_path, monkeypatch):
+    monkeypatch.setattr(segmentation, "_REMEMBERED_WORDS", 3)
+    for side in learn(tokens, tmp_path / "bpe", units):
+        for line in lines(tokens, "train", side.language) * 2:
+            ids = side.encode(line)
+            words = line.split(" ") if line else []
+            assert ids == side.vocabulary.encode(side.segment(words))
+            assert UNK not in ids and EOS not in ids
+            assert side.decode([*ids, EOS]) == words
+
+
+def test_what_is_not_known_is_unk(tokens, tmp_path):
+    side = learn(tokens, tmp_path / "bpe", bpe())[0]
+    ids = side.encode("haus ŵhaus <s>")
+    assert ids[1] == UNK and ids.count(UNK) >= 2
+    assert side.decode(ids)[:2] == ["haus", "<unk>"]
+
+
+@pytest.mark.parametrize("units", [bpe(), in_words()])
+@pytest.mark.parametrize("engine", ["incremental", "subword-nmt"])
+def test_characters_that_end_lines_elsewhere_come_back(units, engine, tmp_path):
+    if units.bpe:
+        units = bpe(engine=engine)
+    odd = [*TORTURE, "@@", "a@@", *(f"{a}b{a}" for a in TORTURE), *(f"a{a}" for a in TORTURE)]
+    folder = TextFolder(tmp_path / "tokens", "de", "en")
+    write_set(folder, "train", [(" ".join(odd), " ".join(reversed(odd)))] * 3)
+    for side in learn(folder, tmp_path / "bpe", units):
+        assert side.decode(side.encode(" ".join(odd))) == odd
+        numbers = random.Random(1)
+        assert side.decode(side.resegment(side.encode(" ".join(odd)), 0.5, numbers)) == odd
+
+
+def test_dropout_changes_units_and_not_tokens(tokens, tmp_path):
+    for side in learn(tokens, tmp_path / "bpe", bpe()):
+        numbers, again = random.Random(1), random.Random(1)
+        changed = 0
+        for line in lines(tokens, "train", side.language):
+            ids = side.encode(line)
+            assert side.resegment(ids, 0.0, numbers) == ids
+            drawn = side.resegment(ids, 0.3, numbers)
+            assert drawn == side.resegment(ids, 0.3, again)
+            assert side.decode(drawn) == side.decode(ids) and UNK not in drawn
+            changed += drawn != ids
+        assert changed > 100
+
+
+def test_dropout_draws_what_the_codes_draw(tokens, tmp_path):
+    side = learn(tokens, tmp_path / "bpe", bpe(threshold=8))[1]
+    codes = segmentation.read_bpe(tmp_path / "bpe", "en")
+    numbers, again = random.Random(5), random.Random(5)
+    for line in lines(tokens, "train", "en")[:-1]:
+        units = [
+            drawn if UNK not in side.vocabulary.encode(drawn) else codes.split(word)
+            for word in line.split(" ")
+            for drawn in [codes.split_at_random(word, 0.4, numbers)]
+        ]
+        expected = side.vocabulary.encode(chain.from_iterable(units))
+        assert side.resegment(side.encode(line), 0.4, again) == expected
+
+
+def hand_made(tmp_path):
+    """ab and abc are one unit; the parts of xy are not in the vocabulary, those of <unk> are."""
+    (tmp_path / "codes").write_text("#version: 0.2\na b</w>\na b\nab c</w>\nx y</w>\n")
+    units = ["abc", "ab@@", "c", "a@@", "b@@", "b", "ab", "xy", "<@@", "u@@", "n@@", "k@@", ">"]
+    codes = segmentation.Bpe(tmp_path / "codes")
+    return Segmentation("en", Vocabulary((unit, 1) for unit in units), codes)
+
+
+def test_words_whose_parts_have_no_ids_stay_as_they_are(tmp_path):
+    side = hand_made(tmp_path)
+    ids = side.encode("xy abc")
+    drawn = side.resegment(ids, 1.0, random.Random(1))
+    assert [side.vocabulary.units[i] for i in drawn] == ["xy", "a@@", "b@@", "c"]
+
+
+def test_words_that_hold_unk_stay_as_they_are(tmp_path):
+    side = hand_made(tmp_path)
+    # abŵ ab, then ŵab: its rest, "ab", looks like a word of its own; then ab once more.
+    ids = side.encode("abŵ ab ŵab ab")
+    assert side.vocabulary.encode(["ab@@", "?", "ab", "?", "ab", "ab"]) == ids
+    drawn = side.resegment(ids, 1.0, random.Random(1))
+    kept = ["ab@@", "<unk>", "ab", "<unk>", "ab", "a@@", "b"]
+    assert [side.vocabulary.units[i] for i in drawn] == kept
+    assert side.resegment(side.vocabulary.encode(["ab", "ab@@"]), 1.0, random.Random(1)) == (
+        side.vocabulary.encode(["a@@", "b", "ab@@"])
+    )
+
+
+def test_words_are_counted_by_language(tmp_path):
+    folder = TextFolder(tmp_path, "de", "en")
+    write_set(folder, "train", [("a b a", "b"), ("", "c\x85d"), ("b", "")])
+    assert count_words("c", folder) == {"de": {"a": 2, "b": 2}, "en": {"b": 1, "c\x85d": 1}}
+
+
+def test_a_line_for_all_that_is_learnt_together(tokens, tmp_path, capfd):
+    learn(tokens, tmp_path / "bpe", bpe(30, joint=False))
+    said = capfd.readouterr().err.split("\n")[:-1]
+    assert [re.sub(r" in .* s", "", line) for line in said] == [
+        f"learn_bpe c {language}: 30 merges learnt (incremental)" for language in ("de", "en")
+    ]
+    learn(tokens, tmp_path / "bpe", in_words())
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_threshold_that_no_unit_reaches_is_refused(tokens, tmp_path):
+    with pytest.raises(UserError, match=r"corpora\.c\..*threshold is 99999: no unit of de"):
+        learn(tokens, tmp_path / "bpe", bpe(threshold=99999))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_file_is_named(tokens, tmp_path):
+    learn(tokens, tmp_path / "bpe", bpe())
+    with pytest.raises(UserError, match=r"vocabulary\.fr: no such file"):
+        Segmentation.read(tmp_path / "bpe", "fr")

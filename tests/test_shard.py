@@ -1,0 +1,32 @@
+import pytest
+
+from bleuprint.errors import UserError
+from bleuprint.shard import Shard
+
+
+@pytest.mark.parametrize("of", [1, 2, 3, 7, 12])
+@pytest.mark.parametrize("pairs", [0, 1, 5, 12, 1000])
+def test_shards_hold_each_pair_once_in_order(of, pairs):
+    held = []
+    for shard in Shard.all(of):
+        span = shard.span(pairs)
+        stop = pairs if span.stop is None else span.stop
+        assert span.length(pairs) == stop - span.start
+        held += range(span.start, stop)
+    assert held == list(range(pairs))
+
+
+def test_shards_are_as_large_as_each_other():
+    sizes = {shard.span(1000).length(1000) for shard in Shard.all(7)}
+    assert sizes == {142, 143}
+
+
+def test_shards_are_in_the_order_of_their_numbers():
+    assert [str(shard) for shard in Shard.all(11)][-2:] == ["10-of-11", "11-of-11"]
+    assert Shard.parse("10-of-11") == Shard(10, 11)
+
+
+@pytest.mark.parametrize("text", ["0-of-3", "4-of-3", "1-of-0", "1/3", "01-of-3", "1-of-3 ", ""])
+def test_what_names_no_shard_is_refused(text):
+    with pytest.raises(UserError, match="not one such as 3-of-8"):
+        Shard.parse(text)
