@@ -1,6 +1,6 @@
 """Draw the validation and test sets that a corpus lacks."""
 
-from bleuprint import command, layout
+from bleuprint import command, environment, layout
 from bleuprint.errors import run
 from bleuprint.pairs import TextFolder
 from bleuprint.settings import load
@@ -13,7 +13,8 @@ def main() -> None:
     before = TextFolder(layout.folder(name, "filter"), corpus.source, corpus.target)
     split = layout.folder(name, "split")
     ledger = layout.ledger(name, "split")
-    split_folder(name, corpus.split, corpus.dedup.overlap, before, split, ledger)
+    workers = environment.workers()
+    split_folder(name, corpus.split, corpus.dedup.overlap, before, split, ledger, workers)
 
 
 if __name__ == "__main__":

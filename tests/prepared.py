@@ -64,7 +64,7 @@ def prepare(
     filtered = root / "filter", ledger("filter")
     run(Filtering("c", checks, tokenize, text("dedup"), *filtered), "filter")
     drawing = Split(0.2, 0.2, 1), "folded", text("filter")
-    split_folder("c", *drawing, root / "split", ledger("split"))
+    split_folder("c", *drawing, root / "split", ledger("split"), workers)
     tokens = root / "tokens", ledger("tokenize")
     run(Tokenizing("c", tokenize, edits, text("split"), *tokens), "tokenize")
     learn_segmentation("c", units, text("tokens"), root / "bpe")

@@ -223,7 +223,6 @@ def test_a_text_may_have_several_entries() -> None:
         ),
         (("@misc{a, title = {A}",), "the braces of entry a are not balanced"),
         (("@misc{a, title = {A}}}",), "'}' does not begin an entry"),
-        (("@misc{title = {A}}",), "'@misc{title = {A}}' does not begin an entry"),
         (("@misc{a, title = {A}} and B",), "'and B' does not begin an entry"),
     ],
 )

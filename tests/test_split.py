@@ -15,11 +15,11 @@ MANY = [Pair(f"Satz {i}", f"sentence {i}") for i in range(200)]
 SHARES = Split(0.05, 0.1, 7)
 
 
-def run(root, settings=SHARES, overlap="folded", **sets):
+def run(root, settings=SHARES, overlap="folded", workers=1, **sets):
     before = TextFolder(root / "before", "de", "en")
     for name, pairs in sets.items():
         write_set(before, name.replace("_", "."), pairs)
-    split_folder("c", settings, overlap, before, root / "after", root / "ledger.json")
+    split_folder("c", settings, overlap, before, root / "after", root / "ledger.json", workers)
     after = TextFolder(root / "after", "de", "en")
     found = {name: list(after.pairs(name)) for name in after.names()}
     return found, json.loads((root / "ledger.json").read_text())["sets"]
@@ -78,6 +78,11 @@ def test_nothing_left_shares_a_sentence_with_what_was_drawn(tmp_path):
     taken = [{pair[side] for pair in test + valid} for side in (0, 1)]
     free = [p for p in train if p.source not in taken[0] and p.target not in taken[1]]
     assert rest == free
+
+
+def test_workers_change_nothing(tmp_path):
+    train = [Pair(f"s{i // 3}", f"t{i // 2}") for i in range(9000)]
+    assert run(tmp_path / "a", train=train) == run(tmp_path / "b", workers=2, train=train)
 
 
 def test_sharing_a_sentence_is_as_the_settings_compare(tmp_path):

@@ -17,15 +17,17 @@ import numpy as np
 import numpy.typing as npt
 
 from bleuprint.files import whole_folder
-from bleuprint.ledger import Account, Ledger
-from bleuprint.pairs import Block, Pair, TextFolder, packed
+from bleuprint.ledger import Ledger
+from bleuprint.pairs import Block, Pair, TextFolder
 from bleuprint.progress import Progress
 from bleuprint.settings import Dedup
 from bleuprint.shard import Shard
 from bleuprint.sieve import (
     HASH_BYTES,
     HeldOutSentences,
+    Verdicts,
     carry_over,
+    drop,
     hash_of,
     held_out,
     join_files,
@@ -43,8 +45,6 @@ _RULES = {"pairs": "duplicate_pair", "sources": "same_source", "targets": "same_
 _OVERLAPS = ("source_held_out", "target_held_out")
 _HELD_OUT = "held-out"
 _HASHES_AT_ONCE = 1 << 16
-
-Flags = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Deduplication:
             after = TextFolder(unfinished, self.before.source, self.before.target)
             account = ledger.open("train")
             verdicts = self._verdicts(parts, unfinished)
-            _drop(self.before, after, verdicts, rules, account)
+            drop(self.before, after, verdicts, rules, account)
             refuse_nothing(account, "train", ledger)
             carry_over(self.before, after, held_out(self.before), ledger)
             ledger.write(self.ledger)
@@ -95,7 +95,7 @@ class Deduplication:
     def _overlaps(self) -> tuple[str, ...]:
         return () if self.settings.overlap == "none" else _OVERLAPS
 
-    def _verdicts(self, parts: Sequence[Path], scratch: Path) -> Flags:
+    def _verdicts(self, parts: Sequence[Path], scratch: Path) -> Verdicts:
         """For each pair of train 0 if it stays, else the number, from 1, of the rule it breaks."""
         leaks = np.concatenate([np.fromfile(part / _HELD_OUT, np.uint8) for part in parts])
         verdicts = np.where(leaks, leaks + len(self.keys), 0).astype(np.uint8)
@@ -128,13 +128,12 @@ class _Hashes:
         self._keys = [_KEYS[key] for key in stage.keys]
         self._held_out = HeldOutSentences(stage.settings.overlap)
         for name in held_out(stage.before):
-            for pair in stage.before.pairs(name):
-                self._held_out.add(pair)
+            self._held_out.add(stage.before.pairs(name))
 
     def __call__(self, block: Block) -> list[bytes]:
         pairs = block.pairs()
         hashes = [b"".join(map(key, pairs)) for key in self._keys]
-        return [*hashes, bytes(map(self._held_out.side_of, pairs))]
+        return [*hashes, self._held_out.sides(pairs)]
 
 
 def _groups(hashes: Path) -> npt.NDArray[np.int32]:
@@ -159,24 +158,3 @@ def _groups(hashes: Path) -> npt.NDArray[np.int32]:
                 groups[start : start + len(some)] = np.where(same, places + 1, 0)
                 start += len(some)
     return groups
-
-
-def _drop(
-    before: TextFolder, after: TextFolder, verdicts: Flags, rules: Sequence[str], account: Account
-) -> None:
-    """Write the pairs of train whose verdict is 0."""
-    with after.writer("train") as writer:
-        for block in before.blocks("train"):
-            found = verdicts[block.first - 1 :][: block.source.count(b"\n")].tolist()
-            if not any(found):
-                writer.write_packed(block.source, block.target)
-                account.keep(len(found))
-                continue
-            kept = []
-            for (number, pair), verdict in zip(block.numbered(), found, strict=True):
-                if verdict:
-                    account.drop(rules[verdict - 1], number, pair)
-                else:
-                    account.keep()
-                    kept.append(pair)
-            writer.write_packed(*packed(kept))

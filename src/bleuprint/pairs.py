@@ -91,6 +91,9 @@ class Block:
     files: tuple[Path, Path]
     before: int = 0
 
+    def __len__(self) -> int:
+        return self.source.count(b"\n")
+
     def pairs(self) -> list[Pair]:
         """The pairs; raises UserError at an undecodable byte."""
         sides = [

@@ -11,6 +11,9 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
+import numpy as np
+import numpy.typing as npt
+
 from bleuprint.characters import comparable
 from bleuprint.errors import UserError
 from bleuprint.files import read_json, whole_folder, write_json
@@ -128,6 +131,34 @@ def gather_train(parts: Sequence[Path], after: TextFolder, ledger: Ledger) -> No
     refuse_nothing(account, "train", ledger)
 
 
+Verdicts = npt.NDArray[np.uint8]
+
+
+def drop(
+    before: TextFolder,
+    after: TextFolder,
+    verdicts: Verdicts,
+    rules: Sequence[str],
+    account: Account,
+) -> None:
+    """Write the pairs of train whose verdict is 0; others are dropped by the n-th of `rules`."""
+    with after.writer("train") as writer:
+        for block in before.blocks("train"):
+            found = verdicts[block.first - 1 :][: len(block)].tolist()
+            if not any(found):
+                writer.write_packed(block.source, block.target)
+                account.keep(len(found))
+                continue
+            kept = []
+            for (number, pair), verdict in zip(block.numbered(), found, strict=True):
+                if verdict:
+                    account.drop(rules[verdict - 1], number, pair)
+                else:
+                    account.keep()
+                    kept.append(pair)
+            writer.write_packed(*packed(kept))
+
+
 def refuse_nothing(account: Account, name: str, ledger: Ledger) -> None:
     """Raise UserError if no pair of a set is left."""
     if not account.pairs_out:
@@ -182,13 +213,18 @@ class HeldOutSentences:
         self._sources: set[bytes] = set()
         self._targets: set[bytes] = set()
 
-    def add(self, pair: Pair) -> None:
-        if self._overlap != "none":
+    def add(self, pairs: Iterable[Pair]) -> None:
+        if self._overlap == "none":
+            return
+        for pair in pairs:
             self._sources.add(self._key(pair.source))
             self._targets.add(self._key(pair.target))
 
-    def side_of(self, pair: Pair) -> int:
-        """0 if neither sentence is held out, 1 if the source is, else 2."""
+    def sides(self, pairs: Iterable[Pair]) -> bytes:
+        """For each pair 0 if neither sentence is held out, 1 if the source is, else 2."""
+        return bytes(map(self._side, pairs))
+
+    def _side(self, pair: Pair) -> int:
         if not self._sources:
             return 0
         if self._key(pair.source) in self._sources:

@@ -7,6 +7,7 @@ validation pairs that share one with the test set.
 Memory, where pairs are drawn: 9 bytes a training pair, and two hashes for each pair drawn.
 """
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,10 +16,18 @@ import numpy.typing as npt
 from bleuprint.errors import UserError
 from bleuprint.files import whole_folder
 from bleuprint.ledger import Ledger
-from bleuprint.pairs import TextFolder
-from bleuprint.progress import track
+from bleuprint.pairs import Block, TextFolder
+from bleuprint.progress import Progress
 from bleuprint.settings import Split
-from bleuprint.sieve import HeldOutSentences, Overlap, carry_over, held_out, refuse_nothing
+from bleuprint.sieve import (
+    HeldOutSentences,
+    Overlap,
+    carry_over,
+    drop,
+    held_out,
+    refuse_nothing,
+)
+from bleuprint.workers import map_parts
 
 RULES = ("drawn_for_valid", "drawn_for_test", "source_held_out", "target_held_out")
 NEW_TEST = "test.held-out"
@@ -35,23 +44,23 @@ def split_folder(
     before: TextFolder,
     split: Path,
     ledger_path: Path,
+    workers: int,
 ) -> None:
     """Draw the sets that are missing; those that a corpus came with stay as they are."""
     ledger = Ledger("split", corpus, RULES)
     given = held_out(before)
-    with whole_folder(split) as partial:
-        after = TextFolder(partial, before.source, before.target)
+    with whole_folder(split) as unfinished:
+        after = TextFolder(unfinished, before.source, before.target)
         if "valid" in given and len(given) > 1:
             carry_over(before, after, ["train"], ledger)
         else:
             places = _draw(corpus, settings, before.count("train"), given)
             drawn = HeldOutSentences(overlap)
             for name, place in ((NEW_TEST, _TEST), ("valid", _VALID)):
-                if (places == place).any():
-                    _sift(before, after, name, place, places, drawn, ledger)
-                    for pair in after.pairs(name):
-                        drawn.add(pair)
-            _sift(before, after, "train", _TRAIN, places, drawn, ledger)
+                if (chosen := places == place).any():
+                    _write_drawn(before, after, name, chosen, drawn, ledger)
+                    drawn.add(after.pairs(name))
+            _write_rest(before, after, places, drawn, ledger, workers)
         carry_over(before, after, given, ledger)
         ledger.write(ledger_path)
 
@@ -75,29 +84,62 @@ def _draw(corpus: str, settings: Split, pairs: int, given: list[str]) -> Places:
     return places
 
 
-def _sift(
+def _write_drawn(
     before: TextFolder,
     after: TextFolder,
     name: str,
-    place: int,
-    places: Places,
+    chosen: npt.NDArray[np.bool_],
     drawn: HeldOutSentences,
     ledger: Ledger,
 ) -> None:
-    """Write the pairs that go to one set, less those that share a sentence with what was drawn.
-
-    Train accounts for all pairs; a set that is drawn for those which were drawn.
-    """
+    """Write the pairs drawn for one set, less those that share a sentence with the set before."""
     account = ledger.open(name)
-    pairs = track(before.pairs("train"), f"split {ledger.corpus} {name}", len(places), "pairs")
     with after.writer(name) as writer:
-        for number, (pair, where) in enumerate(zip(pairs, places.tolist(), strict=True), 1):
-            if where != place:
-                if name == "train":
-                    account.drop(RULES[where - 1], number, pair)
-            elif side := drawn.side_of(pair):
-                account.drop(RULES[1 + side], number, pair)
-            else:
-                account.keep()
-                writer.write(pair)
+        for block in before.blocks("train"):
+            here = chosen[block.first - 1 :][: len(block)]
+            if not here.any():
+                continue
+            pairs = [entry for entry, taken in zip(block.numbered(), here, strict=True) if taken]
+            sides = drawn.sides(pair for _, pair in pairs)
+            for (number, pair), side in zip(pairs, sides, strict=True):
+                if side:
+                    account.drop(RULES[1 + side], number, pair)
+                else:
+                    account.keep()
+                    writer.write(pair)
     refuse_nothing(account, name, ledger)
+
+
+def _write_rest(
+    before: TextFolder,
+    after: TextFolder,
+    places: Places,
+    drawn: HeldOutSentences,
+    ledger: Ledger,
+    workers: int,
+) -> None:
+    """Write what stays in train: what was not drawn, and shares no sentence with what was."""
+    account = ledger.open("train")
+    progress = Progress(f"split {ledger.corpus} train", len(places), "pairs")
+    verdicts = places.copy()
+    done = 0
+    for sides in map_parts(partial(_Sides, drawn), before.blocks("train"), workers):
+        here = slice(done, done + len(sides))
+        shared = np.frombuffer(sides, np.uint8)
+        leaks = np.where(shared, shared + _TEST, 0)
+        verdicts[here] = np.where(places[here], places[here], leaks)
+        done += len(sides)
+        progress.advance(len(sides))
+    progress.close()
+    drop(before, after, verdicts, RULES, account)
+    refuse_nothing(account, "train", ledger)
+
+
+class _Sides:
+    """Looks for the sentences of a block among those drawn, in whichever process."""
+
+    def __init__(self, drawn: HeldOutSentences) -> None:
+        self._drawn = drawn
+
+    def __call__(self, block: Block) -> bytes:
+        return self._drawn.sides(block.pairs())

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -34,8 +35,9 @@ def map_parts(
         yield from map(prepare(), chain(head, rest))
         return
     waiting: deque[Future[R]] = deque()
-    # Not by fork: it copies the locks that threads (PyTorch's, MLflow's) happen to hold.
-    context = get_context("forkserver")
+    # Forked at once where nothing speaks against it; but a fork of a process with PyTorch's (or
+    # MLflow's) threads copies the locks that they happen to hold.
+    context = get_context("forkserver" if "torch" in sys.modules else "fork")
     with ProcessPoolExecutor(workers, context, _begin, (prepare,)) as pool:
         try:
             for part in chain(head, rest):
