@@ -14,6 +14,7 @@ def main() -> None:
     step = Deduplication(
         name,
         corpus.dedup,
+        corpus.clean,
         TextFolder(layout.folder(name, "clean"), corpus.source, corpus.target),
         layout.folder(name, "dedup"),
         layout.ledger(name, "dedup"),

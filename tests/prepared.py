@@ -60,7 +60,7 @@ def prepare(
         run_sharded(step, root / "shards" / stage, shards, workers)
 
     run(Cleaning("c", edits, parts, text("raw"), root / "clean", ledger("clean")), "clean")
-    run(Deduplication("c", DEDUP, text("clean"), root / "dedup", ledger("dedup")), "dedup")
+    run(Deduplication("c", DEDUP, edits, text("clean"), root / "dedup", ledger("dedup")), "dedup")
     filtered = root / "filter", ledger("filter")
     run(Filtering("c", checks, tokenize, text("dedup"), *filtered), "filter")
     drawing = Split(0.2, 0.2, 1), "folded", text("filter")

@@ -6,6 +6,7 @@ from bleuprint import dedup
 from bleuprint.dedup import Deduplication
 from bleuprint.errors import UserError
 from bleuprint.pairs import Pair, TextFolder
+from bleuprint.rules import EDITS
 from bleuprint.settings import Dedup
 from corpora import DEDUP, PAIRS, write_set
 from steps import run_sharded
@@ -13,12 +14,12 @@ from steps import run_sharded
 ALL = Dedup(pairs=True, sources=True, targets=True, overlap="folded")
 
 
-def run(tmp_path, settings=DEDUP, shards=1, workers=1, **sets):
+def run(tmp_path, settings=DEDUP, shards=1, workers=1, edits=(), **sets):
     before = TextFolder(tmp_path / "before", "de", "en")
     for name, pairs in sets.items():
         write_set(before, name.replace("_", "."), pairs)
     after, ledger = tmp_path / "after", tmp_path / "ledger.json"
-    step = Deduplication("c", settings, before, after, ledger)
+    step = Deduplication("c", settings, edits, before, after, ledger)
     run_sharded(step, tmp_path / "shards", shards, workers)
     return TextFolder(after, "de", "en"), json.loads(ledger.read_text())["sets"]
 
@@ -95,6 +96,19 @@ def test_how_sentences_are_compared_is_a_choice(tmp_path):
         assert list(after.pairs("train")) == [*left, PAIRS[0]]
         assert list(after.pairs("test.x")) == odd
         assert ("source_held_out" in sets["train"]["dropped"]) == (overlap != "none")
+
+
+@pytest.mark.parametrize("overlap", ["exact", "folded"])
+def test_an_edit_hides_no_overlap(tmp_path, overlap):
+    edits = (EDITS["entities"](), EDITS["punctuation"]())
+    known = [Pair('Sie sagt "Ja".', "AT&T is known."), *PAIRS[2:4]]  # as cleaning leaves them
+    raw = [Pair("Sie sagt &bdquo;Ja&ldquo;.", "x"), Pair("y", "AT&amp;T is known."), PAIRS[2]]
+    settings = Dedup(pairs=True, sources=False, targets=False, overlap=overlap)
+    for held_out in raw:
+        after, _ = run(tmp_path, settings, edits=edits, train=known, test_x=[held_out])
+        lost = PAIRS[2] if held_out is PAIRS[2] else known[0]
+        assert list(after.pairs("train")) == [pair for pair in known if pair != lost]
+        assert list(after.pairs("test.x")) == [held_out]
 
 
 def test_the_sides_are_not_confused(tmp_path):

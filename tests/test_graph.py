@@ -209,7 +209,7 @@ def test_a_mark_holds_while_nothing_has_changed(finished):
 @pytest.mark.parametrize(
     ("changed", "left"),
     [
-        ("src/bleuprint/clean.py", ["dedup@own"]),
+        ("stages/clean.py", ["dedup@own"]),
         ("src/bleuprint/pairs.py", []),
         ("data/clean/own", ["clean@own"]),
     ],

@@ -5,7 +5,7 @@ that no duplicate hides in another shard, and drops pairs in the order of the te
 
 Memory: 16 bytes a training pair while duplicates are looked for, then 4 for each way in which they
 are, 1 for what becomes of the pair, and the hash of each that occurs more than once; in each worker
-two hashes a pair held out.
+four hashes a pair held out.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from bleuprint.clean import Edits, edited
 from bleuprint.files import whole_folder
 from bleuprint.ledger import Ledger
 from bleuprint.pairs import Block, Pair, TextFolder
@@ -49,10 +50,14 @@ _HASHES_AT_ONCE = 1 << 16
 
 @dataclass(frozen=True)
 class Deduplication:
-    """The stage for one corpus."""
+    """The stage for one corpus; `edits` are those that its training text has been through.
+
+    Sentences held out are looked for as they are, and as they would be after the same edits.
+    """
 
     corpus: str
     settings: Dedup
+    edits: Edits
     before: TextFolder
     dedup: Path
     ledger: Path
@@ -127,8 +132,11 @@ class _Hashes:
     def __init__(self, stage: Deduplication) -> None:
         self._keys = [_KEYS[key] for key in stage.keys]
         self._held_out = HeldOutSentences(stage.settings.overlap)
+        languages = stage.before.source, stage.before.target
         for name in held_out(stage.before):
-            self._held_out.add(stage.before.pairs(name))
+            for pair in stage.before.pairs(name):
+                source, target = map(edited, pair, languages, (stage.edits, stage.edits))
+                self._held_out.add([pair, Pair(source, target)])
 
     def __call__(self, block: Block) -> list[bytes]:
         pairs = block.pairs()

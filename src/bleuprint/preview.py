@@ -41,7 +41,12 @@ def preview(
                     name, corpus.clean, sets, text["download"], text["clean"].path, ledgers["clean"]
                 ),
                 "dedup": Deduplication(
-                    name, corpus.dedup, text["clean"], text["dedup"].path, ledgers["dedup"]
+                    name,
+                    corpus.dedup,
+                    corpus.clean,
+                    text["clean"],
+                    text["dedup"].path,
+                    ledgers["dedup"],
                 ),
                 "filter": Filtering(
                     name,
