@@ -62,8 +62,10 @@ for stage in STAGES:
                 "environment.yaml"
             params:
                 command=stage.command,
+                digest=stage.digest,
             shell:
-                "({params.command} --shard {wildcards.scatteritem}) 2>&1 | tee {log}"
+                "(BLEUPRINT_WORKERS=1 {params.command} --shard {wildcards.scatteritem})"
+                " 2>&1 | tee {log}"
 
     rule:
         name:

@@ -18,6 +18,7 @@ def main() -> None:
         name,
         corpus.tokenize,
         corpus.clean,
+        frozenset(corpus.files.given()),
         TextFolder(layout.folder(name, "split"), corpus.source, corpus.target),
         layout.folder(name, "tokens"),
         layout.ledger(name, "tokenize"),

@@ -113,6 +113,18 @@ def test_moses_escapes_are_undone(tmp_path):
     assert made.binary.text("en", made.binary.side("train", "en")[0]) == "it's so-so [!]"
 
 
+def test_one_set_can_be_verified_alone(tmp_path):
+    prepare(tmp_path, SETS)
+    path = tmp_path / "binary" / "valid.de.ends.npy"
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+    corpus = BinaryCorpus(tmp_path / "binary")
+    corpus.verify("train")
+    with pytest.raises(UserError, match=r"valid\.de\.ends\.npy: damaged"):
+        corpus.verify("valid")
+
+
 def damage(path, place):
     data = bytearray(path.read_bytes())
     data[place] ^= 1

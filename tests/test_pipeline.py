@@ -221,7 +221,7 @@ def test_a_run_stopped_half_way_leaves_only_what_finished(clean, by_dvc, tmp_pat
 def test_shards_give_what_the_whole_gives(clean, by_dvc, tmp_path):
     project = clean.copy(tmp_path / "project")
     wanted = ("data/binary/own", "data/ledgers/own/binarize.json")
-    output = project.snakemake("--set-scatter", "shards=3", *wanted)
+    output = project.snakemake(*wanted, "--set-scatter", "shards=3")
     assert all(f"shard_{stage}@own" in output for stage in ("clean", "dedup", "filter"))
     logs = {path.name for path in (project.root / "work/snakemake/logs").iterdir()}
     assert {f"tokenize@own.log.{number}-of-3" for number in (1, 2, 3)} <= logs
@@ -230,6 +230,22 @@ def test_shards_give_what_the_whole_gives(clean, by_dvc, tmp_path):
     data = {stage.name for stage in graph.stages(project.root) if stage.name.endswith("@own")}
     assert project.recorded() == data
     assert not project.changed() & data
+
+
+def test_shards_made_under_other_settings_are_made_again(clean, tmp_path):
+    project = clean.copy(tmp_path / "project")
+    project.edit("params.yaml", "ratio: {max: 3.0}", "ratio: {max: 1.0}")
+    shards = ("--set-scatter", "shards=2")
+    until = ("--notemp", *shards, "--until", "shard_filter@own")
+    project.run("snakemake", "-c2", "data/filter/own", *until)
+    assert len(contents(project, "work/shards/filter")) > 0
+    project.edit("params.yaml", "ratio: {max: 1.0}", "length: {min: 4, max: 9}")
+    project.edit("params.yaml", "length: {min: 1, max: 100}, ", "")
+    project.snakemake("data/filter/own", *shards)
+    ledger = json.loads(project.read("data/ledgers/own/filter.json"))
+    assert list(ledger["sets"]["train"]["dropped"]) == ["length"]
+    lengths = {len(line.split()) for line in project.read("data/filter/own/train.en").splitlines()}
+    assert lengths == {4, 5, 6}
 
 
 def contents(project, folder):

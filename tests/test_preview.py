@@ -55,7 +55,7 @@ def test_nothing_is_left_behind(corpus, tmp_path):
     before = {path.name for path in tmp_path.iterdir()}
     try_it(corpus, tmp_path, 100)
     assert {path.name for path in tmp_path.iterdir()} == before | {"work"}
-    assert not list((tmp_path / "work").iterdir())
+    assert not [path for path in (tmp_path / "work").rglob("*") if path.is_file()]
 
 
 def test_what_is_wrong_with_the_text_is_told(corpus, tmp_path):

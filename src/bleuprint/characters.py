@@ -48,9 +48,13 @@ def comparable(text: str) -> str:
 
 def blank_unprinted(text: str) -> str:
     """`text` with each unprinted character replaced by a space."""
+    if text.isprintable():  # most are, and that is seen at once
+        return text
     return text.translate(_UNPRINTED)
 
 
 def blank_white(text: str) -> str:
     """As `blank_unprinted`, with white space of every kind (no-break, thin, ...) replaced too."""
+    if text.isprintable():
+        return text
     return text.translate(_WHITE)

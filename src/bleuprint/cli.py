@@ -53,7 +53,7 @@ def _inspect(given: argparse.Namespace) -> None:
     from bleuprint.preview import preview, report
 
     corpus = load().corpus(given.corpus)
-    scratch = environment.work() / "inspect" / given.corpus
+    scratch = environment.work() / "inspect"
     accounts = preview(
         given.corpus, corpus, given.pairs, source_of_environment(), scratch, environment.workers()
     )
@@ -67,6 +67,7 @@ def _show(given: argparse.Namespace) -> None:
 
     load().corpus(given.corpus)
     corpus = BinaryCorpus(layout.folder(given.corpus, "binary"))
+    corpus.verify(given.set)
     start, stop = given.lines or (1, min(10, len(corpus.side(given.set, corpus.source))))
     for line in show(corpus, given.set, start, stop, given.units):
         print(line)

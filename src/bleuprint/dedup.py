@@ -9,6 +9,7 @@ four hashes a pair held out.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -68,15 +69,15 @@ class Deduplication:
         span = shard.span(total)
         pairs = span.length(total)
         progress = Progress(f"hash {self.corpus} train", pairs, "pairs")
-        files = [(part / name).open("wb") for name in (*self.keys, _HELD_OUT)]
         blocks = self.before.blocks("train", span)
-        for found in map_parts(partial(_Hashes, self), blocks, workers):
-            for file, data in zip(files, found, strict=True):
-                file.write(data)
-            progress.advance(len(found[-1]))
+        with ExitStack() as opened:
+            names = (*self.keys, _HELD_OUT)
+            files = [opened.enter_context((part / name).open("wb")) for name in names]
+            for found in map_parts(partial(_Hashes, self), blocks, workers):
+                for file, data in zip(files, found, strict=True):
+                    file.write(data)
+                progress.advance(len(found[-1]))
         progress.close()
-        for file in files:
-            file.close()
 
     def gather(self, parts: Sequence[Path], workers: int) -> None:  # noqa: ARG002
         """Drop repeated and leaked pairs from train."""

@@ -76,8 +76,20 @@ def _partial(path: Path) -> Path:
     """A free temporary name beside `path`; what a killed process left under one is removed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     for left in path.parent.glob(f".{glob.escape(path.name)}.partial-*"):
-        shutil.rmtree(left) if left.is_dir() else left.unlink()
+        if not _runs(left.name.rpartition("-")[2]):
+            shutil.rmtree(left) if left.is_dir() else left.unlink()
     return path.with_name(f".{path.name}.partial-{os.getpid()}")
+
+
+def _runs(process: str) -> bool:
+    """Whether another process of this machine is still at work."""
+    try:
+        os.kill(int(process), 0)
+    except (ProcessLookupError, ValueError):
+        return False
+    except PermissionError:
+        return True
+    return int(process) != os.getpid()
 
 
 def _sync(path: Path) -> None:

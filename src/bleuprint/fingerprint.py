@@ -24,6 +24,8 @@ def _plain(value: Any) -> Any:
         return {key: _plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
         return list(map(_plain, value))
+    if isinstance(value, frozenset):
+        return sorted(value)
     return value
 
 

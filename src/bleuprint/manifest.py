@@ -38,7 +38,7 @@ class File:
     path: str | None = None
     member: tuple[str, ...] = ()
     sha256: str | None = None
-    size: int | None = None
+    size: Annotated[int, Range(0)] | None = None
 
     def __post_init__(self) -> None:
         if (self.url is None) == (self.path is None):
@@ -119,6 +119,10 @@ class Files:
         """The parts of train, valid and test.NAME."""
         tests = {f"test.{name}": parts for name, parts in self.tests.items()}
         return {"train": self.train, "valid": self.valid, **tests}
+
+    def given(self) -> list[str]:
+        """The sets that have parts; what is missing of valid and tests is drawn from train."""
+        return [name for name, parts in self.sets().items() if parts]
 
     def texts(self) -> dict[str, Text]:
         """Every text by the name of its set and its part, as SET.PART."""

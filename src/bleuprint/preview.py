@@ -1,15 +1,15 @@
 """What the rules would do to a corpus, tried on its first pairs before anything is run."""
 
-import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from bleuprint.clean import Cleaning
 from bleuprint.dedup import Deduplication
 from bleuprint.download import download_corpus
 from bleuprint.fetch import Source
-from bleuprint.files import read_json, whole_folder
+from bleuprint.files import read_json
 from bleuprint.filter import Filtering
 from bleuprint.pairs import TextFolder
 from bleuprint.settings import Corpus
@@ -24,44 +24,39 @@ def preview(
     """The accounts of train in download, clean, dedup and filter, for its first pairs.
 
     No more than `pairs` of each file are read, so duplicates further on are not seen. All is done
-    in the folder `scratch`, which is removed: no output of a stage is touched.
+    in a folder of its own below `scratch`: no output of a stage is touched.
     """
-    try:
-        with whole_folder(scratch) as folder:
-            text = {
-                stage: TextFolder(folder / stage, corpus.source, corpus.target) for stage in STAGES
-            }
-            ledgers = {stage: folder / f"{stage}.json" for stage in STAGES}
-            download_corpus(
-                name, corpus.files, text["download"], ledgers["download"], source, pairs
-            )
-            sets = {kind: list(parts) for kind, parts in corpus.files.sets().items()}
-            steps: dict[str, Step] = {
-                "clean": Cleaning(
-                    name, corpus.clean, sets, text["download"], text["clean"].path, ledgers["clean"]
-                ),
-                "dedup": Deduplication(
-                    name,
-                    corpus.dedup,
-                    corpus.clean,
-                    text["clean"],
-                    text["dedup"].path,
-                    ledgers["dedup"],
-                ),
-                "filter": Filtering(
-                    name,
-                    corpus.filter,
-                    corpus.tokenize,
-                    text["dedup"],
-                    text["filter"].path,
-                    ledgers["filter"],
-                ),
-            }
-            for stage, step in steps.items():
-                run_step(step, folder / "shards" / stage, None, workers)
-            return {stage: read_json(ledgers[stage])["sets"]["train"] for stage in steps}
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=scratch) as name_of_folder:
+        folder = Path(name_of_folder)
+        text = {stage: TextFolder(folder / stage, corpus.source, corpus.target) for stage in STAGES}
+        ledgers = {stage: folder / f"{stage}.json" for stage in STAGES}
+        download_corpus(name, corpus.files, text["download"], ledgers["download"], source, pairs)
+        sets = {kind: list(parts) for kind, parts in corpus.files.sets().items()}
+        steps: dict[str, Step] = {
+            "clean": Cleaning(
+                name, corpus.clean, sets, text["download"], text["clean"].path, ledgers["clean"]
+            ),
+            "dedup": Deduplication(
+                name,
+                corpus.dedup,
+                corpus.clean,
+                text["clean"],
+                text["dedup"].path,
+                ledgers["dedup"],
+            ),
+            "filter": Filtering(
+                name,
+                corpus.filter,
+                corpus.tokenize,
+                text["dedup"],
+                text["filter"].path,
+                ledgers["filter"],
+            ),
+        }
+        for stage, step in steps.items():
+            run_step(step, folder / "shards" / stage, None, workers)
+        return {stage: read_json(ledgers[stage])["sets"]["train"] for stage in steps}
 
 
 def report(accounts: dict[str, Any], samples: int) -> Iterator[str]:

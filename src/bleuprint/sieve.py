@@ -5,6 +5,7 @@ and then gathers what the shards left, in the order of their numbers, into the s
 corpus that is not sharded is one shard.
 """
 
+import dataclasses
 import shutil
 from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b
@@ -14,6 +15,7 @@ from typing import Literal, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from bleuprint import fingerprint
 from bleuprint.characters import comparable
 from bleuprint.errors import UserError
 from bleuprint.files import read_json, whole_folder, write_json
@@ -23,7 +25,7 @@ from bleuprint.progress import Progress
 from bleuprint.shard import Shard
 from bleuprint.workers import map_parts
 
-_ACCOUNT = "account.json"
+_ACCOUNT, _SETTINGS = "account.json", "settings"
 
 
 class Step(Protocol):
@@ -42,20 +44,42 @@ def run_step(step: Step, shards: Path, work: Shard | int | None, workers: int) -
     What shards leave lies in folders below `shards`.
     """
     if isinstance(work, Shard):
-        with whole_folder(shards / str(work)) as part:
-            step.sift(work, part, workers)
+        _sift(step, work, shards / str(work), workers)
         return
     parts = [shards / str(shard) for shard in Shard.all(work or 1)]
     try:
         if work is None:
-            with whole_folder(parts[0]) as part:
-                step.sift(Shard(), part, workers)
-        if missing := [part for part in parts if not part.is_dir()]:
-            raise UserError(f"{missing[0]}: no such shard to gather")
+            _sift(step, Shard(), parts[0], workers)
+        for part in parts:
+            _check_part(part, step)
         step.gather(parts, workers)
     finally:
         for part in parts if work is None else ():
             shutil.rmtree(part, ignore_errors=True)
+
+
+def _sift(step: Step, shard: Shard, folder: Path, workers: int) -> None:
+    with whole_folder(folder) as part:
+        step.sift(shard, part, workers)
+        (part / _SETTINGS).write_text(_settings_of(step))
+
+
+def _check_part(part: Path, step: Step) -> None:
+    """Raise UserError unless a shard is there, and was made under the settings of now."""
+    if not part.is_dir():
+        raise UserError(f"{part}: no such shard to gather")
+    if (part / _SETTINGS).read_text() != _settings_of(step):
+        raise UserError(f"{part}: this shard was made under other settings; remove {part.parent}")
+
+
+def _settings_of(step: Step) -> str:
+    """A fingerprint of all that a step was told, but for where things lie."""
+    names = (field.name for field in dataclasses.fields(step))  # type: ignore[arg-type]
+    told = {name: getattr(step, name) for name in names}
+    places = (Path, TextFolder)
+    return fingerprint.of_settings(
+        {name: value for name, value in told.items() if not isinstance(value, places)}
+    )
 
 
 class Sifted(NamedTuple):

@@ -78,9 +78,10 @@ def _draw(corpus: str, settings: Split, pairs: int, given: list[str]) -> Places:
     places = np.full(pairs, _TRAIN, np.uint8)
     if settings.every and not has_valid:
         places[settings.every - 1 :: settings.every] = _VALID
-    order = np.random.Generator(np.random.PCG64(settings.seed)).permutation(pairs)
-    places[order[:test]] = _TEST
-    places[order[test : test + valid]] = _VALID
+    if valid + test:
+        order = np.random.Generator(np.random.PCG64(settings.seed)).permutation(pairs)
+        places[order[:test]] = _TEST
+        places[order[test : test + valid]] = _VALID
     return places
 
 

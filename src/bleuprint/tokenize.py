@@ -20,13 +20,14 @@ from bleuprint.tokenizer import tokenizer_for
 class Tokenizing:
     """The stage for one corpus.
 
-    Validation and test sets, which cleaning left alone, are read through its `edits` here: what
-    the model gets to see looks like what it was trained on.
+    Sets that the corpus came with (`given`), which cleaning left alone, are read through its
+    `edits` here: what the model gets to see looks like what it was trained on.
     """
 
     corpus: str
     settings: Tokenize
     edits: Edits
+    given: frozenset[str]
     before: TextFolder
     tokens: Path
     ledger: Path
@@ -53,7 +54,10 @@ class Tokenizing:
             for name in held_out(self.before):
                 progress = Progress(f"tokenize {self.corpus} {name}", None, "pairs")
                 account = ledger.open(name)
-                blocks, work = self.before.blocks(name), self._work(self.edits)
+                blocks, work = (
+                    self.before.blocks(name),
+                    self._work(self.edits if name in self.given else ()),
+                )
                 sift(blocks, work, after, name, progress, account, workers)
             ledger.write(self.ledger)
 

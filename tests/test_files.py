@@ -1,0 +1,21 @@
+import subprocess
+import sys
+
+from bleuprint.files import whole_file, whole_folder
+
+
+def test_what_killed_processes_left_goes_and_what_others_write_stays(tmp_path):
+    done = subprocess.Popen([sys.executable, "-c", ""])
+    done.wait()
+    at_work = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    for process in (done, at_work):
+        (tmp_path / f".x.partial-{process.pid}").mkdir()
+    with whole_folder(tmp_path / "x") as folder:
+        (folder / "a").touch()
+    with whole_file(tmp_path / "y") as file:
+        file.touch()
+    assert {path.name for path in tmp_path.iterdir()} == {"x", "y", f".x.partial-{at_work.pid}"}
+    at_work.communicate(b"\n")
+    with whole_folder(tmp_path / "x"):
+        pass
+    assert {path.name for path in tmp_path.iterdir()} == {"x", "y"}
