@@ -165,6 +165,7 @@ def test_gathering_holds_a_part_of_a_shard_in_memory(tmp_path):
         np.save(path, np.tile(np.load(path), 200))
     peaks = Counter()
     for count in (1, 3):
+        (tmp_path / "tokens" / "train.de").write_bytes(b"\n" * 200_000 * count)
         tracemalloc.start()
         binarizing.gather([part] * count, 1)
         peaks[count] = tracemalloc.get_traced_memory()[1]

@@ -120,7 +120,6 @@ def test_a_damaged_archive_is_named_and_not_kept(tmp_path, host, damage):
     assert message.startswith(f"{url}: ")
     assert stored(tmp_path) == 0
     host.put("/x.de.gz", body)
-    (tmp_path / "downloads.lock").unlink()
     raw, _ = download(tmp_path, alone(plain(url, host.url("/x.en"))))
     assert raw.count("train.a") == 200
 

@@ -64,7 +64,7 @@ def test_another_file_than_the_recorded_is_refused_and_not_recorded(tmp_path):
     assert str(error.value) == (
         f"http://a: expected SHA-256 {sum_of(b'old').sha256} (3 bytes), found "
         f"{sum_of(b'new').sha256} (3 bytes); to accept the new file, remove the entry http://a "
-        f"from {lock}"
+        f"from {lock} and what is in work/downloads"
     )
     assert lock.read_bytes() == before
 

@@ -25,6 +25,7 @@ from bleuprint.binary import (
     write_header,
 )
 from bleuprint.clean import Edits
+from bleuprint.errors import UserError
 from bleuprint.files import read_json, whole_folder
 from bleuprint.ledger import Ledger
 from bleuprint.pairs import Block, TextFolder
@@ -93,6 +94,11 @@ class Binarizing:
         with _SetWriter(folder, "train", self._languages, self._types) as writer:
             for part in parts:
                 writer.append(part)
+        if writer.size.pairs != (pairs := self.tokens.count("train")):
+            raise UserError(
+                f"{folder}: shards of {writer.size.pairs} pairs, but there are {pairs}: "
+                "remove those in work/shards"
+            )
         return writer.size
 
     @property

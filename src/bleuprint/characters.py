@@ -27,7 +27,9 @@ class _Blanking(dict[int, int]):
 # zero-width space, soft hyphen, directions) and the line and paragraph separators.
 _UNPRINTED = _Blanking("Cc", "Cf", "Zl", "Zp")
 _WHITE = _Blanking("Cc", "Cf", "Zl", "Zp", "Zs")
-_WORDLESS = _Blanking("Cc", "Cf", "Zl", "Zp", "Zs", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po")
+_WORDLESS = _Blanking(
+    "Cc", "Cf", "Zl", "Zp", "Zs", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "Sm", "Sc", "Sk", "So"
+)
 
 _SPACES = re.compile(" +")
 
@@ -38,12 +40,15 @@ def single_spaces(text: str) -> str:
 
 
 def comparable(text: str) -> str:
-    """What stays of a sentence whatever spaces, punctuation, case and compatible forms it has.
+    """The letters, marks and numbers of a sentence, whatever case and compatible form it has.
 
-    Two sentences that differ in their words differ here too; one of nothing but punctuation stays.
+    Two sentences that may become the same tokens agree here, however they are spaced and
+    punctuated. One of none of these is compared as it is, but for spaces.
     """
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    return single_spaces(folded.translate(_WORDLESS)) or single_spaces(folded.translate(_WHITE))
+    words = text.translate(_WORDLESS)  # first: some signs become spaces with an accent in NFKC
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", words).casefold())
+    found = folded.translate(_WORDLESS).replace(" ", "")
+    return found or single_spaces(unicodedata.normalize("NFKC", text).translate(_WHITE))
 
 
 def blank_unprinted(text: str) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from bleuprint.characters import single_spaces
+from bleuprint.characters import blank_white, single_spaces
 from bleuprint.errors import UserError
 from bleuprint.files import whole_folder
 from bleuprint.ledger import Account, Ledger
@@ -54,7 +54,8 @@ class Cleaning:
         ledger = self._account
         with whole_folder(self.clean) as unfinished:
             after = TextFolder(unfinished, self.raw.source, self.raw.target)
-            gather_train(parts, after, ledger)
+            pairs = sum(self.raw.count(part) for part in self._parts("train"))
+            gather_train(parts, after, ledger, pairs)
             for name in self.sets:
                 if name != "train" and self.sets[name]:
                     befores = [self.raw.files(part) for part in self._parts(name)]
@@ -98,7 +99,7 @@ def sieve(edits: Edits, languages: tuple[str, str]) -> Sieve:
                 account.change(edit.name(), number, pair, new)
                 pair = new
         new = Pair(single_spaces(pair.source), single_spaces(pair.target))
-        if new.source and new.target:
+        if all(blank_white(side).strip(" ") for side in new):
             return new
         account.drop(EMPTY, number, pair)
         return None

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bleuprint.clean import Edits, edited
+from bleuprint.errors import UserError
 from bleuprint.files import whole_folder
 from bleuprint.ledger import Ledger
 from bleuprint.pairs import Block, Pair, TextFolder
@@ -104,11 +105,17 @@ class Deduplication:
     def _verdicts(self, parts: Sequence[Path], scratch: Path) -> Verdicts:
         """For each pair of train 0 if it stays, else the number, from 1, of the rule it breaks."""
         leaks = np.concatenate([np.fromfile(part / _HELD_OUT, np.uint8) for part in parts])
+        if len(leaks) != (pairs := self.before.count("train")):
+            raise UserError(
+                f"{parts[0].parent}: shards of {len(leaks)} pairs, but there are {pairs}: remove it"
+            )
         verdicts = np.where(leaks, leaks + len(self.keys), 0).astype(np.uint8)
         groups = []
         for key in self.keys:
             joined = scratch / key
             join_files([part / key for part in parts], joined)
+            if joined.stat().st_size != HASH_BYTES * pairs:
+                raise UserError(f"{parts[0].parent}: shards without all hashes: remove it")
             groups.append(_groups(joined))
             joined.unlink()
         repeated = np.zeros(len(verdicts), bool)

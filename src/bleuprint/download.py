@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from bleuprint.archive import Damaged, open_member
-from bleuprint.fetch import Source, fetch
+from bleuprint.fetch import Source, fetch, reject
 from bleuprint.files import whole_folder
 from bleuprint.formats import read_text
 from bleuprint.ledger import Ledger
@@ -73,8 +73,7 @@ def _open(file: File, source: Source) -> Iterator[BinaryIO]:
         with open_member(found, file.url or file.path or "", file.member) as stream:
             yield stream
     except Damaged:
-        if found.is_relative_to(source.store):
-            found.unlink(missing_ok=True)  # another run is to fetch it anew
+        reject(found, file, source)
         raise
 
 

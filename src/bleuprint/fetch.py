@@ -19,7 +19,7 @@ from filelock import FileLock
 from bleuprint import environment
 from bleuprint.errors import UserError
 from bleuprint.files import sha256_of
-from bleuprint.locks import how_to_accept, read_lock, record
+from bleuprint.locks import forget, how_to_accept, read_lock, record
 from bleuprint.manifest import File
 from bleuprint.transfer import Unreachable, discard, transfer
 
@@ -65,6 +65,14 @@ def fetch(file: File, source: Source) -> Path:
     source.store.mkdir(parents=True, exist_ok=True)
     record(source.lock, file.url, found, source.store / "downloads.guard")
     return found
+
+
+def reject(found: Path, file: File, source: Source) -> None:
+    """Forget a file that turned out to be damaged, so that another run fetches it anew."""
+    if found.is_relative_to(source.store):
+        found.unlink(missing_ok=True)
+        if file.sha256 is None and file.url is not None and source.lock is not None:
+            forget(source.lock, file.url, source.store / "downloads.guard")
 
 
 def check(path: Path, name: str, file: File) -> None:

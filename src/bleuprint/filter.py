@@ -46,7 +46,7 @@ class Filtering:
         ledger = self._account
         with whole_folder(self.filtered) as unfinished:
             after = TextFolder(unfinished, self.before.source, self.before.target)
-            gather_train(parts, after, ledger)
+            gather_train(parts, after, ledger, self.before.count("train"))
             carry_over(self.before, after, held_out(self.before), ledger)
             ledger.write(self.ledger)
 

@@ -55,9 +55,19 @@ def record(lock: Path, url: str, path: Path, guard: Path) -> None:
         write_json(lock, {url: sums[url]._asdict() for url in sorted(sums)})
 
 
+def forget(lock: Path, url: str, guard: Path) -> None:
+    """Take back what was recorded of a file that turned out to be damaged."""
+    with FileLock(guard):
+        sums = read_lock(lock)
+        if sums.pop(url, None) is not None:
+            write_json(lock, {url: sums[url]._asdict() for url in sorted(sums)})
+
+
 def how_to_accept(lock: Path, url: str) -> str:
     """What to do about a file that is meant to have changed."""
-    return f"to accept the new file, remove the entry {url} from {lock}"
+    return (
+        f"to accept the new file, remove the entry {url} from {lock} and what is in work/downloads"
+    )
 
 
 def _sum(entry: Any, url: str, lock: Path) -> Sum:

@@ -88,6 +88,8 @@ class Text:
             raise ValueError(f"format {self.format} needs two files: source and target")
         if (self.format == "tsv") != (self.columns is not None):
             raise ValueError("columns go with format tsv, which needs them")
+        if self.columns is not None and len(set(self.columns)) == 1:
+            raise ValueError(f"columns {list(self.columns)}: source and target are the same")
 
     @property
     def files(self) -> tuple[File, ...]:

@@ -7,20 +7,22 @@ corpus that is not sharded is one shard.
 
 import dataclasses
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from filelock import FileLock, Timeout
 
 from bleuprint import fingerprint
 from bleuprint.characters import comparable
 from bleuprint.errors import UserError
 from bleuprint.files import read_json, whole_folder, write_json
 from bleuprint.ledger import Account, Ledger
-from bleuprint.pairs import Block, Pair, TextFolder, packed
+from bleuprint.pairs import Block, Pair, TextFolder, count_lines, packed
 from bleuprint.progress import Progress
 from bleuprint.shard import Shard
 from bleuprint.workers import map_parts
@@ -43,6 +45,22 @@ def run_step(step: Step, shards: Path, work: Shard | int | None, workers: int) -
 
     What shards leave lies in folders below `shards`.
     """
+    with _alone(shards, work):
+        _run_step(step, shards, work, workers)
+
+
+@contextmanager
+def _alone(shards: Path, work: Shard | int | None) -> Iterator[None]:
+    """Raise UserError if another process is at the same work."""
+    shards.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(shards / f"{work if isinstance(work, Shard) else 'all'}.lock", timeout=0):
+            yield
+    except Timeout:
+        raise UserError(f"{shards}: another process is at work on the same") from None
+
+
+def _run_step(step: Step, shards: Path, work: Shard | int | None, workers: int) -> None:
     if isinstance(work, Shard):
         _sift(step, work, shards / str(work), workers)
         return
@@ -144,12 +162,22 @@ def sift_shard(
     write_json(part.path / _ACCOUNT, vars(account))
 
 
-def gather_train(parts: Sequence[Path], after: TextFolder, ledger: Ledger) -> None:
-    """Join the shards' training texts and accounts; raises UserError if nothing is left."""
+def gather_train(parts: Sequence[Path], after: TextFolder, ledger: Ledger, pairs: int) -> None:
+    """Join the shards' training texts and accounts, which are to be of so many pairs in all.
+
+    Raises UserError if a shard does not hold what its account says, and if nothing is left.
+    """
     account = ledger.open("train")
-    for part in parts:
-        account.add(Account(**read_json(part / _ACCOUNT)))
     left = [TextFolder(part, after.source, after.target).files("train") for part in parts]
+    for part, files in zip(parts, left, strict=True):
+        of_part = Account(**read_json(part / _ACCOUNT))
+        account.add(of_part)
+        check_lines(part, files, of_part.pairs_out)
+    if account.pairs_in != pairs:
+        raise UserError(
+            f"{parts[0].parent}: shards of {account.pairs_in} pairs, but there are {pairs}: "
+            "remove it"
+        )
     for files, joined in zip(zip(*left, strict=True), after.files("train"), strict=True):
         join_files(files, joined)
     refuse_nothing(account, "train", ledger)
@@ -210,6 +238,13 @@ def carry_over(before: TextFolder, after: TextFolder, names: Iterable[str], ledg
         for old, new in zip(before.files(name), after.files(name), strict=True):
             shutil.copyfile(old, new)
         count(after, name, ledger)
+
+
+def check_lines(part: Path, files: Iterable[Path], lines: int) -> None:
+    """Raise UserError unless each file of a shard has so many lines."""
+    for path in files:
+        if (found := count_lines(path)) != lines:
+            raise UserError(f"{path}: {found} lines, not {lines}: damaged; remove {part}")
 
 
 def count(folder: TextFolder, name: str, ledger: Ledger) -> None:

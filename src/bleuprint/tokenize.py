@@ -50,7 +50,7 @@ class Tokenizing:
         ledger = self._account
         with whole_folder(self.tokens) as unfinished:
             after = TextFolder(unfinished, self.before.source, self.before.target)
-            gather_train(parts, after, ledger)
+            gather_train(parts, after, ledger, self.before.count("train"))
             for name in held_out(self.before):
                 progress = Progress(f"tokenize {self.corpus} {name}", None, "pairs")
                 account = ledger.open(name)

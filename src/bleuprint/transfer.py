@@ -111,7 +111,11 @@ def _attempt(url: str, partial: Path, file: File) -> bool:
             _start(url, partial, file, answer)
             return False
         span = _span(answer.headers)
-        if answer.status == 206 and span.begin == begin and _same_version(answer.headers, note):
+        if (
+            answer.status == 206
+            and span.begin == begin
+            and _same_version(answer.headers, note, file)
+        ):
             _copy(answer, partial, url, begin, _checked(url, file, span.total or note.total))
             return True
         if answer.status == 416 and span.total == begin and note.total in (None, begin):
@@ -123,7 +127,7 @@ def _attempt(url: str, partial: Path, file: File) -> bool:
 def _to_continue(url: str, partial: Path, file: File) -> _Note | None:
     """What is known of a partial file that may be gone on with; None to start anew.
 
-    Without a version to ask for, what is put together must have something to be checked by.
+    Without a version to ask for, what is put together must have a sum to be checked by.
     """
     if not _size(partial):
         return None
@@ -131,8 +135,7 @@ def _to_continue(url: str, partial: Path, file: File) -> _Note | None:
     note = _Note(**read_json(_note_of(partial))) if _note_of(partial).exists() else nothing
     if note.url != url:  # another host: its versions mean nothing here
         return nothing if file.sha256 is not None else None
-    checkable = note.version or file.sha256 is not None or file.size is not None
-    return note if checkable else None
+    return note if note.version or file.sha256 is not None else None
 
 
 def _start(url: str, partial: Path, file: File, answer: Any) -> None:
@@ -226,12 +229,15 @@ def _version(headers: Message) -> str | None:
     return date
 
 
-def _same_version(headers: Message, note: _Note) -> bool:
-    """Whether a part belongs to what is there: not every host heeds If-Range."""
+def _same_version(headers: Message, note: _Note, file: File) -> bool:
+    """Whether a part belongs to what is there: not every host heeds If-Range.
+
+    A part that does not say its version may be taken only where a sum tells in the end.
+    """
     version, total = _version(headers), _span(headers).total
-    return (None in (note.version, version) or note.version == version) and (
-        None in (note.total, total) or note.total == total
-    )
+    unknown = None in (note.version, version)
+    same = file.sha256 is not None if unknown else note.version == version
+    return same and (None in (note.total, total) or note.total == total)
 
 
 @dataclass(frozen=True)

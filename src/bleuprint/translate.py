@@ -32,6 +32,7 @@ def translate_tests(
     with whole_folder(hypotheses) as partial:
         for name in corpus.sets:
             if name.startswith("test."):
+                corpus.verify(name)
                 lines = translate(model, corpus, name, decode, progress=f"translate {name}")
                 text = "".join(f"{line}\n" for line in lines)
                 (partial / f"{name}.{corpus.target}").write_bytes(text.encode())
