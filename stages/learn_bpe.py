@@ -1,6 +1,6 @@
 """Learn how the languages of a corpus are segmented and numbered."""
 
-from bleuprint import command, layout
+from bleuprint import command, environment, layout
 from bleuprint.errors import run
 from bleuprint.learning import learn_segmentation
 from bleuprint.pairs import TextFolder
@@ -11,7 +11,8 @@ def main() -> None:
     (name,) = command.names(__doc__, "CORPUS")
     corpus = load().corpus(name)
     tokens = TextFolder(layout.folder(name, "tokens"), corpus.source, corpus.target)
-    learn_segmentation(name, corpus.vocabulary, tokens, layout.folder(name, "bpe"))
+    folder = layout.folder(name, "bpe")
+    learn_segmentation(name, corpus.vocabulary, tokens, folder, environment.workers())
 
 
 if __name__ == "__main__":

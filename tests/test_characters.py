@@ -1,4 +1,6 @@
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from bleuprint.characters import blank_unprinted, blank_white, comparable, single_spaces
 from corpora import TORTURE
@@ -46,3 +48,9 @@ def test_sentences_of_the_same_words_compare_equal(one, other):
 )
 def test_sentences_of_other_words_do_not(one, other):
     assert comparable(one) != comparable(other)
+
+
+@given(st.text(st.characters(max_codepoint=127), max_size=30))
+@settings(max_examples=300, derandomize=True)
+def test_plain_text_takes_a_shorter_way_to_the_same(text):
+    assert comparable(f"a{text}") + "é" == comparable(f"a{text}é")

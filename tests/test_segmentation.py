@@ -275,3 +275,13 @@ def test_a_missing_file_is_named(tokens, tmp_path):
     learn(tokens, tmp_path / "bpe", bpe())
     with pytest.raises(UserError, match=r"vocabulary\.fr: no such file"):
         Segmentation.read(tmp_path / "bpe", "fr")
+
+
+@pytest.mark.parametrize("units", [bpe(), in_words()], ids=["bpe", "words"])
+def test_workers_change_no_byte(tokens, tmp_path, units):
+    written = []
+    for workers in (1, 2, 5):
+        folder = tmp_path / str(workers)
+        learn_segmentation("c", units, tokens, folder, workers)
+        written.append({path.name: path.read_bytes() for path in folder.iterdir()})
+    assert written[0] == written[1] == written[2]

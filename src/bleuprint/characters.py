@@ -45,6 +45,9 @@ def comparable(text: str) -> str:
     Two sentences that may become the same tokens agree here, however they are spaced and
     punctuated. One of none of these is compared as it is, but for spaces.
     """
+    if text.isascii():  # has one form, and is translated fast
+        found = text.translate(_WORDLESS).replace(" ", "").lower()
+        return found or single_spaces(text.translate(_WHITE))
     words = text.translate(_WORDLESS)  # first: some signs become spaces with an accent in NFKC
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", words).casefold())
     found = folded.translate(_WORDLESS).replace(" ", "")

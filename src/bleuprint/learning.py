@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr
+from functools import partial
 from pathlib import Path
 
 from subword_nmt.learn_bpe import learn_bpe
@@ -18,18 +19,25 @@ from bleuprint.bpe import HEADER, Bpe
 from bleuprint.errors import UserError
 from bleuprint.files import whole_folder, write_json
 from bleuprint.merges import learn_merges
-from bleuprint.pairs import TextFolder
+from bleuprint.pairs import Span, TextFolder
 from bleuprint.progress import Progress, track
 from bleuprint.segmentation import ABOUT, read_bpe
 from bleuprint.settings import Bpe as BpeSettings
 from bleuprint.settings import Units
+from bleuprint.shard import Shard
 from bleuprint.vocabulary import Vocabulary, most_frequent, write_counts
+from bleuprint.workers import map_parts
+
+# Into so many parts train is cut to count its words.
+_PARTS = 8
 
 # How often each word occurs, by language: of two that are learnt from together, or of one.
 Group = dict[str, Counter[str]]
 
 
-def learn_segmentation(corpus: str, settings: Units, tokens: TextFolder, folder: Path) -> None:
+def learn_segmentation(
+    corpus: str, settings: Units, tokens: TextFolder, folder: Path, workers: int = 1
+) -> None:
     """Learn from train how its two languages are segmented and numbered.
 
     Writes segmentation.json and, for each LANGUAGE, vocabulary.LANGUAGE; with BPE also
@@ -37,7 +45,7 @@ def learn_segmentation(corpus: str, settings: Units, tokens: TextFolder, folder:
     how often they occur, as for subword-nmt's --vocabulary. If joint, codes and vocabulary are
     learnt from both languages together, and are the same for both.
     """
-    words = count_words(corpus, tokens)
+    words = count_words(corpus, tokens, workers)
     groups = [words] if settings.joint else [{language: words[language]} for language in words]
     with whole_folder(folder) as unfinished:
         kind = "words" if settings.bpe is None else "bpe"
@@ -50,18 +58,35 @@ def learn_segmentation(corpus: str, settings: Units, tokens: TextFolder, folder:
                 vocabulary.write(unfinished / f"vocabulary.{language}")
 
 
-def count_words(corpus: str, tokens: TextFolder) -> Group:
-    """How often each token occurs in train."""
+def count_words(corpus: str, tokens: TextFolder, workers: int = 1) -> Group:
+    """How often each token occurs in train, in the order of their first occurrence."""
     counts: Group = {tokens.source: Counter(), tokens.target: Counter()}
-    with Progress(f"count words {corpus}", tokens.count("train"), "pairs") as progress:
-        for block in tokens.blocks("train"):
-            pairs = block.pairs()
-            for lines, words in zip(zip(*pairs, strict=True), counts.values(), strict=True):
-                words.update(" ".join(lines).split(" "))
-            progress.advance(len(pairs))
+    total = tokens.count("train")
+    spans = [shard.span(total) for shard in Shard.all(_PARTS)]
+    with Progress(f"count words {corpus}", len(spans), "parts") as progress:
+        for part in map_parts(partial(_Words, tokens), spans, workers):
+            for words, more in zip(counts.values(), part, strict=True):
+                words.update(more)
+            progress.advance()
     for words in counts.values():
         del words[""]
     return counts
+
+
+class _Words:
+    """Counts the words of a span of train on both sides, in whichever process."""
+
+    def __init__(self, tokens: TextFolder) -> None:
+        self._tokens = tokens
+
+    def __call__(self, span: Span) -> tuple[Counter[str], Counter[str]]:
+        source, target = Counter[str](), Counter[str]()
+        for block in self._tokens.blocks("train", span):
+            for lines, words in zip(
+                zip(*block.pairs(), strict=True), (source, target), strict=True
+            ):
+                words.update(" ".join(lines).split(" "))
+        return source, target
 
 
 def learn_codes(what: str, settings: BpeSettings, words: Mapping[str, int]) -> str:
