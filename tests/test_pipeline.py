@@ -254,5 +254,5 @@ def contents(project, folder):
     return {
         str(path.relative_to(project.root)): path.read_bytes()
         for path in files
-        if not path.name.startswith(".")
+        if not path.name.startswith(".") and path.suffix != ".lock"
     }
