@@ -5,7 +5,7 @@ from bleuprint.binarize import Binarizing
 from bleuprint.errors import run
 from bleuprint.pairs import TextFolder
 from bleuprint.settings import load
-from bleuprint.sieve import run_step
+from bleuprint.step import run_step
 
 
 def main() -> None:

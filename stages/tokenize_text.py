@@ -7,7 +7,7 @@ from bleuprint import command, environment, layout
 from bleuprint.errors import run
 from bleuprint.pairs import TextFolder
 from bleuprint.settings import load
-from bleuprint.sieve import run_step
+from bleuprint.step import run_step
 from bleuprint.tokenize import Tokenizing
 
 

@@ -13,8 +13,8 @@ from bleuprint.learning import learn_segmentation
 from bleuprint.pairs import TextFolder
 from bleuprint.rules.rule import Check, Edit
 from bleuprint.settings import Split, Tokenize, Units
-from bleuprint.sieve import Step
 from bleuprint.split import split_folder
+from bleuprint.step import Step
 from bleuprint.tokenize import Tokenizing
 from corpora import CHECKED, DEDUP, EDITS, TOKENIZE, UNITS, write_set
 from steps import run_sharded

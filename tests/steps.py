@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from bleuprint.shard import Shard
-from bleuprint.sieve import Step, run_step
+from bleuprint.step import Step, run_step
 
 
 def run_sharded(step: Step, folder: Path, shards: int = 1, workers: int = 1) -> None:

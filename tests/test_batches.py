@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from bleuprint.batch import Batch, Reader, Sides, read
+from bleuprint.batch import Batch, Sides, read
 from bleuprint.batches import Position, Rows, Update, pack, plan, updates
 from bleuprint.binary import BinaryCorpus
 from bleuprint.errors import UserError
+from bleuprint.reader import Reader
 from bleuprint.settings import Train
 from bleuprint.vocabulary import BOS, EOS, PAD
 from bleuprint.workers import map_parts

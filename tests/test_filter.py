@@ -9,7 +9,7 @@ from bleuprint.pairs import Pair, TextFolder
 from bleuprint.rules import CHECKS
 from bleuprint.rules.rule import Check
 from bleuprint.shard import Shard
-from bleuprint.sieve import run_step
+from bleuprint.step import run_step
 from corpora import PAIRS, TOKENIZE, write_set
 from steps import run_sharded
 

@@ -16,7 +16,7 @@ import torch
 import bleuprint.batch
 import bleuprint.train
 from bleuprint.average import average
-from bleuprint.batch import Batch, Reader
+from bleuprint.batch import Batch
 from bleuprint.batches import Position, updates
 from bleuprint.binary import BinaryCorpus
 from bleuprint.errors import UserError
@@ -27,6 +27,7 @@ from bleuprint.model import Transformer, count_parameters
 from bleuprint.modelfile import load_model
 from bleuprint.optimizer import FlatAdam
 from bleuprint.processes import Group
+from bleuprint.reader import Reader
 from bleuprint.settings import Average, System, load
 from bleuprint.train import Job
 from bleuprint.vocabulary import PAD

@@ -34,6 +34,7 @@ from bleuprint.segmentation import Segmentation
 from bleuprint.settings import Tokenize
 from bleuprint.shard import Shard
 from bleuprint.sieve import held_out
+from bleuprint.step import shard_blocks
 from bleuprint.vocabulary import EOS, UNK
 from bleuprint.workers import map_parts
 
@@ -60,10 +61,9 @@ class Binarizing:
 
     def sift(self, shard: Shard, part: Path, workers: int) -> None:
         """Encode a shard of train."""
-        total = self.tokens.count("train")
-        span = shard.span(total)
-        progress = Progress(f"binarize {self.corpus} train", span.length(total), "pairs")
-        self._encode(part, "train", self.tokens.blocks("train", span), progress, workers)
+        blocks, pairs = shard_blocks(self.tokens, shard)
+        progress = Progress(f"binarize {self.corpus} train", pairs, "pairs")
+        self._encode(part, "train", blocks, progress, workers)
 
     def gather(self, parts: Sequence[Path], workers: int) -> None:
         """Join the shards, encode the other sets, and describe it all."""

@@ -20,22 +20,14 @@ import numpy.typing as npt
 from bleuprint.clean import Edits, edited
 from bleuprint.errors import UserError
 from bleuprint.files import whole_folder
+from bleuprint.heldout import HASH_BYTES, HeldOutSentences, hash_of
 from bleuprint.ledger import Ledger
 from bleuprint.pairs import Block, Pair, TextFolder
 from bleuprint.progress import Progress
 from bleuprint.settings import Dedup
 from bleuprint.shard import Shard
-from bleuprint.sieve import (
-    HASH_BYTES,
-    HeldOutSentences,
-    Verdicts,
-    carry_over,
-    drop,
-    hash_of,
-    held_out,
-    join_files,
-    refuse_nothing,
-)
+from bleuprint.sieve import Verdicts, carry_over, drop, held_out, join_files, refuse_nothing
+from bleuprint.step import shard_blocks
 from bleuprint.workers import map_parts
 
 # Of these the first that holds drops a pair; the names are those of the settings.
@@ -66,11 +58,8 @@ class Deduplication:
 
     def sift(self, shard: Shard, part: Path, workers: int) -> None:
         """Hash the pairs of a shard of train, and look for them in the sets held out."""
-        total = self.before.count("train")
-        span = shard.span(total)
-        pairs = span.length(total)
+        blocks, pairs = shard_blocks(self.before, shard)
         progress = Progress(f"hash {self.corpus} train", pairs, "pairs")
-        blocks = self.before.blocks("train", span)
         with ExitStack() as opened:
             names = (*self.keys, _HELD_OUT)
             files = [opened.enter_context((part / name).open("wb")) for name in names]

@@ -12,6 +12,7 @@ from bleuprint.rules.rule import Candidate, Check
 from bleuprint.settings import Tokenize
 from bleuprint.shard import Shard
 from bleuprint.sieve import Sieve, carry_over, gather_train, held_out, sift_shard
+from bleuprint.step import shard_blocks
 from bleuprint.tokenizer import tokenizer_for
 
 Checks = tuple[Check, ...]
@@ -30,11 +31,8 @@ class Filtering:
 
     def sift(self, shard: Shard, part: Path, workers: int) -> None:
         """Check a shard of train."""
-        total = self.before.count("train")
-        span = shard.span(total)
         sift_shard(
-            self.before.blocks("train", span),
-            span.length(total),
+            *shard_blocks(self.before, shard),
             partial(sieve, self.checks, self.tokenize, (self.before.source, self.before.target)),
             TextFolder(part, self.before.source, self.before.target),
             self._account,

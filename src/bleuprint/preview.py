@@ -13,7 +13,7 @@ from bleuprint.files import read_json
 from bleuprint.filter import Filtering
 from bleuprint.pairs import TextFolder
 from bleuprint.settings import Corpus
-from bleuprint.sieve import Step, run_step
+from bleuprint.step import Step, run_step
 
 STAGES = ("download", "clean", "dedup", "filter")
 

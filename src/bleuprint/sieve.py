@@ -1,103 +1,21 @@
-"""What the stages that work on training pairs one by one have in common.
+"""Sifting: what the stages that drop or change training pairs one by one have in common."""
 
-Such a stage is a `Step`: it sifts the training text, or a shard of it, into a folder of its own,
-and then gathers what the shards left, in the order of their numbers, into the stage's output. A
-corpus that is not sharded is one shard.
-"""
-
-import dataclasses
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from hashlib import blake2b
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from filelock import FileLock, Timeout
 
-from bleuprint import fingerprint
-from bleuprint.characters import comparable
 from bleuprint.errors import UserError
-from bleuprint.files import read_json, whole_folder, write_json
+from bleuprint.files import read_json, write_json
 from bleuprint.ledger import Account, Ledger
 from bleuprint.pairs import Block, Pair, TextFolder, count_lines, packed
 from bleuprint.progress import Progress
-from bleuprint.shard import Shard
 from bleuprint.workers import map_parts
 
-_ACCOUNT, _SETTINGS = "account.json", "settings"
-
-
-class Step(Protocol):
-    """The work of one stage on one corpus, its training text in shards."""
-
-    def sift(self, shard: Shard, part: Path, workers: int) -> None:
-        """Do the work on a shard of train, and leave what comes of it in the folder `part`."""
-
-    def gather(self, parts: Sequence[Path], workers: int) -> None:
-        """Make the stage's output of what the shards left, and of the sets held out."""
-
-
-def run_step(step: Step, shards: Path, work: Shard | int | None, workers: int) -> None:
-    """Do a stage's work: a shard of it, the gathering of so many shards, or all (None).
-
-    What shards leave lies in folders below `shards`.
-    """
-    with _alone(shards, work):
-        _run_step(step, shards, work, workers)
-
-
-@contextmanager
-def _alone(shards: Path, work: Shard | int | None) -> Iterator[None]:
-    """Raise UserError if another process is at the same work."""
-    shards.mkdir(parents=True, exist_ok=True)
-    try:
-        with FileLock(shards / f"{work if isinstance(work, Shard) else 'all'}.lock", timeout=0):
-            yield
-    except Timeout:
-        raise UserError(f"{shards}: another process is at work on the same") from None
-
-
-def _run_step(step: Step, shards: Path, work: Shard | int | None, workers: int) -> None:
-    if isinstance(work, Shard):
-        _sift(step, work, shards / str(work), workers)
-        return
-    parts = [shards / str(shard) for shard in Shard.all(work or 1)]
-    try:
-        if work is None:
-            _sift(step, Shard(), parts[0], workers)
-        for part in parts:
-            _check_part(part, step)
-        step.gather(parts, workers)
-    finally:
-        for part in parts if work is None else ():
-            shutil.rmtree(part, ignore_errors=True)
-
-
-def _sift(step: Step, shard: Shard, folder: Path, workers: int) -> None:
-    with whole_folder(folder) as part:
-        step.sift(shard, part, workers)
-        (part / _SETTINGS).write_text(_settings_of(step))
-
-
-def _check_part(part: Path, step: Step) -> None:
-    """Raise UserError unless a shard is there, and was made under the settings of now."""
-    if not part.is_dir():
-        raise UserError(f"{part}: no such shard to gather")
-    if (part / _SETTINGS).read_text() != _settings_of(step):
-        raise UserError(f"{part}: this shard was made under other settings; remove {part.parent}")
-
-
-def _settings_of(step: Step) -> str:
-    """A fingerprint of all that a step was told, but for where things lie."""
-    names = (field.name for field in dataclasses.fields(step))  # type: ignore[arg-type]
-    told = {name: getattr(step, name) for name in names}
-    places = (Path, TextFolder)
-    return fingerprint.of_settings(
-        {name: value for name, value in told.items() if not isinstance(value, places)}
-    )
+_ACCOUNT = "account.json"
 
 
 class Sifted(NamedTuple):
@@ -252,43 +170,3 @@ def count(folder: TextFolder, name: str, ledger: Ledger) -> None:
     account = ledger.open(name)
     for block in folder.blocks(name):
         account.keep(len(block.pairs()))
-
-
-HASH_BYTES = 16
-
-Overlap = Literal["none", "exact", "folded"]
-
-
-def hash_of(text: str) -> bytes:
-    """A hash that no two texts will share."""
-    return blake2b(text.encode(), digest_size=HASH_BYTES).digest()
-
-
-class HeldOutSentences:
-    """Sentences that must not turn up in training, compared as `overlap` says."""
-
-    def __init__(self, overlap: Overlap) -> None:
-        self._overlap = overlap
-        self._sources: set[bytes] = set()
-        self._targets: set[bytes] = set()
-
-    def add(self, pairs: Iterable[Pair]) -> None:
-        if self._overlap == "none":
-            return
-        for pair in pairs:
-            self._sources.add(self._key(pair.source))
-            self._targets.add(self._key(pair.target))
-
-    def sides(self, pairs: Iterable[Pair]) -> bytes:
-        """For each pair 0 if neither sentence is held out, 1 if the source is, else 2."""
-        return bytes(map(self._side, pairs))
-
-    def _side(self, pair: Pair) -> int:
-        if not self._sources:
-            return 0
-        if self._key(pair.source) in self._sources:
-            return 1
-        return 2 if self._key(pair.target) in self._targets else 0
-
-    def _key(self, sentence: str) -> bytes:
-        return hash_of(comparable(sentence) if self._overlap == "folded" else sentence)

@@ -15,13 +15,12 @@ import numpy.typing as npt
 
 from bleuprint.errors import UserError
 from bleuprint.files import whole_folder
+from bleuprint.heldout import HeldOutSentences, Overlap
 from bleuprint.ledger import Ledger
 from bleuprint.pairs import Block, TextFolder
 from bleuprint.progress import Progress
 from bleuprint.settings import Split
 from bleuprint.sieve import (
-    HeldOutSentences,
-    Overlap,
     carry_over,
     drop,
     held_out,

@@ -13,6 +13,7 @@ from bleuprint.progress import Progress
 from bleuprint.settings import Tokenize
 from bleuprint.shard import Shard
 from bleuprint.sieve import Sifted, gather_train, held_out, sift, sift_shard
+from bleuprint.step import shard_blocks
 from bleuprint.tokenizer import tokenizer_for
 
 
@@ -34,11 +35,8 @@ class Tokenizing:
 
     def sift(self, shard: Shard, part: Path, workers: int) -> None:
         """Tokenise a shard of train."""
-        total = self.before.count("train")
-        span = shard.span(total)
         sift_shard(
-            self.before.blocks("train", span),
-            span.length(total),
+            *shard_blocks(self.before, shard),
             self._work(()),
             TextFolder(part, self.before.source, self.before.target),
             self._account,

@@ -15,7 +15,7 @@ import torch
 from filelock import FileLock, Timeout
 
 from bleuprint import checkpoint, fingerprint
-from bleuprint.batch import Batch, Sides, shares
+from bleuprint.batch import Batch, Sides
 from bleuprint.batches import Position
 from bleuprint.binary import CORPUS, BinaryCorpus
 from bleuprint.cost import training_flops
@@ -27,6 +27,7 @@ from bleuprint.model import Transformer, count_parameters
 from bleuprint.optimizer import FlatAdam
 from bleuprint.processes import Group
 from bleuprint.progress import Progress
+from bleuprint.reader import shares
 from bleuprint.schedule import inverse_square_root
 from bleuprint.settings import System
 from bleuprint.tracking import Description, Tracker
@@ -48,6 +49,7 @@ CODE = (
     "optimizer",
     "pairs",
     "processes",
+    "reader",
     "schedule",
     "segmentation",
     "tokenizer",
