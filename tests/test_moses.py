@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacremoses import MosesDetokenizer, MosesTokenizer
 
-from bleuprint import moses
+from bleuprint import moses, remembered
 from bleuprint.characters import blank_white
 from bleuprint.moses import Moses
 
@@ -103,8 +103,8 @@ def test_ranges_hold_what_the_library_lists(language):
 
 
 def test_remembering_little_changes_nothing(monkeypatch):
-    monkeypatch.setattr(moses, "_REMEMBERED", 3)
-    monkeypatch.setattr(moses, "_LONGEST", 6)
+    monkeypatch.setattr(remembered, "MOST", 3)
+    monkeypatch.setattr(remembered, "LONGEST", 6)
     tokenizer = Moses("en", False, False)
     sentence = "No. 5 (isn't) Ann's, no. five is. (isn't) unfortunately, Ann's. No. Five"
     for _ in range(3):
@@ -116,7 +116,7 @@ def test_remembering_little_changes_nothing(monkeypatch):
 def test_a_chunk_is_worked_out_once(monkeypatch):
     tokenizer = Moses("en", False, False)
     once = tokenizer.tokenize("(the cat's) pajamas, No. 5, end.")
-    monkeypatch.setattr(tokenizer._chunks, "_tokenize", None)
+    monkeypatch.setattr(tokenizer._chunks, "_function", None)
     assert tokenizer.tokenize("(the cat's) pajamas, No. 5, end.") == once
 
 

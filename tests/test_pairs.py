@@ -106,8 +106,11 @@ def test_spans_that_meet_hold_every_pair_once(tmp_path, monkeypatch, size):
 def test_blocks_of_long_lines_hold_fewer(tmp_path):
     folder = TextFolder(tmp_path, "de", "en")
     long = Pair("x" * 10_000_000, "y")
-    write_set(folder, "train", [long, *PAIRS, long, long])
-    assert [len(block.pairs()) for block in folder.blocks("train")] == [1, len(PAIRS) + 1, 1]
+    texts = [long, *(PAIRS * 8)[:40], long, long]
+    write_set(folder, "train", texts)
+    blocks = [block.pairs() for block in folder.blocks("train")]
+    assert [pair for block in blocks for pair in block] == texts
+    assert list(map(len, blocks)) == [16, 27]  # sizes are looked at every 16 lines
 
 
 def test_a_line_without_end_is_refused(tmp_path, monkeypatch):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bleuprint import segmentation
+from bleuprint import remembered, segmentation
 from bleuprint.errors import UserError
 from bleuprint.learning import count_words, learn_segmentation
 from bleuprint.pairs import TextFolder
@@ -49,6 +49,13 @@ def tokens(tmp_path_factory):
     write_set(folder, "train", [(sentence("de"), sentence("en")) for _ in range(200)] + [("", "")])
     write_set(folder, "valid", [(sentence("de"), sentence("en")) for _ in range(40)])
     return folder
+
+
+def ids_of(side, line):
+    """The ids of one line, without its EOS."""
+    *ids, end = side.encode([line])
+    assert end == EOS
+    return ids
 
 
 def lines(tokens, name, language):
@@ -154,7 +161,7 @@ def test_words_are_limited_by_count_and_number(tmp_path):
     assert {side.vocabulary.units == [*SPECIALS, "a@@", "b", "x"] for side in joint} == {True}
     names = {path.name for path in (tmp_path / "bpe").iterdir()}
     assert names == {"segmentation.json", "vocabulary.de", "vocabulary.en"}
-    assert joint[0].encode("a@@ b q") == [4, 5, UNK]
+    assert ids_of(joint[0], "a@@ b q") == [4, 5, UNK]
     assert joint[0].decode([4, 5, UNK, EOS]) == joint[0].join(["a@@", "b", "<unk>"])
     assert joint[0].decode([4, 5]) == ["a@@", "b"]
     assert joint[0].resegment([4, 5, UNK], 0.5, random.Random(1)) == [4, 5, UNK]
@@ -162,10 +169,10 @@ def test_words_are_limited_by_count_and_number(tmp_path):
 
 @pytest.mark.parametrize("units", [bpe(), bpe(threshold=8), in_words()])
 def test_ids_are_those_of_the_units_and_decode_to_the_tokens(units, tokens, tmp_path, monkeypatch):
-    monkeypatch.setattr(segmentation, "_REMEMBERED_WORDS", 3)
+    monkeypatch.setattr(remembered, "MOST", 3)
     for side in learn(tokens, tmp_path / "bpe", units):
         for line in lines(tokens, "train", side.language) * 2:
-            ids = side.encode(line)
+            ids = ids_of(side, line)
             words = line.split(" ") if line else []
             assert ids == side.vocabulary.encode(side.segment(words))
             assert UNK not in ids and EOS not in ids
@@ -174,7 +181,7 @@ def test_ids_are_those_of_the_units_and_decode_to_the_tokens(units, tokens, tmp_
 
 def test_what_is_not_known_is_unk(tokens, tmp_path):
     side = learn(tokens, tmp_path / "bpe", bpe())[0]
-    ids = side.encode("haus ŵhaus <s>")
+    ids = ids_of(side, "haus ŵhaus <s>")
     assert ids[1] == UNK and ids.count(UNK) >= 2
     assert side.decode(ids)[:2] == ["haus", "<unk>"]
 
@@ -188,9 +195,9 @@ def test_characters_that_end_lines_elsewhere_come_back(units, engine, tmp_path):
     folder = TextFolder(tmp_path / "tokens", "de", "en")
     write_set(folder, "train", [(" ".join(odd), " ".join(reversed(odd)))] * 3)
     for side in learn(folder, tmp_path / "bpe", units):
-        assert side.decode(side.encode(" ".join(odd))) == odd
+        assert side.decode(ids_of(side, " ".join(odd))) == odd
         numbers = random.Random(1)
-        assert side.decode(side.resegment(side.encode(" ".join(odd)), 0.5, numbers)) == odd
+        assert side.decode(side.resegment(ids_of(side, " ".join(odd)), 0.5, numbers)) == odd
 
 
 def test_dropout_changes_units_and_not_tokens(tokens, tmp_path):
@@ -198,7 +205,7 @@ def test_dropout_changes_units_and_not_tokens(tokens, tmp_path):
         numbers, again = random.Random(1), random.Random(1)
         changed = 0
         for line in lines(tokens, "train", side.language):
-            ids = side.encode(line)
+            ids = ids_of(side, line)
             assert side.resegment(ids, 0.0, numbers) == ids
             drawn = side.resegment(ids, 0.3, numbers)
             assert drawn == side.resegment(ids, 0.3, again)
@@ -218,7 +225,7 @@ def test_dropout_draws_what_the_codes_draw(tokens, tmp_path):
             for drawn in [codes.split_at_random(word, 0.4, numbers)]
         ]
         expected = side.vocabulary.encode(chain.from_iterable(units))
-        assert side.resegment(side.encode(line), 0.4, again) == expected
+        assert side.resegment(ids_of(side, line), 0.4, again) == expected
 
 
 def hand_made(tmp_path):
@@ -231,7 +238,7 @@ def hand_made(tmp_path):
 
 def test_words_whose_parts_have_no_ids_stay_as_they_are(tmp_path):
     side = hand_made(tmp_path)
-    ids = side.encode("xy abc")
+    ids = ids_of(side, "xy abc")
     drawn = side.resegment(ids, 1.0, random.Random(1))
     assert [side.vocabulary.units[i] for i in drawn] == ["xy", "a@@", "b@@", "c"]
 
@@ -239,7 +246,7 @@ def test_words_whose_parts_have_no_ids_stay_as_they_are(tmp_path):
 def test_words_that_hold_unk_stay_as_they_are(tmp_path):
     side = hand_made(tmp_path)
     # abŵ ab, then ŵab: its rest, "ab", looks like a word of its own; then ab once more.
-    ids = side.encode("abŵ ab ŵab ab")
+    ids = ids_of(side, "abŵ ab ŵab ab")
     assert side.vocabulary.encode(["ab@@", "?", "ab", "?", "ab", "ab"]) == ids
     drawn = side.resegment(ids, 1.0, random.Random(1))
     kept = ["ab@@", "<unk>", "ab", "<unk>", "ab", "a@@", "b"]

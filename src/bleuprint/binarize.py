@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -153,9 +152,10 @@ class _Blocks:
 
 
 def _encoded(lines: Iterable[str], segmentation: Segmentation, kind: np.dtype[Any]) -> _Side:
-    sentences = [[*segmentation.encode(line), EOS] for line in lines]
-    lengths = np.array([len(sentence) for sentence in sentences], np.int64)
-    return _Side(np.array(list(chain.from_iterable(sentences)), kind), lengths)
+    ids = np.fromiter(segmentation.encode(lines), kind)
+    # No text makes an EOS: there is one for each line.
+    ends = np.flatnonzero(ids == EOS) + 1
+    return _Side(ids, np.diff(ends, prepend=0))
 
 
 class _SetWriter:

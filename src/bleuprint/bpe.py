@@ -4,12 +4,12 @@ A unit that the next one continues ends in "@@". Memory grows with the number of
 """
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 from pathlib import Path
 from random import Random
 
-from subword_nmt.apply_bpe import check_vocab_and_split, encode
+from subword_nmt.apply_bpe import check_vocab_and_split
 
 from bleuprint.errors import UserError
 from bleuprint.pairs import read_lines
@@ -19,7 +19,6 @@ CONTINUED = "@@"
 # What the last character of a word bears in codes.
 END = "</w>"
 
-_VERSION = (0, 2)
 HEADER = "#version: 0.2\n"
 # A rank that no merge has.
 _NEVER = sys.maxsize
@@ -44,40 +43,51 @@ class Bpe:
 
     def split(self, word: str) -> list[str]:
         """The units of a word that is not empty."""
-        found = encode(word, self._ranks, self._parts, self._allowed, CONTINUED, _VERSION, cache={})
-        return _marked(found)
+        rank_of = self._ranks.get
+        return self._units(word, lambda pairs: [rank_of(pair, _NEVER) for pair in pairs])
 
     def split_at_random(self, word: str, dropout: float, random: Random) -> list[str]:
         """The units of a word when each merge, each time it could be made, is left out with
         probability `dropout`: BPE-dropout (Provilkov et al. 2020).
+
+        Draws as subword-nmt does, pair by pair.
         """
+        rank_of, draw = self._ranks.get, random.random
+        return self._units(
+            word,
+            lambda pairs: [rank_of(pair, _NEVER) if draw() > dropout else _NEVER for pair in pairs],
+        )
+
+    def _units(self, word: str, ranks_of: "_RanksOf") -> list[str]:
         if len(word) == 1:
             return [word]
-        symbols = self._merge_at_random([*word[:-1], word[-1] + END], dropout, random)
+        symbols = _merged([*word[:-1], word[-1] + END], ranks_of)
         symbols[-1] = symbols[-1].removesuffix(END)
         if self._allowed:
             symbols = check_vocab_and_split(symbols, self._parts, self._allowed, CONTINUED)
         return _marked(symbols)
 
-    def _merge_at_random(self, symbols: list[str], dropout: float, random: Random) -> list[str]:
-        """The symbols when nothing is left to merge; draws as subword-nmt does, pair by pair."""
-        draw, rank_of = random.random, self._ranks.get
-        while len(symbols) > 1:
-            ranks = [
-                rank_of(pair, _NEVER) if draw() > dropout else _NEVER for pair in pairwise(symbols)
-            ]
-            first = min(ranks)
-            if first == _NEVER:
-                break
-            merged: list[str] = []
-            done = 0
-            for i in range(ranks.index(first), len(ranks)):
-                if ranks[i] == first and i >= done:  # A A A holds one pair A A, not two
-                    merged += symbols[done:i]
-                    merged.append(symbols[i] + symbols[i + 1])
-                    done = i + 2
-            symbols = merged + symbols[done:]
-        return symbols
+
+# The rank of each of some pairs of symbols; _NEVER of one that is not to be merged.
+_RanksOf = Callable[[Iterable[tuple[str, str]]], list[int]]
+
+
+def _merged(symbols: list[str], ranks_of: _RanksOf) -> list[str]:
+    """The symbols when nothing is left to merge; of all merges that of the lowest rank is first."""
+    while len(symbols) > 1:
+        ranks = ranks_of(pairwise(symbols))
+        first = min(ranks)
+        if first == _NEVER:
+            break
+        merged: list[str] = []
+        done = 0
+        for i in range(ranks.index(first), len(ranks)):
+            if ranks[i] == first and i >= done:  # A A A holds one pair A A, not two
+                merged += symbols[done:i]
+                merged.append(symbols[i] + symbols[i + 1])
+                done = i + 2
+        symbols = merged + symbols[done:]
+    return symbols
 
 
 def join(units: Iterable[str]) -> list[str]:

@@ -3,6 +3,8 @@
 import re
 import unicodedata
 
+from bleuprint.remembered import Remembered
+
 # Zero-width joiner and non-joiner: not printed, but part of the spelling in several scripts.
 _JOINERS = frozenset({0x200C, 0x200D})
 
@@ -31,12 +33,13 @@ _WORDLESS = _Blanking(
     "Cc", "Cf", "Zl", "Zp", "Zs", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "Sm", "Sc", "Sk", "So"
 )
 
-_SPACES = re.compile(" +")
+_SPACES = re.compile("  +")
 
 
 def single_spaces(text: str) -> str:
     """`text` with one space between words, and none around them."""
-    return _SPACES.sub(" ", text).strip(" ")
+    text = text.strip(" ")
+    return _SPACES.sub(" ", text) if "  " in text else text
 
 
 def comparable(text: str) -> str:
@@ -45,13 +48,18 @@ def comparable(text: str) -> str:
     Two sentences that may become the same tokens agree here, however they are spaced and
     punctuated. One of none of these is compared as it is, but for spaces.
     """
-    if text.isascii():  # has one form, and is translated fast
-        found = text.translate(_WORDLESS).replace(" ", "").lower()
-        return found or single_spaces(text.translate(_WHITE))
-    words = text.translate(_WORDLESS)  # first: some signs become spaces with an accent in NFKC
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", words).casefold())
-    found = folded.translate(_WORDLESS).replace(" ", "")
+    # A space parts what normalising would join: the words may be taken one by one.
+    found = "".join(map(_FOLDED.__getitem__, text.split(" ")))
     return found or single_spaces(unicodedata.normalize("NFKC", text).translate(_WHITE))
+
+
+def _folded(word: str) -> str:
+    letters = word.translate(_WORDLESS)  # first: some signs become spaces with an accent in NFKC
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", letters).casefold())
+    return folded.translate(_WORDLESS).replace(" ", "")
+
+
+_FOLDED = Remembered(_folded)
 
 
 def blank_unprinted(text: str) -> str:

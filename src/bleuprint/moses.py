@@ -20,12 +20,13 @@ from typing import Any
 from sacremoses import MosesDetokenizer, MosesTokenizer
 
 from bleuprint.characters import blank_white
+from bleuprint.remembered import Remembered
 
 Tokens = list[str]
 
-# Chunks that are remembered: some tens of megabytes at most; longer ones hardly come again.
-_REMEMBERED = 200_000
-_LONGEST = 50
+# What marks a chunk that ends in a period at the sentence's end, or before neither letter in lower
+# case nor digit.
+_AT_END = " A"
 
 _DOTS = "DOTMULTI"
 _DIGITS = frozenset("0123456789")
@@ -46,7 +47,7 @@ class Moses:
         self._whole: Callable[[str], Tokens] = partial(
             library.tokenize, aggressive_dash_splits=hyphens, escape=escape
         )
-        self._chunks = _Chunks(self._whole, frozenset(library.IsAlnum))
+        self._chunks = Remembered(_Chunks(self._whole, frozenset(library.IsAlnum)))
         self._lower = frozenset(library.IsLower)
         self._detokenizer = MosesDetokenizer(language)
         self._escape = escape
@@ -60,8 +61,11 @@ class Moses:
             return []
         if _depends_on_place(text, chunks):
             return self._whole(text)
-        if "." in text:
-            self._mark_periods(chunks)
+        if (period := text.find(".")) >= 0:
+            if period == len(text) - 1:  # so do most sentences end
+                chunks[-1] += _AT_END
+            else:
+                self._mark_periods(chunks)
         return list(chain.from_iterable(map(self._chunks.__getitem__, chunks)))
 
     def detokenize(self, tokens: Sequence[str]) -> str:
@@ -79,34 +83,29 @@ class Moses:
         last = len(chunks) - 1
         for place, chunk in enumerate(chunks):
             if chunk[-1] == ".":
-                after = chunks[place + 1][0] if place < last else "A"
-                kind = " x" if after in self._lower else " 1" if after in _DIGITS else " A"
-                chunks[place] = chunk + kind
+                chunks[place] = chunk + (self._kind(chunks[place + 1]) if place < last else _AT_END)
+
+    def _kind(self, after: str) -> str:
+        if after[0] in self._lower:
+            return " x"
+        return " 1" if after[0] in _DIGITS else _AT_END
 
 
-class _Chunks(dict[str, tuple[str, ...]]):
-    """The tokens of chunks, found as they are asked for.
+class _Chunks:
+    """The tokens of chunks.
 
     A key is a chunk, with a space and a chunk that follows where it ends in a period.
     """
 
     def __init__(self, tokenize: Callable[[str], Tokens], alphanumeric: frozenset[str]) -> None:
-        super().__init__()
         self._tokenize, self._alphanumeric = tokenize, alphanumeric
 
-    def __missing__(self, key: str) -> tuple[str, ...]:
+    def __call__(self, key: str) -> tuple[str, ...]:
         if self._alphanumeric.issuperset(key):
-            # No expression matches inside a word.
-            tokens: tuple[str, ...] = (key,)
-        else:
-            chunk, _, after = key.partition(" ")
-            # Between two words nothing stands at an edge of the sentence.
-            tokens = tuple(self._tokenize(f"x {chunk} {after or 'x'}")[1:-1])
-        if len(key) <= _LONGEST:
-            if len(self) == _REMEMBERED:
-                self.clear()
-            self[key] = tokens
-        return tokens
+            return (key,)  # no expression matches inside a word
+        chunk, _, after = key.partition(" ")
+        # Between two words nothing stands at an edge of the sentence.
+        return tuple(self._tokenize(f"x {chunk} {after or 'x'}")[1:-1])
 
 
 def _depends_on_place(text: str, chunks: list[str]) -> bool:

@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -17,6 +18,8 @@ _BLOCK = 1 << 20
 # A block of pairs ends after so many, or when a side has come to so many bytes.
 BLOCK_PAIRS = 1000
 _BLOCK_BYTES = 1 << 22
+# So many lines are read before their size is looked at.
+_LINES_AT_ONCE = 16
 # Beyond this a file is no text of sentences, and a line no longer fits into memory with ease.
 LONGEST_LINE = 1 << 26
 
@@ -125,16 +128,17 @@ def read_blocks(source: Path, target: Path, span: Span = WHOLE) -> Iterator[Bloc
         number = span.start
         while span.stop is None or number < span.stop:
             wanted = BLOCK_PAIRS if span.stop is None else min(BLOCK_PAIRS, span.stop - number)
-            sources, targets = _take(source_file, target_file, wanted)
-            if len(sources) != len(targets):
+            sides = _take(source_file, target_file, wanted)
+            counts = [side.count(b"\n") for side in sides]
+            if counts[0] != counts[1]:
                 raise UserError(
                     f"{source} has {count_lines(source)} lines and {target} has "
                     f"{count_lines(target)}: not parallel"
                 )
-            if not sources:
+            if not counts[0]:
                 break
-            yield Block(number + 1, b"".join(sources), b"".join(targets), (source, target))
-            number += len(sources)
+            yield Block(number + 1, *sides, (source, target))
+            number += counts[0]
 
 
 def packed(pairs: Sequence[Pair]) -> tuple[bytes, bytes]:
@@ -209,31 +213,29 @@ def _open(path: Path) -> BinaryIO:
         raise UserError(f"{path}: no such file") from None
 
 
-def _take(source: BinaryIO, target: BinaryIO, wanted: int) -> tuple[list[bytes], list[bytes]]:
-    """Up to so many lines of both files, one more of that which does not end with the other."""
+def _take(source: BinaryIO, target: BinaryIO, wanted: int) -> tuple[bytes, bytes]:
+    """Up to so many lines of both files; of one more than of the other where that ends."""
     sources: list[bytes] = []
     targets: list[bytes] = []
     size = 0
-    while len(sources) < wanted and size < _BLOCK_BYTES:
-        source_line, target_line = _line(source), _line(target)
-        if source_line:
-            sources.append(source_line)
-        if target_line:
-            targets.append(target_line)
-        if not source_line or not target_line:
-            break
-        size += len(source_line) + len(target_line)
-    return sources, targets
+    while wanted and size < _BLOCK_BYTES:
+        some = min(wanted, _LINES_AT_ONCE)
+        sources.append(_lines(source, some))
+        targets.append(_lines(target, some))
+        size += len(sources[-1]) + len(targets[-1])
+        wanted -= some
+    return b"".join(sources), b"".join(targets)
 
 
-def _line(file: BinaryIO) -> bytes:
-    """The next line with its \n, which the last one may lack in the file; empty at the end."""
-    line = file.readline(LONGEST_LINE)
-    if line and not line.endswith(b"\n"):
-        if len(line) == LONGEST_LINE:
-            raise UserError(f"{file.name}: a line is longer than {LONGEST_LINE >> 20} MiB")
-        line += b"\n"
-    return line
+def _lines(file: BinaryIO, wanted: int) -> bytes:
+    """The next lines, each with its \n, which the last one may lack in the file."""
+    lines = list(map(file.readline, repeat(LONGEST_LINE, wanted)))
+    found = b"".join(lines)
+    if found.count(b"\n") == wanted:
+        return found
+    if any(len(line) == LONGEST_LINE and line[-1:] != b"\n" for line in lines):
+        raise UserError(f"{file.name}: a line is longer than {LONGEST_LINE >> 20} MiB")
+    return found if found[-1:] in (b"", b"\n") else found + b"\n"
 
 
 def _skip(file: BinaryIO, lines: int) -> None:

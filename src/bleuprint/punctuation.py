@@ -4,8 +4,6 @@ import re
 from functools import cache
 from typing import Any
 
-from sacremoses import MosesPunctNormalizer
-
 from bleuprint.characters import blank_unprinted
 
 # A printable sentence without any of these stays as it is: each of the library's rules, in every
@@ -28,4 +26,7 @@ def normalize_punctuation(sentence: str, language: str) -> str:
 
 @cache
 def _normalizer(language: str) -> Any:
+    # Every stage has this module among its rules; the library takes a quarter of a second to load.
+    from sacremoses import MosesPunctNormalizer
+
     return MosesPunctNormalizer(language)

@@ -3,8 +3,7 @@
 Memory grows with the number of different words.
 """
 
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from random import Random
@@ -12,10 +11,12 @@ from random import Random
 from bleuprint import bpe
 from bleuprint.bpe import CONTINUED, Bpe
 from bleuprint.files import read_json
-from bleuprint.vocabulary import UNK, Vocabulary
+from bleuprint.remembered import Remembered
+from bleuprint.vocabulary import EOS, UNK, Vocabulary
 
 ABOUT = "segmentation.json"
-_REMEMBERED_WORDS = 200_000
+# No token holds it.
+_LINE_END = "\n"
 
 
 class Segmentation:
@@ -25,8 +26,8 @@ class Segmentation:
         """`codes`: None where words are the units."""
         self.language, self.vocabulary = language, vocabulary
         self._bpe = codes
-        self._units = lru_cache(_REMEMBERED_WORDS)(self._split)
-        self._ids = lru_cache(_REMEMBERED_WORDS)(self._ids_of)
+        self._units = Remembered(self._split)
+        self._ids = Remembered(self._ids_of)
         self._continued = [unit.endswith(CONTINUED) for unit in vocabulary.units]
         self._texts = [unit.removesuffix(CONTINUED) for unit in vocabulary.units]
 
@@ -39,15 +40,16 @@ class Segmentation:
 
     def segment(self, tokens: Sequence[str]) -> list[str]:
         """The units of these tokens."""
-        return list(chain.from_iterable(map(self._units, tokens)))
+        return list(chain.from_iterable(map(self._units.__getitem__, tokens)))
 
     def join(self, units: Iterable[str]) -> list[str]:
         """The tokens that these units make; the last one ends wherever the units do."""
         return list(units) if self._bpe is None else bpe.join(units)
 
-    def encode(self, line: str) -> list[int]:
-        """The ids of a line of tokens between spaces, UNK for units not known; adds no EOS."""
-        return list(chain.from_iterable(map(self._ids, line.split(" "))))
+    def encode(self, lines: Iterable[str]) -> Iterator[int]:
+        """The ids of lines of tokens between spaces, EOS after each; UNK for units not known."""
+        words = f" {_LINE_END} ".join(chain(lines, [""])).split(" ")
+        return chain.from_iterable(map(self._ids.__getitem__, words))
 
     def decode(self, ids: Iterable[int]) -> list[str]:
         """The tokens of `ids` without padding, BOS and EOS; UNK reads "<unk>"."""
@@ -88,6 +90,8 @@ class Segmentation:
         return self._bpe.split(word)
 
     def _ids_of(self, word: str) -> tuple[int, ...]:
+        if word == _LINE_END:
+            return (EOS,)
         return tuple(self.vocabulary.encode(self._split(word)))
 
 

@@ -50,6 +50,7 @@ CODE = (
     "pairs",
     "processes",
     "reader",
+    "remembered",
     "schedule",
     "segmentation",
     "tokenizer",
