@@ -14,6 +14,7 @@ import argparse
 import gzip
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -35,16 +36,8 @@ from bleuprint.phrasebook import sentences
 from bleuprint.settings import load
 
 ROOT = Path(__file__).parent.parent
-STAGES = (
-    "download",
-    "clean",
-    "dedup",
-    "filter",
-    "split",
-    "tokenize_text",
-    "learn_bpe",
-    "binarize",
-)
+# The scripts that prepare a corpus, in the order of dvc.yaml.
+STAGES = re.findall(r"stages/(\w+)\.py \$\{key\}", (ROOT / "dvc.yaml").read_text())
 PARAMS = """\
 experiment: benchmark
 seeds: [1]

@@ -1,4 +1,4 @@
-"""Average the last checkpoints of a training."""
+"""Average checkpoints of a training."""
 
 from bleuprint import command
 from bleuprint.average import average

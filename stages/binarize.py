@@ -3,23 +3,13 @@
 from bleuprint import command, environment, layout
 from bleuprint.binarize import Binarizing
 from bleuprint.errors import run
-from bleuprint.pairs import TextFolder
 from bleuprint.settings import load
 from bleuprint.step import run_step
 
 
 def main() -> None:
     name, work = command.shard(__doc__)
-    corpus = load().corpus(name)
-    step = Binarizing(
-        name,
-        corpus.tokenize,
-        corpus.clean,
-        TextFolder(layout.folder(name, "tokens"), corpus.source, corpus.target),
-        layout.folder(name, "bpe"),
-        layout.folder(name, "binary"),
-        layout.ledger(name, "binarize"),
-    )
+    step = Binarizing.of(name, load().corpus(name))
     run_step(step, layout.shards(name, "binarize"), work, environment.workers())
 
 

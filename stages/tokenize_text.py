@@ -5,7 +5,6 @@ The script is not called tokenize.py: Python would take it for its own module of
 
 from bleuprint import command, environment, layout
 from bleuprint.errors import run
-from bleuprint.pairs import TextFolder
 from bleuprint.settings import load
 from bleuprint.step import run_step
 from bleuprint.tokenize import Tokenizing
@@ -13,16 +12,7 @@ from bleuprint.tokenize import Tokenizing
 
 def main() -> None:
     name, work = command.shard(__doc__)
-    corpus = load().corpus(name)
-    step = Tokenizing(
-        name,
-        corpus.tokenize,
-        corpus.clean,
-        frozenset(corpus.files.given()),
-        TextFolder(layout.folder(name, "split"), corpus.source, corpus.target),
-        layout.folder(name, "tokens"),
-        layout.ledger(name, "tokenize"),
-    )
+    step = Tokenizing.of(name, load().corpus(name))
     run_step(step, layout.shards(name, "tokenize"), work, environment.workers())
 
 

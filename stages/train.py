@@ -7,10 +7,11 @@ keep_memory()
 from bleuprint import command, environment
 from bleuprint.errors import run
 from bleuprint.export import export_checkpoints, export_facts, export_timing
+from bleuprint.job import Job
 from bleuprint.layout import folder
 from bleuprint.processes import join, relaunch_if_several
 from bleuprint.settings import load
-from bleuprint.train import Job, train
+from bleuprint.train import train
 
 
 def main() -> None:
@@ -30,7 +31,7 @@ def main() -> None:
     if group.first:
         export_checkpoints(job, work, marks, cell.models / "checkpoints")
         export_facts(state, marks, cell.results)
-        export_timing(state, cell.timings / "train.json")
+        export_timing(state, cell.timings / "train.json", job.system.train.precision, group)
     group.close()
 
 

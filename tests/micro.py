@@ -41,29 +41,41 @@ systems:
       d_model: 32
       d_ff: 48
       heads: 2
-      dropout: 0.1
+      d_k: 16
+      d_v: 16
+      dropout: {embedding: 0.1, residual: 0.1, attention: 0.0, activation: 0.0}
       norm: post
+      positions: sinusoidal
+      max_length: 1024
+      activation: relu
+      layer_drop: 0.0
+      bias: true
+      output_bias: false
       tie: all
+      initialisation: scaled
     train: &train
       tokens_per_update: 300
       batch_tokens: 300
       updates: 60
-      learning_rate: 0.02
-      warmup: 20
-      betas: [0.9, 0.98]
-      epsilon: 1.0e-9
+      optimizer: {by: adam, betas: [0.9, 0.98], epsilon: 1.0e-9, weight_decay: 0.0}
+      schedule: {inverse_square_root: {peak: 0.02, warmup: 20, start: 0.0}}
       clip_norm: 1.0
       label_smoothing: 0.1
+      smoothing_over: vocabulary
       bpe_dropout: 0.0
       precision: float32
+      compile: false
+      measure: loss
       validate_every: 60
       checkpoint_every: 30
-      keep_last: 2
+      keep: {last: 2, best: 0, every: 0}
     average: {last: 2}
     decode: &decode {beam: 2, alpha: 0.6, max_extra: 5}
   wide:
     model: {<<: *model, d_ff: 64}
-    train: {<<: *train, learning_rate: 0.015}
+    train:
+      <<: *train
+      schedule: {inverse_square_root: {peak: 0.015, warmup: 20, start: 0.0}}
     average: {last: 2}
     decode: *decode
 """

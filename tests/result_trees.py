@@ -1,16 +1,19 @@
 """What the tests of scoring and reporting share: small settings and results, on disk or not."""
 
+import dataclasses
 import random
 from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
 
+import systems
 from bleuprint.files import sha256_of, write_json
 from bleuprint.layout import Cell
 from bleuprint.results import Data, Fingerprints, Metric, Paired, Record
 from bleuprint.score import score_cell
 from bleuprint.settings import Settings, load
+from bleuprint.system import Average
 
 STAGES = ("download", "clean", "dedup", "filter", "split", "tokenize", "binarize")
 
@@ -85,13 +88,21 @@ def write_lines(path: Path, lines: list[str]) -> str:
 
 
 def timing_of(cell: Cell) -> dict[str, Any]:
+    seconds = 3725.0 if cell.system == "tiny" else 59.6
     return {
-        "seconds": 3725.0 if cell.system == "tiny" else 59.6,
+        "seconds": seconds,
         "device": "Test CPU",
         "processes": 1,
         "threads": 2,
         "commit": "0123456789abcdef",
         "tokens_per_second": 1234.5,
+        "devices": 1,
+        "sustained_flops": 3e12,
+        "sustained_from": "measured",
+        "flops_by_time": seconds * 3e12,
+        "peak_flops": 4e12,
+        "peak_from": "known",
+        "mfu": 0.415,
     }
 
 
@@ -179,33 +190,7 @@ def _corpus(name: str, tests: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _system() -> dict[str, Any]:
-    return {
-        "model": {
-            "encoder_layers": 1,
-            "decoder_layers": 1,
-            "d_model": 8,
-            "d_ff": 8,
-            "heads": 1,
-            "dropout": 0.1,
-            "norm": "post",
-            "tie": "all",
-        },
-        "train": {
-            "tokens_per_update": 100,
-            "batch_tokens": 100,
-            "updates": 10,
-            "learning_rate": 0.001,
-            "warmup": 5,
-            "betas": [0.9, 0.98],
-            "epsilon": 1e-9,
-            "clip_norm": 1.0,
-            "label_smoothing": 0.1,
-            "bpe_dropout": 0.0,
-            "precision": "float32",
-            "validate_every": 5,
-            "checkpoint_every": 5,
-            "keep_last": 2,
-        },
-        "average": {"last": 2},
-        "decode": {"beam": 4, "alpha": 0.6, "max_extra": 50},
-    }
+    system = dataclasses.replace(
+        systems.SYSTEM, train=systems.train(updates=10), average=Average(last=1)
+    )
+    return systems.as_yaml(system)  # type: ignore[no-any-return]

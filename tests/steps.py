@@ -1,9 +1,14 @@
-"""Running a stage's step whole or in shards."""
+"""The data stages: their scripts, and a step of one run whole or in shards."""
 
+import re
 from pathlib import Path
 
 from bleuprint.shard import Shard
 from bleuprint.step import Step, run_step
+
+ROOT = Path(__file__).parent.parent
+# The scripts that prepare a corpus, in the order of dvc.yaml.
+DATA_STAGES = re.findall(r"stages/(\w+)\.py \$\{key\}", (ROOT / "dvc.yaml").read_text())
 
 
 def run_sharded(step: Step, folder: Path, shards: int = 1, workers: int = 1) -> None:

@@ -6,14 +6,14 @@ from itertools import islice
 
 import numpy as np
 import pytest
-import torch
 
+import systems
+from bleuprint import system
 from bleuprint.batch import Batch, Sides, read
 from bleuprint.batches import Position, Rows, Update, pack, plan, updates
 from bleuprint.binary import BinaryCorpus
 from bleuprint.errors import UserError
 from bleuprint.reader import Reader
-from bleuprint.settings import Train
 from bleuprint.vocabulary import BOS, EOS, PAD
 from bleuprint.workers import map_parts
 from prepared import prepare
@@ -24,7 +24,7 @@ SOURCE = LENGTHS.integers(2, 30, 400)
 TARGET = np.clip(SOURCE + LENGTHS.integers(-3, 4, 400), 2, None)
 
 ROWS = list(range(40))
-SETTINGS = Train(10_000, 1, 1, 0.1, 1, (0.9, 0.98), 1e-9, 0.5, 0.0, 0.0, "float32", 1, 1, 1)
+SETTINGS = systems.train(tokens_per_update=10_000, batch_tokens=1)
 
 
 def test_an_epoch_holds_every_sentence_once_within_the_limit() -> None:
@@ -88,7 +88,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> BinaryCorpus:
     return prepare(root, sets, units=merges(30, joint=False)).binary
 
 
-def settings(dropout: float, batch_tokens: int = 10_000) -> Train:
+def settings(dropout: float, batch_tokens: int = 10_000) -> system.Train:
     return dataclasses.replace(SETTINGS, bpe_dropout=dropout, batch_tokens=batch_tokens)
 
 
@@ -151,7 +151,7 @@ def test_any_number_of_processes_reads_the_same(corpus: BinaryCorpus) -> None:
 
 def test_a_batch_pads_and_shifts() -> None:
     sides = Sides([[5, 6, EOS], [7, EOS]], [[8, EOS], [9, 10, 11, EOS]])
-    batch = Batch.of(sides, torch.device("cpu"))
+    batch = Batch.of(sides)
     assert batch.source.tolist() == [[5, 6, EOS], [7, EOS, PAD]]
     assert batch.wanted.tolist() == [[8, EOS, PAD, PAD], [9, 10, 11, EOS]]
     assert batch.target.tolist() == [[BOS, 8, EOS, PAD], [BOS, 9, 10, 11]]

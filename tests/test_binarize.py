@@ -15,6 +15,7 @@ from bleuprint.pairs import TextFolder
 from bleuprint.segmentation import Segmentation
 from bleuprint.settings import Bpe, Units
 from bleuprint.shard import Shard
+from bleuprint.step import run_step
 from bleuprint.vocabulary import EOS, UNK, Vocabulary
 from corpora import EDITS, PAIRS, TOKENIZE, write_set
 from steps import run_sharded
@@ -116,6 +117,19 @@ def test_any_number_of_workers_and_shards_writes_the_same_bytes(tmp_path, monkey
         segmentation = Segmentation.read(first.segmentation, language)
         read = [ids.tolist() for ids in corpus.side("train", language)]
         assert read == [list(segmentation.encode([pair[side]])) for pair in sets["train"]]
+
+
+def test_shards_of_another_text_are_not_gathered(tmp_path):
+    write_words(tmp_path / "bpe", de=["a"], en=["b"])
+    binarizing, shards = step(tmp_path, train=[("a", "b")] * 5), tmp_path / "shards"
+    for shard in Shard.all(2):
+        run_step(binarizing, shards, shard, 1)
+    step(tmp_path, train=[("a", "b")] * 6)
+    with pytest.raises(
+        UserError, match=r"shards of 5 pairs, but there are 6: remove those in work"
+    ):
+        run_step(binarizing, shards, 2, 1)
+    assert not binarizing.binary.exists() and not binarizing.ledger.exists()
 
 
 def test_a_shard_without_pairs_leaves_no_trace(tmp_path):

@@ -125,6 +125,15 @@ def test_one_set_can_be_verified_alone(tmp_path):
         corpus.verify("valid")
 
 
+def test_of_sets_with_like_names_only_the_one_is_verified(tmp_path):
+    prepare(tmp_path, {**SETS, "test.x2.a": PAIRS[3:5]})
+    damage(tmp_path / "binary" / "test.x2.de.ids.npy", -1)
+    corpus = BinaryCorpus(tmp_path / "binary")
+    corpus.verify("test.x")
+    with pytest.raises(UserError, match=r"test\.x2\.de\.ids\.npy: damaged"):
+        corpus.verify("test.x2")
+
+
 def damage(path, place):
     data = bytearray(path.read_bytes())
     data[place] ^= 1

@@ -38,7 +38,11 @@ def test_white_space_of_every_kind():
         ("Zu\u00adkunft", "Zukunft"),
         ("3€", "3 €"),
         ("geht\u00b4s so dass", "geht's sodass"),
+        ("\u210caus", "haus"),  # a capital only once it is made compatible
         ("a + b", "a+b"),
+        ("!…", "!..."),
+        ("?\u200b!", "? !"),
+        (" ?  !", "? !"),
     ],
 )
 def test_sentences_of_the_same_words_compare_equal(one, other):

@@ -3,30 +3,39 @@
 import dataclasses
 import hashlib
 import json
+import random
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
+import systems
 from bleuprint import checkpoint
-from bleuprint.average import average, mean
 from bleuprint.binary import BinaryCorpus
 from bleuprint.errors import UserError
 from bleuprint.model import Transformer
 from bleuprint.modelfile import WEIGHTS, describe, load_model, write_description
-from bleuprint.settings import Average, Model, Units, Words
+from bleuprint.settings import Units, Words
+from bleuprint.system import Keep
 from corpora import PAIRS
 from prepared import prepare
 
-SHAPE = Model(1, 1, 8, 8, 2, 0.0, "post", "decoder")
+SHAPE = systems.model(d_model=8, d_ff=8, heads=2, d_k=4, d_v=4, tie="decoder")
 
 
-def save(folder: Path, update: int, value: float = 0.0) -> Path:
+FILES = [checkpoint.MODEL, checkpoint.OPTIMIZER, checkpoint.STATE]
+
+
+def save(folder: Path, update: int, value: float = 0.0, **state: Any) -> Path:
     tensors = {"a": torch.full((2, 3), value)}
-    return checkpoint.save(folder, update, tensors, {"step": torch.tensor(1.0)}, {"loss": 0.1})
+    state = {"fingerprint": "f1", "loss": 0.1, **state}
+    return checkpoint.save(folder, update, tensors, {"step": torch.tensor(1.0)}, state)
 
 
 def updates(folder: Path) -> list[int]:
@@ -42,61 +51,184 @@ def test_what_is_saved_is_read(tmp_path: Path) -> None:
     assert found.model["a"].tolist() == [[2.5] * 3] * 2
 
 
-def test_the_newest_regular_ones_are_kept_and_the_very_last(tmp_path: Path) -> None:
-    for update in (10, 20, 25, 30, 37):
-        save(tmp_path, update)
-    checkpoint.prune(tmp_path, keep=2, every=10)
-    assert updates(tmp_path) == [20, 30, 37]
+def test_weights_name_their_training_and_repeat_to_the_byte(tmp_path: Path) -> None:
+    first, again = (save(tmp_path / name, 3, 1.5) for name in ("a", "b"))
+    with safe_open(first / checkpoint.MODEL, "np") as file:
+        assert file.metadata() == {"fingerprint": "f1"}
+    for name in FILES:
+        assert (first / name).read_bytes() == (again / name).read_bytes()
 
 
-@pytest.mark.parametrize("name", [checkpoint.MODEL, checkpoint.OPTIMIZER, checkpoint.STATE])
-def test_damaged_ones_go_and_whole_ones_stay(
-    tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+def test_the_newest_is_the_one_of_the_most_updates(tmp_path: Path) -> None:
+    save(tmp_path, 9_999_999)
+    save(tmp_path, 10_000_000)
+    found = checkpoint.latest(tmp_path)
+    assert found is not None
+    assert found.update == 10_000_000
+
+
+@pytest.mark.parametrize(
+    ("there", "keep", "ranking", "finished", "stay"),
+    [
+        # the newest two regular ones, and the very last
+        ([10, 20, 25, 30, 37], Keep(2, 0, 0), [], False, [20, 30, 37]),
+        # what training ends with counts
+        ([10, 20, 25, 30, 37], Keep(2, 0, 0), [], True, [30, 37]),
+        ([10, 20, 30], Keep(2, 0, 0), [], True, [20, 30]),
+        # so many are not there
+        ([10, 20], Keep(5, 5, 0), [20], False, [10, 20]),
+        # the best, of those that are there
+        ([10, 20, 30, 40, 50], Keep(1, 2, 0), [20, 40, 10, 30, 50], False, [20, 40, 50]),
+        ([20, 30, 40, 50], Keep(1, 2, 0), [10, 30, 20, 50, 40], False, [20, 30, 50]),
+        # one of the best is one of the last
+        ([10, 20, 30, 40], Keep(2, 1, 0), [40, 20, 10, 30], False, [30, 40]),
+        # a best one that training ends with
+        ([10, 20, 25], Keep(1, 1, 0), [25, 10, 20], True, [25]),
+        # each thirtieth
+        ([10, 20, 30, 40, 50, 60, 70], Keep(1, 0, 30), [], False, [30, 60, 70]),
+        # all at once
+        ([10, 20, 30, 40, 50, 60, 65], Keep(1, 1, 40), [20, 10], False, [20, 40, 60, 65]),
+        ([], Keep(1, 1, 10), [], False, []),
+    ],
+)
+def test_what_need_not_stay_goes(
+    tmp_path: Path,
+    there: list[int],
+    keep: Keep,
+    ranking: list[int],
+    finished: bool,
+    stay: list[int],
 ) -> None:
-    save(tmp_path, 1)
-    path = save(tmp_path, 2) / name
-    path.write_bytes(path.read_bytes()[:-9])
+    for update in there:
+        (tmp_path / f"checkpoint-{update:07d}").mkdir()
+    (tmp_path / "damaged-checkpoint-0000005").mkdir()
+    checkpoint.prune(tmp_path, keep, 10, ranking, finished)
+    assert updates(tmp_path) == stay
+    assert (tmp_path / "damaged-checkpoint-0000005").exists()
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_best_of_all_validations_are_there_at_the_end(tmp_path: Path, seed: int) -> None:
+    """A long training, told to stop now and then, and killed between saving and pruning."""
+    rng = random.Random(seed)
+    end = rng.randrange(900, 1000)
+    losses: dict[int, float] = {}
+    keep, ranked = Keep(last=2, best=3, every=200), list[int]()
+    for update in range(1, end + 1):
+        if update % 20 == 0 or update == end:
+            losses[update] = round(rng.random(), 1)  # so that some are the same
+            ranked = sorted(losses, key=lambda one: (losses[one], one))
+        if update % 10 == 0 or update == end or rng.random() < 0.02:
+            (tmp_path / f"checkpoint-{update:07d}").mkdir()
+            if rng.random() < 0.8 or update == end:
+                checkpoint.prune(tmp_path, keep, 10, ranked, finished=update == end)
+                assert set(ranked[:3]) <= set(updates(tmp_path))
+    regular = sorted({*range(10, end + 1, 10), end})
+    assert updates(tmp_path) == sorted({*regular[-2:], *ranked[:3], 200, 400, 600, 800, end})
+
+
+def test_of_one_half_removed_nothing_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for update in (10, 20):
+        save(tmp_path, update)
+
+    def killed(folder: Path) -> None:
+        (folder / checkpoint.MODEL).unlink()
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(shutil, "rmtree", killed)
+        checkpoint.prune(tmp_path, Keep(1, 0, 0), 10, [], finished=False)
+    assert updates(tmp_path) == [20]
     checkpoint.drop_damaged(tmp_path)
-    assert updates(tmp_path) == [1]
-    assert "checkpoint-0000002 is damaged" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint-0000020"]
 
 
-def test_a_newer_format_is_refused_and_not_removed(tmp_path: Path) -> None:
+def cut_short(content: bytes, rng: random.Random) -> bytes:
+    # what comes after the last bracket of JSON is no content
+    return content[: rng.randrange(1, len(content) - 1)]
+
+
+def flipped(content: bytes, rng: random.Random) -> bytes:
+    at, changed = rng.randrange(len(content)), bytearray(content)
+    changed[at] ^= 1 << rng.randrange(8)
+    if content[:at].endswith(b'"format": '):  # another format is refused, not damaged
+        return flipped(content, rng)
+    return bytes(changed)
+
+
+def emptied(_: bytes, __: random.Random) -> bytes:
+    return b""
+
+
+@pytest.mark.parametrize("damage", [cut_short, flipped, emptied, None])
+@pytest.mark.parametrize("name", FILES)
+def test_damaged_ones_go_and_whole_ones_stay(
+    tmp_path: Path,
+    name: str,
+    damage: Callable[[bytes, random.Random], bytes] | None,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    rng = random.Random(name)
+    save(tmp_path, 1)
+    for _ in range(30 if damage in (cut_short, flipped) else 1):
+        path = save(tmp_path, 2) / name
+        if damage:
+            path.write_bytes(damage(path.read_bytes(), rng))
+        else:
+            path.unlink()
+        checkpoint.drop_damaged(tmp_path)
+        assert updates(tmp_path) == [1]
+        said = capsys.readouterr().err
+        assert "checkpoint-0000002 is damaged" in said
+        assert name in said
+    found = checkpoint.latest(tmp_path)
+    assert found is not None
+    assert found.update == 1
+
+
+def test_of_several_damaged_ones_all_go(tmp_path: Path) -> None:
+    for update in (1, 2, 3):
+        save(tmp_path, update)
+    for update in (2, 3):
+        (tmp_path / f"checkpoint-{update:07d}" / checkpoint.OPTIMIZER).unlink()
+    checkpoint.drop_damaged(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "checkpoint-0000001",
+        "damaged-checkpoint-0000002",
+        "damaged-checkpoint-0000003",
+    ]
+
+
+def test_what_is_older_than_a_whole_one_is_let_be(tmp_path: Path) -> None:
+    # one of the best may be among them: it is missed when exported, and not passed over
+    for update in (1, 2):
+        save(tmp_path, update)
+    (tmp_path / "checkpoint-0000001" / checkpoint.MODEL).unlink()
+    checkpoint.drop_damaged(tmp_path)
+    assert updates(tmp_path) == [1, 2]
+
+
+@pytest.mark.parametrize("other", [1, 99])
+def test_another_format_is_refused_and_not_removed(tmp_path: Path, other: int) -> None:
     path = save(tmp_path, 1) / checkpoint.STATE
-    path.write_text(json.dumps({**json.loads(path.read_text()), "format": 99}))
-    with pytest.raises(UserError, match="format 99; this version reads 1"):
+    path.write_text(json.dumps({**json.loads(path.read_text()), "format": other}))
+    with pytest.raises(UserError, match=f"0000001: checkpoint of format {other}; .* reads 2$"):
         checkpoint.drop_damaged(tmp_path)
     assert updates(tmp_path) == [1]
 
 
-def test_the_average_is_the_mean_in_float64(tmp_path: Path) -> None:
-    # 1 is lost beside 2^24 in float32: a sum kept in float32 would give another mean
-    values = [2.0**24, 1.0, 1.0]
-    for number, value in enumerate(values):
-        save_file({"a": np.array([value], np.float32)}, tmp_path / f"{number}.safetensors")
-    paths = sorted(tmp_path.glob("*.safetensors"))
-    assert mean(paths)["a"].tolist() == [np.float32((2.0**24 + 2) / 3)]
-
-
-def test_the_last_ones_are_averaged(tmp_path: Path) -> None:
-    folder = tmp_path / "checkpoints"
-    folder.mkdir()
-    (folder / "model.json").write_text("{}")
-    for update in (8, 9, 10):
-        save_file(
-            {"a": np.array([float(update)], np.float32)}, folder / f"{update:07d}.safetensors"
-        )
-    average(folder, Average(last=2), tmp_path / "averaged")
-    assert load_file(tmp_path / "averaged" / WEIGHTS)["a"].tolist() == [9.5]
-    with pytest.raises(UserError, match=r"3 checkpoints, average\.last is 4"):
-        average(folder, Average(last=4), tmp_path / "averaged")
-
-
-def test_other_shapes_are_not_averaged(tmp_path: Path) -> None:
-    save_file({"a": np.zeros(2, np.float32)}, tmp_path / "1.safetensors")
-    save_file({"a": np.zeros(1, np.float32)}, tmp_path / "2.safetensors")
-    with pytest.raises(UserError, match="cannot be averaged"):
-        mean(sorted(tmp_path.glob("*.safetensors")))
+def test_weights_are_copied_or_refused(tmp_path: Path) -> None:
+    path, copy = save(tmp_path, 1), tmp_path / "copy"
+    checkpoint.copy_model(path, copy)
+    assert copy.read_bytes() == (path / checkpoint.MODEL).read_bytes()
+    (path / checkpoint.MODEL).write_bytes(flipped(copy.read_bytes(), random.Random(1)))
+    with pytest.raises(checkpoint.Damaged, match=r"1 is damaged \(model\.safetensors is not what"):
+        checkpoint.copy_model(path, copy)
+    (path / checkpoint.MODEL).unlink()
+    with pytest.raises(checkpoint.Damaged, match=r"1 is damaged \(.*No such file"):
+        checkpoint.copy_model(path, copy)
 
 
 @pytest.fixture(scope="module")

@@ -8,20 +8,11 @@ import pytest
 
 from bleuprint.pairs import TextFolder
 from corpora import PAIRS, write_set
+from steps import DATA_STAGES
 from test_settings import PARAMS
 
 BLEUPRINT = Path(sys.executable).with_name("bleuprint")
 STAGES = Path(__file__).parent.parent / "stages"
-DATA_STAGES = (
-    "download",
-    "clean",
-    "dedup",
-    "filter",
-    "split",
-    "tokenize_text",
-    "learn_bpe",
-    "binarize",
-)
 LONG = ("sehr " * 200 + "lang", "very " * 200 + "long")
 
 

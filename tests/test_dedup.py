@@ -8,6 +8,8 @@ from bleuprint.errors import UserError
 from bleuprint.pairs import Pair, TextFolder
 from bleuprint.rules import EDITS
 from bleuprint.settings import Dedup
+from bleuprint.shard import Shard
+from bleuprint.step import run_step
 from corpora import DEDUP, PAIRS, write_set
 from steps import run_sharded
 
@@ -111,6 +113,17 @@ def test_an_edit_hides_no_overlap(tmp_path, overlap):
         assert list(after.pairs("test.x")) == [held_out]
 
 
+@pytest.mark.parametrize("overlap", ["exact", "folded"])
+def test_a_sentence_that_only_an_edit_would_change_is_found_as_it_is(tmp_path, overlap):
+    twice = Pair("&amp;lt;", "x")  # was escaped three times: an edit takes off one
+    settings = Dedup(pairs=True, sources=False, targets=False, overlap=overlap)
+    edits = (EDITS["entities"](),)
+    after, _ = run(
+        tmp_path, settings, edits=edits, train=[twice, PAIRS[0]], valid=[(twice[0], "y")]
+    )
+    assert list(after.pairs("train")) == [PAIRS[0]]
+
+
 def test_the_sides_are_not_confused(tmp_path):
     after, _ = run(tmp_path, train=[Pair("a b", "c"), Pair("a", "b c")])
     assert len(list(after.pairs("train"))) == 2
@@ -122,6 +135,24 @@ def test_hashes_that_end_in_zeros_are_compared_whole(tmp_path):
     groups = dedup._groups(tmp_path / "hashes").tolist()
     assert groups[1] == 0 and groups[0] == groups[4] and groups[2] == groups[3]
     assert len(set(groups)) == 3
+
+
+def test_shards_of_another_text_are_not_gathered(tmp_path):
+    before = TextFolder(tmp_path / "before", "de", "en")
+    step = Deduplication("c", ALL, (), before, tmp_path / "after", tmp_path / "ledger.json")
+    shards = tmp_path / "shards"
+    write_set(before, "train", PAIRS[1:])
+    for shard in Shard.all(2):
+        run_step(step, shards, shard, 1)
+    write_set(before, "train", PAIRS)
+    with pytest.raises(UserError, match=r"shards of 5 pairs, but there are 6: remove it"):
+        run_step(step, shards, 2, 1)
+    write_set(before, "train", PAIRS[1:])
+    hashes = shards / "2-of-2" / "sources"
+    hashes.write_bytes(hashes.read_bytes()[:-1])
+    with pytest.raises(UserError, match=r"shards: shards without all hashes: remove it"):
+        run_step(step, shards, 2, 1)
+    assert not (tmp_path / "after").exists()
 
 
 def test_nothing_left_names_the_rules(tmp_path):

@@ -11,7 +11,6 @@ from bleuprint.fetch import Source
 from bleuprint.manifest import File, Files, Text
 from bleuprint.pairs import TextFolder
 from corpora import LINE_ENDS_ELSEWHERE
-from servers import Host, running
 
 GERMAN = b"Guten Tag.\nBis bald!\n"
 ENGLISH = b"Good day.\nSee you soon!\n"
@@ -22,12 +21,7 @@ TMX = (
     b"</body></tmx>"
 )
 
-
-@pytest.fixture
-def host(monkeypatch):
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-    with running(Host()) as host:
-        yield host
+pytestmark = pytest.mark.usefixtures("no_proxies")
 
 
 def download(folder, files, first=None):
@@ -122,6 +116,18 @@ def test_a_damaged_archive_is_named_and_not_kept(tmp_path, host, damage):
     host.put("/x.de.gz", body)
     raw, _ = download(tmp_path, alone(plain(url, host.url("/x.en"))))
     assert raw.count("train.a") == 200
+
+
+def test_a_damaged_file_of_the_users_own_stays_where_it_is(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "inputs").mkdir()
+    damaged = gzip.compress(GERMAN)[:-9]
+    for name, body in (("x.de.gz", damaged), ("x.en", ENGLISH)):
+        (tmp_path / "inputs" / name).write_bytes(body)
+    files = File(path="inputs/x.de.gz"), File(path="inputs/x.en")
+    message = refused(tmp_path, Text("x", source=files[0], target=files[1]))
+    assert message.startswith("inputs/x.de.gz: ")
+    assert (tmp_path / "inputs" / "x.de.gz").read_bytes() == damaged
 
 
 def test_a_mistake_in_the_settings_costs_no_download(tmp_path, host):

@@ -1,15 +1,12 @@
 import json
 
 import pytest
-from filelock import FileLock
 
 from bleuprint.errors import UserError
 from bleuprint.filter import Filtering
 from bleuprint.pairs import Pair, TextFolder
 from bleuprint.rules import CHECKS
 from bleuprint.rules.rule import Check
-from bleuprint.shard import Shard
-from bleuprint.step import run_step
 from corpora import PAIRS, TOKENIZE, write_set
 from steps import run_sharded
 
@@ -69,57 +66,3 @@ def test_shards_and_workers_change_no_byte(tmp_path, shards, workers):
         after, sets = run(tmp_path / place, pairs, shards=of, workers=by)
         results.append(([path.read_bytes() for path in after.files("train")], sets))
     assert results[0] == results[1]
-
-
-def test_a_shard_made_under_other_settings_is_not_gathered(tmp_path):
-    before = TextFolder(tmp_path / "before", "de", "en")
-    write_set(before, "train", [Pair("a b c", "d e"), Pair("f", "g h i")])
-
-    def step(most):
-        checks = (CHECKS["ratio"](max=most),)
-        return Filtering("m", checks, TOKENIZE, before, tmp_path / "after", tmp_path / "ledger")
-
-    shards = tmp_path / "shards"
-    run_step(step(1.5), shards, Shard(1, 2), 1)
-    run_step(step(9.0), shards, Shard(2, 2), 1)
-    with pytest.raises(UserError, match=r"1-of-2: this shard was made under other settings"):
-        run_step(step(9.0), shards, 2, 1)
-    assert not (tmp_path / "after").exists()
-    run_step(step(9.0), shards, Shard(1, 2), 1)
-    run_step(step(9.0), shards, 2, 1)
-    assert TextFolder(tmp_path / "after", "de", "en").count("train") == 2
-    with pytest.raises(UserError, match=r"1-of-3: no such shard to gather"):
-        run_step(step(9.0), shards, 3, 1)
-
-
-def test_a_damaged_shard_is_not_gathered(tmp_path):
-    before = TextFolder(tmp_path / "before", "de", "en")
-    write_set(before, "train", PAIRS)
-    step = Filtering("m", (), TOKENIZE, before, tmp_path / "after", tmp_path / "ledger")
-    shards = tmp_path / "shards"
-    for shard in Shard.all(2):
-        run_step(step, shards, shard, 1)
-    first, second = (shards / str(shard) / "train.en" for shard in Shard.all(2))
-    whole = first.read_bytes()
-    first.write_bytes(whole[: whole.index(b"\n") + 1])
-    second.write_bytes(whole[whole.index(b"\n") + 1 :] + second.read_bytes())
-    with pytest.raises(UserError, match=r"1-of-2/train\.en: 1 lines, not 3: damaged"):
-        run_step(step, shards, 2, 1)
-    write_set(before, "train", PAIRS[1:])
-    for shard in Shard.all(2):
-        run_step(step, shards, shard, 1)
-    write_set(before, "train", PAIRS)
-    with pytest.raises(UserError, match=r"shards of 5 pairs, but there are 6"):
-        run_step(step, shards, 2, 1)
-    assert not (tmp_path / "after").exists()
-
-
-def test_two_processes_do_not_do_the_same_at_once(tmp_path):
-    before = TextFolder(tmp_path / "before", "de", "en")
-    write_set(before, "train", PAIRS)
-    step = Filtering("m", (), TOKENIZE, before, tmp_path / "after", tmp_path / "ledger")
-    (tmp_path / "shards").mkdir()
-    with FileLock(tmp_path / "shards" / "all.lock"):
-        with pytest.raises(UserError, match="another process is at work on the same"):
-            run_step(step, tmp_path / "shards", None, 1)
-        run_step(step, tmp_path / "shards", Shard(1, 1), 1)

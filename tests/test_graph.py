@@ -8,7 +8,7 @@ import re
 import pytest
 
 import micro
-from bleuprint import graph, train
+from bleuprint import graph, job
 
 PACKAGE = micro.ROOT / "src" / "bleuprint"
 
@@ -19,13 +19,17 @@ PLUMBING = {
     "environment",
     "errors",
     "files",
+    "launch",
     "layout",
+    "lifeline",
     "machine",
     "manifest",
     "progress",
     "schema",
     "settings",
     "shard",
+    "slurm",
+    "system",
     "tracking",
 }
 
@@ -91,8 +95,8 @@ def test_plumbing_names_modules_that_exist():
 def test_the_code_in_a_trainings_fingerprint_equals_the_import_closure():
     # fingerprint names what was done and changes nothing of it
     decides = closure(PACKAGE / "train.py") | {"train"}
-    assert set(train.CODE) == decides - {"fingerprint"}
-    assert list(train.CODE) == sorted(set(train.CODE))
+    assert set(job.CODE) == decides - {"fingerprint"}
+    assert list(job.CODE) == sorted(set(job.CODE))
 
 
 def test_every_input_is_made_by_a_stage_or_is_there(project, stages):

@@ -15,12 +15,14 @@ from torch import Tensor
 from bleuprint import model
 from bleuprint.batch import Batch
 from bleuprint.binary import BinaryCorpus
+from bleuprint.job import Job
 from bleuprint.layout import Cell
 from bleuprint.pairs import Pair
 from bleuprint.phrasebook import sentences
 from bleuprint.processes import Group
-from bleuprint.settings import Average, load
-from bleuprint.train import Job, train
+from bleuprint.settings import load
+from bleuprint.system import Average, Keep
+from bleuprint.train import train
 from prepared import Prepared, prepare
 from trainings import merges
 
@@ -97,7 +99,11 @@ def test_bleu_tells_a_sound_model(
     fault(monkeypatch)
     system = load(ROOT / "params.yaml").system("tiny")
     settings = dataclasses.replace(
-        system.train, updates=UPDATES, validate_every=UPDATES, checkpoint_every=UPDATES, keep_last=1
+        system.train,
+        updates=UPDATES,
+        validate_every=UPDATES,
+        checkpoint_every=UPDATES,
+        keep=Keep(last=1, best=0, every=0),
     )
     root = texts[text].root
     job = Job(

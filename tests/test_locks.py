@@ -2,11 +2,13 @@ import hashlib
 import json
 import subprocess
 import sys
+import threading
 
 import pytest
+from filelock import FileLock
 
 from bleuprint.errors import UserError
-from bleuprint.locks import Sum, read_lock, record
+from bleuprint.locks import Sum, forget, read_lock, record
 
 ZEROS, ONES = "0" * 64, "1" * 64
 
@@ -67,6 +69,31 @@ def test_another_file_than_the_recorded_is_refused_and_not_recorded(tmp_path):
         f"from {lock} and what is in work/downloads"
     )
     assert lock.read_bytes() == before
+
+
+def test_one_entry_is_forgotten_and_the_others_stay(tmp_path):
+    lock, guard = tmp_path / "downloads.lock", tmp_path / "guard"
+    forget(lock, "http://a", guard)
+    assert not lock.exists()
+    for url in ("http://a", "http://b", "http://c"):
+        record(lock, url, put(tmp_path, url.encode()), guard)
+    forget(lock, "http://b", guard)
+    assert read_lock(lock) == {url: sum_of(url.encode()) for url in ("http://a", "http://c")}
+    before = lock.read_bytes()
+    forget(lock, "http://b", guard)
+    assert lock.read_bytes() == before
+
+
+def test_who_forgets_waits_for_who_records(tmp_path):
+    lock, guard = tmp_path / "downloads.lock", tmp_path / "guard"
+    record(lock, "http://a", put(tmp_path, b"body"), guard)
+    forgetting = threading.Thread(target=forget, args=(lock, "http://a", guard))
+    with FileLock(guard):
+        forgetting.start()
+        forgetting.join(0.3)
+        assert read_lock(lock) == {"http://a": sum_of(b"body")}
+    forgetting.join()
+    assert read_lock(lock) == {}
 
 
 def test_processes_that_record_at_once_lose_no_entry(tmp_path):

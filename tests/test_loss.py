@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from bleuprint.loss import smoothed_loss
+from bleuprint.vocabulary import PAD
 
 # two units with logits 0 and ln 3: probabilities 1/4 and 3/4
 LOGITS = torch.tensor([[0.0, math.log(3)]])
@@ -34,3 +35,41 @@ def test_half_precision_logits_lose_nothing_in_the_sum() -> None:
     value = smoothed_loss(logits, torch.ones(3000, dtype=torch.long), 0.0)
     assert value.dtype == torch.float32
     assert float(value) == pytest.approx(-3000 * math.log(3 / 4), rel=1e-2)
+
+
+# five units, the first of them padding, with probabilities 1/10, 1/10, 2/10, 2/10, 4/10
+FIVE = torch.tensor([[1.0, 1.0, 2.0, 2.0, 4.0]]).log()
+
+
+def test_smoothing_over_the_others_leaves_out_the_right_unit_and_padding() -> None:
+    # 0.3 goes to the three others, 0.1 each: units 1, 2 and 3
+    value = smoothed_loss(FIVE, torch.tensor([4]), 0.3, "others")
+    by_hand = -0.7 * math.log(0.4) - 0.1 * (math.log(0.1) + 2 * math.log(0.2))
+    assert float(value) == pytest.approx(by_hand)
+
+
+def test_smoothing_over_the_vocabulary_leaves_out_nothing() -> None:
+    # 0.3 / 5 = 0.06 on each of the five, the right one and padding too
+    value = smoothed_loss(FIVE, torch.tensor([4]), 0.3)
+    by_hand = -0.76 * math.log(0.4) - 0.06 * 2 * (math.log(0.1) + math.log(0.2))
+    assert float(value) == pytest.approx(by_hand)
+
+
+def test_smoothing_over_the_others_is_the_annotated_transformers() -> None:
+    # whose divergence from the smoothed target is cross-entropy less the target's entropy
+    torch.manual_seed(1)
+    logits, targets = torch.randn(7, 11), torch.randint(1, 11, (7,))
+    smoothed = torch.full((7, 11), 0.1 / 9)
+    smoothed.scatter_(1, targets[:, None], 0.9)
+    smoothed[:, PAD] = 0.0
+    divergence = torch.nn.KLDivLoss(reduction="sum")(logits.log_softmax(-1), smoothed)
+    entropy = -(smoothed * smoothed.clamp(min=1e-30).log()).sum()
+    ours = smoothed_loss(logits, targets, 0.1, "others")
+    torch.testing.assert_close(ours, divergence + entropy)
+
+
+def test_without_smoothing_both_are_the_same() -> None:
+    logits, targets = torch.randn(5, 9), torch.tensor([1, 2, 3, 4, 8])
+    torch.testing.assert_close(
+        smoothed_loss(logits, targets, 0.0, "others"), smoothed_loss(logits, targets, 0.0)
+    )

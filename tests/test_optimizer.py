@@ -1,16 +1,17 @@
-"""The flat Adam against torch's own, and the schedule by hand."""
+"""The flat Adam against torch's own."""
 
 import dataclasses
+from typing import Any, Literal
 
 import pytest
 import torch
 from torch import nn
 
+import systems
 from bleuprint.optimizer import FlatAdam
-from bleuprint.schedule import inverse_square_root
-from bleuprint.settings import Train
+from bleuprint.system import Optimizer
 
-SETTINGS = Train(1, 1, 1, 0.1, 1, (0.9, 0.98), 1e-9, 0.5, 0.0, 0.0, "float32", 1, 1, 1)
+SETTINGS = systems.train(clip_norm=0.5)
 
 
 def network() -> nn.Sequential:
@@ -21,10 +22,15 @@ def network() -> nn.Sequential:
 
 
 @pytest.mark.parametrize("clip", [0.0, 0.05])
-def test_equals_torchs_adam_with_clipping(clip: float) -> None:
+@pytest.mark.parametrize("decay", [0.0, 0.1])
+@pytest.mark.parametrize(("by", "kind"), [("adam", torch.optim.Adam), ("adamw", torch.optim.AdamW)])
+def test_equals_torchs_own_with_clipping_and_decay(
+    clip: float, decay: float, by: Literal["adam", "adamw"], kind: Any
+) -> None:
     ours, theirs = network(), network()
-    flat = FlatAdam(ours, dataclasses.replace(SETTINGS, clip_norm=clip))
-    adam = torch.optim.Adam(theirs.parameters(), betas=(0.9, 0.98), eps=1e-9)
+    chosen = Optimizer(by=by, betas=(0.9, 0.98), epsilon=1e-9, weight_decay=decay)
+    flat = FlatAdam(ours, dataclasses.replace(SETTINGS, clip_norm=clip, optimizer=chosen))
+    adam = kind(theirs.parameters(), betas=(0.9, 0.98), eps=1e-9, weight_decay=decay)
     inputs = torch.randn(7, 3)
     for rate in (0.1, 0.03, 0.2):
         flat.clear()
@@ -52,15 +58,3 @@ def test_its_state_can_be_put_back() -> None:
         model(torch.ones(1, 3)).square().sum().backward()
         optimizer.step(0.1, optimizer.norm())
     assert torch.equal(optimizers[0].weights, optimizers[1].weights)
-
-
-def test_schedule_by_hand() -> None:
-    assert inverse_square_root(1, 0.4, 100) == pytest.approx(0.004)
-    assert inverse_square_root(100, 0.4, 100) == 0.4
-    assert inverse_square_root(400, 0.4, 100) == pytest.approx(0.2)
-
-
-def test_schedule_is_the_papers() -> None:
-    for update in (1, 3999, 4000, 4001, 100_000):
-        paper = 512**-0.5 * min(update**-0.5, update * 4000**-1.5)
-        assert inverse_square_root(update, (512 * 4000) ** -0.5, 4000) == pytest.approx(paper)

@@ -121,6 +121,17 @@ def test_a_line_without_end_is_refused(tmp_path, monkeypatch):
         list(folder.blocks("train"))
 
 
+def test_a_line_as_long_as_may_be_and_a_last_one_without_end_are_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(pairs, "LONGEST_LINE", 1 << 10)
+    longest = "x" * 1023
+    folder = TextFolder(tmp_path, "de", "en")
+    for path, text in zip(folder.files("train"), (f"{longest}\nlast", "y\nz\n"), strict=True):
+        path.write_text(text)
+    (block,) = folder.blocks("train")
+    assert block.pairs() == [(longest, "y"), ("last", "z")]
+    assert block.source == f"{longest}\nlast\n".encode()
+
+
 @pytest.mark.parametrize(
     ("source", "target"),
     [(b"a\n" * 5, b"a\n" * 4), (b"a\n" * 3 + b"a", b"a\n" * 5), (b"", b"a")],

@@ -1,12 +1,14 @@
 """What README.md tells users to type and to write works, and what it names is there."""
 
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 from ruamel.yaml import YAML
 
 from bleuprint.settings import load
+from bleuprint.system import Average, Dropout, Keep, Model, Optimizer, Schedule, Train
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -71,3 +73,10 @@ def test_the_tree_names_what_is_there() -> None:
 def test_links_lead_somewhere() -> None:
     for target in re.findall(r"\]\(([^)]+)\)", README):
         assert target.startswith("https://") or (ROOT / target).exists(), target
+
+
+@pytest.mark.parametrize("kind", [Model, Train, Dropout, Optimizer, Keep, Schedule, Average])
+def test_every_setting_of_a_system_is_explained(kind: type) -> None:
+    text = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]+)`", text))))
+    assert {field.name for field in fields(kind)} <= named

@@ -10,7 +10,7 @@ import pytest
 import result_trees as trees
 from bleuprint import report
 from bleuprint.errors import UserError
-from bleuprint.files import read_json, sha256_of
+from bleuprint.files import read_json, sha256_of, write_json
 from bleuprint.layout import Cell
 from bleuprint.settings import Settings
 
@@ -52,6 +52,29 @@ def test_writes_all_reports(copy: tuple[Path, Settings]) -> None:
     assert latex.startswith("% Needs \\usepackage{booktabs}.\n")
     assert "\\caption{Results of trial\\_run." in latex
     assert latex.count("\\begin{tabular}") == latex.count("\\end{tabular}") == 2
+
+
+def test_both_costs_are_shown_and_explained(copy: tuple[Path, Settings]) -> None:
+    root, settings = copy
+    report.write_reports(settings, root)
+    page, latex = (contents(root)[f"table.{kind}"].decode() for kind in ("md", "tex"))
+    scores, _, costs, *_ = (line for line in page.splitlines() if line.startswith("| tiny"))
+    # counted, and 3,725 s x 1 x 3e12
+    assert [cell.strip() for cell in scores.split("|")][4:6] == ["4.2e12", "1.1e16"]
+    measured = ["1.1e16 (1 x 3.0e12, measured)", "41.5 % of 4.0e12, known"]
+    assert [cell.strip() for cell in costs.split("|")][9:11] == measured
+    assert "how the paper reckons" in page and "MFU, model FLOPs utilisation" in page
+    assert "& 4.2e12 & 1.1e16 &" in latex
+
+
+def test_timings_of_an_older_version_leave_costs_open(copy: tuple[Path, Settings]) -> None:
+    root, settings = copy
+    for path in (root / "timings").rglob("train.json"):
+        old = ("seconds", "device", "processes", "threads", "commit", "tokens_per_second")
+        write_json(path, {name: read_json(path)[name] for name in old})
+    report.write_reports(settings, root)
+    page = contents(root)["table.md"].decode()
+    assert "1.1e16" not in page and "Test CPU, 1 x 2 threads" in page
 
 
 def test_metrics_are_short_and_by_name(copy: tuple[Path, Settings]) -> None:

@@ -163,7 +163,7 @@ def test_saved_records_come_back_and_repeat_exactly(
     entry = json.loads(text)[-1]
     assert list(entry)[:4] == ["system", "corpus", "seed", "test"]
     assert entry["paired"]["baseline"] == "tiny"
-    measured = {"seconds", "device", "commit", "threads", "tokens_per_second"}
+    measured = set(trees.timing_of(Cell("tiny", "news-en-de", 1))) - {"processes"}
     assert not any(f'"{name}"' in text.decode() for name in measured)
 
 
@@ -175,9 +175,31 @@ def test_nothing_to_load(tmp_path: Path) -> None:
 def test_timings_are_read_as_far_as_they_are_there(copy: tuple[Path, Settings]) -> None:
     root, _ = copy
     cell = Cell("tiny", "news-en-de", 1)
-    training = results.Training(3725.0, "Test CPU", 1, 2, "0123456789abcdef", 1234.5)
+    training = results.Training(
+        *(3725.0, "Test CPU", 1, 2, "0123456789abcdef", 1234.5),
+        devices=1,
+        sustained_flops=3e12,
+        sustained_from="measured",
+        flops_by_time=1.1175e16,
+        peak_flops=4e12,
+        peak_from="known",
+        mfu=0.415,
+    )
     assert results.timing(cell, root) == results.Timing(training, 2.5)
     ((root / cell.timings) / "translate.json").unlink()
     assert results.timing(cell, root) == results.Timing(training, None)
     ((root / cell.timings) / "train.json").unlink()
     assert results.timing(cell, root) == results.Timing(None, None)
+
+
+def test_timings_of_an_older_version_lack_what_it_did_not_know(
+    copy: tuple[Path, Settings],
+) -> None:
+    root, _ = copy
+    cell = Cell("tiny", "news-en-de", 1)
+    path = root / cell.timings / "train.json"
+    old = ("seconds", "device", "processes", "threads", "commit", "tokens_per_second")
+    write_json(path, {name: read_json(path)[name] for name in old})
+    training = results.Training(3725.0, "Test CPU", 1, 2, "0123456789abcdef", 1234.5)
+    assert results.timing(cell, root).training == training
+    assert (training.flops_by_time, training.mfu) == (None, None)

@@ -162,6 +162,18 @@ def test_a_rule_of_ones_own_is_a_file_and_a_line(copied):
     ], done.stderr
 
 
+def test_the_rule_in_the_documentation_does_what_it_says(copied):
+    text = (ROOT / "docs" / "preparation.md").read_text()
+    rule = re.search(r"```python\n(.*?)```", text, re.DOTALL)[1]
+    done = copied(rule, "{questions: {apart: 0}, ratio: {max: 3}}", "-c", JUDGE)
+    assert done.stdout.splitlines() == [
+        "['ratio', 'questions'] Questions(apart=0)",
+        "True",
+        "False",
+        "True",
+    ], done.stderr
+
+
 @pytest.mark.parametrize(
     ("filter", "message"),
     [
@@ -176,6 +188,46 @@ def test_mistakes_in_the_settings_of_ones_own_rule(copied, filter, message):
     place = f"bleuprint: error: params.yaml:{LINE}: corpora.phrasebook-en-de.filter"
     assert done.stderr.splitlines() == [f"{place}.{message}"]
     assert done.returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("(Check):", "(Check)", "11: expected ':'"),
+        ("(Check):", "(Chek):", "11: NameError: name 'Chek' is not defined"),
+        ("@dataclass(frozen=True)\n", "", "10: NoQuestions needs @dataclass(frozen=True) above it"),
+        ("(frozen=True)", "", "10: TypeError: cannot inherit non-frozen dataclass from a frozen"),
+        ("keeps(", "keep(", "10: NoQuestions has no method keeps; what is no rule itself begins"),
+        ("Annotated[int, Range(1)]", "'Count'", "10: NoQuestions has a setting of unknown type: "),
+        ("from typing", "from typin", "3: ModuleNotFoundError: No module named 'typin'"),
+    ],
+)
+def test_a_rule_that_is_not_finished_is_named_with_its_place(copied, old, new, message):
+    assert NO_QUESTIONS.count(old) == 1
+    rule = NO_QUESTIONS.replace(old, new)
+    done = copied(rule, "{no_questions: {marks: 2}}", "-m", "bleuprint.settings")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("bleuprint: error: /") and f"/rules/mine.py:{message}" in line
+    assert done.returncode == 1
+
+
+def test_what_rules_are_built_upon_is_no_rule(copied):
+    above, _, keeps = NO_QUESTIONS.replace("NoQuestions", "_Marks").partition("    def ")
+    rule = f"{above}@dataclass(frozen=True)\nclass NoQuestions(_Marks):\n    def {keeps}"
+    done = copied(rule, "{no_questions: {marks: 2}, ratio: {max: 3}}", "-c", JUDGE)
+    assert done.stdout.startswith("['ratio', 'no_questions'] NoQuestions(marks=2)"), done.stderr
+
+
+@pytest.mark.parametrize("kind", ["list[int]", "tuple", "int | float", "type(None)"])
+def test_a_setting_of_a_type_that_is_not_read_is_named(copied, kind):
+    rule = NO_QUESTIONS.replace("Annotated[int, Range(1)]", kind)
+    done = copied(rule, "{no_questions: {marks: 2}}", "-m", "bleuprint.settings")
+    kind = kind.replace("type(None)", "NoneType")
+    assert done.stderr == (
+        f"bleuprint: error: params.yaml:{LINE}: corpora.phrasebook-en-de.filter.no_questions.marks"
+        f": declared as {kind}, which no setting can be: int, float, bool, str, Literal, tuple, "
+        "or one of these | None\n"
+    )
 
 
 def test_two_rules_of_one_name(copied):

@@ -29,24 +29,34 @@ systems:
       d_model: 8
       d_ff: 16
       heads: 2
-      dropout: 0
+      d_k: 4
+      d_v: 4
+      dropout: {embedding: 0, residual: 0, attention: 0.0, activation: 0.0}
       norm: post
+      positions: sinusoidal
+      max_length: 1024
+      activation: relu
+      layer_drop: 0.0
+      bias: true
+      output_bias: false
       tie: all
+      initialisation: scaled
     train: &train
       tokens_per_update: 100
       batch_tokens: 100
       updates: 10
-      learning_rate: 1e-03
-      warmup: 4
-      betas: [0.9, 0.98]
-      epsilon: 1e-9
+      optimizer: {by: adam, betas: [0.9, 0.98], epsilon: 1e-9, weight_decay: 0.0}
+      schedule: {inverse_square_root: {peak: 1e-03, warmup: 4, start: 0.0}}
       clip_norm: 1.0
       label_smoothing: 0.1
+      smoothing_over: vocabulary
       bpe_dropout: 0
       precision: float32
+      compile: false
+      measure: loss
       validate_every: 5
       checkpoint_every: 5
-      keep_last: 2
+      keep: {last: 2, best: 0, every: 0}
     average: {last: 2}
     decode: {beam: 1, alpha: 0.6, max_extra: 10}
 """
@@ -60,9 +70,9 @@ def read(tmp_path, text=PARAMS):
 
 def test_values_are_those_of_yaml_1_2(tmp_path):
     settings = read(tmp_path)
-    assert settings.system("base").train.learning_rate == 0.001
+    assert settings.system("base").train.schedule.inverse_square_root.peak == 0.001
     assert settings.corpus("own").target == "no"
-    assert settings.system("base").model.dropout == 0.0
+    assert settings.system("base").model.dropout.residual == 0.0
 
 
 def test_rules_run_in_one_order_however_they_are_written(tmp_path):
@@ -93,18 +103,31 @@ def test_rows_made_with_merge_keys(tmp_path):
             "haeds: 2",
             "25: systems.base.model.haeds: unknown key; did you mean 'heads'?",
         ),
-        ("heads: 2", "heads: 3", "systems.base.model: d_model 8 is not divisible by heads 3"),
+        ("d_model: 8", "d_model: 7", "systems.base.model: d_model 7 is odd: sinusoidal"),
         ("heads: 2", "heads: 0", "25: systems.base.model.heads: 0 is out of range: at least 1"),
         ("heads: 2", 'heads: "2"', "25: systems.base.model.heads: '2' is not a whole number"),
         ("heads: 2", "heads: 2.0", "25: systems.base.model.heads: 2.0 is not a whole number"),
         ("heads: 2", "heads: true", "25: systems.base.model.heads: True is not a whole number"),
         ("heads: 2", "heads:", "25: systems.base.model.heads: nothing is not a whole number"),
         ("      heads: 2\n", "", "systems.base.model: the key 'heads' is missing"),
-        ("  dropout: 0", "  dropout: 1.0", "26: systems.base.model.dropout: 1.0 is out of range"),
-        ("norm: post", "norm: past", "27: systems.base.model.norm: 'past' is not one of post, pre"),
+        (
+            "residual: 0,",
+            "residual: 1.0,",
+            "dropout.residual: 1.0 is out of range",
+        ),
+        (
+            "  dropout: {",
+            "  dropout: 0.1 # {",
+            "28: systems.base.model.dropout: 0.1 is not a",
+        ),
+        ("norm: post", "norm: past", "29: systems.base.model.norm: 'past' is not one of post, pre"),
         ("seeds: [1]", "seeds: 1", "2: seeds: 1 is not a list"),
         ("seeds: [1]", "seeds: [1, 1]", "seeds [1, 1]: one or more, each once"),
-        ("  own:", "  own.x:", "corpora.own.x: a name is of letters"),
+        ("  own:", "  own.x:", "4: corpora.own.x: a name is of letters (a to z, A to Z), digits,"),
+        ("  own:", "  größe:", "4: corpora.größe: a name is of letters (a to z, A to Z), digits,"),
+        ("  own:", "  _own:", "4: corpora._own: a name is of letters (a to z, A to Z), digits, "),
+        ("  own:", "  -own:", "and begins with a letter or digit"),
+        ("  own:", "  2:", "4: corpora.2: name 2 is not text: quote it"),
         ('target: "no"', 'target: "de"', "source and target are both 'de'"),
         ("source: {path: inputs/a.de}", "source: {path: /etc/a}", "lie below inputs/"),
         ("max: 100", "max: 0", "14: corpora.own.filter.length.max: 0 is out of range"),
@@ -112,8 +135,17 @@ def test_rows_made_with_merge_keys(tmp_path):
         ("ratio: {", "rato: {", "14: corpora.own.filter.rato: unknown key; did you mean 'ratio'?"),
         ("{form: NFC}", "{form: NFX}", "12: corpora.own.clean.unicode.form: 'NFX' is not one of"),
         ("{form: NFC}", "{}", "12: corpora.own.clean.unicode: the key 'form' is missing"),
-        ("{form: NFC}", "NFC", "12: corpora.own.clean.unicode: 'NFC' is not a mapping"),
+        ("{form: NFC}", "NFC", "12: corpora.own.clean.unicode: 'NFC' is not a mapping with form"),
+        ("{form: NFC}", "{form: }", "clean.unicode.form: nothing is not one of NFC, NFKC"),
+        ("unprinted: {}", "unprinted: true", "unprinted: True is not a mapping without keys: {}"),
+        ("unprinted: {}", "unprinted: {form: NFC}", "form: unknown key; there are none here: {}"),
         ("{ratio: {max: 3.0}, length: {min: 1, max: 100}}", "[ratio]", "is not a mapping"),
+        (
+            "{ratio: {max: 3.0}, length: {min: 1, max: 100}}",
+            "{min_words: 1, max_words: 100}",
+            "14: corpora.own.filter.min_words: unknown key; known here: identical, length, ratio",
+        ),
+        ("vocabulary:", "learn_bpe:", "17: corpora.own.learn_bpe: unknown key; known here: source"),
         ("overlap: folded", "overlap: fuzzy", "'fuzzy' is not one of none, exact, folded"),
         ("seed: 1}", "seed: 1, every: 23}", "valid 0.05 and every 23: valid must be 0"),
         ("by: moses", "by: spacy", "'spacy' is not one of moses, characters, none"),
@@ -144,15 +176,68 @@ def test_rows_made_with_merge_keys(tmp_path):
             "{path: inputs/a.de, also_at: [http://x/y]}",
             "also_at goes with url",
         ),
-        ("{last: 2}", "{last: 3}", "average.last 3: training keeps 2 checkpoints"),
+        (
+            "average: {last: 2}",
+            "average: {last: 3}",
+            "average.last 3: training keeps 2",
+        ),
         ("experiment: trial", "experiment: [", "not valid YAML"),
         ("experiment: trial", "experiment: a\x00", "not valid YAML"),
         ("heads: 2", "heads: 2\n      heads: 4", 'found duplicate key "heads"'),
         ("batch_tokens: 100", "batch_tokens: 101", "batch_tokens 101 is beyond tokens_per_update"),
-        ("updates: 10", "updates: 11", "train.updates 11 is no multiple of"),
+        ("updates: 10", "updates:", "systems.base.train: needs updates, epochs or patience"),
+        ("peak: 1e-03, ", "", "systems.base.train.schedule.inverse_square_root: the key 'peak'"),
+        ("start: 0.0}", "start: 0.0}, noam: {factor: 1, warmup: 1}", "needs one of inverse_square"),
+        ("every: 0}", "every: 7}", "keep.every 7 is no multiple of checkpoint_every 5"),
+        ("average: {last: 2}", "average: {}", "base.average: needs one of last, best, updates"),
+        (
+            "average: {last: 2}",
+            "average: {best: 1}",
+            "average.best 1: training keeps 0",
+        ),
         ("seeds: [1]", "seeds: [9223372036854775808]", "seeds.0: 9223372036854775808 is out of"),
         ("{path: inputs/a.de}", '{url: "phrasebook:tets.en"}', "phrasebook: and one of train.en"),
         ("{path: inputs/a.de}", '{url: "file:///a.de"}', "needs sha256"),
+        ("{path: inputs/a.de}", '{url: "FILE:///a.de"}', "needs sha256"),
+        (
+            "{path: inputs/a.de}",
+            "{url: inputs/a.de}",
+            "'inputs/a.de': not of http, https or file (",
+        ),
+        (
+            "{path: inputs/a.de}",
+            "{url: ftp://x/a.de}",
+            "9: corpora.own.files.train.a.source: url is",
+        ),
+        ("{path: inputs/a.de}", "{url: https:///a.de}", "'https:///a.de': not of http, https or"),
+        ("{path: inputs/a.de}", "{url: http://a:b/x}", "'http://a:b/x': not a valid address: Port"),
+        ("{path: inputs/a.de}", '{url: "http://[::1/x"}', "not a valid address: Invalid IPv6 URL"),
+        ("{path: inputs/a.de}", '{url: "http://x/a "}', "'http://x/a ': spaces around it"),
+        ("{path: inputs/a.de}", '{url: "http://x/a\\nb"}', "or unprinted characters in it"),
+        (
+            "{path: inputs/a.de}",
+            "{url: http://x/a, also_at: [x/a]}",
+            "9: corpora.own.files.train.a.source: also_at is 'x/a': not of http, https or file (",
+        ),
+        (
+            "{path: inputs/a.de}",
+            "{url: http://x/a, also_at: http://y/a}",
+            "source.also_at: 'http://y/a' is not a list: [...]",
+        ),
+        (
+            "{path: inputs/a.de}",
+            f"{{url: http://x/a, sha256: {'a' * 63}}}",
+            f"sha256 is '{'a' * 63}', 63 characters: 64 hexadecimal digits, lower case",
+        ),
+        ("path: inputs/a.de", "path: [a.de, b.de]", "source.path: ['a.de', 'b.de'] is not text"),
+        ("train: {a: ", "train: [x] # {a: ", "['x'] is not a mapping of names, each with about, "),
+        (
+            "    clean:",
+            "   clean:",
+            ":12: not valid YAML: expected <block end>, but found '<block ",
+        ),
+        ("    clean:", "   clean:", "(is it indented as its neighbours are?)"),
+        ("corpora:\n", "corpora: &all\n  <<: *all\n", "an entry is merged (<<) into itself"),
         ("train: {a: ", "train: {../a: ", "train.../a: a name is of letters"),
     ],
 )

@@ -13,11 +13,10 @@ from bleuprint.binary import BinaryCorpus
 from bleuprint.filter import Filtering
 from bleuprint.pairs import TextFolder
 from corpora import CHECKED, PAIRS, TOKENIZE, write_set
-from steps import run_sharded
+from steps import DATA_STAGES, run_sharded
 from test_settings import PARAMS
 
 SCRIPTS = Path(__file__).parent.parent / "stages"
-STAGES = ("download", "clean", "dedup", "filter", "split", "tokenize_text", "learn_bpe", "binarize")
 
 
 def stage(root, name, *arguments):
@@ -36,7 +35,7 @@ def project(tmp_path):
 
 
 def test_all_stages_in_a_row(project):
-    for name in STAGES:
+    for name in DATA_STAGES:
         done = stage(project, name, "own")
         assert done.returncode == 0
         assert name == "learn_bpe" or not done.stderr
@@ -44,7 +43,7 @@ def test_all_stages_in_a_row(project):
     assert [corpus.sets[name].pairs for name in corpus.sets] == [4, 1, 1]
     ledgers = project / layout.ledger("own", "clean").parent
     assert {file.stem for file in ledgers.iterdir()} == {
-        name.removesuffix("_text") for name in STAGES if name != "learn_bpe"
+        name.removesuffix("_text") for name in DATA_STAGES if name != "learn_bpe"
     }
     for made in ("raw", "clean", "dedup", "filter", "split", "tokens", "bpe", "binary"):
         assert any((project / layout.folder("own", made)).iterdir())
@@ -58,13 +57,13 @@ def test_all_stages_in_a_row(project):
     }
 
 
-@pytest.mark.parametrize("name", STAGES)
+@pytest.mark.parametrize("name", DATA_STAGES)
 def test_usage_errors_have_status_2(project, name):
     assert stage(project, name).returncode == 2
     assert "usage" in stage(project, name, "own", "more").stderr
 
 
-@pytest.mark.parametrize("name", STAGES)
+@pytest.mark.parametrize("name", DATA_STAGES)
 def test_an_unknown_corpus_is_one_line(project, name):
     done = stage(project, name, "wmt")
     assert done.returncode == 1
@@ -73,7 +72,7 @@ def test_an_unknown_corpus_is_one_line(project, name):
     )
 
 
-@pytest.mark.parametrize("name", STAGES[1:])
+@pytest.mark.parametrize("name", DATA_STAGES[1:])
 def test_a_stage_without_its_input_is_one_line(project, name):
     done = stage(project, name, "own")
     assert done.returncode == 1

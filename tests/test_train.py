@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 import torch
 
-import bleuprint.batch
+import bleuprint.reader
 import bleuprint.train
+import systems
 from bleuprint.average import average
 from bleuprint.batch import Batch
 from bleuprint.batches import Position, updates
@@ -22,14 +23,15 @@ from bleuprint.binary import BinaryCorpus
 from bleuprint.errors import UserError
 from bleuprint.export import export_checkpoints
 from bleuprint.files import sha256_of_folder
+from bleuprint.job import Job
 from bleuprint.layout import Cell, folder
 from bleuprint.model import Transformer, count_parameters
 from bleuprint.modelfile import load_model
 from bleuprint.optimizer import FlatAdam
 from bleuprint.processes import Group
 from bleuprint.reader import Reader
-from bleuprint.settings import Average, System, load
-from bleuprint.train import Job
+from bleuprint.settings import load
+from bleuprint.system import Average, Constant, Keep, Schedule, System
 from bleuprint.vocabulary import PAD
 from trainings import merges, project, start, toy_pairs, train, write_params
 
@@ -165,7 +167,7 @@ def test_processes_that_read_ahead_change_nothing(
     dropped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = job_in(fresh(dropped, tmp_path), monkeypatch)
-    monkeypatch.setattr(bleuprint.batch, "_readers", lambda *_: 2)
+    monkeypatch.setattr(bleuprint.reader, "_readers", lambda *_: 2)
     work, _, _ = bleuprint.train.train(job, ALONE)
     ours = work / "checkpoint-0000050" / "model.safetensors"
     theirs = dropped / "models" / CELL / "checkpoints" / "0000050.safetensors"
@@ -176,9 +178,9 @@ def test_the_loss_is_a_mean_over_the_tokens_that_dropout_made(
     dropped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = job_in(fresh(dropped, tmp_path), monkeypatch)
-    once = {"updates": 1, "checkpoint_every": 1, "keep_last": 1}
+    once = {"updates": 1, "checkpoint_every": 1, "keep": Keep(last=1, best=0, every=0)}
     settings = dataclasses.replace(job.system.train, bpe_dropout=0.9, **once)
-    shape = dataclasses.replace(job.system.model, dropout=0.0)
+    shape = dataclasses.replace(job.system.model, dropout=systems.NO_DROPOUT)
     job = dataclasses.replace(job, system=System(shape, settings, Average(1), job.system.decode))
     _, state, _ = bleuprint.train.train(job, ALONE)
 
@@ -196,7 +198,7 @@ def test_the_loss_is_a_mean_over_the_tokens_that_dropout_made(
     sizes = (len(corpus.segmentation(language).vocabulary) for language in ("de", "en"))
     model = Transformer(shape, *sizes)
     read = Reader(corpus, settings, seed=1)(update.batches)
-    batches = [Batch.of(part, ALONE.device) for parts in read for part in parts]
+    batches = [Batch.of(part) for parts in read for part in parts]
     tokens = sum(int((batch.wanted != PAD).sum()) for batch in batches)
     assert tokens > 1.2 * update.tokens
     loss = sum(batch.loss(model, settings.label_smoothing) for batch in batches) / tokens
@@ -263,7 +265,7 @@ def test_other_settings_start_afresh(trained: Path, tmp_path: Path) -> None:
     wait_for_checkpoint(root, 0)
     process.kill()
     process.communicate(timeout=60)
-    write_params(root, learning_rate=0.004)
+    write_params(root, schedule=Schedule(constant=Constant(0.004)))
     assert "going on" not in train(root)
     assert facts(root)["settings"] != facts(trained)["settings"]
     write_params(root)
@@ -272,10 +274,10 @@ def test_other_settings_start_afresh(trained: Path, tmp_path: Path) -> None:
 
 
 def test_a_diverging_training_names_what_to_lower(tmp_path: Path) -> None:
-    root = project(tmp_path, learning_rate=1e30, warmup=1, clip_norm=0.0)
+    root = project(tmp_path, schedule=Schedule(constant=Constant(1e30)), clip_norm=0.0)
     said = train(root, status=1)
     assert said.splitlines()[-1].startswith("bleuprint: error: the loss of update")
-    assert "learning_rate" in said
+    assert "train.schedule" in said
     assert "Traceback" not in said
 
 

@@ -7,18 +7,19 @@ import pytest
 import torch
 from torch import Tensor
 
+import systems
 from bleuprint import translate
 from bleuprint.model import DecoderState, Transformer
 from bleuprint.pairs import Pair
 from bleuprint.search import beam_search
-from bleuprint.settings import Decode, Model
+from bleuprint.system import Decode
 from bleuprint.translate import search_all
 from bleuprint.validation import greedy
 from bleuprint.vocabulary import BOS, EOS, PAD
 from prepared import Prepared, prepare
 from trainings import merges, toy_pairs
 
-SHAPE = Model(1, 2, 16, 32, 2, 0.0, "pre", "decoder")
+SHAPE = systems.model(decoder_layers=2, d_model=16, d_ff=32, norm="pre", tie="decoder")
 EMPTY = 3
 
 

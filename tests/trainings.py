@@ -1,5 +1,6 @@
 """A toy corpus and a micro system, and the train stage as a process of its own."""
 
+import dataclasses
 import os
 import random
 import subprocess
@@ -9,6 +10,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
+import systems
 from bleuprint.settings import Bpe, Units
 from prepared import prepare
 
@@ -69,29 +71,11 @@ def write_params(root: Path, **train: Any) -> None:
             "bpe": {"merges": 60, "joint": True, "threshold": 0, "engine": "incremental"}
         },
     }
-    shape = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 32, "d_ff": 64, "heads": 4}
-    settings = {
-        "tokens_per_update": 200,
-        "batch_tokens": 70,
-        "updates": 50,
-        "learning_rate": 0.005,
-        "warmup": 20,
-        "betas": [0.9, 0.98],
-        "epsilon": 1e-9,
-        "clip_norm": 1.0,
-        "label_smoothing": 0.1,
-        "bpe_dropout": 0.0,
-        "precision": "float32",
-        "validate_every": 25,
-        "checkpoint_every": 10,
-        "keep_last": 3,
-    }
-    system = {
-        "model": {**shape, "dropout": 0.1, "norm": "post", "tie": "all"},
-        "train": {**settings, **train},
-        "average": {"last": 1},
-        "decode": {"beam": 2, "alpha": 0.6, "max_extra": 10},
-    }
+    system = systems.as_yaml(
+        dataclasses.replace(
+            systems.SYSTEM, model=systems.model(dropout=0.1), train=systems.train(**train)
+        )
+    )
     content = {
         "experiment": "toy",
         "seeds": [1],

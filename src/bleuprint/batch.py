@@ -11,7 +11,7 @@ from torch import Tensor
 
 from bleuprint.batches import Indices
 from bleuprint.binary import BinaryCorpus
-from bleuprint.loss import smoothed_loss
+from bleuprint.loss import Over, smoothed_loss
 from bleuprint.model import Transformer
 from bleuprint.vocabulary import BOS, PAD
 
@@ -45,19 +45,28 @@ class Batch:
     lengths: list[tuple[int, int]]
 
     @classmethod
-    def of(cls, sides: Sides, device: torch.device) -> "Batch":
+    def of(cls, sides: Sides, pinned: bool = False) -> "Batch":
+        """`pinned`: in memory that a GPU reads from by itself."""
         lengths = list(zip(map(len, sides.source), map(len, sides.target), strict=True))
         source, wanted = pad(sides.source), pad(sides.target)
         begin = torch.full((len(wanted), 1), BOS)
         # BOS in front, the last column away: padding stays padding, EOS is never an input
         target = torch.cat((begin, wanted[:, :-1]), dim=1)
-        return cls(source.to(device), target.to(device), wanted.to(device), lengths)
+        if pinned:
+            source, target, wanted = (side.pin_memory() for side in (source, target, wanted))
+        return cls(source, target, wanted, lengths)
 
-    def loss(self, model: Transformer, smoothing: float) -> Tensor:
+    def to(self, device: torch.device) -> "Batch":
+        """The batch on a device; what is queued there may have to wait for it, we do not."""
+        sides = (self.source, self.target, self.wanted)
+        source, target, wanted = (side.to(device, non_blocking=True) for side in sides)
+        return Batch(source, target, wanted, self.lengths)
+
+    def loss(self, model: Transformer, smoothing: float, over: Over = "vocabulary") -> Tensor:
         """The summed label-smoothed loss of the target words; padding is not even projected."""
         hidden = model.decode(self.target, *model.encode(self.source))
         words = self.wanted != PAD
-        return smoothed_loss(model.projection(hidden[words]), self.wanted[words], smoothing)
+        return smoothed_loss(model.projection(hidden[words]), self.wanted[words], smoothing, over)
 
 
 def pad(sentences: Sequence[Sentence]) -> Tensor:

@@ -82,11 +82,15 @@ def updates(
     batch_tokens: int,
     seed: int,
     start: Position,
+    epochs: int | None = None,
 ) -> Iterator[tuple[Update, Position]]:
-    """Updates without end from `start` on, each with the position after it."""
+    """Updates from `start` on, each with the position after it; without end, or for some epochs.
+
+    The last update of the last epoch is what is left.
+    """
     chosen: list[Rows] = []
     tokens, total, first, epoch = 0, start.tokens, start.batch, start.epoch
-    while True:
+    while epochs is None or epoch < epochs:
         batches = plan(source, target, batch_tokens, seed, epoch)
         for index in range(first, len(batches)):
             chosen.append(Rows(epoch, batches[index]))
@@ -95,6 +99,12 @@ def updates(
             # the next has less
             if total // tokens_per_update < (total + tokens) // tokens_per_update:
                 total += tokens
-                yield Update(chosen, tokens), Position(epoch, index + 1, total)
+                ended = index + 1 == len(batches)
+                yield (
+                    Update(chosen, tokens),
+                    Position(epoch + ended, 0 if ended else index + 1, total),
+                )
                 chosen, tokens = [], 0
         epoch, first = epoch + 1, 0
+    if chosen:
+        yield Update(chosen, tokens), Position(epoch, 0, total + tokens)

@@ -6,12 +6,13 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 from numpy.lib import format as npy
 
+from bleuprint import layout
 from bleuprint.binary import (
     END_TYPE,
     ENDS,
@@ -30,7 +31,7 @@ from bleuprint.ledger import Ledger
 from bleuprint.pairs import Block, TextFolder
 from bleuprint.progress import Progress
 from bleuprint.segmentation import Segmentation
-from bleuprint.settings import Tokenize
+from bleuprint.settings import Corpus, Tokenize
 from bleuprint.shard import Shard
 from bleuprint.sieve import held_out
 from bleuprint.step import shard_blocks
@@ -57,6 +58,19 @@ class Binarizing:
     segmentation: Path
     binary: Path
     ledger: Path
+
+    @classmethod
+    def of(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
+        """The stage as its settings and the layout have it."""
+        return cls(
+            name,
+            corpus.tokenize,
+            corpus.clean,
+            TextFolder(layout.folder(name, "tokens", root), corpus.source, corpus.target),
+            layout.folder(name, "bpe", root),
+            layout.folder(name, "binary", root),
+            layout.ledger(name, "binarize", root),
+        )
 
     def sift(self, shard: Shard, part: Path, workers: int) -> None:
         """Encode a shard of train."""

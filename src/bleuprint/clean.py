@@ -8,13 +8,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Self
 
+from bleuprint import layout
 from bleuprint.characters import blank_white, single_spaces
 from bleuprint.errors import UserError
 from bleuprint.files import whole_folder
 from bleuprint.ledger import Account, Ledger
 from bleuprint.pairs import Block, Pair, Span, TextFolder
 from bleuprint.rules.rule import Edit
+from bleuprint.settings import Corpus
 from bleuprint.shard import Shard
 from bleuprint.sieve import Sieve, count, gather_train, join_files, sift_shard
 
@@ -33,6 +36,18 @@ class Cleaning:
     raw: TextFolder
     clean: Path
     ledger: Path
+
+    @classmethod
+    def of(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
+        """The stage as its settings and the layout have it."""
+        return cls(
+            name,
+            corpus.clean,
+            {kind: list(parts) for kind, parts in corpus.files.sets().items()},
+            TextFolder(layout.folder(name, "raw", root), corpus.source, corpus.target),
+            layout.folder(name, "clean", root),
+            layout.ledger(name, "clean", root),
+        )
 
     def sift(self, shard: Shard, part: Path, workers: int) -> None:
         """Clean a shard of the parts of train, joined in their order."""

@@ -1,6 +1,6 @@
 """What a training costs, counted from shapes."""
 
-from bleuprint.settings import Model
+from bleuprint.system import Model
 
 
 def forward_flops(model: Model, vocabulary: int, source: int, target: int) -> int:
@@ -13,11 +13,12 @@ def forward_flops(model: Model, vocabulary: int, source: int, target: int) -> in
     1 % at any usual size).
     """
     d_model, d_ff = model.d_model, model.d_ff
-    projections = 8 * d_model * d_model  # query, key, value, output: 4 products of 2 D^2
+    width = model.heads * (model.d_k + model.d_v)  # of queries and values, or of keys and outputs
+    projections = 4 * d_model * width
     feed_forward = 4 * d_model * d_ff
-    encoder = source * (projections + feed_forward) + 4 * source * source * d_model
-    self_attention = target * projections + 4 * target * target * d_model
-    cross_attention = (target + source) * projections // 2 + 4 * target * source * d_model
+    encoder = source * (projections + feed_forward) + 2 * source * source * width
+    self_attention = target * projections + 2 * target * target * width
+    cross_attention = (target + source) * projections // 2 + 2 * target * source * width
     decoder = self_attention + cross_attention + target * feed_forward
     return (
         model.encoder_layers * encoder
@@ -27,5 +28,10 @@ def forward_flops(model: Model, vocabulary: int, source: int, target: int) -> in
 
 
 def training_flops(model: Model, vocabulary: int, source: int, target: int) -> int:
-    """Forward and backward: the backward pass takes two products for each of the forward's."""
-    return 3 * forward_flops(model, vocabulary, source, target)
+    """Forward and backward: the backward pass takes two products for each of the forward's.
+
+    Layers count as often as LayerDrop, on average, lets them run.
+    """
+    layers = forward_flops(model, 0, source, target)
+    projection = forward_flops(model, vocabulary, source, target) - layers
+    return 3 * (round(layers * (1 - model.layer_drop)) + projection)

@@ -13,10 +13,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
+from bleuprint import layout
 from bleuprint.clean import Edits, edited
 from bleuprint.errors import UserError
 from bleuprint.files import whole_folder
@@ -24,7 +26,7 @@ from bleuprint.heldout import HASH_BYTES, HeldOutSentences, hash_of
 from bleuprint.ledger import Ledger
 from bleuprint.pairs import Block, Pair, TextFolder
 from bleuprint.progress import Progress
-from bleuprint.settings import Dedup
+from bleuprint.settings import Corpus, Dedup
 from bleuprint.shard import Shard
 from bleuprint.sieve import Verdicts, carry_over, drop, held_out, join_files, refuse_nothing
 from bleuprint.step import shard_blocks
@@ -55,6 +57,18 @@ class Deduplication:
     before: TextFolder
     dedup: Path
     ledger: Path
+
+    @classmethod
+    def of(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
+        """The stage as its settings and the layout have it."""
+        return cls(
+            name,
+            corpus.dedup,
+            corpus.clean,
+            TextFolder(layout.folder(name, "clean", root), corpus.source, corpus.target),
+            layout.folder(name, "dedup", root),
+            layout.ledger(name, "dedup", root),
+        )
 
     def sift(self, shard: Shard, part: Path, workers: int) -> None:
         """Hash the pairs of a shard of train, and look for them in the sets held out."""

@@ -91,14 +91,9 @@ class _Place:
 
 
 def _place(url: str, source: Source) -> _Place:
-    try:
-        parts = urlsplit(url)
-    except ValueError as error:
-        raise UserError(f"{url}: not a valid address: {error}") from None
+    parts = urlsplit(url)
     if parts.scheme == "file":
         return _Place(url, Path(url2pathname(parts.path)))
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UserError(f"{url}: not an address of http, https, file or phrasebook")
     if source.mirror is None:
         return _Place(url)
     below = _below_mirror(parts)

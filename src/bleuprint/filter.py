@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Self
 
+from bleuprint import layout
 from bleuprint.files import whole_folder
 from bleuprint.ledger import Account, Ledger
 from bleuprint.pairs import Pair, TextFolder
 from bleuprint.rules.rule import Candidate, Check
-from bleuprint.settings import Tokenize
+from bleuprint.settings import Corpus, Tokenize
 from bleuprint.shard import Shard
 from bleuprint.sieve import Sieve, carry_over, gather_train, held_out, sift_shard
 from bleuprint.step import shard_blocks
@@ -28,6 +30,18 @@ class Filtering:
     before: TextFolder
     filtered: Path
     ledger: Path
+
+    @classmethod
+    def of(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
+        """The stage as its settings and the layout have it."""
+        return cls(
+            name,
+            corpus.filter,
+            corpus.tokenize,
+            TextFolder(layout.folder(name, "dedup", root), corpus.source, corpus.target),
+            layout.folder(name, "filter", root),
+            layout.ledger(name, "filter", root),
+        )
 
     def sift(self, shard: Shard, part: Path, workers: int) -> None:
         """Check a shard of train."""

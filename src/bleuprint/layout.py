@@ -1,27 +1,26 @@
 """Where the pipeline keeps things, relative to the project's root.
 
-Stage before corpus, so that what needs one stage of every corpus (the report) can name it.
+With a `root`, what belongs to a corpus lies below that: a preview keeps its own. Stage comes before
+corpus, so that what needs one stage of every corpus (the report) can name it.
 """
 
 from pathlib import Path
 from typing import NamedTuple
 
-_DATA = Path("data")
 
-
-def folder(corpus: str, stage: str) -> Path:
+def folder(corpus: str, stage: str, root: Path = Path()) -> Path:
     """The folder of a corpus: raw, clean, dedup, filter, split, tokens, bpe or binary."""
-    return _DATA / stage / corpus
+    return root / "data" / stage / corpus
 
 
-def ledger(corpus: str, stage: str) -> Path:
+def ledger(corpus: str, stage: str, root: Path = Path()) -> Path:
     """The account that a data stage gives of itself."""
-    return _DATA / "ledgers" / corpus / f"{stage}.json"
+    return root / "data" / "ledgers" / corpus / f"{stage}.json"
 
 
-def shards(corpus: str, stage: str) -> Path:
+def shards(corpus: str, stage: str, root: Path = Path()) -> Path:
     """Where shards of a stage's work on a corpus wait to be gathered; Snakemake removes them."""
-    return Path("work", "shards", stage, corpus)
+    return root / "work" / "shards" / stage / corpus
 
 
 class Cell(NamedTuple):

@@ -4,16 +4,31 @@ A version that made, used and dropped the logits block by block, to keep them in
 faster on CPUs than torch's own once memory is kept between batches (allocator.py).
 """
 
+from typing import Literal
+
 from torch import Tensor
 from torch.nn import functional
 
+from bleuprint.vocabulary import PAD
 
-def smoothed_loss(logits: Tensor, targets: Tensor, smoothing: float) -> Tensor:
+Over = Literal["vocabulary", "others"]
+
+
+def smoothed_loss(
+    logits: Tensor, targets: Tensor, smoothing: float, over: Over = "vocabulary"
+) -> Tensor:
     """The summed loss (nats) of `targets` (N,) under `logits` (N, V).
 
-    The smoothed target holds 1 - smoothing on the right word and smoothing / V on every word
-    (Szegedy et al. 2016, section 7). Taken in float32, whatever the logits are in.
+    The smoothed target holds 1 - smoothing on the right word. What it lacks goes to all V words in
+    equal parts, the right one among them (vocabulary; Szegedy et al. 2016, section 7), or to the
+    V - 2 that are neither right nor PAD (others; The Annotated Transformer, OpenNMT-py). The first
+    is cross-entropy; the second is, too: nothing that only the target decides, such as its entropy,
+    is taken away. Taken in float32, whatever the logits are in.
     """
-    return functional.cross_entropy(
-        logits.float(), targets, label_smoothing=smoothing, reduction="sum"
-    )
+    logits = logits.float()
+    if over == "vocabulary" or not smoothing:
+        return functional.cross_entropy(logits, targets, label_smoothing=smoothing, reduction="sum")
+    logs = logits.log_softmax(-1)
+    right = logs.gather(1, targets[:, None]).sum()
+    others = logs.sum() - right - logs[:, PAD].sum()
+    return -(1 - smoothing) * right - smoothing / (logits.size(-1) - 2) * others

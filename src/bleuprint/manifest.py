@@ -4,14 +4,12 @@ A part of `settings.py`, which says how these are read and checked.
 """
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 from bleuprint.schema import Range
-
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 Format = Literal["plain", "tsv", "tmx", "ted-tags", "ted-xml", "sgml", "wmt-xml"]
 # Those of which one file holds both sides.
@@ -46,18 +44,26 @@ class File:
         if self.also_at and self.url is None:
             raise ValueError("also_at goes with url")
         if self.sha256 is not None and not re.fullmatch("[0-9a-f]{64}", self.sha256):
-            raise ValueError(f"sha256 is {self.sha256!r}: 64 hexadecimal digits, lower case")
+            found = f"{self.sha256!r}, {len(self.sha256)} characters"
+            raise ValueError(f"sha256 is {found}: 64 hexadecimal digits, lower case")
         if self.path is not None and not _below_inputs(self.path):
             raise ValueError(f"path is {self.path!r}: local files lie below inputs/")
         for name in self.member:
             if not name or name.startswith("/") or ".." in name.split("/"):
                 raise ValueError(f"member is {name!r}: a path inside the archive, without '..'")
-        scheme, _, rest = (self.url or "").partition(":")
-        if scheme == "phrasebook" and rest not in _PHRASEBOOK:
-            known = ", ".join(_PHRASEBOOK)
-            raise ValueError(f"url is {self.url!r}: phrasebook: and one of {known}")
-        if scheme == "file" and self.sha256 is None:
-            raise ValueError(f"url is {self.url!r}: needs sha256, or its changes go unnoticed")
+        if self.url is not None:
+            self._check_url(self.url)
+        for url in self.also_at:
+            _scheme("also_at", url)
+
+    def _check_url(self, url: str) -> None:
+        begin, _, rest = url.partition(":")
+        if begin == "phrasebook":
+            if rest not in _PHRASEBOOK:
+                known = ", ".join(_PHRASEBOOK)
+                raise ValueError(f"url is {url!r}: phrasebook: and one of {known}")
+        elif _scheme("url", url) == "file" and self.sha256 is None:
+            raise ValueError(f"url is {url!r}: needs sha256, or its changes go unnoticed")
 
     @property
     def name(self) -> str:
@@ -111,9 +117,7 @@ class Files:
     def __post_init__(self) -> None:
         if not self.train:
             raise ValueError("train names no files")
-        check_names("tests", self.tests)
         for name, parts in self.sets().items():
-            check_names(name, parts)
             if not parts and name != "valid":
                 raise ValueError(f"{name} names no files")
 
@@ -147,11 +151,18 @@ class About:
             raise ValueError(f"bibtex is {self.bibtex[:40]!r}: an entry begins with @type{{key,")
 
 
-def check_names(kind: str, entries: Mapping[str, object]) -> None:
-    """Raise ValueError unless all keys can be names of files and of stages."""
-    for name in entries:
-        if not NAME.fullmatch(name):
-            raise ValueError(f"{kind}.{name}: a name is of letters, digits, '-' and '_'")
+def _scheme(key: str, url: str) -> str:
+    """What an address begins with; raises ValueError unless files can be had from such a one."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # one that is no number shows when it is asked for
+    except ValueError as error:
+        raise ValueError(f"{key} is {url!r}: not a valid address: {error}") from None
+    if url != url.strip() or not url.isprintable():
+        raise ValueError(f"{key} is {url!r}: spaces around it, or unprinted characters in it")
+    if parts.scheme != "file" and not (parts.scheme in ("http", "https") and parts.hostname):
+        raise ValueError(f"{key} is {url!r}: not of http, https or file (in inputs/: path)")
+    return parts.scheme
 
 
 def _below_inputs(path: str) -> bool:

@@ -1,55 +1,77 @@
 """The Transformer of "Attention Is All You Need" (Vaswani et al. 2017), in the paper's names.
 
 Shapes, throughout: B sentences in a batch, S source and T target positions, D d_model,
-F d_ff, H heads, K = D / H, V units of the target's vocabulary. Masks are True at words.
+F d_ff, H heads, K d_k (values have d_v), V units of the target's vocabulary. Masks are True at
+words.
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import cast
+from itertools import compress
+from typing import NamedTuple, TypeVar, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from bleuprint.settings import Model as Settings
+from bleuprint.errors import UserError
+from bleuprint.system import Model as Settings
 from bleuprint.vocabulary import BOS, PAD
+
+Layer = TypeVar("Layer")
 
 
 class Attention(nn.Module):
     """Multi-head attention (section 3.2); the three input projections share one matrix."""
 
-    def __init__(self, d_model: int, heads: int) -> None:
+    def __init__(self, settings: Settings) -> None:
         super().__init__()
-        self.heads = heads
-        self.input = nn.Linear(d_model, 3 * d_model)
-        self.output = nn.Linear(d_model, d_model)
+        self.heads = settings.heads
+        self.parts = _parts(settings)
+        self.input = nn.Linear(settings.d_model, sum(self.parts), bias=settings.bias)
+        self.output = nn.Linear(self.parts[2], settings.d_model, bias=settings.bias)
+        self.dropout = settings.dropout.attention
 
     def forward(self, x: Tensor, mask: Tensor | None = None, causal: bool = False) -> Tensor:
         """Self-attention over x (B, T, D); `mask` (B, 1, 1, T) says which keys count."""
-        query, key, value = (self._split(part) for part in self.input(x).chunk(3, dim=-1))
-        return self._attend(query, key, value, mask, causal)
+        return self._attend(*self.project(x), mask, causal)
 
     def cross(self, x: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
-        """Attention from x (B, T, D) to the keys and values (B, H, S, K) of `remember`."""
-        d_model = x.size(-1)
-        weight, bias = self.input.weight[:d_model], self.input.bias[:d_model]
-        return self._attend(self._split(functional.linear(x, weight, bias)), key, value, mask)
-
-    def remember(self, memory: Tensor) -> tuple[Tensor, Tensor]:
-        """Keys and values (B, H, S, K) of the encoder's output (B, S, D)."""
-        d_model = memory.size(-1)
-        joint = functional.linear(memory, self.input.weight[d_model:], self.input.bias[d_model:])
-        key, value = joint.chunk(2, dim=-1)
-        return self._split(key), self._split(value)
+        """Attention from x (B, T, D) to the keys and values of `remember`."""
+        return self._attend(self.ask(x), key, value, mask)
 
     def step(self, x: Tensor, past: tuple[Tensor, Tensor] | None) -> tuple[Tensor, Tensor, Tensor]:
         """Self-attention of one new position x (B, 1, D) to itself and the `past` keys, values."""
-        query, key, value = (self._split(part) for part in self.input(x).chunk(3, dim=-1))
+        query, key, value = self.project(x)
         if past is not None:
             key, value = torch.cat((past[0], key), dim=2), torch.cat((past[1], value), dim=2)
         return self._attend(query, key, value, None), key, value
+
+    def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys (B, H, T, K) and values (B, H, T, d_v) of x (B, T, D)."""
+        query, key, value = torch.split(self.input(x), self.parts, dim=-1)
+        return self._split(query), self._split(key), self._split(value)
+
+    def ask(self, x: Tensor) -> Tensor:
+        """Queries (B, H, T, K) alone."""
+        return self._split(self._rows(x, slice(None, self.parts[0])))
+
+    def remember(self, memory: Tensor) -> tuple[Tensor, Tensor]:
+        """Keys (B, H, S, K) and values (B, H, S, d_v) of the encoder's output (B, S, D)."""
+        joint = self._rows(memory, slice(self.parts[0], None))
+        key, value = torch.split(joint, self.parts[1:], dim=-1)
+        return self._split(key), self._split(value)
+
+    @staticmethod
+    def weights(query: Tensor, key: Tensor, mask: Tensor | None) -> Tensor:
+        """By which attention mixes values (B, H, T, S); the fused kernel does not give them."""
+        scores = query @ key.transpose(2, 3) / math.sqrt(query.size(-1))
+        return (scores if mask is None else scores.where(mask, -torch.inf)).softmax(dim=-1)
+
+    def _rows(self, x: Tensor, rows: slice) -> Tensor:
+        """x times some rows of the joint matrix."""
+        weight, bias = self.input.weight, self.input.bias
+        return functional.linear(x, weight[rows], None if bias is None else bias[rows])
 
     def _split(self, x: Tensor) -> Tensor:
         return x.view(*x.shape[:2], self.heads, -1).transpose(1, 2)
@@ -57,8 +79,9 @@ class Attention(nn.Module):
     def _attend(
         self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool = False
     ) -> Tensor:
+        dropout = self.dropout if self.training else 0.0
         mixed = functional.scaled_dot_product_attention(
-            query, key, value, attn_mask=mask, is_causal=causal
+            query, key, value, attn_mask=mask, dropout_p=dropout, is_causal=causal
         )
         result: Tensor = self.output(mixed.transpose(1, 2).flatten(2))
         return result
@@ -67,13 +90,16 @@ class Attention(nn.Module):
 class FeedForward(nn.Module):
     """Position-wise feed-forward network (section 3.3)."""
 
-    def __init__(self, d_model: int, d_ff: int) -> None:
+    def __init__(self, settings: Settings) -> None:
         super().__init__()
-        self.inner = nn.Linear(d_model, d_ff)
-        self.outer = nn.Linear(d_ff, d_model)
+        self.inner = nn.Linear(settings.d_model, settings.d_ff, bias=settings.bias)
+        self.outer = nn.Linear(settings.d_ff, settings.d_model, bias=settings.bias)
+        self.activation = functional.relu if settings.activation == "relu" else functional.gelu
+        self.dropout = settings.dropout.activation
 
     def forward(self, x: Tensor) -> Tensor:
-        result: Tensor = self.outer(functional.relu(self.inner(x)))
+        inner = functional.dropout(self.activation(self.inner(x)), self.dropout, self.training)
+        result: Tensor = self.outer(inner)
         return result
 
 
@@ -83,7 +109,7 @@ class Sublayer(nn.Module):
     def __init__(self, settings: Settings) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(settings.d_model)
-        self.dropout = settings.dropout
+        self.dropout = settings.dropout.residual
         self.pre = settings.norm == "pre"
 
     def before(self, x: Tensor) -> Tensor:
@@ -97,21 +123,26 @@ class Sublayer(nn.Module):
 class EncoderLayer(nn.Module):
     def __init__(self, settings: Settings) -> None:
         super().__init__()
-        self.self_attention = Attention(settings.d_model, settings.heads)
-        self.feed_forward = FeedForward(settings.d_model, settings.d_ff)
+        self.self_attention = Attention(settings)
+        self.feed_forward = FeedForward(settings)
         self.first, self.second = Sublayer(settings), Sublayer(settings)
 
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
         x = self.first.after(x, self.self_attention(self.first.before(x), mask))
         return self.second.after(x, self.feed_forward(self.second.before(x)))
 
+    def weights(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        """The attention weights (B, H, S, S) of `forward`."""
+        query, key, _ = self.self_attention.project(self.first.before(x))
+        return Attention.weights(query, key, mask)
+
 
 class DecoderLayer(nn.Module):
     def __init__(self, settings: Settings) -> None:
         super().__init__()
-        self.self_attention = Attention(settings.d_model, settings.heads)
-        self.cross_attention = Attention(settings.d_model, settings.heads)
-        self.feed_forward = FeedForward(settings.d_model, settings.d_ff)
+        self.self_attention = Attention(settings)
+        self.cross_attention = Attention(settings)
+        self.feed_forward = FeedForward(settings)
         self.first, self.second, self.third = (Sublayer(settings) for _ in range(3))
 
     def forward(self, x: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
@@ -129,6 +160,15 @@ class DecoderLayer(nn.Module):
         x = self._read(together, cross.key, cross.value, cross.mask).view(x.shape)
         return x, (present[0], present[1])
 
+    def weights(self, x: Tensor, key: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Attention weights of `forward`: (B, H, T, T) among targets, (B, H, T, S) to sources."""
+        past = torch.ones(x.size(1), x.size(1), dtype=torch.bool, device=x.device).tril()
+        own_query, own_key, _ = self.self_attention.project(self.first.before(x))
+        own = Attention.weights(own_query, own_key, past)
+        x = self.first.after(x, self.self_attention(self.first.before(x), causal=True))
+        query = self.cross_attention.ask(self.second.before(x))
+        return own, Attention.weights(query, key, mask)
+
     def _read(self, x: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
         change = self.cross_attention.cross(self.second.before(x), key, value, mask)
         x = self.second.after(x, change)
@@ -137,7 +177,9 @@ class DecoderLayer(nn.Module):
 
 @dataclass(frozen=True)
 class Cross:
-    """What one decoder layer reads of the source: key and value (B, H, S, K), mask (B, 1, 1, S)."""
+    """What one decoder layer reads of the source: key (B, H, S, K), value (B, H, S, d_v),
+    mask (B, 1, 1, S).
+    """
 
     key: Tensor
     value: Tensor
@@ -168,21 +210,37 @@ class DecoderState:
         return DecoderState(cross, past, self.position)
 
 
+class AttentionWeights(NamedTuple):
+    """How much each position takes of each other: for each layer, (B, H, to, from); rows sum to 1.
+
+    Rows of padding mean nothing.
+    """
+
+    encoder: list[Tensor]  # (B, H, S, S)
+    decoder: list[Tensor]  # (B, H, T, T), 0 above the diagonal
+    cross: list[Tensor]  # (B, H, T, S)
+
+
 class Transformer(nn.Module):
-    """Encoder and decoder with embeddings scaled by sqrt(D) and sinusoidal positions."""
+    """Encoder and decoder, with embeddings scaled by sqrt(D) before positions are added."""
 
     def __init__(self, settings: Settings, source_vocabulary: int, target_vocabulary: int) -> None:
         """The vocabularies are numbers of units; with tie "all" the two are one vocabulary."""
         super().__init__()
         self.settings = settings
-        self.source_embedding = nn.Embedding(source_vocabulary, settings.d_model)
-        self.target_embedding = nn.Embedding(target_vocabulary, settings.d_model)
-        self.projection = nn.Linear(settings.d_model, target_vocabulary, bias=False)
+        d_model = settings.d_model
+        self.source_embedding = nn.Embedding(source_vocabulary, d_model)
+        self.target_embedding = nn.Embedding(target_vocabulary, d_model)
+        self.projection = nn.Linear(d_model, target_vocabulary, bias=settings.output_bias)
         self.encoder = nn.ModuleList(EncoderLayer(settings) for _ in range(settings.encoder_layers))
         self.decoder = nn.ModuleList(DecoderLayer(settings) for _ in range(settings.decoder_layers))
         pre = settings.norm == "pre"
-        self.encoder_norm = nn.LayerNorm(settings.d_model) if pre else nn.Identity()
-        self.decoder_norm = nn.LayerNorm(settings.d_model) if pre else nn.Identity()
+        self.encoder_norm = nn.LayerNorm(d_model) if pre else nn.Identity()
+        self.decoder_norm = nn.LayerNorm(d_model) if pre else nn.Identity()
+        self.source_positions, self.target_positions = (
+            nn.Embedding(settings.max_length, d_model) if settings.positions == "learned" else None
+            for _ in range(2)
+        )
         if settings.tie in ("all", "decoder"):
             self.projection.weight = self.target_embedding.weight
         if settings.tie == "all":
@@ -192,17 +250,16 @@ class Transformer(nn.Module):
 
     def encode(self, source: Tensor) -> tuple[Tensor, Tensor | None]:
         """Source ids (B, S) to memory (B, S, D), mask (B, 1, 1, S); None if nothing is PAD."""
-        words = source != PAD
-        mask = None if bool(words.all()) else words[:, None, None, :]
-        x = self._embed(self.source_embedding, source, 0)
-        for layer in self.encoder:
+        mask = _mask(source)
+        x = self._embed(self.source_embedding, self.source_positions, source, 0)
+        for layer in self._kept(self._encoder_layers()):
             x = layer(x, mask)
         return self.encoder_norm(x), mask
 
     def decode(self, target: Tensor, memory: Tensor, mask: Tensor | None) -> Tensor:
         """Target ids (B, T), each position seeing those before it, to hidden states (B, T, D)."""
-        x = self._embed(self.target_embedding, target, 0)
-        for layer in self._decoder_layers():
+        x = self._embed(self.target_embedding, self.target_positions, target, 0)
+        for layer in self._kept(self._decoder_layers()):
             x = layer(x, *layer.cross_attention.remember(memory), mask)
         result: Tensor = self.decoder_norm(x)
         return result
@@ -223,7 +280,8 @@ class Transformer(nn.Module):
 
         PAD and BOS, which are no words, have logits of minus infinity.
         """
-        x = self._embed(self.target_embedding, words[:, None], state.position)
+        ids = words[:, None]
+        x = self._embed(self.target_embedding, self.target_positions, ids, state.position)
         past = []
         for index, layer in enumerate(self._decoder_layers()):
             before = None if state.past is None else state.past[index]
@@ -233,27 +291,75 @@ class Transformer(nn.Module):
         logits[:, PAD] = logits[:, BOS] = -torch.inf
         return logits, DecoderState(state.cross, past, state.position + 1)
 
-    def _decoder_layers(self) -> Iterator[DecoderLayer]:
-        return (cast(DecoderLayer, layer) for layer in self.decoder)
+    @torch.no_grad()
+    def attention_weights(self, source: Tensor, target: Tensor) -> AttentionWeights:
+        """What `forward` mixes by, for pictures: computed beside it, in evaluation only."""
+        assert not self.training, "attention weights without what dropout does to them"
+        found, mask = AttentionWeights([], [], []), _mask(source)
+        x = self._embed(self.source_embedding, self.source_positions, source, 0)
+        for encoder_layer in self._encoder_layers():
+            found.encoder.append(encoder_layer.weights(x, mask))
+            x = encoder_layer(x, mask)
+        memory = self.encoder_norm(x)
+        x = self._embed(self.target_embedding, self.target_positions, target, 0)
+        for layer in self._decoder_layers():
+            key, value = layer.cross_attention.remember(memory)
+            own, cross = layer.weights(x, key, mask)
+            found.decoder.append(own)
+            found.cross.append(cross)
+            x = layer(x, key, value, mask)
+        return found
 
-    def _embed(self, embedding: nn.Module, ids: Tensor, position: int) -> Tensor:
-        d_model = self.settings.d_model
-        signal = positions(position, ids.size(1), d_model, ids.device)
-        x = embedding(ids) * math.sqrt(d_model) + signal
-        return functional.dropout(x, self.settings.dropout, self.training)
+    def _encoder_layers(self) -> list[EncoderLayer]:
+        return [cast(EncoderLayer, layer) for layer in self.encoder]
+
+    def _decoder_layers(self) -> list[DecoderLayer]:
+        return [cast(DecoderLayer, layer) for layer in self.decoder]
+
+    def _kept(self, layers: list[Layer]) -> list[Layer]:
+        """The layers, in training without those that LayerDrop leaves out (Fan et al. 2020)."""
+        share = self.settings.layer_drop
+        if not share or not self.training:
+            return layers
+        # the CPU's draws, wherever the model is: nothing waits for the accelerator
+        kept = torch.rand(len(layers), device="cpu") >= share
+        return list(compress(layers, kept.tolist()))
+
+    def _embed(
+        self, words: nn.Embedding, places: nn.Embedding | None, ids: Tensor, start: int
+    ) -> Tensor:
+        """Ids (B, T) at positions from `start` on to (B, T, D)."""
+        settings, end = self.settings, start + ids.size(1)
+        if end > settings.max_length:
+            raise UserError(
+                f"a sentence of {end} positions is too long: "
+                f"model.max_length is {settings.max_length}"
+            )
+        if places is None:
+            signal = positions(start, ids.size(1), settings.d_model, ids.device)
+        else:
+            signal = places.weight[start:end]
+        x = words(ids) * math.sqrt(settings.d_model) + signal
+        return functional.dropout(x, settings.dropout.embedding, self.training)
 
     def _initialise(self) -> None:
-        """Xavier uniform for each projection; embeddings normal with deviation D^-0.5."""
+        """As `settings.initialisation` says; biases are 0, norms change nothing."""
+        by, d_model = self.settings.initialisation, self.settings.d_model
         for name, parameter in self.named_parameters():
-            if "embedding" in name or name == "projection.weight":
-                nn.init.normal_(parameter, std=self.settings.d_model**-0.5)
-            elif name.endswith("attention.input.weight"):
-                for part in parameter.detach().chunk(3):
-                    nn.init.xavier_uniform_(part)
-            elif parameter.dim() == 2:
-                nn.init.xavier_uniform_(parameter)
-            elif name.endswith("bias"):
+            layer = name.startswith(("encoder", "decoder"))
+            if name.endswith("bias"):
                 nn.init.zeros_(parameter)
+            elif parameter.dim() == 1:
+                continue  # a norm's factors, 1 as they are
+            elif by != "xavier" and not layer:
+                nn.init.normal_(parameter, std=d_model**-0.5)
+            elif by == "small":
+                nn.init.normal_(parameter, std=math.sqrt(2 / (5 * d_model)))
+            elif name.endswith("attention.input.weight"):
+                for part in torch.split(parameter.detach(), _parts(self.settings)):
+                    nn.init.xavier_uniform_(part)
+            else:
+                nn.init.xavier_uniform_(parameter)
 
 
 def positions(start: int, length: int, d_model: int, device: torch.device) -> Tensor:
@@ -267,3 +373,15 @@ def positions(start: int, length: int, d_model: int, device: torch.device) -> Te
 def count_parameters(model: nn.Module) -> int:
     """Trained parameters, shared ones counted once."""
     return sum(parameter.numel() for parameter in model.parameters())
+
+
+def _parts(settings: Settings) -> list[int]:
+    """Rows of attention's joint matrix: those that make queries, keys and values."""
+    keys, values = settings.heads * settings.d_k, settings.heads * settings.d_v
+    return [keys, keys, values]
+
+
+def _mask(ids: Tensor) -> Tensor | None:
+    """(B, 1, 1, S) for ids (B, S): True at words; None if nothing is PAD."""
+    words = ids != PAD
+    return None if bool(words.all()) else words[:, None, None, :]

@@ -7,18 +7,18 @@ from typing import Any
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 
-from bleuprint import settings
 from bleuprint.binary import SEGMENTATION, BinaryCorpus
 from bleuprint.checkpoint import load_weights
 from bleuprint.errors import UserError
 from bleuprint.files import read_json, sha256_of, write_json
 from bleuprint.model import Transformer
 from bleuprint.schema import build
+from bleuprint.system import Model
 
 WEIGHTS, DESCRIPTION = "model.safetensors", "model.json"
 
 
-def describe(model: settings.Model, corpus: BinaryCorpus, fingerprint: str) -> dict[str, Any]:
+def describe(model: Model, corpus: BinaryCorpus, fingerprint: str) -> dict[str, Any]:
     """What model.json holds: the shape, and the vocabularies the weights belong to."""
     vocabularies = {
         side: {
@@ -53,7 +53,7 @@ def load_model(folder: Path, corpus: BinaryCorpus) -> Transformer:
         vocabulary = _vocabulary(corpus, language)
         if sha256_of(vocabulary) != known["sha256"]:
             raise UserError(f"{folder}: trained on another vocabulary than {vocabulary}")
-    shape = build(settings.Model, description["model"], path)
+    shape = build(Model, description["model"], path)
     model = Transformer(shape, source["units"], target["units"])
     if bad := [name for name, tensor in tensors.items() if not bool(tensor.isfinite().all())]:
         raise UserError(f"{folder / WEIGHTS}: {bad[0]} is not finite: the training has diverged")

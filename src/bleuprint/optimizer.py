@@ -1,4 +1,4 @@
-"""Adam over all weights as one flat vector.
+"""Adam and AdamW over all weights as one flat vector.
 
 The weights become views of one vector, their gradients of another: adding gradients up over
 processes, clipping and updating are then one operation each instead of one for every weight.
@@ -8,11 +8,11 @@ import torch
 from torch import Tensor, nn
 from torch.optim.adam import adam
 
-from bleuprint.settings import Train
+from bleuprint.system import Train
 
 
 class FlatAdam:
-    """Adam (Kingma and Ba 2015) with the gradient clipped to a norm (0: not clipped)."""
+    """Adam or AdamW, as the settings say, with the gradient clipped to a norm (0: not clipped)."""
 
     def __init__(self, model: nn.Module, settings: Train) -> None:
         parameters = list(model.parameters())
@@ -41,7 +41,7 @@ class FlatAdam:
     @torch.no_grad()
     def step(self, learning_rate: float, norm: float) -> None:
         """Clip the gradient, whose `norm` is given, and update the weights."""
-        clip, (beta1, beta2) = self._settings.clip_norm, self._settings.betas
+        clip, settings = self._settings.clip_norm, self._settings.optimizer
         if clip and norm > clip:
             self.gradient.mul_(clip / norm)
         # torch's own step as a function: making its optimiser object loads torch's compiler,
@@ -55,12 +55,13 @@ class FlatAdam:
             [self._state["step"]],
             fused=True,
             amsgrad=False,
-            beta1=beta1,
-            beta2=beta2,
+            beta1=settings.betas[0],
+            beta2=settings.betas[1],
             lr=learning_rate,
-            weight_decay=0.0,
-            eps=self._settings.epsilon,
+            weight_decay=settings.weight_decay,
+            eps=settings.epsilon,
             maximize=False,
+            decoupled_weight_decay=settings.by == "adamw",
         )
 
     def tensors(self) -> dict[str, Tensor]:

@@ -5,6 +5,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from bleuprint import layout
 from bleuprint.clean import Cleaning
 from bleuprint.dedup import Deduplication
 from bleuprint.download import download_corpus
@@ -15,48 +16,30 @@ from bleuprint.pairs import TextFolder
 from bleuprint.settings import Corpus
 from bleuprint.step import Step, run_step
 
-STAGES = ("download", "clean", "dedup", "filter")
-
 
 def preview(
     name: str, corpus: Corpus, pairs: int, source: Source, scratch: Path, workers: int
 ) -> dict[str, Any]:
-    """The accounts of train in download, clean, dedup and filter, for its first pairs.
+    """The accounts of train in clean, dedup and filter, for its first pairs.
 
     No more than `pairs` of each file are read, so duplicates further on are not seen. All is done
     in a folder of its own below `scratch`: no output of a stage is touched.
     """
     scratch.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=scratch) as name_of_folder:
-        folder = Path(name_of_folder)
-        text = {stage: TextFolder(folder / stage, corpus.source, corpus.target) for stage in STAGES}
-        ledgers = {stage: folder / f"{stage}.json" for stage in STAGES}
-        download_corpus(name, corpus.files, text["download"], ledgers["download"], source, pairs)
-        sets = {kind: list(parts) for kind, parts in corpus.files.sets().items()}
+    with TemporaryDirectory(dir=scratch) as folder:
+        root = Path(folder)
+        raw = TextFolder(layout.folder(name, "raw", root), corpus.source, corpus.target)
+        ledger = layout.ledger(name, "download", root)
+        download_corpus(name, corpus.files, raw, ledger, source, pairs)
         steps: dict[str, Step] = {
-            "clean": Cleaning(
-                name, corpus.clean, sets, text["download"], text["clean"].path, ledgers["clean"]
-            ),
-            "dedup": Deduplication(
-                name,
-                corpus.dedup,
-                corpus.clean,
-                text["clean"],
-                text["dedup"].path,
-                ledgers["dedup"],
-            ),
-            "filter": Filtering(
-                name,
-                corpus.filter,
-                corpus.tokenize,
-                text["dedup"],
-                text["filter"].path,
-                ledgers["filter"],
-            ),
+            "clean": Cleaning.of(name, corpus, root),
+            "dedup": Deduplication.of(name, corpus, root),
+            "filter": Filtering.of(name, corpus, root),
         }
         for stage, step in steps.items():
-            run_step(step, folder / "shards" / stage, None, workers)
-        return {stage: read_json(ledgers[stage])["sets"]["train"] for stage in steps}
+            run_step(step, layout.shards(name, stage, root), None, workers)
+        ledgers = {stage: read_json(layout.ledger(name, stage, root)) for stage in steps}
+        return {stage: ledger["sets"]["train"] for stage, ledger in ledgers.items()}
 
 
 def report(accounts: dict[str, Any], samples: int) -> Iterator[str]:

@@ -1,20 +1,31 @@
 """Reading the training text batch by batch, ahead of the training where that takes long."""
 
 from collections.abc import Generator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
 from functools import partial
 from itertools import tee
+from queue import Full, Queue
 from random import Random
+from threading import Event, Thread
+from typing import TypeVar
 
 import numpy as np
 
 from bleuprint import environment
-from bleuprint.batch import Sentence, Sides, read
-from bleuprint.batches import Indices, Position, Rows, pack, updates
+from bleuprint.batch import Batch, Sentence, Sides, read
+from bleuprint.batches import Indices, Position, Rows, Update, pack, updates
 from bleuprint.binary import BinaryCorpus
 from bleuprint.processes import Group
-from bleuprint.settings import Train
+from bleuprint.system import Train
 from bleuprint.vocabulary import EOS
 from bleuprint.workers import map_parts
+
+T = TypeVar("T")
+
+# So many updates are read ahead; who reads looks this often, in seconds, whether they are wanted.
+_AHEAD = 2
+_PATIENCE = 0.1
 
 
 class Reader:
@@ -63,14 +74,33 @@ class Reader:
         ]
 
 
+@dataclass(frozen=True)
+class Share:
+    """What of an update falls to one process: the batches at some `places` among all of them.
+
+    A batch is in one part, or in several (see Reader). `position` is that after the update.
+    """
+
+    update: Update
+    places: range
+    batches: list[list[Batch]]
+    position: Position
+
+
 def shares(
     corpus: BinaryCorpus, settings: Train, seed: int, start: Position, group: Group
-) -> Generator[tuple[list[list[Sides]], Position], None, None]:
-    """Of each update from `start` on, the batches that fall to this process: each group.size-th.
+) -> Generator[Share, None, None]:
+    """The process's share of each update from `start` on: each group.size-th batch.
 
-    A batch is in one part, or in several (see Reader). With each comes the position after the
-    update. Never ends.
+    Ends after the epochs that the settings give, if they do. A thread reads ahead, so that what
+    computes does not wait.
     """
+    return read_ahead(_shares(corpus, settings, seed, start, group))
+
+
+def _shares(
+    corpus: BinaryCorpus, settings: Train, seed: int, start: Position, group: Group
+) -> Generator[Share, None, None]:
     source, target = (
         corpus.side("train", language).lengths for language in (corpus.source, corpus.target)
     )
@@ -82,13 +112,60 @@ def shares(
             batch_tokens=settings.batch_tokens,
             seed=seed,
             start=start,
+            epochs=settings.epochs,
         )
     )
     own = (update.batches[group.rank :: group.size] for update, _ in ahead)
     reader = partial(Reader, corpus, settings, seed)
-    share = map_parts(reader, own, _readers(settings, group))
-    for sides, (_, position) in zip(share, plan, strict=False):
-        yield sides, position
+    batches = map_parts(reader, own, _readers(settings, group))
+    pinned = group.device.type == "cuda"
+    with closing(batches):
+        for read_batches, (update, position) in zip(batches, plan, strict=True):
+            made = [[Batch.of(part, pinned) for part in parts] for parts in read_batches]
+            places = range(group.rank, len(update.batches), group.size)
+            yield Share(update, places, made, position)
+
+
+def read_ahead(items: Generator[T, None, None]) -> Generator[T, None, None]:
+    """The same items, of which a thread makes the next ones while one is worked on."""
+    made: Queue[tuple[T | None, BaseException | None]] = Queue(_AHEAD)
+    ended = Event()
+
+    def make() -> None:
+        error: BaseException | None = None
+        try:
+            with closing(items):
+                for item in items:
+                    if not _put(made, (item, None), ended):
+                        return
+        except BaseException as raised:  # for the one who takes the items
+            error = raised
+        _put(made, (None, error), ended)
+
+    thread = Thread(target=make, daemon=True)
+    thread.start()
+    try:
+        while True:
+            item, error = made.get()
+            if error is not None:
+                raise error
+            if item is None:
+                return
+            yield item
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _put(queue: "Queue[T]", item: T, ended: Event) -> bool:
+    """Wait for room; False if nobody takes items any more."""
+    while not ended.is_set():
+        try:
+            queue.put(item, timeout=_PATIENCE)
+            return True
+        except Full:
+            continue
+    return False
 
 
 def _readers(settings: Train, group: Group) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from bleuprint import table
+from bleuprint import costcolumns, table
 from bleuprint.errors import UserError
 from bleuprint.files import read_json, whole_file, write_json
 from bleuprint.layout import Cell, ledger
@@ -59,13 +59,13 @@ def page(
     """The report as Markdown: scores, cost, test sets, signatures, data."""
     sections = [
         f"# Results: {experiment}",
-        markdown(table.scores(records)),
+        markdown(table.scores(records, timings=timings)),
         _list(table.notes(records)),
         "## chrF2",
         markdown(table.scores(records, "chrf")),
         "## Training cost",
         markdown(table.costs(records, timings)),
-        _COST,
+        costcolumns.EXPLAINED,
         "## Test sets",
         markdown(_test_sets(records)),
         "## Signatures",
@@ -83,18 +83,11 @@ def tex(experiment: str, records: Sequence[Record], timings: Mapping[Cell, Timin
     scores = f"Results of {experiment}. {' '.join(table.notes(records))}"
     return (
         "% Needs \\usepackage{booktabs}.\n"
-        + table.latex(table.scores(records), scores)
+        + table.latex(table.scores(records, timings=timings), scores)
         + "\n"
         + table.latex(table.costs(records, timings), f"Training cost of {experiment}.")
     )
 
-
-_COST = (
-    "Counted figures (parameters, updates, target tokens, FLOPs of training from the shapes of "
-    "the matrices) repeat exactly. Measured figures hold for the device and the commit beside "
-    "them (processes x threads), and for the run that computed the result: a cached one keeps its "
-    "own. With several seeds, both are means."
-)
 
 _INTERVALS = (
     "Intervals are sacreBLEU's: 1,000 bootstrap resamples of the test set's lines with a fixed "

@@ -93,7 +93,12 @@ class Record:
 
 @dataclass(frozen=True)
 class Training:
-    """How long a training took, and where."""
+    """How long a training took, and where; and what it cost by time.
+
+    `devices` that each sustain `sustained_flops` a second (the `paper`'s figure, or `measured`)
+    would have done `flops_by_time`; `mfu` is the share that they did of `peak_flops` a second
+    (`known` or `measured`). None is what is not known, or was not yet written down.
+    """
 
     seconds: float
     device: str
@@ -101,6 +106,13 @@ class Training:
     threads: int
     commit: str | None
     tokens_per_second: float
+    devices: int | None = None
+    sustained_flops: float | None = None
+    sustained_from: str | None = None
+    flops_by_time: float | None = None
+    peak_flops: float | None = None
+    peak_from: str | None = None
+    mfu: float | None = None
 
 
 @dataclass(frozen=True)
@@ -146,7 +158,8 @@ def timing(cell: Cell, root: Path = Path()) -> Timing:
     training = None
     if train.exists():
         measured = read_json(train)
-        training = Training(**{f.name: measured[f.name] for f in dataclasses.fields(Training)})
+        names = (field.name for field in dataclasses.fields(Training))
+        training = Training(**{name: measured[name] for name in names if name in measured})
     return Timing(training, read_json(translate)["seconds"] if translate.exists() else None)
 
 

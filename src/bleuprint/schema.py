@@ -7,6 +7,7 @@ does. Errors name the file, the line, the key and the value, and the nearest kno
 import dataclasses
 import difflib
 import math
+import re
 import types
 import typing
 from collections.abc import Collection, Mapping
@@ -19,6 +20,9 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from bleuprint.errors import UserError
 
 T = TypeVar("T")
+
+# What entries of the user's own are called: they become names of files and of stages.
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,6 +46,10 @@ class Range:
         return f"{'above' if self.open_low else 'from'} {self.low:g}, {below}"
 
 
+Count = Annotated[int, Range(1)]
+Share = Annotated[float, Range(0, 1, open_high=True)]
+
+
 @dataclasses.dataclass(frozen=True)
 class Named:
     """A mapping whose keys name dataclasses; its value is one of each named, in `kinds`' order."""
@@ -63,9 +71,12 @@ def load_yaml(path: Path) -> Any:
     except MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         problem = str(error.problem).partition(" with value")[0]
-        raise UserError(f"{path}:{line}: not valid YAML: {problem}") from None
+        hint = " (is it indented as its neighbours are?)" if "<block" in problem else ""
+        raise UserError(f"{path}:{line}: not valid YAML: {problem}{hint}") from None
     except YAMLError as error:
         raise UserError(f"{path}: not valid YAML: {str(error).splitlines()[0]}") from None
+    except AttributeError:  # ruamel looks into what it has not read yet
+        raise UserError(f"{path}: not valid YAML: an entry is merged (<<) into itself") from None
 
 
 def build(kind: type[T], document: Any, path: Path) -> T:
@@ -116,12 +127,12 @@ def _value(kind: Any, value: Any, place: _Place) -> Any:
         return result
     if origin is Literal:
         if value not in arguments:
-            raise place.error(f"{value!r} is not one of {', '.join(map(str, arguments))}")
-        return str(value)
+            raise place.error(f"{_shown(value)} is not one of {', '.join(map(str, arguments))}")
+        return arguments[arguments.index(value)]
     if origin in (types.UnionType, typing.Union):
-        if value is None:
-            return None
-        return _value(next(one for one in arguments if one is not type(None)), value, place)
+        kinds = [one for one in arguments if one is not type(None)]
+        if len(kinds) == 1:
+            return None if value is None else _value(kinds[0], value, place)
     if origin is dict:
         return _mapping(arguments[1], value, place)
     if origin is tuple:
@@ -143,25 +154,38 @@ def _scalar(kind: type, value: Any, place: _Place) -> Any:
         return value
     if kind is str and isinstance(value, str):
         return str(value)
-    wanted = {float: "a number", int: "a whole number", bool: "true or false", str: "text"}[kind]
-    hint = " (quote it: '...')" if kind is str and value is not None else ""
-    raise place.error(f"{_shown(value)} is not {wanted}{hint}")
+    wanted = {float: "a number", int: "a whole number", bool: "true or false", str: "text"}
+    if kind not in wanted:  # in a rule of the user's own
+        raise place.error(
+            f"declared as {_written(kind)}, which no setting can be: "
+            "int, float, bool, str, Literal, tuple, or one of these | None"
+        )
+    text = value is not None and not isinstance(value, Mapping | list)
+    hint = " (quote it: '...')" if kind is str and text else ""
+    raise place.error(f"{_shown(value)} is not {wanted[kind]}{hint}")
 
 
 def _mapping(kind: Any, value: Any, place: _Place) -> dict[str, Any]:
     if not isinstance(value, Mapping):
-        raise place.error(f"{_shown(value)} is not a mapping of names")
+        each = f", each with {_fields(kind)}" if dataclasses.is_dataclass(kind) else ""
+        raise place.error(f"{_shown(value)} is not a mapping of names{each}")
     result = {}
     for name, entry in value.items():
+        here = place.child(value, name)
         if not isinstance(name, str):
-            raise place.child(value, name).error(f"name {name!r} is not text: quote it")
-        result[str(name)] = _value(kind, entry, place.child(value, name))
+            raise here.error(f"name {name!r} is not text: quote it")
+        if not _NAME.fullmatch(name):
+            raise here.error(
+                "a name is of letters (a to z, A to Z), digits, '-' and '_', "
+                "and begins with a letter or digit"
+            )
+        result[str(name)] = _value(kind, entry, here)
     return result
 
 
 def _sequence(kinds: tuple[Any, ...], value: Any, place: _Place) -> tuple[Any, ...]:
     if not isinstance(value, list):
-        raise place.error(f"{_shown(value)} is not a list")
+        raise place.error(f"{_shown(value)} is not a list: [...]")
     if kinds[-1] is Ellipsis:
         kinds = (kinds[0],) * len(value)
     elif len(kinds) != len(value):
@@ -172,7 +196,8 @@ def _sequence(kinds: tuple[Any, ...], value: Any, place: _Place) -> tuple[Any, .
 
 def _record(kind: Any, value: Any, place: _Place) -> Any:
     if not isinstance(value, Mapping):
-        raise place.error(f"{_shown(value)} is not a mapping with {_fields(kind)}")
+        wanted = f"with {_fields(kind)}" if dataclasses.fields(kind) else "without keys: {}"
+        raise place.error(f"{_shown(value)} is not a mapping {wanted}")
     every = typing.get_type_hints(kind, include_extras=True)
     hints = {field.name: every[field.name] for field in dataclasses.fields(kind)}
     for name in value:
@@ -199,9 +224,9 @@ def _named(kinds: Mapping[str, type], value: Any, place: _Place) -> tuple[Any, .
 
 
 def _unknown(name: Any, known: Collection[str]) -> str:
-    near = difflib.get_close_matches(str(name), known, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}?" if near else f"known here: {', '.join(known)}"
-    return f"unknown key; {hint}"
+    near = difflib.get_close_matches(str(name), known, n=1)
+    every = f"known here: {', '.join(known)}" if known else "there are none here: {}"
+    return f"unknown key; {f'did you mean {near[0]!r}?' if near else every}"
 
 
 def _fields(kind: Any) -> str:
@@ -211,3 +236,8 @@ def _fields(kind: Any) -> str:
 def _shown(value: Any) -> str:
     text = "nothing" if value is None else repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _written(kind: Any) -> str:
+    """A type as it is written."""
+    return kind.__qualname__ if isinstance(kind, type) else str(kind)

@@ -13,15 +13,13 @@ from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
 from bleuprint.errors import UserError, run
-from bleuprint.manifest import About, Files, check_names
+from bleuprint.manifest import About, Files
 from bleuprint.rules import CHECKS, EDITS
 from bleuprint.rules.rule import Check, Edit
-from bleuprint.schema import Named, Range, build, load_yaml
+from bleuprint.schema import Count, Named, Range, Share, build, load_yaml
+from bleuprint.system import System
 
 T = TypeVar("T")
-
-Count = Annotated[int, Range(1)]
-Share = Annotated[float, Range(0, 1, open_high=True)]
 
 
 @dataclass(frozen=True)
@@ -143,100 +141,9 @@ class Corpus:
             raise ValueError(f"source and target are both {self.source!r}")
         for rule, side in product((*self.clean, *self.filter), (self.source, self.target)):
             rule.check_language(side)
-        check_names("about", self.about)
         for name, text in self.files.texts().items():
             if text.about not in self.about:
                 raise ValueError(f"{name}: about names no {text.about!r}")
-
-
-@dataclass(frozen=True)
-class Model:
-    """The Transformer's shape, in the paper's names."""
-
-    encoder_layers: Count
-    decoder_layers: Count
-    d_model: Count
-    d_ff: Count
-    heads: Count
-    dropout: Share
-    norm: Literal["post", "pre"]
-    tie: Literal["all", "decoder", "none"]
-
-    def __post_init__(self) -> None:
-        if self.d_model % self.heads:
-            raise ValueError(f"d_model {self.d_model} is not divisible by heads {self.heads}")
-        if self.d_model % 2:
-            raise ValueError(f"d_model {self.d_model} is odd: sinusoidal positions come in pairs")
-
-
-@dataclass(frozen=True)
-class Train:
-    """How a model is trained.
-
-    `tokens_per_update` counts target tokens over all processes; an update is made of batches
-    of at most `batch_tokens` tokens, padding included, which the processes share out.
-    `bpe_dropout`: the share of merges left out, at random, each time a sentence is trained on;
-    batches and updates are planned by the lengths without it, and hold more tokens with it (about
-    a sixth at 0.1).
-    """
-
-    tokens_per_update: Count
-    batch_tokens: Count
-    updates: Count
-    learning_rate: Annotated[float, Range(0, open_low=True)]
-    warmup: Count
-    betas: tuple[Share, Share]
-    epsilon: Annotated[float, Range(0, open_low=True)]
-    clip_norm: Annotated[float, Range(0)]
-    label_smoothing: Share
-    bpe_dropout: Share
-    precision: Literal["float32", "bfloat16"]
-    validate_every: Count
-    checkpoint_every: Count
-    keep_last: Count
-
-    def __post_init__(self) -> None:
-        if self.batch_tokens > self.tokens_per_update:
-            raise ValueError(
-                f"batch_tokens {self.batch_tokens} is beyond tokens_per_update "
-                f"{self.tokens_per_update}: updates would be larger than they say"
-            )
-
-
-@dataclass(frozen=True)
-class Average:
-    """`last`: how many of the newest checkpoints are averaged."""
-
-    last: Count
-
-
-@dataclass(frozen=True)
-class Decode:
-    """Beam search: scores are divided by ((5 + length) / 6)^alpha; see search.py."""
-
-    beam: Count
-    alpha: Annotated[float, Range(0)]
-    max_extra: Annotated[int, Range(0)]
-
-
-@dataclass(frozen=True)
-class System:
-    """One row of the table: a model, how it is trained and how it translates."""
-
-    model: Model
-    train: Train
-    average: Average
-    decode: Decode
-
-    def __post_init__(self) -> None:
-        kept = min(self.train.keep_last, self.train.updates // self.train.checkpoint_every)
-        if self.train.updates % self.train.checkpoint_every:
-            raise ValueError(
-                f"train.updates {self.train.updates} is no multiple of "
-                f"train.checkpoint_every {self.train.checkpoint_every}"
-            )
-        if self.average.last > kept:
-            raise ValueError(f"average.last {self.average.last}: training keeps {kept} checkpoints")
 
 
 @dataclass(frozen=True)
@@ -252,7 +159,6 @@ class Settings:
         for kind, entries in (("corpora", self.corpora), ("systems", self.systems)):
             if not entries:
                 raise ValueError(f"{kind} is empty")
-            check_names(kind, entries)
         if not self.seeds or len(set(self.seeds)) != len(self.seeds):
             raise ValueError(f"seeds {list(self.seeds)}: one or more, each once")
         for (system, row), (corpus, column) in product(self.systems.items(), self.corpora.items()):

@@ -9,20 +9,21 @@ import io
 import re
 import shutil
 import statistics
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-from bleuprint import literature
+from bleuprint import costcolumns, literature
 from bleuprint.errors import run
 from bleuprint.layout import Cell
-from bleuprint.results import Record, Timing, load, timing
+from bleuprint.results import Record, Timing, Training, load, timing
 
 REPORTS = Path("reports")
 SIGNIFICANT = 0.05
-NONE = "–"
+NONE = costcolumns.NONE
 METRICS = {"bleu": "BLEU", "chrf": "chrF2"}
+_COUNTED, _BY_TIME = _COSTS = "FLOPs, counted", "FLOPs, by time"
 
 
 @dataclass(frozen=True)
@@ -50,15 +51,23 @@ class Grid:
 
 @dataclass(frozen=True)
 class _Key:
-    """What a column of scores shows: a test set of a corpus, or the cost of its training."""
+    """What a column shows: scores on a test set of a corpus, or one of `_COSTS` of its training."""
 
     corpus: str
     pair: str
     test: str | None
+    cost: str = ""
 
 
-def scores(records: Sequence[Record], metric: Literal["bleu", "chrf"] = "bleu") -> Grid:
-    """The scores of every system on every test set; with BLEU also the FLOPs of training."""
+def scores(
+    records: Sequence[Record],
+    metric: Literal["bleu", "chrf"] = "bleu",
+    timings: Mapping[Cell, Timing] | None = None,
+) -> Grid:
+    """The scores of every system on every test set; with BLEU also what training cost, both ways.
+
+    Costs by time come from `timings`.
+    """
     keys = list(_keys(records, with_cost=metric == "bleu"))
     columns = [Column("System", left=True), *(_column(key, keys, metric) for key in keys)]
     rows = list(_published(keys)) if metric == "bleu" else []
@@ -68,29 +77,33 @@ def scores(records: Sequence[Record], metric: Literal["bleu", "chrf"] = "bleu") 
         cells = []
         for key in keys:
             seeds = [r for r in of_system if r.corpus == key.corpus and key.test in (r.test, None)]
-            cells.append(_score(seeds, metric) if key.test is not None else _flops(seeds))
+            cells.append(_cost(seeds, key.cost, timings) if key.cost else _score(seeds, metric))
         rows.append(Row((name, *cells)))
     return Grid(tuple(columns), tuple(rows))
 
 
 def costs(records: Sequence[Record], timings: Mapping[Cell, Timing]) -> Grid:
     """What each training cost: counted on the left, measured on the right; means over seeds."""
-    counted = ("Parameters", "Updates", "Target tokens", "FLOPs")
-    measured = ("Time", "Tokens/s", "Device", "Commit")
     columns = [Column("System", left=True), Column("Corpus", left=True)]
-    columns += [Column(label, "counted") for label in counted]
-    columns += [Column(label, "measured", label in ("Device", "Commit")) for label in measured]
+    columns += [Column(label, "counted") for label in costcolumns.COUNTED]
+    columns += [
+        Column(label, "measured", label in costcolumns.TEXTS) for label in costcolumns.MEASURED
+    ]
     rows = []
     for system, corpus in dict.fromkeys((record.system, record.corpus) for record in records):
         of_row = [r for r in records if (r.system, r.corpus) == (system, corpus)]
-        rows.append(Row((system, corpus, *_counted(of_row), *_measured(of_row, timings))))
+        measured = costcolumns.measured(_trained(of_row, timings))
+        rows.append(Row((system, corpus, *costcolumns.counted(of_row), *measured)))
     return Grid(tuple(columns), tuple(rows))
 
 
 def notes(records: Sequence[Record]) -> list[str]:
     """What a reader must know to read the scores, a sentence or two each."""
     seeds = list(dict.fromkeys(record.seed for record in records))
-    lines = ["BLEU is sacreBLEU's, cased, on detokenised text; FLOPs of training are counted."]
+    lines = [
+        "BLEU is sacreBLEU's, cased, on detokenised text. FLOPs of training are counted from the "
+        "shapes of the matrices; by time they are the paper's seconds x devices x sustained FLOPS."
+    ]
     if len(seeds) > 1:
         lines.append(
             f"Mean ± standard deviation over the seeds {', '.join(map(str, seeds))}; "
@@ -184,8 +197,9 @@ def main() -> None:
     """Print the table that the report stage has written, and where to look next."""
     records = load(REPORTS / "results.json")
     width = shutil.get_terminal_size((120, 24)).columns
-    print(plain(scores(records), width))
-    print(plain(costs(records, {record.cell: timing(record.cell) for record in records}), width))
+    timings = {record.cell: timing(record.cell) for record in records}
+    print(plain(scores(records, timings=timings), width))
+    print(plain(costs(records, timings), width))
     print("\n".join(notes(records)))
     print(f"\nMore: {REPORTS / 'table.md'} (the whole report), {REPORTS / 'results.json'} (every")
     print("number with what stands behind it), and the runs side by side in MLflow: make ui")
@@ -196,13 +210,14 @@ def _keys(records: Sequence[Record], with_cost: bool) -> Iterator[_Key]:
         for test in dict.fromkeys(record.test for record in records if record.corpus == corpus):
             yield _Key(corpus, pair, test)
         if with_cost:
-            yield _Key(corpus, pair, None)
+            for cost in _COSTS:
+                yield _Key(corpus, pair, None, cost)
 
 
 def _column(key: _Key, keys: Sequence[_Key], metric: str) -> Column:
     group = key.corpus if key.pair in key.corpus else f"{key.corpus} ({key.pair})"
-    if key.test is None:
-        return Column("FLOPs", group)
+    if key.cost:
+        return Column(key.cost, group)
     several = sum(1 for other in keys if other.corpus == key.corpus and other.test) > 1
     return Column(f"{METRICS[metric]} {key.test}" if several else METRICS[metric], group)
 
@@ -212,11 +227,22 @@ def _published(keys: Sequence[_Key]) -> Iterator[Row]:
     for row in literature.TABLE_2:
         cells = []
         for key in keys:
-            of_table = key.corpus in shown and key.test in (None, literature.TEST)
-            values = row.flops if key.test is None else row.bleu
-            cells.append(values.get(key.pair, NONE) if of_table else NONE)
+            values = {literature.TEST: row.bleu, _BY_TIME: row.flops}.get(key.test or key.cost, {})
+            cells.append(values.get(key.pair, NONE) if key.corpus in shown else NONE)
         if set(cells) != {NONE}:
             yield Row((f"{row.system} (published)", *cells), published=True)
+
+
+def _cost(seeds: Sequence[Record], cost: str, timings: Mapping[Cell, Timing] | None) -> str:
+    if cost == _COUNTED:
+        return costcolumns.counted_flops(seeds)
+    return costcolumns.flops_by_time(_trained(seeds, timings or {}))
+
+
+def _trained(records: Sequence[Record], timings: Mapping[Cell, Timing]) -> list[Training]:
+    """What was measured of the trainings behind the records, each once."""
+    of_cells = (timings.get(cell) for cell in dict.fromkeys(record.cell for record in records))
+    return [one.training for one in of_cells if one is not None and one.training is not None]
 
 
 def _score(seeds: Sequence[Record], metric: str) -> str:
@@ -235,51 +261,6 @@ def _score(seeds: Sequence[Record], metric: str) -> str:
 
 def _baselines(records: Sequence[Record]) -> list[str]:
     return list(dict.fromkeys(r.paired.baseline for r in records if r.paired is not None))
-
-
-def _counted(records: Sequence[Record]) -> tuple[str, ...]:
-    return (
-        _millions(statistics.mean(record.parameters for record in records)),
-        f"{statistics.mean(record.updates for record in records):,.0f}",
-        _millions(statistics.mean(record.target_tokens for record in records)),
-        _flops(records),
-    )
-
-
-def _measured(records: Sequence[Record], timings: Mapping[Cell, Timing]) -> tuple[str, ...]:
-    of_cells = (timings[cell].training for cell in dict.fromkeys(r.cell for r in records))
-    trained = [training for training in of_cells if training is not None]
-    return (
-        _duration([one.seconds for one in trained]),
-        _mean([one.tokens_per_second for one in trained]),
-        _each(f"{one.device}, {one.processes} x {one.threads} threads" for one in trained),
-        _each(_short(one.commit) for one in trained),
-    )
-
-
-def _flops(records: Sequence[Record]) -> str:
-    mean = statistics.mean(record.training_flops for record in records)
-    return f"{mean:.1e}".replace("e+", "e")
-
-
-def _millions(number: float) -> str:
-    return f"{number / 1e6:,.2f}M"
-
-
-def _mean(values: Sequence[float]) -> str:
-    return f"{statistics.mean(values):,.0f}" if values else NONE
-
-
-def _duration(seconds: Sequence[float]) -> str:
-    if not seconds:
-        return NONE
-    minutes, rest = divmod(round(statistics.mean(seconds)), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}"
-
-
-def _each(values: Iterable[str]) -> str:
-    return "; ".join(dict.fromkeys(values)) or NONE
 
 
 def _pad(cells: Sequence[str], columns: Sequence[Column], widths: Sequence[int]) -> list[str]:
@@ -363,17 +344,19 @@ def _flat(record: Record, measured: Timing) -> dict[str, object]:
         "processes": training and training.processes,
         "threads": training and training.threads,
         "commit": training and training.commit,
+        "devices": training and training.devices,
+        "sustained_flops": training and training.sustained_flops,
+        "sustained_from": training and training.sustained_from,
+        "training_flops_by_time": training and training.flops_by_time,
+        "peak_flops": training and training.peak_flops,
+        "peak_from": training and training.peak_from,
+        "mfu": training and training.mfu,
         "translate_seconds": measured.translate_seconds,
         "bleu_signature": bleu.signature,
         "chrf2_signature": chrf.signature,
         **{f"{name}_sha256": value for name, value in asdict(record.fingerprints).items()},
         **{f"{name}_sha256": value for name, value in asdict(record.data).items()},
     }
-
-
-def _short(commit: str | None) -> str:
-    """A commit's first digits; + where the code was not as committed."""
-    return commit[:8] + "+" * commit.endswith("+") if commit else NONE
 
 
 if __name__ == "__main__":

@@ -4,13 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Self
 
+from bleuprint import layout
 from bleuprint.clean import Edits, edited
 from bleuprint.files import whole_folder
 from bleuprint.ledger import Account, Ledger
 from bleuprint.pairs import Block, Pair, TextFolder, packed
 from bleuprint.progress import Progress
-from bleuprint.settings import Tokenize
+from bleuprint.settings import Corpus, Tokenize
 from bleuprint.shard import Shard
 from bleuprint.sieve import Sifted, gather_train, held_out, sift, sift_shard
 from bleuprint.step import shard_blocks
@@ -32,6 +34,19 @@ class Tokenizing:
     before: TextFolder
     tokens: Path
     ledger: Path
+
+    @classmethod
+    def of(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
+        """The stage as its settings and the layout have it."""
+        return cls(
+            name,
+            corpus.tokenize,
+            corpus.clean,
+            frozenset(corpus.files.given()),
+            TextFolder(layout.folder(name, "split", root), corpus.source, corpus.target),
+            layout.folder(name, "tokens", root),
+            layout.ledger(name, "tokenize", root),
+        )
 
     def sift(self, shard: Shard, part: Path, workers: int) -> None:
         """Tokenise a shard of train."""

@@ -9,12 +9,13 @@ import torch
 from bleuprint.batch import pad
 from bleuprint.batches import Indices, pack
 from bleuprint.binary import BinaryCorpus, Sentences
+from bleuprint.errors import UserError
 from bleuprint.files import whole_folder, write_json
 from bleuprint.model import Transformer
 from bleuprint.modelfile import load_model
 from bleuprint.progress import Progress
 from bleuprint.search import beam_search
-from bleuprint.settings import Decode
+from bleuprint.system import Decode
 from bleuprint.vocabulary import BOS, EOS
 
 # Hypotheses that are decoded at once, times source positions: bounds memory, changes no result.
@@ -45,6 +46,12 @@ def translate(
 ) -> list[str]:
     """The detokenised translations of a set, in its order."""
     source = corpus.side(name, corpus.source)
+    longest, most = int(source.lengths.max(initial=0)), model.settings.max_length
+    if longest > most:
+        raise UserError(
+            f"{corpus.folder}: line {int(source.lengths.argmax()) + 1} of {name}.{corpus.source} "
+            f"has {longest} units, its end counted: raise model.max_length ({most})"
+        )
     found = search_all(model, source, decode, progress)
     return [corpus.text(corpus.target, ids) for ids in found]
 
@@ -75,13 +82,13 @@ def _search(
     device = next(model.parameters()).device
     ids = pad([source[row] for row in rows.tolist()]).to(device)
     # both limits count EOS: the source's is in its length, the output's in the search's limit
-    limits = torch.from_numpy(source.lengths[rows]).to(device) + decode.max_extra
+    limits = np.minimum(source.lengths[rows] + decode.max_extra, model.settings.max_length)
     with torch.inference_mode():
         state = model.start(ids)
         results = beam_search(
             model.step,
             state,
-            limits,
+            torch.from_numpy(limits).to(device),
             begin=BOS,
             end=EOS,
             beam=decode.beam,

@@ -13,7 +13,7 @@ from bleuprint.bleu import bleu_metric
 from bleuprint.model import Transformer
 from bleuprint.pairs import read_lines
 from bleuprint.processes import Group
-from bleuprint.vocabulary import BOS, EOS
+from bleuprint.vocabulary import BOS, EOS, PAD
 
 # Greedy outputs end at the latest this many units after their source does.
 _EXTRA = 20
@@ -35,30 +35,33 @@ class Validator:
         self._batches = pack(source, target, order, limit)
 
     def measure(self, model: Transformer, group: Group) -> dict[str, float]:
-        """Loss (nats a token, without smoothing) over all processes, BLEU on the first."""
+        """Loss (nats a token, without smoothing) and BLEU, the same on all processes."""
         model.eval()
         total = torch.zeros((), dtype=torch.float64, device=group.device)
         with torch.no_grad():
             for rows in self._batches[group.rank :: group.size]:
-                batch = Batch.of(read(self._corpus, "valid", rows), group.device)
+                batch = Batch.of(read(self._corpus, "valid", rows)).to(group.device)
                 total += batch.loss(model, 0.0)
-        result = {"loss": float(group.sum(total)) / self._tokens}
-        if group.first:
-            lines = self._translate(model, group.device)
-            result["bleu"] = self._bleu.corpus_score(lines, None).score
+        loss = float(group.sum(total)) / self._tokens
+        lines = self._translate(model, group)
         model.train()
-        return result
+        return {"loss": loss, "bleu": self._bleu.corpus_score(lines, None).score}
 
-    def _translate(self, model: Transformer, device: torch.device) -> list[str]:
+    def _translate(self, model: Transformer, group: Group) -> list[str]:
         """Greedy translations, detokenised, in the order of the set."""
         corpus = self._corpus
         source = corpus.side("valid", corpus.source)
-        lines = [""] * len(source)
-        for rows in self._batches:
-            ids = pad([source[row] for row in rows.tolist()]).to(device)
+        longest = int(source.lengths.max()) + _EXTRA
+        # a row that other processes translate is all PAD here, so that a sum shares them
+        found = torch.full((len(source), longest), PAD, device=group.device)
+        for rows in self._batches[group.rank :: group.size]:
+            ids = pad([source[row] for row in rows.tolist()]).to(group.device)
             for row, words in zip(rows.tolist(), greedy(model, ids), strict=True):
-                lines[row] = corpus.text(corpus.target, words)
-        return lines
+                found[row, : len(words)] = torch.tensor(words, device=group.device)
+        return [
+            corpus.text(corpus.target, [word for word in words if word != PAD])
+            for words in group.sum(found).tolist()
+        ]
 
 
 @torch.inference_mode()
@@ -71,7 +74,8 @@ def greedy(model: Transformer, source: Tensor) -> list[list[int]]:
     words = torch.full((source.size(0),), BOS, device=source.device)
     outputs: list[Tensor] = []
     going = torch.ones_like(words, dtype=torch.bool)
-    while bool(going.any()) and len(outputs) < source.size(1) + _EXTRA:
+    longest = min(source.size(1) + _EXTRA, model.settings.max_length)
+    while bool(going.any()) and len(outputs) < longest:
         logits, state = model.step(words, state)
         words = torch.where(going, logits.argmax(-1), EOS)
         outputs.append(words)

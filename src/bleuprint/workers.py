@@ -5,7 +5,7 @@ import signal
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from itertools import chain, islice
@@ -23,7 +23,7 @@ _WORTH_A_POOL = 4
 
 def map_parts(
     prepare: Callable[[], Callable[[T], R]], parts: Iterable[T], workers: int
-) -> Iterator[R]:
+) -> Generator[R, None, None]:
     """The function that `prepare` makes, applied to each part, in order.
 
     `prepare` is called once in each process; it, the parts and the results travel between them.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TypeVar
 
@@ -62,12 +63,12 @@ def kind_of(phrase: Phrase) -> str:
     return phrase.head.classes[0] if isinstance(phrase.head, Noun) else "person"
 
 
-class Phrases(Dice):
-    """Draws noun phrases and places."""
+class Phrases(Dice, ABC):
+    """Draws noun phrases and places; the clauses in them are the subclass's."""
 
+    @abstractmethod
     def relative(self, head: Noun, plural: bool) -> Clause | None:
-        """Clauses are drawn by the subclass."""
-        raise NotImplementedError
+        """A clause about `head`; None where there is none to fit it."""
 
     def subject(self, classes: tuple[str, ...], relative: float = 0.18) -> Phrase:
         if "person" not in classes or (len(classes) > 1 and self.chance(0.35)):

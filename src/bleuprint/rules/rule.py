@@ -1,7 +1,8 @@
 """What a rule is: a frozen dataclass whose fields are its settings in params.yaml.
 
 A rule of your own is a class in a new file of this folder; its name in params.yaml is the name of
-the class in lower case with underscores (`NoQuestions` is `no_questions`).
+the class in lower case with underscores (`NoQuestions` is `no_questions`). A class that rules are
+built upon, and is none itself, is called _Something.
 """
 
 import re

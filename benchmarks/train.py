@@ -1,0 +1,402 @@
+"""How fast bleuprint trains on CPUs, beside other toolkits and beside the machine's own products.
+
+    BLEUPRINT_MIRROR=/folder python benchmarks/train.py --peers FOLDER
+    python benchmarks/train.py --size wide --updates 8
+
+The text is Multi30k's (English to German) where BLEUPRINT_MIRROR holds it, else the phrasebook. It
+goes through the project's stages in a scratch folder, with 10,000 joint merges, and all contestants
+read the same token lines with the same vocabulary. One process after the other trains a model of
+one size (--size) with the same number of threads, round after round:
+
+- bleuprint: stages/train.py as users run it, with its reader, its loss, MLflow, its memory settings
+- annotated style: benchmarks/annotated.py, see there
+- OpenNMT-py 3.5.1 and JoeyNMT 2.3.0: their own training commands with benchmarks/peers/NAME.yaml,
+  each in an environment of its own below FOLDER; one that is not there is made, from PyPI and
+  benchmarks/peers/NAME.txt
+
+Each makes as many updates to warm up as are then timed (--updates). Counted are target tokens
+without padding, sentence ends included, by the seconds of the training loop; of the peers, as their
+own logs tell. Shown is the best round, since whatever disturbs makes slower.
+
+A batch is of 4,096 tokens with padding, on the longer side. bleuprint and OpenNMT-py put sentences
+of like length together and stop before 4,096; JoeyNMT takes them as they come and stops after; the
+annotated style gets bleuprint's batches. An update is a batch, but for bleuprint, whose updates are
+of 4,096 target tokens without padding: one or two batches. Dropout is 0.1: in bleuprint of
+embeddings and sublayers, in OpenNMT-py also of inner layers, in JoeyNMT and the annotated style of
+attention, too. Layers are normalised after the sublayer, in OpenNMT-py and the annotated style
+before. All share embeddings with the projection; all smooth labels by 0.1 and use Adam.
+
+The products are torch's, in float32, of matrices of several sizes, and their rate is the best of
+all; the operations of a training are those of bleuprint.cost, which leaves out padding.
+"""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from runpy import run_path
+from string import Template
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from bleuprint.allocator import keep_memory
+from bleuprint.binary import BinaryCorpus
+from bleuprint.files import read_json
+from bleuprint.layout import Cell, folder
+
+ROOT = Path(__file__).resolve().parent.parent
+PEERS, SOURCE = ROOT / "benchmarks" / "peers", str(ROOT / "src")
+# The scripts that prepare a corpus, in the order of dvc.yaml.
+STAGES = re.findall(r"stages/(\w+)\.py \$\{key\}", (ROOT / "dvc.yaml").read_text())
+SYSTEM, CORPUS = "s", "c"
+MERGES, BATCH_TOKENS = 10_000, 4096
+# Rows, inner size and columns of the products; each is repeated for so many seconds, so often.
+PRODUCTS = ((1024, 1024, 1024), (2048, 2048, 2048), (4096, 2048, 2048), (4096, 512, 2048))
+PRODUCT_SECONDS, PRODUCT_BLOCKS = 0.3, 4
+
+
+@dataclass(frozen=True)
+class Size:
+    """The size of a model, with as many layers in the encoder as in the decoder."""
+
+    d_model: int
+    d_ff: int
+    layers: int
+    heads: int
+
+
+SIZES = {"small": Size(128, 256, 4, 4), "wide": Size(512, 2048, 6, 8)}
+
+
+@dataclass(frozen=True)
+class Speed:
+    """What a contestant reached; `gflops`: billions of operations a second, where counted."""
+
+    tokens_per_second: float
+    gflops: float | None = None
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What a contestant is to train, and with how many threads; `project` is the scratch folder."""
+
+    project: Path
+    size: Size
+    updates: int
+    seed: int
+    threads: int
+
+    def call(self, command: list[str], **variables: str) -> str:
+        """Run a contestant in the scratch folder, with memory handled as the system does."""
+        threads = {"OMP_NUM_THREADS": str(self.threads), "CUDA_VISIBLE_DEVICES": ""}
+        done = subprocess.run(
+            command,
+            cwd=self.project,
+            env={**environment(), **threads, **variables},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        if done.returncode:
+            sys.exit(f"{' '.join(command)} failed:\n{done.stdout[-4000:]}")
+        return done.stdout
+
+    def call_own(self, script: str, *arguments: object) -> dict[str, Any]:
+        """Run a script of this folder; the JSON object it prints."""
+        path = str(ROOT / "benchmarks" / script)
+        said = self.call([sys.executable, path, *map(str, arguments)], PYTHONPATH=SOURCE)
+        found: dict[str, Any] = json.loads(re.findall(r"^\{.*\}$", said, re.MULTILINE)[-1])
+        return found
+
+
+def environment() -> dict[str, str]:
+    """What the caller's environment holds that leads nobody elsewhere, nor makes anybody faster."""
+    known = ("DVC", "MALLOC_", "PYTHON", "MLFLOW")
+    return {name: text for name, text in os.environ.items() if not name.startswith(known)}
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """Who trains, how, and what was reached in each round."""
+
+    name: str
+    versions: str
+    train: Callable[[Trial], Speed]
+    speeds: list[Speed] = field(default_factory=list)
+
+    @property
+    def best(self) -> Speed:
+        return max(self.speeds, key=lambda speed: speed.tokens_per_second)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--size", choices=SIZES, default="small")
+    parser.add_argument("--updates", type=int, default=20, help="updates to time, and to warm up")
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--peers", type=Path, help="folder of the peers' environments")
+    parser.add_argument("--timed", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--products", action="store_true", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.timed is not None:
+        timed(given.updates, given.timed)
+    elif given.products:
+        products()
+    else:
+        compare(given)
+
+
+def compare(given: argparse.Namespace) -> None:
+    """Make the corpus, let all contestants train on it, and print what they reached."""
+    size = SIZES[given.size]
+    contestants = compete(given.size, given.peers and given.peers.resolve())
+    rates = []
+    with tempfile.TemporaryDirectory() as scratch:
+        project = Path(scratch)
+        corpus = make_corpus(project, size, given.updates, given.rounds)
+        for seed in range(1, given.rounds + 1):
+            trial = Trial(project, size, given.updates, seed, given.threads)
+            for contestant in contestants:
+                rates.append(trial.call_own("train.py", "--products")["gflops"])
+                contestant.speeds.append(contestant.train(trial))
+        timing = read_json(project / Cell(SYSTEM, CORPUS, 1).timings / "train.json")
+    machine = {"cpu": timing["device"], "threads": given.threads, "commit": timing["commit"]}
+    settings = {"batch_tokens": BATCH_TOKENS, "updates": given.updates, "rounds": given.rounds}
+    rows = show(contestants)
+    ours, most = contestants[0].best.gflops or 0.0, max(rates)
+    print(f"bleuprint sustains {ours:.0f} of the {most:.0f} GFLOP/s of products: {ours / most:.1%}")
+    gflops = {"products": round(most, 1), "bleuprint": round(ours, 1), "share": ours / most}
+    report = {**corpus, **machine, "size": given.size, **asdict(size), **settings}
+    print(json.dumps({**report, "contestants": rows, "gflops": gflops}))
+
+
+def compete(size: str, peers: Path | None) -> list[Contestant]:
+    """Who takes part: the peers if there is a folder for them, others than us at one size."""
+    torch = f"torch {version('torch')}"
+    contestants = [Contestant("bleuprint", f"{version('bleuprint')}, {torch}", bleuprint)]
+    if size != "small":
+        return contestants
+    contestants.append(Contestant("annotated style", torch, annotated))
+    if peers is not None:
+        for name, train in (("OpenNMT-py", opennmt), ("joeynmt", joeynmt)):
+            python = ready(peers, train.__name__)
+            versions = f"{installed(python, name)}, torch {installed(python, 'torch')}"
+            contestants.append(Contestant(name, versions, partial(train, python)))
+    return contestants
+
+
+def show(contestants: list[Contestant]) -> list[dict[str, Any]]:
+    """Print a row for each contestant; the same as data."""
+    print(f"{'target tokens/s':18}{'best':>8}{'ours is':>10}  of rounds; versions")
+    rows = []
+    for contestant in contestants:
+        best = contestant.best.tokens_per_second
+        times = contestants[0].best.tokens_per_second / best
+        rounds = [round(speed.tokens_per_second) for speed in contestant.speeds]
+        listed = " ".join(f"{rate:,}" for rate in rounds)
+        name, versions = contestant.name, contestant.versions
+        print(f"{name:18}{best:>8,.0f}{times:>9.2f}x  {listed}; {versions}")
+        row = {"name": name, "versions": versions, "tokens_per_second": rounds}
+        rows.append({**row, "ours_is": round(times, 2)})
+    return rows
+
+
+def make_corpus(project: Path, size: Size, updates: int, rounds: int) -> dict[str, Any]:
+    """Send the text through all data stages, and write it out for the peers; what it is."""
+    name = "multi30k-en-de" if os.environ.get("BLEUPRINT_MIRROR") else "phrasebook-en-de"
+    recipe = read_recipe(name.partition("-")[0])
+    corpus = recipe["corpora"][name]
+    corpus["vocabulary"]["bpe"]["merges"] = MERGES
+    # what is held out is drawn, and little: training ends with a translation of it
+    corpus["files"] |= {"valid": {}, "tests": {}}
+    corpus["split"] |= {"valid": 0.001, "test": 0.001}
+    params = {
+        "experiment": "benchmark",
+        "seeds": list(range(1, rounds + 1)),
+        "corpora": {CORPUS: corpus},
+        "systems": {SYSTEM: system(size, updates)},
+    }
+    (project / "params.yaml").write_text(json.dumps(params), encoding="utf-8")
+    for stage in STAGES:
+        command = [sys.executable, str(ROOT / "stages" / f"{stage}.py"), CORPUS]
+        own = {**environment(), "PYTHONPATH": SOURCE}
+        subprocess.run(command, cwd=project, env=own, check=True)
+    return write_text(BinaryCorpus(project / folder(CORPUS, "binary")), project, name)
+
+
+def read_recipe(name: str) -> dict[str, Any]:
+    recipe: dict[str, Any] = YAML(typ="safe").load(ROOT / "recipes" / f"{name}.yaml")
+    return recipe
+
+
+def system(size: Size, updates: int) -> dict[str, Any]:
+    """Transformer-Tiny of the recipe multi30k in another size, trained for twice the updates."""
+    settings: dict[str, Any] = read_recipe("multi30k")["systems"]["transformer-tiny"]
+    settings["model"] |= {
+        "encoder_layers": size.layers,
+        "decoder_layers": size.layers,
+        "d_model": size.d_model,
+        "d_ff": size.d_ff,
+        "heads": size.heads,
+        "d_k": size.d_model // size.heads,
+        "d_v": size.d_model // size.heads,
+        "dropout": {"embedding": 0.1, "residual": 0.1, "attention": 0.0, "activation": 0.0},
+    }
+    settings["train"] |= {
+        "tokens_per_update": BATCH_TOKENS,
+        "batch_tokens": BATCH_TOKENS,
+        "updates": 2 * updates,
+        "validate_every": 2 * updates,
+        "checkpoint_every": 2 * updates,
+        "keep": {"last": 1, "best": 0, "every": 0},
+    }
+    settings["average"] = {"last": 1}
+    return settings
+
+
+def write_text(corpus: BinaryCorpus, project: Path, name: str) -> dict[str, Any]:
+    """Write the units of train and valid, and the vocabulary, for the peers; what was written."""
+    for side, language in (("src", corpus.source), ("trg", corpus.target)):
+        vocabulary = corpus.segmentation(language).vocabulary
+        for kind in ("train", "valid"):
+            sentences = corpus.side(kind, language)
+            rows = (sentences[row].tolist() for row in range(len(sentences)))
+            lines = [" ".join(vocabulary.decode(ids)) for ids in rows]
+            (project / f"{kind}.{side}").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    units = [unit for unit, count in vocabulary.counts if count]
+    (project / "units").write_text("\n".join(units) + "\n", encoding="utf-8")
+    return {"corpus": name, "pairs": corpus.sets["train"].pairs, "vocabulary": len(vocabulary)}
+
+
+def bleuprint(trial: Trial) -> Speed:
+    return Speed(**trial.call_own("train.py", "--updates", trial.updates, "--timed", trial.seed))
+
+
+def timed(updates: int, seed: int) -> None:
+    """Run stages/train.py, and print the speed of the second half of its updates."""
+    keep_memory()
+    from unittest.mock import patch
+
+    from bleuprint.learner import Learner, Outcome
+    from bleuprint.reader import Share
+
+    clock, outcomes, update = [], [], Learner.update
+
+    def noted(learner: Learner, number: int, share: Share) -> Outcome:
+        outcomes.append(update(learner, number, share))
+        clock.append(time.monotonic())
+        return outcomes[-1]
+
+    sys.argv = [str(ROOT / "stages" / "train.py"), SYSTEM, CORPUS, str(seed)]
+    try:
+        with patch.object(Learner, "update", noted):
+            run_path(sys.argv[0], run_name="__main__")
+    except SystemExit as end:
+        if end.code:
+            raise
+    assert len(clock) == 2 * updates, f"{len(clock)} updates"
+    seconds = clock[-1] - clock[updates - 1]
+    tokens, flops = (
+        sum(getattr(outcome, of) for outcome in outcomes[updates:])
+        for of in ("target_tokens", "flops")
+    )
+    print(json.dumps(asdict(Speed(tokens / seconds, flops / seconds / 1e9))))
+
+
+def annotated(trial: Trial) -> Speed:
+    sizes = [f"--{name.replace('_', '-')}={value}" for name, value in asdict(trial.size).items()]
+    numbers = f"--updates={trial.updates}", f"--seed={trial.seed}"
+    batches, corpus = f"--batch-tokens={BATCH_TOKENS}", folder(CORPUS, "binary")
+    return Speed(**trial.call_own("annotated.py", corpus, *numbers, batches, *sizes))
+
+
+def opennmt(python: Path, trial: Trial) -> Speed:
+    config = configure(trial, "opennmt")
+    said = trial.call([str(python), "-m", "onmt.bin.train", "-config", config])
+    shutil.rmtree(trial.project / "opennmt")
+    return Speed(told(rf"Step\s+{2 * trial.updates}/.*?/\s*(\d+) tok/s", said))
+
+
+def joeynmt(python: Path, trial: Trial) -> Speed:
+    config = configure(trial, "joeynmt")
+    said = trial.call([str(python), "-m", "joeynmt", "train", config, "--skip-test"])
+    return Speed(told(rf"Step:\s+{2 * trial.updates},.*Tokens per Sec:\s+(\d+)", said))
+
+
+def configure(trial: Trial, name: str) -> str:
+    """Write a peer's settings into the scratch folder; their path."""
+    given = {
+        **asdict(trial.size),
+        "batch_tokens": BATCH_TOKENS,
+        "pairs": BinaryCorpus(trial.project / folder(CORPUS, "binary")).sets["train"].pairs,
+        "seed": trial.seed,
+        "updates": trial.updates,
+        "last": 2 * trial.updates,
+        "never": 100 * trial.updates,
+    }
+    text = (PEERS / f"{name}.yaml").read_text(encoding="utf-8")
+    path = trial.project / f"{name}.yaml"
+    path.write_text(Template(text).substitute(given), encoding="utf-8")
+    return str(path)
+
+
+def told(pattern: str, said: str) -> float:
+    """The rate in a peer's log."""
+    if not (found := re.search(pattern, said)):
+        sys.exit(f"no rate in this log:\n{said[-4000:]}")
+    return float(found[1])
+
+
+def ready(peers: Path, name: str) -> Path:
+    """The Python of a peer's environment, which is made if it is not there."""
+    home = peers / name
+    python = home / "bin" / "python"
+    if not (home / ".ready").exists():
+        wanted = PEERS / f"{name}.txt"
+        subprocess.run([sys.executable, "-m", "venv", "--clear", str(home)], check=True)
+        subprocess.run([str(python), "-m", "pip", "install", "-qr", str(wanted)], check=True)
+        (home / ".ready").touch()
+    return python
+
+
+def installed(python: Path, package: str) -> str:
+    """The version of a package in a peer's environment."""
+    code = f"from importlib.metadata import version; print(version({package!r}))"
+    done = subprocess.run([str(python), "-c", code], check=True, stdout=subprocess.PIPE, text=True)
+    return done.stdout.strip()
+
+
+def products() -> None:
+    """Print the best rate of torch's products, with memory kept as in training."""
+    keep_memory()
+    import torch
+
+    best = 0.0
+    for rows, inner, columns in PRODUCTS:
+        left, right = torch.rand(rows, inner), torch.rand(inner, columns)
+        for _ in range(PRODUCT_BLOCKS):
+            began, count = time.perf_counter(), 0
+            while time.perf_counter() - began < PRODUCT_SECONDS:
+                torch.mm(left, right)
+                count += 1
+            seconds = time.perf_counter() - began
+            best = max(best, 2 * rows * inner * columns * count / seconds / 1e9)
+    print(json.dumps({"gflops": best}))
+
+
+if __name__ == "__main__":
+    main()

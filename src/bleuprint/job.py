@@ -1,0 +1,74 @@
+"""A training to be done, and the fingerprints of all that decides what comes of it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from bleuprint import fingerprint
+from bleuprint.binary import CORPUS
+from bleuprint.files import sha256_of
+from bleuprint.layout import Cell
+from bleuprint.system import System
+
+# The modules whose code decides what comes out of a training: part of its fingerprint.
+CODE = (
+    "batch",
+    "batches",
+    "binary",
+    "bleu",
+    "bpe",
+    "characters",
+    "checkpoint",
+    "cost",
+    "job",
+    "learner",
+    "loss",
+    "model",
+    "moses",
+    "optimizer",
+    "pairs",
+    "processes",
+    "reader",
+    "remembered",
+    "schedule",
+    "segmentation",
+    "state",
+    "tokenizer",
+    "train",
+    "validation",
+    "vocabulary",
+    "workers",
+)
+
+
+@dataclass(frozen=True)
+class Job:
+    """One cell of the table to train: what, on what, and where it works."""
+
+    experiment: str
+    cell: Cell
+    system: System
+    corpus: Path
+    texts: Path
+    work: Path
+
+
+@dataclass(frozen=True)
+class Fingerprints:
+    """What decides the result: settings (with the seed), code and data; `all` of them in one."""
+
+    settings: str
+    code: str
+    data: str
+
+    @classmethod
+    def of(cls, job: Job) -> "Fingerprints":
+        settings = fingerprint.of_settings(job.system.model, job.system.train, job.cell.seed)
+        corpus = sha256_of(job.corpus / CORPUS)  # which holds the sums of all its files
+        references = [sha256_of(path) for path in sorted(job.texts.glob("valid.*"))]
+        return cls(
+            settings, fingerprint.of_code(CODE), fingerprint.of_settings(corpus, *references)
+        )
+
+    @property
+    def all(self) -> str:
+        return fingerprint.of_settings(self.settings, self.code, self.data)

@@ -1,0 +1,160 @@
+"""How processes that train together learn that one of them is gone.
+
+A collective operation raises soon after a peer's connection was closed, where there is one; by NCCL
+or over a link that was cut it may wait until its time-out, and that has to allow for a process that
+compiles, validates or writes for minutes. So each process keeps a connection of its own to process
+0, on which nothing is said until one ends. The kernel closes it when its process dies, and answers
+its keep-alives as long as the machine and the link are there, however busy the process may be.
+"""
+
+import ipaddress
+import os
+import secrets
+import selectors
+import socket
+import threading
+import time
+from contextlib import suppress
+
+from torch.distributed import DistError
+from torch.distributed.distributed_c10d import Store
+
+from bleuprint.errors import GONE, UserError, say
+
+# Seconds. A link that was cut is noticed after 5 + 2 x 5 of them, and a process whose others are
+# gone has 8 to end by itself: less than 30 in all.
+_KEEP_ALIVE = {"TCP_KEEPIDLE": 5, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 2}
+_GRACE = 8.0
+_JOINING, _GREETING = 300.0, 10.0
+# News of another's end may be a little later than an error that comes of it.
+_NEWS = 3.0
+# It ends after the one that failed, whom torchrun and srun should see first.
+_AFTER = 1.0
+
+# What a process says at its end: all is well; it has failed, and told why.
+_WELL, _FAILED = b".", b"!"
+
+
+class Lifeline:
+    """A process's connection to process 0; at process 0, those to all others.
+
+    `silent` leaves it to the process that started them all to tell who was killed.
+    """
+
+    def __init__(self, rank: int, size: int, store: Store, silent: bool) -> None:
+        self._rank, self._size, self._store, self._silent = rank, size, store, silent
+        self._left, self._lost = False, threading.Event()
+        self._links = self._accept() if rank == 0 else self._connect()
+        for link in self._links:
+            link.settimeout(None)
+            link.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            for name, value in _KEEP_ALIVE.items():
+                link.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def leave(self, well: bool) -> None:
+        """Tell the others that this process ends, and whether they may go on without it."""
+        self._left = True
+        for link in list(self._links):
+            with suppress(OSError):
+                link.send(_WELL if well else _FAILED)
+
+    def verdict(self, status: int, bug: bool) -> tuple[int, bool]:
+        """Before this process ends with `status`: the one it should end with, and if it tells why.
+
+        An error that looks like a bug comes of another's end if there was one. Of several that
+        fail, often for the same reason, the first tells.
+        """
+        if bug and self._lost.wait(_NEWS):
+            status, tells = GONE, False
+            if not self._silent:
+                time.sleep(_AFTER)
+        else:
+            tells = status != 0 and self._first()
+        self.leave(well=status in (0, os.EX_TEMPFAIL))
+        return status, tells
+
+    def _first(self) -> bool:
+        try:
+            return self._store.add("told", 1) == 1
+        except DistError:
+            return False  # the store has ended, with a process that was first
+
+    def _accept(self) -> dict[socket.socket, str]:
+        """Wait for the others; their connections and names."""
+        host, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+        family, own = _own_address(host, port)
+        # Known to this machine by its name alone: another one knows it by an address.
+        by_name = ipaddress.ip_address(own).is_loopback and own != host
+        token = secrets.token_hex(8)
+        links: dict[socket.socket, str] = {}
+        with socket.create_server(
+            ("" if by_name else own, 0),
+            family=family,
+            backlog=self._size,
+            dualstack_ipv6=family == socket.AF_INET6 and socket.has_dualstack_ipv6(),
+        ) as server:
+            address = host if by_name else own
+            self._store.set("lifeline", f"{address} {server.getsockname()[1]} {token}")
+            server.settimeout(_JOINING)
+            while len(links) < self._size - 1:
+                try:
+                    link, _ = server.accept()
+                except TimeoutError:
+                    raise UserError(
+                        f"only {len(links) + 1} of {self._size} processes have come within "
+                        f"{_JOINING:.0f} s"
+                    ) from None
+                link.settimeout(_GREETING)
+                with suppress(OSError), link.makefile(encoding="utf-8") as greeting:
+                    said, _, name = greeting.readline().rstrip("\n").partition(" ")
+                    if said == token:  # others may knock, such as a scan of ports
+                        links[link] = name
+        return links
+
+    def _connect(self) -> dict[socket.socket, str]:
+        address, port, token = self._store.get("lifeline").decode().split(" ")
+        name = f"process {self._rank} of {self._size}"
+        try:
+            link = socket.create_connection((address, int(port)), _JOINING)
+            link.sendall(f"{token} {name} on {socket.gethostname()}\n".encode())
+        except OSError as error:
+            raise UserError(
+                f"{name} cannot reach process 0 at {address}:{port}: {error.strerror or error}"
+            ) from None
+        return {link: f"process 0 of {self._size} on {address}"}
+
+    def _watch(self) -> None:
+        with selectors.DefaultSelector() as selector:
+            for link in self._links:
+                selector.register(link, selectors.EVENT_READ, link)
+            while self._links:
+                for key, _ in selector.select():
+                    link = key.data
+                    selector.unregister(link)
+                    said = b""
+                    with suppress(OSError):
+                        said = link.recv(1)
+                    name = self._links.pop(link)
+                    if said != _WELL and not self._left:
+                        self._lose(name, told=said == _FAILED)
+
+    def _lose(self, name: str, told: bool) -> None:
+        """Tell the user and the others that one is gone, and end, unless the work itself does."""
+        # Process 0 knows of all others; that it is gone itself is left to one of them to tell.
+        if not told and not self._silent and self._rank <= 1:
+            say(f"{name} is gone")
+        for link in self._links:
+            with suppress(OSError):
+                link.send(_FAILED)
+        self._lost.set()
+        time.sleep(_GRACE)
+        os._exit(GONE)
+
+
+def _own_address(host: str, port: int) -> tuple[socket.AddressFamily, str]:
+    """The address by which this machine reaches `host`, and so can be reached itself."""
+    family, *_, target = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        probe.connect(target)  # sends nothing, it chooses the route
+        return family, str(probe.getsockname()[0]).partition("%")[0]

@@ -1,0 +1,32 @@
+"""Fixtures that several files share."""
+
+import time
+import urllib.request
+from types import SimpleNamespace
+
+import pytest
+
+from bleuprint import transfer
+from servers import Host, running
+
+
+@pytest.fixture
+def pauses(monkeypatch):
+    """The pauses that were made, none of which takes any time."""
+    made = []
+    monkeypatch.setattr(transfer, "time", SimpleNamespace(sleep=made.append, time=time.time))
+    return made
+
+
+@pytest.fixture
+def no_proxies(monkeypatch):
+    monkeypatch.setattr(urllib.request, "_opener", None)  # urlopen keeps the first one's proxies
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+
+
+@pytest.fixture
+def host():
+    with running(Host()) as host:
+        yield host

@@ -1,0 +1,64 @@
+"""One file and another on a host, and how they are fetched into a store."""
+
+import hashlib
+import json
+
+import pytest
+
+from bleuprint.errors import UserError
+from bleuprint.fetch import Source, fetch
+
+# More than comes in one piece, and no two parts alike.
+BODY = b"".join(hashlib.sha256(b"%d" % i).digest() for i in range(12_500))
+NEW = BODY[::-1]
+HALF = len(BODY) // 2
+TAG, NEW_TAG = '"one"', '"two"'
+DAY, NEXT_DAY = "Mon, 01 Jan 2024 00:00:00 GMT", "Tue, 02 Jan 2024 00:00:00 GMT"
+
+
+def sum_of(body):
+    return hashlib.sha256(body).hexdigest()
+
+
+def place(tmp_path, mirror=None, lock=True):
+    return Source(mirror, tmp_path / "store", tmp_path / "downloads.lock" if lock else None)
+
+
+def get(tmp_path, file, **source):
+    return fetch(file, place(tmp_path, **source)).read_bytes()
+
+
+def refused(tmp_path, file, **source):
+    with pytest.raises(UserError) as error:
+        get(tmp_path, file, **source)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def kept(tmp_path):
+    """Whole files in the store."""
+    return [file for file in (tmp_path / "store").iterdir() if len(file.name) == 64]
+
+
+def left(tmp_path):
+    """Everything in the store but what marks it as in use."""
+    return [f for f in (tmp_path / "store").iterdir() if f.suffix not in (".lock", ".guard")]
+
+
+def locked(tmp_path):
+    return json.loads((tmp_path / "downloads.lock").read_text())
+
+
+def ranges(host, path="/x"):
+    return [seen.range for seen in host.asked(path)]
+
+
+# For a process of its own, told the folder and the URL.
+CHILD = """if True:
+    import sys
+    from pathlib import Path
+    from bleuprint.fetch import Source, fetch
+    from bleuprint.manifest import File
+    folder = Path(sys.argv[1])
+    fetch(File(url=sys.argv[2]), Source(None, folder / "store", folder / "downloads.lock"))
+"""

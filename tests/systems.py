@@ -1,0 +1,89 @@
+"""Settings of systems, for tests: small ones, in which a test changes what it is about."""
+
+import dataclasses
+from typing import Any
+
+from bleuprint.system import (
+    Average,
+    Decode,
+    Dropout,
+    InverseSquareRoot,
+    Keep,
+    Model,
+    Optimizer,
+    Schedule,
+    System,
+    Train,
+)
+
+NO_DROPOUT = Dropout(embedding=0.0, residual=0.0, attention=0.0, activation=0.0)
+
+MODEL = Model(
+    encoder_layers=1,
+    decoder_layers=1,
+    d_model=32,
+    d_ff=64,
+    heads=4,
+    d_k=8,
+    d_v=8,
+    norm="post",
+    positions="sinusoidal",
+    max_length=256,
+    activation="relu",
+    dropout=NO_DROPOUT,
+    layer_drop=0.0,
+    bias=True,
+    output_bias=False,
+    tie="all",
+    initialisation="scaled",
+)
+
+TRAIN = Train(
+    tokens_per_update=200,
+    batch_tokens=70,
+    optimizer=Optimizer(by="adam", betas=(0.9, 0.98), epsilon=1e-9, weight_decay=0.0),
+    schedule=Schedule(inverse_square_root=InverseSquareRoot(peak=0.005, warmup=20, start=0.0)),
+    clip_norm=1.0,
+    label_smoothing=0.1,
+    smoothing_over="vocabulary",
+    bpe_dropout=0.0,
+    precision="float32",
+    compile=False,
+    measure="loss",
+    validate_every=25,
+    checkpoint_every=10,
+    keep=Keep(last=3, best=0, every=0),
+    updates=50,
+)
+
+SYSTEM = System(MODEL, TRAIN, Average(last=1), Decode(beam=2, alpha=0.6, max_extra=10))
+
+
+def model(**changes: Any) -> Model:
+    """MODEL, but for these; a number for `dropout` is that of embeddings and residuals."""
+    return dataclasses.replace(MODEL, **_dropout(changes))
+
+
+def train(**changes: Any) -> Train:
+    """TRAIN, but for these."""
+    return dataclasses.replace(TRAIN, **changes)
+
+
+def system(**changes: Any) -> System:
+    """SYSTEM, but for these parts."""
+    return dataclasses.replace(SYSTEM, **changes)
+
+
+def as_yaml(settings: Any) -> Any:
+    """Settings as params.yaml would hold them: what is not given is not there."""
+    if isinstance(settings, dict):
+        return {key: as_yaml(value) for key, value in settings.items() if value is not None}
+    if isinstance(settings, list | tuple):
+        return list(map(as_yaml, settings))
+    return as_yaml(dataclasses.asdict(settings)) if dataclasses.is_dataclass(settings) else settings
+
+
+def _dropout(changes: dict[str, Any]) -> dict[str, Any]:
+    if isinstance(share := changes.get("dropout"), float):
+        changes["dropout"] = dataclasses.replace(NO_DROPOUT, embedding=share, residual=share)
+    return changes

@@ -1,0 +1,217 @@
+"""Averages of checkpoints: the ones asked for, exactly, and only of one training."""
+
+import json
+import math
+import subprocess
+import sys
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from safetensors import safe_open
+from safetensors.numpy import load_file, save_file
+
+from bleuprint.average import average, mean
+from bleuprint.errors import UserError
+from bleuprint.files import sha256_of_folder
+from bleuprint.system import Average
+
+WEIGHTS = "model.safetensors"
+MARK = {"fingerprint": "f1"}
+
+# of 10 and 40 the losses are the same, of 20 and 30 the BLEU; 25 was validated and not kept
+VALIDATIONS = [
+    {"update": 10, "loss": 2.0, "bleu": 11.0},
+    {"update": 20, "loss": 3.0, "bleu": 13.0},
+    {"update": 25, "loss": 1.0, "bleu": 99.0},
+    {"update": 30, "loss": 2.5, "bleu": 13.0},
+    {"update": 40, "loss": 2.0, "bleu": 12.0},
+]
+
+
+def save(path: Path, mark: dict[str, str] | None = MARK, /, **tensors: Any) -> Path:
+    arrays = {name: np.asarray(value, np.float32) for name, value in tensors.items()}
+    save_file(arrays, path, mark)
+    return path
+
+
+def exported(folder: Path, measure: str = "loss", ends: int = 50) -> Path:
+    """Checkpoints whose only weight is their update; the last, of update 50, was not validated."""
+    folder.mkdir()
+    for update in (10, 20, 30, 40, ends):
+        save(folder / f"{update:07d}.safetensors", a=[update])
+    (folder / "model.json").write_text('{"of": "f1"}\n')
+    record = {**MARK, "measure": measure, "validations": VALIDATIONS}
+    (folder / "checkpoints.json").write_text(json.dumps(record))
+    return folder
+
+
+def test_the_mean_is_taken_in_float64(tmp_path: Path) -> None:
+    # 1 is lost beside 2^24 in float32: a sum kept in float32 would give another mean
+    values = [2.0**24, 1.0, 1.0]
+    paths = [save(tmp_path / str(number), a=[value]) for number, value in enumerate(values)]
+    assert mean(paths)["a"].tolist() == [np.float32((2.0**24 + 2) / 3)]
+
+
+def test_the_mean_is_that_of_exact_sums(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    shapes = {"a": (5, 7), "b": (11,), "c": (2, 3, 4)}
+    sets: list[dict[str, NDArray[np.float32]]] = [
+        {name: rng.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
+        for _ in range(7)
+    ]
+    paths = [save(tmp_path / str(number), **tensors) for number, tensors in enumerate(sets)]
+    found = mean(paths)
+    assert {name: tensor.shape for name, tensor in found.items()} == shapes
+    for name in shapes:
+        columns = zip(*(tensors[name].ravel().tolist() for tensors in sets), strict=True)
+        expected = [np.float32(math.fsum(column) / 7) for column in columns]
+        assert found[name].dtype == np.float32
+        assert found[name].ravel().tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("settings", "measure", "chosen"),
+    [
+        (Average(last=1), "loss", [50]),
+        (Average(last=2), "loss", [40, 50]),
+        (Average(last=5), "bleu", [10, 20, 30, 40, 50]),
+        (Average(best=1), "loss", [10]),
+        (Average(best=2), "loss", [10, 40]),
+        (Average(best=3), "loss", [10, 30, 40]),
+        (Average(best=1), "bleu", [20]),
+        (Average(best=2), "bleu", [20, 30]),
+        (Average(best=3), "bleu", [20, 30, 40]),
+        (Average(updates=(20, 40)), "loss", [20, 30, 40]),
+        (Average(updates=(11, 39)), "loss", [20, 30]),
+        (Average(updates=(50, 9000)), "loss", [50]),
+    ],
+)
+def test_the_ones_asked_for_are_averaged(
+    tmp_path: Path, settings: Average, measure: str, chosen: list[int]
+) -> None:
+    folder = exported(tmp_path / "checkpoints", measure)
+    average(folder, settings, tmp_path / "averaged")
+    expected = np.float32(sum(chosen) / len(chosen))
+    assert load_file(tmp_path / "averaged" / WEIGHTS)["a"].tolist() == [expected]
+
+
+def test_files_are_ordered_by_their_updates(tmp_path: Path) -> None:
+    folder = exported(tmp_path / "checkpoints", ends=10_000_000)
+    save(folder / "9999999.safetensors", a=[9_999_999])
+    average(folder, Average(last=1), tmp_path / "averaged")
+    assert load_file(tmp_path / "averaged" / WEIGHTS)["a"].tolist() == [10_000_000]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (Average(last=6), "average.last is 6; checkpoints there, by update: 10, 20, 30, 40, 50"),
+        (
+            Average(best=5),
+            "average.best is 5; validated checkpoints there, by update: 10, 20, 30, 40",
+        ),
+        (
+            Average(updates=(21, 29)),
+            "average.updates is [21, 29]; checkpoints there, by update: 10, 20, 30, 40, 50",
+        ),
+    ],
+)
+def test_what_is_not_there_is_not_averaged(tmp_path: Path, settings: Average, message: str) -> None:
+    folder = exported(tmp_path / "checkpoints")
+    with pytest.raises(UserError) as raised:
+        average(folder, settings, tmp_path / "averaged")
+    assert str(raised.value) == f"{folder}: {message}"
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoints"]
+
+
+def test_where_there_is_nothing_it_says_so(tmp_path: Path) -> None:
+    folder = exported(tmp_path / "checkpoints")
+    for path in folder.glob("*.safetensors"):
+        path.unlink()
+    with pytest.raises(UserError, match=r"is 1; checkpoints there, by update: none$"):
+        average(folder, Average(last=1), tmp_path / "averaged")
+
+
+def test_one_alone_stays_as_it_is_to_the_bit(tmp_path: Path) -> None:
+    folder = exported(tmp_path / "checkpoints")
+    # a sum that starts from 0 loses the sign of -0; the others are denormal, largest, infinite
+    odd = [-0.0, 0.0, 1e-45, -1e-40, 3.4028235e38, math.inf, 0.1]
+    whole = save(folder / "0000050.safetensors", zero=odd, other=np.ones((2, 3)), a=[1.5])
+    average(folder, Average(last=1), tmp_path / "averaged")
+    assert (tmp_path / "averaged" / WEIGHTS).read_bytes() == whole.read_bytes()
+
+
+def test_an_average_is_described_and_repeats_to_the_byte(tmp_path: Path) -> None:
+    folder = exported(tmp_path / "checkpoints")
+    for name in ("averaged", "again"):
+        average(folder, Average(best=2), tmp_path / name)
+    assert sha256_of_folder(tmp_path / "again") == sha256_of_folder(tmp_path / "averaged")
+    assert (tmp_path / "averaged" / "model.json").read_text() == '{"of": "f1"}\n'
+    with safe_open(tmp_path / "averaged" / WEIGHTS, "np") as file:
+        assert file.metadata() == MARK
+
+
+@pytest.mark.parametrize("tensors", [{"a": [1.0, 2.0]}, {"b": [1.0]}, {"a": [1.0], "b": [1.0]}])
+def test_other_weights_are_not_averaged(tmp_path: Path, tensors: dict[str, list[float]]) -> None:
+    folder = exported(tmp_path / "checkpoints")
+    other = save(folder / "0000050.safetensors", **tensors)
+    with pytest.raises(UserError) as raised:
+        average(folder, Average(last=3), tmp_path / "averaged")
+    first = folder / "0000030.safetensors"
+    assert str(raised.value) == f"{other}: other weights than {first}: they cannot be averaged"
+
+
+@pytest.mark.parametrize(
+    ("mark", "has"),
+    [
+        ({"fingerprint": "f2"}, "its fingerprint is f2"),
+        (None, "it has no fingerprint"),
+        ({"by": "another"}, "it has no fingerprint"),
+    ],
+)
+@pytest.mark.parametrize("last", [1, 2])
+def test_another_trainings_weights_are_not_averaged(
+    tmp_path: Path, mark: dict[str, str] | None, has: str, last: int
+) -> None:
+    folder = exported(tmp_path / "checkpoints")
+    other = save(folder / "0000050.safetensors", mark, a=[1.0])
+    with pytest.raises(UserError) as raised:
+        average(folder, Average(last=last), tmp_path / "averaged")
+    record = folder / "checkpoints.json"
+    assert str(raised.value) == f"{other}: of another training than {record}: {has}, not f1"
+    assert not (tmp_path / "averaged").exists()
+
+
+@pytest.mark.parametrize("name", ["0000050.safetensors", "checkpoints.json"])
+def test_damaged_files_are_one_clear_line(tmp_path: Path, name: str) -> None:
+    folder = exported(tmp_path / "checkpoints")
+    (folder / name).write_bytes((folder / name).read_bytes()[:-1])
+    with pytest.raises(UserError, match=rf"^{folder / name}: [^\n]+$"):
+        average(folder, Average(last=1), tmp_path / "averaged")
+
+
+def test_without_its_record_a_folder_is_one_clear_line(tmp_path: Path) -> None:
+    folder = exported(tmp_path / "checkpoints")
+    (folder / "checkpoints.json").unlink()
+    with pytest.raises(UserError, match=r"checkpoints\.json: .*No such file"):
+        average(folder, Average(last=1), tmp_path / "averaged")
+
+
+def test_memory_does_not_grow_with_the_checkpoints(tmp_path: Path) -> None:
+    tensors = {f"t{number}": np.ones(1 << 16, np.float32) for number in range(16)}
+    paths = [save(tmp_path / str(number), **tensors) for number in range(6)]
+    sums = 16 * (1 << 16) * 8
+    tracemalloc.start()
+    mean(paths)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert sums < peak < 1.2 * sums
+
+
+def test_torch_is_not_loaded() -> None:
+    code = "import bleuprint.average, sys; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

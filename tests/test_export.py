@@ -1,0 +1,112 @@
+"""What a training hands on: the checkpoints it kept, and how its validations went."""
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.numpy import load_file
+
+import systems
+from bleuprint import checkpoint
+from bleuprint.average import average
+from bleuprint.binary import BinaryCorpus
+from bleuprint.errors import UserError
+from bleuprint.export import export_checkpoints
+from bleuprint.files import sha256_of_folder
+from bleuprint.job import Fingerprints, Job
+from bleuprint.layout import Cell
+from bleuprint.modelfile import describe
+from bleuprint.system import Average
+from corpora import PAIRS
+from prepared import prepare
+
+MARKS = Fingerprints("settings", "code", "data")
+VALIDATIONS = [
+    {"update": 20, "loss": 0.1 + 0.2, "bleu": 7.5},
+    {"update": 35, "loss": 0.25, "bleu": 7.0},
+]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> BinaryCorpus:
+    return prepare(tmp_path_factory.mktemp("corpus"), {"train.a": PAIRS}).binary
+
+
+def job_on(corpus: BinaryCorpus, **train: Any) -> Job:
+    system = dataclasses.replace(systems.SYSTEM, train=systems.train(**train))
+    return Job("toy", Cell("micro", "toy", 1), system, corpus.folder, Path("texts"), Path("work"))
+
+
+def trained(folder: Path, seconds: float = 1.5) -> Path:
+    """What is left in the work folder of a training that ended at update 35."""
+    for update in (10, 30, 35):
+        checkpoint.save(
+            folder,
+            update,
+            {"a": torch.full((2,), float(update)), "b": torch.ones(1)},
+            {"step": torch.tensor(1.0)},
+            {
+                "fingerprint": MARKS.all,
+                "seconds": seconds,
+                "machines": [{"device": "a machine of its own"}],
+                "validations": [one for one in VALIDATIONS if one["update"] <= update],
+            },
+        )
+    return folder
+
+
+@pytest.mark.parametrize("measure", ["loss", "bleu"])
+def test_all_that_remain_are_exported_with_their_record(
+    tmp_path: Path, corpus: BinaryCorpus, measure: str
+) -> None:
+    job, work, output = job_on(corpus, measure=measure), trained(tmp_path / "work"), tmp_path / "o"
+    export_checkpoints(job, work, MARKS, output)
+    names = ["0000010.safetensors", "0000030.safetensors", "0000035.safetensors"]
+    assert sorted(path.name for path in output.iterdir()) == [
+        *names,
+        "checkpoints.json",
+        "model.json",
+    ]
+    for name in names:
+        saved = work / f"checkpoint-{name.partition('.')[0]}" / checkpoint.MODEL
+        assert (output / name).read_bytes() == saved.read_bytes()
+    record = {"fingerprint": MARKS.all, "measure": measure, "validations": VALIDATIONS}
+    assert json.loads((output / "checkpoints.json").read_text()) == record
+    described = json.loads((output / "model.json").read_text())
+    assert described == describe(job.system.model, corpus, MARKS.all)
+
+
+def test_neither_time_nor_machine_is_exported(tmp_path: Path, corpus: BinaryCorpus) -> None:
+    for name, seconds in (("one", 1.5), ("other", 99.0)):
+        work = trained(tmp_path / "work" / name, seconds)
+        export_checkpoints(job_on(corpus), work, MARKS, tmp_path / name)
+    assert sha256_of_folder(tmp_path / "one") == sha256_of_folder(tmp_path / "other")
+    for path in (tmp_path / "one").iterdir():
+        assert b"machine of its own" not in path.read_bytes()
+
+
+def test_what_is_exported_can_be_averaged(tmp_path: Path, corpus: BinaryCorpus) -> None:
+    work, output = trained(tmp_path / "work"), tmp_path / "checkpoints"
+    export_checkpoints(job_on(corpus), work, MARKS, output)
+    for settings, expected in ((Average(last=2), 32.5), (Average(best=1), 35.0)):
+        average(output, settings, tmp_path / "averaged")
+        weights = load_file(tmp_path / "averaged" / "model.safetensors")
+        assert (weights["a"].tolist(), weights["b"].tolist()) == ([expected] * 2, [1.0])
+
+
+@pytest.mark.parametrize("name", [checkpoint.MODEL, checkpoint.STATE])
+def test_a_damaged_checkpoint_is_not_exported(
+    tmp_path: Path, corpus: BinaryCorpus, name: str
+) -> None:
+    work = trained(tmp_path / "work")
+    path = work / "checkpoint-0000010" / name
+    path.write_bytes(path.read_bytes().replace(b"b", b"c", 1))
+    with pytest.raises(UserError) as raised:
+        export_checkpoints(job_on(corpus), work, MARKS, tmp_path / "checkpoints")
+    assert str(raised.value) == (
+        f"{path.parent} is damaged ({name} is not what was saved): remove {work} to train again"
+    )
+    assert not (tmp_path / "checkpoints").exists()

@@ -1,0 +1,181 @@
+"""Updates that go wrong: a loss that is no number, a batch that does not fit."""
+
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+import systems
+from bleuprint import train as training
+from bleuprint.batch import Batch
+from bleuprint.batches import Position
+from bleuprint.binary import BinaryCorpus
+from bleuprint.errors import UserError
+from bleuprint.job import Job
+from bleuprint.layout import Cell
+from bleuprint.learner import Learner, OutOfMemory
+from bleuprint.model import Transformer
+from bleuprint.processes import Group
+from bleuprint.reader import Share, shares
+from prepared import prepare
+from trainings import merges, toy_pairs
+
+ALONE = Group(0, 1, torch.device("cpu"))
+SETTINGS = systems.train(tokens_per_update=300, batch_tokens=60)
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("learner")
+    held_out = toy_pairs(20, 2)
+    pairs = [*toy_pairs(200, 1), ("Ŵ ba", "BA"), ("be Ŵ", "BE")]
+    prepare(folder, {"train.a": pairs, "valid.a": held_out, "test.x.a": held_out}, units=merges(40))
+    return folder
+
+
+@pytest.fixture
+def corpus(root: Path) -> BinaryCorpus:
+    return BinaryCorpus(root / "binary")
+
+
+def learner(corpus: BinaryCorpus, **shape: Any) -> Learner:
+    torch.manual_seed(3)
+    size = len(corpus.segmentation("de").vocabulary)
+    return Learner(Transformer(systems.model(**shape), size, size), SETTINGS, 1, ALONE)
+
+
+def first_shares(corpus: BinaryCorpus) -> Iterator[Share]:
+    return shares(corpus, SETTINGS, 1, Position(), ALONE)
+
+
+def test_a_loss_that_is_no_number_names_the_batch_that_did_it(corpus: BinaryCorpus) -> None:
+    made = learner(corpus, tie="none")
+    (rare,) = corpus.segmentation("de").vocabulary.encode(["Ŵ"])
+    with torch.no_grad():
+        made.model.source_embedding.weight[rare] = torch.nan
+    side = corpus.side("train", "de")
+
+    def spoilt(share: Share) -> list[int]:
+        batches = [batch.rows.tolist() for batch in share.update.batches]
+        return [n for n, rows in enumerate(batches) if any(rare in side[row] for row in rows)]
+
+    share = next(share for share in first_shares(corpus) if spoilt(share))
+    pairs = ", ".join(str(row + 1) for row in share.update.batches[spoilt(share)[0]].rows[:5])
+    with pytest.raises(UserError, match=f"loss of update 9 is nan.* training pairs {pairs}"):
+        made.update(9, share)
+
+
+def test_an_update_that_does_not_fit_leaves_no_trace(
+    corpus: BinaryCorpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, share = learner(corpus), next(first_shares(corpus))
+    before = made.optimizer.weights.clone()
+    fail_at(monkeypatch, {3})
+    with pytest.raises(OutOfMemory):
+        made.update(1, share)
+    assert torch.equal(made.optimizer.weights, before)
+    assert not made.optimizer.gradient.any()
+    again = learner(corpus)
+    assert made.update(1, share) == again.update(1, share)
+    assert torch.equal(made.optimizer.weights, again.optimizer.weights)
+
+
+def test_one_update_may_be_left_out_and_a_second_may_not(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "off")
+    system = systems.system(train=SETTINGS)
+    job = Job("e", Cell("s", "c", 1), system, root / "binary", root / "split", tmp_path)
+    fail_at(monkeypatch, {9})
+    _, state, _ = training.train(job, ALONE)
+    assert (state.update, state.skipped) == (50, 1)
+    said = capsys.readouterr().err
+    assert said.count("did not fit into the memory of cpu: left out") == 1
+
+    other = Job("e", Cell("s", "c", 2), system, root / "binary", root / "split", tmp_path)
+    fail_at(monkeypatch, {9, 30})
+    with pytest.raises(UserError, match=r"the second; lower train\.batch_tokens \(60\)"):
+        training.train(other, ALONE)
+
+
+def fail_at(patch: pytest.MonkeyPatch, calls: set[int]) -> None:
+    """Have the loss of some batches run out of memory, as a GPU says it."""
+    count = iter(range(1, 10**6))
+    loss = getattr(Batch, "whole_loss", Batch.loss)
+    patch.setattr(Batch, "whole_loss", loss, raising=False)
+
+    def failing(self: Batch, *arguments: Any) -> Tensor:
+        if next(count) in calls:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return loss(self, *arguments)
+
+    patch.setattr(Batch, "loss", failing)
+
+
+def test_other_errors_are_not_taken_for_want_of_memory(
+    corpus: BinaryCorpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any) -> Tensor:
+        raise RuntimeError("shapes cannot be multiplied")
+
+    monkeypatch.setattr(Batch, "loss", broken)
+    made, share = learner(corpus), next(first_shares(corpus))
+    with pytest.raises(RuntimeError, match="cannot be multiplied"):
+        made.update(1, share)
+    with pytest.raises(RuntimeError, match="cannot be multiplied"):
+        made.try_out(share.batches[0][0])
+
+
+def test_trying_out_a_batch_leaves_no_trace(corpus: BinaryCorpus) -> None:
+    made, share = learner(corpus), next(first_shares(corpus))
+    before = made.optimizer.weights.clone()
+    made.try_out(share.batches[0][0])
+    assert torch.equal(made.optimizer.weights, before)
+    assert not made.optimizer.gradient.any()
+
+
+def test_what_does_not_fit_is_told_before_the_training_starts(tmp_path: Path) -> None:
+    """A process that may have little more memory than it has, and a batch that needs a lot."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        textwrap.dedent("""
+        import resource, torch
+        from bleuprint.batch import Batch, Sides
+        from bleuprint.errors import UserError
+        from bleuprint.learner import Learner
+        from bleuprint.model import Transformer
+        from bleuprint.processes import Group
+        import systems
+
+        learner = Learner(
+            Transformer(systems.model(), 5000, 5000),
+            systems.train(batch_tokens=40_000, tokens_per_update=40_000),
+            1,
+            Group(0, 1, torch.device("cpu")),
+        )
+        sides = Sides([[7] * 40] * 1000, [[7] * 39 + [2]] * 1000)
+        small = Sides([[7] * 4] * 10, [[7] * 3 + [2]] * 10)
+        learner.try_out(Batch.of(small))
+        pages = int(open("/proc/self/statm").read().split()[0])
+        limit = pages * resource.getpagesize() + (300 << 20)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        try:
+            learner.try_out(Batch.of(sides))
+        except UserError as error:
+            print(error)
+        """)
+    )
+    environment = {"PYTHONPATH": f"{Path(__file__).parent}:{Path(training.__file__).parent.parent}"}
+    done = subprocess.run(
+        [sys.executable, script], env=environment, capture_output=True, text=True, timeout=120
+    )
+    assert done.stdout == (
+        "the largest batch, 1000 pairs of up to 40 tokens, does not fit into the memory of cpu: "
+        "lower train.batch_tokens (40000); train.tokens_per_update may stay\n"
+    ), done.stderr

@@ -1,0 +1,62 @@
+"""When a training stops, and which of its checkpoints are best."""
+
+from typing import Any
+
+import pytest
+
+import systems
+from bleuprint.batches import Position
+from bleuprint.state import State
+
+MEASURES = [(10, 3.0, 1.0), (20, 2.0, 5.0), (30, 2.5, 9.0), (40, 2.0, 9.0), (50, 2.1, 2.0)]
+
+
+def state(validations: int = 5, update: int = 50, epoch: int = 0) -> State:
+    made = State.new(parameters=7)
+    made.update, made.position = update, Position(epoch, 3, 999)
+    made.validations = [
+        {"update": at, "loss": loss, "bleu": bleu} for at, loss, bleu in MEASURES[:validations]
+    ]
+    return made
+
+
+def test_what_is_saved_comes_back() -> None:
+    from dataclasses import asdict
+
+    assert State.of({**asdict(state()), "fingerprint": "x"}) == state()
+
+
+def test_the_best_are_the_lowest_losses_or_the_highest_bleu() -> None:
+    assert state().ranking("loss") == [20, 40, 50, 30, 10]
+    assert state().ranking("bleu") == [30, 40, 20, 50, 10]
+
+
+@pytest.mark.parametrize(
+    ("stops", "finished"),
+    [
+        ({"updates": 50}, True),
+        ({"updates": 51}, False),
+        ({"updates": None, "epochs": 2}, True),
+        ({"updates": None, "epochs": 3}, False),
+        ({"updates": 90, "epochs": 2}, True),
+        # the best loss was at 20, and three validations have not bettered it since
+        ({"updates": None, "patience": 3}, True),
+        ({"updates": None, "patience": 4}, False),
+        ({"updates": 90, "patience": 3}, True),
+        # the best BLEU was at 30
+        ({"updates": None, "patience": 3, "measure": "bleu"}, False),
+        ({"updates": None, "patience": 2, "measure": "bleu"}, True),
+    ],
+)
+def test_it_stops_at_whatever_comes_first(stops: dict[str, Any], finished: bool) -> None:
+    assert state(epoch=2).finished(systems.train(**stops)) is finished
+
+
+def test_patience_waits_for_a_first_validation() -> None:
+    assert not state(validations=0).finished(systems.train(updates=None, patience=1))
+
+
+def test_weights_are_validated_once() -> None:
+    assert state().validated
+    assert not state(update=51).validated
+    assert not state(validations=0).validated

@@ -1,0 +1,93 @@
+"""The first examples of papers and courses: copying, and four words by heart."""
+
+import dataclasses
+import random
+from pathlib import Path
+
+import pytest
+import torch
+
+import systems
+from bleuprint.average import average
+from bleuprint.batch import pad
+from bleuprint.export import export_checkpoints
+from bleuprint.job import Job
+from bleuprint.layout import Cell
+from bleuprint.modelfile import load_model
+from bleuprint.processes import Group
+from bleuprint.settings import Tokenize, Units, Words
+from bleuprint.system import Average, Constant, Cosine, Keep, Schedule, System
+from bleuprint.train import train
+from bleuprint.validation import greedy
+from prepared import prepare
+
+WORDS = Units(words=Words(joint=False, max_size=100, min_count=1))
+SPACES = Tokenize(by="none", lowercase=False, hyphens=False, escape=False)
+ALONE = Group(0, 1, torch.device("cpu"))
+
+
+def translations(
+    root: Path, system: System, sets: dict[str, list[tuple[str, str]]], sources: list[str]
+) -> list[str]:
+    """What a system makes of some sentences, greedily, once it is trained on others."""
+    prepared = prepare(root / "data", sets, tokenize=SPACES, units=WORDS, checks=())
+    job = Job("tasks", Cell("s", "c", 1), system, root / "data/binary", root / "data/split", root)
+    work, _, marks = train(job, ALONE)
+    corpus = prepared.binary
+    export_checkpoints(job, work, marks, root / "checkpoints")
+    average(root / "checkpoints", Average(last=1), root / "averaged")
+    model = load_model(root / "averaged", corpus)
+    side = corpus.segmentation("de")
+    ids = pad([list(side.encode([line])) for line in sources])
+    return [corpus.text("en", words) for words in greedy(model, ids)]
+
+
+def digits(rng: random.Random) -> str:
+    return " ".join(str(rng.randint(1, 10)) for _ in range(10))
+
+
+def test_copying_is_learnt_to_exactness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The Annotated Transformer's first example: ten symbols, any of ten, as they are."""
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "off")
+    rng = random.Random(1)
+    lines = list(dict.fromkeys(digits(rng) for _ in range(8000)))
+    parts = {"valid.a": lines[:50], "test.x.a": lines[50:100], "train.a": lines[100:]}
+    sets = {name: [(line, line) for line in part] for name, part in parts.items()}
+    unseen = parts["test.x.a"]
+    settings = systems.train(
+        tokens_per_update=800,
+        batch_tokens=800,
+        schedule=Schedule(cosine=Cosine(peak=0.003, warmup=100, updates=900, end=0.0)),
+        label_smoothing=0.0,
+        validate_every=900,
+        checkpoint_every=900,
+        keep=Keep(last=1, best=0, every=0),
+        updates=900,
+    )
+    shape = systems.model(
+        encoder_layers=2, decoder_layers=2, d_model=64, d_ff=128, d_k=16, d_v=16, tie="none"
+    )
+    system = dataclasses.replace(systems.SYSTEM, model=shape, train=settings)
+    assert translations(tmp_path, system, sets, unseen) == unseen
+
+
+def test_four_words_are_learnt_by_heart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "off")
+    sets = {
+        "train.a": [("ich mochte ein bier", "i want a beer")],
+        "valid.a": [("ich mochte ein cola", "i want a coke")],
+        "test.x.a": [("ich mochte ein wasser", "i want a water")],
+    }
+    settings = systems.train(
+        tokens_per_update=5,
+        batch_tokens=5,
+        schedule=Schedule(constant=Constant(0.001)),
+        label_smoothing=0.0,
+        validate_every=40,
+        checkpoint_every=40,
+        keep=Keep(last=1, best=0, every=0),
+        updates=40,
+    )
+    system = dataclasses.replace(systems.SYSTEM, model=systems.model(tie="none"), train=settings)
+    found = translations(tmp_path, system, sets, ["ich mochte ein bier"])
+    assert found == ["i want a beer"]

@@ -1,0 +1,214 @@
+import email.utils
+import socket
+import threading
+import time
+
+import pytest
+
+from bleuprint import transfer
+from bleuprint.manifest import File
+from downloads import BODY, HALF, NEW, TAG, get, kept, left, ranges, refused, sum_of
+from servers import cut, hang_up, in_chunks, stall, status
+
+pytestmark = pytest.mark.usefixtures("pauses", "no_proxies")
+
+# Whole files
+
+
+def test_a_file_is_fetched_once_and_kept(tmp_path, host):
+    file = File(url=host.put("/x", BODY), sha256=sum_of(BODY), size=len(BODY))
+    assert get(tmp_path, file) == get(tmp_path, file) == BODY
+    assert len(host.seen) == 1
+    assert left(tmp_path) == kept(tmp_path)
+    assert kept(tmp_path)[0].name == sum_of(file.url.encode())
+
+
+def test_requests_ask_for_the_bytes_as_they_are(tmp_path, host):
+    get(tmp_path, File(url=host.put("/x", BODY)))
+    assert host.seen[0].headers["Accept-Encoding"] == "identity"
+
+
+def test_an_empty_file_is_a_file(tmp_path, host):
+    assert get(tmp_path, File(url=host.put("/x", b""))) == b""
+
+
+def test_a_file_without_a_length_ends_with_its_last_chunk(tmp_path, host):
+    url = host.put("/x", BODY)
+    host.script["/x"] = [in_chunks(BODY[:HALF], end=False), in_chunks(BODY[:HALF], BODY[HALF:])]
+    assert get(tmp_path, File(url=url)) == BODY
+    assert len(host.seen) == 2
+
+
+def test_spaces_and_accents_in_an_address_are_quoted(tmp_path, host):
+    host.put("/a%20b/%C3%A4%25?q=%C3%B6&r=1", BODY)
+    assert get(tmp_path, File(url=host.url("/a b/ä%25?q=ö&r=1"))) == BODY
+
+
+def test_redirects_are_followed_also_by_a_part(tmp_path, host):
+    url = host.put("/x", BODY, ETag=TAG)
+    host.script["/old"] = [status(302, Location=url)] * 2
+    host.script["/x"] = [cut(HALF)]
+    assert get(tmp_path, File(url=host.url("/old"))) == BODY
+    assert ranges(host) == [None, f"bytes={HALF}-"]
+
+
+def test_redirects_in_a_circle_are_told_in_one_line(tmp_path, host):
+    host.script["/a"] = [status(302, Location="/b")] * 20
+    host.script["/b"] = [status(302, Location="/a")] * 20
+    assert "infinite loop" in refused(tmp_path, File(url=host.url("/a")))
+
+
+def test_a_redirect_to_a_local_file_is_not_followed(tmp_path, host):
+    (tmp_path / "secret").write_bytes(BODY)
+    host.script["/x"] = [status(302, Location=(tmp_path / "secret").as_uri())]
+    assert "HTTP 302" in refused(tmp_path, File(url=host.url("/x")))
+    assert left(tmp_path) == []
+
+
+@pytest.mark.parametrize("code", [404, 403, 410])
+def test_a_missing_page_is_not_asked_for_twice(tmp_path, host, code, pauses):
+    host.script["/no"] = [status(code)] * 9
+    message = refused(tmp_path, File(url=host.url("/no")))
+    assert host.url("/no") in message and f"HTTP {code}" in message
+    assert "BLEUPRINT_MIRROR" in message
+    assert len(host.seen) == 1 and pauses == []
+
+
+def test_an_answer_that_is_no_page_is_refused(tmp_path, host):
+    host.script["/x"] = [status(204)]
+    assert "status 204 instead of 200" in refused(tmp_path, File(url=host.url("/x")))
+
+
+def test_a_part_that_was_not_asked_for_is_refused(tmp_path, host):
+    host.script["/x"] = [status(206, b"abc", Content_Range="bytes 0-2/9")]
+    assert "status 206 instead of 200" in refused(tmp_path, File(url=host.url("/x")))
+
+
+def test_a_stored_file_with_another_sum_is_fetched_again(tmp_path, host):
+    url = host.put("/x", BODY)
+    get(tmp_path, File(url=url))
+    host.put("/x", NEW)
+    assert get(tmp_path, File(url=url, sha256=sum_of(NEW))) == NEW
+    assert len(host.seen) == 2
+
+
+def test_a_wrong_sum_shows_both_and_leaves_nothing(tmp_path, host):
+    url = host.put("/x", BODY)
+    message = refused(tmp_path, File(url=url, sha256="0" * 64))
+    assert "0" * 64 in message and sum_of(BODY) in message and url in message
+    assert left(tmp_path) == [] and len(host.seen) == 1
+
+
+def test_a_wrong_size_is_seen_before_the_file_comes(tmp_path, host, monkeypatch):
+    monkeypatch.setattr(transfer, "TIMEOUT", 1.0)
+    over = threading.Event()
+    url = host.put("/x", BODY)
+    host.script["/x"] = [stall(0, over)]
+    assert f"expected 7 bytes, found {len(BODY)}" in refused(tmp_path, File(url=url, size=7))
+    assert left(tmp_path) == [] and len(host.seen) == 1
+    over.set()
+
+
+def test_a_wrong_size_of_a_file_without_a_length_shows_both(tmp_path, host):
+    host.script["/x"] = [in_chunks(BODY)]
+    message = refused(tmp_path, File(url=host.url("/x"), size=7))
+    assert f"expected 7 bytes, found {len(BODY)}" in message
+    assert left(tmp_path) == []
+
+
+# Trouble that passes
+
+
+@pytest.mark.parametrize("trouble", [status(503), status(500), status(429), hang_up, cut(9)])
+def test_trouble_that_passes_is_sat_out(tmp_path, host, capfd, trouble):
+    url = host.put("/x", BODY)
+    host.script["/x"] = [trouble, trouble]
+    assert get(tmp_path, File(url=url)) == BODY
+    assert capfd.readouterr().err.count(f"{url}: ") == 2
+
+
+@pytest.mark.parametrize("trouble", [status(503), hang_up, cut(9)])
+def test_trouble_that_stays_is_given_up_after_longer_and_longer_pauses(
+    tmp_path, host, pauses, trouble
+):
+    url = host.put("/x", BODY, ranges=False)
+    host.script["/x"] = [trouble] * 99
+    assert "cannot be fetched" in refused(tmp_path, File(url=url))
+    assert len(host.seen) == transfer.TRIES == 5
+    assert pauses == [1, 2, 4, 8]
+    assert kept(tmp_path) == []
+
+
+def test_tries_that_bring_much_do_not_count(tmp_path, host, monkeypatch):
+    monkeypatch.setattr(transfer, "ENOUGH", 10_000)
+    url = host.put("/x", BODY, ETag=TAG)
+    host.script["/x"] = [cut(20_000)] * 12
+    assert get(tmp_path, File(url=url)) == BODY
+    assert ranges(host)[1:] == [f"bytes={20_000 * n}-" for n in range(1, 13)]
+
+
+def test_tries_that_bring_the_same_again_do_count(tmp_path, host, monkeypatch):
+    monkeypatch.setattr(transfer, "ENOUGH", 10_000)
+    url = host.put("/x", BODY, ranges=False, ETag=TAG)
+    host.script["/x"] = [cut(20_000)] * 99
+    assert f"20000 of {len(BODY)} bytes came" in refused(tmp_path, File(url=url))
+    assert len(host.seen) == 5
+
+
+def test_a_host_that_asks_for_patience_gets_it(tmp_path, host, pauses):
+    url = host.put("/x", BODY)
+    host.script["/x"] = [status(503, Retry_After="77"), status(429, Retry_After="0")]
+    assert get(tmp_path, File(url=url)) == BODY
+    assert pauses == [77, 2]
+
+
+def test_a_host_may_ask_for_patience_until_a_date(tmp_path, host, pauses):
+    url = host.put("/x", BODY)
+    later = email.utils.formatdate(time.time() + 200, usegmt=True)
+    past = email.utils.formatdate(time.time() - 200, usegmt=True)
+    host.script["/x"] = [status(503, Retry_After=date) for date in (later, past, "soon")]
+    assert get(tmp_path, File(url=url)) == BODY
+    assert 100 < pauses[0] <= 200 and pauses[1:] == [2, 4]
+
+
+def test_a_host_that_asks_for_too_much_patience_is_given_up(tmp_path, host, pauses):
+    host.script["/x"] = [status(503, Retry_After="86400")]
+    message = refused(tmp_path, File(url=host.url("/x")))
+    assert "HTTP 503" in message and "wait 86400 s" in message and pauses == []
+
+
+def test_a_host_that_does_not_answer_is_named(tmp_path):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/x"
+    message = refused(tmp_path, File(url=url))
+    assert url in message and "refused" in message and "BLEUPRINT_MIRROR" in message
+
+
+def test_a_silent_host_is_given_up(tmp_path, monkeypatch):
+    monkeypatch.setattr(transfer, "TIMEOUT", 0.05)
+    monkeypatch.setattr(transfer, "TRIES", 2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/x"
+        assert "timed out" in refused(tmp_path, File(url=url))
+
+
+def test_a_host_that_falls_silent_midway_is_asked_for_the_rest(tmp_path, host, monkeypatch):
+    monkeypatch.setattr(transfer, "TIMEOUT", 1.0)
+    over = threading.Event()
+    url = host.put("/x", BODY, ETag=TAG)
+    host.script["/x"] = [stall(HALF, over)]
+    assert get(tmp_path, File(url=url)) == BODY
+    assert ranges(host) == [None, f"bytes={HALF}-"]
+    over.set()
+
+
+@pytest.mark.parametrize("url", ["http://a:b/x", "http://[::1/x"])
+def test_an_address_that_is_none_is_told_in_one_line(url):
+    with pytest.raises(ValueError, match="not a valid address") as error:
+        File(url=url)
+    assert url in str(error.value) and "\n" not in str(error.value)
+
+
+def test_an_address_with_a_password_is_told_in_one_line(tmp_path, pauses):
+    assert "http://u:p@h/x" in refused(tmp_path, File(url="http://u:p@h/x")) and pauses == []
