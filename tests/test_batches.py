@@ -1,8 +1,11 @@
 """Batches: every sentence once an epoch, within the limit, the same for every process."""
 
 import dataclasses
+import gzip
+import os
 from functools import partial
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,12 +16,16 @@ from bleuprint.batch import Batch, Sides, read
 from bleuprint.batches import Position, Rows, Update, pack, plan, updates
 from bleuprint.binary import BinaryCorpus
 from bleuprint.errors import UserError
+from bleuprint.fetch import Source, fetch
+from bleuprint.moses import Moses
 from bleuprint.reader import Reader
+from bleuprint.settings import load
 from bleuprint.vocabulary import BOS, EOS, PAD
 from bleuprint.workers import map_parts
 from prepared import prepare
 from trainings import merges, toy_pairs
 
+ROOT = Path(__file__).parent.parent
 LENGTHS = np.random.default_rng(5)
 SOURCE = LENGTHS.integers(2, 30, 400)
 TARGET = np.clip(SOURCE + LENGTHS.integers(-3, 4, 400), 2, None)
@@ -35,9 +42,29 @@ def test_an_epoch_holds_every_sentence_once_within_the_limit() -> None:
 
 
 def test_batches_waste_little_on_padding() -> None:
-    batches = plan(SOURCE, TARGET, 300, seed=1, epoch=0)
-    padded = sum(len(rows) * TARGET[rows].max() for rows in batches)
-    assert TARGET.sum() / padded > 0.95
+    random = np.random.default_rng(5)
+    source = random.integers(2, 30, 4000)
+    target = np.clip(source + random.integers(-3, 4, 4000), 2, None)
+    batches = plan(source, target, 300, seed=1, epoch=0)
+    for lengths in (source, target):
+        padded = sum(len(rows) * lengths[rows].max() for rows in batches)
+        assert lengths.sum() / padded > 0.95
+
+
+@pytest.mark.skipif("BLEUPRINT_MIRROR" not in os.environ, reason="BLEUPRINT_MIRROR names no folder")
+@pytest.mark.parametrize("batch_tokens", [900, 2500, 4096])
+def test_on_multi30k_less_than_a_twentieth_is_padding(batch_tokens: int) -> None:
+    text = load(ROOT / "recipes" / "multi30k-cpu.yaml").corpus("multi30k-de-en").files.train
+    folder = Source(os.environ["BLEUPRINT_MIRROR"], ROOT / "inputs", None)
+    sides = []
+    for file, language in zip(text["multi30k"].files, ("de", "en"), strict=True):
+        tokenize = Moses(language, hyphens=False, escape=False).tokenize
+        lines = gzip.decompress(fetch(file, folder).read_bytes()).decode().split("\n")[:-1]
+        sides.append(np.array([len(tokenize(line)) + 1 for line in lines]))
+    batches = plan(*sides, batch_tokens, seed=1, epoch=0)
+    for lengths in sides:
+        padded = sum(len(rows) * lengths[rows].max() for rows in batches)
+        assert 1 - lengths.sum() / padded < 0.05
 
 
 def test_epochs_and_seeds_differ_and_repeat() -> None:
