@@ -486,7 +486,9 @@ def two_hosts() -> Iterator[list[str]]:
 
 
 def set_variables(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]) -> None:
-    """Of those variables that decide on processes, just these."""
+    """Of those variables that decide on processes, just these; and none is started."""
+    # it would be this test run, over and over
+    monkeypatch.setattr(processes, "launch", lambda count: pytest.fail(f"starts {count}"))
     for name in list(os.environ):
         if name.startswith(("SLURM", "WORLD_SIZE", "BLEUPRINT_", "ENVIRONMENT", "CUDA_VISIBLE")):
             monkeypatch.delenv(name)

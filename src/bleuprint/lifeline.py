@@ -21,11 +21,13 @@ from torch.distributed.distributed_c10d import Store
 
 from bleuprint.errors import GONE, UserError, say
 
+# Seconds that processes wait for one another at the start: one may come from a slow file system.
+JOINING = 300.0
 # Seconds. A link that was cut is noticed after 5 + 2 x 5 of them, and a process whose others are
 # gone has 8 to end by itself: less than 30 in all.
 _KEEP_ALIVE = {"TCP_KEEPIDLE": 5, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 2}
 _GRACE = 8.0
-_JOINING, _GREETING = 300.0, 10.0
+_GREETING = 10.0
 # News of another's end may be a little later than an error that comes of it.
 _NEWS = 3.0
 # It ends after the one that failed, whom torchrun and srun should see first.
@@ -96,14 +98,14 @@ class Lifeline:
         ) as server:
             address = host if by_name else own
             self._store.set("lifeline", f"{address} {server.getsockname()[1]} {token}")
-            server.settimeout(_JOINING)
+            server.settimeout(JOINING)
             while len(links) < self._size - 1:
                 try:
                     link, _ = server.accept()
                 except TimeoutError:
                     raise UserError(
                         f"only {len(links) + 1} of {self._size} processes have come within "
-                        f"{_JOINING:.0f} s"
+                        f"{JOINING:.0f} s"
                     ) from None
                 link.settimeout(_GREETING)
                 with suppress(OSError), link.makefile(encoding="utf-8") as greeting:
@@ -116,7 +118,7 @@ class Lifeline:
         address, port, token = self._store.get("lifeline").decode().split(" ")
         name = f"process {self._rank} of {self._size}"
         try:
-            link = socket.create_connection((address, int(port)), _JOINING)
+            link = socket.create_connection((address, int(port)), JOINING)
             link.sendall(f"{token} {name} on {socket.gethostname()}\n".encode())
         except OSError as error:
             raise UserError(

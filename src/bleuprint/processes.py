@@ -21,9 +21,8 @@ from torch.distributed.rendezvous import rendezvous
 from bleuprint import environment, errors, slurm
 from bleuprint.errors import UserError
 from bleuprint.launch import end_with_launcher, launch, launched
-from bleuprint.lifeline import Lifeline
+from bleuprint.lifeline import JOINING, Lifeline
 
-_JOINING = timedelta(minutes=5)
 # For a process that hangs: one that has died is noticed by the lifeline.
 _TIMEOUT = timedelta(hours=1)
 
@@ -94,7 +93,7 @@ def join() -> Group:
     try:
         # torchrun may start them all again and give them the same store
         attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-        shared, *_ = next(rendezvous("env://", rank, size, timeout=_JOINING))
+        shared, *_ = next(rendezvous("env://", rank, size, timeout=timedelta(seconds=JOINING)))
         store = PrefixStore(f"bleuprint/{attempt}", shared)
         lifeline = Lifeline(rank, size, store, silent=launched())
         errors.consult(lifeline.verdict)

@@ -1,0 +1,149 @@
+"""Dropout of every kind, each where it belongs, and layers left out."""
+
+import dataclasses
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import systems
+from bleuprint.model import (
+    Attention,
+    FeedForward,
+    Sublayer,
+    Transformer,
+    positions,
+)
+from bleuprint.system import Dropout
+from models import SHAPE, SOURCE, TARGET, input_of, model_of
+
+
+def embed(shape: systems.Model, _: Tensor) -> Tensor:
+    model = Transformer(shape, 11, 11).train()
+    with torch.no_grad():
+        for embedding in (model.source_embedding, model.source_positions):
+            assert isinstance(embedding, nn.Embedding)
+            embedding.weight.fill_(0.5)
+    return input_of(model.encoder[0], lambda: model.encode(torch.full((4, 16), 5)))
+
+
+def add(shape: systems.Model, x: Tensor) -> Tensor:
+    return Sublayer(shape).train().after(torch.zeros_like(x), x)
+
+
+def attend(shape: systems.Model, x: Tensor) -> Tensor:
+    """Attention whose values and output say what its weights are."""
+    attention = Attention(shape).train()
+    with torch.no_grad():
+        attention.input.weight.zero_()
+        attention.input.weight[-16:] = attention.output.weight.copy_(torch.eye(16))
+        attention.input.bias.zero_()
+        attention.output.bias.zero_()
+    return attention(torch.eye(16).expand(len(x), 16, 16)).detach()
+
+
+def feed_forward(shape: systems.Model, x: Tensor) -> Tensor:
+    network = FeedForward(shape).train()
+    with torch.no_grad():
+        for linear in (network.inner, network.outer):
+            linear.weight.copy_(torch.eye(16))
+            linear.bias.zero_()
+    return network(x).detach()
+
+
+# with the one number that each makes of ones (of 0.5 x sqrt(16) + 0.5; of 16 equal weights)
+PLACES = {
+    "embedding": (embed, 2.5),
+    "residual": (add, 1.0),
+    "attention": (attend, 1 / 16),
+    "activation": (feed_forward, 1.0),
+}
+
+
+@pytest.mark.parametrize("kind", PLACES)
+@pytest.mark.parametrize("place", PLACES)
+def test_each_dropout_drops_its_own_numbers_and_scales_the_others(kind: str, place: str) -> None:
+    torch.manual_seed(3)
+    dropout = dataclasses.replace(systems.NO_DROPOUT, **{kind: 0.25})
+    shape = dataclasses.replace(
+        SHAPE, heads=1, d_k=16, d_v=16, d_ff=16, norm="pre", positions="learned", dropout=dropout
+    )
+    make, number = PLACES[place]
+    found = make(shape, torch.ones(4, 16, 16))
+    if kind != place:
+        torch.testing.assert_close(found, torch.full_like(found, number))
+        return
+    dropped = found == 0
+    share = dropped.double().mean().item()  # of 1,024 numbers: 5 deviations are 0.068
+    assert abs(share - 0.25) < 0.068
+    kept = found[~dropped]
+    torch.testing.assert_close(kept, torch.full_like(kept, number / 0.75))
+
+
+def test_evaluation_drops_nothing() -> None:
+    dropout = Dropout(embedding=0.5, residual=0.5, attention=0.5, activation=0.5)
+    plain, dropping = model_of(), model_of(dropout=dropout, layer_drop=0.5)
+    before = torch.get_rng_state()
+    assert torch.equal(dropping(SOURCE, TARGET), plain(SOURCE, TARGET))
+    assert torch.equal(torch.get_rng_state(), before)
+    assert not torch.equal(dropping.train()(SOURCE, TARGET), plain(SOURCE, TARGET))
+
+
+def test_without_dropout_training_draws_nothing() -> None:
+    model = model_of().train()
+    before = torch.get_rng_state()
+    model(SOURCE, TARGET)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def layers_run(model: Transformer) -> tuple[list[int], Tensor]:
+    """Which layers run, the decoder's counted on from the encoder's, and the logits."""
+    ran: list[int] = []
+    layers = [*model.encoder, *model.decoder]
+    hooks = [
+        layer.register_forward_hook(lambda *_, number=number: ran.append(number))
+        for number, layer in enumerate(layers)
+    ]
+    logits = model(SOURCE, TARGET)
+    for hook in hooks:
+        hook.remove()
+    return ran, logits
+
+
+def test_layer_drop_leaves_layers_out_of_training() -> None:
+    model = model_of(encoder_layers=3, decoder_layers=3, layer_drop=0.25).train()
+    together = torch.zeros(6, 6)  # how often two layers, or one, ran
+    torch.manual_seed(3)
+    for _ in range(400):
+        ran, logits = layers_run(model)
+        run = torch.zeros(6)
+        run[ran] = 1
+        together += run[:, None] * run
+    # each layer by a draw of its own: 0.75, two of them 0.75^2; 5 deviations are 43 and 50
+    expected = torch.full((6, 6), 225.0).fill_diagonal_(300)
+    assert ((together - expected).abs() < 43).all()
+
+    # without them the model is the one of the layers that ran
+    model.encoder = nn.ModuleList(model.encoder[number] for number in ran if number < 3)
+    model.decoder = nn.ModuleList(model.decoder[number - 3] for number in ran if number >= 3)
+    assert len(ran) < 6
+    assert torch.equal(model.eval()(SOURCE, TARGET), logits)
+
+
+def test_layer_drop_follows_the_seed() -> None:
+    model = model_of(encoder_layers=8, layer_drop=0.5).train()
+    torch.manual_seed(5)
+    first, logits = layers_run(model)
+    torch.manual_seed(5)
+    again, same = layers_run(model)
+    assert first == again
+    assert torch.equal(logits, same)
+    runs = {tuple(layers_run(model)[0]) for _ in range(5)}
+    assert len(runs) > 1
+
+
+def test_without_any_layer_embeddings_go_through() -> None:
+    model = model_of(layer_drop=1 - 1e-12).train()
+    memory, _ = model.encode(SOURCE)
+    place = positions(0, SOURCE.size(1), 16, torch.device("cpu"))
+    assert torch.equal(memory, model.source_embedding(SOURCE) * 4 + place)

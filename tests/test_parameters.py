@@ -1,0 +1,179 @@
+"""How many parameters models have, as papers and courses print them, and how they begin."""
+
+import dataclasses
+import itertools
+import math
+
+import pytest
+import torch
+from torch import Tensor
+
+import systems
+from bleuprint.model import (
+    Transformer,
+    count_parameters,
+)
+from models import model_of
+
+
+@pytest.mark.parametrize(("tie", "copies"), [("all", 1), ("decoder", 2), ("none", 3)])
+def test_tied_weights_are_counted_once(tie: str, copies: int) -> None:
+    model = model_of(tie=tie)
+    attention = 4 * 16 * 16 + 4 * 16
+    feed_forward = 2 * 16 * 24 + 24 + 16
+    encoder = attention + feed_forward + 2 * 32
+    decoder = 2 * attention + feed_forward + 3 * 32
+    assert count_parameters(model) == copies * 11 * 16 + 2 * encoder + 3 * decoder
+
+
+def test_biases_are_counted_where_they_are() -> None:
+    # encoder: joint matrix and output 4 x 16, inner 24, outer 16; decoder: 4 x 16 more
+    biases = 2 * (64 + 24 + 16) + 3 * (128 + 24 + 16)
+    with_biases = count_parameters(model_of())
+    assert count_parameters(model_of(bias=False)) == with_biases - biases
+    assert count_parameters(model_of(target=13, output_bias=True)) == with_biases + 2 * 32 + 13
+
+
+# (source + copies x target) x 16, and as above 1_960 an encoder layer, 3_080 a decoder layer
+@pytest.mark.parametrize(
+    ("tie", "expected"),
+    [
+        ("decoder", (20 + 7) * 16 + 2 * 1_960 + 3 * 3_080),
+        ("none", (20 + 2 * 7) * 16 + 2 * 1_960 + 3 * 3_080),
+    ],
+)
+def test_vocabularies_apart_are_counted_each(tie: str, expected: int) -> None:
+    model = model_of(source=20, target=7, tie=tie)
+    assert count_parameters(model) == expected
+    assert model.projection.weight.shape == model.target_embedding.weight.shape == (7, 16)
+    assert model.source_embedding.weight.shape == (20, 16)
+
+
+def test_the_course_notebook_has_as_many_parameters_as_it_prints() -> None:
+    notebook = systems.model(
+        encoder_layers=3,
+        decoder_layers=3,
+        d_model=256,
+        d_ff=512,
+        heads=8,
+        d_k=32,
+        d_v=32,
+        positions="learned",
+        max_length=100,
+        output_bias=True,
+        tie="none",
+    )
+    with torch.device("meta"):
+        assert count_parameters(Transformer(notebook, 8015, 6192)) == 9_233_200
+
+
+BASE = systems.model(
+    encoder_layers=6, decoder_layers=6, d_model=512, d_ff=2048, heads=8, d_k=64, d_v=64
+)
+# Table 3's models, and their parameters in millions. No vocabulary fits them all: base and rows B
+# and C agree with 40,931 to 41,161 joint units (d_ff 1024 sets the first, N 4 the last), big with
+# 35,296 to 36,272 only. The text says "about 37000", with which base has 63.1 and big 214.3.
+TABLE_3 = [
+    ({}, 41_000, 65),
+    ({"d_k": 16}, 41_000, 58),
+    ({"d_k": 32}, 41_000, 60),
+    ({"encoder_layers": 2, "decoder_layers": 2}, 41_000, 36),
+    ({"encoder_layers": 4, "decoder_layers": 4}, 41_000, 50),
+    ({"encoder_layers": 8, "decoder_layers": 8}, 41_000, 80),
+    ({"d_model": 256, "d_k": 32, "d_v": 32}, 41_000, 28),
+    ({"d_model": 1024, "d_k": 128, "d_v": 128}, 41_000, 168),
+    ({"d_ff": 1024}, 41_000, 53),
+    ({"d_ff": 4096}, 41_000, 90),
+    ({"d_model": 1024, "d_ff": 4096, "heads": 16}, 36_000, 213),
+]
+
+
+@pytest.mark.parametrize(("changes", "vocabulary", "millions"), TABLE_3)
+def test_the_papers_models_have_as_many_parameters_as_it_says(
+    changes: dict[str, object], vocabulary: int, millions: int
+) -> None:
+    with torch.device("meta"):
+        model = Transformer(dataclasses.replace(BASE, **changes), vocabulary, vocabulary)
+    assert round(count_parameters(model) / 1e6) == millions
+
+
+@pytest.mark.parametrize(
+    ("heads", "size"),
+    [(1, 512), (4, 128), (16, 32), (32, 16)],
+)
+def test_heads_alone_change_no_number_of_parameters(heads: int, size: int) -> None:
+    with torch.device("meta"):
+        base = Transformer(BASE, 41_000, 41_000)
+        row = Transformer(
+            dataclasses.replace(BASE, heads=heads, d_k=size, d_v=size), 41_000, 41_000
+        )
+    assert count_parameters(row) == count_parameters(base)
+
+
+WIDE = {"d_model": 64, "d_ff": 96, "heads": 4, "d_k": 8, "d_v": 24, "positions": "learned"}
+SMALL = math.sqrt(2 / (5 * 64))
+
+
+def matrices(model: Transformer) -> dict[str, Tensor]:
+    """Every matrix by name; of attention's joint ones query, key and value apart."""
+    found = {}
+    for name, parameter in model.named_parameters():
+        if name.endswith("attention.input.weight"):
+            parts = parameter[:32], parameter[32:64], parameter[64:]
+            found |= {f"{name}.{part}": matrix for part, matrix in enumerate(parts)}
+        elif parameter.dim() == 2:
+            found[name] = parameter
+    return found
+
+
+@pytest.mark.parametrize("by", ["xavier", "scaled", "small"])
+def test_initialisations_have_the_deviations_they_say(by: str) -> None:
+    model = model_of(90, 70, initialisation=by, max_length=50, output_bias=True, **WIDE)
+    found = matrices(model)
+    assert len(found) == 5 + 2 * 6 + 3 * 10
+    for name, matrix in found.items():
+        layer, count = name.startswith(("encoder", "decoder")), matrix.numel()
+        if by == "xavier" or (by == "scaled" and layer):
+            bound = math.sqrt(6 / sum(matrix.shape))
+            assert bound * (1 - 20 / count) < matrix.abs().max() <= bound, name
+            deviation, spread = bound / math.sqrt(3), 0.45  # of a variance's estimate, x sqrt(n)
+        else:
+            deviation, spread = (SMALL if layer else 64**-0.5), 0.71
+            assert matrix.abs().max() > 2.5 * deviation, name  # not uniform
+        assert abs(matrix.std() / deviation - 1) < 5 * spread / math.sqrt(count), name
+        assert abs(matrix.mean()) < 5 * deviation / math.sqrt(count), name
+    for name, parameter in model.named_parameters():
+        if parameter.dim() == 1:
+            expected = torch.zeros_like if name.endswith("bias") else torch.ones_like
+            assert torch.equal(parameter, expected(parameter)), name
+
+
+def test_scaled_weights_are_those_of_earlier_versions() -> None:
+    """Weights recorded when this was the only initialisation, of seed 3."""
+    model = model_of(tie="all").float()
+    layer = model.encoder[0].self_attention.input.weight
+    recorded = [
+        (layer[0, :2], [-0.2284114807844162, 0.4100283980369568]),
+        (layer[47, :2], [0.13060085475444794, 0.3219335675239563]),
+        (model.target_embedding.weight[2, :2], [0.2510867714881897, 0.13606323301792145]),
+        (model.decoder[2].feed_forward.outer.weight[-1, -2:], [0.3130665123, 0.349132776260376]),
+    ]
+    for weights, expected in recorded:
+        assert weights.tolist() == pytest.approx(expected, rel=1e-5)
+
+
+def test_names_of_weights_stay() -> None:
+    """Models that were stored before still load: new weights come with new settings alone."""
+    linear = ["weight", "bias"]
+    parts = ["feed_forward.inner", "feed_forward.outer", "first.norm", "second.norm"]
+    own = ["self_attention.input", "self_attention.output"]
+    cross = ["cross_attention.input", "cross_attention.output", "third.norm"]
+    expected = {"source_embedding.weight", "target_embedding.weight", "projection.weight"}
+    for stack, count, inside in (("encoder", 2, own), ("decoder", 3, own + cross)):
+        for number, part, kind in itertools.product(range(count), inside + parts, linear):
+            expected.add(f"{stack}.{number}.{part}.{kind}")
+    assert set(model_of().state_dict()) == expected
+    learned = model_of(positions="learned", output_bias=True, norm="pre").state_dict()
+    norms = {f"{side}_norm.{kind}" for side in ("encoder", "decoder") for kind in linear}
+    new = {"projection.bias", "source_positions.weight", "target_positions.weight"}
+    assert set(learned) == expected | norms | new
