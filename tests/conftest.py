@@ -1,10 +1,14 @@
 """Fixtures that several files share."""
 
+import os
 import time
 import urllib.request
 from types import SimpleNamespace
 
 import pytest
+
+# before torch is loaded: threads that wait leave the cores to the processes that tests start
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 from bleuprint import transfer
 from servers import Host, running

@@ -129,9 +129,14 @@ def test_a_mistake_found_by_one_is_told_once_and_ends_all(tmp_path: Path) -> Non
     assert seconds_since_it_died(tmp_path) < 30
 
 
-def test_a_mistake_found_by_all_is_told_once(tmp_path: Path) -> None:
-    work = 'raise UserError("the loss is no number")'
-    line = "bleuprint: error: the loss is no number\n"
+def test_a_mistake_found_by_all_is_told_once_by_the_first(tmp_path: Path) -> None:
+    work = """
+    if group.first:
+        time.sleep(0.5)
+        raise UserError("shelf 7 is empty")
+    raise UserError("some shelf is empty")
+    """
+    line = "bleuprint: error: shelf 7 is empty\n"
     assert end(start(tmp_path, work, processes=2)) == (1, line)
 
 

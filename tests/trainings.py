@@ -93,6 +93,7 @@ def environment(processes: int = 1) -> dict[str, str]:
         **kept,
         "BLEUPRINT_PROCESSES": str(processes),
         "MLFLOW_TRACKING_URI": "off",
+        "CUDA_VISIBLE_DEVICES": "",  # where there are GPUs, processes would need one each
         "OMP_WAIT_POLICY": "passive",  # others may be at work on the same cores
     }
 

@@ -32,6 +32,8 @@ _GREETING = 10.0
 _NEWS = 3.0
 # It ends after the one that failed, whom torchrun and srun should see first.
 _AFTER = 1.0
+# Where all fail together, process 0 knows most: the others leave it so long to tell.
+_PRECEDENCE, _LOOK = 2.0, 0.05
 
 # What a process says at its end: all is well; it has failed, and told why.
 _WELL, _FAILED = b".", b"!"
@@ -65,19 +67,23 @@ class Lifeline:
         """Before this process ends with `status`: the one it should end with, and if it tells why.
 
         An error that looks like a bug comes of another's end if there was one. Of several that
-        fail, often for the same reason, the first tells.
+        fail, often for the same reason, one tells: process 0, or the first of the others.
         """
         if bug and self._lost.wait(_NEWS):
             status, tells = GONE, False
             if not self._silent:
                 time.sleep(_AFTER)
         else:
-            tells = status != 0 and self._first()
+            tells = status != 0 and self._first(0 if bug or self._rank == 0 else _PRECEDENCE)
         self.leave(well=status in (0, os.EX_TEMPFAIL))
         return status, tells
 
-    def _first(self) -> bool:
+    def _first(self, patience: float) -> bool:
+        """Whether none has told before, nor does in the next `patience` seconds."""
+        deadline = time.monotonic() + patience
         try:
+            while time.monotonic() < deadline and not self._store.check(["told"]):
+                time.sleep(_LOOK)
             return self._store.add("told", 1) == 1
         except DistError:
             return False  # the store has ended, with a process that was first
