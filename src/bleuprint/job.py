@@ -19,6 +19,7 @@ CODE = (
     "characters",
     "checkpoint",
     "cost",
+    "dropping",
     "job",
     "learner",
     "loss",

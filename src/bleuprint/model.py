@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from bleuprint.dropping import drop
 from bleuprint.errors import UserError
 from bleuprint.system import Model as Settings
 from bleuprint.vocabulary import BOS, PAD
@@ -98,7 +99,7 @@ class FeedForward(nn.Module):
         self.dropout = settings.dropout.activation
 
     def forward(self, x: Tensor) -> Tensor:
-        inner = functional.dropout(self.activation(self.inner(x)), self.dropout, self.training)
+        inner = drop(self.activation(self.inner(x)), self.dropout, self.training)
         result: Tensor = self.outer(inner)
         return result
 
@@ -116,7 +117,7 @@ class Sublayer(nn.Module):
         return self.norm(x) if self.pre else x
 
     def after(self, x: Tensor, change: Tensor) -> Tensor:
-        x = x + functional.dropout(change, self.dropout, self.training)
+        x = x + drop(change, self.dropout, self.training)
         return x if self.pre else self.norm(x)
 
 
@@ -340,7 +341,7 @@ class Transformer(nn.Module):
         else:
             signal = places.weight[start:end]
         x = words(ids) * math.sqrt(settings.d_model) + signal
-        return functional.dropout(x, settings.dropout.embedding, self.training)
+        return drop(x, settings.dropout.embedding, self.training)
 
     def _initialise(self) -> None:
         """As `settings.initialisation` says; biases are 0, norms change nothing."""
