@@ -122,7 +122,7 @@ class Trial:
 
 def environment() -> dict[str, str]:
     """What the caller's environment holds that leads nobody elsewhere, nor makes anybody faster."""
-    known = ("DVC", "MALLOC_", "PYTHON", "MLFLOW")
+    known = ("DVC", "GLIBC_", "MALLOC_", "PYTHON", "MLFLOW")
     return {name: text for name, text in os.environ.items() if not name.startswith(known)}
 
 
