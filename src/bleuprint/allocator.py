@@ -1,9 +1,9 @@
 """Memory that is kept instead of being given back to the kernel at every free.
 
 glibc returns each block above its mmap threshold at once, so that every large activation is
-paged in again: raising the thresholds trains up to 1.4 times as fast on CPUs. Large pages, where the
-kernel gives them to who asks, save most of what is left of that: 4 to 12 % more. Both are read when
-a process starts, hence the restart; no user has to set anything.
+paged in again: raising the thresholds trains up to 1.4 times as fast on CPUs. Large pages, where
+the kernel gives them to who asks, save most of what is left of that: 4 to 12 % more. Both are read
+when a process starts, hence the restart; no user has to set anything.
 """
 
 import os
