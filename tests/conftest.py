@@ -1,6 +1,7 @@
 """Fixtures that several files share."""
 
 import os
+import signal
 import time
 import urllib.request
 from types import SimpleNamespace
@@ -9,6 +10,8 @@ import pytest
 
 # before torch is loaded: threads that wait leave the cores to the processes that tests start
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+# A shell has what it starts in the background ignore Ctrl-C, and that is handed on.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 from bleuprint import transfer
 from servers import Host, running
