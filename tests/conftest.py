@@ -10,11 +10,12 @@ import pytest
 
 # before torch is loaded: threads that wait leave the cores to the processes that tests start
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-# A shell has what it starts in the background ignore Ctrl-C, and that is handed on.
-signal.signal(signal.SIGINT, signal.default_int_handler)
 
 from bleuprint import transfer
 from servers import Host, running
+
+# A shell has what it starts in the background ignore Ctrl-C, and that is handed on.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
