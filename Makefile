@@ -14,7 +14,7 @@ help:
 	@echo "make reproduce     run the experiment in params.yaml, print its table"
 	@echo "make recipe NAME=  put recipes/NAME.yaml in place of params.yaml"
 	@echo "make ui            compare the trainings in MLflow, http://127.0.0.1:5000"
-	@echo "make test          the whole test suite"
+	@echo "make test          the tests; the longest ones by: pytest -m slow"
 	@echo "make lint          ruff, mypy, snakemake --lint, snakefmt"
 	@echo "make setup         make .venv; the others do it by themselves"
 

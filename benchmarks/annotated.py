@@ -177,9 +177,11 @@ def train(model: EncoderDecoder, corpus: BinaryCorpus, given: argparse.Namespace
         if number == given.updates:
             tokens, began = 0, time.monotonic()
         batch = Batch.of(read(corpus, "train", batches[number % len(batches)]))
-        real = int((batch.wanted != PAD).sum())
+        real = len(batch.wanted)
+        wanted = torch.full((batch.target.numel(),), PAD)
+        wanted[batch.places] = batch.wanted
         output = model(batch.source, batch.target)
-        loss = smoothed(output.contiguous().view(-1, output.size(-1)), batch.wanted.view(-1))
+        loss = smoothed(output.contiguous().view(-1, output.size(-1)), wanted)
         torch.autograd.backward(loss / real)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)

@@ -115,7 +115,6 @@ class Project:
             **kept,
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "PYTHONPATH": str(root / "src"),
-            "PYTHONDONTWRITEBYTECODE": "1",
             "OMP_WAIT_POLICY": "passive",  # others may be at work on the same cores
             "DVC_NO_ANALYTICS": "1",
             "MLFLOW_DISABLE_TELEMETRY": "true",

@@ -30,6 +30,7 @@ LENGTHS = np.random.default_rng(5)
 SOURCE = LENGTHS.integers(2, 30, 400)
 TARGET = np.clip(SOURCE + LENGTHS.integers(-3, 4, 400), 2, None)
 
+LONGEST = 1000
 ROWS = list(range(40))
 SETTINGS = systems.train(tokens_per_update=10_000, batch_tokens=1)
 
@@ -121,7 +122,7 @@ def settings(dropout: float, batch_tokens: int = 10_000) -> system.Train:
 
 def drawn(corpus: BinaryCorpus, rows: list[int], seed: int, epoch: int) -> Sides:
     """Sentences as they are drawn, each on its own."""
-    read_alone = Reader(corpus, settings(0.4), seed)
+    read_alone = Reader(corpus, settings(0.4), seed, LONGEST)
     batches = read_alone([Rows(epoch, np.array([row])) for row in rows])
     return Sides([part.source[0] for (part,) in batches], [part.target[0] for (part,) in batches])
 
@@ -145,7 +146,7 @@ def test_dropout_depends_on_seed_epoch_and_sentence_alone(corpus: BinaryCorpus) 
     first = drawn(corpus, ROWS, seed=1, epoch=0)
     assert drawn(corpus, ROWS, seed=1, epoch=1) != first
     assert drawn(corpus, ROWS, seed=2, epoch=0) != first
-    (together,) = Reader(corpus, settings(0.4), 1)([Rows(0, np.array(ROWS))])
+    (together,) = Reader(corpus, settings(0.4), 1, LONGEST)([Rows(0, np.array(ROWS))])
     assert pairs_of(together) == pairs_of([first])
 
 
@@ -153,7 +154,7 @@ def test_batches_that_have_grown_are_cut_at_the_limit(corpus: BinaryCorpus) -> N
     rows = np.array(ROWS)
     source, target = (corpus.side("train", language).lengths for language in ("de", "en"))
     batches = [Rows(0, rows[part]) for part in pack(source[rows], target[rows], rows, 40)]
-    grown = Reader(corpus, settings(0.4, batch_tokens=40), 1)(batches)
+    grown = Reader(corpus, settings(0.4, batch_tokens=40), 1, LONGEST)(batches)
     assert len(grown) == len(batches)
     assert sum(map(len, grown)) > len(batches)
     for part in (part for parts in grown for part in parts):
@@ -163,14 +164,31 @@ def test_batches_that_have_grown_are_cut_at_the_limit(corpus: BinaryCorpus) -> N
 
 
 def test_a_sentence_that_outgrows_the_limit_stays_whole(corpus: BinaryCorpus) -> None:
-    (parts,) = Reader(corpus, settings(0.4, batch_tokens=2), 1)([Rows(0, np.array(ROWS[:5]))])
+    (parts,) = Reader(corpus, settings(0.4, batch_tokens=2), 1, LONGEST)(
+        [Rows(0, np.array(ROWS[:5]))]
+    )
     assert pairs_of(parts) == pairs_of([drawn(corpus, ROWS[:5], seed=1, epoch=0)])
+
+
+def test_a_draw_beyond_the_models_limit_is_not_used(corpus: BinaryCorpus) -> None:
+    stored = read(corpus, "train", np.array(ROWS))
+    limit = max(map(len, stored.source + stored.target))
+    draws = drawn(corpus, ROWS, seed=1, epoch=0)
+    reader = Reader(corpus, settings(0.4), 1, limit)
+    batches = reader([Rows(0, np.array([row])) for row in ROWS])
+    kept = 0
+    for side in range(2):
+        for own, old, (part,) in zip(draws[side], stored[side], batches, strict=True):
+            (ids,) = part[side]
+            assert list(ids) == (list(own) if len(own) <= limit else list(old))
+            kept += len(own) > limit
+    assert kept > 2
 
 
 def test_any_number_of_processes_reads_the_same(corpus: BinaryCorpus) -> None:
     parts = [[Rows(epoch, rows)] for epoch in (0, 1) for rows in np.array(ROWS).reshape(10, 4)]
     one, three = (
-        list(map_parts(partial(Reader, corpus, settings(0.4), 1), parts, workers))
+        list(map_parts(partial(Reader, corpus, settings(0.4), 1, LONGEST), parts, workers))
         for workers in (1, 3)
     )
     assert one == three
@@ -180,9 +198,12 @@ def test_a_batch_pads_and_shifts() -> None:
     sides = Sides([[5, 6, EOS], [7, EOS]], [[8, EOS], [9, 10, 11, EOS]])
     batch = Batch.of(sides)
     assert batch.source.tolist() == [[5, 6, EOS], [7, EOS, PAD]]
-    assert batch.wanted.tolist() == [[8, EOS, PAD, PAD], [9, 10, 11, EOS]]
     assert batch.target.tolist() == [[BOS, 8, EOS, PAD], [BOS, 9, 10, 11]]
+    assert batch.wanted.tolist() == [8, EOS, 9, 10, 11, EOS]
+    assert batch.places.tolist() == [0, 1, 4, 5, 6, 7]
     assert batch.lengths == [(3, 2), (2, 4)]
+    assert batch.padded
+    assert not Batch.of(Sides([[5, EOS], [7, EOS]], sides.target)).padded
 
 
 def plain(update: Update) -> list[tuple[int, list[int]]]:

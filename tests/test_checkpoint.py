@@ -141,7 +141,7 @@ def test_of_one_half_removed_nothing_is_left(
         patch.setattr(shutil, "rmtree", killed)
         checkpoint.prune(tmp_path, Keep(1, 0, 0), 10, [], finished=False)
     assert updates(tmp_path) == [20]
-    checkpoint.drop_damaged(tmp_path)
+    checkpoint.latest(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoint-0000020"]
 
 
@@ -178,7 +178,7 @@ def test_damaged_ones_go_and_whole_ones_stay(
             path.write_bytes(damage(path.read_bytes(), rng))
         else:
             path.unlink()
-        checkpoint.drop_damaged(tmp_path)
+        checkpoint.latest(tmp_path)
         assert updates(tmp_path) == [1]
         said = capsys.readouterr().err
         assert "checkpoint-0000002 is damaged" in said
@@ -193,7 +193,7 @@ def test_of_several_damaged_ones_all_go(tmp_path: Path) -> None:
         save(tmp_path, update)
     for update in (2, 3):
         (tmp_path / f"checkpoint-{update:07d}" / checkpoint.OPTIMIZER).unlink()
-    checkpoint.drop_damaged(tmp_path)
+    checkpoint.latest(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "checkpoint-0000001",
         "damaged-checkpoint-0000002",
@@ -206,7 +206,7 @@ def test_what_is_older_than_a_whole_one_is_let_be(tmp_path: Path) -> None:
     for update in (1, 2):
         save(tmp_path, update)
     (tmp_path / "checkpoint-0000001" / checkpoint.MODEL).unlink()
-    checkpoint.drop_damaged(tmp_path)
+    checkpoint.latest(tmp_path)
     assert updates(tmp_path) == [1, 2]
 
 
@@ -215,7 +215,7 @@ def test_another_format_is_refused_and_not_removed(tmp_path: Path, other: int) -
     path = save(tmp_path, 1) / checkpoint.STATE
     path.write_text(json.dumps({**json.loads(path.read_text()), "format": other}))
     with pytest.raises(UserError, match=f"0000001: checkpoint of format {other}; .* reads 2$"):
-        checkpoint.drop_damaged(tmp_path)
+        checkpoint.latest(tmp_path)
     assert updates(tmp_path) == [1]
 
 

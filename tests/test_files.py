@@ -1,6 +1,8 @@
 import subprocess
 import sys
 
+import pytest
+
 from bleuprint.files import whole_file, whole_folder
 
 
@@ -19,3 +21,18 @@ def test_what_killed_processes_left_goes_and_what_others_write_stays(tmp_path):
     with whole_folder(tmp_path / "x"):
         pass
     assert {path.name for path in tmp_path.iterdir()} == {"x", "y"}
+
+
+def test_a_folder_takes_anothers_place_and_leaves_nothing_else(tmp_path):
+    for name in ("a", "b"):
+        with whole_folder(tmp_path / "x") as folder:
+            (folder / name).touch()
+    assert [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")] == ["x", "x/b"]
+
+
+def test_a_folder_that_fails_leaves_the_one_before(tmp_path):
+    with whole_folder(tmp_path / "x") as folder:
+        (folder / "a").touch()
+    with pytest.raises(ValueError, match="no"), whole_folder(tmp_path / "x"):
+        raise ValueError("no")
+    assert [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")] == ["x", "x/a"]

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 import systems
+from bleuprint import checkpoint
 from bleuprint import train as training
 from bleuprint.batch import Batch
 from bleuprint.batches import Position
@@ -51,7 +52,7 @@ def learner(corpus: BinaryCorpus, **shape: Any) -> Learner:
 
 
 def first_shares(corpus: BinaryCorpus) -> Iterator[Share]:
-    return shares(corpus, SETTINGS, 1, Position(), ALONE)
+    return shares(corpus, systems.system(train=SETTINGS), 1, Position(), ALONE)
 
 
 def test_a_loss_that_is_no_number_names_the_batch_that_did_it(corpus: BinaryCorpus) -> None:
@@ -102,6 +103,35 @@ def test_one_update_may_be_left_out_and_a_second_may_not(
     fail_at(monkeypatch, {9, 30})
     with pytest.raises(UserError, match=r"the second; lower train\.batch_tokens \(60\)"):
         training.train(other, ALONE)
+    (folder,) = (tmp_path / "trainings").glob("s.c.2.*")
+    saved = checkpoint.latest(folder)
+    assert saved is not None
+    assert saved.state["skipped"] == 2
+    assert saved.update % 10  # between two that are regular: saved for this
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        torch.OutOfMemoryError("CUDA out of memory."),
+        RuntimeError("CUDA error: out of memory"),
+        RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling cublasCreate"),
+        RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 7 bytes"),
+    ],
+)
+def test_want_of_memory_is_known_by_what_is_said(
+    corpus: BinaryCorpus, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    made, share = learner(corpus), next(first_shares(corpus))
+
+    def failing(*_: Any) -> Tensor:
+        raise error
+
+    monkeypatch.setattr(Batch, "loss", failing)
+    with pytest.raises(OutOfMemory):
+        made.update(1, share)
+    with pytest.raises(UserError, match=r"lower train\.batch_tokens"):
+        made.try_out(share.batches[0][0])
 
 
 def fail_at(patch: pytest.MonkeyPatch, calls: set[int]) -> None:
@@ -138,6 +168,18 @@ def test_trying_out_a_batch_leaves_no_trace(corpus: BinaryCorpus) -> None:
     made.try_out(share.batches[0][0])
     assert torch.equal(made.optimizer.weights, before)
     assert not made.optimizer.gradient.any()
+
+
+def test_a_batch_is_tried_out_with_all_layers(corpus: BinaryCorpus) -> None:
+    made, share = learner(corpus, encoder_layers=8, layer_drop=0.9), next(first_shares(corpus))
+    made.model.train()
+    calls: list[int] = []
+    for number, layer in enumerate(made.model.encoder):
+        layer.register_forward_hook(lambda *_, number=number: calls.append(number))
+    made.try_out(share.batches[0][0])
+    assert calls == list(range(8))
+    made.update(1, share)
+    assert len(calls) < 8 + 8 * len(share.batches)  # a tenth of them is left
 
 
 def test_what_does_not_fit_is_told_before_the_training_starts(tmp_path: Path) -> None:

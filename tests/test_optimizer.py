@@ -46,6 +46,20 @@ def test_equals_torchs_own_with_clipping_and_decay(
             torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
 
 
+def test_each_weight_begins_where_products_are_fast() -> None:
+    made = network()
+    optimizer = FlatAdam(made, SETTINGS)
+    before = optimizer.weights.data_ptr()
+    places = [(parameter.data_ptr() - before) // 4 for parameter in made.parameters()]
+    assert places == [0, 64, 128, 192]
+    made(torch.randn(7, 3)).sum().backward()
+    optimizer.step(0.1, optimizer.norm())
+    gaps = torch.ones(256, dtype=torch.bool)
+    for start, parameter in zip(places, made.parameters(), strict=True):
+        gaps[start : start + parameter.numel()] = False
+    assert not optimizer.weights[gaps].any()
+
+
 def test_its_state_can_be_put_back() -> None:
     first, second = network(), network()
     optimizers = [FlatAdam(first, SETTINGS), FlatAdam(second, SETTINGS)]

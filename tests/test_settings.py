@@ -181,6 +181,12 @@ def test_rows_made_with_merge_keys(tmp_path):
             "average: {last: 3}",
             "average.last 3: training keeps 2",
         ),
+        (
+            "average: {last: 2}",
+            "average: {updates: [2, 3]}",
+            "average.updates [2, 3]: training keeps none of these, but [5, 10]",
+        ),
+        ("start: 0.0}", "start: 0.1}", "inverse_square_root: start 0.1 is above peak 0.001"),
         ("experiment: trial", "experiment: [", "not valid YAML"),
         ("experiment: trial", "experiment: a\x00", "not valid YAML"),
         ("heads: 2", "heads: 2\n      heads: 4", 'found duplicate key "heads"'),

@@ -4,9 +4,12 @@ import dataclasses
 import json
 import math
 import random
+import re
 import shutil
 import signal
+import socket
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +35,6 @@ from bleuprint.processes import Group
 from bleuprint.reader import Reader
 from bleuprint.settings import load
 from bleuprint.system import Average, Constant, Keep, Schedule, System
-from bleuprint.vocabulary import PAD
 from trainings import merges, project, start, toy_pairs, train, write_params
 
 CELL = Path("micro", "toy", "1")
@@ -55,6 +57,15 @@ def losses(root: Path) -> list[float]:
 
 def weights(root: Path) -> str:
     return sha256_of_folder(root / "models" / CELL / "checkpoints")
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """What is trained in this process has as many threads as what is trained in others."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")
@@ -197,9 +208,9 @@ def test_the_loss_is_a_mean_over_the_tokens_that_dropout_made(
     torch.manual_seed(1)
     sizes = (len(corpus.segmentation(language).vocabulary) for language in ("de", "en"))
     model = Transformer(shape, *sizes)
-    read = Reader(corpus, settings, seed=1)(update.batches)
+    read = Reader(corpus, settings, seed=1, longest=shape.max_length)(update.batches)
     batches = [Batch.of(part) for parts in read for part in parts]
-    tokens = sum(int((batch.wanted != PAD).sum()) for batch in batches)
+    tokens = sum(len(batch.wanted) for batch in batches)
     assert tokens > 1.2 * update.tokens
     loss = sum(batch.loss(model, settings.label_smoothing) for batch in batches) / tokens
     assert len(batches) > len(update.batches)
@@ -257,6 +268,40 @@ def test_a_checkpoint_cut_short_is_refused(trained: Path, tmp_path: Path) -> Non
     said = train(root)
     assert f"{newest.name} is damaged" in said
     assert weights(root) == weights(trained)
+
+
+def test_processes_that_share_no_folder_are_refused(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two hosts, of which one has a checkpoint that the other does not see."""
+    roots = [fresh(trained, tmp_path / name) for name in ("here", "there")]
+    process = start(roots[0])
+    wait_for_checkpoint(roots[0], 0)
+    process.kill()
+    process.communicate(timeout=60)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    group = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    processes = []
+    for rank, root in enumerate(roots):
+        for name, value in {**group, "RANK": str(rank)}.items():
+            monkeypatch.setenv(name, value)
+        processes.append(start(root))
+    said = [process.communicate(timeout=60)[0] for process in processes]
+    assert all(process.returncode != 0 for process in processes)
+    (line,) = (line for line in said[1].splitlines() if line.startswith("bleuprint: error: "))
+    assert re.search(r"checkpoint-\d+: not there on .*, and process 0 goes on from it", line)
+
+
+def test_processes_without_a_batch_are_told_once(trained: Path, tmp_path: Path) -> None:
+    root = fresh(trained, tmp_path)
+    write_params(root, tokens_per_update=40, batch_tokens=40, updates=10)
+    said = train(root, 2)
+    told = (
+        r"update \d+ has fewer batches \(1\) than there are processes \(2\), of which some idle: "
+        r"lower train\.batch_tokens \(40\)"
+    )
+    assert len(re.findall(told, said)) == said.count("idle") == 1
 
 
 def test_other_settings_start_afresh(trained: Path, tmp_path: Path) -> None:

@@ -65,6 +65,16 @@ def test_a_killed_worker_is_told_plainly():
         list(map_parts(partial(give, die), ([i] for i in range(30)), 2))
 
 
+def interrupted(part):
+    os.kill(os.getpid(), signal.SIGTERM)
+    return part
+
+
+def test_signals_are_left_to_the_parent():
+    parts = range(10)
+    assert list(map_parts(partial(give, interrupted), iter(parts), 2)) == list(parts)
+
+
 SLEEPER = r"""
 import os, sys, time
 from functools import partial

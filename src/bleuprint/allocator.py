@@ -18,7 +18,8 @@ _SETTINGS = {
 
 def keep_memory() -> None:
     """Start this process again with the settings in place; to be called before anything else."""
-    if sys.platform == "linux" and not any(name in os.environ for name in _SETTINGS):
-        os.environ.update(_SETTINGS)
+    missing = {name: text for name, text in _SETTINGS.items() if name not in os.environ}
+    if sys.platform == "linux" and missing:
+        os.environ.update(missing)
         sys.stdout.flush()
-        os.execv(sys.executable, [sys.executable, *sys.argv])
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])

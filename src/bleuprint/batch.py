@@ -1,6 +1,6 @@
 """A batch of sentence pairs: read, as tensors, and its loss."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -34,39 +34,55 @@ def read(corpus: BinaryCorpus, name: str, rows: Indices) -> Sides:
 
 @dataclass(frozen=True)
 class Batch:
-    """Sentences as the model takes them: source (B, S), and target (B, T) with BOS and with EOS.
+    """Sentences as the model takes them: source (B, S), and target (B, T) that begins with BOS.
 
-    `lengths` are those of each pair, EOS included.
+    `wanted` (N,) are the words to come, EOS included and padding not, after the positions `places`
+    (N,) of the target, counted through all B x T. `lengths` are those of each pair, EOS included;
+    `padded` tells if there is PAD in the source. All this is found out before the batch is on an
+    accelerator, where asking would mean waiting for it.
     """
 
     source: Tensor
     target: Tensor
     wanted: Tensor
+    places: Tensor
     lengths: list[tuple[int, int]]
+    padded: bool
 
     @classmethod
     def of(cls, sides: Sides, pinned: bool = False) -> "Batch":
         """`pinned`: in memory that a GPU reads from by itself."""
         lengths = list(zip(map(len, sides.source), map(len, sides.target), strict=True))
-        source, wanted = pad(sides.source), pad(sides.target)
-        begin = torch.full((len(wanted), 1), BOS)
+        source, words = pad(sides.source), pad(sides.target)
+        begin = torch.full((len(words), 1), BOS)
         # BOS in front, the last column away: padding stays padding, EOS is never an input
-        target = torch.cat((begin, wanted[:, :-1]), dim=1)
-        if pinned:
-            source, target, wanted = (side.pin_memory() for side in (source, target, wanted))
-        return cls(source, target, wanted, lengths)
+        target = torch.cat((begin, words[:, :-1]), dim=1)
+        words = words.flatten()
+        places = words.ne(PAD).nonzero().flatten()
+        padded = bool((source == PAD).any())
+        batch = cls(source, target, words[places], places, lengths, padded)
+        return batch._with(Tensor.pin_memory) if pinned else batch
 
     def to(self, device: torch.device) -> "Batch":
         """The batch on a device; what is queued there may have to wait for it, we do not."""
-        sides = (self.source, self.target, self.wanted)
-        source, target, wanted = (side.to(device, non_blocking=True) for side in sides)
-        return Batch(source, target, wanted, self.lengths)
+        return self._with(lambda tensor: tensor.to(device, non_blocking=True))
 
     def loss(self, model: Transformer, smoothing: float, over: Over = "vocabulary") -> Tensor:
         """The summed label-smoothed loss of the target words; padding is not even projected."""
-        hidden = model.decode(self.target, *model.encode(self.source))
-        words = self.wanted != PAD
-        return smoothed_loss(model.projection(hidden[words]), self.wanted[words], smoothing, over)
+        hidden = model.decode(self.target, *model.encode(self.source, self.padded))
+        words = hidden.flatten(0, 1).index_select(0, self.places)
+        return smoothed_loss(model.projection(words), self.wanted, smoothing, over)
+
+    def _with(self, function: Callable[[Tensor], Tensor]) -> "Batch":
+        """The batch with a function applied to its tensors."""
+        return Batch(
+            function(self.source),
+            function(self.target),
+            function(self.wanted),
+            function(self.places),
+            self.lengths,
+            self.padded,
+        )
 
 
 def pad(sentences: Sequence[Sentence]) -> Tensor:

@@ -64,7 +64,7 @@ def save(
     state: dict[str, Any],
 ) -> Path:
     """Write checkpoint-UPDATE into `folder`, whole or not at all; `state` has the fingerprint."""
-    path = folder / f"checkpoint-{update:07d}"
+    path = path_of(folder, update)
     # one key: safetensors writes several in an order that differs from run to run
     mark = {"fingerprint": state["fingerprint"]}
     with whole_folder(path) as partial:
@@ -82,14 +82,12 @@ def paths(folder: Path) -> list[Path]:
     return sorted(folder.glob("checkpoint-*"), key=update_of)
 
 
+def path_of(folder: Path, update: int) -> Path:
+    return folder / f"checkpoint-{update:07d}"
+
+
 def update_of(path: Path) -> int:
     return int(path.name.removeprefix("checkpoint-"))
-
-
-def latest(folder: Path) -> Checkpoint | None:
-    """The newest checkpoint in `folder`; None if there is none."""
-    there = paths(folder)
-    return _load(there[-1]) if there else None
 
 
 def state_of(path: Path) -> dict[str, Any]:
@@ -117,19 +115,19 @@ def copy_model(path: Path, target: Path) -> None:
     _check(path, MODEL, target, state)
 
 
-def drop_damaged(folder: Path) -> None:
-    """Put aside checkpoints that were cut short or altered, newest first, until one is whole."""
+def latest(folder: Path) -> Checkpoint | None:
+    """The newest whole checkpoint; those after it, cut short or altered, are put aside."""
     for unfinished in folder.glob(".checkpoint-*"):
         shutil.rmtree(unfinished)
     for path in reversed(paths(folder)):
         try:
-            _load(path)
-            return
+            return load(path)
         except Damaged as error:
             print(f"{error}: going back to the one before", file=sys.stderr)
             aside = path.with_name(f"damaged-{path.name}")
             shutil.rmtree(aside, ignore_errors=True)
             path.rename(aside)
+    return None
 
 
 def prune(folder: Path, keep: Keep, every: int, ranking: Sequence[int], finished: bool) -> None:
@@ -162,7 +160,8 @@ class Damaged(UserError):
         super().__init__(f"{path} is damaged ({reason})")
 
 
-def _load(path: Path) -> Checkpoint:
+def load(path: Path) -> Checkpoint:
+    """The checkpoint in a folder; raises Damaged if it is not what was saved."""
     state = state_of(path)
     try:
         for name in (MODEL, OPTIMIZER):

@@ -36,8 +36,12 @@ def whole_folder(path: Path) -> Iterator[Path]:
             if file.is_file():
                 _sync(file)
         if path.exists():
-            shutil.rmtree(path)
-        partial.replace(path)
+            # out of sight in one step: nobody finds a folder that is half removed
+            path.rename(old := partial.with_name(f"{partial.name}.old"))
+            partial.replace(path)
+            shutil.rmtree(old)
+        else:
+            partial.replace(path)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 

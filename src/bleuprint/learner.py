@@ -69,7 +69,8 @@ class Learner:
         assert losses is not None
         loss = float(self._group.sum(losses.sum()))
         self._group.sum(self.optimizer.gradient)
-        norm = self.optimizer.norm()
+        # one norm for all: machines may round it differently, and weights must stay the same
+        norm = self._group.of_first(self.optimizer.norm())
         if not math.isfinite(loss) or not math.isfinite(norm):
             raise self._diverged(number, share, losses, loss / tokens, norm)
         rate = learning_rate(self._settings.schedule, number, self.model.settings.d_model)
@@ -77,17 +78,23 @@ class Learner:
         return Outcome(loss, norm, rate, source_tokens, tokens, flops)
 
     def try_out(self, batch: Batch) -> None:
-        """Run a batch forward and backward, and forget it; raises UserError if it does not fit."""
-        fits = True
+        """Run a batch through all layers forward and backward, and forget it.
+
+        Raises UserError if it does not fit.
+        """
+        fits, share = True, self.model.layer_drop
+        self.model.layer_drop = 0.0
         try:
             self._learn([batch], number=1, place=0, tokens=1)
         except (torch.OutOfMemoryError, RuntimeError) as error:
             if not _for_memory(error):
                 raise
             fits = False
+        finally:
+            self.model.layer_drop = share
         self.optimizer.clear()
         if self._group.any(not fits):
-            pairs, length = batch.wanted.size(0), max(max(pair) for pair in batch.lengths)
+            pairs, length = batch.source.size(0), max(max(pair) for pair in batch.lengths)
             raise UserError(
                 f"the largest batch, {pairs} pairs of up to {length} tokens, does not fit into the "
                 f"memory of {self._group.device}: lower train.batch_tokens "
@@ -153,5 +160,6 @@ class Learner:
 
 
 def _for_memory(error: Exception) -> bool:
-    """Whether an error tells of memory: on CPUs torch has no kind of its own for it."""
-    return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)
+    """Whether an error tells of memory: CPUs and CUDA have no one kind for it."""
+    told = ("can't allocate memory", "out of memory", "ALLOC_FAILED")
+    return isinstance(error, torch.OutOfMemoryError) or any(text in str(error) for text in told)

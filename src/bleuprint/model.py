@@ -229,6 +229,7 @@ class Transformer(nn.Module):
         """The vocabularies are numbers of units; with tie "all" the two are one vocabulary."""
         super().__init__()
         self.settings = settings
+        self.layer_drop = settings.layer_drop
         d_model = settings.d_model
         self.source_embedding = nn.Embedding(source_vocabulary, d_model)
         self.target_embedding = nn.Embedding(target_vocabulary, d_model)
@@ -249,9 +250,12 @@ class Transformer(nn.Module):
             self.source_embedding.weight = self.target_embedding.weight
         self._initialise()
 
-    def encode(self, source: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Source ids (B, S) to memory (B, S, D), mask (B, 1, 1, S); None if nothing is PAD."""
-        mask = _mask(source)
+    def encode(self, source: Tensor, padded: bool | None = None) -> tuple[Tensor, Tensor | None]:
+        """Source ids (B, S) to memory (B, S, D), mask (B, 1, 1, S); None if nothing is PAD.
+
+        `padded` tells if something is; to look costs an accelerator a wait.
+        """
+        mask = _mask(source, padded)
         x = self._embed(self.source_embedding, self.source_positions, source, 0)
         for layer in self._kept(self._encoder_layers()):
             x = layer(x, mask)
@@ -296,7 +300,7 @@ class Transformer(nn.Module):
     def attention_weights(self, source: Tensor, target: Tensor) -> AttentionWeights:
         """What `forward` mixes by, for pictures: computed beside it, in evaluation only."""
         assert not self.training, "attention weights without what dropout does to them"
-        found, mask = AttentionWeights([], [], []), _mask(source)
+        found, mask = AttentionWeights([], [], []), _mask(source, None)
         x = self._embed(self.source_embedding, self.source_positions, source, 0)
         for encoder_layer in self._encoder_layers():
             found.encoder.append(encoder_layer.weights(x, mask))
@@ -319,7 +323,7 @@ class Transformer(nn.Module):
 
     def _kept(self, layers: list[Layer]) -> list[Layer]:
         """The layers, in training without those that LayerDrop leaves out (Fan et al. 2020)."""
-        share = self.settings.layer_drop
+        share = self.layer_drop
         if not share or not self.training:
             return layers
         # the CPU's draws, wherever the model is: nothing waits for the accelerator
@@ -382,7 +386,9 @@ def _parts(settings: Settings) -> list[int]:
     return [keys, keys, values]
 
 
-def _mask(ids: Tensor) -> Tensor | None:
+def _mask(ids: Tensor, padded: bool | None) -> Tensor | None:
     """(B, 1, 1, S) for ids (B, S): True at words; None if nothing is PAD."""
     words = ids != PAD
-    return None if bool(words.all()) else words[:, None, None, :]
+    if padded is None:
+        padded = not bool(words.all())
+    return words[:, None, None, :] if padded else None

@@ -31,11 +31,12 @@ _ON_CPUS = "set CUDA_VISIBLE_DEVICES to nothing to train on CPUs"
 
 @dataclass(frozen=True)
 class Group:
-    """This process's place among those that train together."""
+    """This process's place among those that train together; `local` of them on its machine."""
 
     rank: int
     size: int
     device: torch.device
+    local: int = 1
     lifeline: Lifeline | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -51,6 +52,11 @@ class Group:
     def any(self, flag: bool) -> bool:
         """Whether `flag` is set on any process; the same answer on all, once all have asked."""
         return bool(self.sum(torch.tensor(float(flag), device=self.device)))
+
+    def of_first(self, number: float) -> float:
+        """The number that the first process has."""
+        mine = torch.tensor(number if self.first else 0, dtype=torch.float64, device=self.device)
+        return float(self.sum(mine))
 
     def wait(self) -> None:
         """Go on when all processes have come here."""
@@ -98,7 +104,7 @@ def join() -> Group:
         lifeline = Lifeline(rank, size, store, silent=launched())
         errors.consult(lifeline.verdict)
         device = _device(local)
-        _compare_devices(device, rank, size, store)
+        local = _compare_devices(device, rank, size, store)
         distributed.init_process_group(
             "nccl" if device.type == "cuda" else "gloo",
             store=store,
@@ -113,7 +119,7 @@ def join() -> Group:
         raise UserError(
             f"process {rank} of {size} cannot join the others at {where}: {reason}"
         ) from None
-    return Group(rank, size, device, lifeline)
+    return Group(rank, size, device, local, lifeline)
 
 
 def _place() -> tuple[int, int, int]:
@@ -157,10 +163,11 @@ def _device(local: int) -> torch.device:
     return device
 
 
-def _compare_devices(device: torch.device, rank: int, size: int, store: Store) -> None:
+def _compare_devices(device: torch.device, rank: int, size: int, store: Store) -> int:
     """Fail, on every process, where one has no GPU that others have, or not for itself alone.
 
-    Sums over processes would hang, or fail in words that only NCCL's makers understand.
+    Sums over processes would hang, or fail in words that only NCCL's makers understand. Returns how
+    many processes there are on this machine.
     """
     own = ""
     if device.type == "cuda":
@@ -168,8 +175,9 @@ def _compare_devices(device: torch.device, rank: int, size: int, store: Store) -
     store.set(f"device/{rank}", f"{socket.gethostname()} {own}")
     told = [store.get(f"device/{other}").decode().split(" ") for other in range(size)]
     gpus = [gpu for _, gpu in told]
+    local = [host for host, _ in told].count(socket.gethostname())
     if not any(gpus):
-        return
+        return local
     for other, (host, gpu) in enumerate(told):
         if not gpu:
             raise UserError(f"process {other} of {size}, on {host}, finds no GPU; others do")
@@ -178,3 +186,4 @@ def _compare_devices(device: torch.device, rank: int, size: int, store: Store) -
                 f"processes {first} and {other} of {size} are given the same GPU of {host}: "
                 f"start no more processes than there are GPUs; {_ON_CPUS}"
             )
+    return local

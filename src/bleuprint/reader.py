@@ -17,7 +17,7 @@ from bleuprint.batch import Batch, Sentence, Sides, read
 from bleuprint.batches import Indices, Position, Rows, Update, pack, updates
 from bleuprint.binary import BinaryCorpus
 from bleuprint.processes import Group
-from bleuprint.system import Train
+from bleuprint.system import System, Train
 from bleuprint.vocabulary import EOS
 from bleuprint.workers import map_parts
 
@@ -33,11 +33,13 @@ class Reader:
 
     With it (Provilkov et al. 2020) the units of a sentence are drawn anew in each epoch. What is
     drawn follows from the seed, the epoch, the sentence and its language, and from nothing drawn
-    before: neither other processes nor interruptions change it.
+    before: neither other processes nor interruptions change it. A draw of more than `longest`
+    units, the model's limit, is not used: the sentence stays as it is.
     """
 
-    def __init__(self, corpus: BinaryCorpus, settings: Train, seed: int) -> None:
+    def __init__(self, corpus: BinaryCorpus, settings: Train, seed: int, longest: int) -> None:
         self._corpus, self._settings, self._seed = corpus, settings, seed
+        self._longest = longest
 
     def __call__(self, batches: Sequence[Rows]) -> list[list[Sides]]:
         """Each batch whole; cut into parts of batch_tokens, by length, where dropout draws."""
@@ -60,7 +62,8 @@ class Reader:
     def _drawn(self, language: str, seed: str, ids: Sentence) -> Sentence:
         segmentation = self._corpus.segmentation(language)
         words = np.asarray(ids)[:-1].tolist()
-        return [*segmentation.resegment(words, self._settings.bpe_dropout, Random(seed)), EOS]
+        drawn = [*segmentation.resegment(words, self._settings.bpe_dropout, Random(seed)), EOS]
+        return drawn if len(drawn) <= self._longest else ids
 
     def _cut(self, sides: Sides) -> list[Sides]:
         """Pairs that were of one length have grown unevenly: sort them, and keep the limit."""
@@ -88,19 +91,20 @@ class Share:
 
 
 def shares(
-    corpus: BinaryCorpus, settings: Train, seed: int, start: Position, group: Group
+    corpus: BinaryCorpus, system: System, seed: int, start: Position, group: Group
 ) -> Generator[Share, None, None]:
     """The process's share of each update from `start` on: each group.size-th batch.
 
     Ends after the epochs that the settings give, if they do. A thread reads ahead, so that what
     computes does not wait.
     """
-    return read_ahead(_shares(corpus, settings, seed, start, group))
+    return read_ahead(_shares(corpus, system, seed, start, group))
 
 
 def _shares(
-    corpus: BinaryCorpus, settings: Train, seed: int, start: Position, group: Group
+    corpus: BinaryCorpus, system: System, seed: int, start: Position, group: Group
 ) -> Generator[Share, None, None]:
+    settings = system.train
     source, target = (
         corpus.side("train", language).lengths for language in (corpus.source, corpus.target)
     )
@@ -116,7 +120,7 @@ def _shares(
         )
     )
     own = (update.batches[group.rank :: group.size] for update, _ in ahead)
-    reader = partial(Reader, corpus, settings, seed)
+    reader = partial(Reader, corpus, settings, seed, system.model.max_length)
     batches = map_parts(reader, own, _readers(settings, group))
     pinned = group.device.type == "cuda"
     with closing(batches):
@@ -172,4 +176,4 @@ def _readers(settings: Train, group: Group) -> int:
     """Processes that read ahead, 1 being this one: no GPU should wait for BPE-dropout."""
     if not settings.bpe_dropout or group.device.type == "cpu":
         return 1
-    return max(1, environment.workers() // group.size)
+    return max(1, environment.workers() // group.local)

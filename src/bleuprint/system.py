@@ -1,6 +1,5 @@
 """The settings of a system, a row of the table: a model, how it is trained, how it translates."""
 
-import math
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, Literal
 
@@ -77,6 +76,10 @@ class InverseSquareRoot:
     peak: Above0
     warmup: Count
     start: AtLeast0
+
+    def __post_init__(self) -> None:
+        if self.start > self.peak:
+            raise ValueError(f"start {self.start} is above peak {self.peak}")
 
 
 @dataclass(frozen=True)
@@ -231,10 +234,23 @@ class System:
                 kept = min(kept, -(-train.updates // every))
             if wanted is not None and wanted > kept:
                 raise ValueError(f"average.{name} {wanted}: training keeps {kept} checkpoints")
-        if self.average.updates and (train.updates or math.inf) < self.average.updates[0]:
+        if self.average.updates:
+            self._check_interval(*self.average.updates)
+
+    def _check_interval(self, first: int, last: int) -> None:
+        """Raise ValueError if training is sure to keep no checkpoint from `first` to `last`."""
+        keep, end, every = self.train.keep, self.train.updates, self.train.checkpoint_every
+        if end is not None and end < first:
+            raise ValueError(f"average.updates begins at {first}: training ends at {end}")
+        milestones = keep.every and last // keep.every * keep.every >= first
+        if milestones or keep.best or end is None or self.train.epochs or self.train.patience:
+            return  # there is one, or nobody knows where training will end and which are best
+        rounds = -(-end // every)
+        kept = [min(end, n * every) for n in range(max(1, rounds - keep.last + 1), rounds + 1)]
+        if not any(first <= update <= last for update in kept):
             raise ValueError(
-                f"average.updates begins at {self.average.updates[0]}: "
-                f"training ends at {train.updates}"
+                f"average.updates [{first}, {last}]: training keeps none of these, but {kept}: "
+                "raise keep.last, or set keep.every"
             )
 
 

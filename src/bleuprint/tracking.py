@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from mlflow.tracking import MlflowClient
 
 FINGERPRINT = "bleuprint.fingerprint"
-_PATIENCE_SECONDS = 60.0
+# Seconds that a training which is done waits for MLflow; one that failed has no time to lose, since
+# other processes may wait for its error.
+_PATIENCE, _SHORT_PATIENCE = 60.0, 8.0
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class Tracker:
     def close(self, status: str) -> None:
         """End the run as FINISHED, FAILED or KILLED, and wait (not for ever) until it is told."""
         self._queue.put(status)
-        self._thread.join(_PATIENCE_SECONDS)
+        self._thread.join(_PATIENCE if status == "FINISHED" else _SHORT_PATIENCE)
 
     def _serve(self) -> None:
         try:

@@ -1,10 +1,12 @@
 """Training one system on one corpus: any number of processes, killed and resumed at any moment."""
 
 import signal
+import socket
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +14,7 @@ import torch
 from filelock import FileLock, Timeout
 
 from bleuprint import checkpoint
-from bleuprint.batch import Batch, read
-from bleuprint.batches import Indices, plan
+from bleuprint.batch import Batch, Sides
 from bleuprint.binary import BinaryCorpus
 from bleuprint.errors import Interrupted, UserError
 from bleuprint.job import Fingerprints, Job
@@ -22,10 +23,11 @@ from bleuprint.machine import machine_of
 from bleuprint.model import Transformer, count_parameters
 from bleuprint.processes import Group
 from bleuprint.progress import Progress
-from bleuprint.reader import shares
+from bleuprint.reader import Share, shares
 from bleuprint.state import State
 from bleuprint.tracking import Description, Tracker
 from bleuprint.validation import Validator
+from bleuprint.vocabulary import EOS
 
 # Points on a training curve, about: enough to draw, few enough to store.
 _CURVE_POINTS = 200
@@ -67,15 +69,17 @@ class Trainer:
         self.model = Transformer(job.system.model, *sizes).to(group.device)
         self._learner = Learner(self.model, self._settings, job.cell.seed, group)
         self.state = State.new(count_parameters(self.model))
-        self._stop = False
+        self._stop = self._warned = False
         self._resume()
 
     def run(self) -> None:
         """Train until a condition to stop is met."""
         settings, state, seed = self._settings, self.state, self._job.cell.seed
         if state.finished(settings):
-            self._prune(finished=True)  # it may have been killed just before it would have
-            return
+            # it may have been killed after its last checkpoint, before the rest was done
+            self._prune(finished=True)
+            with self._tracked():
+                return
         validator = Validator(self._corpus, self._job.texts, settings.batch_tokens)
         if (machine := machine_of(self._group)) not in state.machines:
             state.machines.append(machine)
@@ -85,31 +89,36 @@ class Trainer:
         with (
             self._tracked() as tracker,
             _terminable(self._on_signal),
-            closing(shares(self._corpus, settings, seed, state.position, self._group)) as stream,
+            closing(
+                shares(self._corpus, self._job.system, seed, state.position, self._group)
+            ) as stream,
             Progress(
                 what, self._expected, "updates", state.update, silent=not self._group.first
             ) as progress,
         ):
             began, tokens, before = time.monotonic(), state.target_tokens, state.seconds
             for share in stream:
+                self._warn_of_idle(share, progress)
                 try:
                     outcome = self._learner.update(state.update + 1, share)
                 except OutOfMemory:
+                    made = False
                     self._skip(tracker, progress)
                 else:
+                    made = True
                     self._add(outcome)
                     rate = (state.target_tokens - tokens) / (time.monotonic() - began)
                     note = f"loss {outcome.loss / outcome.target_tokens:.3f}, {rate:,.0f} tokens/s"
                     progress.advance(note=note)
                     self._record(outcome, tracker, rate)
                 state.position = share.position
-                due = state.update and state.update % settings.validate_every == 0
+                due = made and state.update % settings.validate_every == 0
                 if (due or state.finished(settings)) and not state.validated:
                     self._validate(validator, tracker, progress)
                 finished = state.finished(settings)
                 stop = self._group.any(self._stop)
                 state.seconds = before + time.monotonic() - began
-                due = state.update and state.update % settings.checkpoint_every == 0
+                due = made and state.update % settings.checkpoint_every == 0
                 if due or stop or finished:
                     self._save(finished)
                 if finished:
@@ -134,7 +143,7 @@ class Trainer:
     def _skip(self, tracker: Tracker | None, progress: Progress) -> None:
         """Go on without an update that did not fit; once, since a second one will not be the last.
 
-        Raises UserError at the second.
+        Raises UserError at the second, after saving.
         """
         self.state.skipped += 1
         what = (
@@ -142,6 +151,7 @@ class Trainer:
         )
         lower = f"lower train.batch_tokens ({self._settings.batch_tokens})"
         if self.state.skipped > 1:
+            self._save(finished=False)
             raise UserError(f"{what}the second; {lower}")
         progress.say(f"{what}left out; should that happen again, {lower}")
         if tracker:
@@ -164,9 +174,9 @@ class Trainer:
             metrics = {f"train/{name}": value for name, value in point.items()}
             tracker.log(state.update, {**metrics, "train/tokens_per_second": rate})
 
-    @property
+    @cached_property
     def _expected(self) -> int | None:
-        """About how many updates there will be, if the settings tell."""
+        """About how many updates there will be, if the settings tell: it takes all lengths' sum."""
         settings = self._settings
         if settings.updates is not None or settings.epochs is None:
             return settings.updates
@@ -174,7 +184,9 @@ class Trainer:
         return -(-tokens * settings.epochs // settings.tokens_per_update)
 
     def _validate(self, validator: Validator, tracker: Tracker | None, progress: Progress) -> None:
-        measures = validator.measure(self.model, self._group)
+        # compiled layers would be compiled once more for each length of output
+        with torch.compiler.set_stance("force_eager"):
+            measures = validator.measure(self.model, self._group)
         self.state.validations.append({"update": self.state.update, **measures})
         if tracker:
             tracker.log(self.state.update, {f"valid/{k}": v for k, v in measures.items()})
@@ -182,18 +194,25 @@ class Trainer:
             progress.say(f"update {self.state.update}: validation {shown}")
 
     def _largest_batch(self) -> Batch:
-        """Of the first epoch's batches the one of most positions, and of those the longest."""
-        corpus, settings = self._corpus, self._settings
+        """A batch as large as any can be: full, of sentences as long as the longest."""
+        corpus, tokens = self._corpus, self._settings.batch_tokens
         source, target = (
-            corpus.side("train", language).lengths for language in (corpus.source, corpus.target)
+            int(corpus.side("train", language).lengths.max())
+            for language in (corpus.source, corpus.target)
         )
+        pairs = max(1, tokens // max(source, target))
+        return Batch.of(Sides([[EOS] * source] * pairs, [[EOS] * target] * pairs))
 
-        def size(rows: Indices) -> tuple[int, int]:
-            longest = int(source[rows].max()), int(target[rows].max())
-            return len(rows) * sum(longest), max(longest)
-
-        batches = plan(source, target, settings.batch_tokens, self._job.cell.seed, epoch=0)
-        return Batch.of(read(corpus, "train", max(batches, key=size)))
+    def _warn_of_idle(self, share: Share, progress: Progress) -> None:
+        """Say, once, that there are more processes than batches in an update."""
+        count, size = len(share.update.batches), self._group.size
+        if count < size and not self._warned:
+            self._warned = True
+            progress.say(
+                f"update {self.state.update + 1} has fewer batches ({count}) than there are "
+                f"processes ({size}), of which some idle: lower train.batch_tokens "
+                f"({self._settings.batch_tokens})"
+            )
 
     def _save(self, finished: bool) -> None:
         if self._group.first:
@@ -215,13 +234,13 @@ class Trainer:
             checkpoint.prune(self._folder, settings.keep, every, ranking, finished)
 
     def _resume(self) -> None:
-        """Go on from the newest whole checkpoint, the same on every process."""
-        if self._group.first:
-            checkpoint.drop_damaged(self._folder)
-        self._group.wait()
-        found = checkpoint.latest(self._folder)
-        if found is None:
+        """Go on from the newest whole checkpoint, the one that the first process finds."""
+        found = checkpoint.latest(self._folder) if self._group.first else None
+        update = int(self._group.of_first(found.update if found else -1))
+        if update < 0:
             return
+        if found is None:
+            found = self._load(update)
         if found.state["fingerprint"] != self._marks.all:
             raise UserError(f"{self._folder}: holds checkpoints of another training; remove it")
         checkpoint.load_weights(self.model, found.model)
@@ -229,6 +248,15 @@ class Trainer:
         self.state = State.of(found.state)
         if self._group.first:
             print(f"going on from update {found.update} in {self._folder}", flush=True)
+
+    def _load(self, update: int) -> checkpoint.Checkpoint:
+        path = checkpoint.path_of(self._folder, update)
+        if not path.exists():
+            raise UserError(
+                f"{path}: not there on {socket.gethostname()}, and process 0 goes on from it: "
+                "machines that train together share one folder"
+            )
+        return checkpoint.load(path)
 
     @contextmanager
     def _tracked(self) -> Iterator[Tracker | None]:
@@ -268,7 +296,9 @@ def _check_lengths(job: Job, corpus: BinaryCorpus) -> None:
     for name in ("train", "valid"):
         for language in (corpus.source, corpus.target):
             lengths = corpus.side(name, language).lengths
-            if len(lengths) and (longest := int(lengths.max())) > most:
+            if not len(lengths):
+                raise UserError(f"corpus {job.cell.corpus}: {name}.{language} has no sentences")
+            if (longest := int(lengths.max())) > most:
                 raise UserError(
                     f"corpus {job.cell.corpus}: line {int(lengths.argmax()) + 1} of {name}."
                     f"{language} has {longest} units, its end counted, and model.max_length of "

@@ -29,16 +29,18 @@ def translate_tests(
     corpus = BinaryCorpus(corpus_folder)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     model = load_model(model_folder, corpus).to(device)
-    began, count = time.monotonic(), 0
+    seconds, count = 0.0, 0
     with whole_folder(hypotheses) as partial:
         for name in corpus.sets:
             if name.startswith("test."):
                 corpus.verify(name)
+                began = time.monotonic()
                 lines = translate(model, corpus, name, decode, progress=f"translate {name}")
+                seconds += time.monotonic() - began
                 text = "".join(f"{line}\n" for line in lines)
                 (partial / f"{name}.{corpus.target}").write_bytes(text.encode())
                 count += len(lines)
-    write_json(timing, {"seconds": round(time.monotonic() - began, 3), "sentences": count})
+    write_json(timing, {"seconds": round(seconds, 3), "sentences": count})
 
 
 def translate(
@@ -61,13 +63,12 @@ def search_all(
 ) -> list[list[int]]:
     """The best output (ids without EOS) of each sentence, in order; [] of an empty one."""
     lengths = source.lengths
+    longest = int(lengths.max(initial=1))
     order = np.argsort(-lengths, kind="stable")
     found: list[list[int]] = [[] for _ in range(len(source))]
     model.eval()
     bar = Progress(progress or "", len(source), "sentences", silent=progress is None)
-    for rows in pack(
-        lengths, lengths, order, max(_BATCH_TOKENS // decode.beam, int(lengths.max()))
-    ):
+    for rows in pack(lengths, lengths, order, max(_BATCH_TOKENS // decode.beam, longest)):
         rows = rows[lengths[rows] > 1]  # nothing but EOS translates to nothing
         if len(rows):
             for row, words in zip(rows.tolist(), _search(model, source, rows, decode), strict=True):

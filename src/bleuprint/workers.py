@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from itertools import chain, islice
-from multiprocessing import get_context, parent_process
+from multiprocessing import active_children, get_context, parent_process
 from typing import Any, TypeVar
 
 from bleuprint.errors import UserError
@@ -35,6 +35,7 @@ def map_parts(
         yield from map(prepare(), chain(head, rest))
         return
     waiting: deque[Future[R]] = deque()
+    others = set(active_children())
     # Forked at once where nothing speaks against it; but a fork of a process with PyTorch's (or
     # MLflow's) threads copies the locks that they happen to hold.
     context = get_context("forkserver" if "torch" in sys.modules else "fork")
@@ -47,6 +48,8 @@ def map_parts(
             while waiting:
                 yield waiting.popleft().result()
         except BrokenProcessPool:
+            for worker in set(active_children()) - others:
+                worker.kill()  # the pool asks them to end, which they do not hear
             raise UserError("a worker process was killed; is memory short?") from None
         finally:
             pool.shutdown(cancel_futures=True)
@@ -60,8 +63,12 @@ class _Worker:
 
 
 def _begin(prepare: Callable[[], Callable[[Any], Any]]) -> None:
-    """Leave Ctrl-C to the parent, and end when it ends, however that comes about."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Leave signals to the parent, and end when it ends, however that comes about.
+
+    A terminal and a cluster send theirs to all; the parent may need us to end well.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _Worker.prepare, _Worker.function = staticmethod(prepare), None
 

@@ -1,0 +1,159 @@
+"""Which processes there are, and on which devices: what the environment says, right or wrong."""
+
+import os
+from types import SimpleNamespace
+
+import pytest
+import torch
+from torch.distributed import HashStore
+
+from bleuprint import processes, slurm
+from bleuprint.errors import UserError
+from bleuprint.processes import Group, join, relaunch_if_several
+
+
+@pytest.mark.parametrize(
+    ("variables", "task"),
+    [
+        ({}, None),
+        (step_of := {"SLURM_PROCID": "3", "SLURM_LOCALID": "1", "SLURM_NTASKS": "4"}, (3, 4, 1)),
+        ({**step_of, "SLURM_STEP_NUM_TASKS": "4", "ENVIRONMENT": "BATCH"}, (3, 4, 1)),
+        # what a batch script sees, and a step of one task in a job of four
+        ({**step_of, "SLURM_PROCID": "0", "ENVIRONMENT": "BATCH"}, None),
+        ({**step_of, "SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "1"}, None),
+        ({"SLURM_PROCID": "0", "SLURM_NTASKS": "1"}, None),
+        ({"SLURM_NTASKS": "4"}, None),  # a shell that salloc opened
+    ],
+)
+def test_a_task_is_one_of_several_that_srun_started(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], task: tuple[int, ...] | None
+) -> None:
+    set_variables(monkeypatch, variables)
+    found = slurm.task()
+    assert task == (found and (found.rank, found.size, found.local))
+
+
+@pytest.mark.parametrize(
+    ("nodes", "host"),
+    [
+        ("vm", "vm"),
+        ("gpu1,gpu2", "gpu1"),
+        ("node[03-05,7]", "node03"),
+        ("node[7,03-05],other", "node7"),
+        ("rack[1-2]node[09-10].x,other[1-2]", "rack1node09.x"),
+        ("a-b.c-[1-3]", "a-b.c-1"),
+        ("", ""),
+    ],
+)
+def test_the_first_host_of_a_list(nodes: str, host: str) -> None:
+    assert slurm.first_host(nodes) == host
+
+
+def test_tasks_meet_at_the_first_host_of_their_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    variables = {"SLURM_JOB_NODELIST": "n[1-4]", "SLURM_JOB_ID": "4711", "SLURM_STEP_ID": "0"}
+    set_variables(monkeypatch, variables)
+    host, port = slurm.master()
+    assert host == "n1"
+    assert 1024 < port < 32768
+    set_variables(monkeypatch, {**variables, "SLURM_STEP_NODELIST": "n[3-4]", "SLURM_STEP_ID": "1"})
+    assert slurm.master() == ("n3", port + 1)
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "two", "1.5"])
+def test_a_number_of_processes_that_is_none(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    set_variables(monkeypatch, {"BLEUPRINT_PROCESSES": text})
+    with pytest.raises(UserError, match=f"BLEUPRINT_PROCESSES is '{text}': a whole number"):
+        relaunch_if_several()
+
+
+def test_one_process_is_not_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_variables(monkeypatch, {"BLEUPRINT_PROCESSES": "1", "CUDA_VISIBLE_DEVICES": ""})
+    relaunch_if_several()
+    group = join()
+    assert group == Group(0, 1, torch.device("cpu"))
+    assert group.any(True) and not group.any(False)
+    group.wait()
+    group.close()
+
+
+def test_half_of_what_torchrun_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_variables(monkeypatch, {"WORLD_SIZE": "2"})
+    with pytest.raises(UserError, match=r"WORLD_SIZE is 2, but RANK is not set: .*torchrun"):
+        join()
+
+
+def test_more_processes_than_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_variables(monkeypatch, {"BLEUPRINT_PROCESSES": "4"})
+    machine_with(monkeypatch, gpus=2)
+    with pytest.raises(UserError, match=r"BLEUPRINT_PROCESSES is 4, .*PyTorch finds 2; set CUDA"):
+        relaunch_if_several()
+
+
+@pytest.mark.parametrize("names", ["7", "0,9", "GPU-8932f937", "1"])
+def test_a_gpu_that_is_not_there(monkeypatch: pytest.MonkeyPatch, names: str) -> None:
+    found = 1 if names == "0,9" else 0
+    set_variables(monkeypatch, {"CUDA_VISIBLE_DEVICES": names})
+    machine_with(monkeypatch, gpus=found)
+    line = f"CUDA_VISIBLE_DEVICES is '{names}', but PyTorch finds {found} such GPUs"
+    with pytest.raises(UserError, match=line):
+        join()
+
+
+@pytest.mark.parametrize("names", ["", "-1", "none", "NoDevFiles", "-1,0"])
+def test_gpus_that_are_hidden(monkeypatch: pytest.MonkeyPatch, names: str) -> None:
+    set_variables(monkeypatch, {"CUDA_VISIBLE_DEVICES": names})
+    machine_with(monkeypatch, gpus=0)
+    assert join().device == torch.device("cpu")
+
+
+@pytest.mark.parametrize(
+    ("gpus", "line"),
+    [
+        (["a", "b", "a"], r"processes 0 and 2 of 3 are given the same GPU of host2"),
+        (["a", "", "c"], r"process 1 of 3, on host1, finds no GPU; others do"),
+        (["", "b", "c"], r"process 0 of 3, on host0, finds no GPU; others do"),
+        (["a", "b", "c"], None),
+        (["", "", ""], None),
+    ],
+)
+def test_each_process_has_a_gpu_of_its_own_or_none_has(
+    monkeypatch: pytest.MonkeyPatch, gpus: list[str], line: str | None
+) -> None:
+    store = HashStore()
+    for rank, gpu in enumerate(gpus):
+        store.set(f"device/{rank}", f"host{rank} {gpu}")
+    monkeypatch.setattr(processes.socket, "gethostname", lambda: "host1")
+    monkeypatch.setattr(
+        torch.cuda, "get_device_properties", lambda _: SimpleNamespace(uuid=gpus[1])
+    )
+    device = torch.device("cuda", 0) if gpus[1] else torch.device("cpu")
+    if line is None:
+        assert processes._compare_devices(device, 1, 3, store) == 1
+        return
+    with pytest.raises(UserError, match=line):
+        processes._compare_devices(device, 1, 3, store)
+
+
+def test_those_on_the_same_machine_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = HashStore()
+    for rank, host in enumerate(["a", "b", "b", "a", "b"]):
+        store.set(f"device/{rank}", f"{host} ")
+    monkeypatch.setattr(processes.socket, "gethostname", lambda: "b")
+    assert processes._compare_devices(torch.device("cpu"), 2, 5, store) == 3
+
+
+def set_variables(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]) -> None:
+    """Of those variables that decide on processes, just these; and none is started."""
+    # it would be this test run, over and over
+    monkeypatch.setattr(processes, "launch", lambda count: pytest.fail(f"starts {count}"))
+    for name in list(os.environ):
+        if name.startswith(("SLURM", "WORLD_SIZE", "BLEUPRINT_", "ENVIRONMENT", "CUDA_VISIBLE")):
+            monkeypatch.delenv(name)
+    for name, text in variables.items():
+        monkeypatch.setenv(name, text)
+
+
+def machine_with(monkeypatch: pytest.MonkeyPatch, gpus: int) -> None:
+    monkeypatch.setattr(torch.version, "cuda", "12.9")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: gpus > 0)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
