@@ -34,7 +34,6 @@ import argparse
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -45,7 +44,6 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from runpy import run_path
-from string import Template
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -54,76 +52,30 @@ from bleuprint.allocator import keep_memory
 from bleuprint.binary import BinaryCorpus
 from bleuprint.files import read_json
 from bleuprint.layout import Cell, folder
+from toolkits import (
+    BATCH_TOKENS,
+    CORPUS,
+    ROOT,
+    SOURCE,
+    Size,
+    Speed,
+    Trial,
+    environment,
+    installed,
+    joeynmt,
+    opennmt,
+    ready,
+)
 
-ROOT = Path(__file__).resolve().parent.parent
-PEERS, SOURCE = ROOT / "benchmarks" / "peers", str(ROOT / "src")
 # The scripts that prepare a corpus, in the order of dvc.yaml.
 STAGES = re.findall(r"stages/(\w+)\.py \$\{key\}", (ROOT / "dvc.yaml").read_text())
-SYSTEM, CORPUS = "s", "c"
-MERGES, BATCH_TOKENS = 10_000, 4096
+SYSTEM, MERGES = "s", 10_000
 # Rows, inner size and columns of the products; each is repeated for so many seconds, so often.
 PRODUCTS = ((1024, 1024, 1024), (2048, 2048, 2048), (4096, 2048, 2048), (4096, 512, 2048))
 PRODUCT_SECONDS, PRODUCT_BLOCKS = 0.3, 4
 
 
-@dataclass(frozen=True)
-class Size:
-    """The size of a model, with as many layers in the encoder as in the decoder."""
-
-    d_model: int
-    d_ff: int
-    layers: int
-    heads: int
-
-
 SIZES = {"small": Size(128, 256, 4, 4), "wide": Size(512, 2048, 6, 8)}
-
-
-@dataclass(frozen=True)
-class Speed:
-    """What a contestant reached; `gflops`: billions of operations a second, where counted."""
-
-    tokens_per_second: float
-    gflops: float | None = None
-
-
-@dataclass(frozen=True)
-class Trial:
-    """What a contestant is to train, and with how many threads; `project` is the scratch folder."""
-
-    project: Path
-    size: Size
-    updates: int
-    seed: int
-    threads: int
-
-    def call(self, command: list[str], **variables: str) -> str:
-        """Run a contestant in the scratch folder, with memory handled as the system does."""
-        threads = {"OMP_NUM_THREADS": str(self.threads), "CUDA_VISIBLE_DEVICES": ""}
-        done = subprocess.run(
-            command,
-            cwd=self.project,
-            env={**environment(), **threads, **variables},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        if done.returncode:
-            sys.exit(f"{' '.join(command)} failed:\n{done.stdout[-4000:]}")
-        return done.stdout
-
-    def call_own(self, script: str, *arguments: object) -> dict[str, Any]:
-        """Run a script of this folder; the JSON object it prints."""
-        path = str(ROOT / "benchmarks" / script)
-        said = self.call([sys.executable, path, *map(str, arguments)], PYTHONPATH=SOURCE)
-        found: dict[str, Any] = json.loads(re.findall(r"^\{.*\}$", said, re.MULTILINE)[-1])
-        return found
-
-
-def environment() -> dict[str, str]:
-    """What the caller's environment holds that leads nobody elsewhere, nor makes anybody faster."""
-    known = ("DVC", "GLIBC_", "MALLOC_", "PYTHON", "MLFLOW")
-    return {name: text for name, text in os.environ.items() if not name.startswith(known)}
 
 
 @dataclass(frozen=True)
@@ -322,62 +274,6 @@ def annotated(trial: Trial) -> Speed:
     numbers = f"--updates={trial.updates}", f"--seed={trial.seed}"
     batches, corpus = f"--batch-tokens={BATCH_TOKENS}", folder(CORPUS, "binary")
     return Speed(**trial.call_own("annotated.py", corpus, *numbers, batches, *sizes))
-
-
-def opennmt(python: Path, trial: Trial) -> Speed:
-    config = configure(trial, "opennmt")
-    said = trial.call([str(python), "-m", "onmt.bin.train", "-config", config])
-    shutil.rmtree(trial.project / "opennmt")
-    return Speed(told(rf"Step\s+{2 * trial.updates}/.*?/\s*(\d+) tok/s", said))
-
-
-def joeynmt(python: Path, trial: Trial) -> Speed:
-    config = configure(trial, "joeynmt")
-    said = trial.call([str(python), "-m", "joeynmt", "train", config, "--skip-test"])
-    return Speed(told(rf"Step:\s+{2 * trial.updates},.*Tokens per Sec:\s+(\d+)", said))
-
-
-def configure(trial: Trial, name: str) -> str:
-    """Write a peer's settings into the scratch folder; their path."""
-    given = {
-        **asdict(trial.size),
-        "batch_tokens": BATCH_TOKENS,
-        "pairs": BinaryCorpus(trial.project / folder(CORPUS, "binary")).sets["train"].pairs,
-        "seed": trial.seed,
-        "updates": trial.updates,
-        "last": 2 * trial.updates,
-        "never": 100 * trial.updates,
-    }
-    text = (PEERS / f"{name}.yaml").read_text(encoding="utf-8")
-    path = trial.project / f"{name}.yaml"
-    path.write_text(Template(text).substitute(given), encoding="utf-8")
-    return str(path)
-
-
-def told(pattern: str, said: str) -> float:
-    """The rate in a peer's log."""
-    if not (found := re.search(pattern, said)):
-        sys.exit(f"no rate in this log:\n{said[-4000:]}")
-    return float(found[1])
-
-
-def ready(peers: Path, name: str) -> Path:
-    """The Python of a peer's environment, which is made if it is not there."""
-    home = peers / name
-    python = home / "bin" / "python"
-    if not (home / ".ready").exists():
-        wanted = PEERS / f"{name}.txt"
-        subprocess.run([sys.executable, "-m", "venv", "--clear", str(home)], check=True)
-        subprocess.run([str(python), "-m", "pip", "install", "-qr", str(wanted)], check=True)
-        (home / ".ready").touch()
-    return python
-
-
-def installed(python: Path, package: str) -> str:
-    """The version of a package in a peer's environment."""
-    code = f"from importlib.metadata import version; print(version({package!r}))"
-    done = subprocess.run([str(python), "-c", code], check=True, stdout=subprocess.PIPE, text=True)
-    return done.stdout.strip()
 
 
 def products() -> None:
