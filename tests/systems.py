@@ -56,7 +56,18 @@ TRAIN = Train(
     updates=50,
 )
 
-SYSTEM = System(MODEL, TRAIN, Average(last=1), Decode(beam=2, alpha=0.6, max_extra=10))
+DECODE = Decode(
+    beam=2,
+    alpha=0.6,
+    penalty="gnmt",
+    max_ratio=1.0,
+    max_extra=10,
+    min_length=0,
+    no_repeat=0,
+    unknown=True,
+)
+
+SYSTEM = System(MODEL, TRAIN, Average(last=1), DECODE)
 
 
 def model(**changes: Any) -> Model:
@@ -67,6 +78,11 @@ def model(**changes: Any) -> Model:
 def train(**changes: Any) -> Train:
     """TRAIN, but for these."""
     return dataclasses.replace(TRAIN, **changes)
+
+
+def decode(**changes: Any) -> Decode:
+    """DECODE, but for these."""
+    return dataclasses.replace(DECODE, **changes)
 
 
 def system(**changes: Any) -> System:

@@ -2,14 +2,18 @@
 
 import itertools
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
-from bleuprint.search import Hypothesis, beam_search, length_penalty
+import systems
+from bleuprint import search as search_module
+from bleuprint.search import Hypothesis, Symbols, beam_search, length_penalty
+from bleuprint.system import Decode
 
-BEGIN, END, UNITS = 0, 1, 5
+BEGIN, END, UNKNOWN, UNITS = 0, 1, 2, 5
 
 
 @dataclass
@@ -39,37 +43,114 @@ def step(last: Tensor, state: Histories) -> tuple[Tensor, Histories]:
     return logits, Histories(state.sentence, words)
 
 
-def search(sentences: list[int], limits: list[int], beam: int, alpha: float) -> list[Hypothesis]:
+def find(
+    sentences: list[int], limits: list[int], settings: Decode, best: int = 1
+) -> list[list[Hypothesis]]:
     start = Histories(torch.tensor(sentences), torch.empty(len(sentences), 0, dtype=torch.long))
-    return beam_search(
-        step, start, torch.tensor(limits), begin=BEGIN, end=END, beam=beam, alpha=alpha
-    )
+    symbols = Symbols(BEGIN, END, UNKNOWN)
+    return beam_search(step, start, torch.tensor(limits), symbols, settings, best)
 
 
-def exhaustive(sentence: int, limit: int, alpha: float) -> Hypothesis:
-    """The best of all outputs of up to `limit` units, END included."""
-    best = Hypothesis([], -float("inf"))
-    for length in range(limit):
-        for words in itertools.product(range(2, UNITS), repeat=length):
-            score, history = 0.0, (BEGIN,)
-            for word in (*words, END):
-                score += float(logits_of(sentence, history).log_softmax(-1)[word])
-                history += (word,)
-            score /= length_penalty(length + 1, alpha)
-            if score > best.score:
-                best = Hypothesis(list(words), score)
-    return best
+def search(sentences: list[int], limits: list[int], **settings: Any) -> list[Hypothesis]:
+    """The best outputs."""
+    return [best for (best,) in find(sentences, limits, systems.decode(**settings))]
 
 
+def log_probability(sentence: int, words: list[int]) -> float:
+    """Of an output with its end, by the definition."""
+    total, history = 0.0, (BEGIN,)
+    for word in (*words, END):
+        total += float(logits_of(sentence, history).log_softmax(-1)[word])
+        history += (word,)
+    return total
+
+
+def exhaustive(sentence: int, limit: int, settings: Decode) -> list[Hypothesis]:
+    """All outputs of up to `limit` units, END included, that the settings allow; best first."""
+    found = []
+    for length in range(min(settings.min_length, limit - 1), limit):
+        for each in itertools.product(range(2, UNITS), repeat=length):
+            words, size = list(each), settings.no_repeat
+            runs = [each[i : i + size] for i in range(length - size + 1)] if size else []
+            if len(set(runs)) < len(runs) or (UNKNOWN in words and not settings.unknown):
+                continue
+            log = log_probability(sentence, words)
+            found.append(Hypothesis(words, log / length_penalty(length + 1, settings), log))
+    return sorted(found, key=lambda hypothesis: -hypothesis.score)
+
+
+def same(found: list[Hypothesis], expected: list[Hypothesis]) -> None:
+    assert [one.words for one in found] == [one.words for one in expected]
+    for one, other in zip(found, expected, strict=True):
+        assert one.score == pytest.approx(other.score, abs=1e-5)
+        assert one.log_probability == pytest.approx(other.log_probability, abs=1e-5)
+
+
+@pytest.mark.parametrize("penalty", ["gnmt", "length"])
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0, 2.0])
 @pytest.mark.parametrize("limit", [1, 2, 4])
-def test_a_wide_beam_finds_what_exhaustive_search_finds(alpha: float, limit: int) -> None:
+def test_a_wide_beam_finds_what_exhaustive_search_finds(
+    alpha: float, limit: int, penalty: str
+) -> None:
+    settings = systems.decode(beam=UNITS**limit, alpha=alpha, penalty=penalty)
     sentences = [11, 12, 13]
-    found = search(sentences, [limit] * 3, beam=UNITS**limit, alpha=alpha)
-    for sentence, hypothesis in zip(sentences, found, strict=True):
-        expected = exhaustive(sentence, limit, alpha)
-        assert hypothesis.words == expected.words
-        assert hypothesis.score == pytest.approx(expected.score, abs=1e-5)
+    for sentence, found in zip(sentences, find(sentences, [limit] * 3, settings), strict=True):
+        same(found, exhaustive(sentence, limit, settings)[:1])
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {"min_length": 2},
+        {"min_length": 9},
+        {"no_repeat": 1},
+        {"no_repeat": 2},
+        {"unknown": False},
+        {"unknown": False, "no_repeat": 1, "min_length": 1},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("best", [1, 6, 200])
+def test_the_n_best_are_those_of_exhaustive_search(asked: dict[str, Any], best: int) -> None:
+    settings = systems.decode(beam=UNITS**4, **asked)
+    sentences, limits = [21, 22, 23], [4, 3, 4]
+    found = find(sentences, limits, settings, best)
+    for sentence, limit, hypotheses in zip(sentences, limits, found, strict=True):
+        same(hypotheses, exhaustive(sentence, limit, settings)[:best])
+
+
+@pytest.mark.parametrize("beam", [2, 5])
+def test_an_n_best_list_is_sorted_and_free_of_duplicates(beam: int) -> None:
+    settings = systems.decode(beam=beam)
+    for hypotheses in find(list(range(20)), [6] * 20, settings, best=beam):
+        scores = [hypothesis.score for hypothesis in hypotheses]
+        assert len(scores) == beam
+        assert scores == sorted(scores, reverse=True)
+        assert len({tuple(hypothesis.words) for hypothesis in hypotheses}) == beam
+
+
+def test_with_nothing_left_to_say_an_output_ends() -> None:
+    """Three words, none of which may come twice, are asked for nine."""
+    settings = systems.decode(beam=3, no_repeat=1, min_length=9)
+    for (best,) in find(list(range(10)), [12] * 10, settings):
+        assert sorted(best.words) == [2, 3, 4]
+
+
+@pytest.mark.parametrize("beam", [1, 2, 3])
+@pytest.mark.parametrize("penalty", ["gnmt", "length"])
+@pytest.mark.parametrize("best", [1, 2])
+def test_to_stop_early_loses_nothing(
+    monkeypatch: pytest.MonkeyPatch, beam: int, penalty: str, best: int
+) -> None:
+    settings = systems.decode(beam=beam, alpha=1.0, penalty=penalty)
+    sentences, limits = list(range(60)), [7] * 60
+    early = find(sentences, limits, settings, min(best, beam))
+    # a bound that nothing reaches: each search goes on to its last ending
+    monkeypatch.setattr(search_module, "_beaten", lambda *_: False)
+    late = find(sentences, limits, settings, min(best, beam))
+    for one, other in zip(early, late, strict=True):
+        same(one, other)
 
 
 def test_a_beam_of_one_is_greedy() -> None:
@@ -81,26 +162,28 @@ def test_a_beam_of_one_is_greedy() -> None:
                 break
             words.append(word)
             history += (word,)
-        (found,) = search([sentence], [8], beam=1, alpha=0.6)
+        (found,) = search([sentence], [8], beam=1)
         assert found.words == words
 
 
 @pytest.mark.parametrize("beam", [1, 2, 4])
 def test_company_and_order_change_nothing(beam: int) -> None:
     sentences, limits = list(range(12)), [3 + s % 5 for s in range(12)]
-    together = search(sentences, limits, beam, 0.6)
+    together = search(sentences, limits, beam=beam)
     for sentence, limit, expected in zip(sentences, limits, together, strict=True):
-        (alone,) = search([sentence], [limit], beam, 0.6)
+        (alone,) = search([sentence], [limit], beam=beam)
         assert alone.words == expected.words
-    backwards = search(sentences[::-1], limits[::-1], beam, 0.6)
+    backwards = search(sentences[::-1], limits[::-1], beam=beam)
     assert [h.words for h in backwards[::-1]] == [h.words for h in together]
 
 
 def test_the_limit_counts_the_end() -> None:
-    for hypothesis in search(list(range(10)), [3] * 10, beam=2, alpha=0.6):
+    for hypothesis in search(list(range(10)), [3] * 10, beam=2):
         assert len(hypothesis.words) <= 2
 
 
 def test_penalty_by_hand() -> None:
-    assert length_penalty(1, 0.6) == 1.0
-    assert length_penalty(7, 1.0) == 2.0
+    assert length_penalty(1, systems.decode(alpha=0.6)) == 1.0
+    assert length_penalty(7, systems.decode(alpha=1.0)) == 2.0
+    assert length_penalty(9, systems.decode(penalty="length", alpha=0.5)) == 3.0
+    assert length_penalty(9, systems.decode(penalty="length", alpha=0.0)) == 1.0

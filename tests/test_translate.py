@@ -1,5 +1,6 @@
 """Translating sets: order, batches and padding change nothing; empty lines stay empty."""
 
+import dataclasses
 import random
 from pathlib import Path
 
@@ -12,7 +13,6 @@ from bleuprint import translate
 from bleuprint.model import DecoderState, Transformer
 from bleuprint.pairs import Pair
 from bleuprint.search import beam_search
-from bleuprint.system import Decode
 from bleuprint.translate import search_all
 from bleuprint.validation import greedy
 from bleuprint.vocabulary import BOS, EOS, PAD
@@ -21,6 +21,7 @@ from trainings import merges, toy_pairs
 
 SHAPE = systems.model(decoder_layers=2, d_model=16, d_ff=32, norm="pre", tie="decoder")
 EMPTY = 3
+DECODE = systems.decode(max_extra=5)
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +49,7 @@ def test_batches_change_nothing(
     corpus: Prepared, model: Transformer, monkeypatch: pytest.MonkeyPatch, beam: int
 ) -> None:
     source = corpus.binary.side("test.x", "de")
-    settings = Decode(beam, 0.6, 5)
+    settings = dataclasses.replace(DECODE, beam=beam)
     together = search_all(model, source, settings)
     monkeypatch.setattr(translate, "_BATCH_TOKENS", 1)
     alone = search_all(model, source, settings)
@@ -58,7 +59,7 @@ def test_batches_change_nothing(
 
 def test_an_empty_line_translates_to_an_empty_line(corpus: Prepared, model: Transformer) -> None:
     talkative = stubborn(model, 7)
-    lines = translate.translate(talkative, corpus.binary, "test.x", Decode(2, 0.6, 5))
+    lines = translate.translate(talkative, corpus.binary, "test.x", DECODE)
     assert len(lines) == 31
     assert [number for number, line in enumerate(lines) if not line] == [EMPTY]
 
@@ -86,14 +87,16 @@ def stubborn(model: Transformer, *liked: int) -> Stubborn:
 @pytest.mark.parametrize("beam", [1, 3])
 def test_no_output_holds_a_special_symbol(corpus: Prepared, model: Transformer, beam: int) -> None:
     source = corpus.binary.side("test.x", "de")
-    found = search_all(stubborn(model, PAD, BOS, 7, EOS), source, Decode(beam, 0.6, 5))
+    found = search_all(
+        stubborn(model, PAD, BOS, 7, EOS), source, dataclasses.replace(DECODE, beam=beam)
+    )
     assert {word for words in found for word in words} == {7}
 
 
 @pytest.mark.parametrize("extra", [0, 5])
 def test_limits_follow_the_source(corpus: Prepared, model: Transformer, extra: int) -> None:
     source = corpus.binary.side("test.x", "de")
-    found = search_all(stubborn(model, 7), source, Decode(1, 0.0, extra))
+    found = search_all(stubborn(model, 7), source, systems.decode(beam=1, max_extra=extra))
     # without EOS on either side: an output runs to its source's length and `extra` more
     expected = [int(length) - 1 + extra for length in source.lengths]
     expected[EMPTY] = 0
@@ -108,10 +111,11 @@ def test_greedy_validation_is_a_beam_of_one(model: Transformer) -> None:
 
         with torch.inference_mode():
             state = model.start(source)
-        found = beam_search(model.step, state, limits, begin=BOS, end=EOS, beam=1, alpha=0.0)
+        greedily = systems.decode(beam=1, alpha=0.0)
+        found = beam_search(model.step, state, limits, translate.SYMBOLS, greedily)
         # at its limit the search ends an output, where greedy decoding breaks it off
         expected = [words[: source.size(1) + 19] for words in greedy(model, source)]
-        assert [hypothesis.words for hypothesis in found] == expected
+        assert [best.words for (best,) in found] == expected
 
 
 def test_hypotheses_go_to_files_with_their_time(
@@ -131,7 +135,7 @@ def test_hypotheses_go_to_files_with_their_time(
     )
     binary = corpus.root / "binary"
     write_description(folder, describe(SHAPE, corpus.binary, "f"))
-    settings = Decode(2, 0.6, 5)
+    settings = DECODE
     translate.translate_tests(binary, folder, settings, tmp_path / "h", tmp_path / "t.json")
     written = (tmp_path / "h" / "test.x.en").read_text(encoding="utf-8").split("\n")
     assert written == [*translate.translate(model, corpus.binary, "test.x", settings), ""]

@@ -208,11 +208,22 @@ class Average:
 
 @dataclass(frozen=True)
 class Decode:
-    """Beam search: scores are divided by ((5 + length) / 6)^alpha; see search.py."""
+    """Beam search, of `beam` hypotheses; see search.py.
+
+    `penalty`: what log-probabilities are divided by, ((5 + length) / 6)^alpha (gnmt) or
+    length^alpha (length). An output has at most `max_ratio` times the units of its source and
+    `max_extra` more, and at least `min_length`, ends not counted. `no_repeat`: no run of so many
+    units comes twice in it (0: any may). `unknown`: whether it may hold the unknown unit.
+    """
 
     beam: Count
     alpha: AtLeast0
+    penalty: Literal["gnmt", "length"]
+    max_ratio: AtLeast0
     max_extra: Annotated[int, Range(0)]
+    min_length: Annotated[int, Range(0)]
+    no_repeat: Annotated[int, Range(0)]
+    unknown: bool
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,14 @@ from bleuprint.files import whole_folder, write_json
 from bleuprint.model import Transformer
 from bleuprint.modelfile import load_model
 from bleuprint.progress import Progress
-from bleuprint.search import beam_search
+from bleuprint.search import Symbols, beam_search
 from bleuprint.system import Decode
-from bleuprint.vocabulary import BOS, EOS
+from bleuprint.vocabulary import BOS, EOS, UNK
 
 # Hypotheses that are decoded at once, times source positions: bounds memory, changes no result.
 _BATCH_TOKENS = 4096
+
+SYMBOLS = Symbols(begin=BOS, end=EOS, unknown=UNK)
 
 
 def translate_tests(
@@ -82,17 +84,12 @@ def _search(
 ) -> list[list[int]]:
     device = next(model.parameters()).device
     ids = pad([source[row] for row in rows.tolist()]).to(device)
-    # both limits count EOS: the source's is in its length, the output's in the search's limit
-    limits = np.minimum(source.lengths[rows] + decode.max_extra, model.settings.max_length)
+    # the source's length counts EOS, and so does the search's limit
+    units = np.floor((source.lengths[rows] - 1) * decode.max_ratio).astype(np.int64)
+    limits = np.minimum(units + decode.max_extra + 1, model.settings.max_length)
     with torch.inference_mode():
         state = model.start(ids)
         results = beam_search(
-            model.step,
-            state,
-            torch.from_numpy(limits).to(device),
-            begin=BOS,
-            end=EOS,
-            beam=decode.beam,
-            alpha=decode.alpha,
+            model.step, state, torch.from_numpy(limits).to(device), SYMBOLS, decode
         )
-    return [result.words for result in results]
+    return [result[0].words for result in results]
