@@ -10,9 +10,11 @@ from torch import Tensor
 
 import systems
 from bleuprint import translate
+from bleuprint.binary import Sentences
 from bleuprint.model import DecoderState, Transformer
 from bleuprint.pairs import Pair
 from bleuprint.search import beam_search
+from bleuprint.system import Decode
 from bleuprint.translate import search_all
 from bleuprint.validation import greedy
 from bleuprint.vocabulary import BOS, EOS, PAD
@@ -44,15 +46,21 @@ def model(corpus: Prepared) -> Transformer:
     return made
 
 
+def outputs(model: Transformer, source: Sentences, settings: Decode) -> list[list[int]]:
+    """The best output of each sentence."""
+    found = search_all(model, source, source.lengths, settings)
+    return [best.words for (best,) in found]
+
+
 @pytest.mark.parametrize("beam", [1, 4])
 def test_batches_change_nothing(
     corpus: Prepared, model: Transformer, monkeypatch: pytest.MonkeyPatch, beam: int
 ) -> None:
     source = corpus.binary.side("test.x", "de")
     settings = dataclasses.replace(DECODE, beam=beam)
-    together = search_all(model, source, settings)
+    together = outputs(model, source, settings)
     monkeypatch.setattr(translate, "_BATCH_TOKENS", 1)
-    alone = search_all(model, source, settings)
+    alone = outputs(model, source, settings)
     assert together == alone
     assert len({tuple(words) for words in together}) > 10
 
@@ -87,7 +95,7 @@ def stubborn(model: Transformer, *liked: int) -> Stubborn:
 @pytest.mark.parametrize("beam", [1, 3])
 def test_no_output_holds_a_special_symbol(corpus: Prepared, model: Transformer, beam: int) -> None:
     source = corpus.binary.side("test.x", "de")
-    found = search_all(
+    found = outputs(
         stubborn(model, PAD, BOS, 7, EOS), source, dataclasses.replace(DECODE, beam=beam)
     )
     assert {word for words in found for word in words} == {7}
@@ -96,7 +104,7 @@ def test_no_output_holds_a_special_symbol(corpus: Prepared, model: Transformer, 
 @pytest.mark.parametrize("extra", [0, 5])
 def test_limits_follow_the_source(corpus: Prepared, model: Transformer, extra: int) -> None:
     source = corpus.binary.side("test.x", "de")
-    found = search_all(stubborn(model, 7), source, systems.decode(beam=1, max_extra=extra))
+    found = outputs(stubborn(model, 7), source, systems.decode(beam=1, max_extra=extra))
     # without EOS on either side: an output runs to its source's length and `extra` more
     expected = [int(length) - 1 + extra for length in source.lengths]
     expected[EMPTY] = 0

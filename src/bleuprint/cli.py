@@ -4,7 +4,7 @@ import argparse
 import re
 
 from bleuprint import environment, layout
-from bleuprint.errors import run
+from bleuprint.errors import UserError, run
 from bleuprint.settings import load
 
 
@@ -39,6 +39,34 @@ def _parser() -> argparse.ArgumentParser:
     )
     show.add_argument("--units", action="store_true", help="show the units, not the sentences")
     show.set_defaults(command=_show)
+    translate = commands.add_parser(
+        "translate", help="translate sentences with a trained system, a line for each line"
+    )
+    translate.add_argument("files", nargs="*", metavar="FILE", help="(standard input)")
+    translate.add_argument("--system", required=True)
+    translate.add_argument("--corpus", required=True)
+    translate.add_argument("--seed", type=int, help="of the training (the first of params.yaml)")
+    translate.add_argument("--beam", type=_count, help="instead of the system's decode.beam")
+    translate.add_argument(
+        "--n-best",
+        type=_count,
+        metavar="N",
+        help="the N best of each line, as LINE ||| TEXT ||| SCORE, lines counted from 0",
+    )
+    translate.add_argument("--scores", action="store_true", help="each score before its text")
+    translate.add_argument(
+        "--checkpoints",
+        type=_count,
+        metavar="N",
+        help="the last N checkpoints as an ensemble, instead of their average",
+    )
+    translate.add_argument(
+        "--long",
+        choices=("pieces", "cut"),
+        default="pieces",
+        help="what to do with sentences that are too long for the model (%(default)s)",
+    )
+    translate.set_defaults(command=_translate)
     return parser
 
 
@@ -71,6 +99,29 @@ def _show(given: argparse.Namespace) -> None:
     start, stop = given.lines or (1, min(10, len(corpus.side(given.set, corpus.source))))
     for line in show(corpus, given.set, start, stop, given.units):
         print(line)
+
+
+def _translate(given: argparse.Namespace) -> None:
+    import dataclasses
+
+    from bleuprint.allocator import keep_memory
+
+    keep_memory()
+
+    from bleuprint.translator import load_translator, translate_streams
+
+    settings = load()
+    decode = settings.system(given.system).decode
+    if given.beam:
+        decode = dataclasses.replace(decode, beam=given.beam)
+    if (given.n_best or 1) > decode.beam:
+        raise UserError(f"--n-best {given.n_best} is beyond the beam of {decode.beam}")
+    settings.corpus(given.corpus)
+    seed = settings.seeds[0] if given.seed is None else given.seed
+    cell = layout.Cell(given.system, given.corpus, seed)
+    translator = load_translator(settings, cell, decode, given.checkpoints)
+    for lines in translate_streams(translator, given.files, given.n_best, given.scores, given.long):
+        print("\n".join(lines), flush=True)
 
 
 def _count(text: str) -> int:

@@ -68,11 +68,11 @@ def consult(verdict: Callable[[int, bool], tuple[int, bool]]) -> None:
     _Company.verdict = staticmethod(verdict)
 
 
-def say(message: str) -> None:
+def say(message: str, kind: str = "error") -> None:
     """Tell the user in one line what is wrong."""
     # on a terminal another process's bar may be in the way
     clear = "\r\x1b[K" if sys.stderr.isatty() and os.environ.get("TERM") != "dumb" else ""
-    print(f"{clear}bleuprint: error: {' '.join(message.split())}", file=sys.stderr, flush=True)
+    print(f"{clear}bleuprint: {kind}: {' '.join(message.split())}", file=sys.stderr, flush=True)
 
 
 # What the machine, not our code, is to blame for: a full disk, a quota, a read-only or

@@ -292,9 +292,17 @@ class Transformer(nn.Module):
             before = None if state.past is None else state.past[index]
             x, present = layer.step(x, before, state.cross[index])
             past.append(present)
-        logits: Tensor = self.projection(self.decoder_norm(x)[:, 0])
-        logits[:, PAD] = logits[:, BOS] = -torch.inf
-        return logits, DecoderState(state.cross, past, state.position + 1)
+        return self._logits(self.decoder_norm(x)[:, 0]), DecoderState(
+            state.cross, past, state.position + 1
+        )
+
+    def probabilities(self, hidden: Tensor) -> Tensor:
+        """Log-probabilities (N, V) of the words after hidden states (N, D), as in `step`."""
+        return torch.log_softmax(self._logits(hidden).float(), -1)
+
+    @property
+    def device(self) -> torch.device:
+        return self.projection.weight.device
 
     @torch.no_grad()
     def attention_weights(self, source: Tensor, target: Tensor) -> AttentionWeights:
@@ -314,6 +322,12 @@ class Transformer(nn.Module):
             found.cross.append(cross)
             x = layer(x, key, value, mask)
         return found
+
+    def _logits(self, hidden: Tensor) -> Tensor:
+        """Logits of words to come (N, V), for hidden states (N, D)."""
+        logits: Tensor = self.projection(hidden)
+        logits[:, PAD] = logits[:, BOS] = -torch.inf
+        return logits
 
     def _encoder_layers(self) -> list[EncoderLayer]:
         return [cast(EncoderLayer, layer) for layer in self.encoder]

@@ -38,16 +38,19 @@ def write_description(folder: Path, description: dict[str, Any]) -> None:
     write_json(folder / DESCRIPTION, description)
 
 
-def load_model(folder: Path, corpus: BinaryCorpus) -> Transformer:
-    """The model in `folder`, which must have been trained on the vocabularies of `corpus`."""
+def load_model(folder: Path, corpus: BinaryCorpus, weights: str = WEIGHTS) -> Transformer:
+    """The model in `folder`, which must have been trained on the vocabularies of `corpus`.
+
+    `weights`: the name of their file.
+    """
     path = folder / DESCRIPTION
     try:
         description = read_json(path)
-        tensors = load_file(folder / WEIGHTS)
+        tensors = load_file(folder / weights)
     except FileNotFoundError as error:
         raise UserError(f"{error.filename or folder}: no such file") from None
     except SafetensorError as error:
-        raise UserError(f"{folder / WEIGHTS}: damaged: {error}") from None
+        raise UserError(f"{folder / weights}: damaged: {error}") from None
     source, target = description["vocabularies"]["source"], description["vocabularies"]["target"]
     for known, language in ((source, corpus.source), (target, corpus.target)):
         vocabulary = _vocabulary(corpus, language)
@@ -56,11 +59,11 @@ def load_model(folder: Path, corpus: BinaryCorpus) -> Transformer:
     shape = build(Model, description["model"], path)
     model = Transformer(shape, source["units"], target["units"])
     if bad := [name for name, tensor in tensors.items() if not bool(tensor.isfinite().all())]:
-        raise UserError(f"{folder / WEIGHTS}: {bad[0]} is not finite: the training has diverged")
+        raise UserError(f"{folder / weights}: {bad[0]} is not finite: the training has diverged")
     try:
         load_weights(model, tensors)
     except ValueError as error:
-        raise UserError(f"{folder / WEIGHTS}: {error}") from None
+        raise UserError(f"{folder / weights}: {error}") from None
     return model.eval()
 
 

@@ -1,0 +1,169 @@
+"""Translating sentences of a user's own with a trained system: text in, text out."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any, BinaryIO, Literal
+
+import numpy as np
+import torch
+
+from bleuprint.binary import BinaryCorpus
+from bleuprint.bpe import CONTINUED
+from bleuprint.clean import Edits, edited
+from bleuprint.ensemble import Ensemble
+from bleuprint.errors import UserError, say
+from bleuprint.layout import Cell, folder
+from bleuprint.linestream import read_lines_together
+from bleuprint.model import Transformer
+from bleuprint.modelfile import load_model
+from bleuprint.search import Hypothesis
+from bleuprint.settings import Settings
+from bleuprint.system import Decode
+from bleuprint.translate import Decoder, search_all
+from bleuprint.vocabulary import EOS
+
+# Lines that are translated together, at most.
+_LINES = 512
+
+# What is done with a sentence that is longer than the model can read.
+Long = Literal["pieces", "cut"]
+
+
+@dataclass(frozen=True)
+class Translation:
+    """One translation of a sentence, and its score (see search.Hypothesis)."""
+
+    text: str
+    score: float
+
+
+@dataclass(frozen=True)
+class Translated:
+    """The translations of a sentence, best first, and of how many units it was too long."""
+
+    best: list[Translation]
+    beyond: int
+
+
+def load_translator(
+    settings: Settings, cell: Cell, decode: Decode, checkpoints: int | None = None
+) -> "Translator":
+    """The translator of a trained cell: its averaged model, or its last checkpoints together."""
+    if not cell.models.exists():
+        raise UserError(f"{cell.models}: no training of {cell}; dvc repro makes it")
+    corpus = BinaryCorpus(folder(cell.corpus, "binary"))
+    if checkpoints is None:
+        decoder: Decoder[Any] = _ready(load_model(cell.models / "averaged", corpus))
+    else:
+        place = cell.models / "checkpoints"
+        names = sorted(path.name for path in place.glob("*.safetensors"))
+        if len(names) < checkpoints:
+            raise UserError(f"{place}: holds {len(names)} checkpoints, not {checkpoints}")
+        models = [_ready(load_model(place, corpus, name)) for name in names[-checkpoints:]]
+        decoder = Ensemble(models)
+    return Translator(decoder, corpus, settings.corpus(cell.corpus).clean, decode)
+
+
+def _ready(model: Transformer) -> Transformer:
+    return model.to(torch.device("cuda" if torch.cuda.is_available() else "cpu"))
+
+
+class Translator:
+    """Translates as the pipeline does: with the same cleaning, tokens and units."""
+
+    def __init__(
+        self, decoder: Decoder[Any], corpus: BinaryCorpus, edits: Edits, decode: Decode
+    ) -> None:
+        self._decoder, self._corpus, self._edits, self._decode = decoder, corpus, edits, decode
+        self._most = decoder.settings.max_length
+
+    def __call__(
+        self, sentences: Sequence[str], best: int = 1, long: Long = "pieces"
+    ) -> list[Translated]:
+        """The `best` translations of each sentence, fewer where so many do not exist.
+
+        A sentence beyond the model's maximum length is translated in pieces, which have one
+        translation together, or cut. An empty one has an empty translation.
+        """
+        ids = [self._ids(sentence) for sentence in sentences]
+        pieces = [self._pieces(each, long) for each in ids]
+        flat = list(chain.from_iterable(pieces))
+        lengths = np.array(list(map(len, flat)), dtype=np.int64)
+        found = iter(search_all(self._decoder, flat, lengths, self._decode, best))
+        beyond = (max(0, len(whole) + 1 - self._most) for whole in ids)
+        joined = (self._join([next(found) for _ in parts]) for parts in pieces)
+        return list(map(Translated, joined, beyond))
+
+    def _ids(self, sentence: str) -> list[int]:
+        """The units of a sentence, without EOS."""
+        corpus, language = self._corpus, self._corpus.source
+        tokens = corpus.tokenizer(language).tokenize(edited(sentence, language, self._edits))
+        return list(corpus.segmentation(language).encode([" ".join(tokens)]))[:-1]
+
+    def _pieces(self, ids: list[int], long: Long) -> list[list[int]]:
+        """Units in pieces that the model can read, each with EOS; no word is cut in two."""
+        pieces: list[list[int]] = []
+        rest = ids
+        while not pieces or (rest and long == "pieces"):
+            end = self._end(rest)
+            pieces.append([*rest[:end], EOS])
+            rest = rest[end:]
+        return pieces
+
+    def _end(self, ids: list[int]) -> int:
+        """How many units the model can read, up to the end of a word if there is one."""
+        room = self._most - 1
+        if len(ids) <= room:
+            return len(ids)
+        units = self._corpus.segmentation(self._corpus.source).vocabulary.units
+        ends = (end for end in range(room, 0, -1) if not units[ids[end - 1]].endswith(CONTINUED))
+        return next(ends, room)
+
+    def _join(self, parts: list[list[Hypothesis]]) -> list[Translation]:
+        corpus = self._corpus
+        if len(parts) == 1:
+            return [
+                Translation(corpus.text(corpus.target, one.words), one.score) for one in parts[0]
+            ]
+        texts = (corpus.text(corpus.target, best.words) for best, *_ in parts)
+        score = sum(best.log_probability for best, *_ in parts)
+        return [Translation(" ".join(filter(None, texts)), score)]
+
+
+def translate_streams(
+    translator: Translator, files: Sequence[str], best: int | None, scores: bool, long: Long
+) -> Iterator[list[str]]:
+    """Lines of output for the lines of files, one after the other, or of standard input.
+
+    They come as soon as they are there, some together. With `best`, an n-best list as Moses writes
+    it: LINE ||| TEXT ||| SCORE, lines counted from 0.
+    """
+    before = 0
+    for stream, name in _opened(files):
+        number = 0
+        for lines in read_lines_together(stream, name, _LINES):
+            results = translator([text for _, text in lines], best or 1, long)
+            output: list[str] = []
+            for (number, _), translated in zip(lines, results, strict=True):
+                if translated.beyond and long == "cut":
+                    say(f"{name}:{number}: cut: {translated.beyond} units too long", "warning")
+                output += _formatted(before + number - 1, translated.best, best, scores)
+            yield output
+        before += number
+
+
+def _opened(files: Sequence[str]) -> Iterator[tuple[BinaryIO, str]]:
+    if not files:
+        yield sys.stdin.buffer, "standard input"
+    for file in files:
+        with Path(file).open("rb") as stream:
+            yield stream, file
+
+
+def _formatted(number: int, best: list[Translation], most: int | None, scores: bool) -> list[str]:
+    if most is not None:
+        return [f"{number} ||| {one.text} ||| {one.score:.6f}" for one in best]
+    return [f"{best[0].score:.6f}\t{best[0].text}" if scores else best[0].text]

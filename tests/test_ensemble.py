@@ -1,0 +1,57 @@
+"""Models that translate as one: the mean of their probabilities, found by hand."""
+
+import pytest
+import torch
+
+import systems
+from bleuprint.ensemble import Ensemble
+from bleuprint.model import Transformer
+from bleuprint.vocabulary import BOS, EOS
+
+SOURCE = torch.tensor([[5, 6, 7, EOS], [8, 9, EOS, 0]])
+
+
+def model(seed: int, **shape: object) -> Transformer:
+    torch.manual_seed(seed)
+    return Transformer(systems.model(**shape), 20, 20).eval()
+
+
+@torch.inference_mode()
+def probabilities(decoder: Transformer | Ensemble, words: list[int]) -> list[torch.Tensor]:
+    """Of each next word, after each of `words`."""
+    state, found = decoder.start(SOURCE), []
+    for word in words:
+        logits, state = decoder.step(torch.tensor([word] * 2), state)
+        found.append(logits.softmax(-1))
+    return found
+
+
+def test_probabilities_are_averaged() -> None:
+    models = [model(1), model(2, d_model=16, heads=2), model(3, norm="pre")]
+    apart = [probabilities(one, [BOS, 7, 8]) for one in models]
+    together = probabilities(Ensemble(models), [BOS, 7, 8])
+    for place, found in enumerate(together):
+        expected = sum(each[place].double() for each in apart) / 3
+        torch.testing.assert_close(found.double(), expected, atol=1e-6, rtol=1e-5)
+
+
+def test_a_model_thrice_is_that_model() -> None:
+    one = model(4)
+    alone, thrice = probabilities(one, [BOS, 5]), probabilities(Ensemble([one] * 3), [BOS, 5])
+    torch.testing.assert_close(alone, thrice, atol=1e-6, rtol=1e-5)
+
+
+def test_the_shortest_limit_holds() -> None:
+    models = [model(1), model(2, max_length=9), model(3)]
+    assert Ensemble(models).settings.max_length == 9
+
+
+def test_rows_are_picked_in_all_models() -> None:
+    ensemble = Ensemble([model(1), model(2)])
+    with torch.inference_mode():
+        state = ensemble.start(SOURCE)
+        _, state = ensemble.step(torch.tensor([BOS, BOS]), state)
+        picked = state.select(torch.tensor([1]), torch.tensor([1]))
+        found, _ = ensemble.step(torch.tensor([7]), picked)
+        whole, _ = ensemble.step(torch.tensor([7, 7]), state)
+    assert found[0].tolist() == pytest.approx(whole[1].tolist(), abs=1e-5)

@@ -1,0 +1,47 @@
+"""Scores of given translations: those that search gives to what it finds, and a step's by hand."""
+
+import numpy as np
+import pytest
+import torch
+
+import systems
+from bleuprint.forced import log_probabilities
+from bleuprint.model import Transformer
+from bleuprint.translate import search_all
+from bleuprint.vocabulary import BOS, EOS
+
+SOURCES = [[5, 6, 7, EOS], [8, EOS], [9, 10, 11, 12, 13, EOS]]
+
+
+@pytest.fixture(scope="module")
+def model() -> Transformer:
+    torch.manual_seed(6)
+    made = Transformer(systems.model(norm="pre"), 30, 30).eval()
+    with torch.no_grad():
+        for parameter in made.parameters():
+            parameter.mul_(2)
+    return made
+
+
+def test_they_are_those_that_search_adds_up(model: Transformer) -> None:
+    lengths = np.array(list(map(len, SOURCES)))
+    found = search_all(model, SOURCES, lengths, systems.decode(beam=4, max_extra=4), best=3)
+    sources = [source for source, outputs in zip(SOURCES, found, strict=True) for _ in outputs]
+    outputs = [output for outputs in found for output in outputs]
+    scores = log_probabilities(model, sources, [[*output.words, EOS] for output in outputs])
+    assert len(scores) == 9
+    for output, each in zip(outputs, scores, strict=True):
+        assert len(each) == len(output.words) + 1
+        assert sum(each) == pytest.approx(output.log_probability, abs=1e-4)
+
+
+def test_they_are_those_of_single_steps(model: Transformer) -> None:
+    given = [17, 3, 4, EOS]
+    with torch.inference_mode():
+        state, last, expected = model.start(torch.tensor([SOURCES[0]])), BOS, []
+        for word in given:
+            logits, state = model.step(torch.tensor([last]), state)
+            expected.append(float(logits.log_softmax(-1)[0, word]))
+            last = word
+    (found,) = log_probabilities(model, [SOURCES[0]], [given])
+    assert found == pytest.approx(expected, abs=1e-5)

@@ -1,0 +1,48 @@
+"""Lines are taken as they come: at once where one waits for an answer, together where many do."""
+
+import io
+import os
+import threading
+
+import pytest
+
+from bleuprint.errors import UserError
+from bleuprint.linestream import Line, read_lines_together
+
+
+def read(data: bytes, most: int = 3) -> list[list[Line]]:
+    return list(read_lines_together(io.BytesIO(data), "x", most))
+
+
+def test_lines_end_at_line_feeds_alone() -> None:
+    found = [line for lines in read("a\r\n\u2028b\x0c\n\nlast".encode()) for line in lines]
+    assert found == [(1, "a\r"), (2, "\u2028b\x0c"), (3, ""), (4, "last")]
+    assert read(b"") == []
+
+
+def test_never_more_than_asked_for_and_never_none() -> None:
+    sizes = [len(lines) for lines in read(b"a\n" * 1000)]
+    assert sum(sizes) == 1000
+    assert set(sizes) <= {1, 2, 3}
+
+
+def test_who_writes_one_line_and_waits_is_answered() -> None:
+    reading, writing = os.pipe()
+    with os.fdopen(reading, "rb") as stream:
+        lines = read_lines_together(stream, "x", 100)
+        for number in (1, 2):
+            os.write(writing, b"hello\n")
+            assert next(lines) == [(number, "hello")]
+        closing = threading.Timer(0.1, os.close, [writing])
+        closing.start()
+        assert list(lines) == []
+        closing.join()
+
+
+def test_lines_before_a_bad_one_are_not_lost() -> None:
+    lines = read_lines_together(io.BytesIO(b"a\nb\nc\n\xc3(\nd\n"), "in.txt", 3)
+    found = []
+    with pytest.raises(UserError, match=r"in\.txt:4: byte 1 of the line is 0xc3: not UTF-8"):
+        for some in lines:
+            found += some
+    assert found == [(1, "a"), (2, "b"), (3, "c")]

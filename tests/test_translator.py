@@ -1,0 +1,149 @@
+"""Sentences of a user's own: what the pipeline would make of them, a line for each line."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import trainings
+from bleuprint.layout import Cell
+from bleuprint.settings import load
+from bleuprint.system import Keep
+from bleuprint.translator import Translator, load_translator
+from trainings import STAGES, environment
+
+CELL = Cell("micro", "toy", 1)
+COMMAND = (sys.executable, "-m", "bleuprint.cli", "translate", "--system=micro", "--corpus=toy")
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A trained toy project with the pipeline's own translation of its test set."""
+    made = trainings.project(
+        tmp_path_factory.mktemp("translator"), keep=Keep(last=2, best=0, every=0)
+    )
+    trainings.train(made)
+    for stage in ("average", "translate"):
+        command = [sys.executable, str(STAGES / f"{stage}.py"), *map(str, CELL)]
+        subprocess.run(command, cwd=made, env=environment(), check=True)
+    return made
+
+
+@pytest.fixture
+def translator(root: Path, monkeypatch: pytest.MonkeyPatch) -> Translator:
+    monkeypatch.chdir(root)
+    settings = load()
+    return load_translator(settings, CELL, settings.system("micro").decode)
+
+
+def lines(root: Path, name: str) -> list[str]:
+    return (root / name).read_text(encoding="utf-8").removesuffix("\n").split("\n")
+
+
+def run(root: Path, *arguments: str, text: bytes = b"", status: int = 0) -> tuple[str, str]:
+    done = subprocess.run(
+        [*COMMAND, *arguments], cwd=root, env=environment(), input=text, capture_output=True
+    )
+    assert done.returncode == status, done.stderr.decode()
+    return done.stdout.decode(), done.stderr.decode()
+
+
+def test_a_test_set_is_translated_as_by_the_pipeline(root: Path) -> None:
+    source, expected = root / "data/split/toy/test.x.de", lines(root, hypotheses())
+    found, said = run(root, text=source.read_bytes())
+    assert (found.splitlines(), said) == (expected, "")
+    twice, _ = run(root, "--n-best=2", str(source), str(source))
+    rows = [line.split(" ||| ") for line in twice.splitlines()]
+    assert [int(number) for number, *_ in rows] == [n // 2 for n in range(4 * len(expected))]
+    assert [text for _, text, _ in rows[::2]] == expected * 2
+    assert all(float(a[2]) >= float(b[2]) for a, b in zip(rows[::2], rows[1::2], strict=True))
+
+
+def hypotheses() -> str:
+    return str(CELL.results / "hypotheses" / "test.x.en")
+
+
+def test_whatever_comes_in_a_line_goes_out(translator: Translator) -> None:
+    odd = ["", " ", "\x01\x07", "مرحبا 👍🏽", "a\rb\u2028c\x0b", "ba " * 40, "\u0000", "🙂" * 50]
+    found = translator(odd)
+    assert len(found) == len(odd)
+    texts = [each.best[0].text for each in found]
+    assert texts[:2] == ["", ""]
+    assert not any("\n" in text for text in texts)
+    assert texts == [translator([line])[0].best[0].text for line in odd]
+
+
+def test_what_is_too_long_is_cut_or_translated_in_pieces(translator: Translator) -> None:
+    # of three units and of one; a piece has room for 255, since max_length 256 counts the end
+    three, one = "Bbb", "be"
+    assert [len(translator._ids(word)) for word in (three, one)] == [3, 1]
+    sentence = f"{one} " * 2 + f"{three} " * 200
+    (cut,) = translator([sentence], long="cut")
+    (head,) = translator([f"{one} " * 2 + f"{three} " * 84])
+    assert (cut.beyond, head.beyond) == (602 - 255, 0)
+    assert cut.best == head.best
+    whole, between = translator([sentence, one])
+    assert whole.beyond == 602 - 255
+    assert between.best[0].text == translator([one])[0].best[0].text
+    pieces = translator([f"{one} " * 2 + f"{three} " * 84, f"{three} " * 85, f"{three} " * 31])
+    texts = [each.best[0].text for each in pieces]
+    assert all(texts)
+    assert whole.best[0].text == " ".join(texts)
+
+
+def test_checkpoints_translate_together(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(root)
+    settings = load()
+    decode = settings.system("micro").decode
+    one, two = (load_translator(settings, CELL, decode, count)(["ba be"]) for count in (1, 2))
+    assert one != two
+    with pytest.raises(Exception, match=r"checkpoints: holds 2 checkpoints, not 3"):
+        load_translator(settings, CELL, decode, 3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text", "status", "message"),
+    [
+        (("--n-best=3",), b"ba\n", 1, "--n-best 3 is beyond the beam of 2"),
+        (("--beam=0",), b"", 2, "'0' is not a whole number from 1"),
+        (("--seed=2",), b"", 1, "no training of system micro, corpus toy, seed 2"),
+        (("nowhere.txt",), b"", 1, "No such file or directory: nowhere.txt"),
+        ((), b"ba\n\xff\n", 1, "standard input:2: byte 1 of the line is 0xff: not UTF-8"),
+    ],
+)
+def test_mistakes_are_told(
+    root: Path, arguments: tuple[str, ...], text: bytes, status: int, message: str
+) -> None:
+    _, said = run(root, *arguments, text=text, status=status)
+    assert message in said
+    assert "Traceback" not in said
+
+
+def test_a_cut_names_its_line(root: Path) -> None:
+    text = b"ba\n" + b"be " * 300 + b"\nba\n"
+    found, said = run(root, "--long=cut", text=text)
+    assert len(found.splitlines()) == 3
+    assert said == "bleuprint: warning: standard input:2: cut: 45 units too long\n"
+    _, said = run(root, text=text)
+    assert said == ""
+
+
+def test_who_stops_reading_sees_no_complaint(root: Path) -> None:
+    with subprocess.Popen(
+        COMMAND,
+        cwd=root,
+        env=environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdin and process.stdout and process.stderr
+        process.stdout.close()
+        try:
+            process.stdin.write(b"ba\n" * 100_000)
+            process.stdin.close()
+        except BrokenPipeError:
+            pass
+        assert process.stderr.read() == b""
+        assert process.wait(timeout=60) == 141
