@@ -249,7 +249,7 @@ def model_folder(root: Path, words: BinaryCorpus) -> tuple[Path, BinaryCorpus, T
     torch.manual_seed(0)
     model = Transformer(SHAPE, source, target)
     tensors = {name: tensor.numpy().copy() for name, tensor in checkpoint.weights(model).items()}
-    save_file(tensors, folder / WEIGHTS)
+    save_file(tensors, folder / WEIGHTS, {"fingerprint": "f"})
     write_description(folder, describe(SHAPE, corpus, "f"))
     return folder, corpus, model
 
@@ -293,6 +293,45 @@ def test_weights_that_are_not_finite_are_refused(tmp_path: Path, words: BinaryCo
     folder, corpus, _ = model_folder(tmp_path, words)
     tensors = load_file(folder / WEIGHTS)
     tensors["encoder.0.first.norm.bias"][0] = np.nan
-    save_file(tensors, folder / WEIGHTS)
+    save_file(tensors, folder / WEIGHTS, {"fingerprint": "f"})
     with pytest.raises(UserError, match=r"encoder\.0\.first\.norm\.bias is not finite"):
         load_model(folder, corpus)
+
+
+@pytest.mark.parametrize("mark", [{"fingerprint": "g"}, {"by": "another"}, None])
+def test_weights_of_another_training_are_refused(
+    tmp_path: Path, words: BinaryCorpus, mark: dict[str, str] | None
+) -> None:
+    folder, corpus, _ = model_folder(tmp_path, words)
+    save_file(load_file(folder / WEIGHTS), folder / WEIGHTS, mark)
+    with pytest.raises(UserError, match=r"model\.safetensors: of another training than .*json"):
+        load_model(folder, corpus)
+
+
+def test_one_under_anothers_name_is_put_aside(tmp_path: Path) -> None:
+    save(tmp_path, 40)
+    shutil.copytree(tmp_path / "checkpoint-0000040", tmp_path / "checkpoint-0000050")
+    found = checkpoint.latest(tmp_path)
+    assert found is not None and found.update == 40
+    assert (tmp_path / "damaged-checkpoint-0000050").exists()
+
+
+def test_what_a_user_has_put_beside_them_is_let_be(tmp_path: Path) -> None:
+    save(tmp_path, 40)
+    for name in ("checkpoint-0000040.bak", "checkpoint-old"):
+        (tmp_path / name).mkdir()
+    assert [path.name for path in checkpoint.paths(tmp_path)] == ["checkpoint-0000040"]
+
+
+def test_where_none_is_whole_all_begins_anew(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for update in (10, 20):
+        save(tmp_path, update)
+        (tmp_path / f"checkpoint-{update:07d}" / checkpoint.STATE).unlink()
+    assert checkpoint.latest(tmp_path) is None
+    told = capsys.readouterr().err.splitlines()
+    assert [line.rpartition(": ")[2] for line in told] == [
+        "going back to the one before",
+        "starting afresh",
+    ]

@@ -154,6 +154,5 @@ def set_variables(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]) ->
 
 
 def machine_with(monkeypatch: pytest.MonkeyPatch, gpus: int) -> None:
-    monkeypatch.setattr(torch.version, "cuda", "12.9")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: gpus > 0)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)

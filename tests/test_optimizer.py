@@ -72,3 +72,11 @@ def test_its_state_can_be_put_back() -> None:
         model(torch.ones(1, 3)).square().sum().backward()
         optimizer.step(0.1, optimizer.norm())
     assert torch.equal(optimizers[0].weights, optimizers[1].weights)
+
+
+@pytest.mark.parametrize("change", [{"exp_avg": None}, {"exp_avg": torch.zeros(1)}])
+def test_another_state_is_refused(change: dict[str, torch.Tensor | None]) -> None:
+    optimizer = FlatAdam(network(), SETTINGS)
+    state = {**optimizer.tensors(), **change}
+    with pytest.raises(ValueError, match="does not belong"):
+        optimizer.load({name: tensor for name, tensor in state.items() if tensor is not None})

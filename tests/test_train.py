@@ -107,19 +107,21 @@ def test_any_number_of_processes_gives_the_same_losses(
 def test_killed_again_and_again_it_ends_with_the_same_weights(
     trained: Path, tmp_path: Path
 ) -> None:
-    root = fresh(trained, tmp_path)
-    rng, kills = random.Random(7), 0
-    while kills < 5:
+    roots = [fresh(trained, tmp_path / name) for name in ("whole", "killed")]
+    for root in roots:
+        write_params(root, updates=250)
+    train(roots[0])
+    rng, root = random.Random(7), roots[1]
+    for least in (30, 70, 110, 150, 190):
         process = start(root)
-        wait_for_checkpoint(root, kills // 2)
-        time.sleep(rng.uniform(0, 0.3))
+        wait_for_update(root, least)
+        time.sleep(rng.uniform(0, 0.15))
         process.kill()
         process.communicate(timeout=60)
-        kills += 1
-    train(root)
-    assert weights(root) == weights(trained)
-    assert facts(root) == facts(trained)
-    assert curves(root) == curves(trained)
+        assert process.returncode == -signal.SIGKILL
+    assert "going on from update" in train(root)
+    for of in (weights, facts, curves):
+        assert of(root) == of(roots[0])
 
 
 def test_told_to_stop_it_saves_says_so_and_goes_on(trained: Path, tmp_path: Path) -> None:
@@ -279,16 +281,7 @@ def test_processes_that_share_no_folder_are_refused(
     wait_for_checkpoint(roots[0], 0)
     process.kill()
     process.communicate(timeout=60)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    group = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    processes = []
-    for rank, root in enumerate(roots):
-        for name, value in {**group, "RANK": str(rank)}.items():
-            monkeypatch.setenv(name, value)
-        processes.append(start(root))
-    said = [process.communicate(timeout=60)[0] for process in processes]
-    assert all(process.returncode != 0 for process in processes)
+    said = together(roots, monkeypatch)
     (line,) = (line for line in said[1].splitlines() if line.startswith("bleuprint: error: "))
     assert re.search(r"checkpoint-\d+: not there on .*, and process 0 goes on from it", line)
 
@@ -316,6 +309,42 @@ def test_other_settings_start_afresh(trained: Path, tmp_path: Path) -> None:
     write_params(root)
     assert "going on" in train(root)
     assert weights(root) == weights(trained)
+
+
+def test_a_diverging_training_is_told_by_whoever_sees_it_first(tmp_path: Path) -> None:
+    schedule = Schedule(constant=Constant(1e30))
+    root = project(tmp_path, schedule=schedule, clip_norm=0.0, validate_every=10, updates=1)
+    said = train(root, status=1)
+    assert re.search(r"error: the validation loss after update 1 is (nan|inf): lower", said)
+    assert "Traceback" not in said
+
+
+def test_references_that_are_not_parallel_are_refused(trained: Path, tmp_path: Path) -> None:
+    root = fresh(trained, tmp_path)
+    path = root / "data/split/toy/valid.en"
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
+    said = train(root, status=1)
+    assert "valid.en: 39 lines, data/binary/toy has 40 pairs" in said
+
+
+def test_a_test_sentence_beyond_the_model_is_told_before_the_training(tmp_path: Path) -> None:
+    long = [("ba " * 300, "BA"), ("ba", "BA " * 300)]
+    said = train(project(tmp_path, test=long), status=1)
+    assert "line 1 of test.x.de has 601 units" in said
+    assert not list(tmp_path.glob("work/trainings/*/checkpoint-*"))
+    only_reference = project(tmp_path / "other", test=long[1:], updates=5)
+    train(only_reference)
+
+
+def test_processes_that_differ_are_refused(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    roots = [fresh(trained, tmp_path / name) for name in ("here", "there")]
+    write_params(roots[1], label_smoothing=0.5)
+    said = together(roots, monkeypatch)
+    line = "bleuprint: error: the 2 processes do not have the same settings: they train together"
+    assert line in said[0]
+    assert not list(tmp_path.glob("*/work/trainings/*/checkpoint-*"))
 
 
 def test_a_diverging_training_names_what_to_lower(tmp_path: Path) -> None:
@@ -357,8 +386,31 @@ def job_in(root: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
     return Job("toy", Cell("micro", "toy", 1), load().system("micro"), *places)
 
 
+def together(roots: list[Path], monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What processes say that fail to train together, each in a folder of its own."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    group = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    processes = []
+    for rank, root in enumerate(roots):
+        for name, value in {**group, "RANK": str(rank)}.items():
+            monkeypatch.setenv(name, value)
+        processes.append(start(root))
+    said = [process.communicate(timeout=60)[0] for process in processes]
+    assert all(process.returncode != 0 for process in processes)
+    return said
+
+
 def checkpoints(root: Path) -> list[Path]:
     return sorted((root / "work" / "trainings").glob("*/checkpoint-*"))
+
+
+def wait_for_update(root: Path, least: int) -> None:
+    """Until there is a checkpoint of that update or a later one."""
+    deadline = time.monotonic() + 60
+    while not any(int(path.name.rpartition("-")[2]) >= least for path in checkpoints(root)):
+        assert time.monotonic() < deadline, f"no checkpoint of update {least} within a minute"
+        time.sleep(0.01)
 
 
 def wait_for_checkpoint(root: Path, more_than: int) -> None:

@@ -140,6 +140,7 @@ def test_hypotheses_go_to_files_with_their_time(
     save_file(
         {name: tensor.clone() for name, tensor in weights(model).items()},
         folder / "model.safetensors",
+        {"fingerprint": "f"},
     )
     binary = corpus.root / "binary"
     write_description(folder, describe(SHAPE, corpus.binary, "f"))

@@ -40,11 +40,16 @@ def project(
     root: Path,
     pairs: list[tuple[str, str]] | None = None,
     units: Units | None = None,
+    test: list[tuple[str, str]] | None = None,
     **train: Any,
 ) -> Path:
     """A folder in which `stages/train.py micro toy 1` can run; `train` changes settings."""
     held_out = toy_pairs(40, 2)
-    sets = {"train.a": pairs or toy_pairs(600, 1), "valid.a": held_out, "test.x.a": held_out}
+    sets = {
+        "train.a": pairs or toy_pairs(600, 1),
+        "valid.a": held_out,
+        "test.x.a": test or held_out,
+    }
     prepared = prepare(root / "prepared", sets, units=units or merges(60))
     for stage in ("binary", "split"):
         (root / "data" / stage).mkdir(parents=True)

@@ -62,7 +62,8 @@ def mean(paths: list[Path]) -> Tensors:
 
 def _choose(checkpoints: Path, settings: Average, training: dict[str, Any]) -> list[Path]:
     """The files to average, oldest first; raises UserError if there are too few."""
-    there = {int(path.stem): path for path in checkpoints.glob("*.safetensors")}
+    files = (path for path in checkpoints.glob("*.safetensors") if path.stem.isdecimal())
+    there = {int(path.stem): path for path in files}
     updates, kind, wanted = sorted(there), "checkpoints", 1
     if settings.last is not None:
         setting, wanted = f"last is {settings.last}", settings.last

@@ -8,6 +8,7 @@ batch seeds the generator from the run's seed, the update and the batch's place 
 
 import hashlib
 import json
+import re
 import shutil
 import sys
 from collections.abc import Sequence
@@ -24,6 +25,7 @@ from bleuprint.files import read_json, sha256_of, whole_folder, write_json
 from bleuprint.system import Keep
 
 FORMAT = 2
+_NAME = re.compile(r"checkpoint-\d{7,}")
 
 MODEL, OPTIMIZER, STATE = "model.safetensors", "optimizer.safetensors", "state.json"
 
@@ -79,7 +81,8 @@ def save(
 
 def paths(folder: Path) -> list[Path]:
     """The checkpoints in a folder, oldest first."""
-    return sorted(folder.glob("checkpoint-*"), key=update_of)
+    found = (path for path in folder.glob("checkpoint-*") if _NAME.fullmatch(path.name))
+    return sorted(found, key=update_of)
 
 
 def path_of(folder: Path, update: int) -> Path:
@@ -100,6 +103,8 @@ def state_of(path: Path) -> dict[str, Any]:
             )
         if state["sha256"].pop(STATE) != _sum_of(state):
             raise Damaged(path, f"{STATE} is not what was saved")
+        if state["update"] != update_of(path):
+            raise Damaged(path, f"it is that of update {state['update']}")
     except (FileNotFoundError, ValueError, KeyError, TypeError) as error:
         raise Damaged(path, f"{STATE}: {error}") from None
     return state
@@ -119,11 +124,13 @@ def latest(folder: Path) -> Checkpoint | None:
     """The newest whole checkpoint; those after it, cut short or altered, are put aside."""
     for unfinished in folder.glob(".checkpoint-*"):
         shutil.rmtree(unfinished)
-    for path in reversed(paths(folder)):
+    there = paths(folder)
+    for path in reversed(there):
         try:
             return load(path)
         except Damaged as error:
-            print(f"{error}: going back to the one before", file=sys.stderr)
+            left = "going back to the one before" if path != there[0] else "starting afresh"
+            print(f"{error}: {left}", file=sys.stderr)
             aside = path.with_name(f"damaged-{path.name}")
             shutil.rmtree(aside, ignore_errors=True)
             path.rename(aside)

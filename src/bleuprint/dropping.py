@@ -20,7 +20,7 @@ def drop(x: Tensor, share: float, training: bool) -> Tensor:
         return x
     if x.device.type != "cpu" or torch.compiler.is_compiling():
         return functional.dropout(x, share)
-    limit = round(share * _STEPS)
+    limit = min(round(share * _STEPS), _STEPS - 1)
     numbers = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
     parts = numbers.view(torch.int16)[: x.numel()].view(x.shape)
     kept = (parts >= limit - _STEPS // 2).to(x.dtype)

@@ -78,7 +78,18 @@ def say(message: str, kind: str = "error") -> None:
 # What the machine, not our code, is to blame for: a full disk, a quota, a read-only or
 # forbidden place, a missing file.
 _MACHINE_ERRORS = frozenset(
-    {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT, errno.EIO}
+    {
+        errno.ENOSPC,
+        errno.EDQUOT,
+        errno.EROFS,
+        errno.EACCES,
+        errno.EPERM,
+        errno.ENOENT,
+        errno.ENOTDIR,
+        errno.EISDIR,
+        errno.EEXIST,
+        errno.EIO,
+    }
 )
 
 

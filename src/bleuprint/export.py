@@ -42,7 +42,7 @@ def export_checkpoints(job: Job, folder: Path, marks: Fingerprints, output: Path
             corpus = BinaryCorpus(job.corpus)
             write_description(partial, describe(job.system.model, corpus, marks.all))
     except checkpoint.Damaged as error:
-        raise UserError(f"{error}: remove {folder} to train again") from None
+        raise UserError(f"{error}: remove it to do without, or {folder} to train again") from None
 
 
 def export_facts(state: State, marks: Fingerprints, results: Path) -> None:

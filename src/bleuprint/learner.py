@@ -87,7 +87,7 @@ class Learner:
         try:
             self._learn([batch], number=1, place=0, tokens=1)
         except (torch.OutOfMemoryError, RuntimeError) as error:
-            if not _for_memory(error):
+            if not for_memory(error):
                 raise
             fits = False
         finally:
@@ -123,7 +123,7 @@ class Learner:
             for place, batch in zip(share.places, share.batches, strict=True):
                 losses[place] = self._learn(batch, number, place, tokens)
         except (torch.OutOfMemoryError, RuntimeError) as error:
-            if not _for_memory(error):
+            if not for_memory(error):
                 raise
             return None
         return losses
@@ -159,7 +159,7 @@ class Learner:
         return UserError(f"{what}: lower the learning rate (train.schedule) or lengthen its warmup")
 
 
-def _for_memory(error: Exception) -> bool:
+def for_memory(error: Exception) -> bool:
     """Whether an error tells of memory: CPUs and CUDA have no one kind for it."""
     told = ("can't allocate memory", "out of memory", "ALLOC_FAILED")
     return isinstance(error, torch.OutOfMemoryError) or any(text in str(error) for text in told)

@@ -4,7 +4,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 
 from bleuprint.binary import SEGMENTATION, BinaryCorpus
@@ -47,10 +47,14 @@ def load_model(folder: Path, corpus: BinaryCorpus, weights: str = WEIGHTS) -> Tr
     try:
         description = read_json(path)
         tensors = load_file(folder / weights)
+        with safe_open(folder / weights, "pt") as file:
+            mark = (file.metadata() or {}).get("fingerprint")
     except FileNotFoundError as error:
         raise UserError(f"{error.filename or folder}: no such file") from None
     except SafetensorError as error:
         raise UserError(f"{folder / weights}: damaged: {error}") from None
+    if mark != description["fingerprint"]:
+        raise UserError(f"{folder / weights}: of another training than {path} describes")
     source, target = description["vocabularies"]["source"], description["vocabularies"]["target"]
     for known, language in ((source, corpus.source), (target, corpus.target)):
         vocabulary = _vocabulary(corpus, language)

@@ -75,5 +75,11 @@ class FlatAdam:
         return dict(self._state)
 
     def load(self, tensors: dict[str, Tensor]) -> None:
+        """Copy moments and step count from `tensors`; raises ValueError if they are of another
+        optimizer.
+        """
+        own = {name: tensor.shape for name, tensor in self._state.items()}
+        if own != {name: tensor.shape for name, tensor in tensors.items()}:
+            raise ValueError("the optimizer's state does not belong to this model")
         for name, tensor in tensors.items():
             self._state[name].copy_(tensor)

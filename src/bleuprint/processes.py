@@ -145,7 +145,7 @@ def _gpus() -> int:
     names = os.environ.get("CUDA_VISIBLE_DEVICES", "")
     # CUDA reads as far as the first that is no device: "-1" or "none" hides them all.
     named = list(takewhile(re.compile(r"\d+|(GPU|MIG)-.+").fullmatch, names.split(",")))
-    if torch.version.cuda and len(named) > count:
+    if len(named) > count:
         raise UserError(
             f"CUDA_VISIBLE_DEVICES is {names!r}, but PyTorch finds {count} such GPUs; {_ON_CPUS}"
         )

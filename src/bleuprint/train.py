@@ -1,5 +1,6 @@
 """Training one system on one corpus: any number of processes, killed and resumed at any moment."""
 
+import math
 import signal
 import socket
 import time
@@ -14,11 +15,11 @@ import torch
 from filelock import FileLock, Timeout
 
 from bleuprint import checkpoint
-from bleuprint.batch import Batch, Sides
+from bleuprint.batch import Batch, Sentence, Sides
 from bleuprint.binary import BinaryCorpus
 from bleuprint.errors import Interrupted, UserError
 from bleuprint.job import Fingerprints, Job
-from bleuprint.learner import Learner, Outcome, OutOfMemory
+from bleuprint.learner import Learner, Outcome, OutOfMemory, for_memory
 from bleuprint.machine import machine_of
 from bleuprint.model import Transformer, count_parameters
 from bleuprint.processes import Group
@@ -31,6 +32,8 @@ from bleuprint.vocabulary import EOS
 
 # Points on a training curve, about: enough to draw, few enough to store.
 _CURVE_POINTS = 200
+# Units of sentences that fill a batch to the brim.
+_SHORT = 16
 # Where nobody knows how long a training will be: updates from one point to the next.
 _CURVE_EVERY = 50
 
@@ -44,6 +47,7 @@ def train(job: Job, group: Group) -> tuple[Path, State, Fingerprints]:
     """
     _verify(job.corpus, group)
     marks = Fingerprints.of(job)
+    _compare(marks, group)
     name = ".".join((*map(str, job.cell), marks.all[:16]))
     folder = job.work / "trainings" / name
     folder.mkdir(parents=True, exist_ok=True)
@@ -66,8 +70,16 @@ class Trainer:
             len(self._corpus.segmentation(language).vocabulary)
             for language in (self._corpus.source, self._corpus.target)
         )
-        self.model = Transformer(job.system.model, *sizes).to(group.device)
-        self._learner = Learner(self.model, self._settings, job.cell.seed, group)
+        try:
+            self.model = Transformer(job.system.model, *sizes).to(group.device)
+            self._learner = Learner(self.model, self._settings, job.cell.seed, group)
+        except (torch.OutOfMemoryError, RuntimeError) as error:
+            if not for_memory(error):
+                raise
+            raise UserError(
+                f"the model and its optimizer do not fit into the memory of {group.device}: lower "
+                f"model.d_model ({job.system.model.d_model}), d_ff or the number of layers"
+            ) from None
         self.state = State.new(count_parameters(self.model))
         self._stop = self._warned = False
         self._resume()
@@ -84,7 +96,8 @@ class Trainer:
         if (machine := machine_of(self._group)) not in state.machines:
             state.machines.append(machine)
         self.model.train()
-        self._learner.try_out(self._largest_batch())
+        for batch in self._largest_batches():
+            self._learner.try_out(batch)
         what = f"train {self._job.cell.system} {self._job.cell.corpus}"
         with (
             self._tracked() as tracker,
@@ -187,26 +200,38 @@ class Trainer:
         # compiled layers would be compiled once more for each length of output
         with torch.compiler.set_stance("force_eager"):
             measures = validator.measure(self.model, self._group)
+        if not math.isfinite(measures["loss"]):
+            raise UserError(
+                f"the validation loss after update {self.state.update} is {measures['loss']}: "
+                "lower the learning rate (train.schedule) or lengthen its warmup"
+            )
         self.state.validations.append({"update": self.state.update, **measures})
         if tracker:
             tracker.log(self.state.update, {f"valid/{k}": v for k, v in measures.items()})
             shown = ", ".join(f"{name} {value:.3f}" for name, value in measures.items())
             progress.say(f"update {self.state.update}: validation {shown}")
 
-    def _largest_batch(self) -> Batch:
-        """A batch as large as any can be: full, of sentences as long as the longest."""
+    def _largest_batches(self) -> Iterator[Batch]:
+        """Full batches that take as much memory as any can: attention most of it where sentences
+        are as long as the longest, the projection to the vocabulary where no position is lost.
+        """
         corpus, tokens = self._corpus, self._settings.batch_tokens
         source, target = (
             int(corpus.side("train", language).lengths.max())
             for language in (corpus.source, corpus.target)
         )
-        pairs = max(1, tokens // max(source, target))
-        return Batch.of(Sides([[EOS] * source] * pairs, [[EOS] * target] * pairs))
+        short = min(_SHORT, source, target)
+        for one, other in ((source, target), (short, short)):
+            pairs = max(1, tokens // max(one, other))
+            sources: list[Sentence] = [[EOS] * one for _ in range(pairs)]
+            sources[0] = [EOS] * max(1, one - 1)  # some kernels differ where there is padding
+            yield Batch.of(Sides(sources, [[EOS] * other] * pairs))
 
     def _warn_of_idle(self, share: Share, progress: Progress) -> None:
         """Say, once, that there are more processes than batches in an update."""
         count, size = len(share.update.batches), self._group.size
-        if count < size and not self._warned:
+        rest = share.update.tokens < self._settings.tokens_per_update // 2  # of the last epoch
+        if count < size and not rest and not self._warned:
             self._warned = True
             progress.say(
                 f"update {self.state.update + 1} has fewer batches ({count}) than there are "
@@ -293,12 +318,13 @@ class Trainer:
 def _check_lengths(job: Job, corpus: BinaryCorpus) -> None:
     """Raise UserError where sentences are too long for the model, or too few for an update."""
     most, wanted = job.system.model.max_length, job.system.train.tokens_per_update
-    for name in ("train", "valid"):
-        for language in (corpus.source, corpus.target):
+    for name in corpus.sets:
+        # a reference may be as long as it likes
+        for language in (corpus.source, corpus.target)[: 1 if name.startswith("test.") else 2]:
             lengths = corpus.side(name, language).lengths
-            if not len(lengths):
+            if not len(lengths) and not name.startswith("test."):
                 raise UserError(f"corpus {job.cell.corpus}: {name}.{language} has no sentences")
-            if (longest := int(lengths.max())) > most:
+            if (longest := int(lengths.max(initial=0))) > most:
                 raise UserError(
                     f"corpus {job.cell.corpus}: line {int(lengths.argmax()) + 1} of {name}."
                     f"{language} has {longest} units, its end counted, and model.max_length of "
@@ -310,6 +336,17 @@ def _check_lengths(job: Job, corpus: BinaryCorpus) -> None:
             f"corpus {job.cell.corpus}: train has {tokens} target units, less than one update of "
             f"{job.cell.system}: lower train.tokens_per_update ({wanted})"
         )
+
+
+def _compare(marks: Fingerprints, group: Group) -> None:
+    """Raise UserError on all processes unless all have the same settings, code and data."""
+    for what, mark in asdict(marks).items():
+        own = int(mark[:12], 16)  # 48 bits, which a float64 holds
+        if group.any(own != group.of_first(own)):
+            raise UserError(
+                f"the {group.size} processes do not have the same {what}: they train together from "
+                "one folder, or from copies that are alike"
+            )
 
 
 def _verify(corpus: Path, group: Group) -> None:

@@ -10,6 +10,7 @@ from bleuprint.batch import Batch, pad, read
 from bleuprint.batches import pack
 from bleuprint.binary import BinaryCorpus
 from bleuprint.bleu import bleu_metric
+from bleuprint.errors import UserError
 from bleuprint.model import Transformer
 from bleuprint.pairs import read_lines
 from bleuprint.processes import Group
@@ -24,7 +25,10 @@ class Validator:
 
     def __init__(self, corpus: BinaryCorpus, texts: Path, batch_tokens: int) -> None:
         self._corpus = corpus
-        references = list(read_lines(texts / f"valid.{corpus.target}"))
+        path = texts / f"valid.{corpus.target}"
+        references = list(read_lines(path))
+        if len(references) != (pairs := corpus.sets["valid"].pairs):
+            raise UserError(f"{path}: {len(references)} lines, {corpus.folder} has {pairs} pairs")
         self._bleu = bleu_metric(references, corpus.target)
         source, target = (
             corpus.side("valid", language).lengths for language in (corpus.source, corpus.target)
