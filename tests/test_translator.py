@@ -147,3 +147,33 @@ def test_who_stops_reading_sees_no_complaint(root: Path) -> None:
             pass
         assert process.stderr.read() == b""
         assert process.wait(timeout=60) == 141
+
+
+@pytest.mark.parametrize("precision", ["float32", "int8"])
+def test_an_exported_system_translates_without_this_project(
+    root: Path, tmp_path: Path, precision: str
+) -> None:
+    pytest.importorskip("ctranslate2", reason="needs CTranslate2")
+    output = tmp_path / "exported"
+    export = [*COMMAND[:3], "export", "--system=micro", "--corpus=toy", f"--precision={precision}"]
+    subprocess.run([*export, str(output)], cwd=root, env=environment(), check=True)
+    output = output.rename(tmp_path / "other")
+    text = "\n" + (root / "data/split/toy/test.x.de").read_text()
+    # isolated: nothing of the project is on the path, nor of the user's
+    done = subprocess.run(
+        [sys.executable, "-I", str(output / "translate.py")],
+        cwd=tmp_path,
+        input=text.encode(),
+        capture_output=True,
+        check=True,
+    )
+    found, expected = done.stdout.decode().split("\n"), ["", *lines(root, hypotheses()), ""]
+    assert len(found) == len(expected)
+    same = sum(one == other for one, other in zip(found, expected, strict=True))
+    assert same == len(expected) if precision == "float32" else same > 0.8 * len(expected)
+    assert "bleuprint" not in (output / "translate.py").read_text()
+    again = subprocess.run(
+        [*export, str(output)], cwd=root, env=environment(), capture_output=True, text=True
+    )
+    assert again.returncode == 1
+    assert again.stderr == f"bleuprint: error: {output}: is there already\n"

@@ -2,10 +2,11 @@
 
 import argparse
 import re
+from pathlib import Path
 
 from bleuprint import environment, layout
 from bleuprint.errors import UserError, run
-from bleuprint.settings import load
+from bleuprint.settings import Settings, load
 
 
 def main() -> None:
@@ -67,6 +68,17 @@ def _parser() -> argparse.ArgumentParser:
         help="what to do with sentences that are too long for the model (%(default)s)",
     )
     translate.set_defaults(command=_translate)
+    export = commands.add_parser(
+        "export", help="a trained system as a folder for CTranslate2, without this project"
+    )
+    export.add_argument("folder", metavar="FOLDER")
+    export.add_argument("--system", required=True)
+    export.add_argument("--corpus", required=True)
+    export.add_argument("--seed", type=int, help="of the training (the first of params.yaml)")
+    export.add_argument(
+        "--precision", choices=("float32", "int8"), default="float32", help="(%(default)s)"
+    )
+    export.set_defaults(command=_export)
     return parser
 
 
@@ -116,12 +128,28 @@ def _translate(given: argparse.Namespace) -> None:
         decode = dataclasses.replace(decode, beam=given.beam)
     if (given.n_best or 1) > decode.beam:
         raise UserError(f"--n-best {given.n_best} is beyond the beam of {decode.beam}")
-    settings.corpus(given.corpus)
-    seed = settings.seeds[0] if given.seed is None else given.seed
-    cell = layout.Cell(given.system, given.corpus, seed)
+    cell = _cell(settings, given)
     translator = load_translator(settings, cell, decode, given.checkpoints)
     for lines in translate_streams(translator, given.files, given.n_best, given.scores, given.long):
         print("\n".join(lines), flush=True)
+
+
+def _export(given: argparse.Namespace) -> None:
+    from bleuprint.release import release
+
+    settings = load()
+    release(settings, _cell(settings, given), Path(given.folder), given.precision)
+
+
+def _cell(settings: Settings, given: argparse.Namespace) -> layout.Cell:
+    """The training that the command line names; raises UserError if there is none."""
+    settings.system(given.system)
+    settings.corpus(given.corpus)
+    seed = settings.seeds[0] if given.seed is None else given.seed
+    cell = layout.Cell(given.system, given.corpus, seed)
+    if not cell.models.exists():
+        raise UserError(f"{cell.models}: no training of {cell}; dvc repro makes it")
+    return cell
 
 
 def _count(text: str) -> int:

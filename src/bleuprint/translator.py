@@ -52,8 +52,6 @@ def load_translator(
     settings: Settings, cell: Cell, decode: Decode, checkpoints: int | None = None
 ) -> "Translator":
     """The translator of a trained cell: its averaged model, or its last checkpoints together."""
-    if not cell.models.exists():
-        raise UserError(f"{cell.models}: no training of {cell}; dvc repro makes it")
     corpus = BinaryCorpus(folder(cell.corpus, "binary"))
     if checkpoints is None:
         decoder: Decoder[Any] = _ready(load_model(cell.models / "averaged", corpus))

@@ -1,0 +1,122 @@
+"""Translate standard input, a line for each line, with the model that lies beside this script.
+
+    pip install ctranslate2 sacremoses subword-nmt
+    echo "Two dogs run." | python translate.py
+
+settings.json says how sentences become tokens and units, and how the model is searched. It needs
+nothing else of the project that made it. Sentences should be as clean as the training text was.
+"""
+
+import json
+import sys
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+BATCH = 256
+
+
+def main() -> None:
+    import ctranslate2
+
+    settings = json.loads((HERE / "settings.json").read_text(encoding="utf-8"))
+    translator = ctranslate2.Translator(str(HERE / "model"), compute_type=settings["precision"])
+    sys.stdin.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
+    text = Text(settings)
+    while lines := [line.rstrip("\n") for line in islice(sys.stdin, BATCH)]:
+        units = [text.units(line)[: settings["max_length"] - 1] for line in lines]
+        for found in search(translator, units, settings):
+            print(text.sentence(found), flush=True)
+
+
+class Text:
+    """The way from a sentence to units, and from units to a sentence."""
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        from sacremoses import MosesDetokenizer, MosesTokenizer
+        from subword_nmt.apply_bpe import BPE, read_vocabulary
+
+        self._settings = settings
+        self._moses = MosesTokenizer(settings["source"])
+        self._back = MosesDetokenizer(settings["target"])
+        self._bpe = None
+        if (HERE / "codes").exists():
+            allowed = HERE / "allowed"
+            known = None
+            if allowed.exists():
+                with allowed.open(encoding="utf-8") as file:
+                    known = read_vocabulary(file, None)
+            with (HERE / "codes").open(encoding="utf-8") as file:
+                self._bpe = BPE(file, vocab=known)
+
+    def units(self, sentence: str) -> list[str]:
+        tokens = self._tokens(sentence.lower() if self._settings["lowercase"] else sentence)
+        return tokens if self._bpe is None else self._bpe.segment_tokens(tokens)
+
+    def sentence(self, units: list[str]) -> str:
+        by = self._settings["by"]
+        tokens = f"{' '.join(units)} ".replace("@@ ", "").split() if self._bpe else units
+        if by == "moses":
+            escaped = self._settings["escape"]
+            result: str = self._back.detokenize(tokens, unescape=escaped)
+            return result
+        if by == "characters":
+            pairs = {"▁": " ", "▁▁": "▁"}
+            return " ".join("".join(pairs.get(token, token) for token in tokens).split())
+        return " ".join(tokens)
+
+    def _tokens(self, sentence: str) -> list[str]:
+        settings = self._settings
+        if settings["by"] == "moses":
+            hyphens, escape = settings["hyphens"], settings["escape"]
+            found: list[str] = self._moses.tokenize(
+                sentence, aggressive_dash_splits=hyphens, escape=escape
+            )
+            return found
+        if settings["by"] == "characters":
+            names = {" ": "▁", "▁": "▁▁"}
+            return [names.get(character, character) for character in " ".join(sentence.split())]
+        return sentence.split()
+
+
+def search(
+    translator: Any, sentences: list[list[str]], settings: dict[str, Any]
+) -> Iterator[list[str]]:
+    """The best output of each sentence; those with one limit of length are searched together."""
+    groups: dict[int, list[int]] = {}
+    for place, units in enumerate(sentences):
+        limit = int(len(units) * settings["max_ratio"]) + settings["max_extra"]
+        groups.setdefault(min(limit, settings["max_length"] - 1), []).append(place)
+    found: list[list[str]] = [[] for _ in sentences]
+    for limit, places in groups.items():
+        wanted = [place for place in places if sentences[place]]
+        results = translator.translate_batch(
+            [sentences[place] for place in wanted],
+            beam_size=settings["beam"],
+            num_hypotheses=settings["beam"],
+            length_penalty=settings["alpha"],
+            max_decoding_length=limit,
+            min_decoding_length=settings["min_length"],
+            no_repeat_ngram_size=settings["no_repeat"],
+            disable_unk=not settings["unknown"],
+            return_scores=True,
+        )
+        for place, result in zip(wanted, results, strict=True):
+            scored = zip(result.scores, result.hypotheses, strict=True)
+            found[place] = max(scored, key=lambda one: score(one, settings))[1]
+    return iter(found)
+
+
+def score(output: tuple[float, list[str]], settings: dict[str, Any]) -> float:
+    """The score of an output by the penalty of the settings; CTranslate2 has length^alpha alone."""
+    given, units = output
+    length, alpha = len(units) + 1, settings["alpha"]
+    if settings["penalty"] == "length":
+        return given
+    return float(given * length**alpha / ((5 + length) / 6) ** alpha)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""Models converted for CTranslate2 give each word the probability that ours give it."""
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import systems
+from bleuprint.ctranslate import convert
+from bleuprint.errors import UserError
+from bleuprint.forced import log_probabilities
+from bleuprint.model import Transformer
+from bleuprint.vocabulary import BOS, EOS, PAD, Vocabulary
+
+ctranslate2 = pytest.importorskip("ctranslate2", reason="needs CTranslate2")
+
+SOURCE, TARGET = (Vocabulary([(f"{side}{i}", 1) for i in range(26)]) for side in "st")
+
+
+def model(**shape: Any) -> Transformer:
+    torch.manual_seed(3)
+    made = Transformer(systems.model(**shape), 30, 30).eval()
+    with torch.no_grad():
+        for parameter in made.parameters():
+            # far from even probabilities, and no bias or norm as it was made
+            parameter.mul_(2).add_(torch.randn_like(parameter), alpha=0.05)
+    return made
+
+
+def pairs(count: int) -> tuple[list[list[int]], list[list[int]]]:
+    draw = random.Random(1)
+    sides = [
+        [[*draw.choices(range(3, 30), k=draw.randint(1, 12)), EOS] for _ in range(count)]
+        for _ in range(2)
+    ]
+    return sides[0], sides[1]
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        {},
+        {"norm": "pre", "activation": "gelu"},
+        {"positions": "learned", "max_length": 20, "output_bias": True},
+        {"encoder_layers": 3, "decoder_layers": 2, "bias": False},
+        {"norm": "pre", "positions": "learned", "tie": "none", "heads": 2, "d_k": 16, "d_v": 16},
+    ],
+    ids=str,
+)
+def test_probabilities_are_ours(tmp_path: Path, shape: dict[str, Any]) -> None:
+    made = model(**shape)
+    convert(made, (SOURCE, TARGET), tmp_path / "model")
+    sources, targets = pairs(30)
+    engine = ctranslate2.Translator(str(tmp_path / "model"), compute_type="float32")
+    found = engine.score_batch(
+        [SOURCE.decode(ids) for ids in sources], [TARGET.decode(ids) for ids in targets]
+    )
+    expected = log_probabilities(made, sources, targets)
+    for scored, logs in zip(found, expected, strict=True):
+        assert scored.log_probs == pytest.approx(logs, abs=5e-4)
+
+
+def test_no_output_holds_padding_or_a_beginning(tmp_path: Path) -> None:
+    made = model(output_bias=True)
+    with torch.no_grad():
+        made.projection.bias[[PAD, BOS]] = 100.0
+    convert(made, (SOURCE, TARGET), tmp_path / "model")
+    engine = ctranslate2.Translator(str(tmp_path / "model"))
+    outputs = engine.translate_batch([["s1", "s2"]], beam_size=4, num_hypotheses=4)[0].hypotheses
+    assert not {"<pad>", "<s>"} & {unit for units in outputs for unit in units}
+
+
+def test_int8_is_smaller_and_near(tmp_path: Path) -> None:
+    made = model(d_model=64, heads=4, d_k=16, d_v=16)
+    for precision in ("float32", "int8"):
+        convert(made, (SOURCE, TARGET), tmp_path / precision, precision)
+    sizes = [(tmp_path / name / "model.bin").stat().st_size for name in ("float32", "int8")]
+    assert sizes[1] < 0.6 * sizes[0]  # positions and norms stay as they are
+
+
+def test_a_shape_that_it_does_not_know_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="d_k and d_v of d_model / heads only"):
+        convert(model(d_k=4), (SOURCE, TARGET), tmp_path / "model")
+    assert not (tmp_path / "model").exists()
