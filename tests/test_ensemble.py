@@ -18,11 +18,11 @@ def model(seed: int, **shape: object) -> Transformer:
 
 @torch.inference_mode()
 def probabilities(decoder: Transformer | Ensemble, words: list[int]) -> list[torch.Tensor]:
-    """Of each next word, after each of `words`."""
+    """Of each next word, after each of `words`; an ensemble gives their logarithms."""
     state, found = decoder.start(SOURCE), []
     for word in words:
         logits, state = decoder.step(torch.tensor([word] * 2), state)
-        found.append(logits.softmax(-1))
+        found.append(logits.exp() if isinstance(decoder, Ensemble) else logits.softmax(-1))
     return found
 
 
@@ -32,6 +32,7 @@ def test_probabilities_are_averaged() -> None:
     together = probabilities(Ensemble(models), [BOS, 7, 8])
     for place, found in enumerate(together):
         expected = sum(each[place].double() for each in apart) / 3
+        assert found.double().sum(1).tolist() == pytest.approx([1, 1], abs=1e-5)
         torch.testing.assert_close(found.double(), expected, atol=1e-6, rtol=1e-5)
 
 

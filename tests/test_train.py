@@ -2,12 +2,8 @@
 
 import dataclasses
 import json
-import math
 import random
-import re
-import shutil
 import signal
-import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,19 +19,25 @@ from bleuprint.average import average
 from bleuprint.batch import Batch
 from bleuprint.batches import Position, updates
 from bleuprint.binary import BinaryCorpus
-from bleuprint.errors import UserError
 from bleuprint.export import export_checkpoints
 from bleuprint.files import sha256_of_folder
-from bleuprint.job import Job
-from bleuprint.layout import Cell, folder
 from bleuprint.model import Transformer, count_parameters
 from bleuprint.modelfile import load_model
-from bleuprint.optimizer import FlatAdam
 from bleuprint.processes import Group
 from bleuprint.reader import Reader
-from bleuprint.settings import load
 from bleuprint.system import Average, Constant, Keep, Schedule, System
-from trainings import merges, project, start, toy_pairs, train, write_params
+from trainings import (
+    checkpoints,
+    fresh,
+    job_in,
+    merges,
+    project,
+    start,
+    toy_pairs,
+    train,
+    wait_for_checkpoint,
+    write_params,
+)
 
 CELL = Path("micro", "toy", "1")
 ALONE = Group(0, 1, torch.device("cpu"))
@@ -73,13 +75,6 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The toy project after an uninterrupted training on one process."""
     root = project(tmp_path_factory.mktemp("trained"))
     train(root)
-    return root
-
-
-def fresh(trained: Path, root: Path) -> Path:
-    """The same project, untrained."""
-    shutil.copytree(trained / "data", root / "data")
-    shutil.copy(trained / "params.yaml", root / "params.yaml")
     return root
 
 
@@ -243,21 +238,6 @@ def test_vocabularies_apart_make_a_model_that_reads_back(
     assert state.curve[-1]["loss"] < 0.9 * state.curve[0]["loss"]
 
 
-@pytest.mark.parametrize("processes", [1, 2])
-def test_a_damaged_corpus_is_one_clear_line(trained: Path, tmp_path: Path, processes: int) -> None:
-    root = fresh(trained, tmp_path)
-    array = root / "data" / "binary" / "toy" / "train.de.ids.npy"
-    content = bytearray(array.read_bytes())
-    content[-2] ^= 1
-    array.write_bytes(content)
-    said = train(root, processes, status=1)
-    (line,) = (line for line in said.split("\n") if line.startswith("bleuprint: error: "))
-    assert "train.de.ids.npy: damaged" in line
-    assert processes > 1 or said == f"{line}\n"
-    assert "[rank" not in said  # a traceback of ours; what torchrun says is its own
-    assert not (root / "work").exists()
-
-
 def test_a_checkpoint_cut_short_is_refused(trained: Path, tmp_path: Path) -> None:
     root = fresh(trained, tmp_path)
     process = start(root)
@@ -270,31 +250,6 @@ def test_a_checkpoint_cut_short_is_refused(trained: Path, tmp_path: Path) -> Non
     said = train(root)
     assert f"{newest.name} is damaged" in said
     assert weights(root) == weights(trained)
-
-
-def test_processes_that_share_no_folder_are_refused(
-    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Two hosts, of which one has a checkpoint that the other does not see."""
-    roots = [fresh(trained, tmp_path / name) for name in ("here", "there")]
-    process = start(roots[0])
-    wait_for_checkpoint(roots[0], 0)
-    process.kill()
-    process.communicate(timeout=60)
-    said = together(roots, monkeypatch)
-    (line,) = (line for line in said[1].splitlines() if line.startswith("bleuprint: error: "))
-    assert re.search(r"checkpoint-\d+: not there on .*, and process 0 goes on from it", line)
-
-
-def test_processes_without_a_batch_are_told_once(trained: Path, tmp_path: Path) -> None:
-    root = fresh(trained, tmp_path)
-    write_params(root, tokens_per_update=40, batch_tokens=40, updates=10)
-    said = train(root, 2)
-    told = (
-        r"update \d+ has fewer batches \(1\) than there are processes \(2\), of which some idle: "
-        r"lower train\.batch_tokens \(40\)"
-    )
-    assert len(re.findall(told, said)) == said.count("idle") == 1
 
 
 def test_other_settings_start_afresh(trained: Path, tmp_path: Path) -> None:
@@ -311,59 +266,6 @@ def test_other_settings_start_afresh(trained: Path, tmp_path: Path) -> None:
     assert weights(root) == weights(trained)
 
 
-def test_a_diverging_training_is_told_by_whoever_sees_it_first(tmp_path: Path) -> None:
-    schedule = Schedule(constant=Constant(1e30))
-    root = project(tmp_path, schedule=schedule, clip_norm=0.0, validate_every=10, updates=1)
-    said = train(root, status=1)
-    assert re.search(r"error: the validation loss after update 1 is (nan|inf): lower", said)
-    assert "Traceback" not in said
-
-
-def test_references_that_are_not_parallel_are_refused(trained: Path, tmp_path: Path) -> None:
-    root = fresh(trained, tmp_path)
-    path = root / "data/split/toy/valid.en"
-    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
-    said = train(root, status=1)
-    assert "valid.en: 39 lines, data/binary/toy has 40 pairs" in said
-
-
-def test_a_test_sentence_beyond_the_model_is_told_before_the_training(tmp_path: Path) -> None:
-    long = [("ba " * 300, "BA"), ("ba", "BA " * 300)]
-    said = train(project(tmp_path, test=long), status=1)
-    assert "line 1 of test.x.de has 601 units" in said
-    assert not list(tmp_path.glob("work/trainings/*/checkpoint-*"))
-    only_reference = project(tmp_path / "other", test=long[1:], updates=5)
-    train(only_reference)
-
-
-def test_processes_that_differ_are_refused(
-    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    roots = [fresh(trained, tmp_path / name) for name in ("here", "there")]
-    write_params(roots[1], label_smoothing=0.5)
-    said = together(roots, monkeypatch)
-    line = "bleuprint: error: the 2 processes do not have the same settings: they train together"
-    assert line in said[0]
-    assert not list(tmp_path.glob("*/work/trainings/*/checkpoint-*"))
-
-
-def test_a_diverging_training_names_what_to_lower(tmp_path: Path) -> None:
-    root = project(tmp_path, schedule=Schedule(constant=Constant(1e30)), clip_norm=0.0)
-    said = train(root, status=1)
-    assert said.splitlines()[-1].startswith("bleuprint: error: the loss of update")
-    assert "train.schedule" in said
-    assert "Traceback" not in said
-
-
-def test_an_infinite_gradient_stops_it_with_the_weights_unharmed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    job = job_in(project(tmp_path), monkeypatch)
-    monkeypatch.setattr(FlatAdam, "norm", lambda _: math.inf)
-    with pytest.raises(UserError, match=r"update 1 is \d.*its gradient's norm inf"):
-        bleuprint.train.train(job, ALONE)
-
-
 def test_half_precision_learns_as_well(trained: Path, tmp_path: Path) -> None:
     half = fresh(trained, tmp_path)
     write_params(half, precision="bfloat16")
@@ -372,50 +274,9 @@ def test_half_precision_learns_as_well(trained: Path, tmp_path: Path) -> None:
     assert losses(half) != losses(trained)
 
 
-def test_a_sentence_beyond_the_batch_is_one_clear_line(tmp_path: Path) -> None:
-    said = train(project(tmp_path, batch_tokens=5), status=1)
-    assert "does not fit into train.batch_tokens 5" in said
-    assert "Traceback" not in said
-
-
-def job_in(root: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
-    """The training of a toy project, for this process to do."""
-    monkeypatch.chdir(root)
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", "off")
-    places = (folder("toy", "binary"), folder("toy", "split"), root / "work")
-    return Job("toy", Cell("micro", "toy", 1), load().system("micro"), *places)
-
-
-def together(roots: list[Path], monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What processes say that fail to train together, each in a folder of its own."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    group = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    processes = []
-    for rank, root in enumerate(roots):
-        for name, value in {**group, "RANK": str(rank)}.items():
-            monkeypatch.setenv(name, value)
-        processes.append(start(root))
-    said = [process.communicate(timeout=60)[0] for process in processes]
-    assert all(process.returncode != 0 for process in processes)
-    return said
-
-
-def checkpoints(root: Path) -> list[Path]:
-    return sorted((root / "work" / "trainings").glob("*/checkpoint-*"))
-
-
 def wait_for_update(root: Path, least: int) -> None:
     """Until there is a checkpoint of that update or a later one."""
     deadline = time.monotonic() + 60
     while not any(int(path.name.rpartition("-")[2]) >= least for path in checkpoints(root)):
         assert time.monotonic() < deadline, f"no checkpoint of update {least} within a minute"
         time.sleep(0.01)
-
-
-def wait_for_checkpoint(root: Path, more_than: int) -> None:
-    """Until there are so many checkpoints (old ones are pruned, so three at the most)."""
-    deadline = time.monotonic() + 60
-    while len(checkpoints(root)) <= more_than:
-        assert time.monotonic() < deadline, "no checkpoint within a minute"
-        time.sleep(0.02)

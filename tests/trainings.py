@@ -3,15 +3,20 @@
 import dataclasses
 import os
 import random
+import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
+import pytest
 from ruamel.yaml import YAML
 
 import systems
-from bleuprint.settings import Bpe, Units
+from bleuprint.job import Job
+from bleuprint.layout import Cell, folder
+from bleuprint.settings import Bpe, Units, load
 from prepared import prepare
 
 STAGES = Path(__file__).parent.parent / "stages"
@@ -128,3 +133,30 @@ def train(root: Path, processes: int = 1, status: int = 0) -> str:
     said, _ = process.communicate(timeout=240)
     assert process.returncode == status, said
     return said
+
+
+def fresh(made: Path, root: Path) -> Path:
+    """The same project, untrained."""
+    shutil.copytree(made / "data", root / "data")
+    shutil.copy(made / "params.yaml", root / "params.yaml")
+    return root
+
+
+def job_in(root: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
+    """The training of a toy project, for this process to do."""
+    monkeypatch.chdir(root)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "off")
+    places = (folder("toy", "binary"), folder("toy", "split"), root / "work")
+    return Job("toy", Cell("micro", "toy", 1), load().system("micro"), *places)
+
+
+def checkpoints(root: Path) -> list[Path]:
+    return sorted((root / "work" / "trainings").glob("*/checkpoint-*"))
+
+
+def wait_for_checkpoint(root: Path, more_than: int) -> None:
+    """Until there are so many checkpoints (old ones are pruned, so three at the most)."""
+    deadline = time.monotonic() + 60
+    while len(checkpoints(root)) <= more_than:
+        assert time.monotonic() < deadline, "no checkpoint within a minute"
+        time.sleep(0.02)

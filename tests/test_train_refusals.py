@@ -1,0 +1,140 @@
+"""Trainings that are refused, or end, in one clear line; nothing wrong is learnt in silence."""
+
+import math
+import re
+import socket
+from pathlib import Path
+
+import pytest
+import torch
+
+import bleuprint.train
+from bleuprint.errors import UserError
+from bleuprint.optimizer import FlatAdam
+from bleuprint.processes import Group
+from bleuprint.system import Constant, Schedule
+from trainings import fresh, job_in, project, start, train, wait_for_checkpoint, write_params
+
+ALONE = Group(0, 1, torch.device("cpu"))
+
+
+@pytest.fixture(scope="module")
+def untrained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The toy project. Not to be changed."""
+    return project(tmp_path_factory.mktemp("untrained"))
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_damaged_corpus_is_one_clear_line(
+    untrained: Path, tmp_path: Path, processes: int
+) -> None:
+    root = fresh(untrained, tmp_path)
+    array = root / "data" / "binary" / "toy" / "train.de.ids.npy"
+    content = bytearray(array.read_bytes())
+    content[-2] ^= 1
+    array.write_bytes(content)
+    said = train(root, processes, status=1)
+    (line,) = (line for line in said.split("\n") if line.startswith("bleuprint: error: "))
+    assert "train.de.ids.npy: damaged" in line
+    assert processes > 1 or said == f"{line}\n"
+    assert "[rank" not in said  # a traceback of ours; what torchrun says is its own
+    assert not (root / "work").exists()
+
+
+def test_processes_that_share_no_folder_are_refused(
+    untrained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two hosts, of which one has a checkpoint that the other does not see."""
+    roots = [fresh(untrained, tmp_path / name) for name in ("here", "there")]
+    process = start(roots[0])
+    wait_for_checkpoint(roots[0], 0)
+    process.kill()
+    process.communicate(timeout=60)
+    said = together(roots, monkeypatch)
+    (line,) = (line for line in said[1].splitlines() if line.startswith("bleuprint: error: "))
+    assert re.search(r"checkpoint-\d+: not there on .*, and process 0 goes on from it", line)
+
+
+def test_processes_without_a_batch_are_told_once(untrained: Path, tmp_path: Path) -> None:
+    root = fresh(untrained, tmp_path)
+    write_params(root, tokens_per_update=40, batch_tokens=40, updates=10)
+    said = train(root, 2)
+    told = (
+        r"update \d+ has fewer batches \(1\) than there are processes \(2\), of which some idle: "
+        r"lower train\.batch_tokens \(40\)"
+    )
+    assert len(re.findall(told, said)) == said.count("idle") == 1
+
+
+def test_a_diverging_training_is_told_by_whoever_sees_it_first(tmp_path: Path) -> None:
+    schedule = Schedule(constant=Constant(1e30))
+    root = project(tmp_path, schedule=schedule, clip_norm=0.0, validate_every=10, updates=1)
+    said = train(root, status=1)
+    assert re.search(r"error: the validation loss after update 1 is (nan|inf): lower", said)
+    assert "Traceback" not in said
+
+
+def test_references_that_are_not_parallel_are_refused(untrained: Path, tmp_path: Path) -> None:
+    root = fresh(untrained, tmp_path)
+    path = root / "data/split/toy/valid.en"
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
+    said = train(root, status=1)
+    assert "valid.en: 39 lines, data/binary/toy has 40 pairs" in said
+
+
+def test_a_test_sentence_beyond_the_model_is_told_before_the_training(tmp_path: Path) -> None:
+    long = [("ba " * 300, "BA"), ("ba", "BA " * 300)]
+    said = train(project(tmp_path, test=long), status=1)
+    assert "line 1 of test.x.de has 601 units" in said
+    assert not list(tmp_path.glob("work/trainings/*/checkpoint-*"))
+    only_reference = project(tmp_path / "other", test=long[1:], updates=5)
+    train(only_reference)
+
+
+def test_processes_that_differ_are_refused(
+    untrained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    roots = [fresh(untrained, tmp_path / name) for name in ("here", "there")]
+    write_params(roots[1], label_smoothing=0.5)
+    said = together(roots, monkeypatch)
+    line = "bleuprint: error: the 2 processes do not have the same settings: they train together"
+    assert line in said[0]
+    assert not list(tmp_path.glob("*/work/trainings/*/checkpoint-*"))
+
+
+def test_a_diverging_training_names_what_to_lower(tmp_path: Path) -> None:
+    root = project(tmp_path, schedule=Schedule(constant=Constant(1e30)), clip_norm=0.0)
+    said = train(root, status=1)
+    assert said.splitlines()[-1].startswith("bleuprint: error: the loss of update")
+    assert "train.schedule" in said
+    assert "Traceback" not in said
+
+
+def test_an_infinite_gradient_stops_it_with_the_weights_unharmed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = job_in(project(tmp_path), monkeypatch)
+    monkeypatch.setattr(FlatAdam, "norm", lambda _: math.inf)
+    with pytest.raises(UserError, match=r"update 1 is \d.*its gradient's norm inf"):
+        bleuprint.train.train(job, ALONE)
+
+
+def test_a_sentence_beyond_the_batch_is_one_clear_line(tmp_path: Path) -> None:
+    said = train(project(tmp_path, batch_tokens=5), status=1)
+    assert "does not fit into train.batch_tokens 5" in said
+    assert "Traceback" not in said
+
+
+def together(roots: list[Path], monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What processes say that fail to train together, each in a folder of its own."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    group = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    processes = []
+    for rank, root in enumerate(roots):
+        for name, value in {**group, "RANK": str(rank)}.items():
+            monkeypatch.setenv(name, value)
+        processes.append(start(root))
+    said = [process.communicate(timeout=60)[0] for process in processes]
+    assert all(process.returncode != 0 for process in processes)
+    return said
