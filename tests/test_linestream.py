@@ -3,6 +3,7 @@
 import io
 import os
 import threading
+from collections.abc import Iterator
 
 import pytest
 
@@ -30,19 +31,23 @@ def test_who_writes_one_line_and_waits_is_answered() -> None:
     reading, writing = os.pipe()
     with os.fdopen(reading, "rb") as stream:
         lines = read_lines_together(stream, "x", 100)
-        for number in (1, 2):
-            os.write(writing, b"hello\n")
-            answer: list[list[Line]] = []
-            waiting = threading.Thread(
-                target=lambda found=answer: found.append(next(lines)), daemon=True
-            )
-            waiting.start()
-            waiting.join(10)
-            assert answer == [[(number, "hello")]]
-        closing = threading.Timer(0.1, os.close, [writing])
-        closing.start()
+        try:
+            for number in (1, 2):
+                os.write(writing, b"hello\n")
+                answer = next_within(lines, 10)
+                assert answer == [(number, "hello")]
+        finally:
+            os.close(writing)
         assert list(lines) == []
-        closing.join()
+
+
+def next_within(lines: Iterator[list[Line]], seconds: float) -> list[Line] | None:
+    """What comes next, if it comes so soon."""
+    found: list[list[Line]] = []
+    waiting = threading.Thread(target=lambda: found.append(next(lines)), daemon=True)
+    waiting.start()
+    waiting.join(seconds)
+    return found[0] if found else None
 
 
 def test_lines_before_a_bad_one_are_not_lost() -> None:
