@@ -50,9 +50,11 @@ def test_the_shortest_limit_holds() -> None:
 def test_rows_are_picked_in_all_models() -> None:
     ensemble = Ensemble([model(1), model(2)])
     with torch.inference_mode():
-        state = ensemble.start(SOURCE)
-        _, state = ensemble.step(torch.tensor([BOS, BOS]), state)
-        picked = state.select(torch.tensor([1]), torch.tensor([1]))
+        states = []
+        for _ in range(2):
+            _, state = ensemble.step(torch.tensor([BOS, BOS]), ensemble.start(SOURCE))
+            states.append(state)
+        picked = states[0].select(torch.tensor([1]), torch.tensor([1]))
         found, _ = ensemble.step(torch.tensor([7]), picked)
-        whole, _ = ensemble.step(torch.tensor([7, 7]), state)
+        whole, _ = ensemble.step(torch.tensor([7, 7]), states[1])
     assert found[0].tolist() == pytest.approx(whole[1].tolist(), abs=1e-5)

@@ -9,13 +9,14 @@ import torch
 from torch import Tensor
 
 import systems
-from bleuprint import translate
+from bleuprint import engine, translate
 from bleuprint.binary import Sentences
-from bleuprint.model import DecoderState, Transformer
+from bleuprint.cache import Cache
+from bleuprint.engine import SYMBOLS, TorchEngine
+from bleuprint.model import Transformer
 from bleuprint.pairs import Pair
 from bleuprint.search import beam_search
 from bleuprint.system import Decode
-from bleuprint.translate import search_all
 from bleuprint.validation import greedy
 from bleuprint.vocabulary import BOS, EOS, PAD
 from prepared import Prepared, prepare
@@ -48,7 +49,7 @@ def model(corpus: Prepared) -> Transformer:
 
 def outputs(model: Transformer, source: Sentences, settings: Decode) -> list[list[int]]:
     """The best output of each sentence."""
-    found = search_all(model, source, source.lengths, settings)
+    found = TorchEngine(model, settings).search(source, source.lengths)
     return [best.words for (best,) in found]
 
 
@@ -59,7 +60,7 @@ def test_batches_change_nothing(
     source = corpus.binary.side("test.x", "de")
     settings = dataclasses.replace(DECODE, beam=beam)
     together = outputs(model, source, settings)
-    monkeypatch.setattr(translate, "_BATCH_TOKENS", 1)
+    monkeypatch.setattr(engine, "BATCH_TOKENS", 1)
     alone = outputs(model, source, settings)
     assert together == alone
     assert len({tuple(words) for words in together}) > 10
@@ -67,7 +68,7 @@ def test_batches_change_nothing(
 
 def test_an_empty_line_translates_to_an_empty_line(corpus: Prepared, model: Transformer) -> None:
     talkative = stubborn(model, 7)
-    lines = translate.translate(talkative, corpus.binary, "test.x", DECODE)
+    lines = translate.translate(TorchEngine(talkative, DECODE), corpus.binary, "test.x")
     assert len(lines) == 31
     assert [number for number, line in enumerate(lines) if not line] == [EMPTY]
 
@@ -77,7 +78,7 @@ class Stubborn(Transformer):
 
     liked: tuple[int, ...] = ()
 
-    def step(self, words: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
+    def step(self, words: Tensor, state: Cache) -> tuple[Tensor, Cache]:
         logits, state = super().step(words, state)
         for rank, unit in enumerate(self.liked):
             logits[:, unit] += 1e6 / (rank + 1)
@@ -120,7 +121,7 @@ def test_greedy_validation_is_a_beam_of_one(model: Transformer) -> None:
         with torch.inference_mode():
             state = model.start(source)
         greedily = systems.decode(beam=1, alpha=0.0)
-        found = beam_search(model.step, state, limits, translate.SYMBOLS, greedily)
+        found = beam_search(model.step, state, limits, SYMBOLS, greedily)
         # at its limit the search ends an output, where greedy decoding breaks it off
         expected = [words[: source.size(1) + 19] for words in greedy(model, source)]
         assert [best.words for (best,) in found] == expected
@@ -147,5 +148,6 @@ def test_hypotheses_go_to_files_with_their_time(
     settings = DECODE
     translate.translate_tests(binary, folder, settings, tmp_path / "h", tmp_path / "t.json")
     written = (tmp_path / "h" / "test.x.en").read_text(encoding="utf-8").split("\n")
-    assert written == [*translate.translate(model, corpus.binary, "test.x", settings), ""]
+    expected = translate.translate(TorchEngine(model, settings), corpus.binary, "test.x")
+    assert written == [*expected, ""]
     assert read_json(tmp_path / "t.json")["sentences"] == 31

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from bleuprint.model import DecoderState, Transformer
+from bleuprint.cache import Cache
+from bleuprint.model import Transformer
 from bleuprint.system import Model
 
 
@@ -15,7 +16,7 @@ from bleuprint.system import Model
 class EnsembleState:
     """What each of the models keeps between steps."""
 
-    states: list[DecoderState]
+    states: list[Cache]
 
     def select(self, hypotheses: Tensor, sentences: Tensor | None = None) -> "EnsembleState":
         return EnsembleState([state.select(hypotheses, sentences) for state in self.states])

@@ -6,7 +6,6 @@ words.
 """
 
 import math
-from dataclasses import dataclass
 from itertools import compress
 from typing import NamedTuple, TypeVar, cast
 
@@ -14,8 +13,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from bleuprint.cache import Cache
 from bleuprint.dropping import drop
 from bleuprint.errors import UserError
+from bleuprint.linear import Linear, linear
 from bleuprint.system import Model as Settings
 from bleuprint.vocabulary import BOS, PAD
 
@@ -29,8 +30,8 @@ class Attention(nn.Module):
         super().__init__()
         self.heads = settings.heads
         self.parts = _parts(settings)
-        self.input = nn.Linear(settings.d_model, sum(self.parts), bias=settings.bias)
-        self.output = nn.Linear(self.parts[2], settings.d_model, bias=settings.bias)
+        self.input = Linear(settings.d_model, sum(self.parts), bias=settings.bias)
+        self.output = Linear(self.parts[2], settings.d_model, bias=settings.bias)
         self.dropout = settings.dropout.attention
 
     def forward(self, x: Tensor, mask: Tensor | None = None, causal: bool = False) -> Tensor:
@@ -41,12 +42,17 @@ class Attention(nn.Module):
         """Attention from x (B, T, D) to the keys and values of `remember`."""
         return self._attend(self.ask(x), key, value, mask)
 
-    def step(self, x: Tensor, past: tuple[Tensor, Tensor] | None) -> tuple[Tensor, Tensor, Tensor]:
-        """Self-attention of one new position x (B, 1, D) to itself and the `past` keys, values."""
-        query, key, value = self.project(x)
-        if past is not None:
-            key, value = torch.cat((past[0], key), dim=2), torch.cat((past[1], value), dim=2)
-        return self._attend(query, key, value, None), key, value
+    def step(self, x: Tensor, layer: int, cache: Cache) -> Tensor:
+        """Self-attention of one new word of each of N hypotheses, x (N, D), in the cache."""
+        parts = torch.split(self.input(x), self.parts, dim=-1)
+        result: Tensor = self.output(cache.attend(layer, *parts))
+        return result
+
+    def cross_step(self, x: Tensor, layer: int, cache: Cache) -> Tensor:
+        """Attention from x (N, D) to the sources in the cache."""
+        query = self._rows(x, slice(None, self.parts[0]))
+        result: Tensor = self.output(cache.read(layer, query))
+        return result
 
     def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys (B, H, T, K) and values (B, H, T, d_v) of x (B, T, D)."""
@@ -72,7 +78,7 @@ class Attention(nn.Module):
     def _rows(self, x: Tensor, rows: slice) -> Tensor:
         """x times some rows of the joint matrix."""
         weight, bias = self.input.weight, self.input.bias
-        return functional.linear(x, weight[rows], None if bias is None else bias[rows])
+        return linear(x, weight[rows], None if bias is None else bias[rows])
 
     def _split(self, x: Tensor) -> Tensor:
         return x.view(*x.shape[:2], self.heads, -1).transpose(1, 2)
@@ -93,8 +99,8 @@ class FeedForward(nn.Module):
 
     def __init__(self, settings: Settings) -> None:
         super().__init__()
-        self.inner = nn.Linear(settings.d_model, settings.d_ff, bias=settings.bias)
-        self.outer = nn.Linear(settings.d_ff, settings.d_model, bias=settings.bias)
+        self.inner = Linear(settings.d_model, settings.d_ff, bias=settings.bias)
+        self.outer = Linear(settings.d_ff, settings.d_model, bias=settings.bias)
         self.activation = functional.relu if settings.activation == "relu" else functional.gelu
         self.dropout = settings.dropout.activation
 
@@ -148,18 +154,14 @@ class DecoderLayer(nn.Module):
 
     def forward(self, x: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
         x = self.first.after(x, self.self_attention(self.first.before(x), causal=True))
-        return self._read(x, key, value, mask)
+        change = self.cross_attention.cross(self.second.before(x), key, value, mask)
+        return self._inner(self.second.after(x, change))
 
-    def step(
-        self, x: Tensor, past: tuple[Tensor, Tensor] | None, cross: "Cross"
-    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        change, *present = self.self_attention.step(self.first.before(x), past)
-        x = self.first.after(x, change)
-        # hypotheses of one sentence read its source together, as so many query positions
-        sentences = cross.key.size(0)
-        together = x.view(sentences, -1, x.size(-1))
-        x = self._read(together, cross.key, cross.value, cross.mask).view(x.shape)
-        return x, (present[0], present[1])
+    def step(self, x: Tensor, layer: int, cache: Cache) -> Tensor:
+        """`forward` for one new word of each of N hypotheses, x (N, D)."""
+        x = self.first.after(x, self.self_attention.step(self.first.before(x), layer, cache))
+        change = self.cross_attention.cross_step(self.second.before(x), layer, cache)
+        return self._inner(self.second.after(x, change))
 
     def weights(self, x: Tensor, key: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
         """Attention weights of `forward`: (B, H, T, T) among targets, (B, H, T, S) to sources."""
@@ -170,45 +172,8 @@ class DecoderLayer(nn.Module):
         query = self.cross_attention.ask(self.second.before(x))
         return own, Attention.weights(query, key, mask)
 
-    def _read(self, x: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
-        change = self.cross_attention.cross(self.second.before(x), key, value, mask)
-        x = self.second.after(x, change)
+    def _inner(self, x: Tensor) -> Tensor:
         return self.third.after(x, self.feed_forward(self.third.before(x)))
-
-
-@dataclass(frozen=True)
-class Cross:
-    """What one decoder layer reads of the source: key (B, H, S, K), value (B, H, S, d_v),
-    mask (B, 1, 1, S).
-    """
-
-    key: Tensor
-    value: Tensor
-    mask: Tensor | None
-
-
-@dataclass
-class DecoderState:
-    """What a decoder keeps between steps: the sources (B rows), its own past (N hypotheses)."""
-
-    cross: list[Cross]
-    past: list[tuple[Tensor, Tensor]] | None
-    position: int
-
-    def select(self, hypotheses: Tensor, sentences: Tensor | None = None) -> "DecoderState":
-        """The state of these rows; N is a multiple of B, each sentence's hypotheses together."""
-        past = self.past and [(key[hypotheses], value[hypotheses]) for key, value in self.past]
-        cross = self.cross
-        if sentences is not None:
-            cross = [
-                Cross(
-                    c.key[sentences],
-                    c.value[sentences],
-                    c.mask if c.mask is None else c.mask[sentences],
-                )
-                for c in cross
-            ]
-        return DecoderState(cross, past, self.position)
 
 
 class AttentionWeights(NamedTuple):
@@ -233,7 +198,7 @@ class Transformer(nn.Module):
         d_model = settings.d_model
         self.source_embedding = nn.Embedding(source_vocabulary, d_model)
         self.target_embedding = nn.Embedding(target_vocabulary, d_model)
-        self.projection = nn.Linear(d_model, target_vocabulary, bias=settings.output_bias)
+        self.projection = Linear(d_model, target_vocabulary, bias=settings.output_bias)
         self.encoder = nn.ModuleList(EncoderLayer(settings) for _ in range(settings.encoder_layers))
         self.decoder = nn.ModuleList(DecoderLayer(settings) for _ in range(settings.decoder_layers))
         pre = settings.norm == "pre"
@@ -274,27 +239,24 @@ class Transformer(nn.Module):
         logits: Tensor = self.projection(self.decode(target, *self.encode(source)))
         return logits
 
-    def start(self, source: Tensor) -> DecoderState:
+    def start(self, source: Tensor) -> Cache:
         """The state before the first target word, for source ids (B, S)."""
         memory, mask = self.encode(source)
         reads = (layer.cross_attention.remember(memory) for layer in self._decoder_layers())
-        return DecoderState([Cross(key, value, mask) for key, value in reads], None, 0)
+        return Cache(list(reads), mask)
 
-    def step(self, words: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
+    def step(self, words: Tensor, cache: Cache) -> tuple[Tensor, Cache]:
         """Logits (N, V) of the word after `words` (N,), and the state that includes them.
 
-        PAD and BOS, which are no words, have logits of minus infinity.
+        The state before is used up. PAD and BOS, which are no words, have logits of minus infinity.
         """
-        ids = words[:, None]
-        x = self._embed(self.target_embedding, self.target_positions, ids, state.position)
-        past = []
+        cache.begin(len(words))
+        x = self._embed(
+            self.target_embedding, self.target_positions, words[:, None], cache.position
+        )[:, 0]
         for index, layer in enumerate(self._decoder_layers()):
-            before = None if state.past is None else state.past[index]
-            x, present = layer.step(x, before, state.cross[index])
-            past.append(present)
-        return self._logits(self.decoder_norm(x)[:, 0]), DecoderState(
-            state.cross, past, state.position + 1
-        )
+            x = layer.step(x, index, cache)
+        return self._logits(self.decoder_norm(x)), cache
 
     def probabilities(self, hidden: Tensor) -> Tensor:
         """Log-probabilities (N, V) of the words after hidden states (N, D), as in `step`."""

@@ -1,0 +1,94 @@
+"""oneDNN's products are torch's own, and so are their gradients."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from bleuprint import linear as module
+from bleuprint.linear import Linear, linear
+
+onednn = pytest.mark.skipif(
+    not module._takes(torch.ones(1, 1), torch.ones(1, 1)), reason="needs oneDNN on x86"
+)
+
+
+def layers(inputs: int, outputs: int, bias: bool) -> tuple[Linear, nn.Linear]:
+    torch.manual_seed(1)
+    ours, theirs = Linear(inputs, outputs, bias=bias), nn.Linear(inputs, outputs, bias=bias)
+    theirs.load_state_dict(ours.state_dict())
+    return ours, theirs
+
+
+def inputs(kind: str, width: int) -> Tensor:
+    torch.manual_seed(2)
+    made = {
+        "rows": lambda: torch.randn(5, width),
+        "one": lambda: torch.randn(1, width),
+        "none": lambda: torch.randn(0, width),
+        "sentences": lambda: torch.randn(3, 4, width),
+        "transposed": lambda: torch.randn(width, 6).t(),
+        "every other": lambda: torch.randn(8, 2, width)[:, 1],
+        "expanded": lambda: torch.randn(1, width).expand(7, width),
+    }
+    return made[kind]().requires_grad_()
+
+
+KINDS = ["rows", "one", "none", "sentences", "transposed", "every other", "expanded"]
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_is_torchs_forward_and_backward(kind: str, bias: bool) -> None:
+    ours, theirs = layers(48, 33, bias)
+    found = []
+    for layer in (ours, theirs):
+        x = inputs(kind, 48)
+        y = layer(x)
+        leaf = torch.autograd.grad(y.square().sum() + y.sum(), [x, *layer.parameters()])
+        found.append([y, *leaf])
+    for one, two in zip(*found, strict=True):
+        torch.testing.assert_close(one, two)
+
+
+def test_gradients_of_every_shape_are_taken() -> None:
+    """A sum hands back one number for all: a gradient without memory of its own."""
+    ours, theirs = layers(16, 24, True)
+    for layer in (ours, theirs):
+        layer(torch.ones(3, 16)).sum().backward()
+        layer(torch.ones(2, 3, 16)).transpose(0, 2).mean(1).sum().backward()
+    for one, two in zip(ours.parameters(), theirs.parameters(), strict=True):
+        assert one.grad is not None
+        torch.testing.assert_close(one.grad, two.grad)
+
+
+def test_parts_of_a_matrix_are_taken() -> None:
+    torch.manual_seed(3)
+    weight, bias, x = torch.randn(30, 8), torch.randn(30), torch.randn(4, 8)
+    for rows in (slice(0, 10), slice(10, None)):
+        expected = functional.linear(x, weight[rows], bias[rows])
+        torch.testing.assert_close(linear(x, weight[rows], bias[rows]), expected)
+
+
+@onednn
+def test_who_multiplies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """oneDNN in float32; torch where it has been asked for another precision, or compiles."""
+    called = []
+    product = module._product
+
+    def counted(*arguments: Tensor) -> Tensor:
+        called.append(arguments)
+        return product(*arguments)
+
+    monkeypatch.setattr(module, "_product", counted)
+    ours, _ = layers(8, 8, True)
+    x = torch.randn(2, 8)
+    with torch.inference_mode():
+        ours(x)
+    assert len(called) == 1
+    ours(x.requires_grad_()).sum().backward()
+    assert len(called) == 4
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert ours(x).dtype == torch.bfloat16
+    assert ours.double()(x.double()).dtype == torch.float64
+    assert len(called) == 4
