@@ -1,27 +1,32 @@
-"""How fast a trained system translates a test set on CPUs: our search beside CTranslate2's.
+"""How fast a trained system translates a test set on CPUs, beside CTranslate2 and JoeyNMT.
 
-    python benchmarks/decode.py --system small --corpus phrasebook-en-de
+    python benchmarks/decode.py --system small --corpus phrasebook-en-de --peers FOLDER
 
-To be run where `dvc repro` has trained the system. One after the other, round after round,
-translate the same binarised sentences with the same model, beam and threads:
+To be run where `dvc repro` has trained the system. Translate the same binarised sentences with the
+same weights, beam and threads:
 
-- bleuprint: the translate stage's search, with its key-value cache
-- CTranslate2, float32 and int8: the model as `bleuprint export` converts it, sentences sorted by
-  length in batches of as many tokens as ours
+- bleuprint: the engine `pytorch` of the translate stage
+- CTranslate2, float32 and int8: the engine `ctranslate2`, which gives each thread batches of its
+  own; and float32 with all threads on each product, sentences sorted into batches like ours
+- JoeyNMT 2.3.0, if --peers names a folder for its environment (made there): our weights under its
+  names, its search, batches like ours; for post-norm models with sinusoids and one vocabulary
 - without a cache: greedy, each next word from a whole pass over all words before it
 
-Timed is from ids to units: no reading, no start, no detokenising. Each contestant translates once
-to warm up; shown is the best round, since whatever disturbs makes slower. Outputs that differ from
-ours are counted; all divide scores by length^alpha, CTranslate2's only penalty.
+Timed is from ids to units: no reading, no start, no detokenising. Contestants take turns, round
+after round (JoeyNMT, a process of its own, after the others), and translate once before to warm up;
+shown is the best round, since whatever disturbs makes slower. `differ` counts outputs other than
+ours. Scores are divided by length^alpha, CTranslate2's only penalty (JoeyNMT's: GNMT's).
 """
 
 import argparse
 import dataclasses
 import json
 import os
+import subprocess
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,6 +34,17 @@ from typing import Any
 from bleuprint.allocator import keep_memory
 
 Outputs = list[list[int]]
+PEER = Path(__file__).parent / "peers" / "joeynmt_decode.py"
+
+
+@dataclass
+class Contestant:
+    """Who translates, and what came of it."""
+
+    name: str
+    translate: Callable[[], Outputs]
+    outputs: Outputs = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
 
 
 def main() -> None:
@@ -37,19 +53,22 @@ def main() -> None:
     )
     parser.add_argument("--system", required=True)
     parser.add_argument("--corpus", required=True)
+    parser.add_argument("--test", help="the test set (the first)")
     parser.add_argument("--beams", type=int, nargs="+", default=[1, 4])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--peers", type=Path, help="folder of the peers' environments")
     given = parser.parse_args()
     keep_memory()
     compare(given)
 
 
 def compare(given: argparse.Namespace) -> None:
-    """Let all contestants translate the corpus's first test set; print what they reached."""
+    """Let all contestants translate the test set; print what they reached."""
     import torch
 
     from bleuprint.binary import BinaryCorpus
+    from bleuprint.engine import engine_of
     from bleuprint.layout import Cell, folder
     from bleuprint.modelfile import load_model
     from bleuprint.settings import load
@@ -57,100 +76,117 @@ def compare(given: argparse.Namespace) -> None:
     torch.set_num_threads(given.threads)
     settings = load()
     corpus = BinaryCorpus(folder(given.corpus, "binary"))
-    name = next(name for name in corpus.sets if name.startswith("test."))
+    tests = [name for name in corpus.sets if name.startswith("test.")]
+    name = f"test.{given.test}" if given.test else tests[0]
     side = corpus.side(name, corpus.source)
     sources = [side[row].tolist() for row in range(len(side))]
-    model = load_model(
-        Cell(given.system, given.corpus, settings.seeds[0]).models / "averaged", corpus
-    )
-    decode = dataclasses.replace(settings.system(given.system).decode, penalty="length")
-    with tempfile.TemporaryDirectory() as scratch:
-        engines = converted(model, corpus, Path(scratch), given.threads)
-        for beam in given.beams:
-            asked = dataclasses.replace(decode, beam=beam)
-            contestants: dict[str, Callable[[], Outputs]] = {
-                "bleuprint": partial(ours, model, sources, asked)
-            }
-            for precision, engine in engines.items():
-                who = f"CTranslate2 {precision}"
-                contestants[who] = partial(theirs, engine, corpus, sources, asked)
-            if beam == 1:
-                contestants["without a cache"] = partial(uncached, model, sources, asked)
-            show(contestants, beam, given.rounds, name, given.threads)
-
-
-def show(
-    contestants: dict[str, Callable[[], Outputs]], beam: int, rounds: int, name: str, threads: int
-) -> None:
-    """Time the contestants and print a row for each, then all of it as JSON."""
-    seconds: dict[str, list[float]] = {who: [] for who in contestants}
-    outputs = {who: translate() for who, translate in contestants.items()}
-    for _ in range(rounds):
-        for who, translate in contestants.items():
-            began = time.perf_counter()
-            translate()
-            seconds[who].append(time.perf_counter() - began)
-    expected = outputs["bleuprint"]
-    print(f"{name}, beam {beam}, {threads} threads: {len(expected)} sentences")
-    rows = []
-    for who, found in outputs.items():
-        best = min(seconds[who])
-        words = sum(len(words) + 1 for words in found)
-        other = sum(one != two for one, two in zip(found, expected, strict=True))
-        times = best / min(seconds["bleuprint"])
-        print(
-            f"{who:22}{len(found) / best:10,.0f} sentences/s{words / best:10,.0f} tokens/s"
-            f"{times:8.2f}x our time{other:6} differ"
+    cell = Cell(given.system, given.corpus, settings.seeds[0])
+    model = load_model(cell.models / "averaged", corpus)
+    for beam in given.beams:
+        decode = dataclasses.replace(
+            settings.system(given.system).decode,
+            beam=beam,
+            penalty="length",
+            engine="pytorch",
+            precision="float32",
         )
-        rows.append({"who": who, "seconds": seconds[who], "tokens": words, "differ": other})
-    print(json.dumps({"set": name, "beam": beam, "threads": threads, "contestants": rows}))
+        contestants = [
+            Contestant("bleuprint", partial(ours, engine_of(model, corpus, decode), sources))
+        ]
+        for precision in ("float32", "int8"):
+            asked = dataclasses.replace(decode, engine="ctranslate2", precision=precision)
+            engine = engine_of(model, corpus, asked)
+            contestants.append(
+                Contestant(f"CTranslate2 {precision}", partial(ours, engine, sources))
+            )
+        together = CTranslate2Together(model, corpus, decode, given.threads)
+        contestants.append(Contestant("  threads together", partial(together.translate, sources)))
+        if beam == 1:
+            contestants.append(
+                Contestant("without a cache", partial(uncached, model, sources, decode))
+            )
+        take_turns(contestants, given.rounds)
+        if given.peers:
+            contestants.append(joeynmt(given, model, sources, decode))
+        references = Path(folder(given.corpus, "split")) / f"{name}.{corpus.target}"
+        show(contestants, corpus, references, f"{name}, beam {beam}, {given.threads} threads")
 
 
-def ours(model: Any, sources: Outputs, decode: Any) -> Outputs:
+def take_turns(contestants: Sequence[Contestant], rounds: int) -> None:
+    for who in contestants:
+        who.outputs = who.translate()
+    for _ in range(rounds):
+        for who in contestants:
+            began = time.perf_counter()
+            who.translate()
+            who.seconds.append(time.perf_counter() - began)
+
+
+def show(contestants: Sequence[Contestant], corpus: Any, references: Path, title: str) -> None:
+    """Print a row for each contestant, then all of it as JSON."""
+    from bleuprint.bleu import bleu_metric
+    from bleuprint.pairs import read_lines
+
+    metric = bleu_metric(list(read_lines(references)), corpus.target)
+    expected, ours_best = contestants[0].outputs, min(contestants[0].seconds)
+    print(f"{title}: {len(expected)} sentences")
+    rows = []
+    for who in contestants:
+        best = min(who.seconds)
+        words = sum(len(words) + 1 for words in who.outputs)
+        other = sum(one != two for one, two in zip(who.outputs, expected, strict=True))
+        lines = [corpus.text(corpus.target, words) for words in who.outputs]
+        bleu = metric.corpus_score(lines, None).score
+        print(
+            f"{who.name:22}{len(expected) / best:8,.0f} sentences/s{words / best:9,.0f} tokens/s"
+            f"{best / ours_best:7.2f}x our time{other:6} differ   BLEU {bleu:.2f}"
+        )
+        rows.append({"who": who.name.strip(), "seconds": who.seconds, "tokens": words})
+        rows[-1] |= {"differ": other, "bleu": bleu}
+    print(json.dumps({"title": title, "contestants": rows}), flush=True)
+
+
+def ours(engine: Any, sources: Any) -> Outputs:
     import numpy as np
 
-    from bleuprint.translate import search_all
-
     lengths = np.array(list(map(len, sources)))
-    return [best[0].words for best in search_all(model, sources, lengths, decode)]
+    return [best[0].words for best in engine.search(sources, lengths)]
 
 
-def converted(model: Any, corpus: Any, scratch: Path, threads: int) -> dict[str, Any]:
-    """CTranslate2's engines, by precision."""
-    import ctranslate2
+class CTranslate2Together:
+    """CTranslate2 with all threads on each product, in batches of sentences of like length."""
 
-    from bleuprint.ctranslate import convert
+    def __init__(self, model: Any, corpus: Any, decode: Any, threads: int) -> None:
+        import ctranslate2
 
-    sides = (corpus.source, corpus.target)
-    source, target = (corpus.segmentation(language).vocabulary for language in sides)
-    engines = {}
-    for precision in ("float32", "int8"):
-        convert(model, (source, target), scratch / precision, precision)
-        engines[precision] = ctranslate2.Translator(
-            str(scratch / precision), compute_type=precision, intra_threads=threads
+        from bleuprint.ctranslate import convert
+
+        languages = corpus.source, corpus.target
+        source, target = (corpus.segmentation(language).vocabulary for language in languages)
+        self._units, self._decode = source.units, decode
+        self._ids = {unit: number for number, unit in enumerate(target.units)}
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = Path(scratch) / "model"
+            convert(model, (source, target), folder)
+            self._engine = ctranslate2.Translator(
+                str(folder), compute_type="float32", intra_threads=threads
+            )
+
+    def translate(self, sources: Any) -> Outputs:
+        from bleuprint.engine import BATCH_TOKENS
+
+        results = self._engine.translate_batch(
+            [[self._units[number] for number in ids[:-1]] for ids in sources],
+            beam_size=self._decode.beam,
+            length_penalty=self._decode.alpha,
+            max_decoding_length=max(map(len, sources)) + self._decode.max_extra,
+            batch_type="tokens",
+            max_batch_size=BATCH_TOKENS,
         )
-    return engines
+        return [[self._ids[unit] for unit in result.hypotheses[0]] for result in results]
 
 
-def theirs(engine: Any, corpus: Any, sources: Outputs, decode: Any) -> Outputs:
-    from bleuprint.translate import _BATCH_TOKENS
-
-    source, target = (
-        corpus.segmentation(language).vocabulary for language in (corpus.source, corpus.target)
-    )
-    ids = {unit: number for number, unit in enumerate(target.units)}
-    results = engine.translate_batch(
-        [[source.units[i] for i in sentence[:-1]] for sentence in sources],
-        beam_size=decode.beam,
-        length_penalty=decode.alpha,
-        max_decoding_length=max(map(len, sources)) + decode.max_extra,
-        batch_type="tokens",
-        max_batch_size=_BATCH_TOKENS,
-    )
-    return [[ids[unit] for unit in result.hypotheses[0]] for result in results]
-
-
-def uncached(model: Any, sources: Outputs, decode: Any) -> Outputs:
+def uncached(model: Any, sources: Any, decode: Any) -> Outputs:
     """Greedy decoding that computes everything anew for each word, in batches of like length."""
     import torch
 
@@ -171,6 +207,89 @@ def uncached(model: Any, sources: Outputs, decode: Any) -> Outputs:
         for row, line in zip(rows, words[:, 1:].tolist(), strict=True):
             found[row] = line[: line.index(EOS)] if EOS in line else line
     return found
+
+
+def joeynmt(given: argparse.Namespace, model: Any, sources: Any, decode: Any) -> Contestant:
+    """JoeyNMT with our weights, in a process of its own environment."""
+    import numpy as np
+    import torch
+
+    from bleuprint.batches import pack
+    from bleuprint.engine import BATCH_TOKENS
+    from toolkits import environment, ready
+
+    lengths = np.array(list(map(len, sources)))
+    batches = pack(
+        lengths, lengths, np.argsort(-lengths), max(BATCH_TOKENS // decode.beam, max(lengths))
+    )
+    size = model.settings
+    job = {
+        "threads": given.threads,
+        "rounds": given.rounds,
+        "units": model.projection.out_features,
+        "model": {"layers": size.encoder_layers, "norm": size.norm, "heads": size.heads}
+        | {"d_model": size.d_model, "d_ff": size.d_ff},
+        "batches": [[list(map(int, sources[row])) for row in rows] for rows in batches],
+        "extra": decode.max_extra,
+        "beam": decode.beam,
+        "alpha": decode.alpha,
+    }
+    with tempfile.TemporaryDirectory() as scratch:
+        weights, asked = Path(scratch) / "weights.pt", Path(scratch) / "job.json"
+        torch.save(for_joeynmt(model), weights)
+        asked.write_text(json.dumps(job), encoding="utf-8")
+        done = subprocess.run(
+            [str(ready(given.peers.resolve(), "joeynmt")), str(PEER), str(weights), str(asked)],
+            env={**environment(), "OMP_NUM_THREADS": str(given.threads)},
+            stdout=subprocess.PIPE,
+            check=True,
+            text=True,
+        )
+    said = json.loads(done.stdout.splitlines()[-1])
+    made = Contestant("JoeyNMT", list, [[] for _ in sources], said["seconds"])
+    for row, output in zip(np.concatenate(batches), said["outputs"], strict=True):
+        made.outputs[row] = output
+    return made
+
+
+def for_joeynmt(model: Any) -> dict[str, Any]:
+    """Our weights under JoeyNMT's names."""
+    import torch
+
+    found = {f"{side}_embed.lut": model.target_embedding for side in ("src", "trg")}
+    found["decoder.output_layer"] = model.projection
+    named: dict[str, Any] = {}
+
+    def attention(name: str, own: Any) -> None:
+        found[f"{name}.output_layer"] = own.output
+        for letter, weight, bias in zip(
+            "qkv",
+            torch.split(own.input.weight, own.parts),
+            torch.split(own.input.bias, own.parts),
+            strict=True,
+        ):
+            named[f"{name}.{letter}_layer.weight"] = weight.clone()
+            named[f"{name}.{letter}_layer.bias"] = bias
+
+    def feed_forward(name: str, own: Any, sublayer: Any) -> None:
+        found[f"{name}.pwff_layer.0"], found[f"{name}.pwff_layer.3"] = own.inner, own.outer
+        found[f"{name}.layer_norm"] = sublayer.norm
+
+    for index, layer in enumerate(model.encoder):
+        name = f"encoder.layers.{index}"
+        attention(f"{name}.src_src_att", layer.self_attention)
+        found[f"{name}.layer_norm"] = layer.first.norm
+        feed_forward(f"{name}.feed_forward", layer.feed_forward, layer.second)
+    for index, layer in enumerate(model.decoder):
+        name = f"decoder.layers.{index}"
+        attention(f"{name}.trg_trg_att", layer.self_attention)
+        attention(f"{name}.src_trg_att", layer.cross_attention)
+        found[f"{name}.x_layer_norm"] = layer.first.norm
+        found[f"{name}.dec_layer_norm"] = layer.second.norm
+        feed_forward(f"{name}.feed_forward", layer.feed_forward, layer.third)
+    for name, module in found.items():
+        named |= {f"{name}.{key}": weight for key, weight in module.state_dict().items()}
+    return named
 
 
 if __name__ == "__main__":

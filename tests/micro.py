@@ -71,7 +71,8 @@ systems:
       keep: {last: 2, best: 0, every: 0}
     average: {last: 2}
     decode: &decode {beam: 2, alpha: 0.6, penalty: gnmt, max_ratio: 1, max_extra: 5,
-                     min_length: 0, no_repeat: 0, unknown: true}
+                     min_length: 0, no_repeat: 0, unknown: true, engine: pytorch,
+                     precision: float32}
   wide:
     model: {<<: *model, d_ff: 64}
     train:

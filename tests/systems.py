@@ -65,6 +65,8 @@ DECODE = Decode(
     min_length=0,
     no_repeat=0,
     unknown=True,
+    engine="pytorch",
+    precision="float32",
 )
 
 SYSTEM = System(MODEL, TRAIN, Average(last=1), DECODE)

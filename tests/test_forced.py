@@ -5,9 +5,9 @@ import pytest
 import torch
 
 import systems
+from bleuprint.engine import TorchEngine
 from bleuprint.forced import log_probabilities
 from bleuprint.model import Transformer
-from bleuprint.translate import search_all
 from bleuprint.vocabulary import BOS, EOS
 
 SOURCES = [[5, 6, 7, EOS], [8, EOS], [9, 10, 11, 12, 13, EOS]]
@@ -25,7 +25,8 @@ def model() -> Transformer:
 
 def test_they_are_those_that_search_adds_up(model: Transformer) -> None:
     lengths = np.array(list(map(len, SOURCES)))
-    found = search_all(model, SOURCES, lengths, systems.decode(beam=4, max_extra=4), best=3)
+    engine = TorchEngine(model, systems.decode(beam=4, max_extra=4))
+    found = engine.search(SOURCES, lengths, best=3)
     sources = [source for source, outputs in zip(SOURCES, found, strict=True) for _ in outputs]
     outputs = [output for outputs in found for output in outputs]
     scores = log_probabilities(model, sources, [[*output.words, EOS] for output in outputs])

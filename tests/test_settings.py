@@ -59,7 +59,7 @@ systems:
       keep: {last: 2, best: 0, every: 0}
     average: {last: 2}
     decode: {beam: 1, alpha: 0.6, penalty: gnmt, max_ratio: 1, max_extra: 10,
-             min_length: 0, no_repeat: 0, unknown: true}
+             min_length: 0, no_repeat: 0, unknown: true, engine: pytorch, precision: float32}
 """
 
 

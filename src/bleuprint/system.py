@@ -214,6 +214,7 @@ class Decode:
     length^alpha (length). An output has at most `max_ratio` times the units of its source and
     `max_extra` more, and at least `min_length`, ends not counted. `no_repeat`: no run of so many
     units comes twice in it (0: any may). `unknown`: whether it may hold the unknown unit.
+    `engine`, `precision`: what searches, with numbers of which kind; int8 is CTranslate2's alone.
     """
 
     beam: Count
@@ -224,6 +225,12 @@ class Decode:
     min_length: Annotated[int, Range(0)]
     no_repeat: Annotated[int, Range(0)]
     unknown: bool
+    engine: Literal["pytorch", "ctranslate2"]
+    precision: Literal["float32", "int8"]
+
+    def __post_init__(self) -> None:
+        if (self.engine, self.precision) == ("pytorch", "int8"):
+            raise ValueError("precision int8 needs engine ctranslate2")
 
 
 @dataclass(frozen=True)
@@ -236,7 +243,14 @@ class System:
     decode: Decode
 
     def __post_init__(self) -> None:
-        keep, train = self.train.keep, self.train
+        model, keep, train = self.model, self.train.keep, self.train
+        if self.decode.engine == "ctranslate2" and not (
+            model.d_k * model.heads == model.d_v * model.heads == model.d_model
+        ):
+            raise ValueError(
+                f"decode.engine ctranslate2 takes d_k and d_v of d_model / heads only, not "
+                f"{model.d_k} and {model.d_v} of {model.d_model} / {model.heads}"
+            )
         for name, wanted, kept, every in (
             ("last", self.average.last, keep.last, train.checkpoint_every),
             ("best", self.average.best, keep.best, train.validate_every),

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import BinaryIO, Literal
 
 import numpy as np
 import torch
@@ -13,6 +13,7 @@ import torch
 from bleuprint.binary import BinaryCorpus
 from bleuprint.bpe import CONTINUED
 from bleuprint.clean import Edits, edited
+from bleuprint.engine import Engine, TorchEngine, engine_of
 from bleuprint.ensemble import Ensemble
 from bleuprint.errors import UserError, say
 from bleuprint.layout import Cell, folder
@@ -22,7 +23,6 @@ from bleuprint.modelfile import load_model
 from bleuprint.search import Hypothesis
 from bleuprint.settings import Settings
 from bleuprint.system import Decode
-from bleuprint.translate import Decoder, search_all
 from bleuprint.vocabulary import EOS
 
 # Lines that are translated together, at most.
@@ -54,15 +54,16 @@ def load_translator(
     """The translator of a trained cell: its averaged model, or its last checkpoints together."""
     corpus = BinaryCorpus(folder(cell.corpus, "binary"))
     if checkpoints is None:
-        decoder: Decoder[Any] = _ready(load_model(cell.models / "averaged", corpus))
+        model = _ready(load_model(cell.models / "averaged", corpus))
+        engine = engine_of(model, corpus, decode)
     else:
         place = cell.models / "checkpoints"
         names = sorted(path.name for path in place.glob("*.safetensors"))
         if len(names) < checkpoints:
             raise UserError(f"{place}: holds {len(names)} checkpoints, not {checkpoints}")
         models = [_ready(load_model(place, corpus, name)) for name in names[-checkpoints:]]
-        decoder = Ensemble(models)
-    return Translator(decoder, corpus, settings.corpus(cell.corpus).clean, decode)
+        engine = TorchEngine(Ensemble(models), decode)
+    return Translator(engine, corpus, settings.corpus(cell.corpus).clean)
 
 
 def _ready(model: Transformer) -> Transformer:
@@ -72,11 +73,9 @@ def _ready(model: Transformer) -> Transformer:
 class Translator:
     """Translates as the pipeline does: with the same cleaning, tokens and units."""
 
-    def __init__(
-        self, decoder: Decoder[Any], corpus: BinaryCorpus, edits: Edits, decode: Decode
-    ) -> None:
-        self._decoder, self._corpus, self._edits, self._decode = decoder, corpus, edits, decode
-        self._most = decoder.settings.max_length
+    def __init__(self, engine: Engine, corpus: BinaryCorpus, edits: Edits) -> None:
+        self._engine, self._corpus, self._edits = engine, corpus, edits
+        self._most = engine.longest
 
     def __call__(
         self, sentences: Sequence[str], best: int = 1, long: Long = "pieces"
@@ -90,7 +89,7 @@ class Translator:
         pieces = [self._pieces(each, long) for each in ids]
         flat = list(chain.from_iterable(pieces))
         lengths = np.array(list(map(len, flat)), dtype=np.int64)
-        found = iter(search_all(self._decoder, flat, lengths, self._decode, best))
+        found = iter(self._engine.search(flat, lengths, best))
         beyond = (max(0, len(whole) + 1 - self._most) for whole in ids)
         joined = (self._join([next(found) for _ in parts]) for parts in pieces)
         return list(map(Translated, joined, beyond))

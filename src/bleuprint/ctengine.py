@@ -1,0 +1,110 @@
+"""Search by CTranslate2 (https://github.com/OpenNMT/CTranslate2), for a model of ours."""
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from bleuprint.batch import Sentence
+from bleuprint.binary import BinaryCorpus, Lengths, Sentences
+from bleuprint.ctranslate import convert
+from bleuprint.engine import BATCH_TOKENS, Found, empty_outputs, limits_of
+from bleuprint.model import Transformer
+from bleuprint.progress import Progress
+from bleuprint.search import Hypothesis, length_penalty
+from bleuprint.system import Decode
+
+
+class CTranslate2Engine:
+    """A model converted for CTranslate2, and its beam search.
+
+    It differs from ours in three things. Its penalty is length^alpha alone: with another, the beam
+    it ends with is put in our order. A limit of length holds for a whole batch, so that sentences
+    of one limit are searched together. At the limit an output breaks off without its end.
+    """
+
+    def __init__(self, model: Transformer, corpus: BinaryCorpus, decode: Decode) -> None:
+        source, target = (
+            corpus.segmentation(language).vocabulary for language in (corpus.source, corpus.target)
+        )
+        self.longest = model.settings.max_length
+        self._decode = decode
+        self._units, self._target = source.units, target
+        self._ids = {unit: number for number, unit in enumerate(target.units)}
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = Path(scratch) / "model"
+            convert(model, (source, target), folder, decode.precision)
+            self._engine = _load(folder, decode.precision)
+
+    def search(
+        self,
+        sources: Sequence[Sentence] | Sentences,
+        lengths: Lengths,
+        best: int = 1,
+        progress: str | None = None,
+    ) -> Found:
+        """See `engine.Engine`."""
+        found = empty_outputs(len(lengths))
+        bar = Progress(progress or "", len(lengths), "sentences", silent=progress is None)
+        groups: dict[int, list[int]] = {}
+        for row, limit in enumerate(limits_of(lengths, self._decode, self.longest).tolist()):
+            if lengths[row] > 1:  # nothing but EOS translates to nothing
+                groups.setdefault(limit, []).append(row)
+        bar.advance(len(lengths) - sum(map(len, groups.values())))
+        # all at once: the engine has a thread for each processor
+        waiting = {
+            limit: self._start([sources[row] for row in rows], limit, best)
+            for limit, rows in groups.items()
+        }
+        for limit, rows in groups.items():
+            for row, result in zip(rows, waiting[limit], strict=True):
+                found[row] = self._hypotheses(result.result())[:best]
+            bar.advance(len(rows))
+        return found
+
+    def _start(self, sources: Sequence[Sentence], limit: int, best: int) -> list[Any]:
+        decode = self._decode
+        most = best if decode.penalty == "length" else decode.beam
+        most_units = max(1, limit - 1)  # it takes no limit of 0
+        waiting: list[Any] = self._engine.translate_batch(
+            [[self._units[int(number)] for number in ids[:-1]] for ids in sources],
+            batch_type="tokens",
+            max_batch_size=BATCH_TOKENS // decode.beam,
+            asynchronous=True,
+            beam_size=decode.beam,
+            num_hypotheses=most,
+            length_penalty=decode.alpha,
+            max_input_length=0,
+            max_decoding_length=most_units,
+            min_decoding_length=min(decode.min_length, most_units),
+            no_repeat_ngram_size=decode.no_repeat,
+            disable_unk=not decode.unknown,
+            return_scores=True,
+        )
+        return waiting
+
+    def _hypotheses(self, result: Any) -> list[Hypothesis]:
+        """A sentence's outputs in the order of our scores."""
+        found = []
+        for units, score in zip(result.hypotheses, result.scores, strict=True):
+            length = len(units) + 1
+            log = score * length**self._decode.alpha
+            words = [self._ids[unit] for unit in units]
+            found.append(Hypothesis(words, log / length_penalty(length, self._decode), log))
+        return sorted(found, key=lambda one: -one.score)
+
+
+def _load(folder: Path, precision: str) -> Any:
+    """CTranslate2's translator, with as many single threads as torch has threads."""
+    import ctranslate2
+
+    if torch.cuda.is_available():
+        return ctranslate2.Translator(str(folder), device="cuda", compute_type=precision)
+    return ctranslate2.Translator(
+        str(folder),
+        compute_type=precision,
+        inter_threads=torch.get_num_threads(),
+        intra_threads=1,
+    )

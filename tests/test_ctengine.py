@@ -1,0 +1,128 @@
+"""CTranslate2 as engine finds what ours finds, with the scores that a whole pass gives."""
+
+import random
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import systems
+from bleuprint.binary import BinaryCorpus
+from bleuprint.ctengine import CTranslate2Engine
+from bleuprint.engine import Engine, Found, TorchEngine, engine_of
+from bleuprint.errors import UserError
+from bleuprint.forced import log_probabilities
+from bleuprint.model import Transformer
+from bleuprint.search import length_penalty
+from bleuprint.vocabulary import EOS
+from prepared import Prepared, prepare
+from trainings import merges, toy_pairs
+
+pytest.importorskip("ctranslate2", reason="needs CTranslate2")
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> BinaryCorpus:
+    sets = {"train.a": toy_pairs(100, 1), "valid.a": toy_pairs(9, 2), "test.x.a": toy_pairs(9, 3)}
+    made: Prepared = prepare(tmp_path_factory.mktemp("corpus"), sets, units=merges(50, joint=False))
+    return made.binary
+
+
+def model(corpus: BinaryCorpus, **shape: Any) -> Transformer:
+    torch.manual_seed(8)
+    sizes = (len(corpus.segmentation(side).vocabulary) for side in ("de", "en"))
+    made = Transformer(systems.model(tie="decoder", output_bias=True, **shape), *sizes).eval()
+    with torch.no_grad():
+        for parameter in made.parameters():
+            parameter.mul_(2)  # far from even probabilities, so that searches differ
+        made.projection.bias[EOS] = 5.0  # and so that they end
+    return made
+
+
+def sentences(corpus: BinaryCorpus, count: int) -> list[list[int]]:
+    units = len(corpus.segmentation("de").vocabulary)
+    draw = random.Random(4)
+    return [[*draw.choices(range(4, units), k=draw.randint(0, 9)), EOS] for _ in range(count)]
+
+
+def search(engine: Engine, sources: list[list[int]], best: int = 1) -> Found:
+    return engine.search(sources, np.array(list(map(len, sources))), best)
+
+
+@pytest.mark.parametrize("shape", [{}, {"norm": "pre", "positions": "learned"}], ids=str)
+@pytest.mark.parametrize("beam", [1, 4])
+def test_it_finds_what_our_search_finds(
+    corpus: BinaryCorpus, shape: dict[str, Any], beam: int
+) -> None:
+    made = model(corpus, **shape)
+    settings = {"beam": beam, "max_extra": 6, "penalty": "length"}
+    sources = sentences(corpus, 60)
+    expected = search(engine_of(made, corpus, systems.decode(**settings)), sources)
+    engine = engine_of(made, corpus, systems.decode(**settings, engine="ctranslate2"))
+    assert isinstance(engine, CTranslate2Engine)
+    found = search(engine, sources)
+    # an output that reaches its limit breaks off in one, and is ended in the other
+    limits = [len(source) + 6 for source in sources]
+    whole = [
+        (ours, theirs)
+        for (ours,), (theirs,), limit in zip(expected, found, limits, strict=True)
+        if max(len(ours.words), len(theirs.words)) + 1 < limit
+    ]
+    assert len(whole) > 10
+    assert [theirs.words for _, theirs in whole] == [ours.words for ours, _ in whole]
+    for ours, theirs in whole:
+        assert theirs.score == pytest.approx(ours.score, abs=1e-3)
+        assert theirs.log_probability == pytest.approx(ours.log_probability, abs=1e-3)
+
+
+@pytest.mark.parametrize("penalty", ["gnmt", "length"])
+def test_scores_are_those_of_our_penalty(corpus: BinaryCorpus, penalty: str) -> None:
+    made = model(corpus)
+    decode = systems.decode(beam=4, penalty=penalty, alpha=1.0, engine="ctranslate2")
+    sources = [source for source in sentences(corpus, 30) if len(source) > 1]
+    found = search(CTranslate2Engine(made, corpus, decode), sources, best=3)
+    for source, outputs in zip(sources, found, strict=True):
+        assert len(outputs) == 3
+        assert [one.score for one in outputs] == sorted((o.score for o in outputs), reverse=True)
+        ended = [one for one in outputs if len(one.words) + 1 < len(source) + decode.max_extra]
+        targets = [[*one.words, EOS] for one in ended]
+        logs = log_probabilities(made, [source] * len(ended), targets)
+        for one, each in zip(ended, logs, strict=True):
+            assert one.log_probability == pytest.approx(sum(each), abs=2e-3)
+            penalised = one.log_probability / length_penalty(len(one.words) + 1, decode)
+            assert one.score == pytest.approx(penalised)
+
+
+def test_limits_are_each_sentences_own(corpus: BinaryCorpus) -> None:
+    sources = sentences(corpus, 40)
+    # at least so many units: every output runs to its limit
+    decode = systems.decode(beam=2, max_extra=3, min_length=90, engine="ctranslate2")
+    found = search(CTranslate2Engine(model(corpus), corpus, decode), sources)
+    lengths = [len(best.words) for (best,) in found]
+    assert lengths == [len(source) + 2 if len(source) > 1 else 0 for source in sources]
+
+
+def test_int8_is_near(corpus: BinaryCorpus) -> None:
+    made, sources = model(corpus), sentences(corpus, 60)
+    settings = {"beam": 1, "engine": "ctranslate2"}
+    exact, rounded = (
+        search(engine_of(made, corpus, systems.decode(**settings, precision=precision)), sources)
+        for precision in ("float32", "int8")
+    )
+    firsts = [[best.words[:1] for (best,) in found] for found in (exact, rounded)]
+    assert sum(a == b for a, b in zip(*firsts, strict=True)) > 50
+    assert [best.score for (best,) in exact] != [best.score for (best,) in rounded]
+
+
+def test_without_ctranslate2_it_says_what_to_install(
+    corpus: BinaryCorpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "ctranslate2", None)
+    with pytest.raises(UserError, match="pip install ctranslate2"):
+        engine_of(model(corpus), corpus, systems.decode(engine="ctranslate2"))
+
+
+def test_engines_are_chosen_by_the_settings(corpus: BinaryCorpus) -> None:
+    assert isinstance(engine_of(model(corpus), corpus, systems.decode()), TorchEngine)
