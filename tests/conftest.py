@@ -4,6 +4,7 @@ import os
 import signal
 import time
 import urllib.request
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 # before torch is loaded: threads that wait leave the cores to the processes that tests start
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
+import trainings
 from bleuprint import transfer
 from servers import Host, running
 
@@ -38,3 +40,9 @@ def no_proxies(monkeypatch):
 def host():
     with running(Host()) as host:
         yield host
+
+
+@pytest.fixture(scope="session")
+def toy(tmp_path_factory) -> Path:
+    """A toy project that translates (see trainings); tests leave it as it is."""
+    return trainings.translator(tmp_path_factory.mktemp("toy"))

@@ -42,10 +42,10 @@ def score_streams(translator: Translator, files: Sequence[str], given: str) -> I
                     raise UserError(f"{place}: {too_long}")
                 if len(texts) < len(lines):
                     place = f"{name}:{lines[len(texts)][0]}"
-                    raise UserError(f"{place}: no translation: {given} has {done} lines")
+                    raise UserError(f"{place}: no translation: {given} ends at line {done}")
         if next(translations, None) is not None:
             whole = ", ".join(files) or "standard input"
-            raise UserError(f"{given}:{done + 1}: translates nothing: {whole} has {done} lines")
+            raise UserError(f"{given}:{done + 1}: translates nothing: {whole} ends at line {done}")
 
 
 def _scores(
