@@ -30,7 +30,7 @@ from trainings import environment, toy_pairs
 
 COMMAND = (sys.executable, "-m", "bleuprint.cli", "translate", "--system=micro", "--corpus=toy")
 # What fonts lack, what is written from right to left, what stands on another character, markup.
-ODD = ["中文", "مرحبا", "👍🏽", "$x$", "e@@", "\u0301a", "\x01", "\u202eabc", "<b>&", '"', "</s>"]
+ODD = ["中文", "مرحبا", "👍🏽", "$\\x$", "e@@", "\u0301a", "\x01", "\u202eabc", "<b>&", '"', "</s>"]
 
 
 class Tables(HTMLParser):
