@@ -12,7 +12,6 @@ import pytest
 # before torch is loaded: threads that wait leave the cores to the processes that tests start
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
-import trainings
 from bleuprint import transfer
 from servers import Host, running
 
@@ -45,4 +44,6 @@ def host():
 @pytest.fixture(scope="session")
 def toy(tmp_path_factory) -> Path:
     """A toy project that translates (see trainings); tests leave it as it is."""
+    import trainings  # loads torch, which few need
+
     return trainings.translator(tmp_path_factory.mktemp("toy"))

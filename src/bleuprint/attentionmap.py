@@ -82,6 +82,7 @@ body {{ font: 16px/1.5 system-ui, sans-serif; color: #111; background: #fff; mar
 section {{ border-top: 1px solid #bbb; margin-top: 1.5rem }}
 h1 {{ font-size: 1.4rem }} h2 {{ font-size: 1.1rem }}
 .wide {{ overflow-x: auto }}
+.side {{ display: flex; flex-wrap: wrap; column-gap: 2rem }}
 table {{ border-collapse: collapse; margin: .75rem 0; font-size: .8rem }}
 caption {{ text-align: left; font-weight: 600 }}
 th {{ font-weight: 400; padding: .1rem .35rem; white-space: nowrap }}
@@ -115,12 +116,12 @@ def html(attention: AttentionMap, languages: tuple[str, str]) -> Iterator[str]:
     yield from _table(attention, means[-1], f"Layer {layers}, mean of {heads} heads", languages)
     yield "<details><summary>Each layer and head</summary>\n"
     for layer in range(layers):
-        yield f"<details><summary>Layer {layer + 1}</summary>\n"
+        yield f'<details><summary>Layer {layer + 1}</summary><div class="side">\n'
         yield from _table(attention, means[layer], f"Mean of {heads} heads", languages)
         for head in range(heads):
             weights = attention.weights[layer, head]
             yield from _table(attention, weights, f"Head {head + 1}", languages)
-        yield "</details>\n"
+        yield "</div></details>\n"
     yield "</details>\n"
 
 
