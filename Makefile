@@ -8,13 +8,14 @@ export DVC_NO_ANALYTICS := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 export DO_NOT_TRACK := 1
 
-.PHONY: help setup reproduce table test lint ui recipe
+.PHONY: help setup reproduce table test browser lint ui recipe
 
 help:
 	@echo "make reproduce     run the experiment in params.yaml, print its table"
 	@echo "make recipe NAME=  put recipes/NAME.yaml in place of params.yaml"
 	@echo "make ui            compare the trainings in MLflow, http://127.0.0.1:5000"
 	@echo "make test          the tests; the longest ones by: pytest -m slow"
+	@echo "make browser       Debian's Chromium, for the tests of pages; needs root"
 	@echo "make lint          ruff, mypy, snakemake --lint, snakefmt"
 	@echo "make setup         make .venv; the others do it by themselves"
 
@@ -37,6 +38,17 @@ table: setup
 
 test: setup
 	python -m pytest
+
+# tests of pages are skipped where it is not there
+browser:
+	@if command -v chromium > /dev/null && command -v chromedriver > /dev/null; then :; \
+	elif ! command -v apt-get > /dev/null || [ "$$(id -u)" != 0 ]; then \
+	  echo "no Chromium, and no root or no apt-get: the tests of pages will be skipped"; \
+	else \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends \
+	    chromium chromium-driver > /dev/null \
+	  || echo "Chromium could not be installed: the tests of pages will be skipped"; \
+	fi
 
 lint: setup
 	ruff check .

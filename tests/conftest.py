@@ -4,6 +4,7 @@ import os
 import signal
 import time
 import urllib.request
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -38,3 +39,11 @@ def no_proxies(monkeypatch):
 def host():
     with running(Host()) as host:
         yield host
+
+
+@pytest.fixture(scope="session")
+def toy(tmp_path_factory) -> Path:
+    """A toy project that translates (see trainings); tests leave it as it is."""
+    import trainings  # loads torch, which few need
+
+    return trainings.translator(tmp_path_factory.mktemp("toy"))

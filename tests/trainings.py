@@ -17,6 +17,7 @@ import systems
 from bleuprint.job import Job
 from bleuprint.layout import Cell, folder
 from bleuprint.settings import Bpe, Units, load
+from bleuprint.system import Keep
 from prepared import prepare
 
 STAGES = Path(__file__).parent.parent / "stages"
@@ -133,6 +134,14 @@ def train(root: Path, processes: int = 1, status: int = 0) -> str:
     said, _ = process.communicate(timeout=240)
     assert process.returncode == status, said
     return said
+
+
+def translator(root: Path) -> Path:
+    """A toy project in `root` that is ready to translate: trained, checkpoints averaged."""
+    train(project(root, keep=Keep(last=2, best=0, every=0)))
+    command = [sys.executable, str(STAGES / "average.py"), "micro", "toy", "1"]
+    subprocess.run(command, cwd=root, env=environment(), check=True)
+    return root
 
 
 def fresh(made: Path, root: Path) -> Path:

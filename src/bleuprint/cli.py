@@ -2,6 +2,7 @@
 
 import argparse
 import re
+import sys
 from pathlib import Path
 
 from bleuprint import environment, layout
@@ -67,7 +68,28 @@ def _parser() -> argparse.ArgumentParser:
         default="pieces",
         help="what to do with sentences that are too long for the model (%(default)s)",
     )
+    translate.add_argument(
+        "--attention",
+        type=_attention_file,
+        metavar="FILE",
+        help="write where the model looked, as .html (up to 100 lines) or .png (one line)",
+    )
+    translate.add_argument(
+        "--given",
+        metavar="FILE",
+        help="score the translations in FILE, one for each line, instead of translating",
+    )
     translate.set_defaults(command=_translate)
+    serve = commands.add_parser(
+        "serve", help="a page and a JSON endpoint on 127.0.0.1 to try a trained system"
+    )
+    serve.add_argument("--system", required=True)
+    serve.add_argument("--corpus", required=True)
+    serve.add_argument("--seed", type=int, help="of the training (the first of params.yaml)")
+    serve.add_argument(
+        "--port", type=_port, default=8000, help="0 takes one that is free (%(default)s)"
+    )
+    serve.set_defaults(command=_serve)
     export = commands.add_parser(
         "export", help="a trained system as a folder for CTranslate2, without this project"
     )
@@ -120,8 +142,11 @@ def _translate(given: argparse.Namespace) -> None:
 
     keep_memory()
 
+    from bleuprint.album import Album
+    from bleuprint.given import score_streams
     from bleuprint.translator import load_translator, translate_streams
 
+    _check_together(given)
     settings = load()
     decode = settings.system(given.system).decode
     if given.beam:
@@ -130,8 +155,41 @@ def _translate(given: argparse.Namespace) -> None:
         raise UserError(f"--n-best {given.n_best} is beyond the beam of {decode.beam}")
     cell = _cell(settings, given)
     translator = load_translator(settings, cell, decode, given.checkpoints)
-    for lines in translate_streams(translator, given.files, given.n_best, given.scores, given.long):
-        print("\n".join(lines), flush=True)
+    album = None
+    if given.attention:
+        album = Album(given.attention, (translator.corpus.source, translator.corpus.target))
+    if given.given:
+        output = score_streams(translator, given.files, given.given)
+    else:
+        output = translate_streams(
+            translator, given.files, given.n_best, given.scores, given.long, album
+        )
+    for lines in output:
+        for line in lines:
+            print(line)
+        sys.stdout.flush()
+    if album:
+        album.write()
+
+
+def _check_together(given: argparse.Namespace) -> None:
+    """Raise UserError at options of `translate` that do not go together."""
+    if given.given and (given.n_best or given.attention):
+        raise UserError("--given goes neither with --n-best nor with --attention")
+    for option in ("attention", "given"):
+        if given.checkpoints and getattr(given, option):
+            raise UserError(f"--{option} is of one model: it does not go with --checkpoints")
+
+
+def _serve(given: argparse.Namespace) -> None:
+    from bleuprint.allocator import keep_memory
+
+    keep_memory()
+
+    from bleuprint.serve import serve
+
+    settings = load()
+    serve(settings, _cell(settings, given), given.port)
 
 
 def _export(given: argparse.Namespace) -> None:
@@ -156,6 +214,18 @@ def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1")
     return int(text)
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port, 0 to 65535")
+    return int(text)
+
+
+def _attention_file(text: str) -> Path:
+    if Path(text).suffix not in (".html", ".png"):
+        raise argparse.ArgumentTypeError(f"{text!r} ends in neither .html nor .png")
+    return Path(text)
 
 
 def _lines(text: str) -> tuple[int, int]:

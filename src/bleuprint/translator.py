@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, Literal
@@ -10,6 +11,8 @@ from typing import BinaryIO, Literal
 import numpy as np
 import torch
 
+from bleuprint.album import Album
+from bleuprint.attentionmap import AttentionMap, attention_map
 from bleuprint.binary import BinaryCorpus
 from bleuprint.bpe import CONTINUED
 from bleuprint.clean import Edits, edited
@@ -41,11 +44,23 @@ class Translation:
 
 
 @dataclass(frozen=True)
+class Piece:
+    """Units translated at once: ids of the source with EOS, and without of the best translation."""
+
+    source: list[int]
+    words: list[int]
+
+
+@dataclass(frozen=True)
 class Translated:
-    """The translations of a sentence, best first, and of how many units it was too long."""
+    """The translations of a sentence, best first, and of how many units it was too long.
+
+    `pieces`: what the first of them is made of; nothing if the sentence is empty.
+    """
 
     best: list[Translation]
     beyond: int
+    pieces: list[Piece]
 
 
 def load_translator(
@@ -53,17 +68,16 @@ def load_translator(
 ) -> "Translator":
     """The translator of a trained cell: its averaged model, or its last checkpoints together."""
     corpus = BinaryCorpus(folder(cell.corpus, "binary"))
+    edits = settings.corpus(cell.corpus).clean
     if checkpoints is None:
         model = _ready(load_model(cell.models / "averaged", corpus))
-        engine = engine_of(model, corpus, decode)
-    else:
-        place = cell.models / "checkpoints"
-        names = sorted(path.name for path in place.glob("*.safetensors"))
-        if len(names) < checkpoints:
-            raise UserError(f"{place}: holds {len(names)} checkpoints, not {checkpoints}")
-        models = [_ready(load_model(place, corpus, name)) for name in names[-checkpoints:]]
-        engine = TorchEngine(Ensemble(models), decode)
-    return Translator(engine, corpus, settings.corpus(cell.corpus).clean)
+        return Translator(engine_of(model, corpus, decode), corpus, edits, decode, model)
+    place = cell.models / "checkpoints"
+    names = sorted(path.name for path in place.glob("*.safetensors"))
+    if len(names) < checkpoints:
+        raise UserError(f"{place}: holds {len(names)} checkpoints, not {checkpoints}")
+    models = [_ready(load_model(place, corpus, name)) for name in names[-checkpoints:]]
+    return Translator(TorchEngine(Ensemble(models), decode), corpus, edits, decode)
 
 
 def _ready(model: Transformer) -> Transformer:
@@ -73,9 +87,23 @@ def _ready(model: Transformer) -> Transformer:
 class Translator:
     """Translates as the pipeline does: with the same cleaning, tokens and units."""
 
-    def __init__(self, engine: Engine, corpus: BinaryCorpus, edits: Edits) -> None:
-        self._engine, self._corpus, self._edits = engine, corpus, edits
+    def __init__(
+        self,
+        engine: Engine,
+        corpus: BinaryCorpus,
+        edits: Edits,
+        decode: Decode,
+        model: Transformer | None = None,
+    ) -> None:
+        """`model`: the engine's, where it is one; without it there are translations alone."""
+        self.corpus, self.decode = corpus, decode
+        self._engine, self._edits, self._model = engine, edits, model
         self._most = engine.longest
+
+    @property
+    def model(self) -> Transformer:
+        assert self._model is not None, "a decoder that is not one model"
+        return self._model
 
     def __call__(
         self, sentences: Sequence[str], best: int = 1, long: Long = "pieces"
@@ -85,18 +113,32 @@ class Translator:
         A sentence beyond the model's maximum length is translated in pieces, which have one
         translation together, or cut. An empty one has an empty translation.
         """
-        ids = [self._ids(sentence) for sentence in sentences]
+        ids = [self.ids(sentence) for sentence in sentences]
         pieces = [self._pieces(each, long) for each in ids]
         flat = list(chain.from_iterable(pieces))
         lengths = np.array(list(map(len, flat)), dtype=np.int64)
         found = iter(self._engine.search(flat, lengths, best))
         beyond = (max(0, len(whole) + 1 - self._most) for whole in ids)
-        joined = (self._join([next(found) for _ in parts]) for parts in pieces)
-        return list(map(Translated, joined, beyond))
+        outputs = [[next(found) for _ in parts] for parts in pieces]
+        made = (
+            [Piece(part, best.words) for part, (best, *_) in zip(parts, output, strict=True)]
+            if whole
+            else []
+            for whole, parts, output in zip(ids, pieces, outputs, strict=True)
+        )
+        return list(map(Translated, map(self._join, outputs), beyond, made))
 
-    def _ids(self, sentence: str) -> list[int]:
-        """The units of a sentence, without EOS."""
-        corpus, language = self._corpus, self._corpus.source
+    def attention(self, translated: Translated) -> list[AttentionMap]:
+        """What the model read while it wrote the best translation: a map of each piece."""
+        return [
+            attention_map(self.model, self.corpus, piece.source, piece.words)
+            for piece in translated.pieces
+        ]
+
+    def ids(self, sentence: str, given: bool = False) -> list[int]:
+        """The units of a sentence, or of a translation that is `given`; without EOS."""
+        corpus = self.corpus
+        language = corpus.target if given else corpus.source
         tokens = corpus.tokenizer(language).tokenize(edited(sentence, language, self._edits))
         return list(corpus.segmentation(language).encode([" ".join(tokens)]))[:-1]
 
@@ -115,12 +157,12 @@ class Translator:
         room = self._most - 1
         if len(ids) <= room:
             return len(ids)
-        units = self._corpus.segmentation(self._corpus.source).vocabulary.units
+        units = self.corpus.segmentation(self.corpus.source).vocabulary.units
         ends = (end for end in range(room, 0, -1) if not units[ids[end - 1]].endswith(CONTINUED))
         return next(ends, room)
 
     def _join(self, parts: list[list[Hypothesis]]) -> list[Translation]:
-        corpus = self._corpus
+        corpus = self.corpus
         if len(parts) == 1:
             return [
                 Translation(corpus.text(corpus.target, one.words), one.score) for one in parts[0]
@@ -131,28 +173,42 @@ class Translator:
 
 
 def translate_streams(
-    translator: Translator, files: Sequence[str], best: int | None, scores: bool, long: Long
+    translator: Translator,
+    files: Sequence[str],
+    best: int | None,
+    scores: bool,
+    long: Long,
+    album: Album | None = None,
 ) -> Iterator[list[str]]:
     """Lines of output for the lines of files, one after the other, or of standard input.
 
     They come as soon as they are there, some together. With `best`, an n-best list as Moses writes
-    it: LINE ||| TEXT ||| SCORE, lines counted from 0.
+    it: LINE ||| TEXT ||| SCORE, lines counted from 0. The `album` takes in the attention of each
+    line; what it has no room for ends the work.
     """
     before = 0
-    for stream, name in _opened(files):
+    for stream, name in opened(files):
         number = 0
         for lines in read_lines_together(stream, name, _LINES):
             results = translator([text for _, text in lines], best or 1, long)
             output: list[str] = []
-            for (number, _), translated in zip(lines, results, strict=True):
+            for (number, text), translated in zip(lines, results, strict=True):
                 if translated.beyond and long == "cut":
                     say(f"{name}:{number}: cut: {translated.beyond} units too long", "warning")
+                if album:
+                    maps = partial(translator.attention, translated)
+                    try:
+                        album.add(f"{name}:{number}", text, translated.best[0].text, maps)
+                    except UserError:
+                        yield output
+                        raise
                 output += _formatted(before + number - 1, translated.best, best, scores)
             yield output
         before += number
 
 
-def _opened(files: Sequence[str]) -> Iterator[tuple[BinaryIO, str]]:
+def opened(files: Sequence[str]) -> Iterator[tuple[BinaryIO, str]]:
+    """Each of the files with its name, or standard input."""
     if not files:
         yield sys.stdin.buffer, "standard input"
     for file in files:

@@ -1,0 +1,100 @@
+"""A headless Chromium for tests of pages: nothing that it asks for leaves this machine."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import psutil
+import pytest
+
+_ARGUMENTS = (
+    "--headless",
+    "--no-sandbox",  # which root has none of
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    "--no-proxy-server",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+)
+_SECONDS = 30
+_WITHIN = ("data", "chrome", "about")
+
+
+class Browser:
+    """Selenium's driver, and what has been asked for and complained of in its pages."""
+
+    def __init__(self, driver: Any) -> None:
+        self.driver = driver
+        self._log: list[dict[str, Any]] = []
+
+    def resize(self, width: int, height: int = 900) -> None:
+        """CSS pixels of the page."""
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+
+    def screenshot(self, path: Path) -> None:
+        """The page, all of its height."""
+        self.resize(
+            self.script("return innerWidth"), self.script("return document.body.scrollHeight")
+        )
+        self.driver.save_screenshot(str(path))
+
+    def script(self, code: str, *arguments: Any) -> Any:
+        return self.driver.execute_script(code, *arguments)
+
+    def wait(self, condition: str, *arguments: Any) -> None:
+        """Until an expression of JavaScript is true."""
+        from selenium.webdriver.support.ui import WebDriverWait
+
+        wait = WebDriverWait(self.driver, _SECONDS, poll_frequency=0.05)
+        wait.until(lambda _: self.script(f"return Boolean({condition})", *arguments), condition)
+
+    def complaints(self) -> list[str]:
+        """What the console has said since it was last asked, above all errors of scripts."""
+        return [entry["message"] for entry in self.driver.get_log("browser")]
+
+    def requests(self) -> list[str]:
+        """The addresses of all requests so far, but for those within the browser itself."""
+        self._log += (
+            json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")
+        )
+        addresses = (
+            entry["params"]["request"]["url"]
+            for entry in self._log
+            if entry["method"] == "Network.requestWillBeSent"
+        )
+        return [address for address in addresses if urlsplit(address).scheme not in _WITHIN]
+
+
+@contextmanager
+def chromium(folder: Path) -> Iterator[Browser]:
+    """A browser with its profile in `folder`; skips the test where there is none."""
+    program, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if program is None or driver is None:
+        pytest.skip("no Chromium to try pages in: apt-get install chromium chromium-driver")
+    webdriver = pytest.importorskip("selenium.webdriver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = program
+    for argument in (*_ARGUMENTS, f"--user-data-dir={folder}", "about:blank"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    # a driver by its path: Selenium looks for none, here or elsewhere
+    service = webdriver.ChromeService(executable_path=driver)
+    started = webdriver.Chrome(options=options, service=service)
+    processes = psutil.Process(service.process.pid).children(recursive=True)
+    try:
+        started.set_page_load_timeout(_SECONDS)
+        started.set_script_timeout(_SECONDS)
+        yield Browser(started)
+    finally:
+        started.quit()
+        _, left = psutil.wait_procs(processes, timeout=5)
+        for process in left:
+            process.kill()

@@ -1,0 +1,323 @@
+"""`bleuprint serve` as a process of its own, over real connections."""
+
+import http.client
+import json
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bleuprint.asked import Asked, answer
+from bleuprint.layout import Cell
+from bleuprint.settings import load
+from bleuprint.translator import Translator, load_translator
+from trainings import environment
+
+COMMAND = (sys.executable, "-m", "bleuprint.cli", "serve", "--system=micro", "--corpus=toy")
+JSON = {"Content-Type": "application/json"}
+
+
+class Server:
+    """A running server, and requests to it."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        assert process.stdout
+        self.process = process
+        self.url = process.stdout.readline().rstrip("\n")
+        self.port = int(self.url.rpartition(":")[2])
+
+    def ask(
+        self, method: str, path: str, body: Any = None, headers: dict[str, str] = JSON
+    ) -> tuple[int, dict[str, str], bytes]:
+        """Status, headers (names in lower case) and body of an answer."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            connection.request(method, path, body, headers)
+            answer = connection.getresponse()
+            named = {name.lower(): value for name, value in answer.getheaders()}
+            return answer.status, named, answer.read()
+        finally:
+            connection.close()
+
+    def translate(self, **asked: Any) -> tuple[int, Any]:
+        status, _, body = self.ask("POST", "/translate", json.dumps(asked))
+        return status, json.loads(body)
+
+    def raw(self, request: bytes) -> bytes:
+        """All that comes back for these bytes, until the server hangs up."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=30) as connection:
+            connection.sendall(request)
+            return b"".join(iter(lambda: connection.recv(4096), b""))
+
+
+@contextmanager
+def serving(root: Path, *arguments: str) -> Iterator[Server]:
+    process = subprocess.Popen(
+        [*COMMAND, *(arguments or ("--port=0",))],
+        cwd=root,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield Server(process)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture(scope="module")
+def server(toy: Path) -> Iterator[Server]:
+    with serving(toy) as started:
+        yield started
+
+
+def translator_in(toy: Path, monkeypatch: pytest.MonkeyPatch) -> Translator:
+    monkeypatch.chdir(toy)
+    settings = load()
+    return load_translator(settings, Cell("micro", "toy", 1), settings.systems["micro"].decode)
+
+
+def test_it_translates_as_the_command_does(
+    server: Server, toy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(toy)
+    settings = load()
+    translator = load_translator(
+        settings, Cell("micro", "toy", 1), settings.systems["micro"].decode
+    )
+    lines = ["be ba", "", "du be\u2028gi"]
+    status, found = server.translate(text="\n".join(lines) + "\n", n_best=2)
+    assert status == 200
+    for line, expected in zip(found["lines"], translator(lines, best=2), strict=True):
+        assert (line["attention"], line["beyond"]) == (None, 0)
+        for one, other in zip(line["translations"], expected.best, strict=True):
+            assert one["text"] == other.text
+            assert one["score"] == pytest.approx(other.score, abs=2e-6)
+
+
+def test_attention_comes_if_asked_for(server: Server) -> None:
+    _, found = server.translate(text="be ba\n\n" + "ga " * 300, attention=True)
+    short, empty, long = found["lines"]
+    (attention,) = short["attention"]
+    assert (attention["columns"][-1], attention["rows"][-1]) == ("</s>", "</s>")
+    (layer,) = attention["weights"]
+    assert len(layer) == 4
+    for head in layer:
+        assert [len(row) for row in head] == [len(attention["columns"])] * len(attention["rows"])
+        assert [sum(row) for row in head] == pytest.approx([1] * len(head), abs=1e-3)
+    assert empty["attention"] == []
+    assert long["beyond"] > 0 and len(long["attention"]) > 1
+
+
+def test_attention_that_is_too_much_is_left_out(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    translator = translator_in(toy, monkeypatch)
+    lines = translator(["be ba", "be " * 50, "be"])
+    first, *_ = (4 * len(p.source) * (len(p.words) + 1) for line in lines for p in line.pieces)
+    monkeypatch.setattr("bleuprint.asked._WEIGHTS", first)
+    found = answer(translator, Asked("be ba\n" + "be " * 50 + "\nbe", 1, True))
+    there = [line["attention"] is not None for line in found["lines"]]
+    assert there == [True, False, False]
+    assert [line["translations"][0]["text"] for line in found["lines"]] == [
+        line.best[0].text for line in lines
+    ]
+
+
+def test_the_page_is_all_there_is(server: Server) -> None:
+    status, headers, page = server.ask("GET", "/")
+    assert status == 200 and headers["content-type"] == "text/html; charset=utf-8"
+    assert b"<textarea" in page and b"{{" not in page
+    assert server.ask("GET", "/", headers={"Host": f"localhost:{server.port}"})[0] == 200
+    for path in (
+        "/serve.html",
+        "/translate/",
+        "/docs",
+        "/../params.yaml",
+        "/%2e%2e/params.yaml",
+        "//etc/passwd",
+    ):
+        status, headers, body = server.ask("GET", path)
+        assert (status, json.loads(body)) == (404, {"error": "Not Found"}), path
+
+
+def test_every_answer_says_what_a_page_may_do(server: Server) -> None:
+    for path in ("/", "/translate", "/nowhere"):
+        _, headers, _ = server.ask("GET", path)
+        assert headers["content-security-policy"].startswith("default-src 'none'; script-src 'sha")
+        assert headers["x-content-type-options"] == "nosniff"
+    _, headers, _ = server.ask("GET", "/", headers={"Origin": "http://evil.example"})
+    assert not any(name.startswith("access-control") for name in headers)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [("POST", "/", 405), ("GET", "/translate", 405), ("OPTIONS", "/translate", 405)],
+)
+def test_other_methods(server: Server, method: str, path: str, status: int) -> None:
+    found, headers, body = server.ask(method, path, "{}")
+    assert (found, json.loads(body)) == (status, {"error": "Method Not Allowed"})
+    assert headers["allow"]
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1.evil.example", "evil.example:127.0.0.1", "[::1]", ""]
+)
+def test_other_names_of_the_host(server: Server, host: str) -> None:
+    for path in ("/", "/translate"):
+        status, _, body = server.ask("GET", path, headers={"Host": host})
+        assert (status, list(json.loads(body))) == (403, ["error"])
+
+
+@pytest.mark.parametrize("kind", [None, "text/plain", "application/jsonp", "multipart/form-data"])
+def test_bodies_of_another_kind(server: Server, kind: str | None) -> None:
+    headers = {} if kind is None else {"Content-Type": kind}
+    status, _, body = server.ask("POST", "/translate", '{"text": "be"}', headers)
+    assert (status, list(json.loads(body))) == (415, ["error"])
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "message"),
+    [
+        (b"", 400, "not JSON"),
+        (b"{", 400, "not JSON"),
+        (b'{"text": "\xff"}', 400, "not JSON"),
+        (b"[" * 60_000, 400, "not JSON"),
+        (b'{"text": "be", "n_best": ' + b"1" * 5000 + b"}", 400, "not JSON"),
+        (b"[]", 422, "must be an object"),
+        (b"{}", 422, "must be an object"),
+        (b'{"text": 1}', 422, "text must be a string"),
+        (b'{"text": "\\ud800"}', 422, "text must be a string of whole characters"),
+        (b'{"text": "be", "n_best": 0}', 422, "from 1 to the beam, 2"),
+        (b'{"text": "be", "n_best": 3}', 422, "from 1 to the beam, 2"),
+        (b'{"text": "be", "n_best": true}', 422, "n_best must be a whole number"),
+        (b'{"text": "be", "n_best": 1.0}', 422, "n_best must be a whole number"),
+        (b'{"text": "be", "attention": 1}', 422, "attention must be true or false"),
+        (b'{"text": "be", "nbest": 1}', 422, "unknown key 'nbest'"),
+    ],
+)
+def test_bodies_that_make_no_sense(server: Server, body: bytes, status: int, message: str) -> None:
+    found, _, told = server.ask("POST", "/translate", body)
+    assert found == status
+    assert message in json.loads(told)["error"]
+
+
+def test_bodies_that_are_too_long(server: Server) -> None:
+    def text(size: int) -> bytes:
+        return b'{"text": "' + b" " * (size - 12) + b'"}'
+
+    assert server.ask("POST", "/translate", text(65_536))[0] == 200
+    for size in (65_537, 20_000_000):
+        whole = text(size)
+        status, _, body = server.ask("POST", "/translate", whole)
+        assert (status, list(json.loads(body))) == (413, ["error"])
+        parts = iter([whole[at : at + 8192] for at in range(0, size, 8192)])
+        assert server.ask("POST", "/translate", parts)[0] == 413
+
+
+def head(length: int) -> bytes:
+    return (
+        b"POST /translate HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+        b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % length
+    )
+
+
+def test_lengths_that_lie(server: Server) -> None:
+    body = b'{"text": "be"}'
+    assert server.raw(head(len(body)) + body).startswith(b"HTTP/1.1 200")
+    assert server.raw(head(len(body) - 1) + body).startswith(b"HTTP/1.1 400")
+    assert server.raw(head(10**9) + body).startswith(b"HTTP/1.1 413")
+    # the rest never comes
+    assert server.raw(head(len(body) + 1) + body).startswith(b"HTTP/1.1 408")
+    with socket.create_connection(("127.0.0.1", server.port)) as connection:
+        connection.sendall(head(len(body) + 1) + body)
+    assert server.raw(b"\x00\x01 nonsense\r\n\r\n").startswith(b"HTTP/1.1 400")
+    assert server.translate(text="be")[0] == 200
+
+
+def test_requests_together_do_not_mix(server: Server) -> None:
+    texts = [f"{a}e {b}i" for a in "bdfg" for b in "ktlm"][:8]
+    alone = [server.translate(text=text) for text in texts]
+    with ThreadPoolExecutor(8) as pool:
+        together = list(pool.map(lambda text: server.translate(text=text), texts))
+    assert together == alone
+    assert len({json.dumps(found) for _, found in together}) > 4
+
+
+def test_who_comes_when_eight_wait_is_sent_away(server: Server) -> None:
+    body = json.dumps({"text": "be ba di gu\n" * 2500})
+    with ThreadPoolExecutor(13) as pool:
+        found = list(pool.map(lambda _: server.ask("POST", "/translate", body), range(13)))
+    refused = [(headers, body) for status, headers, body in found if status == 503]
+    assert [status for status, *_ in found].count(200) == 9
+    assert len(refused) == 4
+    for headers, told in refused:
+        assert headers["retry-after"] == "5"
+        assert "8 others wait already" in json.loads(told)["error"]
+    assert server.translate(text="be")[0] == 200
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_end_it(toy: Path, number: signal.Signals) -> None:
+    with serving(toy) as server:
+        assert ended(server, number) == (0, "", "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_end_it_at_work(toy: Path, tmp_path: Path, number: signal.Signals) -> None:
+    root = shutil.copytree(toy, tmp_path / "slow")
+    params = (root / "params.yaml").read_text()
+    for old, new in (("beam: 2", "beam: 30"), ("min_length: 0", "min_length: 200")):
+        assert params.count(old) == 1
+        params = params.replace(old, new)
+    (root / "params.yaml").write_text(params.replace("max_extra: 10", "max_extra: 250"))
+    with serving(root) as server, ThreadPoolExecutor(2) as pool:
+        body = json.dumps({"text": "be ba di gu\n" * 2000})  # minutes of work
+        for _ in range(2):
+            pool.submit(server.ask, "POST", "/translate", body)
+        time.sleep(0.5)
+        assert ended(server, number) == (0, "", "")
+
+
+def ended(server: Server, number: signal.Signals) -> tuple[int, str, str]:
+    """Its status and what it still said after a signal."""
+    server.process.send_signal(number)
+    output, said = server.process.communicate(timeout=10)
+    return server.process.returncode, output, said
+
+
+def test_a_port_that_is_taken(toy: Path, server: Server) -> None:
+    done = subprocess.run(
+        [*COMMAND, f"--port={server.port}"],
+        cwd=toy,
+        env=environment(),
+        capture_output=True,
+        text=True,
+    )
+    said = f"bleuprint: error: --port {server.port}: Address already in use\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", said)
+
+
+@pytest.mark.parametrize("port", ["65536", "-1", "http"])
+def test_no_port_at_all(toy: Path, port: str) -> None:
+    done = subprocess.run(
+        [*COMMAND, f"--port={port}"], cwd=toy, env=environment(), capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert f"'{port}' is not a port, 0 to 65535" in done.stderr
+
+
+def test_it_listens_on_this_machine_alone(server: Server) -> None:
+    assert server.url == f"http://127.0.0.1:{server.port}"
+    # every address of 127/8 is this machine's, and all but the one are refused
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.2", server.port), timeout=5)
