@@ -146,6 +146,7 @@ def test_a_missing_test_set_names_the_cell_and_the_file(copy: tuple[Path, Settin
 @pytest.mark.parametrize(
     "file",
     [
+        "data/split/talks-en-fr/test.only.en",
         "data/split/talks-en-fr/test.only.fr",
         "results/tiny/talks-en-fr/3/hypotheses/test.only.fr",
     ],

@@ -2,6 +2,7 @@
 
 import argparse
 import re
+import shutil
 from pathlib import Path
 
 from bleuprint import environment, layout
@@ -68,6 +69,16 @@ def _parser() -> argparse.ArgumentParser:
         help="what to do with sentences that are too long for the model (%(default)s)",
     )
     translate.set_defaults(command=_translate)
+    compare = commands.add_parser("compare", help="two systems beside each other, with sentences")
+    compare.add_argument("first", metavar="A")
+    compare.add_argument("second", metavar="B")
+    compare.add_argument("--corpus", required=True)
+    compare.add_argument("--test", help="one test set (all)")
+    compare.add_argument("--seed", type=int, help="of the trainings (the first of params.yaml)")
+    compare.add_argument(
+        "--sentences", type=_count, default=10, help="how many better, and worse ones (%(default)s)"
+    )
+    compare.set_defaults(command=_compare)
     export = commands.add_parser(
         "export", help="a trained system as a folder for CTranslate2, without this project"
     )
@@ -132,6 +143,17 @@ def _translate(given: argparse.Namespace) -> None:
     translator = load_translator(settings, cell, decode, given.checkpoints)
     for lines in translate_streams(translator, given.files, given.n_best, given.scores, given.long):
         print("\n".join(lines), flush=True)
+
+
+def _compare(given: argparse.Namespace) -> None:
+    from bleuprint.comparison import Comparison, compare
+
+    settings = load()
+    seed = settings.seeds[0] if given.seed is None else given.seed
+    compared = Comparison(given.first, given.second, given.corpus, seed)
+    width = shutil.get_terminal_size((120, 24)).columns
+    for line in compare(settings, compared, given.test, given.sentences, width):
+        print(line)
 
 
 def _export(given: argparse.Namespace) -> None:

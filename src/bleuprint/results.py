@@ -183,16 +183,26 @@ def timing(cell: Cell, root: Path = Path()) -> Timing:
     return Timing(training, read_json(translate)["seconds"] if translate.exists() else None)
 
 
+def scores_of(cell: Cell, test: str, root: Path) -> Any:
+    """What scores.json holds of a cell and test set."""
+    scores = _read(cell, "scores.json", root)
+    if test not in scores:
+        path = root / cell.results / "scores.json"
+        raise UserError(f"{path}: no test set {test!r} for {cell}; run: dvc repro")
+    return scores[test]
+
+
 def scored_lines(
     settings: Settings, cell: Cell, test: str, root: Path
 ) -> tuple[list[str], list[str]]:
     """References and translations of a test set, as they were when scores.json was written."""
-    scores = _scores(cell, test, root)
-    _, references = _texts(settings, cell.corpus, root).files(f"test.{test}")
+    scores = scores_of(cell, test, root)
+    sources, references = _texts(settings, cell.corpus, root).files(f"test.{test}")
     hypotheses = root / cell.results / "hypotheses" / references.name
     pairs = list(read_pairs(references, hypotheses))
-    for path, digest in ((references, scores["references"]), (hypotheses, scores["hypotheses"])):
-        if sha256_of(path) != digest:
+    files = {"sources": sources, "references": references, "hypotheses": hypotheses}
+    for name, path in files.items():
+        if sha256_of(path) != scores[name]:
             raise UserError(f"{path}: has changed since {cell} was scored; run: dvc repro")
     return [pair.source for pair in pairs], [pair.target for pair in pairs]
 
@@ -226,7 +236,7 @@ def _tests(settings: Settings, corpus: str, root: Path) -> list[str]:
 
 def _record(settings: Settings, cell: Cell, test: str, paired: Paired | None, root: Path) -> Record:
     corpus = settings.corpus(cell.corpus)
-    scores, training = _scores(cell, test, root), _read(cell, "training.json", root)
+    scores, training = scores_of(cell, test, root), _read(cell, "training.json", root)
     return Record(
         system=cell.system,
         corpus=cell.corpus,
@@ -290,14 +300,6 @@ def _from_json(entry: Any) -> Record:
         "data": Data(**entry["data"]),
     }
     return Record(**{**entry, **parts})
-
-
-def _scores(cell: Cell, test: str, root: Path) -> Any:
-    scores = _read(cell, "scores.json", root)
-    if test not in scores:
-        path = root / cell.results / "scores.json"
-        raise UserError(f"{path}: no test set {test!r} for {cell}; run: dvc repro")
-    return scores[test]
 
 
 def _read(cell: Cell, name: str, root: Path) -> Any:
