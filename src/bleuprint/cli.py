@@ -79,6 +79,13 @@ def _parser() -> argparse.ArgumentParser:
         "--sentences", type=_count, default=10, help="how many better, and worse ones (%(default)s)"
     )
     compare.set_defaults(command=_compare)
+    comet = commands.add_parser("comet", help="COMET scores, where comet-score is installed")
+    comet.add_argument("--system", required=True)
+    comet.add_argument("--corpus", required=True)
+    comet.add_argument("--seed", type=int, help="of the training (the first of params.yaml)")
+    comet.add_argument("--model", default="Unbabel/wmt22-comet-da", help="(%(default)s)")
+    comet.add_argument("--program", default="comet-score", help="(%(default)s)")
+    comet.set_defaults(command=_comet)
     export = commands.add_parser(
         "export", help="a trained system as a folder for CTranslate2, without this project"
     )
@@ -139,7 +146,7 @@ def _translate(given: argparse.Namespace) -> None:
         decode = dataclasses.replace(decode, beam=given.beam)
     if (given.n_best or 1) > decode.beam:
         raise UserError(f"--n-best {given.n_best} is beyond the beam of {decode.beam}")
-    cell = _cell(settings, given)
+    cell = _trained(settings, given)
     translator = load_translator(settings, cell, decode, given.checkpoints)
     for lines in translate_streams(translator, given.files, given.n_best, given.scores, given.long):
         print("\n".join(lines), flush=True)
@@ -156,22 +163,35 @@ def _compare(given: argparse.Namespace) -> None:
         print(line)
 
 
+def _comet(given: argparse.Namespace) -> None:
+    from bleuprint.comet import comet
+
+    settings = load()
+    cell = _cell(settings, given)
+    for line in comet(settings, cell, given.model, given.program):
+        print(line, flush=True)
+
+
 def _export(given: argparse.Namespace) -> None:
     from bleuprint.release import release
 
     settings = load()
-    release(settings, _cell(settings, given), Path(given.folder), given.precision)
+    release(settings, _trained(settings, given), Path(given.folder), given.precision)
 
 
-def _cell(settings: Settings, given: argparse.Namespace) -> layout.Cell:
+def _trained(settings: Settings, given: argparse.Namespace) -> layout.Cell:
     """The training that the command line names; raises UserError if there is none."""
-    settings.system(given.system)
-    settings.corpus(given.corpus)
-    seed = settings.seeds[0] if given.seed is None else given.seed
-    cell = layout.Cell(given.system, given.corpus, seed)
+    cell = _cell(settings, given)
     if not cell.models.exists():
         raise UserError(f"{cell.models}: no training of {cell}; dvc repro makes it")
     return cell
+
+
+def _cell(settings: Settings, given: argparse.Namespace) -> layout.Cell:
+    settings.system(given.system)
+    settings.corpus(given.corpus)
+    seed = settings.seeds[0] if given.seed is None else given.seed
+    return layout.Cell(given.system, given.corpus, seed)
 
 
 def _count(text: str) -> int:
