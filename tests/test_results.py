@@ -183,6 +183,19 @@ def test_nothing_to_load(tmp_path: Path) -> None:
         results.load(tmp_path / "results.json")
 
 
+def test_what_an_older_version_wrote(copy: tuple[Path, Settings]) -> None:
+    root, settings = copy
+    path = root / Cell("tiny", "news-en-de", 1).results / "scores.json"
+    scores = read_json(path)
+    del scores["second"]["by_count"]
+    write_json(path, scores)
+    with pytest.raises(UserError, match=r"scores\.json: was not written by this version; run: dvc"):
+        results.collect(settings, root)
+    old = Path(__file__).parents[1] / "reports" / "multi30k-cpu" / "results.json"
+    with pytest.raises(UserError, match=r"multi30k-cpu/results\.json: was not written by this ver"):
+        results.load(old)
+
+
 def test_timings_are_read_as_far_as_they_are_there(copy: tuple[Path, Settings]) -> None:
     root, _ = copy
     cell = Cell("tiny", "news-en-de", 1)

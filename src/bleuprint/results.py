@@ -169,7 +169,10 @@ def load(path: Path) -> list[Record]:
     """The records that `save` wrote."""
     if not path.exists():
         raise UserError(f"{path}: no such file; run: dvc repro")
-    return [_from_json(entry) for entry in read_json(path)]
+    try:
+        return [_from_json(entry) for entry in read_json(path)]
+    except (KeyError, TypeError):
+        raise UserError(f"{path}: was not written by this version; run: dvc repro") from None
 
 
 def timing(cell: Cell, root: Path = Path()) -> Timing:
@@ -186,9 +189,11 @@ def timing(cell: Cell, root: Path = Path()) -> Timing:
 def scores_of(cell: Cell, test: str, root: Path) -> Any:
     """What scores.json holds of a cell and test set."""
     scores = _read(cell, "scores.json", root)
+    path = root / cell.results / "scores.json"
     if test not in scores:
-        path = root / cell.results / "scores.json"
         raise UserError(f"{path}: no test set {test!r} for {cell}; run: dvc repro")
+    if "by_count" not in scores[test]:
+        raise UserError(f"{path}: was not written by this version; run: dvc repro")
     return scores[test]
 
 
