@@ -218,7 +218,7 @@ def test_a_run_stopped_half_way_leaves_only_what_finished(clean, by_dvc, tmp_pat
 
 def test_shards_give_what_the_whole_gives(clean, by_dvc, tmp_path):
     project = clean.copy(tmp_path / "project")
-    wanted = ("data/binary/own", "data/ledgers/own/binarize.json")
+    wanted = ("data/binary/own", "data/ledgers/own/binarize.json", "data/tests/own")
     output = project.snakemake(*wanted, "--set-scatter", "shards=3")
     assert all(f"shard_{stage}@own" in output for stage in ("clean", "dedup", "filter"))
     logs = {path.name for path in (project.root / "work/snakemake/logs").iterdir()}
