@@ -74,7 +74,6 @@ def compare(
             f"corpus {compared.corpus}: no test set {test!r}; there are: {', '.join(tests)}"
         )
     for name in tests if test is None else [test]:
-        yield f"{compared.first} and {compared.second} on {compared.corpus}, test set {name}"
         yield from _on_test(settings, compared, name, sentences, width, root)
 
 
@@ -113,6 +112,7 @@ def _on_test(
     entry = settings.corpus(compared.corpus)
     systems = {compared.first: first, compared.second: second}
     p_values = paired_tests(systems, references, entry.target)[compared.second]
+    yield f"{compared.first} and {compared.second} on {compared.corpus}, test set {test}"
     yield _text(_headline(compared, both), width)
     yield (
         f"\nBLEU differs with p={p_values.bootstrap:.4f} (paired bootstrap), "
