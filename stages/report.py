@@ -17,7 +17,7 @@ def main() -> None:
 
 def _outcome(record: Record, settings: Settings) -> Outcome:
     system = settings.system(record.system)
-    scores = {"bleu": record.bleu.score, "chrf": record.chrf.score}
+    scores = {"bleu": record.bleu.score, "chrf": record.chrf.score, "ter": record.ter.score}
     return Outcome(
         record.cell,
         record.fingerprints.training,

@@ -8,12 +8,16 @@ from typing import Any
 from ruamel.yaml import YAML
 
 import systems
+from bleuprint.breakdown import ByCount, ByLength
 from bleuprint.files import sha256_of, write_json
-from bleuprint.layout import Cell
-from bleuprint.results import Data, Fingerprints, Metric, Paired, Record
+from bleuprint.layout import Cell, folder
+from bleuprint.reconciliation import Reconciled
+from bleuprint.results import Data, Fingerprints, Length, Metric, Paired, Record
 from bleuprint.score import score_cell
 from bleuprint.settings import Settings, load
+from bleuprint.significance import PValues
 from bleuprint.system import Average
+from bleuprint.testsets import describe_tests
 
 STAGES = ("download", "clean", "dedup", "filter", "split", "tokenize", "binarize")
 
@@ -42,16 +46,26 @@ def settings_in(
 
 
 def write_texts(root: Path, settings: Settings, lines: int = 40) -> None:
-    """Write test sets and ledgers of every corpus; sentences of WORD's words."""
+    """Write test sets, described, and ledgers of every corpus; sentences of WORD's words."""
     for name, corpus in settings.corpora.items():
-        folder = root / "data" / "split" / name
-        folder.mkdir(parents=True)
-        for test in corpus.files.tests:
+        split, tokens = folder(name, "split", root), folder(name, "tokens", root)
+        split.mkdir(parents=True)
+        for set_name in ("train", *(f"test.{test}" for test in corpus.files.tests)):
             for language in (corpus.source, corpus.target):
-                text = _sentences(f"{name} {test} {language}", lines)
-                write_lines(folder / f"test.{test}.{language}", text)
+                text = _sentences(f"{name} {set_name} {language}", lines)
+                write_lines(split / f"{set_name}.{language}", text)
+                words = [f"{line.removesuffix('.')} ." for line in text]
+                write_lines(tokens / f"{set_name}.{language}", words)
+        if corpus.files.tests:
+            describe(root, settings, name)
         for number, stage in enumerate(STAGES):
             write_json(root / "data" / "ledgers" / name / f"{stage}.json", _ledger(stage, number))
+
+
+def describe(root: Path, settings: Settings, corpus: str) -> None:
+    """Write what describe_tests would."""
+    folders = [folder(corpus, stage, root) for stage in ("split", "tokens", "tests")]
+    describe_tests(corpus, settings.corpus(corpus), *folders)
 
 
 def write_cell(root: Path, settings: Settings, cell: Cell, errors: float) -> None:
@@ -118,7 +132,15 @@ def record(system: str, corpus: str, test: str, bleu: float, **changes: Any) -> 
         "target": target,
         "bleu": Metric(bleu, bleu - 1, bleu + 2, "nrefs:1|tok:13a|version:2.6.0"),
         "chrf": Metric(bleu + 20, bleu + 19, bleu + 21, "nrefs:1|nc:6|version:2.6.0"),
+        "ter": Metric(bleu - 9, bleu - 10, bleu - 8, "nrefs:1|tok:tercom|version:2.6.0"),
+        "length": Length(980, 1000, 0.98),
         "paired": None,
+        "reconciliation": (
+            Reconciled("lower-cased", bleu + 1.5, "case:lc|tok:13a", 1000, "ab" * 32, "cd" * 32),
+            Reconciled("intl", bleu - 0.5, "tok:intl", 1000, "ab" * 32, "cd" * 32),
+        ),
+        "by_length": (ByLength("1-10", 400, bleu + 3), ByLength("over 50", 600, bleu - 3)),
+        "by_count": (ByCount("0", 50, 10, 0.2), ByCount("100+", 1200, 600, 0.5)),
         "lines": 1000,
         "parameters": 2_570_000,
         "training_flops": 3.28e18,
@@ -131,8 +153,10 @@ def record(system: str, corpus: str, test: str, bleu: float, **changes: Any) -> 
     return Record(**{**values, **changes})
 
 
-def against(baseline: str, p_value: float) -> Paired:
-    return Paired(baseline, p_value)
+def against(baseline: str, bootstrap: float, randomisation: float | None = None) -> Paired:
+    """Both p-values, the same unless the second is given."""
+    second = bootstrap if randomisation is None else randomisation
+    return Paired(baseline, PValues(bootstrap, second))
 
 
 def _sentences(seed: str, lines: int) -> list[str]:

@@ -28,7 +28,7 @@ def clean(tmp_path_factory):
 def by_dvc(clean, tmp_path_factory):
     """A project after `dvc repro`, committed. Not to be changed."""
     project = clean.copy(tmp_path_factory.mktemp("dvc") / "project")
-    assert len(project.repro()) == 17
+    assert len(project.repro()) == 18
     project.commit()
     return project
 
@@ -160,7 +160,7 @@ def test_a_failing_stage_is_not_recorded_and_others_are(by_snakemake, tmp_path):
     project.edit("params.yaml", "peak: 0.015", "peak: 1.0e+38")
     output = project.snakemake("--keep-going", status=1)
     assert output.count("bleuprint: error: the loss of update") >= 1
-    assert "recorded in DVC: 4 of 17 stages" in output
+    assert "recorded in DVC: 4 of 18 stages" in output
     # the failed one, and what lacks its output
     assert project.changed() & (TINY | WIDE) == {"train@wide-own-1", "average@wide-own-1"}
 
@@ -212,13 +212,13 @@ def test_a_run_stopped_half_way_leaves_only_what_finished(clean, by_dvc, tmp_pat
         project.snakemake("--unlock")
     project.snakemake("--rerun-incomplete")
     assert project.changed() == set()
-    assert len(project.recorded()) == 17
+    assert len(project.recorded()) == 18
     assert project.read("reports/results.json") == by_dvc.read("reports/results.json")
 
 
 def test_shards_give_what_the_whole_gives(clean, by_dvc, tmp_path):
     project = clean.copy(tmp_path / "project")
-    wanted = ("data/binary/own", "data/ledgers/own/binarize.json")
+    wanted = ("data/binary/own", "data/ledgers/own/binarize.json", "data/tests/own")
     output = project.snakemake(*wanted, "--set-scatter", "shards=3")
     assert all(f"shard_{stage}@own" in output for stage in ("clean", "dedup", "filter"))
     logs = {path.name for path in (project.root / "work/snakemake/logs").iterdir()}

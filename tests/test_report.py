@@ -44,9 +44,16 @@ def test_writes_all_reports(copy: tuple[Path, Settings]) -> None:
     for one in records:
         assert f"{one.bleu.score:.1f} [{one.bleu.low:.1f}, {one.bleu.high:.1f}]" in page
         assert f"{one.chrf.score:.1f} [{one.chrf.low:.1f}, {one.chrf.high:.1f}]" in page
+        assert f"{one.ter.score:.1f} [{one.ter.low:.1f}, {one.ter.high:.1f}]" in page
+        for way in one.reconciliation:
+            assert f"{way.score:.1f} ({way.score - one.bleu.score:+.1f})" in page
+        assert f"{one.length.ratio:.3f}" in page and f"`{one.ter.signature}`" in page
         assert f"`{one.bleu.signature}`" in page and f"`{one.chrf.signature}`" in page
         digest = sha256_of(root / "data" / "split" / one.corpus / f"test.{one.test}.{one.target}")
         assert digest[:12] in page
+    for title in ("TER", "The same translations as papers scored them", "Rare words"):
+        assert f"## {title}\n\n| System " in page
+    assert "compound-split (paper comparison only)" in page
     assert "Test CPU, 1 x 2 threads" in page
     latex = contents(root)["table.tex"].decode()
     assert latex.startswith("% Needs \\usepackage{booktabs}.\n")
@@ -58,7 +65,12 @@ def test_both_costs_are_shown_and_explained(copy: tuple[Path, Settings]) -> None
     root, settings = copy
     report.write_reports(settings, root)
     page, latex = (contents(root)[f"table.{kind}"].decode() for kind in ("md", "tex"))
-    scores, _, costs, *_ = (line for line in page.splitlines() if line.startswith("| tiny"))
+    tables = page.split("## ")
+    trained = next(one for one in tables if one.startswith("Training cost"))
+    scores, costs = (
+        next(line for line in part.splitlines() if line.startswith("| tiny"))
+        for part in (tables[0], trained)
+    )
     # counted, and 3,725 s x 1 x 3e12
     assert [cell.strip() for cell in scores.split("|")][4:6] == ["4.2e12", "1.1e16"]
     measured = ["1.1e16 (1 x 3.0e12, measured)", "41.5 % of 4.0e12, known"]

@@ -1,5 +1,6 @@
 """Records: every number comes from the cell, corpus and test set that its name says."""
 
+import dataclasses
 import json
 import shutil
 from pathlib import Path
@@ -11,8 +12,8 @@ from bleuprint import results
 from bleuprint.errors import UserError
 from bleuprint.files import read_json, sha256_of, write_json
 from bleuprint.layout import Cell
-from bleuprint.score import paired_tests
 from bleuprint.settings import Settings
+from bleuprint.significance import paired_tests
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +56,15 @@ def test_every_figure_comes_from_its_own_cell(made: tuple[Path, Settings]) -> No
         assert record.bleu.high == scores["bleu"]["high"]
         assert record.bleu.signature == scores["bleu"]["signature"]
         assert record.chrf.score == scores["chrf"]["score"]
+        assert record.ter.score == scores["ter"]["score"]
+        assert record.length == results.Length(
+            scores["bleu"]["hypothesis_length"],
+            scores["bleu"]["reference_length"],
+            scores["bleu"]["length_ratio"],
+        )
+        for name in ("reconciliation", "by_length", "by_count"):
+            parts = getattr(record, name)
+            assert [dataclasses.asdict(part) for part in parts] == scores[name] != []
         assert record.lines == 40
         training = read_json(folder / "training.json")
         assert record.parameters == training["parameters"]
@@ -90,8 +100,8 @@ def test_paired_tests_are_against_the_first_system(made: tuple[Path, Settings]) 
             cell = root / Cell(system, record.corpus, record.seed).results
             lines[system] = (cell / "hypotheses" / name).read_text("utf-8").splitlines()
         references = (root / "data" / "split" / record.corpus / name).read_text("utf-8")
-        p_value = paired_tests(lines, references.splitlines(), record.target)["small"]
-        assert record.paired == results.Paired("tiny", p_value)
+        p_values = paired_tests(lines, references.splitlines(), record.target)["small"]
+        assert record.paired == results.Paired("tiny", p_values)
 
 
 def test_one_system_alone_has_no_paired_test(made: tuple[Path, Settings], tmp_path: Path) -> None:
@@ -136,6 +146,7 @@ def test_a_missing_test_set_names_the_cell_and_the_file(copy: tuple[Path, Settin
 @pytest.mark.parametrize(
     "file",
     [
+        "data/split/talks-en-fr/test.only.en",
         "data/split/talks-en-fr/test.only.fr",
         "results/tiny/talks-en-fr/3/hypotheses/test.only.fr",
     ],
@@ -170,6 +181,19 @@ def test_saved_records_come_back_and_repeat_exactly(
 def test_nothing_to_load(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"results\.json: no such file; run: dvc repro"):
         results.load(tmp_path / "results.json")
+
+
+def test_what_an_older_version_wrote(copy: tuple[Path, Settings]) -> None:
+    root, settings = copy
+    path = root / Cell("tiny", "news-en-de", 1).results / "scores.json"
+    scores = read_json(path)
+    del scores["second"]["by_count"]
+    write_json(path, scores)
+    with pytest.raises(UserError, match=r"scores\.json: was not written by this version; run: dvc"):
+        results.collect(settings, root)
+    old = Path(__file__).parents[1] / "reports" / "multi30k-cpu" / "results.json"
+    with pytest.raises(UserError, match=r"multi30k-cpu/results\.json: was not written by this ver"):
+        results.load(old)
 
 
 def test_timings_are_read_as_far_as_they_are_there(copy: tuple[Path, Settings]) -> None:

@@ -162,6 +162,23 @@ def test_a_corpus_without_its_pair_in_the_name_shows_it() -> None:
     assert table.scores(named).columns[1] == Column("BLEU", "news (en-de)")
 
 
+@pytest.mark.parametrize(
+    ("bootstrap", "randomisation", "shown"),
+    [
+        (0.049, 0.05, "p=0.049 (randomisation 0.050)"),
+        (0.05, 0.0499, "p=0.050 n.s. (randomisation 0.050)"),
+        (0.06, 0.9, "p=0.060 n.s."),
+        (0.049, 0.001, "p=0.049"),
+    ],
+)
+def test_tests_that_disagree_are_shown(bootstrap: float, randomisation: float, shown: str) -> None:
+    paired = trees.against("tiny", bootstrap, randomisation)
+    records = [RECORDS[0], record("small", "news-en-de", "first", 41.11, paired=paired)]
+    cell = rows_of(table.scores(records))["small"]["news-en-de BLEU"]
+    assert cell == f"41.1 [40.1, 43.1] {shown}"
+    assert "Where approximate randomisation says otherwise" in " ".join(table.notes(records))
+
+
 def test_several_seeds() -> None:
     seeds = [
         record("tiny", "news-en-de", "only", 30.0, seed=7),
@@ -328,9 +345,12 @@ def test_csv_reads_back_whole() -> None:
     small = frame[frame.system == "small"]
     assert small.train_seconds.isna().all() and small.device.isna().all()
     assert (small.baseline == "tiny").all()
-    assert list(small.p_value) == [0.000999, 0.05, 0.049]
+    assert list(small.p_bootstrap) == [0.000999, 0.05, 0.049]
+    assert list(small.p_randomisation) == [0.000999, 0.05, 0.049]
+    assert list(small.ter) == pytest.approx([32.11, 33.22, 34.33])
+    assert list(small.length_ratio) == [0.98] * 3
     tiny = frame[frame.system == "tiny"]
-    assert tiny.p_value.isna().all()
+    assert tiny.p_bootstrap.isna().all()
     assert list(tiny.train_seconds) == [43_200.0, 43_200.0, 61.0]
     assert list(tiny.training_flops_by_time) == pytest.approx([1.6416e18, 1.6416e18, 2.318e15])
     told = tiny[["devices", "sustained_flops", "sustained_from", "peak_flops", "peak_from", "mfu"]]

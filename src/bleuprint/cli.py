@@ -1,13 +1,17 @@
-"""The command `bleuprint`: what is looked up beside the pipeline, without running it."""
+"""The command `bleuprint`: what is done beside the pipeline, with what it has made."""
 
 import argparse
 import re
+import shutil
 import sys
 from pathlib import Path
+from typing import TypeAlias
 
 from bleuprint import environment, layout
 from bleuprint.errors import UserError, run
 from bleuprint.settings import Settings, load
+
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def main() -> None:
@@ -19,7 +23,12 @@ def main() -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="bleuprint", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for add in (_add_corpus_commands, _add_translate, _add_model_commands, _add_score_commands):
+        add(commands)
+    return parser
 
+
+def _add_corpus_commands(commands: Commands) -> None:
     cite = commands.add_parser("cite", help="the BibTeX of what the experiment uses")
     cite.set_defaults(command=_cite)
 
@@ -41,13 +50,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     show.add_argument("--units", action="store_true", help="show the units, not the sentences")
     show.set_defaults(command=_show)
+
+
+def _add_translate(commands: Commands) -> None:
     translate = commands.add_parser(
         "translate", help="translate sentences with a trained system, a line for each line"
     )
     translate.add_argument("files", nargs="*", metavar="FILE", help="(standard input)")
-    translate.add_argument("--system", required=True)
-    translate.add_argument("--corpus", required=True)
-    translate.add_argument("--seed", type=int, help="of the training (the first of params.yaml)")
+    _add_cell(translate)
     translate.add_argument("--beam", type=_count, help="instead of the system's decode.beam")
     translate.add_argument(
         "--n-best",
@@ -80,12 +90,13 @@ def _parser() -> argparse.ArgumentParser:
         help="score the translations in FILE, one for each line, instead of translating",
     )
     translate.set_defaults(command=_translate)
+
+
+def _add_model_commands(commands: Commands) -> None:
     serve = commands.add_parser(
         "serve", help="a page and a JSON endpoint on 127.0.0.1 to try a trained system"
     )
-    serve.add_argument("--system", required=True)
-    serve.add_argument("--corpus", required=True)
-    serve.add_argument("--seed", type=int, help="of the training (the first of params.yaml)")
+    _add_cell(serve)
     serve.add_argument(
         "--port", type=_port, default=8000, help="0 takes one that is free (%(default)s)"
     )
@@ -94,14 +105,36 @@ def _parser() -> argparse.ArgumentParser:
         "export", help="a trained system as a folder for CTranslate2, without this project"
     )
     export.add_argument("folder", metavar="FOLDER")
-    export.add_argument("--system", required=True)
-    export.add_argument("--corpus", required=True)
-    export.add_argument("--seed", type=int, help="of the training (the first of params.yaml)")
+    _add_cell(export)
     export.add_argument(
         "--precision", choices=("float32", "int8"), default="float32", help="(%(default)s)"
     )
     export.set_defaults(command=_export)
-    return parser
+
+
+def _add_score_commands(commands: Commands) -> None:
+    compare = commands.add_parser("compare", help="two systems beside each other, with sentences")
+    compare.add_argument("first", metavar="A")
+    compare.add_argument("second", metavar="B")
+    compare.add_argument("--corpus", required=True)
+    compare.add_argument("--test", help="one test set (all)")
+    compare.add_argument("--seed", type=int, help="of the trainings (the first of params.yaml)")
+    compare.add_argument(
+        "--sentences", type=_count, default=10, help="how many better, and worse ones (%(default)s)"
+    )
+    compare.set_defaults(command=_compare)
+    comet = commands.add_parser("comet", help="COMET scores, where comet-score is installed")
+    _add_cell(comet)
+    comet.add_argument("--model", default="Unbabel/wmt22-comet-da", help="(%(default)s)")
+    comet.add_argument("--program", default="comet-score", help="(%(default)s)")
+    comet.set_defaults(command=_comet)
+
+
+def _add_cell(command: argparse.ArgumentParser) -> None:
+    """The options that name a training."""
+    command.add_argument("--system", required=True)
+    command.add_argument("--corpus", required=True)
+    command.add_argument("--seed", type=int, help="of the training (the first of params.yaml)")
 
 
 def _cite(_: argparse.Namespace) -> None:
@@ -153,7 +186,7 @@ def _translate(given: argparse.Namespace) -> None:
         decode = dataclasses.replace(decode, beam=given.beam)
     if (given.n_best or 1) > decode.beam:
         raise UserError(f"--n-best {given.n_best} is beyond the beam of {decode.beam}")
-    cell = _cell(settings, given)
+    cell = _trained(settings, given)
     translator = load_translator(settings, cell, decode, given.checkpoints)
     album = None
     if given.attention:
@@ -189,25 +222,49 @@ def _serve(given: argparse.Namespace) -> None:
     from bleuprint.serve import serve
 
     settings = load()
-    serve(settings, _cell(settings, given), given.port)
+    serve(settings, _trained(settings, given), given.port)
+
+
+def _compare(given: argparse.Namespace) -> None:
+    from bleuprint.comparison import Comparison, compare
+
+    settings = load()
+    seed = settings.seeds[0] if given.seed is None else given.seed
+    compared = Comparison(given.first, given.second, given.corpus, seed)
+    width = shutil.get_terminal_size((120, 24)).columns
+    for line in compare(settings, compared, given.test, given.sentences, width):
+        print(line)
+
+
+def _comet(given: argparse.Namespace) -> None:
+    from bleuprint.comet import comet
+
+    settings = load()
+    cell = _cell(settings, given)
+    for line in comet(settings, cell, given.model, given.program):
+        print(line, flush=True)
 
 
 def _export(given: argparse.Namespace) -> None:
     from bleuprint.release import release
 
     settings = load()
-    release(settings, _cell(settings, given), Path(given.folder), given.precision)
+    release(settings, _trained(settings, given), Path(given.folder), given.precision)
 
 
-def _cell(settings: Settings, given: argparse.Namespace) -> layout.Cell:
+def _trained(settings: Settings, given: argparse.Namespace) -> layout.Cell:
     """The training that the command line names; raises UserError if there is none."""
-    settings.system(given.system)
-    settings.corpus(given.corpus)
-    seed = settings.seeds[0] if given.seed is None else given.seed
-    cell = layout.Cell(given.system, given.corpus, seed)
+    cell = _cell(settings, given)
     if not cell.models.exists():
         raise UserError(f"{cell.models}: no training of {cell}; dvc repro makes it")
     return cell
+
+
+def _cell(settings: Settings, given: argparse.Namespace) -> layout.Cell:
+    settings.system(given.system)
+    settings.corpus(given.corpus)
+    seed = settings.seeds[0] if given.seed is None else given.seed
+    return layout.Cell(given.system, given.corpus, seed)
 
 
 def _count(text: str) -> int:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 def folder(corpus: str, stage: str, root: Path = Path()) -> Path:
-    """The folder of a corpus: raw, clean, dedup, filter, split, tokens, bpe or binary."""
+    """The folder of a corpus: raw, clean, dedup, filter, split, tokens, tests, bpe or binary."""
     return root / "data" / stage / corpus
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from bleuprint import costcolumns, table
+from bleuprint import costcolumns, scoretables, table
 from bleuprint.errors import UserError
 from bleuprint.files import read_json, whole_file, write_json
 from bleuprint.layout import Cell, ledger
@@ -56,13 +56,24 @@ def page(
     timings: Mapping[Cell, Timing],
     funnel: Grid,
 ) -> str:
-    """The report as Markdown: scores, cost, test sets, signatures, data."""
+    """The report as Markdown: scores in all ways, cost, test sets, signatures, data."""
+    rare = scoretables.by_count(records)
     sections = [
         f"# Results: {experiment}",
         markdown(table.scores(records, timings=timings)),
         _list(table.notes(records)),
         "## chrF2",
         markdown(table.scores(records, "chrf")),
+        "## TER",
+        markdown(table.scores(records, "ter")),
+        _TER,
+        "## The same translations as papers scored them",
+        markdown(scoretables.as_papers(records)),
+        scoretables.AS_PAPERS,
+        "## BLEU by source length",
+        markdown(scoretables.by_length(records)),
+        scoretables.BY_LENGTH,
+        *(("## Rare words", markdown(rare), scoretables.BY_COUNT) if rare else ()),
         "## Training cost",
         markdown(table.costs(records, timings)),
         costcolumns.EXPLAINED,
@@ -89,11 +100,17 @@ def tex(experiment: str, records: Sequence[Record], timings: Mapping[Cell, Timin
     )
 
 
+_TER = (
+    "Edits (words put in, left out, replaced, runs of words moved) by 100 words of the references; "
+    "lower is better."
+)
+
 _INTERVALS = (
     "Intervals are sacreBLEU's: 1,000 bootstrap resamples of the test set's lines with a fixed "
     "seed; the 95 % interval is their mean plus and minus half the distance between the 2.5th "
-    "and the 97.5th percentile, cut at 0 and 100. The paired test draws the same resamples from "
-    "both systems' translations."
+    "and the 97.5th percentile, cut at 0 and 100 (TER's at 0). The paired bootstrap draws the same "
+    "resamples from both systems' translations; approximate randomisation swaps lines between the "
+    "systems, 10,000 times."
 )
 
 _DATA = (
@@ -127,6 +144,8 @@ def _signatures(records: Sequence[Record]) -> Iterator[str]:
         yield f"BLEU ({', '.join(languages)}): `{signature}`"
     for signature in dict.fromkeys(record.chrf.signature for record in records):
         yield f"chrF2: `{signature}`"
+    for signature in dict.fromkeys(record.ter.signature for record in records):
+        yield f"TER: `{signature}`"
 
 
 def _funnel(settings: Settings, root: Path) -> Grid:

@@ -11,12 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from bleuprint import fingerprint
+from bleuprint.breakdown import ByCount, ByLength
 from bleuprint.errors import UserError
 from bleuprint.files import read_json, sha256_of, write_json
 from bleuprint.layout import Cell, folder
 from bleuprint.pairs import TextFolder, read_pairs
-from bleuprint.score import names_of_tests, paired_tests
+from bleuprint.reconciliation import Reconciled
 from bleuprint.settings import Settings
+from bleuprint.significance import PValues, paired_tests
+from bleuprint.testsets import names_of_tests
 
 
 @dataclass(frozen=True)
@@ -31,10 +34,19 @@ class Metric:
 
 @dataclass(frozen=True)
 class Paired:
-    """The paired test against the baseline's translations of the same seed."""
+    """The paired tests against the baseline's translations of the same seed."""
 
     baseline: str
-    p_value: float
+    p_values: PValues
+
+
+@dataclass(frozen=True)
+class Length:
+    """The tokens that BLEU counts in the translations and the references, and their ratio."""
+
+    hypothesis: int
+    reference: int
+    ratio: float
 
 
 @dataclass(frozen=True)
@@ -62,7 +74,10 @@ class Data:
 
 @dataclass(frozen=True)
 class Record:
-    """One number of the table and all that stands behind it; `paired` is None for the baseline."""
+    """One number of the table and all that stands behind it.
+
+    `paired` is None for the baseline, `by_count` where tokens are characters.
+    """
 
     system: str
     corpus: str
@@ -72,7 +87,12 @@ class Record:
     target: str
     bleu: Metric
     chrf: Metric
+    ter: Metric
+    length: Length
     paired: Paired | None
+    reconciliation: tuple[Reconciled, ...]
+    by_length: tuple[ByLength, ...]
+    by_count: tuple[ByCount, ...] | None
     lines: int
     parameters: int
     training_flops: float
@@ -149,7 +169,10 @@ def load(path: Path) -> list[Record]:
     """The records that `save` wrote."""
     if not path.exists():
         raise UserError(f"{path}: no such file; run: dvc repro")
-    return [_from_json(entry) for entry in read_json(path)]
+    try:
+        return [_from_json(entry) for entry in read_json(path)]
+    except (KeyError, TypeError):
+        raise UserError(f"{path}: was not written by this version; run: dvc repro") from None
 
 
 def timing(cell: Cell, root: Path = Path()) -> Timing:
@@ -163,6 +186,32 @@ def timing(cell: Cell, root: Path = Path()) -> Timing:
     return Timing(training, read_json(translate)["seconds"] if translate.exists() else None)
 
 
+def scores_of(cell: Cell, test: str, root: Path) -> Any:
+    """What scores.json holds of a cell and test set."""
+    scores = _read(cell, "scores.json", root)
+    path = root / cell.results / "scores.json"
+    if test not in scores:
+        raise UserError(f"{path}: no test set {test!r} for {cell}; run: dvc repro")
+    if "by_count" not in scores[test]:
+        raise UserError(f"{path}: was not written by this version; run: dvc repro")
+    return scores[test]
+
+
+def scored_lines(
+    settings: Settings, cell: Cell, test: str, root: Path
+) -> tuple[list[str], list[str]]:
+    """References and translations of a test set, as they were when scores.json was written."""
+    scores = scores_of(cell, test, root)
+    sources, references = _texts(settings, cell.corpus, root).files(f"test.{test}")
+    hypotheses = root / cell.results / "hypotheses" / references.name
+    pairs = list(read_pairs(references, hypotheses))
+    files = {"sources": sources, "references": references, "hypotheses": hypotheses}
+    for name, path in files.items():
+        if sha256_of(path) != scores[name]:
+            raise UserError(f"{path}: has changed since {cell} was scored; run: dvc repro")
+    return [pair.source for pair in pairs], [pair.target for pair in pairs]
+
+
 def _test_against_first(
     settings: Settings, corpus: str, seed: int, root: Path
 ) -> dict[tuple[str, str], Paired]:
@@ -174,25 +223,11 @@ def _test_against_first(
         translations = {}
         for system in settings.systems:
             cell = Cell(system, corpus, seed)
-            references, translations[system] = _scored_lines(settings, cell, test, root)
+            references, translations[system] = scored_lines(settings, cell, test, root)
         if len(translations) > 1:
-            p_values = paired_tests(translations, references, target)
-            tested |= {(system, test): Paired(baseline, p) for system, p in p_values.items()}
+            found = paired_tests(translations, references, target)
+            tested |= {(system, test): Paired(baseline, p) for system, p in found.items()}
     return tested
-
-
-def _scored_lines(
-    settings: Settings, cell: Cell, test: str, root: Path
-) -> tuple[list[str], list[str]]:
-    """References and translations of a test set, as they were when scores.json was written."""
-    scores = _scores(cell, test, root)
-    _, references = _texts(settings, cell.corpus, root).files(f"test.{test}")
-    hypotheses = root / cell.results / "hypotheses" / references.name
-    pairs = list(read_pairs(references, hypotheses))
-    for path, digest in ((references, scores["references"]), (hypotheses, scores["hypotheses"])):
-        if sha256_of(path) != digest:
-            raise UserError(f"{path}: has changed since {cell} was scored; run: dvc repro")
-    return [pair.source for pair in pairs], [pair.target for pair in pairs]
 
 
 def _texts(settings: Settings, corpus: str, root: Path) -> TextFolder:
@@ -206,7 +241,7 @@ def _tests(settings: Settings, corpus: str, root: Path) -> list[str]:
 
 def _record(settings: Settings, cell: Cell, test: str, paired: Paired | None, root: Path) -> Record:
     corpus = settings.corpus(cell.corpus)
-    scores, training = _scores(cell, test, root), _read(cell, "training.json", root)
+    scores, training = scores_of(cell, test, root), _read(cell, "training.json", root)
     return Record(
         system=cell.system,
         corpus=cell.corpus,
@@ -216,7 +251,10 @@ def _record(settings: Settings, cell: Cell, test: str, paired: Paired | None, ro
         target=corpus.target,
         bleu=_metric(scores["bleu"]),
         chrf=_metric(scores["chrf"]),
+        ter=_metric(scores["ter"]),
+        length=_length(scores["bleu"]),
         paired=paired,
+        **_parts(scores),
         lines=scores["lines"],
         parameters=training["parameters"],
         training_flops=training["flops"],
@@ -240,23 +278,33 @@ def _metric(scores: Any) -> Metric:
     return Metric(**{field.name: scores[field.name] for field in dataclasses.fields(Metric)})
 
 
+def _length(scores: Any) -> Length:
+    return Length(scores["hypothesis_length"], scores["reference_length"], scores["length_ratio"])
+
+
+def _parts(entry: Any) -> dict[str, Any]:
+    """The lists of scores.json, or of a record in JSON."""
+    by_count = entry["by_count"]
+    return {
+        "reconciliation": tuple(Reconciled(**one) for one in entry["reconciliation"]),
+        "by_length": tuple(ByLength(**one) for one in entry["by_length"]),
+        "by_count": None if by_count is None else tuple(ByCount(**one) for one in by_count),
+    }
+
+
 def _from_json(entry: Any) -> Record:
+    paired = entry["paired"]
     parts = {
         "bleu": Metric(**entry["bleu"]),
         "chrf": Metric(**entry["chrf"]),
-        "paired": entry["paired"] and Paired(**entry["paired"]),
+        "ter": Metric(**entry["ter"]),
+        "length": Length(**entry["length"]),
+        "paired": paired and Paired(paired["baseline"], PValues(**paired["p_values"])),
+        **_parts(entry),
         "fingerprints": Fingerprints(**entry["fingerprints"]),
         "data": Data(**entry["data"]),
     }
     return Record(**{**entry, **parts})
-
-
-def _scores(cell: Cell, test: str, root: Path) -> Any:
-    scores = _read(cell, "scores.json", root)
-    if test not in scores:
-        path = root / cell.results / "scores.json"
-        raise UserError(f"{path}: no test set {test!r} for {cell}; run: dvc repro")
-    return scores[test]
 
 
 def _read(cell: Cell, name: str, root: Path) -> Any:

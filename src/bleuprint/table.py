@@ -22,7 +22,7 @@ from bleuprint.results import Record, Timing, Training, load, timing
 REPORTS = Path("reports")
 SIGNIFICANT = 0.05
 NONE = costcolumns.NONE
-METRICS = {"bleu": "BLEU", "chrf": "chrF2"}
+METRICS = {"bleu": "BLEU", "chrf": "chrF2", "ter": "TER"}
 _COUNTED, _BY_TIME = _COSTS = "FLOPs, counted", "FLOPs, by time"
 
 
@@ -61,7 +61,7 @@ class _Key:
 
 def scores(
     records: Sequence[Record],
-    metric: Literal["bleu", "chrf"] = "bleu",
+    metric: Literal["bleu", "chrf", "ter"] = "bleu",
     timings: Mapping[Cell, Timing] | None = None,
 ) -> Grid:
     """The scores of every system on every test set; with BLEU also what training cost, both ways.
@@ -117,7 +117,8 @@ def notes(records: Sequence[Record]) -> list[str]:
         of_seed = f" on the translations of seed {seeds[0]}" if len(seeds) > 1 else ""
         lines.append(
             f"p: paired bootstrap of the difference in BLEU from {baseline}{of_seed}; "
-            f"n.s.: not significant (p of {SIGNIFICANT} or more)."
+            f"n.s.: not significant (p of {SIGNIFICANT} or more). Where approximate randomisation "
+            "says otherwise, its p follows; both are in table.csv."
         )
     if any(row.published for row in scores(records).rows):
         lines.append(f"Published: {literature.SOURCE}; {literature.HOW_SCORED}")
@@ -255,8 +256,10 @@ def _score(seeds: Sequence[Record], metric: str) -> str:
     paired = seeds[0].paired if metric == "bleu" else None
     if paired is None:
         return text
-    mark = " n.s." if paired.p_value >= SIGNIFICANT else ""
-    return f"{text} p={paired.p_value:.3f}{mark}"
+    first, second = paired.p_values.bootstrap, paired.p_values.randomisation
+    text += f" p={first:.3f}{' n.s.' if first >= SIGNIFICANT else ''}"
+    agree = (first < SIGNIFICANT) == (second < SIGNIFICANT)
+    return text if agree else f"{text} (randomisation {second:.3f})"
 
 
 def _baselines(records: Sequence[Record]) -> list[str]:
@@ -316,7 +319,8 @@ def _tex(text: str) -> str:
 
 def _flat(record: Record, measured: Timing) -> dict[str, object]:
     """A record and its timing on one level; missing values stay empty."""
-    bleu, chrf, paired, training = record.bleu, record.chrf, record.paired, measured.training
+    bleu, chrf, ter = record.bleu, record.chrf, record.ter
+    paired, training = record.paired, measured.training
     return {
         "system": record.system,
         "corpus": record.corpus,
@@ -331,8 +335,15 @@ def _flat(record: Record, measured: Timing) -> dict[str, object]:
         "chrf2": chrf.score,
         "chrf2_low": chrf.low,
         "chrf2_high": chrf.high,
+        "ter": ter.score,
+        "ter_low": ter.low,
+        "ter_high": ter.high,
+        "hypothesis_length": record.length.hypothesis,
+        "reference_length": record.length.reference,
+        "length_ratio": record.length.ratio,
         "baseline": paired and paired.baseline,
-        "p_value": paired and paired.p_value,
+        "p_bootstrap": paired and paired.p_values.bootstrap,
+        "p_randomisation": paired and paired.p_values.randomisation,
         "parameters": record.parameters,
         "updates": record.updates,
         "source_tokens": record.source_tokens,
@@ -354,6 +365,7 @@ def _flat(record: Record, measured: Timing) -> dict[str, object]:
         "translate_seconds": measured.translate_seconds,
         "bleu_signature": bleu.signature,
         "chrf2_signature": chrf.signature,
+        "ter_signature": ter.signature,
         **{f"{name}_sha256": value for name, value in asdict(record.fingerprints).items()},
         **{f"{name}_sha256": value for name, value in asdict(record.data).items()},
     }

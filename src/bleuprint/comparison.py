@@ -1,0 +1,185 @@
+"""Two systems beside each other, sentence by sentence too, for the terminal.
+
+Reports hold no sentence of a corpus: whoever wants to see some looks here.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sacrebleu.metrics.bleu import BLEU
+
+from bleuprint.bleu import bleu_metric
+from bleuprint.characters import blank_unprinted
+from bleuprint.errors import UserError
+from bleuprint.layout import Cell, folder
+from bleuprint.metrics import DIGITS
+from bleuprint.pairs import TextFolder, read_lines
+from bleuprint.results import scored_lines, scores_of
+from bleuprint.settings import Settings
+from bleuprint.significance import paired_tests
+from bleuprint.table import METRICS, Column, Grid, Row, plain
+from bleuprint.testsets import names_of_tests
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What is compared: two systems on a corpus, of one seed."""
+
+    first: str
+    second: str
+    corpus: str
+    seed: int
+
+    @property
+    def cells(self) -> tuple[Cell, Cell]:
+        return (
+            Cell(self.first, self.corpus, self.seed),
+            Cell(self.second, self.corpus, self.seed),
+        )
+
+
+@dataclass(frozen=True)
+class Change:
+    """The sentence-level BLEU of two systems in a line, counted from 1."""
+
+    line: int
+    first: float
+    second: float
+
+    @property
+    def delta(self) -> float:
+        return self.second - self.first
+
+
+def compare(
+    settings: Settings,
+    compared: Comparison,
+    test: str | None,
+    sentences: int,
+    width: int,
+    root: Path = Path(),
+) -> Iterator[str]:
+    """Lines of text on one test set, or on each: scores, tests, buckets, `sentences` both ways.
+
+    Raises UserError for what params.yaml does not have, and where something is not scored.
+    """
+    _check(settings, compared)
+    entry = settings.corpus(compared.corpus)
+    texts = TextFolder(folder(compared.corpus, "split", root), entry.source, entry.target)
+    tests = names_of_tests(entry, texts)
+    if test is not None and test not in tests:
+        raise UserError(
+            f"corpus {compared.corpus}: no test set {test!r}; there are: {', '.join(tests)}"
+        )
+    for name in tests if test is None else [test]:
+        yield from _on_test(settings, compared, name, sentences, width, root)
+
+
+def changes(
+    first: Sequence[str], second: Sequence[str], references: Sequence[str], language: str
+) -> list[Change]:
+    """Each line's sentence-level BLEU: sacreBLEU's, up to the longest n-grams that it has."""
+    metric = BLEU(effective_order=True, trg_lang=bleu_metric([], language).trg_lang)
+
+    def score(hypothesis: str, reference: str) -> float:
+        return round(metric.sentence_score(hypothesis, [reference]).score, DIGITS)
+
+    lines = zip(first, second, references, strict=True)
+    return [
+        Change(number, score(one, reference), score(other, reference))
+        for number, (one, other, reference) in enumerate(lines, 1)
+    ]
+
+
+def _check(settings: Settings, compared: Comparison) -> None:
+    for system in (compared.first, compared.second):
+        settings.system(system)
+    if compared.first == compared.second:
+        raise UserError(f"system {compared.first}: compared with itself; name two systems")
+    if compared.seed not in settings.seeds:
+        raise UserError(f"params.yaml: no seed {compared.seed}; seeds are {list(settings.seeds)}")
+
+
+def _on_test(
+    settings: Settings, compared: Comparison, test: str, sentences: int, width: int, root: Path
+) -> Iterator[str]:
+    both = [scores_of(cell, test, root) for cell in compared.cells]
+    (references, first), (_, second) = (
+        scored_lines(settings, cell, test, root) for cell in compared.cells
+    )
+    entry = settings.corpus(compared.corpus)
+    systems = {compared.first: first, compared.second: second}
+    p_values = paired_tests(systems, references, entry.target)[compared.second]
+    yield f"{compared.first} and {compared.second} on {compared.corpus}, test set {test}"
+    yield _text(_headline(compared, both), width)
+    yield (
+        f"\nBLEU differs with p={p_values.bootstrap:.4f} (paired bootstrap), "
+        f"p={p_values.randomisation:.4f} (approximate randomisation)"
+    )
+    yield _text(_by_length(compared, both), width)
+    if both[0]["by_count"] is not None:
+        yield _text(_by_count(compared, both), width)
+    texts = TextFolder(folder(compared.corpus, "split", root), entry.source, entry.target)
+    sources = list(read_lines(texts.files(f"test.{test}")[0]))
+    labels = ("source", "reference", compared.first, compared.second)
+    shown = dict(zip(labels, (sources, references, first, second), strict=True))
+    found = changes(first, second, references, entry.target)
+    for name, sign in (("improved", 1), ("worsened", -1)):
+        yield f"\nMost {name}, by BLEU of the sentence:"
+        yield from _sentences(
+            [one for one in found if sign * one.delta > 0], sign, sentences, shown
+        )
+
+
+def _sentences(
+    found: Sequence[Change], sign: int, most: int, texts: Mapping[str, Sequence[str]]
+) -> Iterator[str]:
+    """The largest changes first, among equals the first line first."""
+    width = max(map(len, texts))
+    for one in sorted(found, key=lambda one: -sign * one.delta)[:most]:
+        yield f"\nline {one.line}: {one.delta:+.1f}, from {one.first:.1f} to {one.second:.1f}"
+        for label, lines in texts.items():
+            yield f"  {label:{width}}  {blank_unprinted(lines[one.line - 1])}"
+    if not found:
+        yield "no sentence"
+
+
+def _text(grid: Grid, width: int) -> str:
+    return "\n" + plain(grid, width).strip("\n")
+
+
+def _headline(compared: Comparison, both: Sequence[Any]) -> Grid:
+    rows = []
+    for metric, label in METRICS.items():
+        scores = [one[metric] for one in both]
+        cells = [f"{one['score']:.1f} [{one['low']:.1f}, {one['high']:.1f}]" for one in scores]
+        rows.append(Row((label, *cells, f"{scores[1]['score'] - scores[0]['score']:+.1f}")))
+    ratios = [one["bleu"]["length_ratio"] for one in both]
+    shown = [f"{ratio:.3f}" for ratio in ratios]
+    rows.append(Row(("length ratio", *shown, f"{ratios[1] - ratios[0]:+.3f}")))
+    return Grid(_columns("", compared), tuple(rows))
+
+
+def _by_length(compared: Comparison, both: Sequence[Any]) -> Grid:
+    """Both have the same buckets: these go by the sources."""
+    rows = []
+    for one, other in zip(*(scores["by_length"] for scores in both), strict=True):
+        cells = f"{one['lines']:,}", f"{one['bleu']:.1f}", f"{other['bleu']:.1f}"
+        rows.append(Row((one["tokens"], *cells, f"{other['bleu'] - one['bleu']:+.1f}")))
+    return Grid(_columns("source tokens", compared, "lines"), tuple(rows))
+
+
+def _by_count(compared: Comparison, both: Sequence[Any]) -> Grid:
+    rows = []
+    for buckets in zip(*(scores["by_count"] for scores in both), strict=True):
+        first, second = (100 * bucket["accuracy"] for bucket in buckets)
+        cells = f"{buckets[0]['words']:,}", f"{first:.1f} %", f"{second:.1f} %"
+        rows.append(Row((buckets[0]["count"], *cells, f"{second - first:+.1f}")))
+    return Grid(_columns("times in training", compared, "words"), tuple(rows))
+
+
+def _columns(label: str, compared: Comparison, *size: str) -> tuple[Column, ...]:
+    names = (*size, compared.first, compared.second, "difference")
+    return (Column(label, left=True), *map(Column, names))

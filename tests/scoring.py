@@ -1,0 +1,28 @@
+"""What the tests of scores share: sacreBLEU's command line, and text with odd characters."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+# Line separators to Python or Unicode, none of them a line end here.
+SEPARATORS = ["\r", "\x85", "\u2028", "\u2029", "\x1c", "\x1d", "\x1e", "\x0b", "\x0c"]
+
+
+def sacrebleu(*arguments: str | Path) -> Any:
+    """sacreBLEU's command line, its JSON read."""
+    command = [sys.executable, "-m", "sacrebleu", *map(str, arguments), "-f", "json", "-w", "6"]
+    return json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
+
+
+def text(kind: str, lines: int = 60) -> tuple[list[str], list[str], list[str]]:
+    """References, good and worse translations, with what tokenizers must take care of."""
+    if kind == "zh":
+        references = [f"我们在{i}月学习机器翻译,这是第{i * 7 % 13}句话。" for i in range(lines)]
+        return references, [r.replace("第1", "一") for r in references], references[::-1]
+    references = [
+        f'Der "Ärger"-Faktor von Haus {i}: {i * 7 % 13},5 &amp; mehr.' for i in range(lines)
+    ]
+    good = [r.replace("Haus 1", "haus 1").replace("mehr", "") for r in references]
+    return references, good, [r.replace("Faktor von", "Faktoren aus") for r in good]

@@ -1,0 +1,59 @@
+"""BLEU by length and accuracy of words, worked by hand and beside sacreBLEU's command line."""
+
+from pathlib import Path
+
+import pytest
+
+import result_trees as trees
+from bleuprint.breakdown import ByCount, ByLength, bleu_by_length, word_accuracy
+from scoring import sacrebleu, text
+
+
+def test_buckets_begin_and_end_where_they_say() -> None:
+    tokens = [0, 1, 10, 11, 20, 21, 30, 31, 40, 41, 50, 51, 400]
+    lines = ["one two three four"] * len(tokens)
+    found = bleu_by_length(lines, lines, tokens, "en")
+    names = ["0", "1-10", "11-20", "21-30", "31-40", "41-50", "over 50"]
+    assert [(one.tokens, one.lines) for one in found] == list(
+        zip(names, [1, *[2] * 6], strict=True)
+    )
+    assert {one.bleu for one in found} == {100.0}
+
+
+def test_lengths_that_no_line_has_are_left_out() -> None:
+    # the second line has 4 of 6 words, all right: exp(1 - 6/4)
+    references = ["a b c d", "the cat sat on the mat", "x"]
+    found = bleu_by_length(["a b c d", "the cat sat on", "y"], references, [35, 60, 35], "en")
+    assert [(one.tokens, one.lines) for one in found] == [("31-40", 2), ("over 50", 1)]
+    assert found[1].bleu == pytest.approx(60.653066, abs=1e-6)
+
+
+@pytest.mark.parametrize("language", ["de", "zh"])
+def test_each_bucket_equals_the_command_line(tmp_path: Path, language: str) -> None:
+    references, good, _ = text(language)
+    tokens = [5 + i % 2 * 20 for i in range(len(references))]
+    for bucket, found in enumerate(bleu_by_length(good, references, tokens, language)):
+        for name, lines in (("references", references), ("hypotheses", good)):
+            trees.write_lines(tmp_path / name, lines[bucket::2])
+        options = ("-l", f"en-{language}", "-i", tmp_path / "hypotheses")
+        theirs = sacrebleu(tmp_path / "references", *options)
+        assert found == ByLength(("1-10", "21-30")[bucket], 30, theirs["score"])
+
+
+def test_word_accuracy_worked_by_hand() -> None:
+    counts = {"the": 100, "cat": 99, "sat": 10, "on": 9, "a": 5, "mat": 4, "x": 2, "y": 1, "z": 0}
+    references = ["the cat sat on the mat", "a x y z", "z z"]
+    # "the" once of twice; "mat" stands in the wrong line; of three z only two are wanted
+    found = ["the cat on on", "mat x a", "z z z"]
+    result = word_accuracy(
+        [line.split() for line in found], [line.split() for line in references], counts
+    )
+    assert result == [
+        ByCount("0", 3, 2, 0.666667),
+        ByCount("1", 1, 0, 0.0),
+        ByCount("2-4", 2, 1, 0.5),
+        ByCount("5-9", 2, 2, 1.0),
+        ByCount("10-99", 2, 1, 0.5),
+        ByCount("100+", 2, 1, 0.5),
+    ]
+    assert word_accuracy([["the"]], [["the"]], counts) == [ByCount("100+", 1, 1, 1.0)]

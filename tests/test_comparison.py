@@ -1,0 +1,141 @@
+"""Two systems beside each other, as the command prints it."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import result_trees as trees
+from bleuprint.comparison import changes
+from bleuprint.files import read_json
+from bleuprint.layout import Cell
+from bleuprint.pairs import read_lines
+from scoring import text
+
+TEST = "test.first"
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Results of two systems; 5 of 40 lines are worse in the second, control characters in one."""
+    root = tmp_path_factory.mktemp("tree")
+    settings = trees.settings_in(root, corpora={"news-en-de": ("first", "second")})
+    trees.write_all(root, settings)
+    split = root / "data" / "split" / "news-en-de"
+    references = list(read_lines(split / f"{TEST}.de"))
+    for system in ("tiny", "small"):
+        path = root / Cell(system, "news-en-de", 1).results / "hypotheses" / f"{TEST}.de"
+        lines = list(references)
+        if system == "tiny":
+            for number in (3, 8, 9):  # of the same BLEU: nothing right
+                lines[number] = "nothing"
+            lines[20] = f"\x1b[31m{references[20]}\x9b\u202e"
+        else:
+            lines[30] = "\u2028\tworse"
+        trees.write_lines(path, lines)
+        trees.score_cell(settings, system, "news-en-de", 1, root)
+    return root
+
+
+def compare(root: Path, *arguments: str, status: int = 0) -> str:
+    """What `bleuprint compare` prints: on stderr if it fails."""
+    command = [sys.executable, "-m", "bleuprint.cli", "compare", *arguments]
+    done = subprocess.run(command, cwd=root, capture_output=True, check=False)
+    assert done.returncode == status, done.stderr
+    return (done.stderr if status else done.stdout).decode()
+
+
+def test_scores_and_buckets_stand_side_by_side(tree: Path) -> None:
+    output = compare(tree, "tiny", "small", "--corpus", "news-en-de", "--test", "first")
+    assert output.startswith("tiny and small on news-en-de, test set first\n")
+    tiny, small = (
+        read_json(tree / Cell(system, "news-en-de", 1).results / "scores.json")["first"]
+        for system in ("tiny", "small")
+    )
+    for metric, label in (("bleu", "BLEU"), ("chrf", "chrF2"), ("ter", "TER")):
+        cells = [
+            f"{one[metric]['score']:.1f} [{one[metric]['low']:.1f}, {one[metric]['high']:.1f}]"
+            for one in (tiny, small)
+        ]
+        difference = f"{small[metric]['score'] - tiny[metric]['score']:+.1f}"
+        assert re.search(
+            rf"^{label} +{'  +'.join(map(re.escape, cells))} +\{difference}$", output, re.M
+        )
+    for one, other in zip(tiny["by_length"], small["by_length"], strict=True):
+        row = rf"^{one['tokens']} +{one['lines']} +{one['bleu']:.1f} +{other['bleu']:.1f} +[+-]"
+        assert re.search(row, output, re.M)
+    for one, other in zip(tiny["by_count"], small["by_count"], strict=True):
+        shares = rf"{100 * one['accuracy']:.1f} % +{100 * other['accuracy']:.1f} %"
+        assert re.search(rf"^{re.escape(one['count'])} +{one['words']} +{shares}", output, re.M)
+    assert re.search(r"^length ratio +0\.\d{3} +[01]\.\d{3} +[+-]0\.\d{3}$", output, re.M)
+    assert re.search(r"p=0\.\d{4} \(paired bootstrap\), p=0\.\d{4} \(approx", output)
+
+
+def test_the_most_changed_sentences_come_first_and_in_order(tree: Path) -> None:
+    output = compare(tree, "tiny", "small", "--corpus", "news-en-de", "--test", "first")
+    better, worse = output.split("Most improved")[1].split("Most worsened")
+    assert re.findall(r"^line (\d+):", better, re.M) == ["4", "9", "10", "21"]
+    assert re.findall(r"^line (\d+):", worse, re.M) == ["31"]
+    assert "line 4: +100.0, from 0.0 to 100.0" in better
+    split = tree / "data" / "split" / "news-en-de"
+    source, reference = (list(read_lines(split / f"{TEST}.{side}"))[3] for side in ("en", "de"))
+    block = better.partition("line 4")[2].splitlines()[1:5]
+    assert [line.split(maxsplit=1) for line in block] == [
+        ["source", source],
+        ["reference", reference],
+        ["tiny", "nothing"],
+        ["small", reference],
+    ]
+    turned = compare(tree, "small", "tiny", "--corpus", "news-en-de", "--test", "first")
+    assert re.findall(r"^line (\d+):", turned, re.M) == ["31", "4", "9", "10", "21"]
+    few = compare(
+        *(tree, "tiny", "small", "--corpus", "news-en-de", "--test", "first", "--sentences", "2")
+    )
+    assert re.findall(r"^line (\d+):", few, re.M) == ["4", "9", "31"]
+
+
+def test_control_characters_do_not_reach_the_terminal(tree: Path) -> None:
+    output = compare(tree, "tiny", "small", "--corpus", "news-en-de", "--test", "first")
+    assert "[31m" in output and "worse" in output
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u202e]", output)
+
+
+def test_all_test_sets_by_default(tree: Path) -> None:
+    output = compare(tree, "tiny", "small", "--corpus", "news-en-de")
+    assert re.findall(r"test set (\w+)$", output, re.M) == ["first", "second"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("tiny", "smal"), "no systems entry 'smal'; there are: tiny, small"),
+        (("tiny", "tiny"), "system tiny: compared with itself; name two systems"),
+        (("tiny", "small", "--corpus", "new"), "no corpora entry 'new'"),
+        (("tiny", "small", "--test", "third"), "no test set 'third'; there are: first, second"),
+        (("tiny", "small", "--seed", "2"), "params.yaml: no seed 2; seeds are [1]"),
+    ],
+)
+def test_what_is_not_there(tree: Path, arguments: tuple[str, ...], message: str) -> None:
+    output = compare(tree, "--corpus", "news-en-de", *arguments, status=1)
+    assert output.count("\n") == 1
+    assert message in output
+
+
+@pytest.mark.parametrize("language", ["de", "zh"])
+def test_sentence_scores_equal_the_command_line(tmp_path: Path, language: str) -> None:
+    # the last lines are shorter than the longest n-grams
+    ends = ["Ja", "so gut"], ["Ja", "gut so"], ["Nein", "so gut"]
+    made = zip(text(language), ends, strict=True)
+    references, good, worse = ([*lines, *end] for lines, end in made)
+    found = changes(good, worse, references, language)
+    assert [one.line for one in found] == list(range(1, 63))
+    for name, lines in (("references", references), ("good", good), ("worse", worse)):
+        trees.write_lines(tmp_path / name, lines)
+    for name, ours in (("good", [c.first for c in found]), ("worse", [c.second for c in found])):
+        command = [sys.executable, "-m", "sacrebleu", str(tmp_path / "references")]
+        command += ["-i", str(tmp_path / name), "-l", f"en-{language}", "-sl", "-w", "6"]
+        done = subprocess.run(command, capture_output=True, check=True, text=True)
+        assert re.findall(r"eff:yes\S* = (\d+\.\d+) ", done.stdout) == [f"{s:.6f}" for s in ours]
+        assert len(set(ours)) > 1

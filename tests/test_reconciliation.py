@@ -1,0 +1,98 @@
+"""Scores as papers counted them equal sacreBLEU's command line on the files they name."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from sacremoses import MosesTokenizer
+
+import result_trees as trees
+from bleuprint.reconciliation import (
+    COMPOUND_SPLIT,
+    INTL,
+    LOWERCASED,
+    TOKENIZED,
+    TOKENIZED_LOWERCASED,
+    WAYS,
+    reconcile,
+    split_compounds,
+    tokenized,
+)
+from scoring import sacrebleu
+
+OPTIONS = {
+    LOWERCASED: ("-lc", "-l", "en-de"),
+    INTL: ("--tokenize", "intl"),
+    TOKENIZED: ("--tokenize", "none", "--force"),
+    TOKENIZED_LOWERCASED: ("--tokenize", "none", "--force", "-lc"),
+    COMPOUND_SPLIT: ("--tokenize", "none", "--force"),
+}
+REFERENCES = [
+    f"Die Ost-West-Achse von Haus {i}: „{i % 7},5 % mehr“ & a-b-c als E-Mail." for i in range(40)
+]
+GOOD = [
+    line.replace("Die", "die") if i % 3 else line.replace("Achse", "Linie")
+    for i, line in enumerate(REFERENCES)
+]
+
+
+def perl(path: Path) -> None:
+    """Split the hyphens of a file in place, by the command that get_ende_bleu.sh has."""
+    program = r"s{(\S)-(\S)}{$1 ##AT##-##AT## $2}g"
+    subprocess.run(["perl", "-i", "-ple", program, str(path)], check=True)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_scores_equal_the_command_line(tmp_path: Path, way: str) -> None:
+    files = tmp_path / "references", tmp_path / "hypotheses"
+    for path, lines in zip(files, (REFERENCES, GOOD), strict=True):
+        if way not in (LOWERCASED, INTL):
+            library = MosesTokenizer("de")
+            lines = [" ".join(library.tokenize(line, escape=False)) for line in lines]
+        trees.write_lines(path, lines)
+        if way == COMPOUND_SPLIT:
+            perl(path)
+    (ours,) = [one for one in reconcile(GOOD, REFERENCES, "de") if one.name == way]
+    theirs = sacrebleu(files[0], *OPTIONS[way], "-i", files[1])
+    assert 0 < theirs["score"] < 100
+    assert (ours.score, ours.signature) == (theirs["score"], theirs["signature"])
+    assert ours.lines == 40
+    digests = [trees.sha256_of(path) for path in files]
+    assert [ours.references, ours.hypotheses] == digests
+
+
+def test_every_way_differs() -> None:
+    found = {one.name: one.score for one in reconcile(GOOD, REFERENCES, "de")}
+    assert list(found) == list(WAYS)
+    assert len(set(found.values())) == len(WAYS)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "split"),
+    [
+        ("rich-text format", "rich ##AT##-##AT## text format"),
+        # a hyphen at the edge of a word, or alone, stays
+        ("x - y -a b- --", "x - y -a b- --"),
+        # no overlap: of a-b-c the b is taken
+        ("a-b-c-d", "a ##AT##-##AT## b-c ##AT##-##AT## d"),
+        ("aa-bb-cc", "aa ##AT##-##AT## bb ##AT##-##AT## cc"),
+        ("a--b ---", "a ##AT##-##AT## -b - ##AT##-##AT## -"),
+        ("über-öl „a-“", "über ##AT##-##AT## öl „a ##AT##-##AT## “"),
+    ],
+)
+def test_compounds_are_split_as_perl_does(tmp_path: Path, tokens: str, split: str) -> None:
+    assert split_compounds(tokens) == split
+    trees.write_lines(tmp_path / "text", [tokens])
+    perl(tmp_path / "text")
+    assert (tmp_path / "text").read_text("utf-8") == f"{split}\n"
+
+
+def test_moses_tokens_keep_hyphens_and_signs() -> None:
+    assert tokenized(["A-b & c's „<d>“.", ""], "de") == ["A-b & c ' s „ < d > “ .", ""]
+
+
+def test_no_moses_tokens_where_the_headline_has_others() -> None:
+    references = [f"我们在{i}月学习机器翻译。" for i in range(9)]
+    found = reconcile(references[::-1], references, "zho")
+    assert [one.name for one in found] == [LOWERCASED, INTL]
+    assert "case:lc|eff:no|tok:zh|" in found[0].signature

@@ -1,0 +1,87 @@
+"""The tables that tell more of the scores: every figure under its own name."""
+
+from dataclasses import replace
+
+from bleuprint import scoretables
+from bleuprint.breakdown import ByCount, ByLength
+from bleuprint.results import Length
+from bleuprint.table import Grid
+from result_trees import record
+
+RECORDS = [
+    record("tiny", "news-en-de", "first", 30.0),
+    record("small", "news-en-de", "first", 40.0, length=Length(1010, 1000, 1.01)),
+    record("tiny", "talks-en-zh", "only", 20.0, by_count=None),
+]
+
+
+def rows_of(grid: Grid | None) -> list[dict[str, str]]:
+    assert grid is not None
+    heads = [column.label for column in grid.columns]
+    return [dict(zip(heads, row.cells, strict=True)) for row in grid.rows]
+
+
+def test_scores_as_papers_with_the_difference() -> None:
+    first, second, third = rows_of(scoretables.as_papers(RECORDS))
+    assert first == {
+        "System": "tiny",
+        "Corpus": "news-en-de",
+        "Test set": "first",
+        "BLEU": "30.0",
+        "lower-cased": "31.5 (+1.5)",
+        "intl": "29.5 (-0.5)",
+        "tokenised": "–",
+        "tokenised, lower-cased": "–",
+        "compound-split (paper comparison only)": "–",
+    }
+    assert (second["System"], second["intl"]) == ("small", "39.5 (-0.5)")
+    assert (third["Corpus"], third["BLEU"]) == ("talks-en-zh", "20.0")
+
+
+def test_bleu_by_length_and_the_length_ratio() -> None:
+    place = {"Corpus": "news-en-de", "Test set": "first"}
+    other = ByLength("1-10", 7, 11.0), ByLength("11-20", 3, 12.0)
+    rows = rows_of(scoretables.by_length([*RECORDS[:2], replace(RECORDS[2], by_length=other)]))
+    assert rows[:3] == [
+        {
+            **{"System": "(lines)", **place, "1-10": "400", "11-20": "–"},
+            **{"over 50": "600", "Length ratio": "–"},
+        },
+        {
+            **{"System": "tiny", **place, "1-10": "33.0", "11-20": "–"},
+            **{"over 50": "27.0", "Length ratio": "0.980"},
+        },
+        {
+            **{"System": "small", **place, "1-10": "43.0", "11-20": "–"},
+            **{"over 50": "37.0", "Length ratio": "1.010"},
+        },
+    ]
+    assert [rows[4][name] for name in ("System", "11-20", "over 50")] == ["tiny", "12.0", "–"]
+    assert list(rows[4])[3:] == ["1-10", "11-20", "over 50", "Length ratio"]
+
+
+def test_rare_words_in_percent_where_tokens_are_words() -> None:
+    rows = rows_of(scoretables.by_count(RECORDS))
+    assert [list(row.values()) for row in rows] == [
+        ["(words)", "news-en-de", "first", "50", "1,200"],
+        ["tiny", "news-en-de", "first", "20.0", "50.0"],
+        ["small", "news-en-de", "first", "20.0", "50.0"],
+    ]
+    assert list(rows[0])[3:] == ["0", "100+"]
+    assert scoretables.by_count(RECORDS[2:]) is None
+
+
+def test_means_over_seeds() -> None:
+    other = record(
+        *("tiny", "news-en-de", "first", 32.0),
+        seed=2,
+        length=Length(1000, 1000, 1.0),
+        by_count=(ByCount("0", 50, 20, 0.4), ByCount("100+", 1200, 300, 0.25)),
+    )
+    seeds = [RECORDS[0], other]
+    (papers,) = rows_of(scoretables.as_papers(seeds))
+    assert (papers["BLEU"], papers["lower-cased"]) == ("31.0", "32.5 (+1.5)")
+    _, length = rows_of(scoretables.by_length(seeds))
+    assert (length["1-10"], length["Length ratio"]) == ("34.0", "0.990")
+    _, words = rows_of(scoretables.by_count(seeds))
+    assert (words["0"], words["100+"]) == ("30.0", "37.5")
