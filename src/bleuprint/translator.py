@@ -20,6 +20,7 @@ from bleuprint.engine import Engine, TorchEngine, engine_of
 from bleuprint.ensemble import Ensemble
 from bleuprint.errors import UserError, say
 from bleuprint.layout import Cell, folder
+from bleuprint.linear import pack_weights
 from bleuprint.linestream import read_lines_together
 from bleuprint.model import Transformer
 from bleuprint.modelfile import load_model
@@ -81,6 +82,7 @@ def load_translator(
 
 
 def _ready(model: Transformer) -> Transformer:
+    pack_weights(model)
     return model.to(torch.device("cuda" if torch.cuda.is_available() else "cpu"))
 
 
