@@ -101,8 +101,7 @@ class TorchEngine:
         order = np.argsort(-lengths, kind="stable")
         order = order[lengths[order] > 1]  # nothing but EOS translates to nothing
         bar.advance(len(lengths) - len(order))
-        size = max(BATCH_TOKENS // self._decode.beam, int(lengths.max(initial=1)))
-        batches = pack(lengths, lengths, order, size)
+        batches = pack(lengths, lengths, order, self._batch_tokens(lengths))
 
         def search(rows: Indices) -> Found:
             ids = pad([sources[row] for row in rows.tolist()]).to(self._decoder.device)
@@ -114,6 +113,14 @@ class TorchEngine:
                 found[row] = hypotheses
             bar.advance(len(rows))
         return found
+
+    def _batch_tokens(self, lengths: Lengths) -> int:
+        """Source positions of a batch: so many that each thread gets as many batches, all alike."""
+        longest, total = int(lengths.max(initial=1)), int(lengths.sum())
+        most = max(BATCH_TOKENS // self._decode.beam, longest)
+        threads = _threads(self._decoder.device)
+        batches = -(-max(1, total) // (most * threads)) * threads
+        return min(most, -(-total // batches) + longest)
 
     @torch.inference_mode()
     def _search(self, source: Tensor, lengths: Lengths, best: int) -> Found:
@@ -128,6 +135,11 @@ class TorchEngine:
         )
 
 
+def _threads(device: torch.device) -> int:
+    """How many batches are searched at once: an accelerator takes one after the other."""
+    return torch.get_num_threads() if device.type == "cpu" else 1
+
+
 def _side_by_side(
     search: Callable[[Indices], Found], batches: Sequence[Indices], device: torch.device
 ) -> Iterator[Found]:
@@ -135,8 +147,8 @@ def _side_by_side(
 
     Products of so few rows gain little from a second thread; a second batch gains all of it.
     """
-    threads = torch.get_num_threads()
-    workers = min(threads, len(batches)) if device.type == "cpu" else 1
+    threads = _threads(device)
+    workers = min(threads, len(batches))
     if workers <= 1:
         yield from map(search, batches)
         return
