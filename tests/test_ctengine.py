@@ -95,13 +95,42 @@ def test_scores_are_those_of_our_penalty(corpus: BinaryCorpus, penalty: str) -> 
             assert one.score == pytest.approx(penalised)
 
 
-def test_limits_are_each_sentences_own(corpus: BinaryCorpus) -> None:
-    sources = sentences(corpus, 40)
-    # at least so many units: every output runs to its limit
-    decode = systems.decode(beam=2, max_extra=3, min_length=90, engine="ctranslate2")
-    found = search(CTranslate2Engine(model(corpus), corpus, decode), sources)
-    lengths = [len(best.words) for (best,) in found]
-    assert lengths == [len(source) + 2 if len(source) > 1 else 0 for source in sources]
+@pytest.mark.parametrize("penalty", ["gnmt", "length"])
+def test_outputs_that_reach_their_limit_have_their_ends(corpus: BinaryCorpus, penalty: str) -> None:
+    """They are broken off by CTranslate2, and ended here as in our search."""
+    made, sources = model(corpus), sentences(corpus, 40)
+    with torch.no_grad():
+        made.projection.bias[EOS] = -5.0  # nothing ends by itself
+    settings = {"beam": 3, "max_ratio": 0.5, "max_extra": 0, "penalty": penalty}
+    expected = search(TorchEngine(made, systems.decode(**settings)), sources)
+    decode = systems.decode(**settings, engine="ctranslate2")
+    found = search(CTranslate2Engine(made, corpus, decode), sources)
+    limits = [(len(source) - 1) // 2 for source in sources]
+    assert [len(best.words) for (best,) in found] == limits
+    assert 0 in limits and max(limits) > 2
+    for (ours,), (theirs,) in zip(expected, found, strict=True):
+        if ours.words == theirs.words:
+            assert theirs.log_probability == pytest.approx(ours.log_probability, abs=1e-3)
+            assert theirs.score == pytest.approx(ours.score, abs=1e-3)
+    assert sum(o.words == t.words for (o,), (t,) in zip(expected, found, strict=True)) > 20
+
+
+def test_a_broken_model_is_told(corpus: BinaryCorpus) -> None:
+    made = model(corpus)
+    with torch.no_grad():
+        made.decoder[0].third.norm.weight.fill_(torch.inf)
+    for engine in ("pytorch", "ctranslate2"):
+        with pytest.raises(UserError, match="no numbers"):
+            search(engine_of(made, corpus, systems.decode(engine=engine)), [[5, 6, EOS]])
+
+
+def test_a_beam_wider_than_the_vocabulary_is_refused(corpus: BinaryCorpus) -> None:
+    made = model(corpus)
+    units = made.projection.out_features
+    for engine in ("pytorch", "ctranslate2"):
+        engine_of(made, corpus, systems.decode(beam=units, engine=engine))
+        with pytest.raises(UserError, match=f"a beam of {units + 1} is wider than the vocabulary"):
+            engine_of(made, corpus, systems.decode(beam=units + 1, engine=engine))
 
 
 def test_int8_is_near(corpus: BinaryCorpus) -> None:

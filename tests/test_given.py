@@ -86,8 +86,8 @@ def test_a_score_by_hand(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
             1,
             "standard input:2 and {given}:2: 3 and 301 units, ends counted: model.max_length is",
         ),
-        (("--n-best=2",), b"", b"", 0, "--given goes neither with --n-best nor with --attention"),
-        (("--attention=a.png",), b"", b"", 0, "--given goes neither with"),
+        (("--n-best=2",), b"", b"", 0, "does not go with --n-best"),
+        (("--attention=a.png",), b"", b"", 0, "does not go with --attention"),
         (("--checkpoints=2",), b"", b"", 0, "--given is of one model"),
     ],
 )

@@ -1,5 +1,6 @@
 """Sentences of a user's own: what the pipeline would make of them, a line for each line."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 
 import trainings
 from bleuprint.layout import Cell
+from bleuprint.search import length_penalty
 from bleuprint.settings import load
 from bleuprint.system import Keep
 from bleuprint.translator import Translator, load_translator
@@ -107,6 +109,9 @@ def test_checkpoints_translate_together(root: Path, monkeypatch: pytest.MonkeyPa
     [
         (("--n-best=3",), b"ba\n", 1, "--n-best 3 is beyond the beam of 2"),
         (("--beam=0",), b"", 2, "'0' is not a whole number from 1"),
+        (("--beam=1001",), b"", 1, "--beam 1001 is beyond 1000"),
+        (("--beam=999",), b"", 1, "a beam of 999 is wider than the vocabulary of "),
+        (("--given=x", "--beam=1"), b"", 1, "--given searches nothing: it does not go with --beam"),
         (("--seed=2",), b"", 1, "no training of system micro, corpus toy, seed 2"),
         (("nowhere.txt",), b"", 1, "No such file or directory: nowhere.txt"),
         ((), b"ba\n\xff\n", 1, "standard input:2: byte 1 of the line is 0xff: not UTF-8"),
@@ -118,6 +123,34 @@ def test_mistakes_are_told(
     _, said = run(root, *arguments, text=text, status=status)
     assert message in said
     assert "Traceback" not in said
+
+
+def test_a_closed_standard_input_is_told(root: Path) -> None:
+    command = subprocess.list2cmdline(COMMAND)
+    done = subprocess.run(
+        ["bash", "-c", f"{command} <&-"], cwd=root, env=environment(), capture_output=True
+    )
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert done.stderr == b"bleuprint: error: standard input is closed\n"
+
+
+def test_n_best_lists_hold_a_text_once(root: Path) -> None:
+    source = root / "data/split/toy/test.x.de"
+    found, _ = run(root, "--beam=12", "--n-best=12", str(source))
+    rows = [tuple(line.split(" ||| ")[:2]) for line in found.splitlines()]
+    assert len(rows) == len(set(rows))
+
+
+def test_pieces_have_one_score_by_the_penalty_of_their_length(translator: Translator) -> None:
+    halves = ["be " * 255, "be " * 30]
+    (whole,), parts = translator(["".join(halves)]), translator(halves)
+    lengths = [len(part.pieces[0].words) + 1 for part in parts]
+    logs = [
+        part.best[0].score * length_penalty(length, translator.decode)
+        for part, length in zip(parts, lengths, strict=True)
+    ]
+    expected = sum(logs) / length_penalty(sum(lengths), translator.decode)
+    assert whole.best[0].score == pytest.approx(expected)
 
 
 def test_a_cut_names_its_line(root: Path) -> None:
@@ -170,6 +203,8 @@ def test_an_exported_system_translates_without_this_project(
     found, expected = done.stdout.decode().split("\n"), ["", *lines(root, hypotheses()), ""]
     assert len(found) == len(expected)
     same = sum(one == other for one, other in zip(found, expected, strict=True))
+    about = json.loads((output / "settings.json").read_text())
+    assert about["precision"] == precision
     assert same == len(expected) if precision == "float32" else same > 0.8 * len(expected)
     assert "bleuprint" not in (output / "translate.py").read_text()
     again = subprocess.run(

@@ -21,5 +21,6 @@ def keep_memory() -> None:
     missing = {name: text for name, text in _SETTINGS.items() if name not in os.environ}
     if sys.platform == "linux" and missing:
         os.environ.update(missing)
-        sys.stdout.flush()
+        if sys.stdout:  # not if who calls has closed it
+            sys.stdout.flush()
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])

@@ -11,6 +11,8 @@ from bleuprint.translator import Piece, Translator
 
 # Attention weights in one answer, at most: some megabytes.
 _WEIGHTS = 300_000
+# Lines of one request, which others wait for.
+_LINES = 100
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,8 @@ class Asked:
             raise HTTPException(422, f"unknown key {next(iter(asked))!r}")
         if not isinstance(text, str) or any("\ud800" <= c <= "\udfff" for c in text):
             raise HTTPException(422, "text must be a string of whole characters")
+        if text.count("\n") >= _LINES:
+            raise HTTPException(422, f"text must have at most {_LINES} lines")
         if type(n_best) is not int or not 1 <= n_best <= beam:
             raise HTTPException(422, f"n_best must be a whole number from 1 to the beam, {beam}")
         if not isinstance(attention, bool):

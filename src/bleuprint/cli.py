@@ -177,11 +177,14 @@ def _translate(given: argparse.Namespace) -> None:
 
     from bleuprint.album import Album
     from bleuprint.given import score_streams
+    from bleuprint.system import WIDEST
     from bleuprint.translator import load_translator, translate_streams
 
     _check_together(given)
     settings = load()
     decode = settings.system(given.system).decode
+    if (given.beam or 1) > WIDEST:
+        raise UserError(f"--beam {given.beam} is beyond {WIDEST}")
     if given.beam:
         decode = dataclasses.replace(decode, beam=given.beam)
     if (given.n_best or 1) > decode.beam:
@@ -207,8 +210,11 @@ def _translate(given: argparse.Namespace) -> None:
 
 def _check_together(given: argparse.Namespace) -> None:
     """Raise UserError at options of `translate` that do not go together."""
-    if given.given and (given.n_best or given.attention):
-        raise UserError("--given goes neither with --n-best nor with --attention")
+    for option in ("n_best", "attention", "beam", "scores"):
+        if given.given and getattr(given, option):
+            raise UserError(
+                f"--given searches nothing: it does not go with --{option.replace('_', '-')}"
+            )
     for option in ("attention", "given"):
         if given.checkpoints and getattr(given, option):
             raise UserError(f"--{option} is of one model: it does not go with --checkpoints")

@@ -1,9 +1,10 @@
 """Search by CTranslate2 (https://github.com/OpenNMT/CTranslate2), for a model of ours."""
 
+import math
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 
@@ -11,10 +12,13 @@ from bleuprint.batch import Sentence
 from bleuprint.binary import BinaryCorpus, Lengths, Sentences
 from bleuprint.ctranslate import convert
 from bleuprint.engine import BATCH_TOKENS, Found, empty_outputs, limits_of
+from bleuprint.errors import UserError
+from bleuprint.forced import log_probabilities
 from bleuprint.model import Transformer
 from bleuprint.progress import Progress
 from bleuprint.search import Hypothesis, length_penalty
 from bleuprint.system import Decode
+from bleuprint.vocabulary import EOS
 
 
 class CTranslate2Engine:
@@ -22,7 +26,8 @@ class CTranslate2Engine:
 
     It differs from ours in three things. Its penalty is length^alpha alone: with another, the beam
     it ends with is put in our order. A limit of length holds for a whole batch, so that sentences
-    of one limit are searched together. At the limit an output breaks off without its end.
+    of one limit are searched together. At the limit an output breaks off without its end, whose
+    probability our model adds.
     """
 
     def __init__(self, model: Transformer, corpus: BinaryCorpus, decode: Decode) -> None:
@@ -30,7 +35,7 @@ class CTranslate2Engine:
             corpus.segmentation(language).vocabulary for language in (corpus.source, corpus.target)
         )
         self.longest = model.settings.max_length
-        self._decode = decode
+        self._model, self._decode = model, decode
         self._units, self._target = source.units, target
         self._ids = {unit: number for number, unit in enumerate(target.units)}
         with tempfile.TemporaryDirectory() as scratch:
@@ -60,14 +65,16 @@ class CTranslate2Engine:
         }
         for limit, rows in groups.items():
             for row, result in zip(rows, waiting[limit], strict=True):
-                found[row] = self._hypotheses(result.result())[:best]
+                outputs = self._hypotheses(result.result(), sources[row], limit)
+                found[row] = sorted(outputs, key=lambda one: -one.score)[:best]
             bar.advance(len(rows))
         return found
 
     def _start(self, sources: Sequence[Sentence], limit: int, best: int) -> list[Any]:
+        if limit == 1:  # room for the end alone
+            return [_Nothing() for _ in sources]
         decode = self._decode
         most = best if decode.penalty == "length" else decode.beam
-        most_units = max(1, limit - 1)  # it takes no limit of 0
         waiting: list[Any] = self._engine.translate_batch(
             [[self._units[int(number)] for number in ids[:-1]] for ids in sources],
             batch_type="tokens",
@@ -77,23 +84,36 @@ class CTranslate2Engine:
             num_hypotheses=most,
             length_penalty=decode.alpha,
             max_input_length=0,
-            max_decoding_length=most_units,
-            min_decoding_length=min(decode.min_length, most_units),
-            no_repeat_ngram_size=decode.no_repeat,
+            max_decoding_length=limit - 1,
+            min_decoding_length=0,
             disable_unk=not decode.unknown,
             return_scores=True,
         )
         return waiting
 
-    def _hypotheses(self, result: Any) -> list[Hypothesis]:
-        """A sentence's outputs in the order of our scores."""
-        found = []
+    def _hypotheses(self, result: Any, source: Sentence, limit: int) -> Iterator[Hypothesis]:
+        """A sentence's outputs with our scores."""
         for units, score in zip(result.hypotheses, result.scores, strict=True):
-            length = len(units) + 1
-            log = score * length**self._decode.alpha
             words = [self._ids[unit] for unit in units]
-            found.append(Hypothesis(words, log / length_penalty(length, self._decode), log))
-        return sorted(found, key=lambda one: -one.score)
+            length = len(words) + 1
+            if length == limit:  # broken off
+                ids = list(map(int, source))
+                log = sum(log_probabilities(self._model, [ids], [[*words, EOS]])[0])
+            else:
+                log = score * length**self._decode.alpha
+            if not math.isfinite(log):
+                raise UserError("the model is broken: its probabilities are no numbers (NaN)")
+            yield Hypothesis(words, log / length_penalty(length, self._decode), log)
+
+
+class _Nothing:
+    """The result of a search that has room for no word."""
+
+    hypotheses: ClassVar[list[list[str]]] = [[]]
+    scores: ClassVar[list[float]] = [0.0]
+
+    def result(self) -> "_Nothing":
+        return self
 
 
 def _load(folder: Path, precision: str) -> Any:

@@ -11,6 +11,7 @@ from torch import Tensor
 from bleuprint.batch import Sentence, pad
 from bleuprint.batches import Indices, pack
 from bleuprint.binary import BinaryCorpus, Lengths, Sentences
+from bleuprint.errors import UserError
 from bleuprint.linear import pack_weights
 from bleuprint.model import Transformer
 from bleuprint.progress import Progress
@@ -61,12 +62,19 @@ class Decoder(Protocol[State]):
 
 def engine_of(model: Transformer, corpus: BinaryCorpus, decode: Decode) -> Engine:
     """The engine that `decode` names, for a model trained on this corpus's units."""
+    check_beam(decode, model)
     if decode.engine == "pytorch":
         pack_weights(model)
         return TorchEngine(model, decode)
     from bleuprint.ctengine import CTranslate2Engine
 
     return CTranslate2Engine(model, corpus, decode)
+
+
+def check_beam(decode: Decode, model: Transformer) -> None:
+    """Raise UserError if the beam is wider than there are units to go on with."""
+    if decode.beam > (units := model.projection.out_features):
+        raise UserError(f"a beam of {decode.beam} is wider than the vocabulary of {units} units")
 
 
 def limits_of(lengths: Lengths, decode: Decode, longest: int) -> Lengths:

@@ -27,11 +27,12 @@ def release(settings: Settings, cell: Cell, output: Path, precision: Precision) 
     about = {
         "source": corpus.source,
         "target": corpus.target,
-        "precision": precision,
         "max_length": model.settings.max_length,
         **dataclasses.asdict(settings.corpus(cell.corpus).tokenize),
         **dataclasses.asdict(settings.system(cell.system).decode),
+        "precision": precision,
     }
+    del about["engine"]  # there is but one
     with whole_folder(output) as partial:
         convert(model, (source, target), partial / "model", precision)
         for name in ("codes", "allowed"):

@@ -4,6 +4,7 @@ Shapes: B sentences, K hypotheses each (the beam), V units, L the longest output
 symbol included.
 """
 
+import math
 from bisect import insort
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import NamedTuple, Protocol, TypeVar
 import torch
 from torch import Tensor
 
+from bleuprint.errors import UserError
 from bleuprint.system import Decode
 
 State = TypeVar("State", bound="Selectable")
@@ -70,9 +72,10 @@ def beam_search(
     at first N is B, afterwards B x K. `limits` (B,) is the longest output of each sentence,
     its end symbol included: what reaches its limit is ended there, whatever else is asked. An
     ending counts if it is among the K best continuations (so a beam of 1 is greedy search); the
-    beam stays K wide without it. A sentence is done after K endings, or as soon as no running
-    hypothesis can overtake the last of the `best` endings: log-probabilities only fall and the
-    penalty is largest at the limit, so that stopping early loses nothing.
+    beam stays K wide without it. A sentence is done after K endings, which is part of what the
+    search is (fairseq's, too), or as soon as no running hypothesis can overtake the last of the
+    `best` endings, which changes nothing: log-probabilities only fall, and the penalty is largest
+    at the limit. Raises UserError if the model gives NaN.
     """
     beam = settings.beam
     finished = _Finished(len(limits), best, settings)
@@ -165,6 +168,8 @@ class _Finished:
         """The rows whose best running hypothesis (of scores (B, K)) may still come to count."""
         rows = []
         running = scores.max(dim=1).values.tolist()
+        if any(map(math.isnan, running)):
+            raise UserError("the model is broken: its probabilities are no numbers (NaN)")
         longest = limits[sentences].tolist()
         for row, sentence in enumerate(sentences.tolist()):
             best = self.best[sentence]

@@ -8,6 +8,7 @@ nothing else of the project that made it. Sentences should be as clean as the tr
 """
 
 import json
+import os
 import sys
 from collections.abc import Iterator
 from itertools import islice
@@ -25,9 +26,14 @@ def main() -> None:
     translator = ctranslate2.Translator(str(HERE / "model"), compute_type=settings["precision"])
     sys.stdin.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
     text = Text(settings)
+    number, most = 0, settings["max_length"] - 1
     while lines := [line.rstrip("\n") for line in islice(sys.stdin, BATCH)]:
-        units = [text.units(line)[: settings["max_length"] - 1] for line in lines]
-        for found in search(translator, units, settings):
+        units = [text.units(line) for line in lines]
+        for sentence in units:
+            number += 1
+            if len(sentence) > most:
+                print(f"line {number}: cut after {most} units", file=sys.stderr)
+        for found in search(translator, [sentence[:most] for sentence in units], settings):
             print(text.sentence(found), flush=True)
 
 
@@ -91,32 +97,41 @@ def search(
         groups.setdefault(min(limit, settings["max_length"] - 1), []).append(place)
     found: list[list[str]] = [[] for _ in sentences]
     for limit, places in groups.items():
-        wanted = [place for place in places if sentences[place]]
+        wanted = [place for place in places if sentences[place] and limit]
         results = translator.translate_batch(
             [sentences[place] for place in wanted],
             beam_size=settings["beam"],
             num_hypotheses=settings["beam"],
             length_penalty=settings["alpha"],
+            max_input_length=0,
             max_decoding_length=limit,
-            min_decoding_length=settings["min_length"],
+            min_decoding_length=min(settings["min_length"], limit),
             no_repeat_ngram_size=settings["no_repeat"],
             disable_unk=not settings["unknown"],
             return_scores=True,
         )
         for place, result in zip(wanted, results, strict=True):
             scored = zip(result.scores, result.hypotheses, strict=True)
-            found[place] = max(scored, key=lambda one: score(one, settings))[1]
+            found[place] = max(scored, key=lambda one: score(one, settings, limit))[1]
     return iter(found)
 
 
-def score(output: tuple[float, list[str]], settings: dict[str, Any]) -> float:
-    """The score of an output by the penalty of the settings; CTranslate2 has length^alpha alone."""
+def score(output: tuple[float, list[str]], settings: dict[str, Any], limit: int) -> float:
+    """The score of an output by the penalty of the settings; CTranslate2 has length^alpha alone.
+
+    An output of `limit` units has broken off: it has no end, which the length of others counts.
+    """
     given, units = output
-    length, alpha = len(units) + 1, settings["alpha"]
+    alpha, length = settings["alpha"], len(units) + (len(units) < limit)
     if settings["penalty"] == "length":
         return given
     return float(given * length**alpha / ((5 + length) / 6) ** alpha)
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except UnicodeDecodeError as error:
+        sys.exit(f"standard input is not UTF-8: {error}")
+    except BrokenPipeError:  # whoever read has had enough
+        os._exit(141)

@@ -8,6 +8,9 @@ from bleuprint.schema import Count, Range, Share
 Above0 = Annotated[float, Range(0, open_low=True)]
 AtLeast0 = Annotated[float, Range(0)]
 
+# More hypotheses than anybody keeps.
+WIDEST = 1000
+
 
 @dataclass(frozen=True)
 class Dropout:
@@ -217,13 +220,13 @@ class Decode:
     `engine`, `precision`: what searches, with numbers of which kind; int8 is CTranslate2's alone.
     """
 
-    beam: Count
-    alpha: AtLeast0
+    beam: Annotated[int, Range(1, WIDEST)]
+    alpha: Annotated[float, Range(0, 10)]
     penalty: Literal["gnmt", "length"]
-    max_ratio: AtLeast0
-    max_extra: Annotated[int, Range(0)]
-    min_length: Annotated[int, Range(0)]
-    no_repeat: Annotated[int, Range(0)]
+    max_ratio: Annotated[float, Range(0, 1000)]
+    max_extra: Annotated[int, Range(0, 100_000)]
+    min_length: Annotated[int, Range(0, 100_000)]
+    no_repeat: Annotated[int, Range(0, 100_000)]
     unknown: bool
     engine: Literal["pytorch", "ctranslate2"]
     precision: Literal["float32", "int8"]
@@ -231,6 +234,10 @@ class Decode:
     def __post_init__(self) -> None:
         if (self.engine, self.precision) == ("pytorch", "int8"):
             raise ValueError("precision int8 needs engine ctranslate2")
+        for name in ("min_length", "no_repeat"):
+            if self.engine == "ctranslate2" and getattr(self, name):
+                # it forbids words before it computes probabilities, and so has others than ours
+                raise ValueError(f"{name} {getattr(self, name)} needs engine pytorch")
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from bleuprint.attentionmap import AttentionMap, attention_map
 from bleuprint.binary import BinaryCorpus
 from bleuprint.bpe import CONTINUED
 from bleuprint.clean import Edits, edited
-from bleuprint.engine import Engine, TorchEngine, engine_of
+from bleuprint.engine import Engine, TorchEngine, check_beam, engine_of
 from bleuprint.ensemble import Ensemble
 from bleuprint.errors import UserError, say
 from bleuprint.layout import Cell, folder
@@ -24,7 +24,7 @@ from bleuprint.linear import pack_weights
 from bleuprint.linestream import read_lines_together
 from bleuprint.model import Transformer
 from bleuprint.modelfile import load_model
-from bleuprint.search import Hypothesis
+from bleuprint.search import Hypothesis, length_penalty
 from bleuprint.settings import Settings
 from bleuprint.system import Decode
 from bleuprint.vocabulary import EOS
@@ -77,7 +77,10 @@ def load_translator(
     names = sorted(path.name for path in place.glob("*.safetensors"))
     if len(names) < checkpoints:
         raise UserError(f"{place}: holds {len(names)} checkpoints, not {checkpoints}")
+    if decode.engine != "pytorch":
+        raise UserError(f"--checkpoints needs decode.engine pytorch, not {decode.engine}")
     models = [_ready(load_model(place, corpus, name)) for name in names[-checkpoints:]]
+    check_beam(decode, models[0])
     return Translator(TorchEngine(Ensemble(models), decode), corpus, edits, decode)
 
 
@@ -119,16 +122,19 @@ class Translator:
         pieces = [self._pieces(each, long) for each in ids]
         flat = list(chain.from_iterable(pieces))
         lengths = np.array(list(map(len, flat)), dtype=np.int64)
-        found = iter(self._engine.search(flat, lengths, best))
+        # lists lose the outputs that differ in units, but not as text
+        wanted = best if best == 1 else self.decode.beam
+        found = iter(self._engine.search(flat, lengths, wanted))
         beyond = (max(0, len(whole) + 1 - self._most) for whole in ids)
         outputs = [[next(found) for _ in parts] for parts in pieces]
         made = (
-            [Piece(part, best.words) for part, (best, *_) in zip(parts, output, strict=True)]
+            [Piece(part, first.words) for part, (first, *_) in zip(parts, output, strict=True)]
             if whole
             else []
             for whole, parts, output in zip(ids, pieces, outputs, strict=True)
         )
-        return list(map(Translated, map(self._join, outputs), beyond, made))
+        joined = (self._join(parts)[:best] for parts in outputs)
+        return list(map(Translated, joined, beyond, made))
 
     def attention(self, translated: Translated) -> list[AttentionMap]:
         """What the model read while it wrote the best translation: a map of each piece."""
@@ -166,12 +172,15 @@ class Translator:
     def _join(self, parts: list[list[Hypothesis]]) -> list[Translation]:
         corpus = self.corpus
         if len(parts) == 1:
-            return [
-                Translation(corpus.text(corpus.target, one.words), one.score) for one in parts[0]
-            ]
-        texts = (corpus.text(corpus.target, best.words) for best, *_ in parts)
-        score = sum(best.log_probability for best, *_ in parts)
-        return [Translation(" ".join(filter(None, texts)), score)]
+            scores: dict[str, float] = {}
+            for one in parts[0]:
+                scores.setdefault(corpus.text(corpus.target, one.words), one.score)
+            return [Translation(text, score) for text, score in scores.items()]
+        firsts = [first for first, *_ in parts]
+        texts = (corpus.text(corpus.target, first.words) for first in firsts)
+        log = sum(first.log_probability for first in firsts)
+        penalty = length_penalty(sum(len(first.words) + 1 for first in firsts), self.decode)
+        return [Translation(" ".join(filter(None, texts)), log / penalty)]
 
 
 def translate_streams(
@@ -212,6 +221,8 @@ def translate_streams(
 def opened(files: Sequence[str]) -> Iterator[tuple[BinaryIO, str]]:
     """Each of the files with its name, or standard input."""
     if not files:
+        if sys.stdin is None:
+            raise UserError("standard input is closed")
         yield sys.stdin.buffer, "standard input"
     for file in files:
         with Path(file).open("rb") as stream:
