@@ -196,6 +196,7 @@ def test_bodies_of_another_kind(server: Server, kind: str | None) -> None:
         (b"[]", 422, "must be an object"),
         (b"{}", 422, "must be an object"),
         (b'{"text": 1}', 422, "text must be a string"),
+        (b'{"text": "' + b"\\n" * 101 + b'"}', 422, "text must have at most 100 lines"),
         (b'{"text": "\\ud800"}', 422, "text must be a string of whole characters"),
         (b'{"text": "be", "n_best": 0}', 422, "from 1 to the beam, 2"),
         (b'{"text": "be", "n_best": 3}', 422, "from 1 to the beam, 2"),
@@ -254,7 +255,7 @@ def test_requests_together_do_not_mix(server: Server) -> None:
 
 
 def test_who_comes_when_eight_wait_is_sent_away(server: Server) -> None:
-    body = json.dumps({"text": "be ba di gu\n" * 2500})
+    body = json.dumps({"text": ("be ba di gu " * 50 + "\n") * 100})
     with ThreadPoolExecutor(13) as pool:
         found = list(pool.map(lambda _: server.ask("POST", "/translate", body), range(13)))
     refused = [(headers, body) for status, headers, body in found if status == 503]
@@ -281,7 +282,7 @@ def test_signals_end_it_at_work(toy: Path, tmp_path: Path, number: signal.Signal
         params = params.replace(old, new)
     (root / "params.yaml").write_text(params.replace("max_extra: 10", "max_extra: 250"))
     with serving(root) as server, ThreadPoolExecutor(2) as pool:
-        body = json.dumps({"text": "be ba di gu\n" * 2000})  # minutes of work
+        body = json.dumps({"text": ("be ba di gu " * 50 + "\n") * 100})  # minutes of work
         for _ in range(2):
             pool.submit(server.ask, "POST", "/translate", body)
         time.sleep(0.5)

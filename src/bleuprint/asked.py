@@ -41,7 +41,7 @@ class Asked:
             raise HTTPException(422, f"unknown key {next(iter(asked))!r}")
         if not isinstance(text, str) or any("\ud800" <= c <= "\udfff" for c in text):
             raise HTTPException(422, "text must be a string of whole characters")
-        if text.count("\n") >= _LINES:
+        if text.removesuffix("\n").count("\n") >= _LINES:
             raise HTTPException(422, f"text must have at most {_LINES} lines")
         if type(n_best) is not int or not 1 <= n_best <= beam:
             raise HTTPException(422, f"n_best must be a whole number from 1 to the beam, {beam}")
