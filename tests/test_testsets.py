@@ -70,6 +70,15 @@ def test_characters_are_no_words(made: tuple[Path, Settings]) -> None:
     assert read_description(folders[2], "news").training_counts is None
 
 
+@pytest.mark.parametrize(
+    ("content", "message"), [("{", "damaged: Expecting"), ("{}", "holds no 'lines'")]
+)
+def test_a_damaged_description(tmp_path: Path, content: str, message: str) -> None:
+    (tmp_path / "news.json").write_text(content)
+    with pytest.raises(UserError, match=rf"/news\.json: {message}"):
+        read_description(tmp_path, "news")
+
+
 @pytest.mark.parametrize("separator", SEPARATORS)
 def test_a_line_ends_at_newline_only(made: tuple[Path, Settings], separator: str) -> None:
     root, settings = made
