@@ -18,6 +18,7 @@ def main() -> None:
         cell.models / "averaged",
         load().system(cell.system).decode,
         cell.results / "hypotheses",
+        cell.results / "translation.json",
         cell.timings / "translate.json",
     )
 

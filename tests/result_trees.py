@@ -1,6 +1,7 @@
 """What the tests of scoring and reporting share: small settings and results, on disk or not."""
 
 import dataclasses
+import hashlib
 import random
 from pathlib import Path
 from typing import Any
@@ -83,7 +84,17 @@ def write_cell(root: Path, settings: Settings, cell: Cell, errors: float) -> Non
     write_json((root / cell.results) / "training.json", _training(cell))
     write_json((root / cell.timings) / "train.json", timing_of(cell))
     write_json((root / cell.timings) / "translate.json", {"seconds": 2.5, "sentences": 40})
+    write_translation(root, settings, cell)
     score_cell(settings, cell.system, cell.corpus, cell.seed, root)
+
+
+def write_translation(root: Path, settings: Settings, cell: Cell) -> None:
+    """Write that the cell's own model, with its own settings, made its translations."""
+    folder = root / cell.results
+    decode = dataclasses.asdict(settings.system(cell.system).decode)
+    hypotheses = {path.name: sha256_of(path) for path in (folder / "hypotheses").iterdir()}
+    made = {"model": _fingerprint(cell), "decode": decode, "hypotheses": hypotheses}
+    write_json(folder / "translation.json", made)
 
 
 def write_all(root: Path, settings: Settings) -> None:
@@ -147,6 +158,7 @@ def record(system: str, corpus: str, test: str, bleu: float, **changes: Any) -> 
         "source_tokens": 9_000_000,
         "target_tokens": 8_120_000,
         "updates": 8000,
+        "decode": dataclasses.asdict(systems.DECODE),
         "fingerprints": Fingerprints("f1" * 32, "5e" * 32, "c0" * 32),
         "data": Data("b1" * 32, "50" * 32, "4e" * 32, "47" * 32),
     }
@@ -178,6 +190,11 @@ def _ledger(stage: str, number: int) -> dict[str, Any]:
     return {"stage": stage, "corpus": "x", "sets": {"train": train, "test.first": quiet}}
 
 
+def _fingerprint(cell: Cell) -> str:
+    """Of a training: each cell has its own."""
+    return hashlib.sha256(str(cell).encode()).hexdigest()
+
+
 def _training(cell: Cell) -> dict[str, Any]:
     return {
         "parameters": 1_000_000 if cell.system == "tiny" else 4_000_000,
@@ -186,7 +203,7 @@ def _training(cell: Cell) -> dict[str, Any]:
         "target_tokens": 800_000 + cell.seed,
         "flops": 4.2e12 if cell.system == "tiny" else 9.9e13,
         "valid_loss": 1.25,
-        "fingerprint": "f1" * 32,
+        "fingerprint": _fingerprint(cell),
         "settings": "5e" * 32,
         "code": "c0" * 32,
         "data": "b1" * 32,

@@ -2,7 +2,9 @@
 
 import dataclasses
 import json
+import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -72,7 +74,8 @@ def test_every_figure_comes_from_its_own_cell(made: tuple[Path, Settings]) -> No
         assert record.source_tokens == 700_000 + record.seed
         assert record.target_tokens == 800_000 + record.seed
         assert record.updates == 500
-        assert record.fingerprints.training == "f1" * 32
+        assert record.fingerprints.training == training["fingerprint"]
+        assert record.decode == dataclasses.asdict(settings.system(record.system).decode)
         assert f"{record.source}-{record.target}" == record.pair == record.corpus[-5:]
         split = root / "data" / "split" / record.corpus
         name = f"test.{record.test}"
@@ -120,6 +123,87 @@ def test_cells_that_are_not_in_the_settings_are_passed_over(
     (root / "results" / "tiny" / "news-en-de" / "9").mkdir()
     (root / "results" / "tiny" / "old-en-de").mkdir()
     assert results.collect(settings, root) == before
+
+
+def test_translations_of_another_training(copy: tuple[Path, Settings]) -> None:
+    root, settings = copy
+    folder = root / Cell("small", "news-en-de", 3).results
+    path = folder / "translation.json"
+    write_json(path, {**read_json(path), "model": "ab" * 32})
+    own = read_json(folder / "training.json")["fingerprint"][:12]
+    with pytest.raises(UserError) as caught:
+        results.collect(settings, root)
+    assert str(caught.value) == (
+        f"{path}: translated by another training (abababababab...) than that of "
+        f"{folder / 'training.json'} ({own}...); run: dvc repro"
+    )
+
+
+def test_settings_edited_since_translating(copy: tuple[Path, Settings]) -> None:
+    root, settings = copy
+    small = settings.system("small")
+    changed = replace(small, decode=replace(small.decode, engine="ctranslate2", precision="int8"))
+    edited = replace(settings, systems={**settings.systems, "small": changed})
+    with pytest.raises(
+        UserError, match=r"small/news-en-de/3/translation\.json: translated with decode\.engine pyt"
+    ):
+        results.collect(edited, root)
+
+
+def test_translations_and_scores_put_in_place_of_others(copy: tuple[Path, Settings]) -> None:
+    root, settings = copy
+    good, bad = (root / Cell(name, "news-en-de", 1).results for name in ("small", "tiny"))
+    shutil.copytree(good / "hypotheses", bad / "hypotheses", dirs_exist_ok=True)
+    shutil.copy(good / "scores.json", bad)
+    with pytest.raises(UserError, match=r"tiny/.*first\.de: has changed since it was translated"):
+        results.collect(settings, root)
+
+
+def test_one_training_is_not_two_seeds(copy: tuple[Path, Settings]) -> None:
+    root, settings = copy
+    one, other = (root / Cell("small", "talks-en-fr", seed).results for seed in (3, 1))
+    for name in ("training.json", "translation.json", "scores.json", "hypotheses/test.only.fr"):
+        shutil.copy(one / name, other / name)
+    with pytest.raises(
+        UserError, match=r"training\.json: seeds 3 and 1 of system small are one training, "
+    ):
+        results.collect(settings, root)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("scores.json", "{", "damaged: Expecting"),
+        ("scores.json", "[]", "damaged: no JSON object"),
+        ("scores.json", "{}", "no test set 'only' for system tiny"),
+        ("scores.json", '{"only": {}}', "was not written by this version"),
+        ("training.json", "{", "damaged: Expecting"),
+        ("training.json", "{}", "holds no 'parameters'"),
+        ("translation.json", "{", "damaged: Expecting"),
+        ("translation.json", "{}", "holds no 'model'"),
+    ],
+)
+def test_a_damaged_result_names_the_file(
+    copy: tuple[Path, Settings], name: str, content: str, message: str
+) -> None:
+    root, settings = copy
+    (root / Cell("tiny", "talks-en-fr", 1).results / name).write_text(content)
+    with pytest.raises(UserError, match=rf"tiny/talks-en-fr/1/{re.escape(name)}: {message}"):
+        results.collect(settings, root)
+
+
+@pytest.mark.parametrize("name", ["train.json", "translate.json"])
+@pytest.mark.parametrize(
+    ("content", "message"), [("{", "damaged: Expecting"), ("{}", "holds no 'seconds'")]
+)
+def test_a_damaged_timing_names_the_file(
+    copy: tuple[Path, Settings], name: str, content: str, message: str
+) -> None:
+    root, _ = copy
+    cell = Cell("tiny", "news-en-de", 1)
+    (root / cell.timings / name).write_text(content)
+    with pytest.raises(UserError, match=rf"/{re.escape(name)}: {message}"):
+        results.timing(cell, root)
 
 
 @pytest.mark.parametrize("name", ["scores.json", "training.json"])

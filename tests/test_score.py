@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import result_trees as trees
+import systems
 from bleuprint import metrics, score
 from bleuprint.breakdown import bleu_by_length
 from bleuprint.errors import UserError
@@ -153,7 +154,50 @@ class TestStage:
         file.unlink()
         if content is not None:
             file.write_bytes(content)
+            self.translated(tmp_path)
         self.fails(tmp_path, cell, message.format(file=file.relative_to(tmp_path)))
+
+    def test_translations_that_are_not_those_that_were_made(
+        self, cell: Path, tmp_path: Path
+    ) -> None:
+        file = cell / "hypotheses" / "test.second.de"
+        file.write_bytes(file.read_bytes().replace(b"wrong", b"right", 1))
+        where = file.relative_to(tmp_path)
+        self.fails(tmp_path, cell, f"{where}: has changed since it was translated; run: dvc repro")
+
+    def test_settings_that_are_not_those_of_the_translations(
+        self, cell: Path, tmp_path: Path
+    ) -> None:
+        params = tmp_path / "params.yaml"
+        text = params.read_text()
+        beam = systems.DECODE.beam
+        assert text.count(f"beam: {beam}\n") == 2
+        params.write_text(text.replace(f"beam: {beam}\n", "beam: 9\n", 1))
+        expected = f"decode.beam {beam}, and params.yaml has 9; run: dvc repro"
+        self.fails(tmp_path, cell, f"1/translation.json: translated with {expected}")
+
+    @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            (None, "no such file: who translated is not known; run: dvc repro"),
+            ("{", "damaged: Expecting"),
+            ("{}", "holds no 'model': damaged"),
+            ('{"model": "f", "decode": 1, "hypotheses": {}}', "damaged: decode and hypotheses"),
+        ],
+    )
+    def test_no_word_of_who_translated(
+        self, cell: Path, tmp_path: Path, content: str | None, message: str
+    ) -> None:
+        path = cell / "translation.json"
+        path.unlink()
+        if content is not None:
+            path.write_text(content)
+        self.fails(tmp_path, cell, f"news-en-de/1/translation.json: {message}")
+
+    def translated(self, root: Path) -> None:
+        """Have translation.json tell of the translations as they are now."""
+        cell = Cell("tiny", "news-en-de", 1)
+        trees.write_translation(root, trees.settings_in(root), cell)
 
     def test_an_empty_test_set(self, cell: Path, tmp_path: Path) -> None:
         for stage in ("split", "tokens"):
@@ -162,6 +206,7 @@ class TestStage:
                 path.write_bytes(b"")
         trees.describe(tmp_path, trees.settings_in(tmp_path), "news-en-de")
         (cell / "hypotheses" / "test.first.de").write_bytes(b"")
+        self.translated(tmp_path)
         self.fails(tmp_path, cell, "test.first.de: no lines: nothing to score")
 
     @pytest.mark.parametrize("language", ["en", "de"])

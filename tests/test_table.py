@@ -204,6 +204,18 @@ def test_notes_name_the_baseline_and_what_is_not_significant() -> None:
     assert "Published" not in notes
 
 
+def test_notes_name_engines_where_they_differ() -> None:
+    same = " ".join(table.notes(RECORDS))
+    assert "engine" not in same
+    int8 = {**RECORDS[0].decode, "engine": "ctranslate2", "precision": "int8"}
+    mixed = [replace(one, decode=int8) if one.system == "small" else one for one in RECORDS]
+    expected = (
+        "Not all systems translated with the same engine and precision. "
+        "pytorch float32: tiny; ctranslate2 int8: small."
+    )
+    assert expected in table.notes(mixed)
+
+
 def test_costs_counted_and_measured() -> None:
     grid = table.costs(RECORDS, timings(RECORDS, missing="small"))
     rows = {row.cells[:2]: row.cells[2:] for row in grid.rows}
@@ -341,6 +353,8 @@ def test_csv_reads_back_whole() -> None:
             *(one.bleu.signature, one.chrf.signature),
         )
         assert row["training_flops"] == one.training_flops
+        for name in ("engine", "precision", "beam", "alpha", "penalty"):
+            assert row[name] == one.decode[name]
         assert row["hypotheses_sha256"] == one.data.hypotheses
     small = frame[frame.system == "small"]
     assert small.train_seconds.isna().all() and small.device.isna().all()

@@ -70,6 +70,15 @@ def test_characters_are_no_words(made: tuple[Path, Settings]) -> None:
     assert read_description(folders[2], "news").training_counts is None
 
 
+@pytest.mark.parametrize(
+    ("content", "message"), [("{", "damaged: Expecting"), ("{}", "holds no 'lines'")]
+)
+def test_a_damaged_description(tmp_path: Path, content: str, message: str) -> None:
+    (tmp_path / "news.json").write_text(content)
+    with pytest.raises(UserError, match=rf"/news\.json: {message}"):
+        read_description(tmp_path, "news")
+
+
 @pytest.mark.parametrize("separator", SEPARATORS)
 def test_a_line_ends_at_newline_only(made: tuple[Path, Settings], separator: str) -> None:
     root, settings = made
@@ -118,8 +127,8 @@ class TestStage:
         ("file", "lines", "message"),
         [
             ("tokens/c-en-de/train.de", None, "tokens/c-en-de/train.de: no such file"),
-            ("tokens/c-en-de/test.news.en", ["a", "b"], "has 2 lines and"),
-            ("split/c-en-de/test.news.de", ["a", "b"], "test.news.de has 2: not parallel"),
+            ("tokens/c-en-de/test.news.en", ["One two .", ""], "has 2 lines and"),
+            ("split/c-en-de/test.news.de", ["Eins zwei."], "test.news.de has 1: not parallel"),
         ],
     )
     def test_bad_input(
@@ -132,10 +141,23 @@ class TestStage:
         assert message in self.run(root, 1)
         assert not folder("c-en-de", "tests", root).exists()
 
+    @pytest.mark.parametrize("language", ["en", "de"])
+    def test_tokens_of_the_same_number_of_other_lines(
+        self, made: tuple[Path, Settings], language: str
+    ) -> None:
+        root, _ = made
+        path = folder("c-en-de", "tokens", root) / f"test.news.{language}"
+        lines = path.read_text().splitlines()
+        trees.write_lines(path, [*lines[:2], f"{lines[2]} !"])
+        file = f"c-en-de/test.news.{language}"
+        expected = f"data/tokens/{file}: line 3 is not what data/split/{file} was tokenized to; run"
+        assert expected in self.run(root, 1)
+        assert not folder("c-en-de", "tests", root).exists()
+
     def test_tokens_of_another_text(self, made: tuple[Path, Settings]) -> None:
         root, _ = made
-        for language in ("en", "de"):
+        for language, line in (("en", "One two ."), ("de", "Eins zwei .")):
             path = folder("c-en-de", "tokens", root) / f"test.news.{language}"
-            trees.write_lines(path, ["a"])
+            trees.write_lines(path, [line])
         expected = "test.news.en has 1 lines and data/split/c-en-de/test.news.en has 3; run: dvc"
         assert expected in self.run(root, 1)

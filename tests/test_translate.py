@@ -1,6 +1,7 @@
 """Translating sets: order, batches and padding change nothing; empty lines stay empty."""
 
 import dataclasses
+import hashlib
 import random
 from pathlib import Path
 
@@ -13,7 +14,9 @@ from bleuprint import engine, translate
 from bleuprint.binary import Sentences
 from bleuprint.cache import Cache
 from bleuprint.engine import SYMBOLS, TorchEngine
+from bleuprint.errors import UserError
 from bleuprint.model import Transformer
+from bleuprint.modelfile import load_model
 from bleuprint.pairs import Pair
 from bleuprint.search import beam_search
 from bleuprint.system import Decode
@@ -146,8 +149,27 @@ def test_hypotheses_go_to_files_with_their_time(
     binary = corpus.root / "binary"
     write_description(folder, describe(SHAPE, corpus.binary, "f"))
     settings = DECODE
-    translate.translate_tests(binary, folder, settings, tmp_path / "h", tmp_path / "t.json")
+    hypotheses, made = tmp_path / "h", tmp_path / "translation.json"
+    translate.translate_tests(binary, folder, settings, hypotheses, made, tmp_path / "t.json")
     written = (tmp_path / "h" / "test.x.en").read_text(encoding="utf-8").split("\n")
     expected = translate.translate(TorchEngine(model, settings), corpus.binary, "test.x")
     assert written == [*expected, ""]
     assert read_json(tmp_path / "t.json")["sentences"] == 31
+    digest = hashlib.sha256((hypotheses / "test.x.en").read_bytes()).hexdigest()
+    assert read_json(made) == {
+        "model": "f",
+        "decode": dataclasses.asdict(settings),
+        "hypotheses": {"test.x.en": digest},
+    }
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [("{", "damaged: Expecting"), ("{}", "holds no 'model'"), ("[]", "damaged: no JSON object")],
+)
+def test_a_damaged_description_of_the_model(
+    corpus: Prepared, tmp_path: Path, content: str, message: str
+) -> None:
+    (tmp_path / "model.json").write_text(content)
+    with pytest.raises(UserError, match=rf"/model\.json: {message}"):
+        load_model(tmp_path, corpus.binary)

@@ -5,10 +5,12 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from bleuprint.errors import UserError
 
 _BLOCK = 1 << 20
 
@@ -55,6 +57,22 @@ def write_json(path: Path, value: Any) -> None:
 
 def read_json(path: Path) -> Any:
     return json.loads(path.read_text(encoding="utf-8"))
+
+
+def read_object(path: Path, names: Iterable[str] = ()) -> dict[str, Any]:
+    """A JSON object that has these names; raises UserError where the file is damaged or lacks one.
+
+    A file that is not there is a FileNotFoundError.
+    """
+    try:
+        content = read_json(path)
+    except ValueError as error:
+        raise UserError(f"{path}: damaged: {error}") from None
+    if not isinstance(content, dict):
+        raise UserError(f"{path}: damaged: no JSON object")
+    if missing := [name for name in names if name not in content]:
+        raise UserError(f"{path}: holds no {missing[0]!r}: damaged, or of another version")
+    return content
 
 
 def sha256_of(path: Path) -> str:

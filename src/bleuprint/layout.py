@@ -37,7 +37,9 @@ class Cell(NamedTuple):
 
     @property
     def results(self) -> Path:
-        """What repeats exactly: training.json, curves.json, hypotheses/, scores.json."""
+        """What repeats exactly: training.json, curves.json, hypotheses/, translation.json and
+        scores.json.
+        """
         return Path("results", self._path)
 
     @property

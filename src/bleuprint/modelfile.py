@@ -10,7 +10,7 @@ from safetensors.torch import load_file
 from bleuprint.binary import SEGMENTATION, BinaryCorpus
 from bleuprint.checkpoint import load_weights
 from bleuprint.errors import UserError
-from bleuprint.files import read_json, sha256_of, write_json
+from bleuprint.files import read_object, sha256_of, write_json
 from bleuprint.model import Transformer
 from bleuprint.schema import build
 from bleuprint.system import Model
@@ -38,6 +38,11 @@ def write_description(folder: Path, description: dict[str, Any]) -> None:
     write_json(folder / DESCRIPTION, description)
 
 
+def training_of(folder: Path) -> str:
+    """The fingerprint of the training that the model in `folder` is of."""
+    return str(read_object(folder / DESCRIPTION, ("fingerprint",))["fingerprint"])
+
+
 def load_model(folder: Path, corpus: BinaryCorpus, weights: str = WEIGHTS) -> Transformer:
     """The model in `folder`, which must have been trained on the vocabularies of `corpus`.
 
@@ -45,7 +50,7 @@ def load_model(folder: Path, corpus: BinaryCorpus, weights: str = WEIGHTS) -> Tr
     """
     path = folder / DESCRIPTION
     try:
-        description = read_json(path)
+        description = read_object(path, ("model", "vocabularies", "fingerprint"))
         tensors = load_file(folder / weights)
         with safe_open(folder / weights, "pt") as file:
             mark = (file.metadata() or {}).get("fingerprint")

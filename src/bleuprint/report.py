@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from bleuprint import costcolumns, scoretables, table
 from bleuprint.errors import UserError
-from bleuprint.files import read_json, whole_file, write_json
+from bleuprint.files import read_object, whole_file, write_json
 from bleuprint.layout import Cell, ledger
 from bleuprint.results import Record, Timing, collect, save, timing
 from bleuprint.settings import Settings
@@ -190,7 +190,7 @@ def _accounts(corpus: str, stage: str, root: Path) -> Mapping[str, Mapping[str, 
     path = root / ledger(corpus, stage)
     if not path.exists():
         raise UserError(f"{path}: no such file: no ledger of {stage} for corpus {corpus} yet")
-    return cast(Mapping[str, Mapping[str, Any]], read_json(path)["sets"])
+    return cast(Mapping[str, Mapping[str, Any]], read_object(path, ("sets",))["sets"])
 
 
 def _list(lines: Iterable[str]) -> str:

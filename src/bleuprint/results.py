@@ -4,7 +4,7 @@ A record holds only what repeats exactly; what a clock measured is read apart, f
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -13,13 +13,20 @@ from typing import Any
 from bleuprint import fingerprint
 from bleuprint.breakdown import ByCount, ByLength
 from bleuprint.errors import UserError
-from bleuprint.files import read_json, sha256_of, write_json
+from bleuprint.files import read_json, read_object, sha256_of, write_json
 from bleuprint.layout import Cell, folder
 from bleuprint.pairs import TextFolder, read_pairs
+from bleuprint.provenance import TRANSLATION, Translation
 from bleuprint.reconciliation import Reconciled
+from bleuprint.score import SetScores
 from bleuprint.settings import Settings
 from bleuprint.significance import PValues, paired_tests
 from bleuprint.testsets import names_of_tests
+
+# What a record takes of training.json.
+_OF_TRAINING = (
+    *("parameters", "flops", "source_tokens", "target_tokens", "updates", "fingerprint", "data"),
+)
 
 
 @dataclass(frozen=True)
@@ -76,7 +83,8 @@ class Data:
 class Record:
     """One number of the table and all that stands behind it.
 
-    `paired` is None for the baseline, `by_count` where tokens are characters.
+    `paired` is None for the baseline, `by_count` where tokens are characters; `decode` are the
+    settings that translated.
     """
 
     system: str
@@ -99,6 +107,7 @@ class Record:
     source_tokens: int
     target_tokens: int
     updates: int
+    decode: dict[str, Any]
     fingerprints: Fingerprints
     data: Data
 
@@ -146,7 +155,8 @@ class Timing:
 def collect(settings: Settings, root: Path = Path()) -> list[Record]:
     """The records of every cell in `settings`, in its order; others on disk are passed over.
 
-    Raises UserError naming the cell and the file where one has no result yet.
+    Raises UserError naming the cell and the file where one has no result yet, or where the model,
+    the settings or the files are not those of which translation.json tells.
     """
     tested = {
         (corpus, seed): _test_against_first(settings, corpus, seed, root)
@@ -157,6 +167,7 @@ def collect(settings: Settings, root: Path = Path()) -> list[Record]:
         for test in _tests(settings, cell.corpus, root):
             paired = tested[cell.corpus, cell.seed].get((cell.system, test))
             records.append(_record(settings, cell, test, paired, root))
+    _check_seeds(records)
     return records
 
 
@@ -171,7 +182,7 @@ def load(path: Path) -> list[Record]:
         raise UserError(f"{path}: no such file; run: dvc repro")
     try:
         return [_from_json(entry) for entry in read_json(path)]
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, ValueError):
         raise UserError(f"{path}: was not written by this version; run: dvc repro") from None
 
 
@@ -180,19 +191,23 @@ def timing(cell: Cell, root: Path = Path()) -> Timing:
     train, translate = ((root / cell.timings) / f"{n}.json" for n in ("train", "translate"))
     training = None
     if train.exists():
-        measured = read_json(train)
-        names = (field.name for field in dataclasses.fields(Training))
+        fields = dataclasses.fields(Training)
+        names = [field.name for field in fields]
+        required = [field.name for field in fields if field.default is dataclasses.MISSING]
+        measured = read_object(train, required)
         training = Training(**{name: measured[name] for name in names if name in measured})
-    return Timing(training, read_json(translate)["seconds"] if translate.exists() else None)
+    return Timing(
+        training, read_object(translate, ("seconds",))["seconds"] if translate.exists() else None
+    )
 
 
 def scores_of(cell: Cell, test: str, root: Path) -> Any:
     """What scores.json holds of a cell and test set."""
-    scores = _read(cell, "scores.json", root)
+    scores = _read(cell, "scores.json", root, ())
     path = root / cell.results / "scores.json"
     if test not in scores:
         raise UserError(f"{path}: no test set {test!r} for {cell}; run: dvc repro")
-    if "by_count" not in scores[test]:
+    if not SetScores.__required_keys__ <= set(scores[test]):
         raise UserError(f"{path}: was not written by this version; run: dvc repro")
     return scores[test]
 
@@ -241,7 +256,9 @@ def _tests(settings: Settings, corpus: str, root: Path) -> list[str]:
 
 def _record(settings: Settings, cell: Cell, test: str, paired: Paired | None, root: Path) -> Record:
     corpus = settings.corpus(cell.corpus)
-    scores, training = scores_of(cell, test, root), _read(cell, "training.json", root)
+    scores = scores_of(cell, test, root)
+    training = _read(cell, "training.json", root, _OF_TRAINING)
+    translation = _translation(settings, cell, test, training["fingerprint"], root)
     return Record(
         system=cell.system,
         corpus=cell.corpus,
@@ -261,9 +278,34 @@ def _record(settings: Settings, cell: Cell, test: str, paired: Paired | None, ro
         source_tokens=training["source_tokens"],
         target_tokens=training["target_tokens"],
         updates=training["updates"],
+        decode=translation.decode,
         fingerprints=_fingerprints(settings, cell, training["fingerprint"]),
         data=Data(training["data"], scores["sources"], scores["references"], scores["hypotheses"]),
     )
+
+
+def _translation(
+    settings: Settings, cell: Cell, test: str, fingerprint: str, root: Path
+) -> Translation:
+    """How a test set was translated, once it is sure that it was so."""
+    folder = root / cell.results
+    translation = Translation.read(path := folder / TRANSLATION)
+    name = f"test.{test}.{settings.corpus(cell.corpus).target}"
+    translation.check(path, settings.system(cell.system).decode, folder / "hypotheses" / name)
+    translation.check_model(path, fingerprint, folder / "training.json")
+    return translation
+
+
+def _check_seeds(records: Sequence[Record]) -> None:
+    """Raise UserError if a training stands for two seeds of a system."""
+    seeds: dict[tuple[str, str, str], int] = {}
+    for record in records:
+        key = record.system, record.corpus, record.fingerprints.training
+        if (first := seeds.setdefault(key, record.seed)) != record.seed:
+            raise UserError(
+                f"{record.cell.results / 'training.json'}: seeds {first} and {record.seed} of "
+                f"system {record.system} are one training, {key[-1][:12]}...; run: dvc repro"
+            )
 
 
 def _fingerprints(settings: Settings, cell: Cell, training: str) -> Fingerprints:
@@ -307,8 +349,8 @@ def _from_json(entry: Any) -> Record:
     return Record(**{**entry, **parts})
 
 
-def _read(cell: Cell, name: str, root: Path) -> Any:
+def _read(cell: Cell, name: str, root: Path, keys: Iterable[str]) -> dict[str, Any]:
     path = root / cell.results / name
     if not path.exists():
         raise UserError(f"{path}: no such file: no result yet for {cell}; run: dvc repro")
-    return read_json(path)
+    return read_object(path, keys)

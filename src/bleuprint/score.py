@@ -11,6 +11,7 @@ from bleuprint.errors import UserError
 from bleuprint.files import sha256_of, write_json
 from bleuprint.layout import Cell, folder
 from bleuprint.pairs import TextFolder, read_pairs
+from bleuprint.provenance import TRANSLATION, Translation
 from bleuprint.reconciliation import reconcile
 from bleuprint.settings import Corpus, Settings
 from bleuprint.testsets import Description, names_of_tests, read_description
@@ -67,18 +68,25 @@ def score_files(
 def score_cell(
     settings: Settings, system: str, corpus: str, seed: int, root: Path = Path()
 ) -> dict[str, SetScores]:
-    """Score a system's translations of all test sets of a corpus and write its scores.json."""
-    settings.system(system)
+    """Score a system's translations of all test sets of a corpus and write its scores.json.
+
+    Raises UserError if translation.json says of a file, or of the settings, that they are others.
+    """
+    decode = settings.system(system).decode
     if seed not in settings.seeds:
         raise UserError(f"params.yaml: no seed {seed}; seeds are {list(settings.seeds)}")
     entry = settings.corpus(corpus)
     texts = TextFolder(folder(corpus, "split", root), entry.source, entry.target)
     cell = root / Cell(system, corpus, seed).results
+    tests = names_of_tests(entry, texts)
+    translation = Translation.read(made := cell / TRANSLATION)
     scores = {}
-    for test in names_of_tests(entry, texts):
+    for test in tests:
         described = read_description(folder(corpus, "tests", root), test)
         sources, references = texts.files(f"test.{test}")
         hypotheses = cell / "hypotheses" / references.name
+        if hypotheses.exists():  # or score_files says that it does not
+            translation.check(made, decode, hypotheses)
         scores[test] = score_files(sources, references, hypotheses, entry, described)
     write_json(cell / "scores.json", scores)
     return scores

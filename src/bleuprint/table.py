@@ -23,6 +23,7 @@ REPORTS = Path("reports")
 SIGNIFICANT = 0.05
 NONE = costcolumns.NONE
 METRICS = {"bleu": "BLEU", "chrf": "chrF2", "ter": "TER"}
+_DECODE = ("engine", "precision", "beam", "alpha", "penalty")
 _COUNTED, _BY_TIME = _COSTS = "FLOPs, counted", "FLOPs, by time"
 
 
@@ -120,6 +121,9 @@ def notes(records: Sequence[Record]) -> list[str]:
             f"n.s.: not significant (p of {SIGNIFICANT} or more). Where approximate randomisation "
             "says otherwise, its p follows; both are in table.csv."
         )
+    if len(by_engine := _by_engine(records)) > 1:
+        made = "; ".join(f"{engine}: {', '.join(names)}" for engine, names in by_engine.items())
+        lines.append(f"Not all systems translated with the same engine and precision. {made}.")
     if any(row.published for row in scores(records).rows):
         lines.append(f"Published: {literature.SOURCE}; {literature.HOW_SCORED}")
     return lines
@@ -266,6 +270,16 @@ def _baselines(records: Sequence[Record]) -> list[str]:
     return list(dict.fromkeys(r.paired.baseline for r in records if r.paired is not None))
 
 
+def _by_engine(records: Sequence[Record]) -> dict[str, list[str]]:
+    """The systems by what searched for their translations, and with which numbers."""
+    systems: dict[str, list[str]] = {}
+    for record in records:
+        names = systems.setdefault(f"{record.decode['engine']} {record.decode['precision']}", [])
+        if record.system not in names:
+            names.append(record.system)
+    return systems
+
+
 def _pad(cells: Sequence[str], columns: Sequence[Column], widths: Sequence[int]) -> list[str]:
     return [
         cell.ljust(width) if column.left else cell.rjust(width)
@@ -349,6 +363,7 @@ def _flat(record: Record, measured: Timing) -> dict[str, object]:
         "source_tokens": record.source_tokens,
         "target_tokens": record.target_tokens,
         "training_flops": record.training_flops,
+        **{name: record.decode[name] for name in _DECODE},
         "train_seconds": training and training.seconds,
         "train_tokens_per_second": training and training.tokens_per_second,
         "device": training and training.device,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bleuprint.errors import UserError
-from bleuprint.files import read_json, sha256_of, whole_folder, write_json
+from bleuprint.files import read_object, sha256_of, whole_folder, write_json
 from bleuprint.pairs import TextFolder, read_lines
 from bleuprint.progress import track
 from bleuprint.settings import Corpus
@@ -78,7 +78,9 @@ def read_description(folder: Path, test: str) -> Description:
     path = folder / f"{test}.json"
     if not path.exists():
         raise UserError(f"{path}: no such file; run: dvc repro")
-    return Description(**read_json(path))
+    names = [field.name for field in dataclasses.fields(Description)]
+    content = read_object(path, names)
+    return Description(**{name: content[name] for name in names})
 
 
 def _described(texts: TextFolder, tokens: TextFolder, test: str) -> Description:

@@ -8,6 +8,7 @@ from typing import Self
 
 from bleuprint import layout
 from bleuprint.clean import Edits, edited
+from bleuprint.errors import UserError
 from bleuprint.files import whole_folder
 from bleuprint.ledger import Account, Ledger
 from bleuprint.pairs import Block, Pair, TextFolder, packed
@@ -74,6 +75,25 @@ class Tokenizing:
                 sift(blocks, work, after, name, progress, account, workers)
             ledger.write(self.ledger)
 
+    def check_tests(self) -> None:
+        """Raise UserError unless the tokens of the test sets are those of their text.
+
+        Lines beyond the shorter one's end are not looked at.
+        """
+        after = TextFolder(self.tokens, self.before.source, self.before.target)
+        for name in held_out(self.before):
+            if not name.startswith("test."):
+                continue
+            made = self._work(self.edits if name in self.given else ())()
+            both = zip(self.before.pairs(name), after.pairs(name), strict=False)
+            for number, (text, tokens) in enumerate(both, start=1):
+                for side, path in enumerate(after.files(name)):
+                    if made.tokens(side, text[side]) != tokens[side]:
+                        raise UserError(
+                            f"{path}: line {number} is not what {self.before.files(name)[side]} "
+                            "was tokenized to; run: dvc repro"
+                        )
+
     def _work(self, edits: Edits) -> "partial[_Blocks]":
         return partial(_Blocks, (self.before.source, self.before.target), self.settings, edits)
 
@@ -91,12 +111,12 @@ class _Blocks:
 
     def __call__(self, block: Block) -> Sifted:
         pairs = [
-            Pair(self._tokens(0, source), self._tokens(1, target))
-            for source, target in block.pairs()
+            Pair(self.tokens(0, source), self.tokens(1, target)) for source, target in block.pairs()
         ]
         return Sifted(*packed(pairs), Account(len(pairs), len(pairs)))
 
-    def _tokens(self, side: int, sentence: str) -> str:
+    def tokens(self, side: int, sentence: str) -> str:
+        """A sentence of the source (side 0) or the target, a space between its tokens."""
         if self._edits:
             sentence = edited(sentence, self._languages[side], self._edits)
         return " ".join(self._tokenizers[side].tokenize(sentence))

@@ -9,14 +9,20 @@ from bleuprint.binary import BinaryCorpus
 from bleuprint.engine import Engine, engine_of
 from bleuprint.errors import UserError
 from bleuprint.files import whole_folder, write_json
-from bleuprint.modelfile import load_model
+from bleuprint.modelfile import load_model, training_of
+from bleuprint.provenance import Translation
 from bleuprint.system import Decode
 
 
 def translate_tests(
-    corpus_folder: Path, model_folder: Path, decode: Decode, hypotheses: Path, timing: Path
+    corpus_folder: Path,
+    model_folder: Path,
+    decode: Decode,
+    hypotheses: Path,
+    translation: Path,
+    timing: Path,
 ) -> None:
-    """Translate every test set; write test.NAME.LANGUAGE files and the seconds it took."""
+    """Translate every test set; write test.NAME.LANGUAGE files, what made them, and how long."""
     corpus = BinaryCorpus(corpus_folder)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     engine = engine_of(load_model(model_folder, corpus).to(device), corpus, decode)
@@ -31,6 +37,7 @@ def translate_tests(
                 text = "".join(f"{line}\n" for line in lines)
                 (partial / f"{name}.{corpus.target}").write_bytes(text.encode())
                 count += len(lines)
+    Translation.of(training_of(model_folder), decode, hypotheses).write(translation)
     write_json(timing, {"seconds": round(seconds, 3), "sentences": count})
 
 
