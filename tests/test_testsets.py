@@ -147,7 +147,7 @@ class TestStage:
     ) -> None:
         root, _ = made
         path = folder("c-en-de", "tokens", root) / f"test.news.{language}"
-        lines = path.read_text().splitlines()
+        lines = path.read_text().split("\n")
         trees.write_lines(path, [*lines[:2], f"{lines[2]} !"])
         file = f"c-en-de/test.news.{language}"
         expected = f"data/tokens/{file}: line 3 is not what data/split/{file} was tokenized to; run"
