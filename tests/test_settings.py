@@ -177,6 +177,13 @@ def test_rows_made_with_merge_keys(tmp_path):
             "{path: inputs/a.de, also_at: [http://x/y]}",
             "also_at goes with url",
         ),
+        ("precision: float32}", "precision: int8}", "precision int8 needs engine ctranslate2"),
+        (
+            "min_length: 0, no_repeat: 0, unknown: true, engine: pytorch",
+            "min_length: 0, no_repeat: 3, unknown: true, engine: ctranslate2",
+            "no_repeat 3 needs engine pytorch",
+        ),
+        ("beam: 1,", "beam: 1001,", "1001"),
         (
             "average: {last: 2}",
             "average: {last: 3}",

@@ -9,7 +9,7 @@ import pytest
 
 import trainings
 from bleuprint.layout import Cell
-from bleuprint.search import length_penalty
+from bleuprint.search import Hypothesis, length_penalty
 from bleuprint.settings import load
 from bleuprint.system import Keep
 from bleuprint.translator import Translator, load_translator
@@ -139,6 +139,18 @@ def test_n_best_lists_hold_a_text_once(root: Path) -> None:
     found, _ = run(root, "--beam=12", "--n-best=12", str(source))
     rows = [tuple(line.split(" ||| ")[:2]) for line in found.splitlines()]
     assert len(rows) == len(set(rows))
+
+
+def test_outputs_of_one_text_are_one_translation(translator: Translator) -> None:
+    """Units differ, the text does not: the better score stands."""
+    outputs = [
+        Hypothesis([5], -1.0, -1.5),
+        Hypothesis([6], -2.0, -3.0),
+        Hypothesis([5], -4.0, -6.0),
+    ]
+    found = translator._join([outputs])
+    assert [one.score for one in found] == [-1.0, -2.0]
+    assert len({one.text for one in found}) == 2
 
 
 def test_pieces_have_one_score_by_the_penalty_of_their_length(translator: Translator) -> None:
