@@ -13,11 +13,12 @@ from bleuprint.breakdown import ByCount, ByLength
 from bleuprint.files import sha256_of, write_json
 from bleuprint.layout import Cell, folder
 from bleuprint.reconciliation import Reconciled
-from bleuprint.results import Data, Fingerprints, Length, Metric, Paired, Record
+from bleuprint.results import Data, Fingerprints, Length, Metric, Paired, Record, Timing, Training
 from bleuprint.score import score_cell
 from bleuprint.settings import Settings, load
 from bleuprint.significance import PValues
 from bleuprint.system import Average
+from bleuprint.table import Grid
 from bleuprint.testsets import describe_tests
 
 STAGES = ("download", "clean", "dedup", "filter", "split", "tokenize", "binarize")
@@ -235,3 +236,27 @@ def _system() -> dict[str, Any]:
         systems.SYSTEM, train=systems.train(updates=10), average=Average(last=1)
     )
     return systems.as_yaml(system)  # type: ignore[no-any-return]
+
+
+def timings(records: list[Record], missing: str = "") -> dict[object, Timing]:
+    measured = {}
+    for cell in dict.fromkeys(one.cell for one in records):
+        seconds = 43_200.0 if cell.corpus.startswith("news") else 61.0
+        training = Training(
+            *(seconds, "Fast Chip", 8, 4, "abcdef0123456789", 51_234.4),
+            devices=4,
+            sustained_flops=9.5e12,
+            sustained_from="paper",
+            flops_by_time=seconds * 4 * 9.5e12,
+            peak_flops=9.3e12,
+            peak_from="known",
+            mfu=0.3509,
+        )
+        measured[cell] = Timing(None if cell.system == missing else training, 9.5)
+    return measured
+
+
+def rows_of(grid: Grid) -> dict[str, dict[str, str]]:
+    """A grid's cells by row and column head."""
+    heads = [f"{column.group} {column.label}".strip() for column in grid.columns]
+    return {row.cells[0]: dict(zip(heads, row.cells, strict=True)) for row in grid.rows}

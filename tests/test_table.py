@@ -13,10 +13,10 @@ import pandas
 import pytest
 
 import result_trees as trees
-from bleuprint import literature, table
-from bleuprint.results import Record, Timing, Training
+from bleuprint import table
+from bleuprint.results import Timing, Training
 from bleuprint.table import Column, Grid, Row
-from result_trees import record
+from result_trees import record, rows_of, timings
 
 # Two systems, a corpus with two test sets, one with one, every figure told from the others.
 RECORDS = [
@@ -27,30 +27,6 @@ RECORDS = [
     record("small", "news-en-de", "second", 42.22, paired=trees.against("tiny", 0.05)),
     record("small", "talks-en-fr", "only", 43.33, paired=trees.against("tiny", 0.049)),
 ]
-
-
-def timings(records: list[Record], missing: str = "") -> dict[object, Timing]:
-    measured = {}
-    for cell in dict.fromkeys(one.cell for one in records):
-        seconds = 43_200.0 if cell.corpus.startswith("news") else 61.0
-        training = Training(
-            *(seconds, "Fast Chip", 8, 4, "abcdef0123456789", 51_234.4),
-            devices=4,
-            sustained_flops=9.5e12,
-            sustained_from="paper",
-            flops_by_time=seconds * 4 * 9.5e12,
-            peak_flops=9.3e12,
-            peak_from="known",
-            mfu=0.3509,
-        )
-        measured[cell] = Timing(None if cell.system == missing else training, 9.5)
-    return measured
-
-
-def rows_of(grid: Grid) -> dict[str, dict[str, str]]:
-    """A grid's cells by row and column head."""
-    heads = [f"{column.group} {column.label}".strip() for column in grid.columns]
-    return {row.cells[0]: dict(zip(heads, row.cells, strict=True)) for row in grid.rows}
 
 
 def text_cells(line: str) -> list[str]:
@@ -269,70 +245,6 @@ def test_costs_are_means_over_seeds() -> None:
     assert row.cells[8] == "6.0e14 (1; 2 x 3.0e12, measured)"
     assert row.cells[9] == "37.5 % of 3.0e12, measured"
     assert table.scores(seeds, timings=measured).rows[0].cells[-2:] == ("3.3e18", "6.0e14")
-
-
-def test_literature_stands_above_ours_for_wmt14_only() -> None:
-    wmt = [
-        record("base", "wmt14-en-de", "newstest2013", 25.1),
-        record("base", "wmt14-en-de", "newstest2014", 26.1),
-        record("base", "other-en-de", "newstest2014", 27.1),
-    ]
-    grid = table.scores(wmt)
-    assert [row.published for row in grid.rows] == [True] * 8 + [False]
-    rows = rows_of(grid)
-    big = rows["Transformer (big) (published)"]
-    assert big == {
-        "System": "Transformer (big) (published)",
-        "wmt14-en-de BLEU newstest2013": "–",
-        "wmt14-en-de BLEU newstest2014": "28.4",
-        "wmt14-en-de FLOPs, counted": "–",
-        "wmt14-en-de FLOPs, by time": "2.3e19",
-        "other-en-de BLEU": "–",
-        "other-en-de FLOPs, counted": "–",
-        "other-en-de FLOPs, by time": "–",
-    }
-    assert rows["base"]["wmt14-en-de BLEU newstest2014"] == "26.1 [25.1, 28.1]"
-    assert "compound" in table.notes(wmt)[-1] and "not comparable" in table.notes(wmt)[-1]
-    lines = table.latex(grid, "").splitlines()
-    assert lines[lines.index("\\midrule", 9) + 1].startswith("base &")
-    assert "published" not in table.csv_text(wmt, timings(wmt))
-
-
-@pytest.mark.parametrize(
-    ("corpus", "test"),
-    [
-        ("news-en-de", "newstest2014"),
-        ("wmt14-en-de", "newstest2013"),
-        ("wmt14-de-en", "newstest2014"),
-        ("my-wmt14-en-de", "newstest2014"),
-    ],
-)
-def test_no_literature_elsewhere(corpus: str, test: str) -> None:
-    (row,) = table.scores([record("base", corpus, test, 26.1)]).rows
-    assert not row.published
-
-
-def test_literature_by_language_pair() -> None:
-    rows = rows_of(table.scores([record("base", "wmt14-en-fr", "newstest2014", 36.1)]))
-    shown = {
-        name.removesuffix(" (published)"): row["wmt14-en-fr BLEU"] for name, row in rows.items()
-    }
-    assert shown == {
-        "Deep-Att + PosUnk": "39.2",
-        "GNMT + RL": "39.92",
-        "ConvS2S": "40.46",
-        "MoE": "40.56",
-        "Deep-Att + PosUnk Ensemble": "40.4",
-        "GNMT + RL Ensemble": "41.16",
-        "ConvS2S Ensemble": "41.29",
-        "Transformer (base)": "38.1",
-        "Transformer (big)": "41.8",
-        "base": "36.1 [35.1, 38.1]",
-    }
-    german = {row.system: row.bleu["en-de"] for row in literature.TABLE_2 if "en-de" in row.bleu}
-    assert list(german.values()) == [
-        *("23.75", "24.6", "25.16", "26.03", "26.30", "26.36", "27.3", "28.4"),
-    ]
 
 
 def test_csv_reads_back_whole() -> None:

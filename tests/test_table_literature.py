@@ -1,0 +1,70 @@
+"""Published results stand above ours where they are of the same test set, and nowhere else."""
+
+import pytest
+
+from bleuprint import literature, table
+from result_trees import record, rows_of, timings
+
+
+def test_literature_stands_above_ours_for_wmt14_only() -> None:
+    wmt = [
+        record("base", "wmt14-en-de", "newstest2013", 25.1),
+        record("base", "wmt14-en-de", "newstest2014", 26.1),
+        record("base", "other-en-de", "newstest2014", 27.1),
+    ]
+    grid = table.scores(wmt)
+    assert [row.published for row in grid.rows] == [True] * 8 + [False]
+    rows = rows_of(grid)
+    big = rows["Transformer (big) (published)"]
+    assert big == {
+        "System": "Transformer (big) (published)",
+        "wmt14-en-de BLEU newstest2013": "–",
+        "wmt14-en-de BLEU newstest2014": "28.4",
+        "wmt14-en-de FLOPs, counted": "–",
+        "wmt14-en-de FLOPs, by time": "2.3e19",
+        "other-en-de BLEU": "–",
+        "other-en-de FLOPs, counted": "–",
+        "other-en-de FLOPs, by time": "–",
+    }
+    assert rows["base"]["wmt14-en-de BLEU newstest2014"] == "26.1 [25.1, 28.1]"
+    assert "compound" in table.notes(wmt)[-1] and "not comparable" in table.notes(wmt)[-1]
+    lines = table.latex(grid, "").splitlines()
+    assert lines[lines.index("\\midrule", 9) + 1].startswith("base &")
+    assert "published" not in table.csv_text(wmt, timings(wmt))
+
+
+@pytest.mark.parametrize(
+    ("corpus", "test"),
+    [
+        ("news-en-de", "newstest2014"),
+        ("wmt14-en-de", "newstest2013"),
+        ("wmt14-de-en", "newstest2014"),
+        ("my-wmt14-en-de", "newstest2014"),
+    ],
+)
+def test_no_literature_elsewhere(corpus: str, test: str) -> None:
+    (row,) = table.scores([record("base", corpus, test, 26.1)]).rows
+    assert not row.published
+
+
+def test_literature_by_language_pair() -> None:
+    rows = rows_of(table.scores([record("base", "wmt14-en-fr", "newstest2014", 36.1)]))
+    shown = {
+        name.removesuffix(" (published)"): row["wmt14-en-fr BLEU"] for name, row in rows.items()
+    }
+    assert shown == {
+        "Deep-Att + PosUnk": "39.2",
+        "GNMT + RL": "39.92",
+        "ConvS2S": "40.46",
+        "MoE": "40.56",
+        "Deep-Att + PosUnk Ensemble": "40.4",
+        "GNMT + RL Ensemble": "41.16",
+        "ConvS2S Ensemble": "41.29",
+        "Transformer (base)": "38.1",
+        "Transformer (big)": "41.8",
+        "base": "36.1 [35.1, 38.1]",
+    }
+    german = {row.system: row.bleu["en-de"] for row in literature.TABLE_2 if "en-de" in row.bleu}
+    assert list(german.values()) == [
+        *("23.75", "24.6", "25.16", "26.03", "26.30", "26.36", "27.3", "28.4"),
+    ]
