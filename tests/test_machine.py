@@ -1,6 +1,7 @@
 """How fast devices compute, and what a training cost by their time: numbers worked by hand."""
 
 import math
+import platform
 import time
 from pathlib import Path
 from typing import Any
@@ -164,9 +165,11 @@ def rate(monkeypatch: pytest.MonkeyPatch) -> float:
 def test_on_cpus_both_rates_are_measured(tmp_path: Path, rate: float) -> None:
     group = Group(0, 2, CPU)
     content = exported(trained(machine.machine_of(group)), tmp_path / "train.json", group)
-    assert list(content)[:6] == [
-        *("seconds", "device", "processes", "threads", "commit", "tokens_per_second")
+    assert list(content)[:8] == [
+        *("seconds", "device", "processes", "threads", "commit", "versions"),
+        *("tokens_per_second", "rates"),
     ]
+    assert content["versions"] == f"Python {platform.python_version()}, torch {torch.__version__}"
     assert {name: content[name] for name in list(content)[6:]} == {
         "devices": 2,
         "sustained_flops": rate,

@@ -74,8 +74,9 @@ def export_timing(state: State, timing: Path, precision: str, group: Group) -> N
 
     content = {
         "seconds": round(state.seconds, 3),
-        **{name: joined(name) for name in ("device", "processes", "threads", "commit")},
+        **{name: joined(name) for name in ("device", "processes", "threads", "commit", "versions")},
         "tokens_per_second": round(state.target_tokens / max(state.seconds, 1e-9), 1),
+        "rates": [round(rate, 1) for rate in state.rates],
         **_cost_by_time(state, precision, group),
     }
     write_json(timing, content)

@@ -88,7 +88,8 @@ class _Linear(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        (gradient,) = gradients
+        # that of a bare sum has one number for memory, and oneDNN takes it row by row
+        gradient = gradients[0].contiguous()
         x, weight = ctx.saved_tensors
         of_x, of_weight, of_bias = ctx.needs_input_grad
         return (

@@ -1,5 +1,6 @@
 """The machine a training runs on, and how fast its devices compute, for what a clock measured."""
 
+import platform
 import re
 import time
 from pathlib import Path
@@ -9,6 +10,7 @@ import torch
 from torch import Tensor
 
 from bleuprint import tracking
+from bleuprint.linear import linear
 from bleuprint.processes import Group
 
 # Rates that the paper reckons its own and others' trainings by (Vaswani et al. 2017, section 6.1,
@@ -51,8 +53,9 @@ _READING, _ALL = 0.004, 0.08
 
 
 def machine_of(group: Group) -> dict[str, Any]:
-    """The hardware, and the commit of the code."""
-    return {**hardware_of(group), "commit": tracking.commit()}
+    """The hardware, the commit of the code, and the versions that computed."""
+    versions = f"Python {platform.python_version()}, torch {torch.__version__}"
+    return {**hardware_of(group), "commit": tracking.commit(), "versions": versions}
 
 
 def hardware_of(group: Group) -> dict[str, Any]:
@@ -138,14 +141,14 @@ def _factor(size: int, device: torch.device, dtype: torch.dtype) -> Tensor:
 
 
 def _seconds(factor: Tensor, times: int) -> float:
-    """How long the square of `factor` takes, so many times."""
-    product = torch.empty_like(factor)
+    """How long the product of `factor` and itself transposed takes, so many times."""
     gpu = factor.device.type == "cuda"
     if gpu:
         torch.cuda.synchronize(factor.device)
     began = time.perf_counter()
-    for _ in range(times):
-        torch.mm(factor, factor, out=product)
+    with torch.no_grad():
+        for _ in range(times):
+            linear(factor, factor, None)
     if gpu:
         torch.cuda.synchronize(factor.device)
     return time.perf_counter() - began

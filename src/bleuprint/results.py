@@ -126,7 +126,8 @@ class Training:
 
     `devices` that each sustain `sustained_flops` a second (the `paper`'s figure, or `measured`)
     would have done `flops_by_time`; `mfu` is the share that they did of `peak_flops` a second
-    (`known` or `measured`). None is what is not known, or was not yet written down.
+    (`known` or `measured`). `rates` are the target tokens a second at the curve's points. None is
+    what is not known, or was not yet written down.
     """
 
     seconds: float
@@ -142,6 +143,8 @@ class Training:
     peak_flops: float | None = None
     peak_from: str | None = None
     mfu: float | None = None
+    versions: str | None = None
+    rates: Sequence[float] | None = None
 
 
 @dataclass(frozen=True)

@@ -112,6 +112,7 @@ class Trainer:
             began, tokens, before = time.monotonic(), state.target_tokens, state.seconds
             for share in stream:
                 self._warn_of_idle(share, progress)
+                started = time.monotonic()
                 try:
                     outcome = self._learner.update(state.update + 1, share)
                 except OutOfMemory:
@@ -119,11 +120,11 @@ class Trainer:
                     self._skip(tracker, progress)
                 else:
                     made = True
-                    self._add(outcome)
+                    self._add(outcome, time.monotonic() - started)
                     rate = (state.target_tokens - tokens) / (time.monotonic() - began)
                     note = f"loss {outcome.loss / outcome.target_tokens:.3f}, {rate:,.0f} tokens/s"
                     progress.advance(note=note)
-                    self._record(outcome, tracker, rate)
+                    self._record(outcome, tracker)
                 state.position = share.position
                 due = made and state.update % settings.validate_every == 0
                 if (due or state.finished(settings)) and not state.validated:
@@ -142,7 +143,7 @@ class Trainer:
                         "the same command goes on from there"
                     )
 
-    def _add(self, outcome: Outcome) -> None:
+    def _add(self, outcome: Outcome, seconds: float) -> None:
         state = self.state
         state.update += 1
         state.source_tokens += outcome.source_tokens
@@ -151,6 +152,7 @@ class Trainer:
         state.interval = {
             "loss": state.interval["loss"] + outcome.loss,
             "tokens": state.interval["tokens"] + outcome.target_tokens,
+            "seconds": state.interval["seconds"] + seconds,
         }
 
     def _skip(self, tracker: Tracker | None, progress: Progress) -> None:
@@ -170,7 +172,7 @@ class Trainer:
         if tracker:
             tracker.log(self.state.update, {"train/skipped": self.state.skipped})
 
-    def _record(self, outcome: Outcome, tracker: Tracker | None, rate: float) -> None:
+    def _record(self, outcome: Outcome, tracker: Tracker | None) -> None:
         """Put a point on the curve, now and then."""
         state, expected = self.state, self._expected
         every = max(1, expected // _CURVE_POINTS) if expected else _CURVE_EVERY
@@ -182,7 +184,9 @@ class Trainer:
             "gradient_norm": outcome.norm,
         }
         state.curve.append({"update": state.update, "tokens": state.target_tokens, **point})
-        state.interval = {"loss": 0.0, "tokens": 0}
+        rate = state.interval["tokens"] / max(state.interval["seconds"], 1e-9)
+        state.rates.append(rate)
+        state.interval = {"loss": 0.0, "tokens": 0, "seconds": 0.0}
         if tracker:
             metrics = {f"train/{name}": value for name, value in point.items()}
             tracker.log(state.update, {**metrics, "train/tokens_per_second": rate})
