@@ -41,6 +41,7 @@ STAGES = re.findall(r"stages/(\w+)\.py \$\{key\}", (ROOT / "dvc.yaml").read_text
 PARAMS = """\
 experiment: benchmark
 seeds: [1]
+published: []
 corpora:
   c:
     source: "en"

@@ -179,6 +179,7 @@ def make_corpus(project: Path, size: Size, updates: int, rounds: int) -> dict[st
     params = {
         "experiment": "benchmark",
         "seeds": list(range(1, rounds + 1)),
+        "published": [],
         "corpora": {CORPUS: corpus},
         "systems": {SYSTEM: system(size, updates)},
     }

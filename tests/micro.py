@@ -18,6 +18,7 @@ ROOT = Path(__file__).parent.parent
 PARAMS = """\
 experiment: micro
 seeds: [1]
+published: []
 corpora:
   own: &own
     source: "en"

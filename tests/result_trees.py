@@ -38,6 +38,7 @@ def settings_in(
     params = {
         "experiment": "trial_run",
         "seeds": list(seeds),
+        "published": [],
         "corpora": {name: _corpus(name, tests) for name, tests in corpora.items()},
         "systems": {name: _system() for name in systems},
     }

@@ -170,7 +170,7 @@ def test_on_cpus_both_rates_are_measured(tmp_path: Path, rate: float) -> None:
         *("tokens_per_second", "rates"),
     ]
     assert content["versions"] == f"Python {platform.python_version()}, torch {torch.__version__}"
-    assert {name: content[name] for name in list(content)[6:]} == {
+    assert {name: content[name] for name in list(content)[8:]} == {
         "devices": 2,
         "sustained_flops": rate,
         "sustained_from": "measured",

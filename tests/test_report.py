@@ -38,7 +38,7 @@ def contents(root: Path) -> dict[str, bytes]:
 def test_writes_all_reports(copy: tuple[Path, Settings]) -> None:
     root, settings = copy
     records = report.write_reports(settings, root)
-    names = {"results.json", "metrics.json", "table.md", "table.csv", "table.tex"}
+    names = {"index.html", "results.json", "metrics.json", "table.md", "table.csv", "table.tex"}
     assert set(contents(root)) == names
     page = contents(root)["table.md"].decode()
     for one in records:

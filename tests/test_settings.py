@@ -60,6 +60,7 @@ systems:
     average: {last: 2}
     decode: {beam: 1, alpha: 0.6, penalty: gnmt, max_ratio: 1, max_extra: 10,
              min_length: 0, no_repeat: 0, unknown: true, engine: pytorch, precision: float32}
+published: []
 """
 
 
@@ -90,7 +91,7 @@ def test_rules_run_in_one_order_however_they_are_written(tmp_path):
 
 def test_rows_made_with_merge_keys(tmp_path):
     row = "  wide: {<<: *base, model: {<<: *model, d_model: 16}}\n"
-    text = PARAMS.replace("  base:", "  base: &base") + row
+    text = PARAMS.replace("  base:", "  base: &base").replace("published:", f"{row}published:")
     settings = read(tmp_path, text)
     assert settings.system("wide").model.d_model == 16
     assert settings.system("wide").train == settings.system("base").train
@@ -277,7 +278,7 @@ def test_a_missing_file_is_named(tmp_path):
 def test_two_cells_of_one_name_are_refused(tmp_path):
     """DVC calls a cell SYSTEM-CORPUS-SEED, and would drop the first of two without a word."""
     text = PARAMS.replace("  own:\n", "  c: &c\n").replace("systems:\n", "  b-c: *c\nsystems:\n")
-    text = text.replace("  base:\n", "  a: &a\n") + "  a-b: *a\n"
+    text = text.replace("  base:\n", "  a: &a\n").replace("published:", "  a-b: *a\npublished:")
     with pytest.raises(UserError, match="two cells are called a-b-c: rename"):
         read(tmp_path, text)
 

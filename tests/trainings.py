@@ -90,6 +90,7 @@ def write_params(root: Path, **train: Any) -> None:
     content = {
         "experiment": "toy",
         "seeds": [1],
+        "published": [],
         "corpora": {"toy": corpus},
         "systems": {"micro": system},
     }

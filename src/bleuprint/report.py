@@ -1,6 +1,7 @@
 """The report stage: from the results of all cells to what people read.
 
-Reports are committed: they hold numbers and hashes, never a sentence of a corpus.
+Reports are committed: they hold numbers and hashes, never a sentence of a corpus. All but the
+page, which quotes some: it is kept by DVC.
 """
 
 import statistics
@@ -12,12 +13,15 @@ from bleuprint import costcolumns, scoretables, table
 from bleuprint.errors import UserError
 from bleuprint.files import read_object, whole_file, write_json
 from bleuprint.layout import Cell, ledger
+from bleuprint.page.document import document
+from bleuprint.page.material import Material
 from bleuprint.results import Record, Timing, collect, save, timing
 from bleuprint.settings import Settings
 from bleuprint.table import Column, Grid, Row, markdown
 
 STAGES = ("download", "clean", "dedup", "filter", "split", "tokenize", "binarize")
 SHORT = 12
+PAGE = "index.html"
 
 
 def write_reports(settings: Settings, root: Path = Path()) -> list[Record]:
@@ -34,6 +38,7 @@ def write_reports(settings: Settings, root: Path = Path()) -> list[Record]:
     _write(reports / "table.md", page(settings.experiment, records, timings, funnel))
     _write(reports / "table.csv", table.csv_text(records, timings))
     _write(reports / "table.tex", tex(settings.experiment, records, timings))
+    _write(reports / PAGE, document(Material(settings, records, timings, root)))
     return records
 
 

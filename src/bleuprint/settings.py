@@ -14,6 +14,7 @@ from typing import Annotated, Literal, TypeVar
 
 from bleuprint.errors import UserError, run
 from bleuprint.manifest import About, Files
+from bleuprint.published import Published
 from bleuprint.rules import CHECKS, EDITS
 from bleuprint.rules.rule import Check, Edit
 from bleuprint.schema import Count, Named, Range, Share, build, load_yaml
@@ -154,6 +155,7 @@ class Settings:
     seeds: tuple[Annotated[int, Range(0, 2**63 - 1)], ...]
     corpora: dict[str, Corpus]
     systems: dict[str, System]
+    published: tuple[Published, ...]
 
     def __post_init__(self) -> None:
         for kind, entries in (("corpora", self.corpora), ("systems", self.systems)):
@@ -166,6 +168,8 @@ class Settings:
         cells = [f"{system}-{corpus}" for system in self.systems for corpus in self.corpora]
         if twice := {cell for cell in cells if cells.count(cell) > 1}:
             raise ValueError(f"two cells are called {min(twice)}: rename a system or a corpus")
+        for number in self.published:
+            _check_published(number, self.corpora, self.systems)
 
     def corpus(self, name: str) -> Corpus:
         return _entry("corpora", self.corpora, name)
@@ -188,6 +192,20 @@ def _check_cell(system: str, row: System, corpus: str, column: Corpus) -> None:
         )
     if row.train.bpe_dropout and column.vocabulary.bpe is None:
         raise ValueError(f"system {system} has train.bpe_dropout, but corpus {corpus} has no bpe")
+
+
+def _check_published(
+    number: Published, corpora: Mapping[str, Corpus], systems: Mapping[str, System]
+) -> None:
+    """Raise ValueError where a published number is of something that the experiment lacks."""
+    what = f"published number of {number.name!r}"
+    if number.corpus not in corpora:
+        raise ValueError(f"{what}: no corpus {number.corpus!r}; there are: {', '.join(corpora)}")
+    tests = corpora[number.corpus].files.tests or ("held-out",)
+    if number.test not in tests:
+        raise ValueError(f"{what}: no test set {number.test!r}; there are: {', '.join(tests)}")
+    if number.system is not None and number.system not in systems:
+        raise ValueError(f"{what}: no system {number.system!r}; there are: {', '.join(systems)}")
 
 
 def _entry(kind: str, entries: Mapping[str, T], name: str) -> T:

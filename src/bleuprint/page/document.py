@@ -1,0 +1,34 @@
+"""The whole page: its head, a list of its sections, and the sections."""
+
+from collections.abc import Callable
+from importlib.resources import files
+
+from bleuprint.page.html import escape
+from bleuprint.page.material import Material, Section
+
+# What the page shows, in this order; a section that has nothing to show is None.
+SECTIONS: tuple[Callable[[Material], Section | None], ...] = ()
+
+
+def document(material: Material) -> str:
+    """The page as one text: styles and scripts are in it, and nothing is asked of a network."""
+    sections = [found for make in SECTIONS if (found := make(material)) is not None]
+    links = "".join(f'<li><a href="#{one.anchor}">{one.title}</a></li>' for one in sections)
+    name = escape(material.settings.experiment)
+    return (
+        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{name} – bleuprint</title>\n"
+        f"<style>\n{_asset('page.css')}</style>\n</head>\n<body>\n"
+        f"<header><h1>{name}</h1>\n<nav><ul>{links}</ul></nav></header>\n<main>\n"
+        + "".join(map(_html, sections))
+        + f"</main>\n<script>\n{_asset('page.js')}</script>\n</body>\n</html>\n"
+    )
+
+
+def _html(section: Section) -> str:
+    return f'<section id="{section.anchor}">\n<h2>{section.title}</h2>\n{section.body}</section>\n'
+
+
+def _asset(name: str) -> str:
+    return files("bleuprint.page").joinpath(name).read_text(encoding="utf-8")

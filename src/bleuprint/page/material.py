@@ -1,0 +1,39 @@
+"""What the page is made of: the outputs of the stages, and nothing else."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from bleuprint.layout import Cell
+from bleuprint.results import Record, Timing
+from bleuprint.settings import Settings
+from bleuprint.standings import Standing, standings
+
+
+@dataclass(frozen=True)
+class Material:
+    """The experiment, its records and timings; what else a section shows, it reads below `root`."""
+
+    settings: Settings
+    records: Sequence[Record]
+    timings: Mapping[Cell, Timing]
+    root: Path = Path()
+
+    @cached_property
+    def standings(self) -> list[Standing]:
+        return standings(self.records)
+
+    @cached_property
+    def cells(self) -> list[Cell]:
+        """Each training once, in the order of the records."""
+        return list(dict.fromkeys(record.cell for record in self.records))
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page: what links point to, its heading, and its HTML below the heading."""
+
+    anchor: str
+    title: str
+    body: str
