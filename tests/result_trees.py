@@ -15,7 +15,7 @@ from bleuprint.layout import Cell, folder
 from bleuprint.reconciliation import Reconciled
 from bleuprint.results import Data, Fingerprints, Length, Metric, Paired, Record, Timing, Training
 from bleuprint.score import score_cell
-from bleuprint.settings import Settings, load
+from bleuprint.settings import Corpus, Settings, load
 from bleuprint.significance import PValues
 from bleuprint.system import Average
 from bleuprint.table import Grid
@@ -63,6 +63,7 @@ def write_texts(root: Path, settings: Settings, lines: int = 40) -> None:
             describe(root, settings, name)
         for number, stage in enumerate(STAGES):
             write_json(root / "data" / "ledgers" / name / f"{stage}.json", _ledger(stage, number))
+        write_json(root / "data" / "statistics" / name / "census.json", _census(corpus))
 
 
 def describe(root: Path, settings: Settings, corpus: str) -> None:
@@ -190,6 +191,18 @@ def _ledger(stage: str, number: int) -> dict[str, Any]:
     dropped = {"idle_rule": 0}
     quiet = {"pairs_in": 40, "pairs_out": 40, "changed": {}, "dropped": dropped, "samples": {}}
     return {"stage": stage, "corpus": "x", "sets": {"train": train, "test.first": quiet}}
+
+
+def _census(corpus: Corpus) -> dict[str, Any]:
+    side = {"words": 90, "units": 120, "unknown": 3, "longest": 17}
+    side |= {"lengths": [0, 0, 0, 30], "pieces": [70, 10, 10, 0]}
+    languages = corpus.source, corpus.target
+    names = ["train", *(f"test.{test}" for test in corpus.files.tests)]
+    return {
+        "joint": True,
+        "sets": {name: dict.fromkeys(languages, side) for name in names},
+        "vocabularies": {key: {"size": 96, "below_10": 8, "below_100": 30} for key in languages},
+    }
 
 
 def _fingerprint(cell: Cell) -> str:

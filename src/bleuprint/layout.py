@@ -7,9 +7,14 @@ corpus, so that what needs one stage of every corpus (the report) can name it.
 from pathlib import Path
 from typing import NamedTuple
 
+# What is in statistics.
+CENSUS = "census.json"
+
 
 def folder(corpus: str, stage: str, root: Path = Path()) -> Path:
-    """The folder of a corpus: raw, clean, dedup, filter, split, tokens, tests, bpe or binary."""
+    """The folder of a corpus: raw, clean, dedup, filter, split, tokens, tests, bpe, binary or
+    statistics.
+    """
     return root / "data" / stage / corpus
 
 

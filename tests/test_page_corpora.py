@@ -1,0 +1,97 @@
+"""The page's section on data: ledgers and censuses as people read them."""
+
+import json
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+
+from bleuprint.page.corpora import corpora
+from bleuprint.page.material import Material
+from bleuprint.results import collect
+from result_trees import STAGES, settings_in, write_all
+
+
+class Tables(HTMLParser):
+    """The text of every cell of every row of a piece of HTML."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.rows: list[list[str]] = []
+        self._inside = False
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, _: object) -> None:
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self._inside = True
+            self.rows[-1].append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = self._inside and tag not in ("td", "th")
+
+    def handle_data(self, data: str) -> None:
+        if self._inside:
+            self.rows[-1][-1] += data
+
+
+@pytest.fixture(scope="module")
+def material(tmp_path_factory: pytest.TempPathFactory) -> Material:
+    root = tmp_path_factory.mktemp("corpora")
+    settings = settings_in(root, corpora={"news-en-de": ("first",)})
+    write_all(root, settings)
+    return Material(settings, collect(settings, root), {}, root)
+
+
+def change_ledger(material: Material, stage: str, **train: Any) -> None:
+    path = material.root / "data" / "ledgers" / "news-en-de" / f"{stage}.json"
+    content = json.loads(path.read_text())
+    content["sets"]["train"] |= train
+    path.write_text(json.dumps(content))
+
+
+def test_the_funnel_goes_rule_by_rule(material: Material) -> None:
+    body = corpora(material).body
+    assert (
+        f"<strong>{9_999 - 6:,} of 10,000 training pairs are trained on (99.9 %).</strong>" in body
+    )
+    rows = [row for row in Tables(body).rows if row[0] in STAGES]
+    assert len(rows) == 4 * len(STAGES)  # two edits, two checks
+    for number, stage in enumerate(STAGES):
+        first, _, third, _ = (row for row in rows if row[0] == stage)
+        assert (first[1], first[3:]) == (f"{stage}_edit", ["–", "7", f"{10_000 - number:,}"])
+        assert (third[1], third[3:]) == (f"{stage}_rule", ["1", "–", f"{9_999 - number:,}"])
+
+
+def test_overlap_and_samples_are_told(material: Material) -> None:
+    assert "compared without regard to case, punctuation and spaces: none was found" in (
+        corpora(material).body
+    )
+    sample = {"pair": 1234, "source": "<b>&\u202etxet", "target": "b"}
+    changed = {**sample, "new_source": "<b>", "new_target": "b"}
+    dropped = {"source_held_out": 12, "target_held_out": 3}
+    change_ledger(
+        material,
+        "dedup",
+        dropped=dropped,
+        samples={"target_held_out": [sample], "unicode": [changed]},
+    )
+    body = corpora(material).body
+    assert "15 training pairs held one, and were removed" in body
+    assert "source_held_out 12, target_held_out 3" in body
+    assert "pair 1,234" in body and "<b>" not in body
+    assert '→ <bdi lang="en">&lt;b&gt;</bdi>' in body
+    assert corpora(material).body == body
+
+
+def test_a_census_in_words(material: Material) -> None:
+    body = corpora(material).body
+    rows = [row for row in Tables(body).rows if row[0] == "test.first"]
+    assert rows == [
+        # 90 words in 30 sentences, 120 units; 70 of 90 words are one unit
+        ["test.first", language, "30", "90", "3.0", "120", "1.33", "77.8 %", "3", "17"]
+        for language in ("en", "de")
+    ]
+    assert "96 units, of which 8 occur less than 10 times and 30 less than 100 times" in body
+    assert body.count("<svg") == 2
