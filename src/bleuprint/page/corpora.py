@@ -54,15 +54,16 @@ def _corpus(material: Material, name: str) -> Iterator[str]:
     yield f'<div class="side">{"".join(_lengths(name, census))}</div>\n'
     yield table(
         [
-            *("Set", "Language", "Sentences", "Words", "Words a sentence"),
-            *("Units", "Units a word", "Words of one unit", "Unknown units", "Longest, in units"),
+            *("Set", "Language", "Sentences", "Words", "a sentence"),
+            *("Units", "a word", "Uncut words", "Unknown", "Longest"),
         ],
         [
             _set_row(set_name, language, side)
             for set_name, sides in census.sets.items()
             for language, side in sides.items()
         ],
-        "What the model reads and writes: words, and the units that they are cut into",
+        "What the model reads and writes: words, and the units that they are cut into (in which the "
+        "longest sentence is counted)",
         left=2,
     )
     yield paragraph(_vocabulary(census))
@@ -93,7 +94,7 @@ def _in_short(accounts: Mapping[str, Mapping[str, _Account]]) -> str:
         for rule, count in account["dropped"].items():
             dropped[rule] = dropped.get(rule, 0) + count
     most = sorted((rule for rule in dropped if dropped[rule]), key=lambda rule: -dropped[rule])
-    share = f"{100 * left / read:.1f} %" if read else "none"
+    share = f"{100 * left / read:.2f} %" if read else "none"
     text = f"<strong>{left:,} of {read:,} training pairs are trained on ({share}).</strong> "
     if not most:
         return text + "No rule dropped any."
