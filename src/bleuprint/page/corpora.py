@@ -62,8 +62,8 @@ def _corpus(material: Material, name: str) -> Iterator[str]:
             for set_name, sides in census.sets.items()
             for language, side in sides.items()
         ],
-        "What the model reads and writes: words, and the units that they are cut into (in which the "
-        "longest sentence is counted)",
+        "What the model reads and writes: words, and the units that they are cut into, in which "
+        "the longest sentence is counted",
         left=2,
     )
     yield paragraph(_vocabulary(census))
