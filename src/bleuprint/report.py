@@ -12,12 +12,13 @@ from typing import Any, cast
 from bleuprint import costcolumns, scoretables, table
 from bleuprint.errors import UserError
 from bleuprint.files import read_object, whole_file, write_json
+from bleuprint.grid import Column, Grid, Row, latex, markdown
 from bleuprint.layout import Cell, ledger
 from bleuprint.page.document import document
 from bleuprint.page.material import Material
+from bleuprint.recordcsv import csv_text
 from bleuprint.results import Record, Timing, collect, save, timing
 from bleuprint.settings import Settings
-from bleuprint.table import Column, Grid, Row, markdown
 
 STAGES = ("download", "clean", "dedup", "filter", "split", "tokenize", "binarize")
 SHORT = 12
@@ -35,9 +36,9 @@ def write_reports(settings: Settings, root: Path = Path()) -> list[Record]:
     reports = root / table.REPORTS
     save(records, reports / "results.json")
     write_json(reports / "metrics.json", metrics(records))
-    _write(reports / "table.md", page(settings.experiment, records, timings, funnel))
-    _write(reports / "table.csv", table.csv_text(records, timings))
-    _write(reports / "table.tex", tex(settings.experiment, records, timings))
+    _write(reports / "table.md", page(settings, records, timings, funnel))
+    _write(reports / "table.csv", csv_text(records, timings, settings.published))
+    _write(reports / "table.tex", tex(settings, records, timings))
     _write(reports / PAGE, document(Material(settings, records, timings, root)))
     return records
 
@@ -56,7 +57,7 @@ def metrics(records: Sequence[Record]) -> dict[str, dict[str, dict[str, float]]]
 
 
 def page(
-    experiment: str,
+    settings: Settings,
     records: Sequence[Record],
     timings: Mapping[Cell, Timing],
     funnel: Grid,
@@ -64,9 +65,8 @@ def page(
     """The report as Markdown: scores in all ways, cost, test sets, signatures, data."""
     rare = scoretables.by_count(records)
     sections = [
-        f"# Results: {experiment}",
-        markdown(table.scores(records, timings=timings)),
-        _list(table.notes(records)),
+        f"# Results: {settings.experiment}",
+        *summary(settings, records, timings),
         "## chrF2",
         markdown(table.scores(records, "chrf")),
         "## TER",
@@ -94,14 +94,25 @@ def page(
     return "\n\n".join(section.rstrip("\n") for section in sections) + "\n"
 
 
-def tex(experiment: str, records: Sequence[Record], timings: Mapping[Cell, Timing]) -> str:
+def summary(
+    settings: Settings, records: Sequence[Record], timings: Mapping[Cell, Timing]
+) -> tuple[str, str]:
+    """The scores as Markdown, and the notes to them."""
+    published = settings.published
+    scores = table.scores(records, timings=timings, published=published)
+    return markdown(scores), _list(table.notes(records, published))
+
+
+def tex(settings: Settings, records: Sequence[Record], timings: Mapping[Cell, Timing]) -> str:
     """The scores and the training cost as two LaTeX tables."""
-    scores = f"Results of {experiment}. {' '.join(table.notes(records))}"
+    experiment, published = settings.experiment, settings.published
+    scores = table.scores(records, timings=timings, published=published)
+    caption = f"Results of {experiment}. {' '.join(table.notes(records, published))}"
     return (
         "% Needs \\usepackage{booktabs}.\n"
-        + table.latex(table.scores(records, timings=timings), scores)
+        + latex(scores, f"{caption} Bold: the best of ours.")
         + "\n"
-        + table.latex(table.costs(records, timings), f"Training cost of {experiment}.")
+        + latex(table.costs(records, timings), f"Training cost of {experiment}.")
     )
 
 
