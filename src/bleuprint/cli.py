@@ -130,6 +130,13 @@ def _add_score_commands(commands: Commands) -> None:
         "--sentences", type=_count, default=10, help="how many better, and worse ones (%(default)s)"
     )
     compare.set_defaults(command=_compare)
+    diff = commands.add_parser(
+        "diff", help="what differs in settings, and what that did to data, curves and scores"
+    )
+    revision = "SYSTEM, SYSTEM@REVISION or @REVISION, of git or an experiment of DVC"
+    diff.add_argument("first", metavar="A", help=revision)
+    diff.add_argument("second", metavar="B", help="the same")
+    diff.set_defaults(command=_diff)
     comet = commands.add_parser("comet", help="COMET scores, where comet-score is installed")
     _add_cell(comet)
     comet.add_argument("--model", default="Unbabel/wmt22-comet-da", help="(%(default)s)")
@@ -266,6 +273,13 @@ def _compare(given: argparse.Namespace) -> None:
     seed = settings.seeds[0] if given.seed is None else given.seed
     compared = Comparison(given.first, given.second, given.corpus, seed)
     show(compare(settings, compared, given.test, given.sentences))
+
+
+def _diff(given: argparse.Namespace) -> None:
+    from bleuprint.diff import diff
+    from bleuprint.terminal import show
+
+    show(diff(given.first, given.second))
 
 
 def _comet(given: argparse.Namespace) -> None:

@@ -4,12 +4,11 @@ Reports are committed: they hold numbers and hashes, never a sentence of a corpu
 page, which quotes some: it is kept by DVC.
 """
 
-import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from bleuprint import costcolumns, scoretables, table
+from bleuprint import costcolumns, dvcviews, scoretables, table
 from bleuprint.errors import UserError
 from bleuprint.files import read_object, whole_file, write_json
 from bleuprint.grid import Column, Grid, Row, latex, markdown
@@ -35,25 +34,15 @@ def write_reports(settings: Settings, root: Path = Path()) -> list[Record]:
     funnel = _funnel(settings, root)
     reports = root / table.REPORTS
     save(records, reports / "results.json")
-    write_json(reports / "metrics.json", metrics(records))
+    write_json(reports / "metrics.json", dvcviews.metrics(records))
+    cells = list(timings)
+    _write(reports / "training.csv", dvcviews.training(cells, root))
+    _write(reports / "validation.csv", dvcviews.validation(cells, root))
     _write(reports / "table.md", page(settings, records, timings, funnel))
     _write(reports / "table.csv", csv_text(records, timings, settings.published))
     _write(reports / "table.tex", tex(settings, records, timings))
     _write(reports / PAGE, document(Material(settings, records, timings, root)))
     return records
-
-
-def metrics(records: Sequence[Record]) -> dict[str, dict[str, dict[str, float]]]:
-    """BLEU by system, corpus and test set, the mean over seeds: for `dvc metrics`."""
-    by_name: dict[tuple[str, str, str], list[float]] = {}
-    for record in records:
-        key = record.system, record.corpus, record.test
-        by_name.setdefault(key, []).append(record.bleu.score)
-    summary: dict[str, dict[str, dict[str, float]]] = {}
-    for (system, corpus, test), scores in by_name.items():
-        of_corpus = summary.setdefault(system, {}).setdefault(corpus, {})
-        of_corpus[test] = round(statistics.mean(scores), 2)
-    return summary
 
 
 def page(
