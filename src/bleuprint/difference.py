@@ -118,7 +118,8 @@ def curves(pair: Pair) -> Grid | None:
 
 def scores(pair: Pair) -> Iterator[str | Grid]:
     """BLEU and chrF2 on each test set that both have, and whether BLEU differs by chance."""
-    rows, reasons = [], []
+    rows: list[Row] = []
+    reasons: list[str] = []
     for corpus in pair.corpora:
         first, second = (_tests(side, corpus) for side in pair.sides)
         for test in (name for name in first if name in second):
