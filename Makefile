@@ -31,10 +31,10 @@ setup: .venv/.ready
 reproduce: setup
 	@python -m bleuprint.settings
 	dvc repro
-	@python -m bleuprint.table
+	@bleuprint table
 
 table: setup
-	@python -m bleuprint.table
+	@bleuprint table
 
 test: setup
 	python -m pytest

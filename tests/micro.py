@@ -102,6 +102,7 @@ _SOURCES = (
     "stages",
     "src",
     ".dvc/config",
+    ".dvc/plots",
     ".dvcignore",
     ".gitignore",
 )

@@ -11,6 +11,7 @@ from ruamel.yaml import YAML
 import systems
 from bleuprint.breakdown import ByCount, ByLength
 from bleuprint.files import sha256_of, write_json
+from bleuprint.grid import Grid
 from bleuprint.layout import Cell, folder
 from bleuprint.reconciliation import Reconciled
 from bleuprint.results import Data, Fingerprints, Length, Metric, Paired, Record, Timing, Training
@@ -18,7 +19,6 @@ from bleuprint.score import score_cell
 from bleuprint.settings import Corpus, Settings, load
 from bleuprint.significance import PValues
 from bleuprint.system import Average
-from bleuprint.table import Grid
 from bleuprint.testsets import describe_tests
 
 STAGES = ("download", "clean", "dedup", "filter", "split", "tokenize", "binarize")

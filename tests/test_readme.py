@@ -52,7 +52,9 @@ def test_examples_of_settings_load(tmp_path: Path) -> None:
     row, corpus = blocks("yaml")
     with_corpus = PARAMS.replace("# The first system is", f"{corpus}\n# The first system is")
     path = tmp_path / "params.yaml"
-    path.write_text(with_corpus + "\n" + row, encoding="utf-8")
+    end = "\n# Numbers of papers"
+    assert end in PARAMS
+    path.write_text(with_corpus.replace(end, f"\n{row}{end}"), encoding="utf-8")
     settings = load(path)
     assert settings.systems["small-smoother"].train.label_smoothing == 0.2
     assert settings.systems["small-smoother"].model == settings.systems["small"].model

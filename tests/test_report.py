@@ -72,7 +72,7 @@ def test_both_costs_are_shown_and_explained(copy: tuple[Path, Settings]) -> None
         for part in (tables[0], trained)
     )
     # counted, and 3,725 s x 1 x 3e12
-    assert [cell.strip() for cell in scores.split("|")][4:6] == ["4.2e12", "1.1e16"]
+    assert [cell.strip() for cell in scores.split("|")][6:8] == ["4.2e12", "1.1e16"]
     measured = ["1.1e16 (1 x 3.0e12, measured)", "41.5 % of 4.0e12, known"]
     assert [cell.strip() for cell in costs.split("|")][9:11] == measured
     assert "how the paper reckons" in page and "MFU, model FLOPs utilisation" in page

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from bleuprint import scoretables
 from bleuprint.breakdown import ByCount, ByLength
+from bleuprint.grid import Grid
 from bleuprint.results import Length
-from bleuprint.table import Grid
 from result_trees import record
 
 RECORDS = [

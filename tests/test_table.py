@@ -1,21 +1,14 @@
 """The table's text, and that no number can stand under another's name."""
 
-import io
 import itertools
-import json
-import re
-import subprocess
-import sys
-from dataclasses import asdict, replace
-from pathlib import Path
+from dataclasses import replace
 
-import pandas
 import pytest
 
 import result_trees as trees
 from bleuprint import table
+from bleuprint.grid import Column, Grid
 from bleuprint.results import Timing, Training
-from bleuprint.table import Column, Grid, Row
 from result_trees import record, rows_of, timings
 
 # Two systems, a corpus with two test sets, one with one, every figure told from the others.
@@ -27,92 +20,6 @@ RECORDS = [
     record("small", "news-en-de", "second", 42.22, paired=trees.against("tiny", 0.05)),
     record("small", "talks-en-fr", "only", 43.33, paired=trees.against("tiny", 0.049)),
 ]
-
-
-def text_cells(line: str) -> list[str]:
-    return [cell.strip() for cell in line.strip("| ").split(" | ")]
-
-
-def test_markdown() -> None:
-    scores = table.scores(RECORDS, timings=timings(RECORDS, missing="small"))
-    head, rule, *rows = table.markdown(scores).splitlines()
-    assert len({len(line) for line in (head, rule, *rows)}) == 1, "columns are aligned"
-    assert all(line.startswith("| ") and line.endswith(" |") for line in (head, rule, *rows))
-    assert text_cells(head) == [
-        "System",
-        "news-en-de BLEU first",
-        "news-en-de BLEU second",
-        "news-en-de FLOPs, counted",
-        "news-en-de FLOPs, by time",
-        "talks-en-fr BLEU",
-        "talks-en-fr FLOPs, counted",
-        "talks-en-fr FLOPs, by time",
-    ]
-    assert re.fullmatch(r"\| :-+ (\| -+: ){7}\|", rule)
-    assert [text_cells(row) for row in rows] == [
-        [
-            "tiny (baseline)",
-            "31.1 [30.1, 33.1]",
-            "32.2 [31.2, 34.2]",
-            "3.3e18",
-            "1.6e18",
-            "33.3 [32.3, 35.3]",
-            "5.0e17",
-            "2.3e15",
-        ],
-        [
-            "small",
-            "41.1 [40.1, 43.1] p=0.001",
-            "42.2 [41.2, 44.2] p=0.050 n.s.",
-            "3.3e18",
-            "–",
-            "43.3 [42.3, 45.3] p=0.049",
-            "3.3e18",
-            "–",
-        ],
-    ]
-
-
-def test_latex() -> None:
-    assert (
-        table.latex(table.scores(RECORDS), "Made of 5 % & more_or_less")
-        == r"""\begin{table}
-\centering
-\caption{Made of 5 \% \& more\_or\_less}
-\begin{tabular}{lrrrrrrr}
-\toprule
- & \multicolumn{4}{c}{news-en-de} & \multicolumn{3}{c}{talks-en-fr} \\
-\cmidrule(lr){2-5} \cmidrule(lr){6-8}
-System & BLEU first & BLEU second & COSTS & BLEU & COSTS \\
-\midrule
-tiny (baseline) & 31.1 [30.1, 33.1] & 32.2 [31.2, 34.2] & 3.3e18 & -- & YY & 5.0e17 & -- \\
-small & 41.1 [40.1, 43.1] p=0.001 & ZZ & 3.3e18 & -- & XX & 3.3e18 & -- \\
-\bottomrule
-\end{tabular}
-\end{table}
-""".replace("XX", "43.3 [42.3, 45.3] p=0.049")
-        .replace("YY", "33.3 [32.3, 35.3]")
-        .replace("ZZ", "42.2 [41.2, 44.2] p=0.050 n.s.")
-        .replace("COSTS", "FLOPs, counted & FLOPs, by time")
-    )
-
-
-def test_latex_escapes_what_tex_reads() -> None:
-    odd = "a_b&c%d$e#f{g}h~i^j\\k<l>m|n±o–p"
-    grid = Grid((Column(odd, odd),), (Row((odd,)),))
-    escaped = (
-        r"a\_b\&c\%d\$e\#f\{g\}h\textasciitilde{}i\textasciicircum{}j\textbackslash{}k"
-        r"$<$l$>$m$|$n$\pm$o--p"
-    )
-    lines = table.latex(grid, odd).splitlines()
-    assert f"\\caption{{{escaped}}}" in lines
-    assert f"\\multicolumn{{1}}{{c}}{{{escaped}}} \\\\" in lines
-    assert lines.count(f"{escaped} \\\\") == 2
-
-
-def test_markdown_keeps_a_bar_inside_its_cell() -> None:
-    grid = Grid((Column("a|b"),), (Row(("c|d",)),))
-    assert table.markdown(grid) == "| a\\|b |\n| ---: |\n| c\\|d |\n"
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
@@ -141,17 +48,17 @@ def test_a_corpus_without_its_pair_in_the_name_shows_it() -> None:
 @pytest.mark.parametrize(
     ("bootstrap", "randomisation", "shown"),
     [
-        (0.049, 0.05, "p=0.049 (randomisation 0.050)"),
-        (0.05, 0.0499, "p=0.050 n.s. (randomisation 0.050)"),
-        (0.06, 0.9, "p=0.060 n.s."),
-        (0.049, 0.001, "p=0.049"),
+        (0.049, 0.05, "‡ p=0.049 (randomisation 0.050)"),
+        (0.05, 0.0499, " n.s. p=0.050 (randomisation 0.050)"),
+        (0.06, 0.9, " n.s. p=0.060"),
+        (0.049, 0.001, "‡ p=0.049"),
     ],
 )
 def test_tests_that_disagree_are_shown(bootstrap: float, randomisation: float, shown: str) -> None:
     paired = trees.against("tiny", bootstrap, randomisation)
     records = [RECORDS[0], record("small", "news-en-de", "first", 41.11, paired=paired)]
-    cell = rows_of(table.scores(records))["small"]["news-en-de BLEU"]
-    assert cell == f"41.1 [40.1, 43.1] {shown}"
+    cell = rows_of(table.scores(records))["small"]["news-en-de difference"]
+    assert cell == f"+10.0{shown}"
     assert "Where approximate randomisation says otherwise" in " ".join(table.notes(records))
 
 
@@ -165,16 +72,41 @@ def test_several_seeds() -> None:
     rows = rows_of(table.scores(seeds))
     # 30 and 33 are 1.5 from their mean: sd sqrt(2 * 1.5^2 / 1) = 2.12; 40 and 42: 1.41.
     assert rows["tiny (baseline)"]["news-en-de BLEU"] == "31.5 ± 2.1"
-    assert rows["small"]["news-en-de BLEU"] == "41.0 ± 1.4 p=0.200 n.s."
+    assert rows["small"]["news-en-de BLEU"] == "41.0 ± 1.4"
+    # differences of 10 and 9: t = 9.5 / (0.7071 / sqrt 2) = 19 with 1 degree of freedom, where
+    # p = 1 - 2/pi * arctan 19 = 0.0335 by the formula of Cauchy's distribution
+    assert rows["small"]["news-en-de difference"] == "+9.5‡ p=0.033"
     notes = " ".join(table.notes(seeds))
     assert "standard deviation over the seeds 7, 2" in notes
-    assert "from tiny on the translations of seed 7" in notes
+    assert "paired t-test across the 2 seeds" in notes and "bootstrap" not in notes
     assert "seed" not in " ".join(table.notes(RECORDS))
+
+
+def test_the_best_of_each_column_is_marked() -> None:
+    def best(grid: Grid) -> dict[str, set[str]]:
+        heads = [column.label for column in grid.columns]
+        return {row.cells[0]: {heads[i] for i in row.best} for row in grid.rows}
+
+    records = [
+        *RECORDS[:2],
+        record("small", "news-en-de", "first", 30.9, paired=trees.against("tiny", 0.5)),
+        record("small", "news-en-de", "second", 32.22, paired=trees.against("tiny", 1.0)),
+    ]
+    assert best(table.scores(records)) == {
+        "tiny (baseline)": {"BLEU first", "BLEU second"},
+        "small": {"BLEU second"},
+    }
+    assert best(table.scores(records, "ter")) == {  # where less is better
+        "tiny (baseline)": {"TER second"},
+        "small": {"TER first", "TER second"},
+    }
+    assert best(table.scores(RECORDS[:3])) == {"tiny": set()}
 
 
 def test_notes_name_the_baseline_and_what_is_not_significant() -> None:
     notes = " ".join(table.notes(RECORDS))
-    assert "difference in BLEU from tiny; n.s.: not significant (p of 0.05 or more)" in notes
+    assert "Difference: BLEU minus that of tiny; p: paired bootstrap" in notes
+    assert "‡: still so after Holm's correction" in notes and "n.s.: not significant" in notes
     assert "95 % interval" in notes
     assert "p:" not in " ".join(table.notes(RECORDS[:3]))
     assert "Published" not in notes
@@ -245,81 +177,3 @@ def test_costs_are_means_over_seeds() -> None:
     assert row.cells[8] == "6.0e14 (1; 2 x 3.0e12, measured)"
     assert row.cells[9] == "37.5 % of 3.0e12, measured"
     assert table.scores(seeds, timings=measured).rows[0].cells[-2:] == ("3.3e18", "6.0e14")
-
-
-def test_csv_reads_back_whole() -> None:
-    text = table.csv_text(RECORDS, timings(RECORDS, missing="small"))
-    frame = pandas.read_csv(io.StringIO(text), dtype={"hypotheses_sha256": str})
-    assert len(frame) == len(RECORDS)
-    for row, one in zip(frame.to_dict("records"), RECORDS, strict=True):
-        assert [row[name] for name in ("system", "corpus", "seed", "test", "source", "target")] == [
-            *(one.system, one.corpus, one.seed, one.test, one.source, one.target),
-        ]
-        assert (row["bleu"], row["bleu_low"], row["bleu_high"]) == (
-            *(one.bleu.score, one.bleu.low, one.bleu.high),
-        )
-        assert (row["chrf2"], row["chrf2_low"], row["chrf2_high"]) == (
-            *(one.chrf.score, one.chrf.low, one.chrf.high),
-        )
-        assert (row["bleu_signature"], row["chrf2_signature"]) == (
-            *(one.bleu.signature, one.chrf.signature),
-        )
-        assert row["training_flops"] == one.training_flops
-        for name in ("engine", "precision", "beam", "alpha", "penalty"):
-            assert row[name] == one.decode[name]
-        assert row["hypotheses_sha256"] == one.data.hypotheses
-    small = frame[frame.system == "small"]
-    assert small.train_seconds.isna().all() and small.device.isna().all()
-    assert (small.baseline == "tiny").all()
-    assert list(small.p_bootstrap) == [0.000999, 0.05, 0.049]
-    assert list(small.p_randomisation) == [0.000999, 0.05, 0.049]
-    assert list(small.ter) == pytest.approx([32.11, 33.22, 34.33])
-    assert list(small.length_ratio) == [0.98] * 3
-    tiny = frame[frame.system == "tiny"]
-    assert tiny.p_bootstrap.isna().all()
-    assert list(tiny.train_seconds) == [43_200.0, 43_200.0, 61.0]
-    assert list(tiny.training_flops_by_time) == pytest.approx([1.6416e18, 1.6416e18, 2.318e15])
-    told = tiny[["devices", "sustained_flops", "sustained_from", "peak_flops", "peak_from", "mfu"]]
-    assert list(told.iloc[0]) == [4, 9.5e12, "paper", 9.3e12, "known", 0.3509]
-    assert small.training_flops_by_time.isna().all() and small.mfu.isna().all()
-
-
-def test_plain_fits_the_terminal_in_blocks() -> None:
-    grid = table.scores(RECORDS)
-    wide = table.plain(grid, 200)
-    assert wide.count("System") == 1
-    for width in (40, 60, 80, 110):
-        text = table.plain(grid, width)
-        assert all(len(line) <= max(width, 48) for line in text.splitlines())
-        assert text.count("System") > 1
-        words = [re.findall(r"\d\d\.\d \[|p=0\.\d{3}|\de\d\d", one) for one in (wide, text)]
-        assert sorted(words[0]) == sorted(words[1])
-    # A group that fits a block is not torn.
-    blocks = table.plain(grid, 120).split("\n\n")
-    assert [block.split("\n")[0].split() for block in blocks] == [["news-en-de"], ["talks-en-fr"]]
-
-
-def test_plain_puts_heads_over_their_columns() -> None:
-    lines = table.plain(table.scores(RECORDS), 200).splitlines()
-    start = lines[1].index("BLEU second")
-    end = start + len("BLEU second")
-    assert lines[-1][:end].endswith("42.2 [41.2, 44.2] p=0.050 n.s.")
-    assert lines[-2][:end].endswith("32.2 [31.2, 34.2]")
-    # A group wider than its columns makes room for itself.
-    narrow = Grid((Column("a", "a long group"), Column("b", "next")), (Row(("1", "2")),))
-    assert table.plain(narrow, 80).splitlines()[0] == "a long group  next"
-
-
-def test_the_command_prints_the_table_and_where_to_look(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "bleuprint.table"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    expected = "bleuprint: error: reports/results.json: no such file; run: dvc repro\n"
-    assert done.stderr == expected
-    (tmp_path / "reports").mkdir()
-    text = json.dumps([asdict(one) for one in RECORDS])
-    (tmp_path / "reports" / "results.json").write_text(text, encoding="utf-8")
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    for part in ("43.3 [42.3, 45.3] p=0.049", "2.57M", "reports/table.md", "make ui"):
-        assert part in done.stdout

@@ -3,6 +3,9 @@
 import pytest
 
 from bleuprint import literature, table
+from bleuprint.grid import latex
+from bleuprint.published import Published
+from bleuprint.recordcsv import csv_text
 from result_trees import record, rows_of, timings
 
 
@@ -28,9 +31,10 @@ def test_literature_stands_above_ours_for_wmt14_only() -> None:
     }
     assert rows["base"]["wmt14-en-de BLEU newstest2014"] == "26.1 [25.1, 28.1]"
     assert "compound" in table.notes(wmt)[-1] and "not comparable" in table.notes(wmt)[-1]
-    lines = table.latex(grid, "").splitlines()
+    lines = latex(grid, "").splitlines()
     assert lines[lines.index("\\midrule", 9) + 1].startswith("base &")
-    assert "published" not in table.csv_text(wmt, timings(wmt))
+    first = csv_text(wmt, timings(wmt)).split("\n")[1]
+    assert first.startswith("ByteNet,wmt14-en-de,,,,newstest2014,") and "tokenised" in first
 
 
 @pytest.mark.parametrize(
@@ -68,3 +72,31 @@ def test_literature_by_language_pair() -> None:
     assert list(german.values()) == [
         *("23.75", "24.6", "25.16", "26.03", "26.30", "26.36", "27.3", "28.4"),
     ]
+
+
+def test_numbers_that_the_experiment_names() -> None:
+    ours = [
+        record("base", "news-en-de", "first", 26.1),
+        record("base", "news-en-de", "second", 27.1),
+        record("base", "talks-en-fr", "only", 36.1),
+    ]
+    numbers = [
+        Published("Paper", "Doe 2020, Table 3", "news-en-de", "second", 28.4, "tokenised"),
+        Published("Paper", "Doe 2020, Table 3", "talks-en-fr", "only", 36.0, "sacrebleu"),
+        Published("Elsewhere", "Roe 2021", "talks-en-fr", "gone", 1.0, "otherwise"),
+    ]
+    rows = rows_of(table.scores(ours, published=numbers))
+    assert list(rows) == ["Paper (published)", "base"]
+    paper = {name: cell for name, cell in rows["Paper (published)"].items() if cell != "–"}
+    assert paper == {
+        "System": "Paper (published)",
+        "news-en-de BLEU second": "28.4",
+        "talks-en-fr BLEU": "36.0",
+    }
+    expected = (
+        "Paper (published): Doe 2020, Table 3; "
+        "tokenised BLEU on news-en-de second, "
+        "sacreBLEU as it scores by default on talks-en-fr only."
+    )
+    assert table.notes(ours, numbers)[-1] == expected
+    assert [row.published for row in table.scores(ours, "chrf", published=numbers).rows] == [False]

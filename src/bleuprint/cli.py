@@ -2,7 +2,6 @@
 
 import argparse
 import re
-import shutil
 import sys
 from pathlib import Path
 from typing import TypeAlias
@@ -113,6 +112,14 @@ def _add_model_commands(commands: Commands) -> None:
 
 
 def _add_score_commands(commands: Commands) -> None:
+    table = commands.add_parser("table", help="the experiment's scores and what they cost")
+    table.add_argument(
+        "--format",
+        choices=("terminal", "markdown", "csv", "latex"),
+        default="terminal",
+        help="(%(default)s)",
+    )
+    table.set_defaults(command=_table)
     compare = commands.add_parser("compare", help="two systems beside each other, with sentences")
     compare.add_argument("first", metavar="A")
     compare.add_argument("second", metavar="B")
@@ -123,6 +130,13 @@ def _add_score_commands(commands: Commands) -> None:
         "--sentences", type=_count, default=10, help="how many better, and worse ones (%(default)s)"
     )
     compare.set_defaults(command=_compare)
+    diff = commands.add_parser(
+        "diff", help="what differs in settings, and what that did to data, curves and scores"
+    )
+    revision = "SYSTEM, SYSTEM@REVISION or @REVISION, of git or an experiment of DVC"
+    diff.add_argument("first", metavar="A", help=revision)
+    diff.add_argument("second", metavar="B", help="the same")
+    diff.set_defaults(command=_diff)
     comet = commands.add_parser("comet", help="COMET scores, where comet-score is installed")
     _add_cell(comet)
     comet.add_argument("--model", default="Unbabel/wmt22-comet-da", help="(%(default)s)")
@@ -231,15 +245,41 @@ def _serve(given: argparse.Namespace) -> None:
     serve(settings, _trained(settings, given), given.port)
 
 
+def _table(given: argparse.Namespace) -> None:
+    from bleuprint import report, table
+    from bleuprint.recordcsv import csv_text
+    from bleuprint.results import load as load_records
+    from bleuprint.results import timing
+    from bleuprint.terminal import show
+
+    records = load_records(table.REPORTS / "results.json")
+    settings = load()
+    timings = {record.cell: timing(record.cell) for record in records}
+    if given.format == "csv":
+        print(csv_text(records, timings, settings.published), end="")
+    elif given.format == "latex":
+        print(report.tex(settings, records, timings), end="")
+    elif given.format == "markdown":
+        print("\n".join(report.summary(settings, records, timings)))
+    else:
+        show(table.parts(records, timings, settings.published))
+
+
 def _compare(given: argparse.Namespace) -> None:
     from bleuprint.comparison import Comparison, compare
+    from bleuprint.terminal import show
 
     settings = load()
     seed = settings.seeds[0] if given.seed is None else given.seed
     compared = Comparison(given.first, given.second, given.corpus, seed)
-    width = shutil.get_terminal_size((120, 24)).columns
-    for line in compare(settings, compared, given.test, given.sentences, width):
-        print(line)
+    show(compare(settings, compared, given.test, given.sentences))
+
+
+def _diff(given: argparse.Namespace) -> None:
+    from bleuprint.diff import diff
+    from bleuprint.terminal import show
+
+    show(diff(given.first, given.second))
 
 
 def _comet(given: argparse.Namespace) -> None:

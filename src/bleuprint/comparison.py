@@ -13,13 +13,14 @@ from sacrebleu.metrics.bleu import BLEU
 from bleuprint.bleu import bleu_metric
 from bleuprint.characters import blank_unprinted
 from bleuprint.errors import UserError
+from bleuprint.grid import Column, Grid, Row
 from bleuprint.layout import Cell, folder
 from bleuprint.metrics import DIGITS
 from bleuprint.pairs import TextFolder, read_lines
 from bleuprint.results import scored_lines, scores_of
 from bleuprint.settings import Settings
 from bleuprint.significance import paired_tests
-from bleuprint.table import METRICS, Column, Grid, Row, plain
+from bleuprint.table import METRICS
 from bleuprint.testsets import names_of_tests
 
 
@@ -58,10 +59,9 @@ def compare(
     compared: Comparison,
     test: str | None,
     sentences: int,
-    width: int,
     root: Path = Path(),
-) -> Iterator[str]:
-    """Lines of text on one test set, or on each: scores, tests, buckets, `sentences` both ways.
+) -> Iterator[str | Grid]:
+    """Lines and tables on one test set, or on each: scores, tests, buckets, `sentences` both ways.
 
     Raises UserError for what params.yaml does not have, and where something is not scored.
     """
@@ -74,7 +74,7 @@ def compare(
             f"corpus {compared.corpus}: no test set {test!r}; there are: {', '.join(tests)}"
         )
     for name in tests if test is None else [test]:
-        yield from _on_test(settings, compared, name, sentences, width, root)
+        yield from _on_test(settings, compared, name, sentences, root)
 
 
 def changes(
@@ -103,8 +103,8 @@ def _check(settings: Settings, compared: Comparison) -> None:
 
 
 def _on_test(
-    settings: Settings, compared: Comparison, test: str, sentences: int, width: int, root: Path
-) -> Iterator[str]:
+    settings: Settings, compared: Comparison, test: str, sentences: int, root: Path
+) -> Iterator[str | Grid]:
     both = [scores_of(cell, test, root) for cell in compared.cells]
     (references, first), (_, second) = (
         scored_lines(settings, cell, test, root) for cell in compared.cells
@@ -113,14 +113,14 @@ def _on_test(
     systems = {compared.first: first, compared.second: second}
     p_values = paired_tests(systems, references, entry.target)[compared.second]
     yield f"{compared.first} and {compared.second} on {compared.corpus}, test set {test}"
-    yield _text(_headline(compared, both), width)
+    yield _headline(compared, both)
     yield (
         f"\nBLEU differs with p={p_values.bootstrap:.4f} (paired bootstrap), "
         f"p={p_values.randomisation:.4f} (approximate randomisation)"
     )
-    yield _text(_by_length(compared, both), width)
+    yield _by_length(compared, both)
     if both[0]["by_count"] is not None:
-        yield _text(_by_count(compared, both), width)
+        yield _by_count(compared, both)
     texts = TextFolder(folder(compared.corpus, "split", root), entry.source, entry.target)
     sources = list(read_lines(texts.files(f"test.{test}")[0]))
     labels = ("source", "reference", compared.first, compared.second)
@@ -144,10 +144,6 @@ def _sentences(
             yield f"  {label:{width}}  {blank_unprinted(lines[one.line - 1])}"
     if not found:
         yield "no sentence"
-
-
-def _text(grid: Grid, width: int) -> str:
-    return "\n" + plain(grid, width).strip("\n")
 
 
 def _headline(compared: Comparison, both: Sequence[Any]) -> Grid:

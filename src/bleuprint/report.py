@@ -4,20 +4,20 @@ Reports are committed: they hold numbers and hashes, never a sentence of a corpu
 page, which quotes some: it is kept by DVC.
 """
 
-import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from bleuprint import costcolumns, scoretables, table
+from bleuprint import costcolumns, dvcviews, scoretables, table
 from bleuprint.errors import UserError
 from bleuprint.files import read_object, whole_file, write_json
+from bleuprint.grid import Column, Grid, Row, latex, markdown
 from bleuprint.layout import Cell, ledger
 from bleuprint.page.document import document
 from bleuprint.page.material import Material
+from bleuprint.recordcsv import csv_text
 from bleuprint.results import Record, Timing, collect, save, timing
 from bleuprint.settings import Settings
-from bleuprint.table import Column, Grid, Row, markdown
 
 STAGES = ("download", "clean", "dedup", "filter", "split", "tokenize", "binarize")
 SHORT = 12
@@ -34,29 +34,19 @@ def write_reports(settings: Settings, root: Path = Path()) -> list[Record]:
     funnel = _funnel(settings, root)
     reports = root / table.REPORTS
     save(records, reports / "results.json")
-    write_json(reports / "metrics.json", metrics(records))
-    _write(reports / "table.md", page(settings.experiment, records, timings, funnel))
-    _write(reports / "table.csv", table.csv_text(records, timings))
-    _write(reports / "table.tex", tex(settings.experiment, records, timings))
+    write_json(reports / "metrics.json", dvcviews.metrics(records))
+    cells = list(timings)
+    _write(reports / "training.csv", dvcviews.training(cells, root))
+    _write(reports / "validation.csv", dvcviews.validation(cells, root))
+    _write(reports / "table.md", page(settings, records, timings, funnel))
+    _write(reports / "table.csv", csv_text(records, timings, settings.published))
+    _write(reports / "table.tex", tex(settings, records, timings))
     _write(reports / PAGE, document(Material(settings, records, timings, root)))
     return records
 
 
-def metrics(records: Sequence[Record]) -> dict[str, dict[str, dict[str, float]]]:
-    """BLEU by system, corpus and test set, the mean over seeds: for `dvc metrics`."""
-    by_name: dict[tuple[str, str, str], list[float]] = {}
-    for record in records:
-        key = record.system, record.corpus, record.test
-        by_name.setdefault(key, []).append(record.bleu.score)
-    summary: dict[str, dict[str, dict[str, float]]] = {}
-    for (system, corpus, test), scores in by_name.items():
-        of_corpus = summary.setdefault(system, {}).setdefault(corpus, {})
-        of_corpus[test] = round(statistics.mean(scores), 2)
-    return summary
-
-
 def page(
-    experiment: str,
+    settings: Settings,
     records: Sequence[Record],
     timings: Mapping[Cell, Timing],
     funnel: Grid,
@@ -64,9 +54,8 @@ def page(
     """The report as Markdown: scores in all ways, cost, test sets, signatures, data."""
     rare = scoretables.by_count(records)
     sections = [
-        f"# Results: {experiment}",
-        markdown(table.scores(records, timings=timings)),
-        _list(table.notes(records)),
+        f"# Results: {settings.experiment}",
+        *summary(settings, records, timings),
         "## chrF2",
         markdown(table.scores(records, "chrf")),
         "## TER",
@@ -94,14 +83,25 @@ def page(
     return "\n\n".join(section.rstrip("\n") for section in sections) + "\n"
 
 
-def tex(experiment: str, records: Sequence[Record], timings: Mapping[Cell, Timing]) -> str:
+def summary(
+    settings: Settings, records: Sequence[Record], timings: Mapping[Cell, Timing]
+) -> tuple[str, str]:
+    """The scores as Markdown, and the notes to them."""
+    published = settings.published
+    scores = table.scores(records, timings=timings, published=published)
+    return markdown(scores), _list(table.notes(records, published))
+
+
+def tex(settings: Settings, records: Sequence[Record], timings: Mapping[Cell, Timing]) -> str:
     """The scores and the training cost as two LaTeX tables."""
-    scores = f"Results of {experiment}. {' '.join(table.notes(records))}"
+    experiment, published = settings.experiment, settings.published
+    scores = table.scores(records, timings=timings, published=published)
+    caption = f"Results of {experiment}. {' '.join(table.notes(records, published))}"
     return (
         "% Needs \\usepackage{booktabs}.\n"
-        + table.latex(table.scores(records, timings=timings), scores)
+        + latex(scores, f"{caption} Bold: the best of ours.")
         + "\n"
-        + table.latex(table.costs(records, timings), f"Training cost of {experiment}.")
+        + latex(table.costs(records, timings), f"Training cost of {experiment}.")
     )
 
 

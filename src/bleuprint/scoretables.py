@@ -7,9 +7,10 @@ import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from bleuprint.breakdown import COUNTS, LENGTHS
+from bleuprint.costcolumns import NONE
+from bleuprint.grid import Column, Grid, Row
 from bleuprint.reconciliation import COMPOUND_SPLIT, PAPERS_ONLY, WAYS
 from bleuprint.results import Record
-from bleuprint.table import NONE, Column, Grid, Row
 
 AS_PAPERS = (
     "The translations are those of the headline (sacreBLEU's BLEU, cased, detokenised); what "

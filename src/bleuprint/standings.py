@@ -121,7 +121,8 @@ def _column(records: Sequence[Record]) -> list[Standing]:
         system: tuple(record for record in records if record.system == system)
         for system in dict.fromkeys(record.system for record in records)
     }
-    baseline = next(iter(by_system))
+    # which alone was tested against none
+    baseline = next(system for system, of in by_system.items() if of[0].paired is None)
     others = [system for system in by_system if system != baseline]
     found = [_difference(baseline, by_system[baseline], by_system[name]) for name in others]
     corrected = holm([one.p for one in found])

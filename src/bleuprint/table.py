@@ -4,82 +4,71 @@ Every renderer takes the same grid, and a grid is filled by name (system, corpus
 that the order of the records decides the order of rows and columns and nothing else.
 """
 
-import csv
-import io
-import re
-import shutil
-import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from bleuprint import costcolumns, literature
-from bleuprint.errors import run
+from bleuprint.grid import Column, Grid, Row
 from bleuprint.layout import Cell
-from bleuprint.results import Record, Timing, Training, load, timing
+from bleuprint.literature import Literature
+from bleuprint.published import Published
+from bleuprint.results import Record, Timing, Training
+from bleuprint.standings import SIGNIFICANT, Difference, Score, Standing, standings
 
 REPORTS = Path("reports")
-SIGNIFICANT = 0.05
 NONE = costcolumns.NONE
 METRICS = {"bleu": "BLEU", "chrf": "chrF2", "ter": "TER"}
-_DECODE = ("engine", "precision", "beam", "alpha", "penalty")
 _COUNTED, _BY_TIME = _COSTS = "FLOPs, counted", "FLOPs, by time"
+_DIFFERENCE = "difference"
 
-
-@dataclass(frozen=True)
-class Column:
-    """A column's head: `label` below `group`, which adjacent columns share."""
-
-    label: str
-    group: str = ""
-    left: bool = False
-
-
-@dataclass(frozen=True)
-class Row:
-    cells: tuple[str, ...]
-    published: bool = False
-
-
-@dataclass(frozen=True)
-class Grid:
-    """A table of text, ready to be rendered."""
-
-    columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
+_Metric = Literal["bleu", "chrf", "ter"]
 
 
 @dataclass(frozen=True)
 class _Key:
-    """What a column shows: scores on a test set of a corpus, or one of `_COSTS` of its training."""
+    """What a column shows of a corpus: scores on a test set, or `other`.
+
+    That is the difference from the baseline there, or one of `_COSTS` of the training.
+    """
 
     corpus: str
     pair: str
-    test: str | None
-    cost: str = ""
+    test: str = ""
+    other: str = ""
 
 
 def scores(
     records: Sequence[Record],
-    metric: Literal["bleu", "chrf", "ter"] = "bleu",
+    metric: _Metric = "bleu",
     timings: Mapping[Cell, Timing] | None = None,
+    published: Sequence[Published] = (),
 ) -> Grid:
-    """The scores of every system on every test set; with BLEU also what training cost, both ways.
+    """The scores of every system on every test set, the best of each marked.
 
-    Costs by time come from `timings`.
+    With BLEU come the difference from the baseline, what training cost, both ways (by time from
+    `timings`), and published numbers.
     """
-    keys = list(_keys(records, with_cost=metric == "bleu"))
+    found = {(one.system, one.corpus, one.test): one for one in standings(records)}
+    keys = list(_keys(records, metric))
     columns = [Column("System", left=True), *(_column(key, keys, metric) for key in keys)]
-    rows = list(_published(keys)) if metric == "bleu" else []
+    rows = list(_published(keys, literature.rows(records, published))) if metric == "bleu" else []
+    baselines = {one.difference.baseline for one in found.values() if one.difference}
+    best = {key: _best(list(found.values()), key, metric) for key in keys}
     for system in dict.fromkeys(record.system for record in records):
-        of_system = [record for record in records if record.system == system]
-        name = f"{system} (baseline)" if system in _baselines(records) else system
+        name = f"{system} (baseline)" if system in baselines else system
         cells = []
         for key in keys:
-            seeds = [r for r in of_system if r.corpus == key.corpus and key.test in (r.test, None)]
-            cells.append(_cost(seeds, key.cost, timings) if key.cost else _score(seeds, metric))
-        rows.append(Row((name, *cells)))
+            if key.other in _COSTS:
+                of_cell = [r for r in records if (r.system, r.corpus) == (system, key.corpus)]
+                cells.append(_cost(of_cell, key.other, timings))
+            else:
+                standing = found[system, key.corpus, key.test]
+                shown = _difference(standing.difference) if key.other else _score(standing, metric)
+                cells.append(shown)
+        marked = frozenset(i for i, key in enumerate(keys, 1) if system in best[key])
+        rows.append(Row((name, *cells), best=marked))
     return Grid(tuple(columns), tuple(rows))
 
 
@@ -98,7 +87,21 @@ def costs(records: Sequence[Record], timings: Mapping[Cell, Timing]) -> Grid:
     return Grid(tuple(columns), tuple(rows))
 
 
-def notes(records: Sequence[Record]) -> list[str]:
+def parts(
+    records: Sequence[Record], timings: Mapping[Cell, Timing], published: Sequence[Published] = ()
+) -> Iterator[str | Grid]:
+    """All of it for the terminal, and where to look next."""
+    yield scores(records, timings=timings, published=published)
+    yield costs(records, timings)
+    yield ""
+    yield from notes(records, published)
+    yield ""
+    yield f"More: {REPORTS / 'index.html'} (everything, on one page), {REPORTS / 'table.md'},"
+    yield f"{REPORTS / 'results.json'} (every number with what stands behind it), and the runs"
+    yield "side by side in MLflow: make ui"
+
+
+def notes(records: Sequence[Record], published: Sequence[Published] = ()) -> list[str]:
     """What a reader must know to read the scores, a sentence or two each."""
     seeds = list(dict.fromkeys(record.seed for record in records))
     lines = [
@@ -114,128 +117,71 @@ def notes(records: Sequence[Record]) -> list[str]:
         lines.append(
             "In brackets the 95 % interval: mean and half width over 1,000 bootstrap resamples."
         )
-    for baseline in _baselines(records):
-        of_seed = f" on the translations of seed {seeds[0]}" if len(seeds) > 1 else ""
-        lines.append(
-            f"p: paired bootstrap of the difference in BLEU from {baseline}{of_seed}; "
-            f"n.s.: not significant (p of {SIGNIFICANT} or more). Where approximate randomisation "
-            "says otherwise, its p follows; both are in table.csv."
-        )
+    differences = [one.difference for one in standings(records) if one.difference]
+    for baseline in dict.fromkeys(one.baseline for one in differences):
+        lines += _of_differences(baseline, len(seeds))
     if len(by_engine := _by_engine(records)) > 1:
         made = "; ".join(f"{engine}: {', '.join(names)}" for engine, names in by_engine.items())
         lines.append(f"Not all systems translated with the same engine and precision. {made}.")
-    if any(row.published for row in scores(records).rows):
-        lines.append(f"Published: {literature.SOURCE}; {literature.HOW_SCORED}")
-    return lines
+    return [*lines, *literature.notes(literature.rows(records, published))]
 
 
-def markdown(grid: Grid) -> str:
-    """The grid as a Markdown table, aligned for reading as text."""
-    head = [" ".join(filter(None, (column.group, column.label))) for column in grid.columns]
-    lines = [head, *(row.cells for row in grid.rows)]
-    lines = [[cell.replace("|", "\\|") for cell in line] for line in lines]
-    widths = [max(3, *map(len, cells)) for cells in zip(*lines, strict=True)]
-    rule = [
-        ":" + "-" * (width - 1) if column.left else "-" * (width - 1) + ":"
-        for column, width in zip(grid.columns, widths, strict=True)
+def _of_differences(baseline: str, seeds: int) -> list[str]:
+    what = f"Difference: BLEU minus that of {baseline}"
+    if seeds > 1:
+        tested = f"{what}, the mean over seeds; p: paired t-test across the {seeds} seeds."
+    else:
+        tested = (
+            f"{what}; p: paired bootstrap over the lines of the test set. Where approximate "
+            "randomisation says otherwise, its p follows; both are in table.csv."
+        )
+    return [
+        tested,
+        f"†: p below {SIGNIFICANT}; ‡: still so after Holm's correction for the systems of the "
+        f"column; n.s.: not significant (p of {SIGNIFICANT} or more).",
     ]
-    padded = [_pad(line, grid.columns, widths) for line in lines]
-    return "".join(f"| {' | '.join(line)} |\n" for line in [padded[0], rule, *padded[1:]])
 
 
-def latex(grid: Grid, caption: str) -> str:
-    """The grid as a LaTeX table; needs the package booktabs."""
-    layout = "".join("l" if column.left else "r" for column in grid.columns)
-    heads, rules = [], []
-    for group, start, end in _groups(grid.columns):
-        if group:
-            heads.append(f"\\multicolumn{{{end - start}}}{{c}}{{{_tex(group)}}}")
-            rules.append(f"\\cmidrule(lr){{{start + 1}-{end}}}")
-        else:
-            heads += [""] * (end - start)
-    lines = [
-        "\\begin{table}",
-        "\\centering",
-        f"\\caption{{{_tex(caption)}}}",
-        f"\\begin{{tabular}}{{{layout}}}",
-        "\\toprule",
-        f"{' & '.join(heads)} \\\\",
-        " ".join(rules),
-        f"{' & '.join(_tex(column.label) for column in grid.columns)} \\\\",
-        "\\midrule",
-    ]
-    for above, row in zip((None, *grid.rows), grid.rows, strict=False):
-        if above is not None and above.published and not row.published:
-            lines.append("\\midrule")
-        lines.append(f"{' & '.join(map(_tex, row.cells))} \\\\")
-    return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", "\\end{table}", ""])
-
-
-def plain(grid: Grid, width: int) -> str:
-    """The grid for a terminal `width` characters wide; what does not fit goes below, in blocks.
-
-    Columns outside any group lead every block; a group is kept together where it fits.
-    """
-    leading = [index for index, column in enumerate(grid.columns) if not column.group]
-    blocks = [leading]
-    for group, start, end in _groups(grid.columns):
-        for index in range(start, end) if group else ():
-            wanted = range(start, end) if index == start else [index]
-            too_wide = len(_block(grid, [*blocks[-1], *wanted])[2]) > width
-            if too_wide and blocks[-1] != leading:
-                blocks.append(leading)
-            blocks[-1] = [*blocks[-1], index]
-    return "\n".join("".join(f"{line}\n" for line in _block(grid, block)) for block in blocks)
-
-
-def csv_text(records: Sequence[Record], timings: Mapping[Cell, Timing]) -> str:
-    """One row for each system x corpus x seed x test set, every figure in full."""
-    rows = [_flat(record, timings[record.cell]) for record in records]
-    file = io.StringIO()
-    writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return file.getvalue()
-
-
-def main() -> None:
-    """Print the table that the report stage has written, and where to look next."""
-    records = load(REPORTS / "results.json")
-    width = shutil.get_terminal_size((120, 24)).columns
-    timings = {record.cell: timing(record.cell) for record in records}
-    print(plain(scores(records, timings=timings), width))
-    print(plain(costs(records, timings), width))
-    print("\n".join(notes(records)))
-    print(f"\nMore: {REPORTS / 'table.md'} (the whole report), {REPORTS / 'results.json'} (every")
-    print("number with what stands behind it), and the runs side by side in MLflow: make ui")
-
-
-def _keys(records: Sequence[Record], with_cost: bool) -> Iterator[_Key]:
+def _keys(records: Sequence[Record], metric: _Metric) -> Iterator[_Key]:
+    several = len({record.system for record in records}) > 1
     for corpus, pair in dict.fromkeys((record.corpus, record.pair) for record in records):
         for test in dict.fromkeys(record.test for record in records if record.corpus == corpus):
             yield _Key(corpus, pair, test)
-        if with_cost:
+            if metric == "bleu" and several:
+                yield _Key(corpus, pair, test, _DIFFERENCE)
+        if metric == "bleu":
             for cost in _COSTS:
-                yield _Key(corpus, pair, None, cost)
+                yield _Key(corpus, pair, other=cost)
 
 
-def _column(key: _Key, keys: Sequence[_Key], metric: str) -> Column:
+def _column(key: _Key, keys: Sequence[_Key], metric: _Metric) -> Column:
     group = key.corpus if key.pair in key.corpus else f"{key.corpus} ({key.pair})"
-    if key.cost:
-        return Column(key.cost, group)
-    several = sum(1 for other in keys if other.corpus == key.corpus and other.test) > 1
-    return Column(f"{METRICS[metric]} {key.test}" if several else METRICS[metric], group)
+    label = key.other or METRICS[metric]
+    several = len({other.test for other in keys if other.corpus == key.corpus and other.test}) > 1
+    return Column(f"{label} {key.test}" if several and key.test else label, group)
 
 
-def _published(keys: Sequence[_Key]) -> Iterator[Row]:
-    shown = {k.corpus for k in keys if k.test and literature.reports_on(k.corpus, k.test)}
-    for row in literature.TABLE_2:
+def _best(found: Sequence[Standing], key: _Key, metric: _Metric) -> set[str]:
+    """The systems that none is better than, where there are several."""
+    of_column = [one for one in found if (one.corpus, one.test) == (key.corpus, key.test)]
+    if key.other or len(of_column) < 2:
+        return set()
+    means = {one.system: _of(one, metric).mean for one in of_column}
+    best = min(means.values()) if metric == "ter" else max(means.values())
+    return {system for system, mean in means.items() if mean == best}
+
+
+def _published(keys: Sequence[_Key], found: Sequence[Literature]) -> Iterator[Row]:
+    for row in found:
         cells = []
         for key in keys:
-            values = {literature.TEST: row.bleu, _BY_TIME: row.flops}.get(key.test or key.cost, {})
-            cells.append(values.get(key.pair, NONE) if key.corpus in shown else NONE)
-        if set(cells) != {NONE}:
-            yield Row((f"{row.system} (published)", *cells), published=True)
+            shown = NONE
+            if key.test and not key.other:
+                shown = row.bleu.get((key.corpus, key.test), NONE)
+            elif key.other == _BY_TIME:
+                shown = row.flops.get(key.corpus, NONE)
+            cells.append(shown)
+        yield Row((f"{row.name} (published)", *cells), published=True)
 
 
 def _cost(seeds: Sequence[Record], cost: str, timings: Mapping[Cell, Timing] | None) -> str:
@@ -250,24 +196,26 @@ def _trained(records: Sequence[Record], timings: Mapping[Cell, Timing]) -> list[
     return [one.training for one in of_cells if one is not None and one.training is not None]
 
 
-def _score(seeds: Sequence[Record], metric: str) -> str:
-    values = [getattr(record, metric) for record in seeds]
-    mean = statistics.mean(value.score for value in values)
-    if len(values) > 1:
-        text = f"{mean:.1f} ± {statistics.stdev(value.score for value in values):.1f}"
-    else:
-        text = f"{mean:.1f} [{values[0].low:.1f}, {values[0].high:.1f}]"
-    paired = seeds[0].paired if metric == "bleu" else None
-    if paired is None:
+def _of(standing: Standing, metric: _Metric) -> Score:
+    return {"bleu": standing.bleu, "chrf": standing.chrf, "ter": standing.ter}[metric]
+
+
+def _score(standing: Standing, metric: _Metric) -> str:
+    score = _of(standing, metric)
+    if score.deviation is not None:
+        return f"{score.mean:.1f} ± {score.deviation:.1f}"
+    return f"{score.mean:.1f} [{score.low:.1f}, {score.high:.1f}]"
+
+
+def _difference(difference: Difference | None) -> str:
+    """+0.8† p=0.012, or +0.1 n.s. p=0.340; the baseline has none."""
+    if difference is None:
+        return NONE
+    text = f"{difference.bleu:+.1f}{difference.mark or ' n.s.'} p={difference.p:.3f}"
+    second = difference.randomisation
+    if second is None or (second < SIGNIFICANT) == difference.significant:
         return text
-    first, second = paired.p_values.bootstrap, paired.p_values.randomisation
-    text += f" p={first:.3f}{' n.s.' if first >= SIGNIFICANT else ''}"
-    agree = (first < SIGNIFICANT) == (second < SIGNIFICANT)
-    return text if agree else f"{text} (randomisation {second:.3f})"
-
-
-def _baselines(records: Sequence[Record]) -> list[str]:
-    return list(dict.fromkeys(r.paired.baseline for r in records if r.paired is not None))
+    return f"{text} (randomisation {second:.3f})"
 
 
 def _by_engine(records: Sequence[Record]) -> dict[str, list[str]]:
@@ -278,113 +226,3 @@ def _by_engine(records: Sequence[Record]) -> dict[str, list[str]]:
         if record.system not in names:
             names.append(record.system)
     return systems
-
-
-def _pad(cells: Sequence[str], columns: Sequence[Column], widths: Sequence[int]) -> list[str]:
-    return [
-        cell.ljust(width) if column.left else cell.rjust(width)
-        for cell, column, width in zip(cells, columns, widths, strict=True)
-    ]
-
-
-def _groups(columns: Sequence[Column]) -> Iterator[tuple[str, int, int]]:
-    """Runs of columns of the same group: its name, the first column and the one behind."""
-    start = 0
-    for end in range(1, len(columns) + 1):
-        if end == len(columns) or columns[end].group != columns[start].group:
-            yield columns[start].group, start, end
-            start = end
-
-
-def _block(grid: Grid, indices: Sequence[int]) -> list[str]:
-    """Some columns of the grid as lines: groups, labels, a rule as wide as the block, rows."""
-    columns = [grid.columns[index] for index in indices]
-    body = [[row.cells[index] for index in indices] for row in grid.rows]
-    labels = [column.label for column in columns]
-    widths = [max(map(len, cells)) for cells in zip(labels, *body, strict=True)]
-    groups = []
-    for group, start, end in _groups(columns):
-        space = sum(widths[start:end]) + 2 * (end - start - 1)
-        widths[start] += max(0, len(group) - space)
-        groups.append(group.center(max(space, len(group))))
-    lines = ["  ".join(_pad(cells, columns, widths)).rstrip() for cells in (labels, *body)]
-    rule = "  ".join("-" * width for width in widths)
-    return ["  ".join(groups).rstrip(), lines[0], rule, *lines[1:]]
-
-
-_TEX = {
-    "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": "$<$",
-    ">": "$>$",
-    "|": "$|$",
-    "±": r"$\pm$",
-    "–": "--",
-    **{character: f"\\{character}" for character in "&%$#_"},
-}
-
-
-def _tex(text: str) -> str:
-    return re.sub("|".join(map(re.escape, _TEX)), lambda match: _TEX[match[0]], text)
-
-
-def _flat(record: Record, measured: Timing) -> dict[str, object]:
-    """A record and its timing on one level; missing values stay empty."""
-    bleu, chrf, ter = record.bleu, record.chrf, record.ter
-    paired, training = record.paired, measured.training
-    return {
-        "system": record.system,
-        "corpus": record.corpus,
-        "source": record.source,
-        "target": record.target,
-        "seed": record.seed,
-        "test": record.test,
-        "lines": record.lines,
-        "bleu": bleu.score,
-        "bleu_low": bleu.low,
-        "bleu_high": bleu.high,
-        "chrf2": chrf.score,
-        "chrf2_low": chrf.low,
-        "chrf2_high": chrf.high,
-        "ter": ter.score,
-        "ter_low": ter.low,
-        "ter_high": ter.high,
-        "hypothesis_length": record.length.hypothesis,
-        "reference_length": record.length.reference,
-        "length_ratio": record.length.ratio,
-        "baseline": paired and paired.baseline,
-        "p_bootstrap": paired and paired.p_values.bootstrap,
-        "p_randomisation": paired and paired.p_values.randomisation,
-        "parameters": record.parameters,
-        "updates": record.updates,
-        "source_tokens": record.source_tokens,
-        "target_tokens": record.target_tokens,
-        "training_flops": record.training_flops,
-        **{name: record.decode[name] for name in _DECODE},
-        "train_seconds": training and training.seconds,
-        "train_tokens_per_second": training and training.tokens_per_second,
-        "device": training and training.device,
-        "processes": training and training.processes,
-        "threads": training and training.threads,
-        "commit": training and training.commit,
-        "devices": training and training.devices,
-        "sustained_flops": training and training.sustained_flops,
-        "sustained_from": training and training.sustained_from,
-        "training_flops_by_time": training and training.flops_by_time,
-        "peak_flops": training and training.peak_flops,
-        "peak_from": training and training.peak_from,
-        "mfu": training and training.mfu,
-        "translate_seconds": measured.translate_seconds,
-        "bleu_signature": bleu.signature,
-        "chrf2_signature": chrf.signature,
-        "ter_signature": ter.signature,
-        **{f"{name}_sha256": value for name, value in asdict(record.fingerprints).items()},
-        **{f"{name}_sha256": value for name, value in asdict(record.data).items()},
-    }
-
-
-if __name__ == "__main__":
-    run(main)

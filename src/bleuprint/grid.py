@@ -1,0 +1,117 @@
+"""A table of text, and how it is written as Markdown and LaTeX."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column's head: `label` below `group`, which adjacent columns share."""
+
+    label: str
+    group: str = ""
+    left: bool = False
+
+
+@dataclass(frozen=True)
+class Row:
+    """`best` are the columns in which no row of ours is better."""
+
+    cells: tuple[str, ...]
+    published: bool = False
+    best: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table of text, ready to be rendered."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+
+
+def markdown(grid: Grid) -> str:
+    """The grid as a Markdown table, aligned for reading as text."""
+    head = [" ".join(filter(None, (column.group, column.label))) for column in grid.columns]
+    rows = [_marked(row, row.cells, "**", "**") for row in grid.rows]
+    lines = [[cell.replace("|", "\\|") for cell in line] for line in (head, *rows)]
+    widths = [max(3, *map(len, cells)) for cells in zip(*lines, strict=True)]
+    rule = [
+        ":" + "-" * (width - 1) if column.left else "-" * (width - 1) + ":"
+        for column, width in zip(grid.columns, widths, strict=True)
+    ]
+    padded = [_pad(line, grid.columns, widths) for line in lines]
+    return "".join(f"| {' | '.join(line)} |\n" for line in [padded[0], rule, *padded[1:]])
+
+
+def latex(grid: Grid, caption: str) -> str:
+    """The grid as a LaTeX table; needs the package booktabs."""
+    layout = "".join("l" if column.left else "r" for column in grid.columns)
+    heads, rules = [], []
+    for group, start, end in groups(grid.columns):
+        if group:
+            heads.append(f"\\multicolumn{{{end - start}}}{{c}}{{{_tex(group)}}}")
+            rules.append(f"\\cmidrule(lr){{{start + 1}-{end}}}")
+        else:
+            heads += [""] * (end - start)
+    lines = [
+        "\\begin{table}",
+        "\\centering",
+        f"\\caption{{{_tex(caption)}}}",
+        f"\\begin{{tabular}}{{{layout}}}",
+        "\\toprule",
+        f"{' & '.join(heads)} \\\\",
+        " ".join(rules),
+        f"{' & '.join(_tex(column.label) for column in grid.columns)} \\\\",
+        "\\midrule",
+    ]
+    for above, row in zip((None, *grid.rows), grid.rows, strict=False):
+        if above is not None and above.published and not row.published:
+            lines.append("\\midrule")
+        cells = _marked(row, list(map(_tex, row.cells)), "\\textbf{", "}")
+        lines.append(f"{' & '.join(cells)} \\\\")
+    return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", "\\end{table}", ""])
+
+
+def groups(columns: Sequence[Column]) -> Iterator[tuple[str, int, int]]:
+    """Runs of columns of the same group: its name, the first column and the one behind."""
+    start = 0
+    for end in range(1, len(columns) + 1):
+        if end == len(columns) or columns[end].group != columns[start].group:
+            yield columns[start].group, start, end
+            start = end
+
+
+def _marked(row: Row, cells: Sequence[str], before: str, behind: str) -> list[str]:
+    return [
+        f"{before}{cell}{behind}" if index in row.best else cell for index, cell in enumerate(cells)
+    ]
+
+
+def _pad(cells: Sequence[str], columns: Sequence[Column], widths: Sequence[int]) -> list[str]:
+    return [
+        cell.ljust(width) if column.left else cell.rjust(width)
+        for cell, column, width in zip(cells, columns, widths, strict=True)
+    ]
+
+
+_TEX = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": "$<$",
+    ">": "$>$",
+    "|": "$|$",
+    "±": r"$\pm$",
+    "–": "--",
+    "†": r"$^{\dagger}$",
+    "‡": r"$^{\ddagger}$",
+    **{character: f"\\{character}" for character in "&%$#_"},
+}
+
+
+def _tex(text: str) -> str:
+    return re.sub("|".join(map(re.escape, _TEX)), lambda match: _TEX[match[0]], text)

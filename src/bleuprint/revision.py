@@ -1,0 +1,108 @@
+"""An experiment as it is here, or as it was at a revision of git or in an experiment of DVC's."""
+
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, cast
+
+from ruamel.yaml import YAML
+
+from bleuprint.errors import UserError
+from bleuprint.layout import Cell, folder, ledger
+from bleuprint.settings import Settings, load
+
+# The stages whose ledgers tell what became of a corpus.
+LEDGERS = ("download", "clean", "dedup", "filter", "split", "tokenize", "binarize")
+
+
+@dataclass(frozen=True)
+class Revision:
+    """Its settings, and the root below which its outputs lie; `name` is empty for what is here."""
+
+    name: str
+    settings: Settings
+    root: Path
+    files: Any = None
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """params.yaml as it is written, anchors and merge keys resolved."""
+        text = (self.root / "params.yaml").read_text(encoding="utf-8")
+        return cast(dict[str, Any], YAML(typ="safe").load(text))
+
+    def fetch(self, cells: Iterable[Cell]) -> None:
+        """Get the results of these cells, and the texts and accounts of their corpora.
+
+        Raises UserError naming what DVC's cache does not hold.
+        """
+        if self.files is None:
+            return
+        wanted: dict[Path, None] = {}
+        for cell in cells:
+            names = ("training.json", "curves.json", "scores.json", "hypotheses")
+            wanted |= dict.fromkeys(cell.results / name for name in names)
+            wanted |= dict.fromkeys(ledger(cell.corpus, stage) for stage in LEDGERS)
+            corpus = self.settings.corpus(cell.corpus)
+            split = folder(cell.corpus, "split")
+            for found in self._names(split):
+                if found.startswith("test.") and found.endswith((corpus.source, corpus.target)):
+                    wanted[split / found] = None
+        for path in wanted:
+            self._get(path)
+
+    def _names(self, path: Path) -> list[str]:
+        from dvc.exceptions import DvcException
+
+        try:
+            return [Path(found).name for found in self.files.ls(str(path), detail=False)]
+        except (OSError, DvcException):
+            raise self._missing(path) from None
+
+    def _get(self, path: Path) -> None:
+        from dvc.exceptions import DvcException
+
+        if (self.root / path).exists():
+            return
+        (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self.files.get(str(path), str(self.root / path), recursive=self.files.isdir(str(path)))
+        except (OSError, DvcException):
+            shutil.rmtree(self.root / path, ignore_errors=True)
+            raise self._missing(path) from None
+
+    def _missing(self, path: Path) -> UserError:
+        return UserError(
+            f"{path} of {self.name}: not in DVC's cache; dvc pull gets it where a remote has it, "
+            f"or else: git checkout {self.name} && dvc repro"
+        )
+
+
+@contextmanager
+def at(name: str) -> Iterator[Revision]:
+    """The revision of this name, as long as the block lasts; raises UserError if there is none."""
+    if not name:
+        yield Revision(name, load(), Path())
+        return
+    from dvc.api import DVCFileSystem
+    from dvc.exceptions import DvcException
+    from dvc.repo import Repo
+    from dvc.scm import SCMError, resolve_rev
+
+    try:
+        with Repo() as repo:
+            commit = resolve_rev(repo.scm, name)
+            root = repo.root_dir
+    except (SCMError, DvcException) as error:
+        raise UserError(f"{name}: no revision of git, and no experiment of DVC: {error}") from None
+    with TemporaryDirectory(prefix="bleuprint-") as temporary:
+        files = DVCFileSystem(root, rev=commit)
+        params = Path(temporary, "params.yaml")
+        try:
+            params.write_bytes(files.read_bytes("params.yaml"))
+        except FileNotFoundError:
+            raise UserError(f"{name}: has no params.yaml") from None
+        yield Revision(name, load(params), Path(temporary), files)

@@ -1,0 +1,108 @@
+"""A grid as Markdown and as LaTeX, to the letter."""
+
+import re
+
+from bleuprint import table
+from bleuprint.grid import Column, Grid, Row, latex, markdown
+from result_trees import against, record, timings
+
+RECORDS = [
+    record("tiny", "news-en-de", "first", 31.11),
+    record("tiny", "news-en-de", "second", 32.22),
+    record("tiny", "talks-en-fr", "only", 33.33, training_flops=5e17),
+    record("small", "news-en-de", "first", 41.11, paired=against("tiny", 0.000999)),
+    record("small", "news-en-de", "second", 42.22, paired=against("tiny", 0.05)),
+    record("small", "talks-en-fr", "only", 43.33, paired=against("tiny", 0.049)),
+]
+
+
+def text_cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip("| ").split(" | ")]
+
+
+def test_markdown() -> None:
+    scores = table.scores(RECORDS, timings=timings(RECORDS, missing="small"))
+    head, rule, *rows = markdown(scores).splitlines()
+    assert len({len(line) for line in (head, rule, *rows)}) == 1, "columns are aligned"
+    assert all(line.startswith("| ") and line.endswith(" |") for line in (head, rule, *rows))
+    assert text_cells(head) == [
+        "System",
+        "news-en-de BLEU first",
+        "news-en-de difference first",
+        "news-en-de BLEU second",
+        "news-en-de difference second",
+        "news-en-de FLOPs, counted",
+        "news-en-de FLOPs, by time",
+        "talks-en-fr BLEU",
+        "talks-en-fr difference",
+        "talks-en-fr FLOPs, counted",
+        "talks-en-fr FLOPs, by time",
+    ]
+    assert re.fullmatch(r"\| :-+ (\| -+: ){10}\|", rule)
+    assert [text_cells(row) for row in rows] == [
+        [
+            "tiny (baseline)",
+            *("31.1 [30.1, 33.1]", "–"),
+            *("32.2 [31.2, 34.2]", "–"),
+            "3.3e18",
+            "1.6e18",
+            *("33.3 [32.3, 35.3]", "–"),
+            "5.0e17",
+            "2.3e15",
+        ],
+        [
+            "small",
+            *("**41.1 [40.1, 43.1]**", "+10.0‡ p=0.001"),
+            *("**42.2 [41.2, 44.2]**", "+10.0 n.s. p=0.050"),
+            "3.3e18",
+            "–",
+            *("**43.3 [42.3, 45.3]**", "+10.0‡ p=0.049"),
+            "3.3e18",
+            "–",
+        ],
+    ]
+
+
+def test_latex() -> None:
+    assert (
+        latex(table.scores(RECORDS), "Made of 5 % & more_or_less")
+        == r"""\begin{table}
+\centering
+\caption{Made of 5 \% \& more\_or\_less}
+\begin{tabular}{lrrrrrrrrrr}
+\toprule
+ & \multicolumn{6}{c}{news-en-de} & \multicolumn{4}{c}{talks-en-fr} \\
+\cmidrule(lr){2-7} \cmidrule(lr){8-11}
+System & BLEU first & difference first & BLEU second & difference second & COSTS & BLEU & DCOSTS \\
+\midrule
+tiny (baseline) & 31.1 [30.1, 33.1] & -- & WW & -- & 3.3e18 & -- & YY & 5.0e17 & -- \\
+small & BB41.1 [40.1, 43.1]} & +10.0$^{\ddagger}$ p=0.001 & ZZ & 3.3e18 & -- & XX & 3.3e18 & -- \\
+\bottomrule
+\end{tabular}
+\end{table}
+""".replace("XX", r"BB43.3 [42.3, 45.3]} & +10.0$^{\ddagger}$ p=0.049")
+        .replace("YY", "33.3 [32.3, 35.3] & --")
+        .replace("ZZ", "BB42.2 [41.2, 44.2]} & +10.0 n.s. p=0.050")
+        .replace("WW", "32.2 [31.2, 34.2]")
+        .replace("BB", r"\textbf{")
+        .replace("DCOSTS", "difference & COSTS")
+        .replace("COSTS", "FLOPs, counted & FLOPs, by time")
+    )
+
+
+def test_latex_escapes_what_tex_reads() -> None:
+    odd = "a_b&c%d$e#f{g}h~i^j\\k<l>m|n±o–p†q‡r"
+    grid = Grid((Column(odd, odd),), (Row((odd,)),))
+    escaped = (
+        r"a\_b\&c\%d\$e\#f\{g\}h\textasciitilde{}i\textasciicircum{}j\textbackslash{}k"
+        r"$<$l$>$m$|$n$\pm$o--p$^{\dagger}$q$^{\ddagger}$r"
+    )
+    lines = latex(grid, odd).splitlines()
+    assert f"\\caption{{{escaped}}}" in lines
+    assert f"\\multicolumn{{1}}{{c}}{{{escaped}}} \\\\" in lines
+    assert lines.count(f"{escaped} \\\\") == 2
+
+
+def test_markdown_keeps_a_bar_inside_its_cell() -> None:
+    grid = Grid((Column("a|b"),), (Row(("c|d",)),))
+    assert markdown(grid) == "| a\\|b |\n| ---: |\n| c\\|d |\n"

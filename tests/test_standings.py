@@ -1,0 +1,115 @@
+"""Means over seeds, differences, and what is significant: against scipy, tables and hand."""
+
+import math
+import random
+import statistics
+
+import pytest
+
+from bleuprint.standings import Difference, Standing, holm, paired_t, standings
+from result_trees import against, record
+
+
+def difference(found: list[Standing], system: str) -> Difference:
+    (standing,) = (one for one in found if one.system == system)
+    assert standing.difference is not None
+    return standing.difference
+
+
+def test_holm_by_hand() -> None:
+    # sorted 0.005, 0.01, 0.03, 0.04: times 4, 3, 2, 1 are 0.02, 0.03, 0.06, 0.04 -> 0.06
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.6, 0.7]) == [1.0, 1.0]
+    assert holm([0.02, 0.02]) == [0.04, 0.04]
+    assert holm([0.2]) == [0.2] and holm([]) == []
+
+
+def test_holm_rejects_what_the_step_down_procedure_rejects() -> None:
+    rng = random.Random(1)
+    for _ in range(200):
+        values = [rng.random() ** 3 for _ in range(rng.randint(1, 7))]
+        rejected = set()
+        for step, (p, index) in enumerate(sorted(zip(values, range(len(values)), strict=True))):
+            if p >= 0.05 / (len(values) - step):  # Holm 1979: stop at the first that is not
+                break
+            rejected.add(index)
+        assert {i for i, p in enumerate(holm(values)) if p < 0.05} == rejected
+
+
+def test_paired_t_equals_scipy_and_a_t_table() -> None:
+    from scipy.stats import ttest_rel
+
+    rng = random.Random(2)
+    for count in (2, 3, 5, 10):
+        one, other = ([rng.gauss(mean, 1) for _ in range(count)] for mean in (30.4, 30))
+        by_seed = [a - b for a, b in zip(one, other, strict=True)]
+        assert paired_t(by_seed) == pytest.approx(ttest_rel(one, other).pvalue, rel=1e-9)
+    # the table's two-sided 5 % point of t with 2 degrees of freedom is 4.303: three differences
+    # m - 1, m, m + 1 have t = m * sqrt 3
+    m = 4.303 / math.sqrt(3)
+    assert paired_t([m - 1, m, m + 1]) == pytest.approx(0.05, abs=1e-4)
+    assert paired_t([-m - 1, -m, -m + 1]) == pytest.approx(0.05, abs=1e-4)
+
+
+def test_differences_that_are_all_the_same() -> None:
+    assert paired_t([0.0, 0.0, 0.0]) == 1.0
+    assert paired_t([0.5, 0.5]) == 0.0
+
+
+def test_one_seed_takes_the_bootstrap_and_is_corrected_by_column() -> None:
+    records = [
+        record("base", "news-en-de", "first", 30.0),
+        record("base", "news-en-de", "second", 20.0),
+        record("good", "news-en-de", "first", 32.5, paired=against("base", 0.01, 0.02)),
+        record("good", "news-en-de", "second", 21.0, paired=against("base", 0.04)),
+        record("fair", "news-en-de", "first", 29.0, paired=against("base", 0.03)),
+        record("fair", "news-en-de", "second", 20.0, paired=against("base", 1.0)),
+    ]
+    found = standings(records)
+    assert [(one.system, one.test) for one in found] == [(r.system, r.test) for r in records]
+    assert found[0].difference is None and found[1].difference is None
+    # two systems in a column: the smaller p twice, the other at least as much
+    assert found[2].difference == Difference("base", 2.5, 1, 0.01, 0.02, 0.02)
+    assert found[3].difference == Difference("base", 1.0, 1, 0.04, 0.04, 0.08)
+    assert found[4].difference == Difference("base", -1.0, 1, 0.03, 0.03, 0.03)
+    assert found[5].difference == Difference("base", 0.0, 1, 1.0, 1.0, 1.0)
+    marks = [one.difference.mark for one in found if one.difference]
+    assert marks == ["‡", "†", "‡", ""]
+    assert (found[2].bleu.mean, found[2].bleu.low, found[2].bleu.high) == (32.5, 31.5, 34.5)
+    assert found[2].bleu.deviation is None
+
+
+def test_three_seeds_are_tested_across_seeds() -> None:
+    from scipy.stats import ttest_rel
+
+    base, good, same = (30.0, 31.0, 29.5), (31.0, 32.5, 30.2), (30.0, 31.0, 29.5)
+    records = [
+        record(
+            *(system, "news-en-de", "only", bleu),
+            seed=seed,
+            paired=against("base", 0.9) if system != "base" else None,
+        )
+        for system, scores in (("base", base), ("good", good), ("same", same))
+        for seed, bleu in enumerate(scores, 1)
+    ]
+    found = standings(records)
+    assert [one.system for one in found] == ["base", "good", "same"]
+    assert [len(one.records) for one in found] == [3, 3, 3]
+    better = difference(found, "good")
+    # 1, 1.5 and 0.7: mean 3.2 / 3; the bootstrap's 0.9 is not asked
+    assert better.bleu == pytest.approx(3.2 / 3)
+    assert better.p == pytest.approx(ttest_rel(good, base).pvalue, abs=1e-6)
+    assert better.seeds == 3 and better.randomisation is None
+    assert better.significant and better.corrected == pytest.approx(2 * better.p, abs=2e-6)
+    equal = difference(found, "same")
+    assert (equal.bleu, equal.p, equal.corrected, equal.mark) == (0.0, 1.0, 1.0, "")
+    score = found[1].bleu
+    assert score.deviation == pytest.approx(statistics.stdev(good))
+    assert (score.mean, score.low, score.high) == (pytest.approx(93.7 / 3), None, None)
+    assert found[1].ter.mean == pytest.approx(93.7 / 3 - 9)
+    assert found[1].chrf.mean == pytest.approx(93.7 / 3 + 20)
+
+
+def test_a_system_alone_has_no_difference() -> None:
+    (only,) = standings([record("base", "news-en-de", "only", 30.0)])
+    assert only.difference is None

@@ -1,0 +1,135 @@
+"""What a terminal shows, in a real process: of any width, with and without UTF-8 and colour."""
+
+import dataclasses
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import result_trees as trees
+from bleuprint.grid import Column, Grid, Row
+from bleuprint.results import save
+from result_trees import record
+
+BLEUPRINT = Path(sys.executable).with_name("bleuprint")
+RECORDS = [
+    record("tiny", "news-en-de", "first", 31.11),
+    record("tiny", "news-en-de", "second", 32.22),
+    record("tiny", "talks-en-fr", "only", 33.33),
+    record("small", "news-en-de", "first", 41.11, paired=trees.against("tiny", 0.000999)),
+    record("small", "news-en-de", "second", 42.22, paired=trees.against("tiny", 0.05)),
+    record("small", "talks-en-fr", "only", 43.33, paired=trees.against("tiny", 0.049)),
+]
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("project")
+    trees.settings_in(root)
+    (root / "reports").mkdir()
+    save(RECORDS, root / "reports" / "results.json")
+    return root
+
+
+def printed(root: Path, *arguments: str, status: int = 0, **variables: str) -> str:
+    """What `bleuprint table` prints, on stderr if it fails."""
+    command = [BLEUPRINT, "table", *arguments]
+    environment = {**os.environ, "PYTHONUTF8": "1", "COLUMNS": "200", **variables}
+    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, check=False)
+    assert done.returncode == status, done.stderr
+    assert not done.stderr or status
+    return (done.stderr if status else done.stdout).decode()
+
+
+def shown(grid: Grid, **variables: str) -> str:
+    """The grid as a process of its own prints it."""
+    code = f"from bleuprint.grid import *; from bleuprint.terminal import show; show([{grid!r}])"
+    environment = {**os.environ, "PYTHONUTF8": "1", **variables}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.decode()
+
+
+def words(text: str) -> list[str]:
+    return sorted(re.findall(r"\d\d\.\d \[\d\d\.\d, |[+]10\.0\S*|p=0\.\d{3}|\de\d\d", text))
+
+
+def test_every_width_shows_every_number() -> None:
+    from bleuprint.table import scores
+
+    grid = scores(RECORDS)
+    wide = shown(grid, COLUMNS="200")
+    assert wide.count("System") == 1 and len(words(wide)) == 6 + 3 + 3 + 4
+    for width in (60, 80, 110):
+        text = shown(grid, COLUMNS=str(width))
+        assert all(len(line) <= width for line in text.split("\n"))
+        assert text.count("System") > 1
+        assert words(text) == words(wide)
+    # a group that fits is not torn
+    blocks = shown(grid, COLUMNS="140").strip("\n").split("\n\n")
+    assert [block.split("\n")[0].split() for block in blocks] == [["news-en-de"], ["talks-en-fr"]]
+
+
+def test_names_and_numbers_stand_under_their_heads() -> None:
+    grid = Grid((Column("name", left=True), Column("n", "a group")), (Row(("[b]one[/b]", "12")),))
+    head, label, rule, row = shown(grid, COLUMNS="80").strip("\n").split("\n")
+    assert head.rstrip().endswith("a group") and len(head) == len(label) == len(rule) == len(row)
+    assert row.startswith("[b]one[/b] ") and row.endswith("12"), "text is no markup"
+    assert label.startswith("name ") and label.endswith(" n")
+
+
+def test_no_colour_in_a_pipe_and_plain_ascii_where_there_is_no_utf_8(project: Path) -> None:
+    utf8 = printed(project)
+    assert "\x1b" not in utf8
+    assert "+10.0‡ p=0.001" in utf8 and "─" in utf8
+    ascii_only = printed(project, PYTHONUTF8="0", PYTHONIOENCODING="ascii")
+    assert ascii_only.isascii()
+    assert "+10.0** p=0.001" in ascii_only and "**: still so after Holm" in ascii_only
+    assert words(ascii_only.replace("**", "‡")) == words(utf8)
+    bold = printed(project, FORCE_COLOR="1", TERM="xterm")
+    assert "\x1b[1m41.1 [40.1, 43.1]\x1b[0m" in bold, "the best is bold"
+
+
+@pytest.mark.parametrize(
+    ("form", "part"),
+    [
+        ("markdown", "| small           | **41.1 [40.1, 43.1]** |"),
+        ("csv", "small,news-en-de,en,de,1,first,"),
+        ("latex", "small & \\textbf{41.1 [40.1, 43.1]} & +10.0$^{\\ddagger}$ p=0.001 &"),
+    ],
+)
+def test_other_formats(project: Path, form: str, part: str) -> None:
+    assert part in printed(project, "--format", form, COLUMNS="20")
+
+
+def test_latex_is_well_formed(project: Path) -> None:
+    text = printed(project, "--format", "latex")
+    assert text.count("{") == text.count("}") and text.isascii()
+    for table in text.split("\\begin{table}")[1:]:
+        layout = re.search(r"\\begin\{tabular\}\{([lr]+)\}", table)
+        assert layout
+        rows = [line for line in table.split("\n") if line.endswith("\\\\")][1:]
+        assert {line.count(" & ") for line in rows} == {len(layout[1]) - 1}
+
+
+def test_published_numbers_are_shown_and_mistakes_told(project: Path, tmp_path: Path) -> None:
+    (tmp_path / "reports").mkdir()
+    message = "bleuprint: error: reports/results.json: no such file; run: dvc repro\n"
+    assert printed(tmp_path, status=1) == message
+    save([dataclasses.replace(one) for one in RECORDS], tmp_path / "reports" / "results.json")
+    assert "params.yaml: no such file" in printed(tmp_path, status=1)
+    number = (
+        "{name: Paper, source: Doe 2020, corpus: talks-en-fr, test: only, bleu: 35, "
+        "scored: tokenised}"
+    )
+    params = (project / "params.yaml").read_text("utf-8")
+    params = params.replace("published: []", f"published: [{number}]")
+    (tmp_path / "params.yaml").write_text(params, encoding="utf-8")
+    text = printed(tmp_path)
+    assert re.search(r"^Paper \(published\) .* 35\.0 ", text, re.M)
+    assert "Doe 2020; tokenised BLEU on talks-en-fr only" in text
+    for part in ("2.57M", "reports/table.md", "make ui"):
+        assert part in text
