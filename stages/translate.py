@@ -5,6 +5,7 @@ from bleuprint.allocator import keep_memory
 keep_memory()
 
 from bleuprint import command
+from bleuprint.attentionmap import ATTENTION
 from bleuprint.errors import run
 from bleuprint.layout import folder
 from bleuprint.settings import load
@@ -19,6 +20,7 @@ def main() -> None:
         load().system(cell.system).decode,
         cell.results / "hypotheses",
         cell.results / "translation.json",
+        cell.results / ATTENTION,
         cell.timings / "translate.json",
     )
 

@@ -6,9 +6,18 @@ import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from ruamel.yaml import YAML
 
 import systems
+from bleuprint.attentionmap import (
+    ATTENTION,
+    KINDS,
+    Attended,
+    AttentionMap,
+    Weights,
+    write_attention,
+)
 from bleuprint.breakdown import ByCount, ByLength
 from bleuprint.files import sha256_of, write_json
 from bleuprint.grid import Grid
@@ -88,6 +97,7 @@ def write_cell(root: Path, settings: Settings, cell: Cell, errors: float) -> Non
     write_json((root / cell.timings) / "train.json", timing_of(cell))
     write_json((root / cell.timings) / "translate.json", {"seconds": 2.5, "sentences": 40})
     write_translation(root, settings, cell)
+    write_maps(root, settings, cell)
     score_cell(settings, cell.system, cell.corpus, cell.seed, root)
 
 
@@ -98,6 +108,25 @@ def write_translation(root: Path, settings: Settings, cell: Cell) -> None:
     hypotheses = {path.name: sha256_of(path) for path in (folder / "hypotheses").iterdir()}
     made = {"model": _fingerprint(cell), "decode": decode, "hypotheses": hypotheses}
     write_json(folder / "translation.json", made)
+
+
+def write_maps(root: Path, settings: Settings, cell: Cell) -> None:
+    """Write attention of two layers and two heads, drawn by lot, on the first line of each test."""
+    corpus = settings.corpus(cell.corpus)
+    kept = {}
+    for test in corpus.files.tests:
+        name = f"test.{test}.{corpus.target}"
+        path = root / cell.results / "hypotheses" / name
+        written = [*path.read_text("utf-8").split("\n")[0].split(), "</s>"]
+        read = [f"{WORD}{number}" for number in range(4)] + ["</s>"]
+        sides = ((written, read), (read, read), (written, ["<s>", *written[:-1]]))
+        draw = np.random.default_rng(len(cell.system))
+        maps = {
+            kind: AttentionMap(rows, columns, _weights(draw, len(rows), len(columns)))
+            for kind, (rows, columns) in zip(KINDS, sides, strict=True)
+        }
+        kept[test] = sha256_of(path), [Attended(1, maps)]
+    write_attention(root / cell.results / ATTENTION, kept)
 
 
 def write_all(root: Path, settings: Settings) -> None:
@@ -172,6 +201,10 @@ def against(baseline: str, bootstrap: float, randomisation: float | None = None)
     """Both p-values, the same unless the second is given."""
     second = bootstrap if randomisation is None else randomisation
     return Paired(baseline, PValues(bootstrap, second))
+
+
+def _weights(draw: np.random.Generator, rows: int, columns: int) -> Weights:
+    return draw.dirichlet([0.3] * columns, (2, 2, rows)).astype(np.float32)
 
 
 def _sentences(seed: str, lines: int) -> list[str]:

@@ -1,5 +1,6 @@
 """Attention as numbers, pages and pictures: what they show is what the model mixes by."""
 
+import base64
 import os
 import struct
 import subprocess
@@ -14,17 +15,18 @@ import torch
 import systems
 from bleuprint.album import Album
 from bleuprint.attentionmap import (
-    HTML_TAIL,
+    KINDS,
+    Attended,
     AttentionMap,
-    attention_map,
-    cells,
-    html,
-    html_head,
-    write_png,
+    attention_maps,
+    read_attention,
+    sentences_to_map,
+    write_attention,
 )
+from bleuprint.attentionview import HTML_TAIL, cells, html, html_head, write_png
 from bleuprint.errors import UserError
 from bleuprint.model import Transformer
-from bleuprint.vocabulary import EOS, SPECIALS
+from bleuprint.vocabulary import BOS, EOS, SPECIALS
 from prepared import Prepared, prepare
 from trainings import environment, toy_pairs
 
@@ -90,17 +92,81 @@ def test_a_row_is_what_was_read_to_write_its_unit(prepared: Prepared) -> None:
         systems.model(encoder_layers=2, decoder_layers=3, tie="none"), len(source), len(target)
     ).eval()
     ids, words = [7, 5, 6, 9, EOS], [8, 4, 10]
-    found = attention_map(model, corpus, ids, words)
+    found = attention_maps(model, corpus, ids, words)["cross"]
     assert found.rows == [*target.decode(words), SPECIALS[EOS]]
     assert found.columns == [*source.decode(ids), SPECIALS[EOS]]
     assert found.weights.shape == (3, 4, 4, 5)
     assert found.weights.sum(-1) == pytest.approx(np.ones((3, 4, 4)), abs=1e-5)
     # a unit is written before it is known: its own row does not depend on it, the next one does
-    other = attention_map(model, corpus, ids, [8, 11, 10]).weights
+    other = attention_maps(model, corpus, ids, [8, 11, 10])["cross"].weights
     assert other[:, :, :2] == pytest.approx(found.weights[:, :, :2], abs=1e-6)
     assert not np.allclose(other[:, :, 2], found.weights[:, :, 2], atol=1e-6)
-    shorter = attention_map(model, corpus, ids, words[:1]).weights
+    shorter = attention_maps(model, corpus, ids, words[:1])["cross"].weights
     assert shorter == pytest.approx(found.weights[:, :, :2], abs=1e-6)
+
+
+def test_the_encoder_reads_all_and_the_decoder_what_came_before(prepared: Prepared) -> None:
+    torch.manual_seed(3)
+    corpus = prepared.binary
+    source, target = (corpus.segmentation(side).vocabulary for side in ("de", "en"))
+    shape = systems.model(encoder_layers=2, decoder_layers=3, tie="none")
+    model = Transformer(shape, len(source), len(target)).eval()
+    ids, words = [7, 5, 6, 9, EOS], [8, 4, 10]
+    maps = attention_maps(model, corpus, ids, words)
+    encoder, decoder = maps["encoder"], maps["decoder"]
+    assert encoder.rows == encoder.columns == maps["cross"].columns
+    assert encoder.weights.shape == (2, 4, 5, 5)
+    assert decoder.rows == maps["cross"].rows
+    assert decoder.columns == [SPECIALS[BOS], *decoder.rows[:-1]]
+    assert decoder.weights.shape == (3, 4, 4, 4)
+    for one in (encoder, decoder):
+        assert one.weights.sum(-1) == pytest.approx(np.ones(one.weights.shape[:3]), abs=1e-5)
+    assert not np.triu(decoder.weights, 1).any() and encoder.weights.all()
+    assert list(attention_maps(model, corpus, ids, words, ("decoder",))) == ["decoder"]
+
+
+def test_kept_maps_are_a_byte_a_weight(tmp_path: Path) -> None:
+    made = random_map(ODD, ["a", "b", "c"])
+    entry = made.as_json()
+    assert len(base64.b64decode(entry["weights"])) == 2 * 3 * len(ODD) * 3
+    weights = np.array([[[[0, 1, 0.5]]]], np.float32)
+    # 127.5 is rounded to the even one
+    exact = AttentionMap(["r"], ["x", "y", "z"], weights).as_json()
+    assert (exact["layers"], exact["heads"]) == (1, 1)
+    assert base64.b64decode(exact["weights"]) == bytes([0, 255, 128])
+    path = tmp_path / "attention.json"
+    sentence = Attended(3, dict.fromkeys(KINDS, made))
+    write_attention(path, {"one": ("ab", [sentence]), "two": ("cd", [])})
+    (read,) = read_attention(path, "one", "ab")
+    assert read.line == 3 and list(read.maps) == list(KINDS)
+    for one in read.maps.values():
+        assert (one.rows, one.columns) == (ODD, ["a", "b", "c"])
+        assert one.weights == pytest.approx(made.weights, abs=1 / 510 + 1e-6)
+    assert read_attention(path, "two", "cd") == []
+    for test, digest, said in (
+        *(("three", "ab", "holds no 'three'"), ("one", "cd", "of other translations of one")),
+    ):
+        with pytest.raises(UserError, match=said):
+            read_attention(path, test, digest)
+    path.write_text(path.read_text().replace('"heads": 3', '"heads": 4'))
+    with pytest.raises(UserError, match=r"attention\.json: damaged at test set one"):
+        read_attention(path, "one", "ab")
+    with pytest.raises(UserError, match=r"no such file; run: dvc repro"):
+        read_attention(tmp_path / "none.json", "one", "ab")
+
+
+@pytest.mark.parametrize(
+    ("units", "kept"),
+    [
+        ([5, 6, 20, 14, 7], [1, 3]),  # the first two of 6 to 14
+        ([5, 15, 10, 3], [0, 2]),  # one, and the nearest: 5 is as far as 15, and comes first
+        ([0, 41, 40, 0], [2]),  # neither an empty one nor one that fills a page
+        ([0, 0], []),
+        ([], []),
+    ],
+)
+def test_all_systems_keep_the_same_sentences(units: list[int], kept: list[int]) -> None:
+    assert sentences_to_map(np.array(units, np.int64) + 1) == kept
 
 
 def test_a_page_holds_every_weight() -> None:

@@ -11,10 +11,12 @@ from torch import Tensor
 
 import systems
 from bleuprint import engine, translate
+from bleuprint.attentionmap import attention_maps, read_attention
 from bleuprint.binary import Sentences
 from bleuprint.cache import Cache
 from bleuprint.engine import SYMBOLS, TorchEngine
 from bleuprint.errors import UserError
+from bleuprint.files import read_json
 from bleuprint.model import Transformer
 from bleuprint.modelfile import load_model
 from bleuprint.pairs import Pair
@@ -25,7 +27,9 @@ from bleuprint.vocabulary import BOS, EOS, PAD
 from prepared import Prepared, prepare
 from trainings import merges, toy_pairs
 
-SHAPE = systems.model(decoder_layers=2, d_model=16, d_ff=32, norm="pre", tie="decoder")
+SHAPE = systems.model(
+    decoder_layers=2, d_model=16, d_k=4, d_v=4, d_ff=32, norm="pre", tie="decoder"
+)
 EMPTY = 3
 DECODE = systems.decode(max_extra=5)
 
@@ -71,9 +75,10 @@ def test_batches_change_nothing(
 
 def test_an_empty_line_translates_to_an_empty_line(corpus: Prepared, model: Transformer) -> None:
     talkative = stubborn(model, 7)
-    lines = translate.translate(TorchEngine(talkative, DECODE), corpus.binary, "test.x")
-    assert len(lines) == 31
-    assert [number for number, line in enumerate(lines) if not line] == [EMPTY]
+    found = translate.search(TorchEngine(talkative, DECODE), corpus.binary, "test.x")
+    assert len(found) == 31
+    assert [number for number, words in enumerate(found) if not words] == [EMPTY]
+    assert corpus.binary.text("en", found[EMPTY]) == ""
 
 
 class Stubborn(Transformer):
@@ -130,30 +135,39 @@ def test_greedy_validation_is_a_beam_of_one(model: Transformer) -> None:
         assert [best.words for (best,) in found] == expected
 
 
-def test_hypotheses_go_to_files_with_their_time(
-    corpus: Prepared, model: Transformer, tmp_path: Path
-) -> None:
+@pytest.fixture(scope="module")
+def stored(corpus: Prepared, model: Transformer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The model as the average stage leaves it."""
     from safetensors.torch import save_file
 
     from bleuprint.checkpoint import weights
-    from bleuprint.files import read_json
     from bleuprint.modelfile import describe, write_description
 
-    folder = tmp_path / "model"
-    folder.mkdir()
+    folder = tmp_path_factory.mktemp("model")
     save_file(
         {name: tensor.clone() for name, tensor in weights(model).items()},
         folder / "model.safetensors",
         {"fingerprint": "f"},
     )
-    binary = corpus.root / "binary"
     write_description(folder, describe(SHAPE, corpus.binary, "f"))
+    return folder
+
+
+def translate_into(folder: Path, corpus: Prepared, stored: Path, settings: Decode) -> None:
+    names = ("h", "translation.json", "attention.json", "t.json")
+    outputs = [folder / name for name in names]
+    translate.translate_tests(corpus.root / "binary", stored, settings, *outputs)
+
+
+def test_hypotheses_go_to_files_with_their_time(
+    corpus: Prepared, model: Transformer, stored: Path, tmp_path: Path
+) -> None:
     settings = DECODE
     hypotheses, made = tmp_path / "h", tmp_path / "translation.json"
-    translate.translate_tests(binary, folder, settings, hypotheses, made, tmp_path / "t.json")
+    translate_into(tmp_path, corpus, stored, settings)
     written = (tmp_path / "h" / "test.x.en").read_text(encoding="utf-8").split("\n")
-    expected = translate.translate(TorchEngine(model, settings), corpus.binary, "test.x")
-    assert written == [*expected, ""]
+    found = outputs(model, corpus.binary.side("test.x", "de"), settings)
+    assert written == [*(corpus.binary.text("en", words) for words in found), ""]
     assert read_json(tmp_path / "t.json")["sentences"] == 31
     digest = hashlib.sha256((hypotheses / "test.x.en").read_bytes()).hexdigest()
     assert read_json(made) == {
@@ -161,6 +175,33 @@ def test_hypotheses_go_to_files_with_their_time(
         "decode": dataclasses.asdict(settings),
         "hypotheses": {"test.x.en": digest},
     }
+
+
+@pytest.mark.parametrize("engine", ["pytorch", "ctranslate2"])
+def test_where_the_model_looked_is_kept_of_the_first_sentences(
+    corpus: Prepared, model: Transformer, stored: Path, tmp_path: Path, engine: str
+) -> None:
+    if engine == "ctranslate2":
+        pytest.importorskip("ctranslate2")
+    settings = dataclasses.replace(DECODE, engine=engine)
+    translate_into(tmp_path, corpus, stored, settings)
+    digest = hashlib.sha256((tmp_path / "h" / "test.x.en").read_bytes()).hexdigest()
+    kept = read_attention(tmp_path / "attention.json", "x", digest)
+    source = corpus.binary.side("test.x", "de")
+    lengths = [int(length) - 1 for length in source.lengths]
+    assert [one.line - 1 for one in kept] == [i for i in range(31) if 6 <= lengths[i] <= 14][:2]
+    found = outputs(model, source, DECODE)
+    for one in kept:
+        ids, words = source[one.line - 1].tolist(), found[one.line - 1]
+        expected = attention_maps(model, corpus.binary, ids, words)
+        assert list(one.maps) == list(expected) == ["cross", "encoder", "decoder"]
+        for kind, exact in expected.items():
+            stored_map = one.maps[kind]
+            assert (stored_map.rows, stored_map.columns) == (exact.rows, exact.columns)
+            assert stored_map.weights == pytest.approx(exact.weights, abs=1 / 510 + 1e-6)
+    first = (tmp_path / "attention.json").read_bytes()
+    translate_into(tmp_path, corpus, stored, settings)
+    assert (tmp_path / "attention.json").read_bytes() == first
 
 
 @pytest.mark.parametrize(

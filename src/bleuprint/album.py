@@ -4,7 +4,8 @@ from collections.abc import Callable
 from html import escape
 from pathlib import Path
 
-from bleuprint.attentionmap import HTML_TAIL, AttentionMap, cells, html, html_head, write_png
+from bleuprint.attentionmap import AttentionMap
+from bleuprint.attentionview import HTML_TAIL, cells, html, html_head, write_png
 from bleuprint.errors import UserError
 from bleuprint.files import whole_file
 

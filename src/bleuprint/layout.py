@@ -42,8 +42,8 @@ class Cell(NamedTuple):
 
     @property
     def results(self) -> Path:
-        """What repeats exactly: training.json, curves.json, hypotheses/, translation.json and
-        scores.json.
+        """What repeats exactly: training.json, curves.json, hypotheses/, translation.json,
+        attention.json and scores.json.
         """
         return Path("results", self._path)
 

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from bleuprint.album import Album
-from bleuprint.attentionmap import AttentionMap, attention_map
+from bleuprint.attentionmap import AttentionMap, attention_maps
 from bleuprint.binary import BinaryCorpus
 from bleuprint.bpe import CONTINUED
 from bleuprint.clean import Edits, edited
@@ -139,7 +139,7 @@ class Translator:
     def attention(self, translated: Translated) -> list[AttentionMap]:
         """What the model read while it wrote the best translation: a map of each piece."""
         return [
-            attention_map(self.model, self.corpus, piece.source, piece.words)
+            attention_maps(self.model, self.corpus, piece.source, piece.words, ("cross",))["cross"]
             for piece in translated.pieces
         ]
 
