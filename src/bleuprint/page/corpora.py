@@ -51,7 +51,7 @@ def _corpus(material: Material, name: str) -> Iterator[str]:
         yield details("Samples of what the rules did", samples)
     yield paragraph(_overlap(corpus.dedup.overlap, accounts))
     census = Census.read(folder(name, "statistics", material.root) / CENSUS)
-    yield f'<div class="side">{"".join(_lengths(name, census))}</div>\n'
+    yield f'<div class="charts">{"".join(_lengths(name, census))}</div>\n'
     yield table(
         [
             *("Set", "Language", "Sentences", "Words", "a sentence"),

@@ -4,11 +4,25 @@ from collections.abc import Callable
 from importlib.resources import files
 
 from bleuprint.page.corpora import corpora
+from bleuprint.page.cost import cost
+from bleuprint.page.curves import curves
 from bleuprint.page.html import escape
 from bleuprint.page.material import Material, Section
+from bleuprint.page.provenance import provenance
+from bleuprint.page.reconciliation import reconciliation
+from bleuprint.page.scores import scores
+from bleuprint.page.summary import summary
 
 # What the page shows, in this order; a section that has nothing to show is None.
-SECTIONS: tuple[Callable[[Material], Section | None], ...] = (corpora,)
+SECTIONS: tuple[Callable[[Material], Section | None], ...] = (
+    summary,
+    scores,
+    reconciliation,
+    curves,
+    corpora,
+    cost,
+    provenance,
+)
 
 
 def document(material: Material) -> str:
@@ -21,7 +35,7 @@ def document(material: Material) -> str:
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{name} – bleuprint</title>\n"
         f"<style>\n{_asset('page.css')}</style>\n</head>\n<body>\n"
-        f"<header><h1>{name}</h1>\n<nav><ul>{links}</ul></nav></header>\n<main>\n"
+        f"<header><h1>{name}</h1></header>\n<nav><ul>{links}</ul></nav>\n<main>\n"
         + "".join(map(_html, sections))
         + f"</main>\n<script>\n{_asset('page.js')}</script>\n</body>\n</html>\n"
     )

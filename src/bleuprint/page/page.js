@@ -1,1 +1,61 @@
 "use strict";
+
+document.documentElement.classList.add("scripted");
+
+// tables: a head sorts by its column, numbers from the largest, and the other way the next time
+{
+  const sort = (head, place) => {
+    const row = head.parentElement, body = head.closest("table").tBodies[0];
+    const key = (line) => line.cells[place].dataset.key;
+    const filled = [...body.rows].filter((line) => key(line) !== "");
+    const numbers = filled.every((line) => !Number.isNaN(Number(key(line))));
+    const now = head.getAttribute("aria-sort") ?? (numbers ? "ascending" : "descending");
+    const order = now === "ascending" ? "descending" : "ascending";
+    const sign = order === "ascending" ? 1 : -1;
+    filled.sort((one, other) => sign * (numbers
+      ? Number(key(one)) - Number(key(other))
+      : key(one).localeCompare(key(other), "en", { numeric: true })));
+    const empty = [...body.rows].filter((line) => key(line) === "");
+    body.append(...filled, ...empty);
+    for (const other of row.cells) other.removeAttribute("aria-sort");
+    head.setAttribute("aria-sort", order);
+  };
+  for (const head of document.querySelectorAll("table.sortable thead th")) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.title = "Sort by this column";
+    button.append(...head.childNodes);
+    head.append(button);
+    button.addEventListener("click", () => sort(head, head.cellIndex));
+  }
+}
+
+// curves: boxes hide and show the lines of a system in all charts; of many only the first are shown
+{
+  const SHOWN = 6;
+  const boxes = [...document.querySelectorAll(".legend input")];
+  const show = (box) => {
+    for (const line of document.querySelectorAll(`svg [id*="-of-${box.dataset.system}."]`)) {
+      line.classList.toggle("off", !box.checked);
+    }
+  };
+  boxes.forEach((box, place) => {
+    box.checked = place < SHOWN;
+    box.addEventListener("change", () => show(box));
+    show(box);
+  });
+  const list = document.querySelector(".legend");
+  if (boxes.length > SHOWN) {
+    for (const [name, checked] of [["All", true], ["None", false]]) {
+      const item = document.createElement("li"), button = document.createElement("button");
+      button.type = "button";
+      button.textContent = name;
+      button.addEventListener("click", () => boxes.forEach((box) => {
+        box.checked = checked;
+        show(box);
+      }));
+      item.append(button);
+      list.append(item);
+    }
+  }
+}

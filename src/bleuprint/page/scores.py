@@ -1,0 +1,244 @@
+"""The section of scores: systems on test sets, with intervals, tests, and what training cost."""
+
+import base64
+import statistics
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from bleuprint import costcolumns, literature
+from bleuprint.page.chart import chart, line_styles
+from bleuprint.page.html import Entry, escape, figure, paragraph, table
+from bleuprint.page.material import Material, Section
+from bleuprint.results import Training
+from bleuprint.standings import SIGNIFICANT, Difference, Score, Standing
+from bleuprint.table import csv_text
+
+_COSTS = ("Parameters", "FLOPs, counted", "FLOPs, by time", "Time", "Target tokens")
+_MARKERS = "osD^vP"
+
+
+class _Column(NamedTuple):
+    """A corpus: its pair of languages, its test sets, and its systems by name and test set."""
+
+    corpus: str
+    pair: str
+    tests: list[str]
+    systems: dict[str, dict[str, Standing]]
+
+
+def scores(material: Material) -> Section:
+    columns = list(_columns(material.standings))
+    body = _downloads(material)
+    body += "".join(_column(material, number, one) for number, one in enumerate(columns))
+    body += '<ul class="notes">\n' + "".join(f"<li>{note}</li>\n" for note in _notes(material))
+    return Section("scores", "Scores", body + "</ul>\n")
+
+
+def score_text(score: Score) -> str:
+    """91.2 [89.5, 92.9] of one seed; 91.2 ± 0.4 of several."""
+    if score.deviation is not None:
+        return f"{score.mean:.1f} ± {score.deviation:.1f}"
+    return f"{score.mean:.1f} [{score.low:.1f}, {score.high:.1f}]"
+
+
+def verdict(difference: Difference) -> str:
+    """+8.7 ‡ p=0.001, or -0.2 n.s. p=0.410."""
+    return f"{difference.bleu:+.1f} {difference.mark or 'n.s.'} p={difference.p:.3f}"
+
+
+def _columns(standings: Sequence[Standing]) -> Iterator[_Column]:
+    for corpus in dict.fromkeys(one.corpus for one in standings):
+        of_corpus = [one for one in standings if one.corpus == corpus]
+        systems: dict[str, dict[str, Standing]] = {}
+        for one in of_corpus:
+            systems.setdefault(one.system, {})[one.test] = one
+        tests = list(dict.fromkeys(one.test for one in of_corpus))
+        yield _Column(corpus, of_corpus[0].records[0].pair, tests, systems)
+
+
+def _column(material: Material, number: int, column: _Column) -> str:
+    rows, marks = [], []
+    for by_test in column.systems.values():
+        rows.append([_name(by_test), *_scores(by_test, column.tests)])
+        rows[-1] += _costs(material, next(iter(by_test.values())))
+        marks.append(_mark(by_test))
+    for published in _published(material, column):
+        rows.append(published)
+        marks.append("published")
+    heads = ["System"]
+    for test in column.tests:
+        name = f" {escape(test)}" if len(column.tests) > 1 else ""
+        heads += [f"BLEU{name}", f"Against the baseline{name}", f"chrF2{name}"]
+    caption = f"Test set{'s' * (len(column.tests) > 1)}: " + ", ".join(
+        f"{test} ({_lines(column, test):,} sentences)" for test in column.tests
+    )
+    return (
+        f"<h3>{escape(column.corpus)}</h3>\n"
+        + table([*heads, *_COSTS], rows, escape(caption), sortable=True, marks=marks)
+        + _chart(number, column)
+    )
+
+
+def _name(by_test: dict[str, Standing]) -> Entry:
+    one = next(iter(by_test.values()))
+    name = escape(one.system)
+    baseline = one.difference is None
+    return Entry(f"{name} <small>(baseline)</small>" if baseline else name, one.system)
+
+
+def _scores(by_test: dict[str, Standing], tests: Sequence[str]) -> Iterator[Entry]:
+    for test in tests:
+        one = by_test[test]
+        yield Entry.number(one.bleu.mean, score_text(one.bleu))
+        if one.difference is None:
+            yield Entry.number(None, "")
+        else:
+            kind = "sure" if one.difference.significant else "unsure"
+            html = f'<span class="{kind}">{escape(verdict(one.difference))}</span>'
+            yield Entry(html, one.difference.bleu)
+        yield Entry.number(one.chrf.mean, score_text(one.chrf))
+
+
+def _costs(material: Material, one: Standing) -> Iterator[Entry]:
+    parameters, _, tokens, flops = costcolumns.counted(one.records)
+    yield Entry.number(statistics.mean(r.parameters for r in one.records), parameters)
+    yield Entry.number(statistics.mean(r.training_flops for r in one.records), flops)
+    trained = trainings(material, one)
+    by_time = [t.flops_by_time for t in trained if t.flops_by_time is not None]
+    mean = statistics.mean(by_time) if by_time else None
+    yield Entry.number(mean, costcolumns.flops_by_time(trained))
+    seconds = statistics.mean(t.seconds for t in trained) if trained else None
+    yield Entry.number(seconds, costcolumns.measured(trained)[0])
+    yield Entry.number(statistics.mean(r.target_tokens for r in one.records), tokens)
+
+
+def trainings(material: Material, one: Standing) -> list[Training]:
+    """What was measured of the trainings behind a standing, as far as it is there."""
+    timings = (material.timings.get(record.cell) for record in one.records)
+    return [found.training for found in timings if found is not None and found.training is not None]
+
+
+def _mark(by_test: dict[str, Standing]) -> str:
+    """The row's class: whether it is the baseline, or nowhere significantly different from it."""
+    differences = [one.difference for one in by_test.values()]
+    if None in differences:
+        return "baseline"
+    return "" if any(one and one.significant for one in differences) else "weak"
+
+
+def _published(material: Material, column: _Column) -> Iterator[list[Entry]]:
+    """Rows of papers: of literature.TABLE_2 where it is of this test set, and of params.yaml."""
+    none = Entry.number(None, "")
+    width = 3 * len(column.tests)
+    for row in literature.TABLE_2:
+        bleu, flops = row.bleu.get(column.pair), row.flops.get(column.pair)
+        places = [literature.reports_on(column.corpus, test) for test in column.tests]
+        if bleu is None or not any(places):
+            continue
+        cells = [none] * (1 + width + len(_COSTS))
+        cells[0] = _of_paper(row.system, literature.SOURCE, "tokenised")
+        cells[1 + 3 * places.index(True)] = Entry.number(float(bleu), bleu)
+        if flops is not None:
+            cells[1 + width + _COSTS.index("FLOPs, by time")] = Entry.number(float(flops), flops)
+        yield cells
+    for number in material.settings.published:
+        if number.corpus == column.corpus:
+            cells = [none] * (1 + width + len(_COSTS))
+            cells[0] = _of_paper(number.name, number.source, number.scored)
+            place = 1 + 3 * column.tests.index(number.test)
+            cells[place] = Entry.number(number.bleu, f"{number.bleu:.2f}".rstrip("0").rstrip("."))
+            yield cells
+
+
+def _of_paper(name: str, source: str, scored: str) -> Entry:
+    small = escape(f"(published: {source}; BLEU {scored})")
+    return Entry(f"{escape(name)} <small>{small}</small>", name)
+
+
+def _lines(column: _Column, test: str) -> int:
+    return next(iter(column.systems.values()))[test].records[0].lines
+
+
+def _chart(number: int, column: _Column) -> str:
+    """BLEU as a dot and its interval, a row for each system; the baseline's as a dashed line."""
+    names, tests = list(column.systems), column.tests
+    styles = line_styles(tests)
+    title = f"BLEU of the systems on {column.corpus}"
+    with chart(f"scores-{number}", title, 5.6, 0.9 + 0.26 * len(names) * len(tests) ** 0.5) as made:
+        for at, test in enumerate(tests):
+            shift = (at - (len(tests) - 1) / 2) * 0.7 / len(tests)
+            found = [column.systems[name][test].bleu for name in names]
+            colour, marker = styles[test]["color"], _MARKERS[at % len(_MARKERS)]
+            made.axes.axvline(found[0].mean, color=colour, linestyle="--", linewidth=0.8)
+            made.axes.errorbar(
+                *([one.mean for one in found], [row + shift for row in range(len(names))]),
+                xerr=list(zip(*map(_reach, found), strict=True)),
+                **{"fmt": marker, "color": colour, "capsize": 3, "markersize": 5, "label": test},
+            )
+        made.axes.set_yticks(range(len(names)), names)
+        made.axes.set_ylim(len(names) - 0.5, -0.5)
+        made.axes.set_xlabel("BLEU")
+        if len(tests) > 1:
+            made.axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
+    what = "95 % interval" if found[0].deviation is None else "standard deviation over seeds"
+    text = f"BLEU with its {what}; dashed: the baseline. The axis does not begin at 0."
+    return figure(made.svg(), text)
+
+
+def _reach(score: Score) -> tuple[float, float]:
+    """How far the interval reaches below and above the score."""
+    if score.deviation is not None:
+        return score.deviation, score.deviation
+    assert score.low is not None and score.high is not None
+    return max(0.0, score.mean - score.low), max(0.0, score.high - score.mean)
+
+
+def _downloads(material: Material) -> str:
+    from bleuprint.report import tex  # which writes this page
+
+    files = {
+        "table.csv": ("CSV, every figure in full", csv_text(material.records, material.timings)),
+        "table.tex": (
+            "LaTeX (booktabs)",
+            tex(material.settings.experiment, material.records, material.timings),
+        ),
+    }
+    links = [
+        f'<a download="{name}" href="data:text/plain;charset=utf-8;base64,'
+        f'{base64.b64encode(text.encode()).decode()}">{what}</a>'
+        for name, (what, text) in files.items()
+    ]
+    return paragraph(f"Download this table: {', '.join(links)}.", "screen")
+
+
+def _notes(material: Material) -> Iterator[str]:
+    """What a reader must know to read the table; HTML."""
+    seeds = material.settings.seeds
+    yield (
+        "BLEU is sacreBLEU's, with upper and lower case, on detokenised text; chrF2 compares "
+        "letters in place of words. Of both, higher is better, and 100 is the most."
+    )
+    if len(seeds) > 1:
+        yield (
+            f"Mean ± standard deviation over {len(seeds)} trainings, with the seeds "
+            f"{', '.join(map(str, seeds))}. p: paired t-test over the seeds."
+        )
+    else:
+        yield (
+            "In brackets: the 95 % interval (1,000 bootstrap resamples of the test set). p: paired "
+            "bootstrap of the difference, over the test set's sentences."
+        )
+    yield (
+        "p is how often a difference so large would come about by chance, were the systems equally "
+        f"good. <b>n.s.</b>: not significant (p of {SIGNIFICANT} or more), count these as equal. "
+        f"<b>†</b>: p below {SIGNIFICANT}. <b>‡</b>: also when corrected for the number of systems "
+        "that were tested (Holm)."
+    )
+    yield (
+        "FLOPs of training: counted from the shapes of the matrices, and by time as papers do "
+        "(seconds x devices x sustained FLOPS). More under <a href='#cost'>Cost</a>."
+    )
+    if any(literature.reports_on(one.corpus, one.test) for one in material.standings):
+        yield escape(f"{literature.SOURCE}: {literature.HOW_SCORED}")
+    if material.settings.published:
+        yield "Published scores are as printed; how they were counted stands beside them."
