@@ -9,9 +9,9 @@ from bleuprint import costcolumns, literature
 from bleuprint.page.chart import chart, line_styles
 from bleuprint.page.html import Entry, escape, figure, paragraph, table
 from bleuprint.page.material import Material, Section
+from bleuprint.recordcsv import csv_text
 from bleuprint.results import Training
 from bleuprint.standings import SIGNIFICANT, Difference, Score, Standing
-from bleuprint.table import csv_text
 
 _COSTS = ("Parameters", "FLOPs, counted", "FLOPs, by time", "Time", "Target tokens")
 _MARKERS = "osD^vP"
@@ -197,10 +197,13 @@ def _downloads(material: Material) -> str:
     from bleuprint.report import tex  # which writes this page
 
     files = {
-        "table.csv": ("CSV, every figure in full", csv_text(material.records, material.timings)),
+        "table.csv": (
+            "CSV, every figure in full",
+            csv_text(material.records, material.timings, material.settings.published),
+        ),
         "table.tex": (
             "LaTeX (booktabs)",
-            tex(material.settings.experiment, material.records, material.timings),
+            tex(material.settings, material.records, material.timings),
         ),
     }
     links = [
