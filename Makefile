@@ -8,10 +8,12 @@ export DVC_NO_ANALYTICS := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 export DO_NOT_TRACK := 1
 
-.PHONY: help setup reproduce table test browser lint ui recipe
+.PHONY: help setup reproduce table plots test browser lint ui recipe
 
 help:
 	@echo "make reproduce     run the experiment in params.yaml, print its table"
+	@echo "make table         print its table once more"
+	@echo "make plots         its curves and scores beside those of HEAD, or of REVS=\"A B\""
 	@echo "make recipe NAME=  put recipes/NAME.yaml in place of params.yaml"
 	@echo "make ui            compare the trainings in MLflow, http://127.0.0.1:5000"
 	@echo "make test          the tests; the longest ones by: pytest -m slow"
@@ -35,6 +37,12 @@ reproduce: setup
 
 table: setup
 	@bleuprint table
+
+# of the working tree and HEAD, or of REVS="HEAD~1 an-experiment"; the page needs no network
+plots: setup
+	@mkdir -p work
+	@python -m bleuprint.dvcviews > work/plots.html
+	dvc plots diff --html-template work/plots.html --out work/plots $(REVS)
 
 test: setup
 	python -m pytest

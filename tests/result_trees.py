@@ -94,6 +94,7 @@ def write_cell(root: Path, settings: Settings, cell: Cell, errors: float) -> Non
         ]
         write_lines((root / cell.results) / "hypotheses" / name, wrong)
     write_json((root / cell.results) / "training.json", _training(cell))
+    write_json((root / cell.results) / "curves.json", _curves(cell))
     write_json((root / cell.timings) / "train.json", timing_of(cell))
     write_json((root / cell.timings) / "translate.json", {"seconds": 2.5, "sentences": 40})
     write_translation(root, settings, cell)
@@ -256,6 +257,23 @@ def _training(cell: Cell) -> dict[str, Any]:
         "code": "c0" * 32,
         "data": "b1" * 32,
     }
+
+
+def _curves(cell: Cell) -> dict[str, Any]:
+    """Loss that falls from 4 to 2; validations half-way and at the end."""
+    training = [
+        {
+            **{"update": update, "tokens": 1600 * update, "loss": 4 - update / 250},
+            **{"learning_rate": 0.001, "gradient_norm": 1.5},
+        }
+        for update in range(10, 501, 10)
+    ]
+    better = 0.5 if cell.system == "tiny" else 0.0
+    validation = [
+        {"update": update, "loss": 750 / update + better, "bleu": update / 20 - 10 * better}
+        for update in (250, 500)
+    ]
+    return {"training": training, "validation": validation}
 
 
 def _corpus(name: str, tests: tuple[str, ...]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The pipeline as its users run it, with DVC and with Snakemake, on a project in small."""
 
 import json
+import re
 import shutil
 import signal
 import time
@@ -77,6 +78,33 @@ def test_a_clone_without_data_is_up_to_date(by_dvc, tmp_path):
     assert not (clone.root / "data").exists()
     output = clone.run("dvc", "repro", "--allow-missing", "--dry")
     assert output.rstrip().endswith(UP_TO_DATE)
+
+
+def test_dvc_shows_few_numbers_and_plots_of_two_revisions(reproduced):
+    reproduced.run("dvc", "exp", "run", "-n", "other", "-S", "systems.tiny.decode.beam=1")
+    old, new = (
+        json.loads(reproduced.run("dvc", "metrics", "show", "--json", *revision))
+        for revision in (("HEAD",), ("other",))
+    )
+    shown = reproduced.run("dvc", "metrics", "show")
+    assert re.findall(r"BLEU\S+", shown) == ["BLEU.tiny.own", "BLEU.wide.own"]
+    assert old and new
+    table = reproduced.run(
+        *("dvc", "exp", "show", "--only-changed", "--csv"),
+        *("--drop", "^(models|results|timings|data)"),
+    )
+    heads = table.partition("\n")[0].split(",")
+    assert "systems.tiny.decode.beam" in heads and len(heads) < 12, heads
+    reproduced.run("dvc", "plots", "diff", "HEAD", "other", "--out", "work/plots")
+    page = reproduced.read("work/plots/index.html")
+    specs = [json.loads(text) for text in re.findall(r"var spec = (\{.*\});\n", page)]
+    titles = ["Validation BLEU", "Validation loss", "Training loss", "Test BLEU"]
+    assert [spec["title"] for spec in specs] == titles
+    for spec in specs:
+        points = spec["data"]["values"]
+        assert {point["rev"] for point in points} == {"HEAD", "other"}
+        assert {point["system"] for point in points} == {"tiny", "wide"}
+        assert "DVC_METRIC" not in json.dumps(spec)
 
 
 def test_an_experiment_reruns_its_system_alone_and_reverting_is_served_from_the_cache(reproduced):
@@ -171,7 +199,7 @@ def test_reports_are_kept_where_their_stage_fails(by_snakemake, tmp_path):
     project.write("results/tiny/own/1/scores.json", "{}")
     output = project.snakemake(status=1)
     assert "bleuprint: error: results/tiny/own/1/scores.json: no test set" in output
-    assert len(before) == 6 and reports(project) == before
+    assert len(before) == 8 and reports(project) == before
 
 
 def reports(project):

@@ -39,7 +39,7 @@ def test_writes_all_reports(copy: tuple[Path, Settings]) -> None:
     root, settings = copy
     records = report.write_reports(settings, root)
     names = {"index.html", "results.json", "metrics.json", "table.md", "table.csv", "table.tex"}
-    assert set(contents(root)) == names
+    assert set(contents(root)) == names | {"training.csv", "validation.csv"}
     page = contents(root)["table.md"].decode()
     for one in records:
         assert f"{one.bleu.score:.1f} [{one.bleu.low:.1f}, {one.bleu.high:.1f}]" in page
@@ -87,26 +87,6 @@ def test_timings_of_an_older_version_leave_costs_open(copy: tuple[Path, Settings
     report.write_reports(settings, root)
     page = contents(root)["table.md"].decode()
     assert "1.1e16" not in page and "Test CPU, 1 x 2 threads" in page
-
-
-def test_metrics_are_short_and_by_name(copy: tuple[Path, Settings]) -> None:
-    root, settings = copy
-    records = report.write_reports(settings, root)
-    metrics = read_json(root / "reports" / "metrics.json")
-    assert {name: list(of) for name, of in metrics.items()} == {
-        "tiny": ["news-en-de", "talks-en-fr"],
-        "small": ["news-en-de", "talks-en-fr"],
-    }
-    for one in records:
-        assert metrics[one.system][one.corpus][one.test] == round(one.bleu.score, 2)
-
-
-def test_metrics_are_means_over_seeds() -> None:
-    records = [
-        trees.record("tiny", "news-en-de", "first", score, seed=seed)
-        for seed, score in ((1, 30.111), (2, 31.222))
-    ]
-    assert report.metrics(records) == {"tiny": {"news-en-de": {"first": 30.67}}}
 
 
 def test_no_sentence_of_a_corpus_in_any_report(copy: tuple[Path, Settings]) -> None:

@@ -8,6 +8,7 @@ import csv
 import io
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,20 @@ def validation(cells: Iterable[Cell], root: Path = Path()) -> str:
     return _csv((*_CELL, "update", "loss", "bleu"), rows)
 
 
+def html_template() -> str:
+    """A page for `dvc plots --html-template` that needs no network: Vega is Snakemake's copy."""
+    assets = files("snakemake") / "assets" / "data"
+    scripts = "".join(
+        f"<script>{(assets / name / f'{name}.js').read_text(encoding='utf-8')}</script>\n"
+        for name in ("vega", "vega-lite", "vega-embed")
+    )
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f"<title>bleuprint: plots</title>\n{{refresh_tag}}\n{scripts}</head>\n"
+        "<body>\n{plot_divs}\n</body>\n</html>\n"
+    )
+
+
 def _curves(cell: Cell, root: Path) -> dict[str, Any]:
     return read_object(root / cell.results / "curves.json", ("training", "validation"))
 
@@ -80,3 +95,7 @@ def _csv(names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
     writer.writeheader()
     writer.writerows(rows)
     return file.getvalue()
+
+
+if __name__ == "__main__":
+    print(html_template(), end="")

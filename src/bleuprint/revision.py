@@ -37,40 +37,38 @@ class Revision:
     def fetch(self, cells: Iterable[Cell]) -> None:
         """Get the results of these cells, and the texts and accounts of their corpora.
 
-        Raises UserError naming what DVC's cache does not hold.
+        Raises UserError naming what is not there, or not in DVC's cache.
         """
-        if self.files is None:
-            return
-        wanted: dict[Path, None] = {}
-        for cell in cells:
-            names = ("training.json", "curves.json", "scores.json", "hypotheses")
-            wanted |= dict.fromkeys(cell.results / name for name in names)
-            wanted |= dict.fromkeys(ledger(cell.corpus, stage) for stage in LEDGERS)
-            corpus = self.settings.corpus(cell.corpus)
-            split = folder(cell.corpus, "split")
+        for path in dict.fromkeys(path for cell in cells for path in self._wanted(cell)):
+            if self.files is not None:
+                self._get(path)
+            elif not path.exists():
+                raise UserError(f"{path}: no such file; run: dvc repro, or dvc pull")
+
+    def _wanted(self, cell: Cell) -> Iterator[Path]:
+        for name in ("training.json", "curves.json", "scores.json", "hypotheses"):
+            yield cell.results / name
+        for stage in LEDGERS:
+            yield ledger(cell.corpus, stage)
+        if self.files is not None:
+            corpus, split = self.settings.corpus(cell.corpus), folder(cell.corpus, "split")
             for found in self._names(split):
                 if found.startswith("test.") and found.endswith((corpus.source, corpus.target)):
-                    wanted[split / found] = None
-        for path in wanted:
-            self._get(path)
+                    yield split / found
 
     def _names(self, path: Path) -> list[str]:
-        from dvc.exceptions import DvcException
-
         try:
             return [Path(found).name for found in self.files.ls(str(path), detail=False)]
-        except (OSError, DvcException):
+        except _lacks():
             raise self._missing(path) from None
 
     def _get(self, path: Path) -> None:
-        from dvc.exceptions import DvcException
-
         if (self.root / path).exists():
             return
         (self.root / path).parent.mkdir(parents=True, exist_ok=True)
         try:
             self.files.get(str(path), str(self.root / path), recursive=self.files.isdir(str(path)))
-        except (OSError, DvcException):
+        except _lacks():
             shutil.rmtree(self.root / path, ignore_errors=True)
             raise self._missing(path) from None
 
@@ -79,6 +77,14 @@ class Revision:
             f"{path} of {self.name}: not in DVC's cache; dvc pull gets it where a remote has it, "
             f"or else: git checkout {self.name} && dvc repro"
         )
+
+
+def _lacks() -> tuple[type[Exception], ...]:
+    """What DVC raises where a file, or the list of a folder's files, is not in its cache."""
+    from dvc.exceptions import DvcException
+    from dvc_data.index import DataIndexDirError
+
+    return OSError, DvcException, DataIndexDirError
 
 
 @contextmanager

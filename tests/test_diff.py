@@ -1,0 +1,200 @@
+"""What `bleuprint diff` says, of trees made by hand and of revisions in a real DVC repository."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from scipy.stats import ttest_rel
+
+import result_trees as trees
+from bleuprint.files import read_json, write_json
+from bleuprint.layout import Cell, ledger
+from bleuprint.significance import paired_tests
+
+BLEUPRINT = Path(sys.executable).with_name("bleuprint")
+_AS = {f"GIT_{who}_{what}": "t@x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+
+
+def run(root: Path, *command: str | Path, status: int = 0) -> str:
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("DVC_", "GIT_", "BLEUPRINT_"))}
+    environment = {**kept, **_AS, "GIT_CONFIG_GLOBAL": os.devnull, "COLUMNS": "200"}
+    environment |= {"PYTHONUTF8": "1", "DVC_NO_ANALYTICS": "1"}
+    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
+    assert done.returncode == status, done.stdout + done.stderr
+    return done.stderr if status else done.stdout
+
+
+def diff(root: Path, first: str, second: str, status: int = 0) -> str:
+    return run(root, BLEUPRINT, "diff", first, second, status=status)
+
+
+def lines(output: str) -> list[list[str]]:
+    """The cells of each line of the tables."""
+    return [re.split(r" {2,}", line.strip()) for line in output.split("\n")]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("made")
+    trees.write_all(root, trees.settings_in(root, corpora={"news-en-de": ("first",)}))
+    return root
+
+
+@pytest.fixture
+def tree(made: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(made, tmp_path / "tree")
+
+
+@pytest.fixture(scope="module")
+def repository(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two commits: at the second, `tiny` decodes with another beam, and a rule drops more."""
+    root = shutil.copytree(made, tmp_path_factory.mktemp("repository") / "project")
+    run(root, "git", "init", "--quiet", "--initial-branch", "main")
+    run(root, "dvc", "init", "--quiet")
+    run(root, "dvc", "add", "--quiet", "data", "results")
+    run(root, "git", "add", "--all")
+    run(root, "git", "commit", "--quiet", "--message", "first")
+    params = (root / "params.yaml").read_text("utf-8")
+    (root / "params.yaml").write_text(params.replace("beam: 2", "beam: 5", 1), encoding="utf-8")
+    path = root / ledger("news-en-de", "filter")
+    account = read_json(path)
+    account["sets"]["train"]["dropped"]["filter_rule"] = 1234
+    account["sets"]["train"]["pairs_out"] = 8763
+    write_json(path, account)
+    hypotheses = root / Cell("tiny", "news-en-de", 1).results / "hypotheses" / "test.first.de"
+    references = (root / "data/split/news-en-de/test.first.de").read_text("utf-8").split("\n")[:-1]
+    trees.write_lines(hypotheses, references)
+    settings = trees.load(root / "params.yaml")
+    trees.write_translation(root, settings, Cell("tiny", "news-en-de", 1))
+    trees.score_cell(settings, "tiny", "news-en-de", 1, root)
+    run(root, "dvc", "add", "--quiet", "data", "results")
+    run(root, "git", "commit", "--quiet", "--all", "--message", "second")
+    return root
+
+
+def test_two_systems_of_one_seed(tree: Path) -> None:
+    params = (tree / "params.yaml").read_text("utf-8")
+    head, small = params.split("  small:")
+    small = small.replace("updates: 10", "updates: 20").replace("d_ff: 64", "d_ff: 128")
+    (tree / "params.yaml").write_text(f"{head}  small:{small}", encoding="utf-8")
+    output = diff(tree, "tiny", "small")
+    assert output.startswith("tiny and small\n")
+    found = lines(output)
+    settings = found[found.index(["Settings"]) : found.index(["Training"])]
+    assert ["model.d_ff", "64", "128"] in settings and ["train.updates", "10", "20"] in settings
+    assert len(settings) == 7
+    # loss 3.5 and 2.0 against 3.0 and 1.5: the second passes 2.0 at its end alone; BLEU 7.5 and
+    # 20 against 12.5 and 25: it has 20 only at the end, too; 1,600 tokens an update
+    for row in (
+        ["updates", "500", "500"],
+        ["target tokens", "800,001", "800,001"],
+        ["final validation loss", "2.000", "1.500"],
+        ["tokens to reach loss 2.000", "800,000", "800,000"],
+        ["best validation BLEU", "20.0", "25.0"],
+        ["tokens to reach BLEU 20.0", "800,000", "800,000"],
+    ):
+        assert ["news-en-de", *row] in found
+    cells = [Cell(system, "news-en-de", 1) for system in ("tiny", "small")]
+    scores = [read_json(tree / c.results / "scores.json")["first"]["bleu"]["score"] for c in cells]
+    texts = {
+        cell.system: (tree / cell.results / "hypotheses/test.first.de").read_text().split("\n")[:-1]
+        for cell in cells
+    }
+    references = (tree / "data/split/news-en-de/test.first.de").read_text().split("\n")[:-1]
+    p = paired_tests(texts, references, "de")["small"].bootstrap
+    expected = ["news-en-de", "first", "BLEU", *(f"{one:.1f}" for one in scores)]
+    assert [*expected, f"{scores[1] - scores[0]:+.1f}", f"{p:.3f}"] in found and p < 0.05
+    assert "the same: fingerprints, data\n" in output
+
+
+def test_several_seeds_are_paired(tmp_path: Path) -> None:
+    settings = trees.settings_in(tmp_path, corpora={"news-en-de": ("first",)}, seeds=(1, 2, 3))
+    trees.write_all(tmp_path, settings)
+    output = diff(tmp_path, "tiny", "small")
+    tiny, small = (
+        [
+            read_json(tmp_path / Cell(system, "news-en-de", seed).results / "scores.json")
+            for seed in (1, 2, 3)
+        ]
+        for system in ("tiny", "small")
+    )
+    scores = [[one["first"]["bleu"]["score"] for one in side] for side in (tiny, small)]
+    p = ttest_rel(*scores).pvalue
+    (row,) = [line for line in lines(output) if line[1:3] == ["first", "BLEU"]]
+    assert re.fullmatch(r"\d+\.\d ± \d+\.\d", row[3])
+    assert row[-1] == f"{p:.3f}" + (" n.s." if p >= 0.05 else "")
+    assert "p: paired t-test over the seeds 1, 2, 3" in output
+    assert "Settings" not in output and "the same: settings, fingerprints, data" in output
+
+
+def test_other_test_sets_have_no_p(tree: Path) -> None:
+    path = tree / Cell("small", "news-en-de", 1).results / "scores.json"
+    scores = read_json(path)
+    scores["first"]["references"] = "0" * 64
+    write_json(path, scores)
+    output = diff(tree, "tiny", "small")
+    expected = "news-en-de, first: no p: the references of the test set are not the same"
+    assert expected in output
+    assert [line[-1] for line in lines(output) if line[1:3] == ["first", "BLEU"]] == ["–"]
+
+
+def test_other_code_and_data_are_shown_and_their_losses_not_compared(tree: Path) -> None:
+    path = tree / Cell("small", "news-en-de", 1).results / "training.json"
+    write_json(path, {**read_json(path), "data": "d" * 64, "code": "e" * 64})
+    output = diff(tree, "tiny", "small")
+    assert ["news-en-de", "binary corpus", "b1b1b1b1b1b1", "dddddddddddd"] in lines(output)
+    assert ["news-en-de", "code of the training", "c0c0c0c0c0c0", "eeeeeeeeeeee"] in lines(output)
+    assert "tokens to reach BLEU" in output and "tokens to reach loss" not in output
+
+
+def test_a_revision_and_what_is_here(repository: Path) -> None:
+    output = diff(repository, "tiny@HEAD~1", "tiny")
+    found = lines(output)
+    assert output.startswith("tiny@HEAD~1 and tiny\n")
+    assert ["decode.beam", "2", "5"] in found
+    assert ["news-en-de", "train", "filter", "dropped by filter_rule", "1", "1,234"] in found
+    assert ["news-en-de", "train", "filter", "out", "9,996", "8,763"] in found
+    (row,) = [line for line in found if line[1:3] == ["first", "BLEU"]]
+    # its translations are now the references
+    assert row[4] == "100.0" and row[-1] == "0.001"
+    assert run(repository, "git", "status", "--porcelain") == ""
+
+
+def test_a_revision_alone_means_every_system(repository: Path) -> None:
+    output = diff(repository, "@main~1", "@")
+    assert re.findall(r"^\w+@main~1 and \w+$", output, re.M) == [
+        *("tiny@main~1 and tiny", "small@main~1 and small"),
+    ]
+    one = diff(repository, "small", "@HEAD~1")
+    assert one.startswith("small and small@HEAD~1\n") and "the same: settings" in one
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "message"),
+    [
+        ("tinny", "small", "no system 'tinny'; there are: tiny, small; did you mean 'tiny'?"),
+        ("tiny", "smal@HEAD~1", "no system 'smal' at HEAD~1; there are: tiny, small"),
+        ("tiny", "tiny@nowhere", "nowhere: no revision of git, and no experiment of DVC"),
+        ("tiny", "tiny", "tiny: compared with itself"),
+        ("", "tiny", "'': not SYSTEM, SYSTEM@REVISION or @REVISION"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(
+    repository: Path, first: str, second: str, message: str
+) -> None:
+    told = diff(repository, first, second, status=1)
+    assert told.count("\n") == 1 and message in told
+
+
+def test_outputs_that_the_cache_lacks_are_named(repository: Path, tmp_path: Path) -> None:
+    run(tmp_path, "git", "clone", "--quiet", str(repository), "clone")
+    told = diff(tmp_path / "clone", "tiny@HEAD~1", "small@HEAD~1", status=1)
+    assert told.count("\n") == 1 and "of HEAD~1: not in DVC's cache; dvc pull" in told
+    assert "git checkout HEAD~1 && dvc repro" in told
+    told = diff(tmp_path / "clone", "tiny", "small", status=1)
+    expected = "results/tiny/news-en-de/1/training.json: no such file; run: dvc repro, or dvc pull"
+    assert told == f"bleuprint: error: {expected}\n"
