@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from bleuprint.layout import Cell
 from bleuprint.page.chart import Chart, chart, line_styles
 from bleuprint.page.history import History, Point, Validation, history, thinned
-from bleuprint.page.html import Entry, escape, figure, paragraph, table
+from bleuprint.page.html import Entry, details, escape, figure, paragraph, table
 from bleuprint.page.legend import legend, line_id
 from bleuprint.page.material import Material, Section
 from bleuprint.schedule import learning_rate
@@ -21,6 +21,9 @@ _POINTS = 5000
 # What The Annotated Transformer draws: d_model and warmup, factor 1, over 20,000 updates.
 _ANNOTATED = ((512, 4000), (512, 8000), (256, 4000))
 _ANNOTATED_UPDATES = 20_000
+
+# A longer table is folded away.
+_ROWS = 8
 
 _Line = Sequence[tuple[float, float]]
 
@@ -161,7 +164,9 @@ def _ends(found: Mapping[Cell, History], several: bool) -> str:
     if not rows:
         return ""
     heads = ("System", "Last update", "Loss", "Perplexity", "BLEU", "Best at update", "Its loss")
-    return table(heads, rows, "Validation at the end of training, and at its best", sortable=True)
+    caption = "Validation at the end of training, and at its best"
+    made = table(heads, rows, caption, sortable=True)
+    return made if len(rows) <= _ROWS else details("The figures of validation", made)
 
 
 def _schedules(material: Material) -> str:
