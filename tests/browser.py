@@ -24,7 +24,7 @@ _ARGUMENTS = (
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
 _SECONDS = 30
-_WITHIN = ("data", "chrome", "about")
+_WITHIN = ("data", "chrome", "about", "file")
 
 
 class Browser:
@@ -61,7 +61,7 @@ class Browser:
         return [entry["message"] for entry in self.driver.get_log("browser")]
 
     def requests(self) -> list[str]:
-        """The addresses of all requests so far, but for those within the browser itself."""
+        """The addresses of all requests so far, but for those within the browser or of files."""
         self._log += (
             json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")
         )

@@ -91,7 +91,7 @@ def undecided(difference: Difference | None) -> str | None:
     """A difference that may well be chance."""
     if difference is None or difference.significant:
         return None
-    return f"{difference.bleu:+.1f} BLEU against {difference.baseline}, p = {difference.p:.3f}"
+    return f"{difference.bleu:+.1f} BLEU against {difference.baseline}, p={difference.p:.3f}"
 
 
 def on_records(standings: Sequence[Standing]) -> Iterator[Advice]:

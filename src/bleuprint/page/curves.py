@@ -5,11 +5,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from bleuprint.layout import Cell
 from bleuprint.page.chart import Chart, chart, line_styles
 from bleuprint.page.history import History, Point, Validation, history, thinned
-from bleuprint.page.html import Entry, escape, figure, paragraph, table
+from bleuprint.page.html import Entry, details, escape, figure, paragraph, table
+from bleuprint.page.legend import legend, line_id
 from bleuprint.page.material import Material, Section
 from bleuprint.schedule import learning_rate
 from bleuprint.system import Noam, Schedule, System
@@ -19,6 +21,9 @@ _POINTS = 5000
 # What The Annotated Transformer draws: d_model and warmup, factor 1, over 20,000 updates.
 _ANNOTATED = ((512, 4000), (512, 8000), (256, 4000))
 _ANNOTATED_UPDATES = 20_000
+
+# A longer table is folded away.
+_ROWS = 8
 
 _Line = Sequence[tuple[float, float]]
 
@@ -36,7 +41,7 @@ def curves(material: Material) -> Section | None:
     found = {cell: one for cell in material.cells if (one := history(cell, material.root))}
     if not found:
         return None
-    body = paragraph(_EXPLAINED, "hint") + _legend(list(material.settings.systems))
+    body = paragraph(_EXPLAINED, "hint") + legend(list(material.settings.systems))
     for number, corpus in enumerate(material.settings.corpora):
         of_corpus = {cell: one for cell, one in found.items() if cell.corpus == corpus}
         if of_corpus:
@@ -77,13 +82,16 @@ def _figure(material: Material, name: str, kind: _Kind, lines: Mapping[Cell, _Li
             (drawn,) = made.axes.plot(
                 *thinned(line, points), **styles[cell.system], linewidth=width, **sparse
             )
-            drawn.set_gid(_gid(systems.index(cell.system), cell.seed))
+            drawn.set_gid(line_id(systems.index(cell.system), cell.seed))
         if kind.log:
             _logarithmic(made)
         made.axes.set_xlabel("Update")
+        made.axes.xaxis.set_major_formatter("{x:,.0f}")
         made.axes.set_ylabel(kind.axis)
+        if kind is _RATE:
+            made.axes.yaxis.set_major_formatter("{x:,.0f}")
         if kind is _VALIDATION:
-            made.axes.secondary_yaxis("right", functions=(np.exp, np.log)).set_ylabel("Perplexity")
+            made.axes.secondary_yaxis("right", functions=(np.exp, _log)).set_ylabel("Perplexity")
     return figure(made.svg(), kind.name)
 
 
@@ -97,9 +105,9 @@ def _logarithmic(made: Chart) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def _gid(system: int, seed: int) -> str:
-    """What page.js finds the lines of a system by."""
-    return f"of-{system}.{seed}"
+def _log(perplexity: ArrayLike) -> ArrayLike:
+    """matplotlib asks for that of 0, too, before the axis has its limits."""
+    return np.log(np.maximum(perplexity, 1e-9))
 
 
 def _of_training(value: Callable[[Point], float]) -> Callable[[History], _Line]:
@@ -134,21 +142,6 @@ def _rates(material: Material, cell: Cell, found: History) -> Iterator[tuple[flo
         yield from ((one.update, rate) for one, rate in zip(found.training, rates, strict=True))
 
 
-def _legend(systems: Sequence[str]) -> str:
-    """What line is whose; with scripts also switches of all charts below."""
-    styles = line_styles(list(systems))
-    dashes = {"-": "", "--": "6 3", ":": "2 2", "-.": "6 3 2 3"}
-    items = [
-        f'<li><label><input type="checkbox" checked data-system="{number}">'
-        '<svg viewBox="0 0 28 8" aria-hidden="true"><line x1="0" y1="4" x2="28" y2="4" '
-        f'stroke="{styles[name]["color"]}" stroke-width="2.5" '
-        f'stroke-dasharray="{dashes[styles[name]["linestyle"]]}"/></svg>'
-        f"{escape(name)}</label></li>\n"
-        for number, name in enumerate(systems)
-    ]
-    return f'<ul class="legend">\n{"".join(items)}</ul>\n'
-
-
 def _ends(found: Mapping[Cell, History], several: bool) -> str:
     """The last validation and the best of each training, as a table."""
     rows = []
@@ -160,7 +153,7 @@ def _ends(found: Mapping[Cell, History], several: bool) -> str:
         rows.append(
             [
                 Entry.text(name),
-                *(Entry.number(u, f"{u:,}") for u in (last.update,)),
+                Entry.number(last.update, f"{last.update:,}"),
                 Entry.number(last.loss, f"{last.loss:.3f}"),
                 Entry.number(last.loss, f"{math.exp(last.loss):.2f}"),
                 Entry.number(last.bleu, f"{last.bleu:.1f}"),
@@ -171,19 +164,22 @@ def _ends(found: Mapping[Cell, History], several: bool) -> str:
     if not rows:
         return ""
     heads = ("System", "Last update", "Loss", "Perplexity", "BLEU", "Best at update", "Its loss")
-    return table(heads, rows, "Validation at the end of training, and at its best", sortable=True)
+    caption = "Validation at the end of training, and at its best"
+    made = table(heads, rows, caption, sortable=True)
+    return made if len(rows) <= _ROWS else details("The figures of validation", made)
 
 
 def _schedules(material: Material) -> str:
     """The learning rates that the settings ask for, without a training."""
     systems = material.settings.systems
     ends = {name: _last_update(material, name, one) for name, one in systems.items()}
-    drawn: dict[tuple[Schedule, int, int], list[str]] = {}
+    drawn: dict[tuple[Schedule, int], list[str]] = {}
     for name, one in systems.items():
         width = one.model.d_model if one.train.schedule.noam else 0
-        drawn.setdefault((one.train.schedule, width, ends[name]), []).append(name)
+        drawn.setdefault((one.train.schedule, width), []).append(name)
     lines = {
-        _names(names): (schedule, width, end) for (schedule, width, end), names in drawn.items()
+        _names(names): (schedule, width, max(ends[name] for name in names))
+        for (schedule, width), names in drawn.items()
     }
     text = "As the settings have them, drawn without a training."
     if any(one.train.schedule.noam for one in systems.values()):
@@ -199,6 +195,7 @@ def _schedules(material: Material) -> str:
             rates = [learning_rate(schedule, update, width) for update in updates]
             made.axes.plot(updates, rates, **styles[name], label=name)
         made.axes.set_xlabel("Update")
+        made.axes.xaxis.set_major_formatter("{x:,.0f}")
         made.axes.set_ylabel("Learning rate")
         made.axes.legend(fontsize=8)
     return "<h3>Learning-rate schedules</h3>\n" + figure(made.svg(), text)

@@ -30,32 +30,33 @@ document.documentElement.classList.add("scripted");
   }
 }
 
-// curves: boxes hide and show the lines of a system in all charts; of many only the first are shown
+// legends: boxes hide and show a system's lines in all charts; of many only the first are shown
 {
   const SHOWN = 6;
-  const boxes = [...document.querySelectorAll(".legend input")];
-  const show = (box) => {
-    for (const line of document.querySelectorAll(`svg [id*="-of-${box.dataset.system}."]`)) {
-      line.classList.toggle("off", !box.checked);
+  const legends = [...document.querySelectorAll(".legend")];
+  const show = (system, shown) => {
+    for (const box of document.querySelectorAll(`.legend [data-system="${system}"]`)) {
+      box.checked = shown;
+    }
+    for (const line of document.querySelectorAll(`svg [id*="-of-${system}."]`)) {
+      line.classList.toggle("off", !shown);
     }
   };
-  boxes.forEach((box, place) => {
-    box.checked = place < SHOWN;
-    box.addEventListener("change", () => show(box));
-    show(box);
-  });
-  const list = document.querySelector(".legend");
-  if (boxes.length > SHOWN) {
-    for (const [name, checked] of [["All", true], ["None", false]]) {
+  const systems = legends.length ? legends[0].querySelectorAll("input").length : 0;
+  for (let system = 0; system < systems; system++) show(system, system < SHOWN);
+  for (const legend of legends) {
+    for (const box of legend.querySelectorAll("input")) {
+      box.addEventListener("change", () => show(box.dataset.system, box.checked));
+    }
+    for (const [name, shown] of systems > SHOWN ? [["All", true], ["None", false]] : []) {
       const item = document.createElement("li"), button = document.createElement("button");
       button.type = "button";
       button.textContent = name;
-      button.addEventListener("click", () => boxes.forEach((box) => {
-        box.checked = checked;
-        show(box);
-      }));
+      button.addEventListener("click", () => {
+        for (let system = 0; system < systems; system++) show(system, shown);
+      });
       item.append(button);
-      list.append(item);
+      legend.append(item);
     }
   }
 }

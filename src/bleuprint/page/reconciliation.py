@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from bleuprint.breakdown import COUNTS, LENGTHS
 from bleuprint.page.chart import chart, line_styles
 from bleuprint.page.html import Entry, details, escape, figure, paragraph, table
+from bleuprint.page.legend import legend, line_id
 from bleuprint.page.material import Material, Section
 from bleuprint.reconciliation import COMPOUND_SPLIT, PAPERS_ONLY, WAYS
 from bleuprint.results import Record
@@ -22,8 +23,8 @@ def reconciliation(material: Material) -> Section:
     body += details("What each way of counting is", "".join(map(_explained, _paragraphs())))
     body += details("Signatures, and what was scored", _signatures(material.standings))
     body += "<h3>By length of the source, and by how rare a word is</h3>\n"
-    body += f'<div class="charts">\n{_breakdowns(material)}</div>\n'
-    return Section("reconciliation", "The same scores, counted as papers do", body)
+    body += legend(list(material.settings.systems)) + _breakdowns(material)
+    return Section("reconciliation", "Counted as papers do", body)
 
 
 def _as_papers(standings: Sequence[Standing]) -> str:
@@ -99,7 +100,7 @@ def digest_html(digest: str) -> str:
 
 
 def _breakdowns(material: Material) -> str:
-    drawn = []
+    body = ""
     for number, (corpus, test) in enumerate(
         dict.fromkeys((one.corpus, one.test) for one in material.standings)
     ):
@@ -107,12 +108,13 @@ def _breakdowns(material: Material) -> str:
         where = f"{corpus}, {test}"
         lengths = {one.system: [_lengths(record) for record in one.records] for one in column}
         title = f"BLEU by source tokens: {where}"
-        drawn.append(_chart(f"length-{number}", title, LENGTHS, lengths, "lines", "BLEU"))
+        drawn = _chart(f"length-{number}", title, LENGTHS, lengths, "lines", "BLEU")
         if all(record.by_count is not None for one in column for record in one.records):
             counts = {one.system: [_counts(record) for record in one.records] for one in column}
             title = f"Words found, by occurrences in the training text: {where}"
-            drawn.append(_chart(f"count-{number}", title, COUNTS, counts, "words", "% found"))
-    return "".join(drawn)
+            drawn += _chart(f"count-{number}", title, COUNTS, counts, "words", "% found")
+        body += f'<div class="charts">\n{drawn}</div>\n'
+    return body
 
 
 def _lengths(record: Record) -> _Buckets:
@@ -140,12 +142,9 @@ def _chart(
             means = [statistics.mean(of[bucket][1] for of in seeds) for bucket in shown]
             places = range(len(shown))
             (line,) = made.axes.plot(places, means, marker="o", markersize=4, **styles[system])
-            line.set_label(system)
-            line.set_gid(f"of-{number}.0")
+            line.set_gid(line_id(number, 0))
         labels = [f"{bucket}\n({first[bucket][0]:,})" for bucket in shown]
         made.axes.set_xticks(range(len(shown)), labels)
         made.axes.set_xlim(-0.4, len(shown) - 0.6)
         made.axes.set_ylabel(axis)
-        if len(systems) <= 6:
-            made.axes.legend(fontsize=8)
     return figure(made.svg(), escape(f"{title} (in brackets: {what})"))

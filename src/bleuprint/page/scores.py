@@ -43,7 +43,12 @@ def score_text(score: Score) -> str:
 
 def verdict(difference: Difference) -> str:
     """+8.7 ‡ p=0.001, or -0.2 n.s. p=0.410."""
-    return f"{difference.bleu:+.1f} {difference.mark or 'n.s.'} p={difference.p:.3f}"
+    return f"{difference.bleu:+.1f} {difference.mark or 'n.s.'} {p_text(difference.p)}"
+
+
+def p_text(p: float) -> str:
+    """p=0.012; what would be 0.000 is p<0.001."""
+    return "p<0.001" if p < 0.0005 else f"p={p:.3f}"
 
 
 def _columns(standings: Sequence[Standing]) -> Iterator[_Column]:

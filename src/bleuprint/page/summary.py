@@ -10,7 +10,7 @@ from bleuprint.page.advice import Advice, on_histories, on_records
 from bleuprint.page.history import Validation, history
 from bleuprint.page.html import details, escape
 from bleuprint.page.material import Material, Section
-from bleuprint.page.scores import score_text
+from bleuprint.page.scores import p_text, score_text
 from bleuprint.standings import SIGNIFICANT, Standing, paired_t
 
 # The stages that drop pairs.
@@ -54,13 +54,13 @@ def _against_baseline(best: Standing) -> str:
     difference = best.difference
     assert difference is not None
     above = f"{difference.bleu:.1f} above the baseline {escape(difference.baseline)}"
-    p = f"p = {difference.p:.3f}"
+    p = escape(p_text(difference.p))
     if not difference.significant:
         return f"That is {above}, but <b>not significantly</b> ({p}): it may be chance."
     if difference.corrected >= SIGNIFICANT:
         return (
             f"That is {above}: <b>significant</b> by itself ({p}), but not when corrected for the "
-            f"number of systems tested ({difference.corrected:.3f})."
+            f"number of systems tested ({escape(p_text(difference.corrected))})."
         )
     return f"That is {above}: <b>significant</b> ({p})."
 
@@ -78,22 +78,23 @@ def _runner_up(best: Standing, second: Standing) -> str:
     else:
         return f"{text}; that difference is not tested (with one seed, only the baseline's are)."
     sure = "significant" if p < SIGNIFICANT else "<b>not significantly</b>: it may be chance"
-    return f"{text}: {sure} (p = {p:.3f})."
+    return f"{text}: {sure} ({escape(p_text(p))})."
 
 
 def _cost(material: Material) -> str:
     """What the trainings took, from the least to the most."""
     trained = {record.cell: record for record in material.records}
     ranked = sorted(trained.values(), key=lambda record: record.training_flops)
-    least, most = (costcolumns.counted_flops([ranked[place]]) for place in (0, -1))
+    flops = dict.fromkeys(costcolumns.counted_flops([ranked[place]]) for place in (0, -1))
+    counted = f"{' to '.join(flops)} FLOPs each"
     timings = (material.timings.get(cell) for cell in material.cells)
     seconds = [one.training.seconds for one in timings if one and one.training]
     if not seconds:
-        return f"The {len(ranked)} trainings took {least} to {most} FLOPs each."
+        return f"The {len(ranked)} trainings took {counted}."
     times = f"{_duration(min(seconds))} to {_duration(max(seconds))}"
     return (
         f"The {len(ranked)} trainings took {times} each, {_duration(sum(seconds))} together "
-        f"({least} to {most} FLOPs each)."
+        f"({counted})."
     )
 
 
@@ -133,12 +134,10 @@ def _validations(material: Material) -> Iterator[tuple[str, Sequence[Validation]
 
 
 def _advice(advice: Advice) -> str:
-    shown = "; ".join(map(escape, advice.evidence[:_SHOWN]))
-    more = advice.evidence[_SHOWN:]
-    text = f"<b>{escape(advice.title)}.</b> {escape(advice.why)}"
-    text += f'<br><span class="hint">Evidence: {shown}.</span>'
-    if more:
-        text += details(f"{len(more)} more", _list(map(escape, more)))
+    text = f"<b>{escape(advice.title)}.</b> {escape(advice.why)}\n"
+    text += _list(map(escape, advice.evidence[:_SHOWN]), "hint")
+    if more := advice.evidence[_SHOWN:]:
+        text += details(f"{len(more)} more", _list(map(escape, more), "hint"))
     return text
 
 

@@ -1,0 +1,149 @@
+"""The report page as somebody with a browser sees it, opened from a file."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import result_trees as trees
+from bleuprint.page.document import document
+from bleuprint.page.material import Material
+from bleuprint.results import collect, timing
+from browser import Browser, chromium
+
+# Seven and more systems: of the last ones the lines are not shown at first.
+SYSTEMS = ("tiny", "small", "c", "d", "e", "f", "g", "h")
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with chromium(tmp_path_factory.mktemp("profile")) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def file(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Path:  # noqa: ARG001
+    root = tmp_path_factory.mktemp("made")
+    settings = trees.settings_in(root, SYSTEMS, {"news-en-de": ("first", "second")})
+    trees.write_all(root, settings)
+    records = collect(settings, root)
+    timings = {one.cell: timing(one.cell, root) for one in records}
+    (root / "index.html").write_text(document(Material(settings, records, timings, root)))
+    return root / "index.html"
+
+
+@pytest.fixture
+def page(browser: Browser, file: Path) -> Iterator[Browser]:
+    """The page just opened; nothing may have been complained of, or asked for elsewhere, after."""
+    browser.resize(1280)
+    browser.driver.get(file.as_uri())
+    yield browser
+    assert browser.complaints() == []
+    assert browser.requests() == []
+
+
+def column(page: Browser, head: int) -> list[str]:
+    """A column of the first table of scores."""
+    cells = f"#scores tbody tr td:nth-child({head + 1})"
+    return [found.text for found in page.driver.find_elements("css selector", cells)]
+
+
+def test_a_head_sorts(page: Browser) -> None:
+    before = column(page, 0)
+    assert before[0] == "tiny (baseline)"
+    buttons = page.driver.find_elements("css selector", "#scores thead th button")
+    buttons[1].click()
+    bleu = [float(text.split()[0]) for text in column(page, 1)]
+    assert bleu == sorted(bleu, reverse=True) and column(page, 0) != before
+    heads = page.driver.find_elements("css selector", "#scores thead th")
+    assert [head.get_attribute("aria-sort") for head in heads[:3]] == [None, "descending", None]
+    buttons[1].click()
+    assert [float(text.split()[0]) for text in column(page, 1)] == bleu[::-1]
+    assert heads[1].get_attribute("aria-sort") == "ascending"
+    # the baseline has no difference, and comes last whichever way the others go
+    for order in (True, False):
+        buttons[2].click()
+        *found, last = column(page, 2)
+        values = [float(text.split()[0]) for text in found]
+        assert last == "–" and values == sorted(values, reverse=order)
+    buttons[0].click()
+    assert column(page, 0) == sorted(before)
+
+
+def test_a_head_sorts_by_the_keyboard(page: Browser) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    button = page.driver.find_elements("css selector", "#scores thead th button")[1]
+    page.script("arguments[0].focus()", button)
+    for key in (Keys.ENTER, Keys.SPACE):
+        button.send_keys(key)
+    bleu = [float(text.split()[0]) for text in column(page, 1)]
+    assert bleu == sorted(bleu) and page.script("return document.activeElement") == button
+
+
+def shown(page: Browser, system: int) -> set[bool]:
+    lines = page.driver.find_elements("css selector", f'#curves svg [id*="-of-{system}."]')
+    assert len(lines) == 6
+    return {line.is_displayed() for line in lines}
+
+
+def test_a_box_hides_the_lines_of_a_system(page: Browser) -> None:
+    assert [shown(page, number) for number in (0, 5, 6, 7)] == [{True}, {True}, {False}, {False}]
+    legends = page.driver.find_elements("css selector", ".legend")
+    boxes = [legend.find_elements("css selector", "input") for legend in legends]
+    assert len(legends) == 2 and len(boxes[0]) == len(boxes[1]) == len(SYSTEMS)
+    boxes[1][0].click()
+    boxes[1][7].click()
+    assert [shown(page, number) for number in (0, 1, 7)] == [{False}, {True}, {True}]
+    assert not boxes[0][0].is_selected() and boxes[0][7].is_selected()
+    every, none = legends[1].find_elements("css selector", "button")
+    every.click()
+    assert {True} == set.union(*(shown(page, number) for number in range(8)))
+    none.click()
+    assert {False} == set.union(*(shown(page, number) for number in range(8)))
+
+
+def test_without_scripts_all_is_there(page: Browser, file: Path) -> None:
+    page.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        page.driver.get(file.as_uri())
+        css = page.driver.find_elements
+        assert css("css selector", "th button") == css("css selector", ".legend button") == []
+        assert {True} == set.union(*(shown(page, number) for number in range(8)))
+        assert not any(box.is_displayed() for box in css("css selector", ".legend input"))
+        assert css("css selector", "#scores a[download]")[0].is_displayed()
+    finally:
+        page.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_page_does_not_scroll_sideways(page: Browser, width: int, tmp_path: Path) -> None:
+    page.resize(width)
+    page.script("document.querySelectorAll('details').forEach(one => one.open = true)")
+    assert page.script("return document.documentElement.scrollWidth <= innerWidth")
+    page.screenshot(tmp_path / f"page-{width}.png")
+    assert (tmp_path / f"page-{width}.png").stat().st_size > 10_000
+    # text of charts is still read on a phone: eight pixels and more
+    sizes = page.script(
+        "return [...document.querySelectorAll('svg text')].map(one => "
+        "parseFloat(getComputedStyle(one).fontSize) * one.getScreenCTM().a)"
+    )
+    assert min(sizes) > 7
+
+
+def test_a_link_leads_to_its_section(page: Browser) -> None:
+    page.driver.find_element("css selector", 'nav a[href="#cost"]').click()
+    page.wait("Math.abs(document.querySelector('#cost').getBoundingClientRect().top - 52) < 30")
+    assert page.driver.find_element("css selector", "nav").is_displayed()
+
+
+def test_a_download_is_the_file(page: Browser, tmp_path: Path) -> None:
+    behaviour = {"behavior": "allow", "downloadPath": str(tmp_path)}
+    page.driver.execute_cdp_cmd("Browser.setDownloadBehavior", behaviour)
+    page.driver.find_element("css selector", 'a[download="table.csv"]').click()
+    path = tmp_path / "table.csv"
+    for _ in range(200):
+        if path.exists() and path.stat().st_size:
+            break
+        page.wait("new Promise(done => setTimeout(done, 50, true))")
+    assert len(path.read_text().strip().split("\n")) == 1 + 2 * len(SYSTEMS)

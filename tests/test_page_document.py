@@ -1,0 +1,96 @@
+"""The report page as a file: whole, its own, and the same each time."""
+
+import dataclasses
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+import result_trees as trees
+from bleuprint.errors import UserError
+from bleuprint.page.document import document
+from bleuprint.page.material import Material
+from bleuprint.results import Timing, collect, timing
+from pages import Page
+
+HOSTILE = "<script>alert(1)</script>\"'&"
+
+
+@pytest.fixture(scope="module")
+def material(tmp_path_factory: pytest.TempPathFactory) -> Material:
+    root = tmp_path_factory.mktemp("made")
+    settings = trees.settings_in(root, corpora={"news-en-de": ("first", "second")})
+    trees.write_all(root, settings)
+    records = collect(settings, root)
+    return Material(settings, records, {one.cell: timing(one.cell, root) for one in records}, root)
+
+
+@pytest.fixture(scope="module")
+def text(material: Material) -> str:
+    return document(material)
+
+
+@pytest.fixture(scope="module")
+def page(text: str) -> Page:
+    return Page(text)
+
+
+def test_every_section_is_there_and_linked(page: Page) -> None:
+    names = ["summary", "scores", "reconciliation", "curves", "cost", "provenance"]
+    assert [name for name in page.sections if name in names] == names
+    links = [value for value in page.values("href") if value.startswith("#")]
+    assert {link[1:] for link in links} <= set(page.ids)
+    assert {f"#{name}" for name in page.sections} <= set(links)
+    assert len(set(page.ids)) == len(page.ids)
+
+
+def test_nothing_is_asked_of_a_network(text: str, page: Page) -> None:
+    for name in ("src", "href", "xlink:href", "action", "srcset", "poster"):
+        assert [v for v in page.values(name) if not v.startswith(("#", "data:"))] == []
+    assert "@import" not in text and "url(http" not in text
+    assert {tag for tag, _, _ in page.attributes} & {"link", "img", "iframe", "object"} == set()
+    assert len(text.encode()) < 1_000_000
+
+
+def test_the_same_inputs_give_the_same_bytes(material: Material, text: str) -> None:
+    assert document(dataclasses.replace(material)) == text
+
+
+def test_what_comes_from_outside_is_escaped(material: Material) -> None:
+    settings = dataclasses.replace(material.settings, experiment=HOSTILE)
+    timings = {
+        cell: dataclasses.replace(
+            one,
+            training=one.training
+            and dataclasses.replace(one.training, device=HOSTILE, versions=HOSTILE, commit=HOSTILE),
+        )
+        for cell, one in material.timings.items()
+    }
+    records = [
+        dataclasses.replace(one, bleu=dataclasses.replace(one.bleu, signature=HOSTILE))
+        for one in material.records
+    ]
+    text = document(Material(settings, records, timings, material.root))
+    assert "<script>alert" not in re.sub('base64,[^"]*', "", text)
+    assert text.count("<script>") == 1
+    page = Page(text)
+    assert HOSTILE in page.sections["provenance"] and HOSTILE in page.sections["reconciliation"]
+
+
+def test_what_is_not_there_is_left_out(material: Material, tmp_path: Path) -> None:
+    """Neither ledgers, curves nor timings: a page of what the records hold."""
+    timings = dict.fromkeys(material.timings, Timing(None, None))
+    bare = dataclasses.replace(material, timings=timings, root=tmp_path)
+    page = Page(document(bare))
+    assert "curves" not in page.sections and "#curves" not in page.values("href")
+    assert "training pairs" not in page.sections["summary"]
+    assert page.tables["scores"][0].row("small")["Time"] == "–"
+
+
+def test_a_damaged_curve_is_named(material: Material, tmp_path: Path) -> None:
+    shutil.copytree(material.root, tmp_path / "copy")
+    path = tmp_path / "copy" / material.cells[1].results / "curves.json"
+    path.write_text('{"training": [{"update": 3}], "validation": []}')
+    with pytest.raises(UserError, match=r"curves\.json: damaged"):
+        document(dataclasses.replace(material, root=tmp_path / "copy"))

@@ -1,0 +1,170 @@
+"""Figures in the report page against the records, and against numbers made by hand."""
+
+import csv
+import dataclasses
+import io
+import math
+from pathlib import Path
+
+import pytest
+
+import result_trees as trees
+from bleuprint.page.curves import curves
+from bleuprint.page.history import history, thinned
+from bleuprint.page.material import Material, Section
+from bleuprint.page.scores import scores
+from bleuprint.page.summary import summary
+from bleuprint.published import Published
+from bleuprint.results import Metric, Record, collect, timing
+from bleuprint.settings import Settings
+from pages import Page
+
+CORPUS = "wmt14-en-de"
+TEST = "newstest2014"
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    root = tmp_path_factory.mktemp("settings")
+    return trees.settings_in(root, ("base", "big", "odd"), {CORPUS: (TEST,)})
+
+
+def record(system: str, bleu: float, p: float | None = None, seed: int = 1) -> Record:
+    paired = None if p is None else trees.against("base", p)
+    return trees.record(system, CORPUS, TEST, bleu, paired=paired, seed=seed)
+
+
+def material(settings: Settings, *records: Record) -> Material:
+    return Material(settings, records, trees.timings(list(records)), Path("nowhere"))
+
+
+def parsed(section: Section | None) -> Page:
+    assert section is not None
+    return Page(f'<section id="{section.anchor}">{section.body}</section>')
+
+
+def test_a_row_has_the_scores_and_the_cost(settings: Settings) -> None:
+    made = material(settings, record("base", 20.0), record("big", 22.5, 0.001))
+    table = parsed(scores(made)).tables["scores"][0]
+    assert table.row("big") == {
+        "System": "big",
+        "BLEU": "22.5 [21.5, 24.5]",
+        "Against the baseline": "+2.5 ‡ p=0.001",
+        "chrF2": "42.5 [41.5, 43.5]",
+        "Parameters": "2.57M",
+        "FLOPs, counted": "3.3e18",
+        "FLOPs, by time": "2.3e15",  # 61 s x 4 x 9.5e12
+        "Time": "0:01:01",
+        "Target tokens": "8.12M",
+    }
+    assert table.row("base (baseline)")["Against the baseline"] == "–"
+    assert table.caption == "Test set: newstest2014 (1,000 sentences)"
+
+
+def test_what_is_not_significant_is_said_so(settings: Settings) -> None:
+    """Two are tested: 0.03 is significant, and is not when doubled."""
+    found = record("base", 20.0), record("big", 21.0, 0.03), record("odd", 19.8, 0.41)
+    page = parsed(scores(material(settings, *found)))
+    (table,) = page.tables["scores"]
+    assert table.row("big")["Against the baseline"] == "+1.0 † p=0.030"
+    assert table.row("odd")["Against the baseline"] == "-0.2 n.s. p=0.410"
+    assert table.marks[:3] == ["baseline", "", "weak"]
+    text = parsed(summary(material(settings, *found))).sections["summary"]
+    assert "significant by itself (p=0.030), but not when corrected" in text
+    assert "Second is base, 1.0 below" not in text  # which has just been said
+    assert "odd, wmt14-en-de, newstest2014: -0.2 BLEU against base, p=0.410" in text
+
+
+def test_the_best_against_the_second(settings: Settings) -> None:
+    one = record("base", 20.0), record("big", 21.0, 0.001), record("odd", 20.9, 0.001)
+    text = parsed(summary(material(settings, *one))).sections["summary"]
+    assert "big is best, with BLEU 21.0 [20.0, 23.0]. That is 1.0 above the baseline base" in text
+    assert "Second is odd, 0.1 below; that difference is not tested" in text
+    below = record("base", 20.0), record("big", 19.0, 0.2)
+    text = parsed(summary(material(settings, *below))).sections["summary"]
+    assert "the baseline base is best" in text
+    assert "Second is big, 1.0 below: not significantly: it may be chance (p=0.200)" in text
+
+
+def test_the_second_is_tested_over_seeds(settings: Settings) -> None:
+    """Differences 1, 2, 3: t = 2 / (1 / sqrt(3)) = 3.464, of 2 degrees of freedom p = 0.0742."""
+    systems = {"base": (10, 10, 10), "big": (21, 22, 23), "odd": (20, 20, 20)}
+    found = [
+        record(system, score, None, seed)
+        for system, of in systems.items()
+        for seed, score in enumerate(of, 1)
+    ]
+    t = 2 / math.sqrt(1 / 3)
+    p = 1 - t / math.sqrt(2 + t * t)  # Student's distribution in closed form, two sides
+    assert round(p, 3) == 0.074
+    several = dataclasses.replace(settings, seeds=(1, 2, 3))
+    text = parsed(summary(material(several, *found))).sections["summary"]
+    assert "Second is odd, 2.0 below: not significantly: it may be chance (p=0.074)" in text
+    (table,) = parsed(scores(material(several, *found))).tables["scores"]
+    assert table.row("big")["BLEU"] == "22.0 ± 1.0"
+
+
+def test_published_rows_are_marked(settings: Settings) -> None:
+    number = Published("Ours <before>", "A thesis", CORPUS, TEST, 25.5, "lower-cased")
+    more = dataclasses.replace(settings, published=(number,))
+    page = parsed(scores(material(more, record("base", 20.0))))
+    (table,) = page.tables["scores"]
+    names = [row[0] for row in table.rows]
+    assert len(names) == 1 + 8 + 1 and set(table.marks[1:]) == {"published"}
+    big = next(row for row in table.rows if row[0].startswith("Transformer (big) (published"))
+    assert big[1] == "28.4" and big[table.heads.index("FLOPs, by time")] == "2.3e19"
+    assert names[-1] == "Ours <before> (published: A thesis; BLEU lower-cased)"
+    assert table.rows[-1][1] == "25.5" and set(table.rows[-1][2:]) == {"–"}
+    assert "not comparable" in page.sections["scores"]
+
+
+def test_downloads_hold_every_figure(settings: Settings) -> None:
+    found = record("base", 20.0), record("big", 22.5, 0.001)
+    files = parsed(scores(material(settings, *found))).downloads()
+    rows = list(csv.DictReader(io.StringIO(files["table.csv"])))
+    assert [(row["system"], float(row["bleu"])) for row in rows] == [("base", 20.0), ("big", 22.5)]
+    assert "\\toprule" in files["table.tex"] and "22.5" in files["table.tex"]
+
+
+def test_intervals_that_leave_out_the_score_can_be_drawn(settings: Settings) -> None:
+    """A bootstrap's mean is not the score: on few lines its interval may lie beside it."""
+    odd = dataclasses.replace(record("base", 20.0), bleu=Metric(20.0, 20.5, 21.0, "x"))
+    assert parsed(scores(material(settings, odd))).tables["scores"]
+
+
+def test_lines_are_thinned_by_means() -> None:
+    line = [(float(i), float(i * i)) for i in range(1, 6)]
+    assert thinned(line, 5) == ((1, 2, 3, 4, 5), (1, 4, 9, 16, 25))
+    assert thinned(line, 2) == ((1.5, 4.0), (2.5, 50 / 3))
+    assert thinned([], 3) == ((), ())
+
+
+def test_curves_have_a_line_for_each_training(tmp_path: Path) -> None:
+    root = tmp_path / "made"
+    settings = trees.settings_in(root, corpora={"news-en-de": ("first",)})
+    trees.write_all(root, settings)
+    records = collect(settings, root)
+    timings = {one.cell: timing(one.cell, root) for one in records}
+    made = Material(settings, records, timings, root)
+    page = parsed(curves(made))
+    # five quantities and the rate
+    assert sorted(name for name in page.ids if "-of-" in name) == sorted(
+        f"curves-0-{kind}-of-{system}.1" for kind in (*range(5), "rate") for system in range(2)
+    )
+    (table,) = page.tables["curves"]
+    # nats 8 - 6.75, and e to that
+    assert table.row("tiny") == {
+        "System": "tiny",
+        "Last update": "500",
+        "Loss": "1.250",
+        "Perplexity": "3.49",
+        "BLEU": "30.0",
+        "Best at update": "500",
+        "Its loss": "1.250",
+    }
+    found = history(records[0].cell, root)
+    assert found is not None and found.best is not None and found.best.update == 500
+    text = parsed(summary(made)).sections["summary"]
+    assert "fell from 3.000 (update 250) to 1.250 at the end (update 500)" in text
+    # seven stages in the ledgers, of which five drop a pair each
+    assert "of 10,000 training pairs 9,995 were kept" in text
