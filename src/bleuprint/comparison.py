@@ -8,16 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sacrebleu.metrics.bleu import BLEU
-
-from bleuprint.bleu import bleu_metric
 from bleuprint.characters import blank_unprinted
 from bleuprint.errors import UserError
 from bleuprint.grid import Column, Grid, Row
 from bleuprint.layout import Cell, folder
-from bleuprint.metrics import DIGITS
 from bleuprint.pairs import TextFolder, read_lines
 from bleuprint.results import scored_lines, scores_of
+from bleuprint.sentencescore import sentence_bleu
 from bleuprint.settings import Settings
 from bleuprint.significance import paired_tests
 from bleuprint.table import METRICS
@@ -80,17 +77,10 @@ def compare(
 def changes(
     first: Sequence[str], second: Sequence[str], references: Sequence[str], language: str
 ) -> list[Change]:
-    """Each line's sentence-level BLEU: sacreBLEU's, up to the longest n-grams that it has."""
-    metric = BLEU(effective_order=True, trg_lang=bleu_metric([], language).trg_lang)
-
-    def score(hypothesis: str, reference: str) -> float:
-        return round(metric.sentence_score(hypothesis, [reference]).score, DIGITS)
-
-    lines = zip(first, second, references, strict=True)
-    return [
-        Change(number, score(one, reference), score(other, reference))
-        for number, (one, other, reference) in enumerate(lines, 1)
-    ]
+    """Each line's sentence-level BLEU."""
+    scores = (sentence_bleu(lines, references, language) for lines in (first, second))
+    pairs = zip(*scores, strict=True)
+    return [Change(number, one, other) for number, (one, other) in enumerate(pairs, 1)]
 
 
 def _check(settings: Settings, compared: Comparison) -> None:

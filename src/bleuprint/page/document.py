@@ -11,6 +11,7 @@ from bleuprint.page.material import Material, Section
 from bleuprint.page.provenance import provenance
 from bleuprint.page.reconciliation import reconciliation
 from bleuprint.page.scores import scores
+from bleuprint.page.sentences import sentences
 from bleuprint.page.summary import summary
 
 # What the page shows, in this order; a section that has nothing to show is None.
@@ -18,6 +19,7 @@ SECTIONS: tuple[Callable[[Material], Section | None], ...] = (
     summary,
     scores,
     reconciliation,
+    sentences,
     curves,
     corpora,
     cost,
@@ -28,16 +30,21 @@ SECTIONS: tuple[Callable[[Material], Section | None], ...] = (
 def document(material: Material) -> str:
     """The page as one text: styles and scripts are in it, and nothing is asked of a network."""
     sections = [found for make in SECTIONS if (found := make(material)) is not None]
+    assets = dict.fromkeys(name for one in sections for name in one.assets)
+    styles, scripts = (
+        "".join(map(_asset, (f"page.{kind}", *(name for name in assets if name.endswith(kind)))))
+        for kind in ("css", "js")
+    )
     links = "".join(f'<li><a href="#{one.anchor}">{one.title}</a></li>' for one in sections)
     name = escape(material.settings.experiment)
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{name} – bleuprint</title>\n"
-        f"<style>\n{_asset('page.css')}</style>\n</head>\n<body>\n"
+        f"<style>\n{styles}</style>\n</head>\n<body>\n"
         f"<header><h1>{name}</h1></header>\n<nav><ul>{links}</ul></nav>\n<main>\n"
         + "".join(map(_html, sections))
-        + f"</main>\n<script>\n{_asset('page.js')}</script>\n</body>\n</html>\n"
+        + f"</main>\n<script>\n{scripts}</script>\n</body>\n</html>\n"
     )
 
 

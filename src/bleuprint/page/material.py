@@ -32,8 +32,12 @@ class Material:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page: what links point to, its heading, and its HTML below the heading."""
+    """A part of the page: what links point to, its heading, and its HTML below the heading.
+
+    `assets` are styles and scripts of its own: names of files beside this one.
+    """
 
     anchor: str
     title: str
     body: str
+    assets: tuple[str, ...] = ()

@@ -1,0 +1,121 @@
+// Lists of lines: filtered, sorted, and for one system alone.
+(() => {
+  // An element with these properties; text never becomes markup.
+  const make = (tag, properties = {}, ...children) => {
+    const made = Object.assign(document.createElement(tag), properties);
+    made.append(...children);
+    return made;
+  };
+  const select = (pairs) => make("select", {},
+    ...pairs.map(([value, textContent]) => make("option", { value, textContent })));
+  const folded = (text) => text.normalize("NFC").toLowerCase();
+
+  // What a paragraph says, without what is in the reference alone.
+  const said = (node) => [...node.childNodes].map((part) =>
+    part.nodeName === "DEL" ? "" : part.textContent).join("");
+
+  // The line as it is compared: done once, when a list is first opened.
+  function read(article) {
+    const [source, reference, ...rest] = article.querySelectorAll("p");
+    const text = (node) => folded(said(node.querySelector("bdi")));
+    return {
+      article,
+      number: Number(article.querySelector("h4").textContent),
+      words: said(source.querySelector("bdi")).length,
+      source: text(source),
+      reference: text(reference),
+      outputs: rest.map((node) => ({
+        node,
+        system: node.querySelector("b").textContent,
+        bleu: Number(node.querySelector("i").dataset.bleu),
+        text: text(node),
+      })),
+    };
+  }
+
+  function prepare(list) {
+    const lines = [...list.querySelectorAll("article")].map(read);
+    const systems = make("select");
+    systems.append(list.querySelector("template").content.cloneNode(true));
+    const several = systems.options.length > 2;
+    const baseline = list.dataset.baseline;
+    const filter = make("input", { type: "search", autocomplete: "off", spellcheck: false });
+    const where = select([["all", "any text"], ["source", "source"], ["reference", "reference"],
+      ["outputs", "outputs"]]);
+    const orders = [["number", "line number"], ["worst", "BLEU, lowest first"],
+      ["best", "BLEU, highest first"], ["long", "source length, longest first"],
+      ["short", "source length, shortest first"]];
+    if (several) {
+      orders.splice(3, 0, ["spread", "difference between systems"],
+        ["above", `better than ${baseline} first`], ["below", `worse than ${baseline} first`]);
+    }
+    const order = select(orders);
+    const differ = make("input", { type: "checkbox" });
+    const count = make("output");
+    const label = (text, control) => make("label", {}, text, control);
+    const choices = make("div", { className: "choices" },
+      label("Find", filter), label("in", where), label("Show", systems), label("Sort by", order));
+    if (several) choices.append(make("label", {}, differ, "only where outputs differ"));
+    choices.append(count);
+    list.before(choices);
+
+    const chosen = (line) => systems.value
+      ? line.outputs.filter((output) => output.system === systems.value) : line.outputs;
+    const mean = (outputs) => outputs.reduce((sum, { bleu }) => sum + bleu, 0) / outputs.length;
+    // how far the chosen one, or the best or worst of all, is above the baseline
+    const above = (line, choose) => {
+      const base = line.outputs.find(({ system }) => system === baseline).bleu;
+      return choose(...chosen(line).map(({ bleu }) => bleu - base));
+    };
+    const spread = (line) => systems.value && systems.value !== baseline
+      ? Math.abs(above(line, Math.max))
+      : Math.max(...line.outputs.map(({ bleu }) => bleu))
+        - Math.min(...line.outputs.map(({ bleu }) => bleu));
+    const keys = {
+      number: () => 0,
+      worst: (line) => mean(chosen(line)),
+      best: (line) => -mean(chosen(line)),
+      spread: (line) => -spread(line),
+      above: (line) => -above(line, Math.max),
+      below: (line) => above(line, Math.min),
+      long: (line) => -line.words,
+      short: (line) => line.words,
+    };
+
+    let sorted = "number ";
+    function update() {
+      const wanted = folded(filter.value.trim());
+      let shown = 0;
+      for (const line of lines) {
+        const texts = [];
+        if (["all", "source"].includes(where.value)) texts.push(line.source);
+        if (["all", "reference"].includes(where.value)) texts.push(line.reference);
+        if (["all", "outputs"].includes(where.value)) {
+          texts.push(...chosen(line).map(({ text }) => text));
+        }
+        const same = line.outputs.every(({ text }) => text === line.outputs[0].text);
+        const keep = texts.some((text) => text.includes(wanted)) && !(differ.checked && same);
+        line.article.hidden = !keep;
+        shown += keep;
+        for (const { node, system } of line.outputs) {
+          node.hidden = Boolean(systems.value) && system !== systems.value;
+        }
+      }
+      if (sorted !== `${order.value} ${systems.value}`) {
+        sorted = `${order.value} ${systems.value}`;
+        const by = new Map(lines.map((line) => [line, keys[order.value](line)]));
+        const ranked = [...lines].sort((a, b) => by.get(a) - by.get(b) || a.number - b.number);
+        list.append(...ranked.map(({ article }) => article));
+      }
+      count.textContent =
+        `${shown.toLocaleString("en")} of ${lines.length.toLocaleString("en")} lines`;
+    }
+    choices.addEventListener("input", update);
+    update();
+  }
+
+  for (const list of document.querySelectorAll("#sentences .lines")) {
+    const box = list.closest("details");
+    box.addEventListener("toggle", () => prepare(list), { once: true });
+  }
+})();

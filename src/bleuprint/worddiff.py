@@ -1,0 +1,50 @@
+"""What a translation has in other words than its reference."""
+
+from collections.abc import Iterator
+from difflib import SequenceMatcher
+from typing import Literal, NamedTuple
+
+import regex
+
+Kind = Literal["same", "added", "missing"]
+
+# A word; a character by itself where words are not parted; what else is there, as it is seen. What
+# is white before it belongs to it.
+_WORD = regex.compile(
+    r"\s*(?:[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]\p{M}*"
+    r"|[[\p{L}\p{N}]--[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]]"
+    r"[[\p{L}\p{M}\p{N}\u200c\u200d'’-]--[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}"
+    r"\p{Myanmar}]]*(?<!['’-])|\X)|\s+",
+    regex.V1,
+)
+
+
+class Piece(NamedTuple):
+    """Words that both have, that only the translation has, or only the reference."""
+
+    kind: Kind
+    text: str
+
+
+def words(text: str) -> list[str]:
+    """The words and signs of a text, each with the white space before it."""
+    return list(_WORD.findall(text))
+
+
+def differences(translation: str, reference: str) -> Iterator[Piece]:
+    """Pieces that make the translation of the reference; neighbours are of different kinds.
+
+    All but the missing ones together are the translation.
+    """
+    ours, theirs = words(translation), words(reference)
+    bare, wanted = ([word.strip() for word in side] for side in (ours, theirs))
+    matcher = SequenceMatcher(None, wanted, bare, autojunk=False)
+    for _, first, last, start, stop in matcher.get_opcodes():
+        missing, found = "".join(theirs[first:last]), "".join(ours[start:stop])
+        if wanted[first:last] == bare[start:stop]:
+            yield Piece("same", found)
+            continue
+        if missing:
+            yield Piece("missing", missing)
+        if found:
+            yield Piece("added", found)
