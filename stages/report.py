@@ -1,29 +1,20 @@
-"""Write reports/: the table, the records behind it and the summary for DVC."""
+"""Write reports/: the page, the table, the records behind it and the summary for DVC."""
 
 from bleuprint import command
-from bleuprint.errors import run
+from bleuprint.errors import UserError, run, say
+from bleuprint.mlsync import sync
 from bleuprint.report import write_reports
-from bleuprint.results import Record
-from bleuprint.settings import Settings, load
-from bleuprint.tracking import Outcome, log_outcomes
+from bleuprint.settings import load
 
 
 def main() -> None:
     command.names(__doc__)
     settings = load()
-    records = write_reports(settings)
-    log_outcomes(settings.experiment, [_outcome(record, settings) for record in records])
-
-
-def _outcome(record: Record, settings: Settings) -> Outcome:
-    system = settings.system(record.system)
-    scores = {"bleu": record.bleu.score, "chrf": record.chrf.score, "ter": record.ter.score}
-    return Outcome(
-        record.cell,
-        record.fingerprints.training,
-        {f"test/{record.test}/{name}": score for name, score in scores.items()},
-        {"average": str(system.average), "decode": str(system.decode)},
-    )
+    write_reports(settings)
+    try:
+        list(sync(settings, make=False))
+    except UserError as error:  # a view alone
+        say(f"scores are not in MLflow ({error}): run bleuprint mlflow-sync", "note")
 
 
 if __name__ == "__main__":

@@ -47,3 +47,25 @@ def toy(tmp_path_factory) -> Path:
     import trainings  # loads torch, which few need
 
     return trainings.translator(tmp_path_factory.mktemp("toy"))
+
+
+@pytest.fixture(scope="session")
+def mlserver(tmp_path_factory):
+    """A real `mlflow server`, started (a test that kills it starts it again)."""
+    from mlservers import MlServer
+
+    server = MlServer(tmp_path_factory.mktemp("mlserver"))
+    server.start()
+    server.wait()
+    yield server
+    server.kill()
+
+
+@pytest.fixture(scope="session")
+def mldatabase(tmp_path_factory):
+    """MLflow's database without a run, to be copied: to make one takes seconds."""
+    from mlflow.tracking import MlflowClient
+
+    path = tmp_path_factory.mktemp("mldatabase") / "mlflow.db"
+    MlflowClient(f"sqlite:///{path}").search_experiments()
+    return path

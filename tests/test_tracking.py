@@ -1,37 +1,39 @@
 """MLflow shows the trainings: found again, never doubled, and never in a training's way."""
 
 import os
-import signal
+import shutil
 import socket
 import subprocess
 import sys
 import time
-import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from mlflow.tracking import MlflowClient
 
 from bleuprint.layout import Cell
-from bleuprint.tracking import FINGERPRINT, Description, Outcome, Tracker, log_outcomes
+from bleuprint.runs import FINGERPRINT, GROUP, NESTED, PARENT
+from bleuprint.tracking import Description, Tracker
+from mlservers import MlServer, history, runs_in
 from trainings import STAGES, environment, project
 
 CELL = Cell("tiny", "toy", 1)
+BLEUPRINT = Path(sys.executable).with_name("bleuprint")
 
 
-def description(fingerprint: str = "f1") -> Description:
+def description(fingerprint: str = "f1", cell: Cell = CELL, trial: str = "trial") -> Description:
     settings = {"train": {"updates": 9, "betas": (0.9, 0.98)}, "parameters": 12}
-    return Description("trial", CELL, fingerprint, "d" * 64, settings)
-
-
-def outcome(fingerprint: str, bleu: float, cell: Cell = CELL) -> Outcome:
-    return Outcome(cell, fingerprint, {"test/x/bleu": bleu}, {"decode": "beam 2"})
+    return Description(trial, cell, fingerprint, "d" * 64, settings)
 
 
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def root(bare: Path, mldatabase: Path) -> Path:
+    """A project's root with a database."""
+    shutil.copy(mldatabase, bare)
+    return bare
+
+
+@pytest.fixture
+def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project's root without a database yet."""
     monkeypatch.chdir(tmp_path)
     for name in ("MLFLOW_TRACKING_URI", "DVC_ROOT"):
@@ -39,15 +41,17 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def runs_in(uri: str, experiment: str = "trial") -> tuple[MlflowClient, list[Any]]:
-    client = MlflowClient(uri)
-    found = client.get_experiment_by_name(experiment)
-    return client, list(client.search_runs([found.experiment_id])) if found else []
+def store(root: Path) -> str:
+    return f"sqlite:///{root / 'mlflow.db'}"
 
 
 def log(tracker: Tracker, *updates: int) -> None:
     for update in updates:
         tracker.log(update, {"train/loss": 10.0 / update})
+
+
+def losses(*updates: int) -> list[tuple[int, float]]:
+    return [(update, 10.0 / update) for update in updates]
 
 
 def test_a_resumed_training_continues_its_run_and_doubles_nothing(root: Path) -> None:
@@ -57,12 +61,8 @@ def test_a_resumed_training_continues_its_run_and_doubles_nothing(root: Path) ->
     second = Tracker(description())
     log(second, 2, 3, 4)  # from the checkpoint of update 1
     second.close("FINISHED")
-    client, runs = runs_in(f"sqlite:///{root / 'mlflow.db'}")
-    (run,) = runs
-    history = client.get_metric_history(run.info.run_id, "train/loss")
-    assert sorted((metric.step, metric.value) for metric in history) == [
-        (step, 10.0 / step) for step in (1, 2, 3, 4)
-    ]
+    client, (run,) = runs_in(store(root), "trial")
+    assert history(client, run, "train/loss") == losses(1, 2, 3, 4)
     assert run.info.status == "FINISHED"
     assert run.data.params == {
         "train.updates": "9",
@@ -71,45 +71,42 @@ def test_a_resumed_training_continues_its_run_and_doubles_nothing(root: Path) ->
     }
     tags = {name: run.data.tags[name] for name in ("system", "corpus", "seed", FINGERPRINT)}
     assert tags == {"system": "tiny", "corpus": "toy", "seed": "1", FINGERPRINT: "f1"}
-    (data,) = run.inputs.dataset_inputs
-    assert (data.dataset.name, data.dataset.digest) == ("toy", "d" * 36)
+    assert "dvc repro score@tiny-toy-1" in run.data.tags["mlflow.note.content"]
+    assert run.data.tags["mlflow.source.name"] == "stages/train.py"
+    data = [(one.dataset.name, one.dataset.digest) for one in run.inputs.dataset_inputs]
+    assert sorted(data) == [("toy train", "d" * 36), ("toy valid", "d" * 36)]
 
 
-def test_scores_go_to_the_run_of_their_training_and_make_none(root: Path) -> None:
-    for fingerprint in ("f1", "f2"):
-        Tracker(description(fingerprint)).close("FINISHED")
-    other = Cell("other", "toy", 1)
-    outcomes = [outcome("f2", 30.0), outcome("unknown", 1.0), outcome("f1", 2.0, other)]
-    log_outcomes("trial", outcomes)
-    log_outcomes("trial", outcomes)
-    client, runs = runs_in(f"sqlite:///{root / 'mlflow.db'}")
-    found = {run.data.tags[FINGERPRINT]: run for run in runs}
-    assert {name: run.data.metrics for name, run in found.items()} == {
-        "f1": {},
-        "f2": {"test/x/bleu": 30.0},
+def test_runs_that_differ_in_their_seed_alone_get_a_parent_and_others_none(root: Path) -> None:
+    for seed, cell in ((1, CELL), (2, Cell("tiny", "toy", 2)), (3, Cell("other", "toy", 1))):
+        Tracker(description(f"f{seed}", cell)).close("FINISHED")
+    _, runs = runs_in(store(root), "trial")
+    (parent,) = [run for run in runs if PARENT in run.data.tags]
+    assert parent.info.run_name == "tiny toy"
+    assert parent.info.status == "FINISHED"
+    above = {run.info.run_name: run.data.tags.get(NESTED) for run in runs}
+    identity = parent.info.run_id
+    assert above == {
+        "tiny toy": None,
+        "tiny toy 1": identity,
+        "tiny toy 2": identity,
+        "other toy 1": None,
     }
-    assert found["f2"].data.tags["decode"] == "beam 2"
-    assert len(client.get_metric_history(found["f2"].info.run_id, "test/x/bleu")) == 1
+    assert len({run.data.tags[GROUP] for run in runs if GROUP in run.data.tags}) == 2
 
 
-def test_scores_without_any_training_make_no_experiment(root: Path) -> None:
-    log_outcomes("never", [outcome("f1", 30.0)])
-    client, _ = runs_in(f"sqlite:///{root / 'mlflow.db'}")
-    assert client.get_experiment_by_name("never") is None
-
-
-def test_several_processes_may_create_the_database_at_once(root: Path) -> None:
+def test_several_processes_may_create_the_database_at_once(bare: Path) -> None:
     code = (
         "import sys; sys.path.insert(0, sys.argv[2]); from test_tracking import *;"
         "t = Tracker(description(sys.argv[1])); log(t, 1); t.close('FINISHED')"
     )
     command = [sys.executable, "-c", code]
     started = [
-        subprocess.Popen([*command, str(number), str(Path(__file__).parent)], cwd=root)
+        subprocess.Popen([*command, str(number), str(Path(__file__).parent)], cwd=bare)
         for number in range(3)
     ]
     assert [process.wait(timeout=180) for process in started] == [0, 0, 0]
-    _, runs = runs_in(f"sqlite:///{root / 'mlflow.db'}")
+    _, runs = runs_in(store(bare), "trial")
     assert {run.data.tags[FINGERPRINT] for run in runs} == {"0", "1", "2"}
 
 
@@ -120,70 +117,95 @@ def test_a_store_that_cannot_be_used_is_told_and_no_more(
     tracker = Tracker(description())
     log(tracker, 1, 2)
     tracker.close("FINISHED")
-    log_outcomes("trial", [outcome("f1", 1.0)])
-    said = capsys.readouterr().err
-    assert "MLflow: not logged from here on" in said
-    assert "MLflow: scores not logged" in said
+    said = capsys.readouterr().err.splitlines()
+    assert all(line.startswith("MLflow: ") for line in said)
+    assert said[-1].startswith(f"MLflow: 2 metrics of {CELL} and its end are not logged (")
+    assert said[-1].endswith("run bleuprint mlflow-sync in the end")
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[tuple[str, "subprocess.Popen[bytes]"]]:
-    """A real tracking server on the loopback."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    store = f"sqlite:///{tmp_path / 'server.db'}"
-    command = [sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--workers", "1"]
-    process = subprocess.Popen(
-        [*command, "--port", str(port), "--backend-store-uri", store],
-        cwd=tmp_path,
-        env={**os.environ, "MLFLOW_DISABLE_TELEMETRY": "true"},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    uri = f"http://127.0.0.1:{port}"
-    try:
-        _wait_for(f"{uri}/health", process)
-        yield uri, process
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait(timeout=30)
-
-
-def _wait_for(url: str, process: "subprocess.Popen[bytes]") -> None:
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline:
-        assert process.poll() is None, "the server has stopped"
-        try:
-            with urllib.request.urlopen(url, timeout=2):
-                return
-        except OSError:
-            time.sleep(0.3)
-    raise AssertionError("the server did not start within two minutes")
-
-
-def test_a_server_of_the_users_gets_the_run_and_its_going_away_stops_nothing(
-    server: tuple[str, "subprocess.Popen[bytes]"], tmp_path: Path
+def test_a_server_that_hangs_holds_no_training(
+    root: Path,  # noqa: ARG001, the working folder
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    uri, process = server
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # accepts, and never answers
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        tracker, began = Tracker(description()), time.monotonic()
+        log(tracker, *range(1, 1001))
+        assert time.monotonic() - began < 1
+        tracker.close("KILLED")
+        assert time.monotonic() - began < 12
+    assert f"1000 metrics of {CELL} and its end are not logged" in capsys.readouterr().err
+
+
+def test_a_server_that_goes_and_comes_back_gets_all(
+    root: Path,  # noqa: ARG001, the working folder
+    mlserver: MlServer,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", mlserver.uri)
+    tracker = Tracker(description(trial="comes back"))
+    log(tracker, 1, 2)
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        client, runs = runs_in(mlserver.uri, "comes back")
+        if runs and history(client, runs[0], "train/loss") == losses(1, 2):
+            break
+        time.sleep(0.2)
+    mlserver.kill()
+    began = time.monotonic()
+    log(tracker, 3, 4)
+    assert time.monotonic() - began < 1
+    mlserver.start()
+    mlserver.wait()
+    log(tracker, 5)
+    tracker.close("FINISHED")
+    client, (run,) = runs_in(mlserver.uri, "comes back")
+    assert history(client, run, "train/loss") == losses(1, 2, 3, 4, 5)
+    assert run.info.status == "FINISHED"
+    said = capsys.readouterr().err
+    assert said.count("MLflow:") == 1 and "training goes on" in said
+
+
+def test_a_training_whose_server_is_away_is_logged_by_a_sync(
+    mlserver: MlServer, tmp_path: Path
+) -> None:
     root = project(tmp_path / "project", updates=50)
     command = [sys.executable, str(STAGES / "train.py"), "micro", "toy", "1"]
-    reached = {**environment(), "MLFLOW_TRACKING_URI": uri}
-    subprocess.run(command, cwd=root, env=reached, check=True, timeout=120)
-    client, runs = runs_in(uri, "toy")
-    (run,) = runs
-    steps = [m.step for m in client.get_metric_history(run.info.run_id, "train/loss")]
-    assert sorted(steps) == list(range(1, 51))
-    assert {"valid/loss", "valid/bleu", "train/tokens_per_second"} <= run.data.metrics.keys()
-    assert run.info.status == "FINISHED"
-
-    os.killpg(process.pid, signal.SIGKILL)
-    again = project(tmp_path / "again", updates=60)
-    lost = {**reached, "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1"}
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        away = f"http://127.0.0.1:{free.getsockname()[1]}"
+    lost = {**environment(), "MLFLOW_TRACKING_URI": away}
     said = subprocess.run(
-        command, cwd=again, env=lost, check=True, timeout=120, capture_output=True, text=True
+        command, cwd=root, env=lost, check=True, timeout=120, capture_output=True, text=True
     )
-    assert "MLflow: not logged from here on" in said.stderr
-    assert (again / "results" / "micro" / "toy" / "1" / "training.json").exists()
+    assert "run bleuprint mlflow-sync" in said.stderr
+    assert (root / "results" / "micro" / "toy" / "1" / "training.json").exists()
+    assert "Traceback" not in said.stderr and "Retry" not in said.stderr
+
+    reached = {**environment(), "MLFLOW_TRACKING_URI": mlserver.uri}
+    subprocess.run([BLEUPRINT, "mlflow-sync"], cwd=root, env=reached, check=True, timeout=120)
+    client, (run,) = runs_in(mlserver.uri, "toy")
+    assert [step for step, _ in history(client, run, "train/loss")] == list(range(1, 51))
+    assert {"valid/loss", "valid/bleu", "train/tokens_per_second"} <= run.data.metrics.keys()
+    # a training that finds it finished, as after a kill in its last moment, doubles nothing
+    subprocess.run(command, cwd=root, env=reached, check=True, timeout=120)
+    client, (again,) = runs_in(mlserver.uri, "toy")
+    assert again.info.run_id == run.info.run_id and again.info.status == "FINISHED"
+    assert len(history(client, again, "train/loss")) == 50
+
+
+def test_a_server_that_is_up_gets_the_run_of_a_training(mlserver: MlServer, tmp_path: Path) -> None:
+    root = project(tmp_path / "project", updates=20)
+    command = [sys.executable, str(STAGES / "train.py"), "micro", "toy", "2"]
+    reached = {**environment(), "MLFLOW_TRACKING_URI": mlserver.uri}
+    done = subprocess.run(
+        command, cwd=root, env=reached, check=True, timeout=120, capture_output=True, text=True
+    )
+    assert "MLflow" not in done.stderr
+    client, runs = runs_in(mlserver.uri, "toy")
+    (run,) = [run for run in runs if run.data.tags.get("seed") == "2"]
+    assert [step for step, _ in history(client, run, "train/loss")] == list(range(1, 21))
+    assert run.info.status == "FINISHED"
+    assert os.environ.get("MLFLOW_TRACKING_URI") != mlserver.uri

@@ -24,6 +24,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for add in (_add_corpus_commands, _add_translate, _add_model_commands, _add_score_commands):
         add(commands)
+    _add_mlflow_commands(commands)
     return parser
 
 
@@ -142,6 +143,18 @@ def _add_score_commands(commands: Commands) -> None:
     comet.add_argument("--model", default="Unbabel/wmt22-comet-da", help="(%(default)s)")
     comet.add_argument("--program", default="comet-score", help="(%(default)s)")
     comet.set_defaults(command=_comet)
+
+
+def _add_mlflow_commands(commands: Commands) -> None:
+    sync = commands.add_parser(
+        "mlflow-sync", help="bring MLflow to what is in results/, as after a dvc pull"
+    )
+    sync.set_defaults(command=_mlflow_sync)
+    register = commands.add_parser(
+        "register", help="name a trained system the best of its corpus in MLflow's registry"
+    )
+    _add_cell(register)
+    register.set_defaults(command=_register)
 
 
 def _add_cell(command: argparse.ArgumentParser) -> None:
@@ -296,6 +309,20 @@ def _export(given: argparse.Namespace) -> None:
 
     settings = load()
     release(settings, _trained(settings, given), Path(given.folder), given.precision)
+
+
+def _mlflow_sync(_: argparse.Namespace) -> None:
+    from bleuprint.mlsync import sync_all
+
+    for line in sync_all(load()):
+        print(line, flush=True)
+
+
+def _register(given: argparse.Namespace) -> None:
+    from bleuprint.registry import register
+
+    settings = load()
+    print(register(settings, _trained(settings, given)))
 
 
 def _trained(settings: Settings, given: argparse.Namespace) -> layout.Cell:

@@ -1,124 +1,152 @@
 """MLflow: a view of the trainings, never the truth, and never a reason for one to stop.
 
 Metrics go through a queue to a thread, which also imports MLflow (about three seconds): the
-training waits for neither. A run is found again by the tag that holds its fingerprint.
+training waits for neither. What cannot be logged is kept and tried again; `bleuprint mlflow-sync`
+logs what was lost.
 """
 
-import logging
-import os
+import getpass
 import queue
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from filelock import FileLock
-
-from bleuprint import environment
-from bleuprint.layout import Cell, folder
+from bleuprint import mlstore, runs
+from bleuprint.errors import UserError
+from bleuprint.runs import Description as Description
+from bleuprint.settings import Corpus, load
 
 if TYPE_CHECKING:
-    from mlflow.entities import Run as MlflowRun
+    from mlflow.entities import Run
     from mlflow.tracking import MlflowClient
 
-FINGERPRINT = "bleuprint.fingerprint"
 # Seconds that a training which is done waits for MLflow; one that failed has no time to lose, since
-# other processes may wait for its error.
-_PATIENCE, _SHORT_PATIENCE = 60.0, 8.0
+# other processes may wait for its error. A server that is away is tried again for _AGAIN of them.
+_PATIENCE, _SHORT_PATIENCE, _AGAIN = 60.0, 8.0, 10.0
+# Seconds between attempts at a server that is away, from the first to the last.
+_PAUSES = 2.0, 30.0
 
 
 @dataclass(frozen=True)
-class Description:
-    """What a run is of: the names under which MLflow shows and finds it."""
+class _Measured:
+    update: int
+    metrics: dict[str, float]
+    when: int
 
-    experiment: str
-    cell: Cell
-    fingerprint: str
-    data: str
-    settings: Mapping[str, Any]
+
+@dataclass(frozen=True)
+class _End:
+    status: str
+    deadline: float
 
 
 class Tracker:
-    """Logs one training to MLflow from a thread of its own; silent after a failure is told."""
+    """Logs one training to MLflow from a thread of its own; tells what it could not log."""
 
     def __init__(self, description: Description) -> None:
         self._description = description
-        self._queue: queue.Queue[tuple[int, dict[str, float], int] | str] = queue.Queue()
+        self._queue: queue.Queue[_Measured | _End] = queue.Queue()
+        self._unsent: list[_Measured] = []
+        self._end: _End | None = None
+        self._problem, self._done = "it did not answer in time", False
+        self._line: _Line | None = None
+        self._monitors: dict[str, Any] = {}
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
 
     def log(self, update: int, metrics: dict[str, float]) -> None:
-        self._queue.put((update, metrics, int(time.time() * 1000)))
+        self._queue.put(_Measured(update, metrics, int(time.time() * 1000)))
 
     def close(self, status: str) -> None:
         """End the run as FINISHED, FAILED or KILLED, and wait (not for ever) until it is told."""
-        self._queue.put(status)
-        self._thread.join(_PATIENCE if status == "FINISHED" else _SHORT_PATIENCE)
+        patience = _PATIENCE if status == "FINISHED" else _SHORT_PATIENCE
+        again = min(_AGAIN, patience) if mlstore.remote() else 0
+        self._queue.put(_End(status, time.monotonic() + again))
+        self._thread.join(patience)
+        if not self._done:
+            left = [*self._unsent, *self._queue.queue]
+            count = sum(len(one.metrics) for one in left if isinstance(one, _Measured))
+            what = f"{count} metrics of {self._description.cell} and its end"
+            _say(f"{what} are not logged ({self._problem}): run bleuprint mlflow-sync in the end")
 
     def _serve(self) -> None:
-        try:
-            client = _client()
-            run = _start(client, self._description)
-            monitor = _monitor(run.info.run_id)
-            logged = _last_steps(client, run)
-            status = None
-            while status is None:
-                status = self._send(client, run.info.run_id, logged)
-            monitor.finish()
-            client.set_terminated(run.info.run_id, status)
-        except Exception as error:  # whatever happens to the view, training goes on
-            print(f"MLflow: not logged from here on: {error}", file=sys.stderr, flush=True)
+        pause, tried = 0.0, False
+        while not self._done:
+            self._take(pause if self._unsent or not self._line else None)
+            try:
+                self._send()
+                pause = _PAUSES[0]
+            except Exception as error:  # whatever happens to the view, training goes on
+                self._line, self._problem = None, mlstore.reason(error)
+                if not tried:
+                    _say(f"{self._problem}: training goes on, and this is tried again")
+                pause, tried = min(max(2 * pause, _PAUSES[0]), _PAUSES[1]), True
+                if self._end:
+                    pause = _PAUSES[0]
+                    if time.monotonic() + pause > self._end.deadline:
+                        return
 
-    def _send(self, client: "MlflowClient", run_id: str, logged: dict[str, int]) -> str | None:
-        """Send all that has queued up in one go; the status if the run is over."""
+    def _take(self, pause: float | None) -> None:
+        """Take all that has queued up, or wait for it; with a `pause` so long, or until the end."""
+        until = None if pause is None else time.monotonic() + pause
+        while True:
+            left = None if until is None else max(0.0, until - time.monotonic())
+            try:
+                entry = self._queue.get(timeout=left)
+            except queue.Empty:
+                return
+            if isinstance(entry, _End):
+                self._end = entry
+                return
+            self._unsent.append(entry)
+            if until is None and self._queue.empty():
+                return
+
+    def _send(self) -> None:
+        """Send all that is unsent in one go, and the end if it has come."""
+        self._line = self._line or _Line(self._description, self._monitors)
+        self._line.send(self._unsent)
+        self._unsent = []
+        if self._end:
+            self._line.end(self._end.status)
+            self._done = True
+
+
+class _Line:
+    """The connection to one run, continued or new."""
+
+    def __init__(self, description: Description, monitors: dict[str, Any]) -> None:
+        """`monitors` holds one a run, however often its line breaks."""
+        self._monitors = monitors
+        self._client = mlstore.client()
+        self._run = _start(self._client, description)
+        names = [name for name in self._run.data.metrics if name.startswith(("train/", "valid/"))]
+        self._logged = runs.steps_of(self._client, self._run, names)
+        identity = self._run.info.run_id
+        if identity not in monitors:
+            monitors[identity] = _monitor(identity)
+
+    def send(self, entries: list[_Measured]) -> None:
+        """A training that is resumed repeats some updates: what is logged is passed over."""
         from mlflow.entities import Metric
 
-        status, batch = None, []
-        entries = [self._queue.get()]
-        while not self._queue.empty():
-            entries.append(self._queue.get())
-        for entry in entries:
-            if isinstance(entry, str):
-                status = entry
-            else:
-                update, metrics, when = entry
-                new = {name: v for name, v in metrics.items() if update > logged.get(name, -1)}
-                batch += [Metric(name, value, when, update) for name, value in new.items()]
-        for start in range(0, len(batch), 1000):  # MLflow takes at most 1000 at a time
-            client.log_batch(run_id, metrics=batch[start : start + 1000])
-        return status
+        metrics = [
+            Metric(name, value, entry.when, entry.update)
+            for entry in entries
+            for name, value in entry.metrics.items()
+            if entry.update not in self._logged.get(name, ())
+        ]
+        for start in range(0, len(metrics), 1000):  # MLflow takes at most 1000 at a time
+            self._client.log_batch(self._run.info.run_id, metrics=metrics[start : start + 1000])
 
-
-@dataclass(frozen=True)
-class Outcome:
-    """What came of a training after it ended: test scores, and the settings they were made with."""
-
-    cell: Cell
-    fingerprint: str
-    metrics: Mapping[str, float]
-    tags: Mapping[str, str]
-
-
-def log_outcomes(experiment: str, outcomes: Iterable[Outcome]) -> None:
-    """Add test scores to the runs that exist; none is made."""
-    try:
-        client = _client()
-        found = client.get_experiment_by_name(experiment)
-        for outcome in outcomes:
-            run = found and _find(client, found.experiment_id, outcome.cell, outcome.fingerprint)
-            if not run:
-                continue
-            for name, value in outcome.metrics.items():
-                if run.data.metrics.get(name) != value:
-                    client.log_metric(run.info.run_id, name, value)
-            for name, text in outcome.tags.items():
-                client.set_tag(run.info.run_id, name, text)
-    except Exception as error:  # as above
-        print(f"MLflow: scores not logged: {error}", file=sys.stderr, flush=True)
+    def end(self, status: str) -> None:
+        self._monitors.pop(self._run.info.run_id).finish()
+        self._client.set_terminated(self._run.info.run_id, status)
 
 
 def commit() -> str | None:
@@ -136,108 +164,40 @@ def commit() -> str | None:
     return head.stdout.strip() + ("+" if dirty else "")
 
 
-def _client() -> "MlflowClient":
-    """A client of the user's server, or of mlflow.db at the project's root."""
-    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
-    from mlflow.tracking import MlflowClient
-
-    for name in ("mlflow", "alembic"):
-        logging.getLogger(name).setLevel(logging.WARNING)
-    uri = os.environ.get("MLFLOW_TRACKING_URI")
-    if uri:
-        return MlflowClient(uri)
-    # Processes that create the database at the same time crash in its migrations.
-    environment.work().mkdir(parents=True, exist_ok=True)
-    with FileLock(environment.work() / "mlflow.lock"):
-        client = MlflowClient(f"sqlite:///{environment.root() / 'mlflow.db'}")
-        client.search_experiments(max_results=1)
-        return client
-
-
-def _start(client: "MlflowClient", description: Description) -> "MlflowRun":
+def _start(client: "MlflowClient", description: Description) -> "Run":
     """The run of this fingerprint, continued, or a new one."""
-    identity = _experiment(client, description.experiment)
-    run = _find(client, identity, description.cell, description.fingerprint)
+    identity = mlstore.experiment(client, description.experiment).experiment_id
+    run = runs.find(client, identity, description.cell, description.fingerprint)
     if run:
         client.update_run(run.info.run_id, status="RUNNING")
         return run
-    return _create(client, identity, description)
-
-
-def _experiment(client: "MlflowClient", name: str) -> str:
-    """The id of the experiment called `name`, made if need be."""
-    from mlflow.exceptions import MlflowException
-
-    if found := client.get_experiment_by_name(name):
-        return str(found.experiment_id)
-    location = None
-    if not os.environ.get("MLFLOW_TRACKING_URI"):
-        location = (environment.root() / "mlartifacts" / name).as_uri()
-    try:
-        return str(client.create_experiment(name, artifact_location=location))
-    except MlflowException:  # another process was first
-        if found := client.get_experiment_by_name(name):
-            return str(found.experiment_id)
-        raise
-
-
-def _create(client: "MlflowClient", experiment: str, description: Description) -> "MlflowRun":
-    from mlflow.entities import Dataset, DatasetInput, InputTag, Param
-
-    tags = {
-        **_tags(description.cell),
-        "commit": commit() or "unknown",
-        FINGERPRINT: description.fingerprint,
-    }
-    name = " ".join(map(str, description.cell))
-    run = client.create_run(experiment, run_name=name, tags=tags)
-    parameters = [Param(key, str(value)) for key, value in _flat(description.settings)]
-    client.log_batch(run.info.run_id, params=parameters)
-    source = f'{{"path": "{folder(description.cell.corpus, "binary")}"}}'
-    dataset = Dataset(description.cell.corpus, description.data[:36], "local", source)
-    inputs = [DatasetInput(dataset, [InputTag("mlflow.data.context", "training")])]
-    client.log_inputs(run.info.run_id, inputs)
+    group = description.group()
+    content = runs.beginning(description, group, commit(), _corpus(description))
+    with suppress(Exception):  # some machines know no name of their user
+        content = replace(content, tags={**content.tags, "mlflow.user": getpass.getuser()})
+    run = runs.create(client, identity, content)
+    runs.nest(client, identity, description, group)
     return run
 
 
-def _find(
-    client: "MlflowClient", experiment: str, cell: Cell, fingerprint: str
-) -> "MlflowRun | None":
-    """The run of a training; rows that differ in decoding alone have one fingerprint."""
-    tags = {**_tags(cell), FINGERPRINT: fingerprint}
-    wanted = " and ".join(f"tags.`{name}` = '{value}'" for name, value in tags.items())
-    runs = client.search_runs([experiment], wanted, max_results=1)
-    return runs[0] if runs else None
-
-
-def _tags(cell: Cell) -> dict[str, str]:
-    return {"system": cell.system, "corpus": cell.corpus, "seed": str(cell.seed)}
-
-
-def _last_steps(client: "MlflowClient", run: "MlflowRun") -> dict[str, int]:
-    """The last update logged of each metric: a resumed training repeats some."""
-    return {
-        name: max(metric.step for metric in client.get_metric_history(run.info.run_id, name))
-        for name in run.data.metrics
-        if name.startswith(("train/", "valid/"))
-    }
+def _corpus(description: Description) -> Corpus | None:
+    """The corpus's settings, which know where its files come from."""
+    try:
+        return load().corpora.get(description.cell.corpus)
+    except (OSError, UserError):
+        return None
 
 
 def _monitor(run_id: str) -> Any:
     import mlflow
     from mlflow.system_metrics.system_metrics_monitor import SystemMetricsMonitor
 
-    uri = os.environ.get("MLFLOW_TRACKING_URI")
-    mlflow.set_tracking_uri(uri or f"sqlite:///{environment.root() / 'mlflow.db'}")
+    mlflow.set_tracking_uri(mlstore.uri())
     monitor: Any = SystemMetricsMonitor
     monitor = monitor(run_id, resume_logging=True)
     monitor.start()
     return monitor
 
 
-def _flat(settings: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
-    for key, value in settings.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value
+def _say(what: str) -> None:
+    print(f"MLflow: {what}", file=sys.stderr, flush=True)

@@ -1,0 +1,83 @@
+"""MLflow's store: the user's server, or mlflow.db at the project's root.
+
+A server may be slow, gone or hang: no request takes longer than half a minute, unless the user's
+own MLFLOW_HTTP_REQUEST_... say so.
+"""
+
+import logging
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from filelock import FileLock
+
+from bleuprint import environment
+
+if TYPE_CHECKING:
+    from mlflow.entities import Experiment
+    from mlflow.tracking import MlflowClient
+
+# What MLflow reads when it sends a request; its own figures wait for minutes.
+_REQUESTS = {"MLFLOW_HTTP_REQUEST_TIMEOUT": "10", "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1"}
+# Those that tell on stderr what is told here in one line.
+_TALKATIVE = ("mlflow", "alembic", "urllib3", "mlflow.system_metrics")
+
+
+def uri() -> str:
+    """Where MLflow keeps its runs."""
+    return os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{environment.root() / 'mlflow.db'}"
+
+
+def remote() -> bool:
+    """Whether that is a server, which may come back after it was away."""
+    return uri().startswith(("http://", "https://"))
+
+
+def client() -> "MlflowClient":
+    """A client of the store, which is made if need be."""
+    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+    for name, value in _REQUESTS.items():
+        os.environ.setdefault(name, value)
+    from mlflow.tracking import MlflowClient
+
+    for name in _TALKATIVE:
+        logging.getLogger(name).setLevel(logging.ERROR)
+    if os.environ.get("MLFLOW_TRACKING_URI"):
+        return MlflowClient(uri(), registry_uri=uri())
+    # Processes that create the database at the same time crash in its migrations.
+    with lock():
+        made = MlflowClient(uri(), registry_uri=uri())
+        made.search_experiments(max_results=1)
+        return made
+
+
+def lock() -> FileLock:
+    """Held where two processes would make the same thing twice."""
+    environment.work().mkdir(parents=True, exist_ok=True)
+    return FileLock(environment.work() / "mlflow.lock")
+
+
+def find_experiment(client: "MlflowClient", name: str) -> "Experiment | None":
+    return client.get_experiment_by_name(name)
+
+
+def experiment(client: "MlflowClient", name: str) -> "Experiment":
+    """The experiment called `name`, made if need be."""
+    from mlflow.exceptions import MlflowException
+
+    if found := find_experiment(client, name):
+        return found
+    location = None
+    if not os.environ.get("MLFLOW_TRACKING_URI"):
+        location = (environment.root() / "mlartifacts" / name).as_uri()
+    with suppress(MlflowException):  # another process was first
+        client.create_experiment(name, artifact_location=location)
+    if found := find_experiment(client, name):
+        return found
+    raise MlflowException(f"no experiment {name!r} could be made")
+
+
+def reason(error: Exception) -> str:
+    """Why something failed, in one line that is not too long."""
+    line = " ".join(str(error).split()) or type(error).__name__
+    return line if len(line) <= 200 else f"{line[:199]}…"

@@ -1,0 +1,296 @@
+"""From the stages' outputs to MLflow: completes the runs that are there, makes those that are not.
+
+The outputs know no time of day. A run made from them ends when it is made and began as long before
+as its training took; the points of its curves lie as far apart as the rates measured there say.
+Its tag `bleuprint.times` says so.
+"""
+
+import dataclasses
+import json
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby, product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bleuprint import fingerprint, mlstore, mlview, runs
+from bleuprint.errors import UserError
+from bleuprint.files import read_object, sha256_of
+from bleuprint.layout import Cell
+from bleuprint.provenance import TRANSLATION, Translation
+from bleuprint.results import Training, timing
+from bleuprint.runs import Content, Description, Point
+from bleuprint.settings import Settings
+
+if TYPE_CHECKING:
+    from mlflow.entities import Run
+    from mlflow.tracking import MlflowClient
+
+FILES, PAGE, TIMES, REPORT = "files.json", "index.html", "bleuprint.times", "bleuprint.report"
+_LISTED, _PAGE_SUM = "bleuprint.files", "bleuprint.page"
+_REBUILT = "rebuilt: ended when it was synchronised; durations and distances as measured"
+_METRICS = ("bleu", "chrf", "ter")
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A finished training as MLflow is to show it."""
+
+    description: Description
+    group: str
+    content: Content
+    seconds: float
+
+
+def sync(settings: Settings, root: Path = Path(), make: bool = True) -> Iterator[str]:
+    """Bring MLflow to what the outputs say, and tell what was done, a line for each run.
+
+    Without `make`, no run is made for a training. Doing it again changes nothing. Raises UserError
+    where MLflow cannot be reached or used.
+    """
+    found = [one for cell in cells(settings) if (one := trained(settings, cell, root))]
+    try:
+        client = mlstore.client()
+        if make and found:
+            mlstore.experiment(client, settings.experiment)
+        if experiment := mlstore.find_experiment(client, settings.experiment):
+            yield from _runs(client, experiment.experiment_id, found, root, make)
+            yield from _report(client, experiment.experiment_id, settings, root)
+            tests = _columns(found)
+            if tests and mlview.decorate(client, experiment, settings, tests):
+                yield f"experiment {settings.experiment}: columns and charts"
+    except Exception as error:
+        raise UserError(f"MLflow at {mlstore.uri()}: {mlstore.reason(error)}") from error
+
+
+def sync_all(settings: Settings, root: Path = Path()) -> Iterator[str]:
+    """Sync, with a line for each cell that has no results and one for the whole."""
+    lines = 0
+    for line in sync(settings, root):
+        lines += 1
+        yield line
+    missing = [cell for cell in cells(settings) if trained(settings, cell, root) is None]
+    for cell in missing:
+        yield f"{cell}: no training with these settings in {cell.results}: dvc pull or dvc repro"
+    if not lines:
+        yield f"MLflow at {mlstore.uri()} has all of {settings.experiment} already"
+
+
+def cells(settings: Settings) -> list[Cell]:
+    return [Cell(*one) for one in product(settings.systems, settings.corpora, settings.seeds)]
+
+
+def trained(settings: Settings, cell: Cell, root: Path) -> Trained | None:
+    """What the outputs hold of a cell; None where it is not trained, or with other settings."""
+    facts_path = root / cell.results / "training.json"
+    if not facts_path.exists():
+        return None
+    facts = read_object(facts_path, ("fingerprint", "settings", "code", "data", "parameters"))
+    system, corpus = settings.system(cell.system), settings.corpus(cell.corpus)
+    if facts["settings"] != fingerprint.of_settings(system.model, system.train, cell.seed):
+        return None
+    values = {
+        "model": dataclasses.asdict(system.model),
+        "train": dataclasses.asdict(system.train),
+        "parameters": facts["parameters"],
+    }
+    description = Description(
+        settings.experiment, cell, facts["fingerprint"], facts["data"], values
+    )
+    group, measured = description.group(facts["code"]), timing(cell, root).training
+    commit = measured.commit if measured else None
+    content = runs.beginning(description, group, commit, corpus)
+    points = _points(cell, measured, root)
+    scores = _scores(cell, facts["fingerprint"], root)
+    summary = {
+        **{
+            f"test/{test}/{name}": of[name]["score"]
+            for test, of in scores.items()
+            for name in _METRICS
+        },
+        **_cost(facts, measured),
+    }
+    tags = {**content.tags, "bleuprint.code": facts["code"], "bleuprint.data": facts["data"]}
+    if measured:
+        tags |= {"device": measured.device, "versions": measured.versions or "unknown"}
+    if scores:
+        decode = Translation.read(root / cell.results / TRANSLATION).decode
+        chosen = {"average": dataclasses.asdict(system.average), "decode": decode}
+        tags |= runs.parameters(chosen)
+    data = [runs.test_data(cell.corpus, test, of, corpus) for test, of in scores.items()]
+    content = dataclasses.replace(
+        content, tags=tags, points=points, summary=summary, data=[*content.data, *data]
+    )
+    return Trained(description, group, content, measured.seconds if measured else 0.0)
+
+
+def keep(
+    client: "MlflowClient", experiment: str, one: Trained, root: Path, make: bool = True
+) -> tuple["Run | None", str]:
+    """The run of a training, with all that is known of it, and what was done to it, if anything."""
+    cell, mark = one.description.cell, one.description.fingerprint
+    run, done = runs.find(client, experiment, cell, mark), "completed"
+    if run is None and make:
+        tags = {**one.content.tags, TIMES: _REBUILT}
+        content = dataclasses.replace(one.content, tags=tags)
+        run, done = runs.create(client, experiment, content, one.seconds), "made"
+    if run is None:
+        return None, ""
+    changed = done == "made" or runs.complete(client, run, one.content)
+    if run.info.status != "FINISHED" and done != "made":
+        client.set_terminated(run.info.run_id, "FINISHED")
+        changed = True
+    changed = _list_files(client, run, cell, root) or changed
+    return run, done if changed else ""
+
+
+def _runs(
+    client: "MlflowClient", experiment: str, found: Sequence[Trained], root: Path, make: bool
+) -> Iterator[str]:
+    kept = []
+    for one in found:
+        run, done = keep(client, experiment, one, root, make)
+        kept += [one] if run else []
+        if done:
+            yield f"run {one.content.name}: {done}"
+    for group, some in groupby(sorted(kept, key=lambda one: one.group), lambda one: one.group):
+        siblings = list(some)
+        moved = runs.nest(client, experiment, siblings[0].description, group)
+        parent = runs.find_by(client, experiment, {runs.PARENT: group})
+        if parent and (runs.complete(client, parent, _means(siblings)) or moved):
+            yield f"run {parent.info.run_name}: nested, with means over seeds"
+
+
+def _means(siblings: Sequence[Trained]) -> Content:
+    """What their parent holds: means and standard deviations of what all of them have."""
+    summaries = [one.content.summary for one in siblings]
+    summary: dict[str, float] = {}
+    for name in summaries[0]:
+        if all(name in one for one in summaries):
+            values = [one[name] for one in summaries]
+            summary[name] = statistics.mean(values)
+            if name.startswith("test/") and len(values) > 1:
+                summary[f"{name}_deviation"] = statistics.stdev(values)
+    first = siblings[0].content
+    seeds = ", ".join(str(one.description.cell.seed) for one in siblings)
+    shared = {
+        name: text
+        for name, text in first.tags.items()
+        if name.startswith(("average.", "decode.", "mlflow.source."))
+        and all(one.content.tags.get(name) == text for one in siblings)
+    }
+    return Content("", {"seeds": seeds, **shared}, "", summary=summary, data=first.data)
+
+
+def _points(cell: Cell, measured: Training | None, root: Path) -> list[Point]:
+    """The curves of curves.json, their times reckoned from the rates measured, if they were."""
+    path = root / cell.results / "curves.json"
+    if not path.exists():
+        return []
+    curves = read_object(path, ("training", "validation"))
+    rates = list((measured and measured.rates) or [])
+    points, seconds, tokens, at = [], 0.0, 0, {}
+    for number, entry in enumerate(curves["training"]):
+        rate = rates[number] if number < len(rates) else 0.0
+        seconds += (entry["tokens"] - tokens) / rate if rate else 0.0
+        tokens, at[entry["update"]] = entry["tokens"], seconds
+        values = {f"train/{k}": v for k, v in entry.items() if k not in ("update", "tokens")}
+        if rate:
+            values["train/tokens_per_second"] = rate
+        points += [Point(name, entry["update"], v, seconds) for name, v in values.items()]
+    for entry in curves["validation"]:
+        update = entry["update"]
+        when = max((t for u, t in at.items() if u <= update), default=0.0)
+        values = {f"valid/{k}": v for k, v in entry.items() if k != "update"}
+        points += [Point(name, update, v, when) for name, v in values.items()]
+    return points
+
+
+def _scores(cell: Cell, mark: str, root: Path) -> dict[str, Any]:
+    """scores.json, if it is of this training."""
+    path, translation = root / cell.results / "scores.json", root / cell.results / TRANSLATION
+    if not path.exists() or not translation.exists():
+        return {}
+    if Translation.read(translation).model != mark:
+        return {}
+    scores = read_object(path)
+    for test, of in scores.items():
+        if not {*_METRICS, "sources", "references", "lines"} <= of.keys():
+            raise UserError(f"{path}: {test} was not written by this version; run: dvc repro")
+    return scores
+
+
+def _cost(facts: Mapping[str, Any], measured: Training | None) -> dict[str, float]:
+    cost = {}
+    if "flops" in facts and "target_tokens" in facts:  # 10**12: MLflow shows all digits
+        cost = {"teraflop": facts["flops"] / 1e12, "target_tokens": float(facts["target_tokens"])}
+    if measured:
+        cost["seconds"] = measured.seconds
+    return {f"total/{name}": value for name, value in cost.items()}
+
+
+def files_of(cell: Cell, root: Path) -> list[Path]:
+    """What a cell's stages have written, as far as it is here."""
+    folders = (cell.models / "checkpoints", cell.models / "averaged", cell.results)
+    here = [path for folder in folders for path in (root / folder).rglob("*")]
+    return sorted(path for path in here if path.is_file() and not path.name.startswith("."))
+
+
+def _list_files(client: "MlflowClient", run: "Run", cell: Cell, root: Path) -> bool:
+    """Keep the list of a run's files, with sums, as an artifact; whether it was written anew.
+
+    Sums take a while to work out: not again where the training, and the files' sizes and the sums
+    of what was made of it, are those of the list. A list with weights stays where here are none.
+    """
+    files = files_of(cell, root)
+    small = {path: sha256_of(path) for path in files if root / cell.results in path.parents}
+    seen = [
+        (path.relative_to(root).as_posix(), small.get(path, path.stat().st_size)) for path in files
+    ]
+    weights = any(path.suffix == ".safetensors" for path in files)
+    mark = f"{'with' if weights else 'without'} weights {fingerprint.of_settings(seen)}"
+    held = run.data.tags.get(_LISTED, "")
+    if mark == held or (held.startswith("with ") and not weights):
+        return False
+    entries = [
+        {
+            "path": path.relative_to(root).as_posix(),
+            "bytes": path.stat().st_size,
+            "sha256": small.get(path) or sha256_of(path),
+        }
+        for path in files
+    ]
+    text = json.dumps({"relative_to": "the project's root", "files": entries}, indent=2)
+    client.log_text(run.info.run_id, text + "\n", FILES)
+    client.set_tag(run.info.run_id, _LISTED, mark)
+    return True
+
+
+def _report(
+    client: "MlflowClient", experiment: str, settings: Settings, root: Path
+) -> Iterator[str]:
+    """A run of its own for the report page: the page is of all the others together."""
+    page, table = (root / "reports" / name for name in (PAGE, "table.md"))
+    if not page.exists():
+        return
+    mark = {REPORT: settings.experiment}
+    note = (
+        f"The report of experiment **{settings.experiment}**: artifact `{PAGE}`, and `table.md` "
+        "for its table alone.\n\nTo make it again: `dvc repro report`"
+    )
+    content = Content("report", {**mark, "mlflow.source.name": "stages/report.py"}, note)
+    run = runs.find_by(client, experiment, mark) or runs.create(client, experiment, content, 0.0)
+    total = sha256_of(page)
+    if run.data.tags.get(_PAGE_SUM) != total:
+        for path in (page, table):
+            if path.exists():
+                client.log_artifact(run.info.run_id, str(path))
+        client.set_tag(run.info.run_id, _PAGE_SUM, total)
+        yield "run report: the page attached"
+
+
+def _columns(found: Sequence[Trained]) -> list[str]:
+    """The test scores there are, as metrics are called."""
+    names = (name for one in found for name in one.content.summary if name.startswith("test/"))
+    return list(dict.fromkeys(names))

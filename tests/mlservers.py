@@ -1,0 +1,109 @@
+"""A real tracking server on the loopback, that can be killed, and results to be shown there."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from mlflow.tracking import MlflowClient
+
+import result_trees
+from bleuprint import fingerprint
+from bleuprint.files import read_json, write_json
+from bleuprint.mlsync import cells
+from bleuprint.settings import Settings
+
+CURVES: dict[str, Any] = {
+    "training": [
+        {"update": 10, "tokens": 1000, "loss": 5.0, "learning_rate": 0.1},
+        {"update": 20, "tokens": 3000, "loss": 4.0, "learning_rate": 0.2},
+    ],
+    "validation": [{"update": 20, "loss": 4.5, "bleu": 1.5}],
+}
+# 1,000 tokens at 500 a second and 2,000 at 250: the second point is 2 + 8 seconds from the start.
+RATES = [500.0, 250.0]
+# without the eight processes that wait for jobs it starts sooner
+_QUIET = {"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
+
+
+class MlServer:
+    """`mlflow server` on a free port, its database and artifacts in `folder`."""
+
+    def __init__(self, folder: Path) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.uri, self._folder = f"http://127.0.0.1:{self.port}", folder
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it, where it does not run, and do not wait for it."""
+        if self._process is None:
+            store = f"sqlite:///{self._folder / 'server.db'}"
+            self._process = subprocess.Popen(
+                [
+                    *(sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1"),
+                    *("--port", str(self.port), "--workers", "1", "--backend-store-uri", store),
+                    *("--artifacts-destination", str(self._folder / "artifacts")),
+                ],
+                cwd=self._folder,
+                env={**os.environ, **_QUIET},
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+
+    def wait(self) -> None:
+        """Until it answers."""
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline:
+            assert self._process is not None and self._process.poll() is None, "it has stopped"
+            try:
+                with urllib.request.urlopen(f"{self.uri}/health", timeout=2):
+                    return
+            except OSError:
+                time.sleep(0.2)
+        raise AssertionError("the server did not start within two minutes")
+
+    def kill(self) -> None:
+        """As a machine that loses its power: nothing is said to anyone."""
+        if self._process is not None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait(timeout=30)
+            self._process = None
+
+
+def runs_in(uri: str, experiment: str) -> tuple[MlflowClient, list[Any]]:
+    client = MlflowClient(uri, registry_uri=uri)
+    found = client.get_experiment_by_name(experiment)
+    return client, list(client.search_runs([found.experiment_id])) if found else []
+
+
+def history(client: MlflowClient, run: Any, metric: str) -> list[tuple[int, float]]:
+    """Update and value of all that is logged of a metric, sorted; with what is there twice."""
+    found = client.get_metric_history(run.info.run_id, metric)
+    return sorted((point.step, point.value) for point in found)
+
+
+def write_project(root: Path, seeds: tuple[int, ...] = (1, 2)) -> Settings:
+    """Results and weights of the systems tiny and small; the working folder is `root`."""
+    settings = result_trees.settings_in(root, corpora={"news-en-de": ("first",)}, seeds=seeds)
+    result_trees.write_all(root, settings)
+    for cell in cells(settings):
+        system = settings.system(cell.system)
+        marks = {"settings": fingerprint.of_settings(system.model, system.train, cell.seed)}
+        for path, more in (
+            (root / cell.results / "training.json", marks),
+            (root / cell.timings / "train.json", {"rates": RATES}),
+        ):
+            write_json(path, {**read_json(path), **more})
+        write_json(root / cell.results / "curves.json", CURVES)
+        weights = root / cell.models / "averaged" / "model.safetensors"
+        weights.parent.mkdir(parents=True)
+        weights.write_bytes(str(cell).encode())
+    return settings

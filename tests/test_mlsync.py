@@ -1,0 +1,241 @@
+"""MLflow is brought to what the stages' outputs say, and not changed by doing so again."""
+
+import shutil
+import socket
+import sqlite3
+import statistics
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bleuprint.errors import UserError
+from bleuprint.files import read_json, sha256_of, write_json
+from bleuprint.layout import Cell
+from bleuprint.mlsync import sync, sync_all, trained
+from bleuprint.registry import register
+from bleuprint.runs import NESTED, PARENT
+from bleuprint.settings import load
+from bleuprint.tracking import Tracker
+from mlservers import history, runs_in, write_project
+
+SECONDS = 3725.0  # as result_trees has it
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mldatabase: Path) -> Path:
+    """A project with results of two systems and seeds, its weights pulled."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("MLFLOW_TRACKING_URI", "DVC_ROOT"):
+        monkeypatch.delenv(name, raising=False)
+    write_project(tmp_path)
+    shutil.copy(mldatabase, tmp_path)
+    return tmp_path
+
+
+def store(root: Path) -> str:
+    return f"sqlite:///{root / 'mlflow.db'}"
+
+
+def dump(root: Path) -> list[str]:
+    with sqlite3.connect(root / "mlflow.db") as database:
+        return list(database.iterdump())
+
+
+def named(root: Path, experiment: str = "trial_run") -> tuple[Any, dict[str, Any]]:
+    client, runs = runs_in(store(root), experiment)
+    assert len(runs) == len({run.info.run_name for run in runs})
+    return client, {run.info.run_name: run for run in runs}
+
+
+def bleu(cell: Cell) -> float:
+    of = read_json(cell.results / "scores.json")
+    return float(of["first"]["bleu"]["score"])
+
+
+def test_a_sync_makes_all_and_a_second_one_changes_nothing(root: Path) -> None:
+    settings = load()
+    assert len(list(sync(settings))) == 4 + 2 + 1  # runs, parents, columns
+    before = dump(root)
+    assert list(sync(settings)) == []
+    (said,) = sync_all(settings)
+    assert said.endswith("has all of trial_run already")
+    assert dump(root) == before
+
+    client, runs = named(root)
+    names = {f"{s} news-en-de{seed}" for s in ("tiny", "small") for seed in ("", " 1", " 2")}
+    assert set(runs) == names
+    one = runs["tiny news-en-de 2"]
+    assert history(client, one, "train/loss") == [(10, 5.0), (20, 4.0)]
+    assert history(client, one, "train/tokens_per_second") == [(10, 500.0), (20, 250.0)]
+    assert history(client, one, "valid/bleu") == [(20, 1.5)]
+    assert one.data.metrics["test/first/bleu"] == bleu(Cell("tiny", "news-en-de", 2))
+    assert {"test/first/chrf", "test/first/ter", "total/seconds"} <= one.data.metrics.keys()
+    assert one.data.params["model.d_model"] == str(settings.system("tiny").model.d_model)
+    assert one.data.params["train.updates"] == "10"
+    tags = one.data.tags
+    assert (tags["average.last"], tags["device"]) == ("1", "Test CPU")
+    assert tags["decode.beam"] == str(settings.system("tiny").decode.beam)
+    assert tags["mlflow.source.git.commit"] == "0123456789abcdef"
+    data = {(found.dataset.name, found.tags[0].value) for found in one.inputs.dataset_inputs}
+    assert data == {
+        ("news-en-de train", "training"),
+        ("news-en-de valid", "validation"),
+        ("news-en-de test.first", "testing"),
+    }
+
+
+def test_times_are_as_far_apart_as_was_measured(root: Path) -> None:
+    list(sync(load()))
+    client, runs = named(root)
+    run = runs["tiny news-en-de 1"]
+    assert run.info.end_time - run.info.start_time == SECONDS * 1000
+    points = client.get_metric_history(run.info.run_id, "train/loss")
+    assert [p.timestamp - run.info.start_time for p in sorted(points, key=lambda p: p.step)] == [
+        2000,
+        10_000,
+    ]
+    assert run.data.tags["bleuprint.times"].startswith("rebuilt")
+
+
+def test_parents_hold_means_and_deviations_over_seeds(root: Path) -> None:
+    list(sync(load()))
+    _, runs = named(root)
+    parent = runs["small news-en-de"]
+    assert PARENT in parent.data.tags and parent.data.tags["seeds"] == "1, 2"
+    values = [bleu(Cell("small", "news-en-de", seed)) for seed in (1, 2)]
+    assert parent.data.metrics["test/first/bleu"] == pytest.approx(sum(values) / 2)
+    deviation = abs(values[0] - values[1]) / 2**0.5  # of two numbers
+    assert parent.data.metrics["test/first/bleu_deviation"] == pytest.approx(deviation)
+    assert deviation == pytest.approx(statistics.stdev(values))
+    children = [run for run in runs.values() if run.data.tags.get(NESTED) == parent.info.run_id]
+    assert {run.info.run_name for run in children} == {"small news-en-de 1", "small news-en-de 2"}
+
+
+def test_a_run_that_was_logged_in_part_is_completed(root: Path) -> None:
+    settings, cell = load(), Cell("tiny", "news-en-de", 1)
+    one = trained(settings, cell, root)
+    assert one is not None
+    tracker = Tracker(one.description)
+    tracker.log(10, {"train/loss": 5.0})
+    tracker.close("KILLED")  # the server went away
+    _, runs = named(root)
+    (part,) = runs.values()
+    said = list(sync(settings))
+    assert "run tiny news-en-de 1: completed" in said
+    assert "run tiny news-en-de 2: made" in said
+    client, runs = named(root)
+    run = runs["tiny news-en-de 1"]
+    assert (run.info.run_id, run.info.status) == (part.info.run_id, "FINISHED")
+    assert history(client, run, "train/loss") == [(10, 5.0), (20, 4.0)]
+    assert history(client, run, "valid/loss") == [(20, 4.5)]
+    assert len(run.inputs.dataset_inputs) == 3
+    assert "bleuprint.times" not in run.data.tags  # these were seen by a clock
+    before = dump(root)
+    assert list(sync(settings)) == []
+    assert dump(root) == before
+
+
+def test_new_scores_take_the_place_of_old_ones(root: Path) -> None:
+    settings, cell = load(), Cell("tiny", "news-en-de", 1)
+    list(sync(settings))
+    path = cell.results / "scores.json"
+    content = read_json(path)
+    for better in (90.0, 10.0):
+        content["first"]["bleu"]["score"] = better
+        write_json(path, content)
+        list(sync(settings))
+        _, runs = named(root)
+        assert runs["tiny news-en-de 1"].data.metrics["test/first/bleu"] == better
+
+
+def test_the_report_stage_makes_no_run_of_a_training(root: Path) -> None:
+    assert list(sync(load(), make=False)) == []
+    client, runs = runs_in(store(root), "trial_run")
+    assert client.get_experiment_by_name("trial_run") is None and not runs
+
+
+def test_the_page_is_attached_and_replaced_when_it_changes(root: Path) -> None:
+    page = root / "reports" / "index.html"
+    page.parent.mkdir()
+    for text in ("<p>first", "<p>second"):
+        page.write_text(text)
+        assert "run report: the page attached" in list(sync(load()))
+        client, runs = named(root)
+        identity = runs["report"].info.run_id
+        assert Path(client.download_artifacts(identity, "index.html")).read_text() == text
+    assert list(sync(load())) == []
+
+
+def test_files_are_listed_with_their_sums_and_not_copied(root: Path) -> None:
+    list(sync(load()))
+    client, runs = named(root)
+    identity = runs["tiny news-en-de 1"].info.run_id
+    assert [file.path for file in client.list_artifacts(identity)] == ["files.json"]
+    listed = read_json(Path(client.download_artifacts(identity, "files.json")))["files"]
+    sums = {entry["path"]: entry["sha256"] for entry in listed}
+    weights = "models/tiny/news-en-de/1/averaged/model.safetensors"
+    assert sums[weights] == sha256_of(root / weights)
+    assert {"results/tiny/news-en-de/1/scores.json", weights} <= sums.keys()
+    assert all(sha256_of(root / path) == total for path, total in sums.items())
+    shutil.rmtree(root / "models")  # a clone that pulled results alone
+    assert list(sync(load())) == []
+
+
+def test_cells_without_results_of_these_settings_are_told(root: Path) -> None:
+    shutil.rmtree(root / "results" / "small" / "news-en-de" / "2")
+    path = Cell("tiny", "news-en-de", 1).results / "training.json"
+    write_json(path, {**read_json(path), "settings": "0" * 64})
+    said = list(sync_all(load()))
+    told = [line for line in said if "dvc pull or dvc repro" in line]
+    assert [line.split(":")[0] for line in told] == [
+        "system tiny, corpus news-en-de, seed 1",
+        "system small, corpus news-en-de, seed 2",
+    ]
+    _, runs = named(root)
+    assert set(runs) == {"tiny news-en-de 2", "small news-en-de 1"}
+
+
+def test_a_store_that_cannot_be_reached_is_one_line(
+    root: Path,  # noqa: ARG001, the working folder
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        uri = f"http://127.0.0.1:{free.getsockname()[1]}"
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+    with pytest.raises(UserError, match=f"^MLflow at {uri}: .*"):
+        list(sync(load()))
+
+
+def test_the_chosen_system_is_registered_once(root: Path) -> None:
+    settings, cell = load(), Cell("small", "news-en-de", 1)
+    said = register(settings, cell)
+    weights = "models/small/news-en-de/1/averaged/model.safetensors"
+    assert said == f"news-en-de version 1 is best: {cell}, {weights}"
+    before = dump(root)
+    assert register(settings, cell) == said
+    assert dump(root) == before
+    assert "version 2 is best" in register(settings, cell._replace(system="tiny"))
+    assert "version 1 is best" in register(settings, cell)  # chosen again
+    client, runs = named(root)
+    best = client.get_model_version_by_alias("news-en-de", "best")
+    assert best.tags["weights"] == weights
+    assert best.tags["weights.sha256"] == sha256_of(root / weights)
+    assert float(best.tags["test/first/bleu"]) == pytest.approx(bleu(cell), abs=0.005)
+    assert best.run_id == runs["small news-en-de 1"].info.run_id
+    assert best.source == f"runs:/{best.run_id}/files.json"
+
+
+@pytest.mark.parametrize(
+    ("lost", "said"),
+    [
+        ("models/small/news-en-de/1/averaged/model.safetensors", "model.safetensors: no such file"),
+        ("results/small/news-en-de/1/scores.json", "scores.json: no scores"),
+        ("results/small/news-en-de/1/training.json", "no training with these settings"),
+    ],
+)
+def test_what_is_not_there_is_not_registered(root: Path, lost: str, said: str) -> None:
+    (root / lost).unlink()
+    with pytest.raises(UserError, match=said):
+        register(load(), Cell("small", "news-en-de", 1))
