@@ -125,7 +125,8 @@ def test_the_page_does_not_scroll_sideways(page: Browser, width: int, tmp_path: 
     assert (tmp_path / f"page-{width}.png").stat().st_size > 10_000
     # text of charts is still read on a phone: eight pixels and more
     sizes = page.script(
-        "return [...document.querySelectorAll('svg text')].map(one => "
+        "return [...document.querySelectorAll('svg text')].filter(one => one.checkVisibility())"
+        ".map(one => "
         "parseFloat(getComputedStyle(one).fontSize) * one.getScreenCTM().a)"
     )
     assert min(sizes) > 7
