@@ -87,15 +87,15 @@ def test_two_systems_of_one_seed(tree: Path) -> None:
     settings = found[found.index(["Settings"]) : found.index(["Training"])]
     assert ["model.d_ff", "64", "128"] in settings and ["train.updates", "10", "20"] in settings
     assert len(settings) == 7
-    # loss 3.5 and 2.0 against 3.0 and 1.5: the second passes 2.0 at its end alone; BLEU 7.5 and
-    # 20 against 12.5 and 25: it has 20 only at the end, too; 1,600 tokens an update
+    # loss 3.0 and 1.25 against 2.5 and 0.75, BLEU 20 and 30 of both: the second passes 1.25 and
+    # reaches 30 at its end alone; 1,600 tokens an update
     for row in (
         ["updates", "500", "500"],
         ["target tokens", "800,001", "800,001"],
-        ["final validation loss", "2.000", "1.500"],
-        ["tokens to reach loss 2.000", "800,000", "800,000"],
-        ["best validation BLEU", "20.0", "25.0"],
-        ["tokens to reach BLEU 20.0", "800,000", "800,000"],
+        ["final validation loss", "1.250", "0.750"],
+        ["tokens to reach loss 1.250", "800,000", "800,000"],
+        ["best validation BLEU", "30.0", "30.0"],
+        ["tokens to reach BLEU 30.0", "800,000", "800,000"],
     ):
         assert ["news-en-de", *row] in found
     cells = [Cell(system, "news-en-de", 1) for system in ("tiny", "small")]

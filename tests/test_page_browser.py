@@ -124,11 +124,10 @@ def test_the_page_does_not_scroll_sideways(page: Browser, width: int, tmp_path: 
     page.screenshot(tmp_path / f"page-{width}.png")
     assert (tmp_path / f"page-{width}.png").stat().st_size > 10_000
     # text of charts is still read on a phone: eight pixels and more
-    sizes = page.script(
-        "return [...document.querySelectorAll('svg text')].filter(one => one.checkVisibility())"
-        ".map(one => "
-        "parseFloat(getComputedStyle(one).fontSize) * one.getScreenCTM().a)"
-    )
+    sizes = page.script("""
+        return [...document.querySelectorAll('svg text')].filter((one) => one.checkVisibility())
+            .map((one) => [one.getScreenCTM(), parseFloat(getComputedStyle(one).fontSize)])
+            .map(([matrix, size]) => size * Math.hypot(matrix.a, matrix.b))""")
     assert min(sizes) > 7
 
 
