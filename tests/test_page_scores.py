@@ -118,6 +118,15 @@ def test_published_rows_are_marked(settings: Settings) -> None:
     assert "not comparable" in page.sections["scores"]
 
 
+def test_a_published_score_stands_below_its_test_set(settings: Settings) -> None:
+    found = [trees.record("base", CORPUS, test, 20.0) for test in ("newstest2013", TEST)]
+    (table,) = parsed(scores(material(settings, *found))).tables["scores"]
+    big = next(row for row in table.rows if row[0].startswith("Transformer (big)"))
+    cells = dict(zip(table.heads, big, strict=True))
+    assert (cells["BLEU newstest2013"], cells["BLEU newstest2014"]) == ("–", "28.4")
+    assert cells["FLOPs, by time"] == "2.3e19" and list(cells.values()).count("–") == 9
+
+
 def test_downloads_hold_every_figure(settings: Settings) -> None:
     found = record("base", 20.0), record("big", 22.5, 0.001)
     files = parsed(scores(material(settings, *found))).downloads()

@@ -292,6 +292,8 @@ def test_timings_are_read_as_far_as_they_are_there(copy: tuple[Path, Settings]) 
         peak_flops=4e12,
         peak_from="known",
         mfu=0.415,
+        versions="Python 3.11.0, torch 2.0.0",
+        rates=[1000.0, 1200.0, 1300.0, 1250.0, 1422.5],
     )
     assert results.timing(cell, root) == results.Timing(training, 2.5)
     ((root / cell.timings) / "translate.json").unlink()

@@ -188,7 +188,7 @@ def _schedules(material: Material) -> str:
             name = f"{width}:{warmup}"
             lines[name] = schedule, width, _ANNOTATED_UPDATES
         text += " Those named by d_model:warmup are the ones that The Annotated Transformer draws."
-    with chart("schedules", "Learning-rate schedules", 5.6, 3.2) as made:
+    with chart("schedules", "Learning-rate schedules", 5.0, 3.0) as made:
         styles = line_styles(list(lines))
         for name, (schedule, width, end) in lines.items():
             updates = sorted({1 + round((end - 1) * i / 400) for i in range(401)})
@@ -197,7 +197,7 @@ def _schedules(material: Material) -> str:
         made.axes.set_xlabel("Update")
         made.axes.xaxis.set_major_formatter("{x:,.0f}")
         made.axes.set_ylabel("Learning rate")
-        made.axes.legend(fontsize=8)
+        made.axes.legend(fontsize=9)
     return "<h3>Learning-rate schedules</h3>\n" + figure(made.svg(), text)
 
 

@@ -169,7 +169,7 @@ def _chart(number: int, column: _Column) -> str:
     names, tests = list(column.systems), column.tests
     styles = line_styles(tests)
     title = f"BLEU of the systems on {column.corpus}"
-    with chart(f"scores-{number}", title, 5.6, 0.9 + 0.26 * len(names) * len(tests) ** 0.5) as made:
+    with chart(f"scores-{number}", title, 5.0, 0.9 + 0.26 * len(names) * len(tests) ** 0.5) as made:
         for at, test in enumerate(tests):
             shift = (at - (len(tests) - 1) / 2) * 0.7 / len(tests)
             found = [column.systems[name][test].bleu for name in names]
@@ -184,7 +184,7 @@ def _chart(number: int, column: _Column) -> str:
         made.axes.set_ylim(len(names) - 0.5, -0.5)
         made.axes.set_xlabel("BLEU")
         if len(tests) > 1:
-            made.axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
+            made.axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
     what = "95 % interval" if found[0].deviation is None else "standard deviation over seeds"
     text = f"BLEU with its {what}; dashed: the baseline. The axis does not begin at 0."
     return figure(made.svg(), text)
