@@ -9,9 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from bleuprint import costcolumns, scoretables, table
+from bleuprint import costcolumns, gaptables, scoretables, table
 from bleuprint.errors import UserError
 from bleuprint.files import read_object, whole_file, write_json
+from bleuprint.gap import measured
 from bleuprint.layout import Cell, ledger
 from bleuprint.page.document import document
 from bleuprint.page.material import Material
@@ -35,7 +36,8 @@ def write_reports(settings: Settings, root: Path = Path()) -> list[Record]:
     reports = root / table.REPORTS
     save(records, reports / "results.json")
     write_json(reports / "metrics.json", metrics(records))
-    _write(reports / "table.md", page(settings.experiment, records, timings, funnel))
+    gaps = gaptables.markdown_of(measured(settings, records, root))
+    _write(reports / "table.md", page(settings.experiment, records, timings, funnel, gaps))
     _write(reports / "table.csv", table.csv_text(records, timings))
     _write(reports / "table.tex", tex(settings.experiment, records, timings))
     _write(reports / PAGE, document(Material(settings, records, timings, root)))
@@ -60,8 +62,12 @@ def page(
     records: Sequence[Record],
     timings: Mapping[Cell, Timing],
     funnel: Grid,
+    gaps: Sequence[str] = (),
 ) -> str:
-    """The report as Markdown: scores in all ways, cost, test sets, signatures, data."""
+    """The report as Markdown: scores in all ways, cost, test sets, signatures, data.
+
+    `gaps` are the parts about published numbers.
+    """
     rare = scoretables.by_count(records)
     sections = [
         f"# Results: {experiment}",
@@ -75,6 +81,7 @@ def page(
         "## The same translations as papers scored them",
         markdown(scoretables.as_papers(records)),
         scoretables.AS_PAPERS,
+        *gaps,
         "## BLEU by source length",
         markdown(scoretables.by_length(records)),
         scoretables.BY_LENGTH,

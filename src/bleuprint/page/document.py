@@ -3,11 +3,12 @@
 from collections.abc import Callable
 from importlib.resources import files
 
+from bleuprint.page.gap import gap_section
 from bleuprint.page.html import escape
 from bleuprint.page.material import Material, Section
 
 # What the page shows, in this order; a section that has nothing to show is None.
-SECTIONS: tuple[Callable[[Material], Section | None], ...] = ()
+SECTIONS: tuple[Callable[[Material], Section | None], ...] = (gap_section,)
 
 
 def document(material: Material) -> str:
