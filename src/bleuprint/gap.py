@@ -142,7 +142,7 @@ def changes(
     before = _known(ours.score(base, "sacrebleu"))
     found = []
     for what, group in single_changes(number, ours.system).items():
-        for variant in dict.fromkeys([base, *group]) if base not in group else group:
+        for variant in group:
             bleu = ours.score(variant, "sacrebleu")
             shown = None if bleu is None else round(bleu, SHOWN)
             difference = None if shown is None else round(shown - round(before, SHOWN), SHOWN)

@@ -102,14 +102,20 @@ def searched(number: Published, variant: Variant) -> Variant:
 
 
 def single_changes(number: Published, system: System) -> dict[str, list[Variant]]:
-    """The system with another average, beam or length penalty, each list in rising order."""
+    """The system as it is and with another average, beam or length penalty, in rising order."""
     base = own(system)
     search = searched(number, base)
-    lasts = sorted({*LASTS, *([number.average] if number.average else [])})
-    alphas = {(alpha, base.penalty) for alpha in ALPHAS} | {(search.alpha, search.penalty)}
+    lasts = {*LASTS, *filter(None, (number.average, base.average.last))}
+    averages = [Average(last=last) for last in sorted(lasts)]
+    beams = sorted({*BEAMS, base.beam, search.beam})
+    alphas = {(alpha, base.penalty) for alpha in (*ALPHAS, base.alpha)}
+    alphas.add((search.alpha, search.penalty))
     return {
-        "average": [dataclasses.replace(base, average=Average(last=last)) for last in lasts],
-        "beam": [dataclasses.replace(base, beam=beam) for beam in sorted({*BEAMS, search.beam})],
+        "average": [
+            dataclasses.replace(base, average=average)
+            for average in dict.fromkeys((*averages, base.average))
+        ],
+        "beam": [dataclasses.replace(base, beam=beam) for beam in beams],
         "alpha": [dataclasses.replace(base, alpha=a, penalty=p) for a, p in sorted(alphas)],
     }
 
