@@ -37,8 +37,8 @@ class Cell(NamedTuple):
 
     @property
     def results(self) -> Path:
-        """What repeats exactly: training.json, curves.json, hypotheses/, translation.json and
-        scores.json.
+        """What repeats exactly: training.json, curves.json, hypotheses/, translation.json,
+        scores.json and variants.json.
         """
         return Path("results", self._path)
 
