@@ -3,9 +3,12 @@
 from bleuprint import gaptables
 from bleuprint.gap import Change, Gap, measured
 from bleuprint.page.chart import chart
-from bleuprint.page.html import Entry, escape, figure, paragraph, table
+from bleuprint.page.html import Entry, details, escape, figure, paragraph, table
 from bleuprint.page.material import Material, Section
 
+_CAPTION = "From our score to the published number. The axis does not begin at 0."
+# So many gaps are shown in full; of more, the tables of single changes are folded away.
+_OPENED = 2
 _TOTAL, _MORE, _LESS, _LEFT = "#555555", "#0072B2", "#D55E00", "#999999"
 
 
@@ -18,9 +21,10 @@ def gap_section(material: Material) -> Section | None:
     for number, (gap, varied) in enumerate(found):
         parts.append(f"<h3>{escape(gaptables.heading(gap))}</h3>\n")
         parts.append(paragraph(escape(gaptables.sentence(gap))))
-        parts.append(figure(_waterfall(gap, f"gap{number}"), "From our score to the published."))
+        parts.append(figure(_waterfall(gap, f"gap{number}"), _CAPTION))
         parts.append(_steps(gap))
-        parts.append(_changes(varied))
+        opened = len(found) <= _OPENED
+        parts.append(details("With one thing changed", _changes(varied), opened=opened))
     return Section("gap", "Why not the published score?", "".join(parts))
 
 
@@ -67,4 +71,5 @@ def _waterfall(gap: Gap, name: str) -> str:
         axes.set_xlim(max(0.0, low - room), high + room)
         axes.set_xlabel("BLEU")
         axes.grid(visible=False, axis="y")
+        axes.set_axisbelow(True)
     return drawn.svg()
