@@ -141,7 +141,7 @@ def test_parameters_are_those_of_the_stage_with_merge_keys_resolved(stages):
 
 def test_only_training_and_translation_ask_for_a_gpu_and_all_cores(stages):
     asking = {name.partition("@")[0] for name, stage in stages.items() if stage.gpu}
-    assert asking == {"train", "translate"}
+    assert asking == {"train", "translate", "vary"}
     assert all(stage.threads == ("all" if stage.gpu else 1) for stage in stages.values())
 
 

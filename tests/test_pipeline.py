@@ -11,7 +11,7 @@ import pytest
 import micro
 from bleuprint import graph
 
-CELL = ("train", "average", "translate", "score")
+CELL = ("train", "average", "translate", "score", "vary")
 TINY = {f"{stage}@tiny-own-1" for stage in CELL}
 WIDE = {f"{stage}@wide-own-1" for stage in CELL}
 UP_TO_DATE = "Data and pipelines are up to date."
@@ -29,7 +29,7 @@ def clean(tmp_path_factory):
 def by_dvc(clean, tmp_path_factory):
     """A project after `dvc repro`, committed. Not to be changed."""
     project = clean.copy(tmp_path_factory.mktemp("dvc") / "project")
-    assert len(project.repro()) == 18
+    assert len(project.repro()) == 20
     project.commit()
     return project
 
@@ -185,9 +185,10 @@ def test_a_failing_stage_is_not_recorded_and_others_are(by_snakemake, tmp_path):
     project.edit("params.yaml", "peak: 0.015", "peak: 1.0e+38")
     output = project.snakemake("--keep-going", status=1)
     assert output.count("bleuprint: error: the loss of update") >= 1
-    assert "recorded in DVC: 4 of 18 stages" in output
+    assert "recorded in DVC: 5 of 20 stages" in output
     # the failed one, and what lacks its output
-    assert project.changed() & (TINY | WIDE) == {"train@wide-own-1", "average@wide-own-1"}
+    lacking = {f"{stage}@wide-own-1" for stage in ("train", "average", "vary")}
+    assert project.changed() & (TINY | WIDE) == lacking
 
 
 def test_reports_are_kept_where_their_stage_fails(by_snakemake, tmp_path):
@@ -237,7 +238,7 @@ def test_a_run_stopped_half_way_leaves_only_what_finished(clean, by_dvc, tmp_pat
         project.snakemake("--unlock")
     project.snakemake("--rerun-incomplete")
     assert project.changed() == set()
-    assert len(project.recorded()) == 18
+    assert len(project.recorded()) == 20
     assert project.read("reports/results.json") == by_dvc.read("reports/results.json")
 
 

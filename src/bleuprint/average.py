@@ -60,10 +60,19 @@ def mean(paths: list[Path]) -> Tensors:
     return {name: (total.pop(name) / len(paths)).astype(np.float32) for name in list(total)}
 
 
+def updates_in(checkpoints: Path) -> list[int]:
+    """The updates of a folder's checkpoints, in rising order."""
+    return sorted(_files(checkpoints))
+
+
+def _files(checkpoints: Path) -> dict[int, Path]:
+    files = (path for path in checkpoints.glob("*.safetensors") if path.stem.isdecimal())
+    return {int(path.stem): path for path in files}
+
+
 def _choose(checkpoints: Path, settings: Average, training: dict[str, Any]) -> list[Path]:
     """The files to average, oldest first; raises UserError if there are too few."""
-    files = (path for path in checkpoints.glob("*.safetensors") if path.stem.isdecimal())
-    there = {int(path.stem): path for path in files}
+    there = _files(checkpoints)
     updates, kind, wanted = sorted(there), "checkpoints", 1
     if settings.last is not None:
         setting, wanted = f"last is {settings.last}", settings.last

@@ -96,6 +96,7 @@ def rows(records: Sequence[Record], published: Sequence[Published] = ()) -> list
             one
             for one in published
             if (one.name, one.source) == (name, source)
+            and not (source == SOURCE and reports_on(one.corpus, one.test))  # is there already
             and any((one.corpus, one.test) == (corpus, test) for corpus, test, _ in tests)
         ]
         bleu = {(one.corpus, one.test): str(one.bleu) for one in of_row}

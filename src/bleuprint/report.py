@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from bleuprint import costcolumns, dvcviews, scoretables, table
+from bleuprint import costcolumns, dvcviews, gaptables, scoretables, table
 from bleuprint.errors import UserError
 from bleuprint.files import read_object, whole_file, write_json
+from bleuprint.gap import measured
 from bleuprint.grid import Column, Grid, Row, latex, markdown
 from bleuprint.layout import Cell, ledger
 from bleuprint.page.document import document
@@ -38,7 +39,8 @@ def write_reports(settings: Settings, root: Path = Path()) -> list[Record]:
     cells = list(timings)
     _write(reports / "training.csv", dvcviews.training(cells, root))
     _write(reports / "validation.csv", dvcviews.validation(cells, root))
-    _write(reports / "table.md", page(settings, records, timings, funnel))
+    gaps = gaptables.markdown_of(measured(settings, records, root))
+    _write(reports / "table.md", page(settings, records, timings, funnel, gaps))
     _write(reports / "table.csv", csv_text(records, timings, settings.published))
     _write(reports / "table.tex", tex(settings, records, timings))
     _write(reports / PAGE, document(Material(settings, records, timings, root)))
@@ -50,8 +52,12 @@ def page(
     records: Sequence[Record],
     timings: Mapping[Cell, Timing],
     funnel: Grid,
+    gaps: Sequence[str] = (),
 ) -> str:
-    """The report as Markdown: scores in all ways, cost, test sets, signatures, data."""
+    """The report as Markdown: scores in all ways, cost, test sets, signatures, data.
+
+    `gaps` are the parts about published numbers.
+    """
     rare = scoretables.by_count(records)
     sections = [
         f"# Results: {settings.experiment}",
@@ -64,6 +70,7 @@ def page(
         "## The same translations as papers scored them",
         markdown(scoretables.as_papers(records)),
         scoretables.AS_PAPERS,
+        *gaps,
         "## BLEU by source length",
         markdown(scoretables.by_length(records)),
         scoretables.BY_LENGTH,

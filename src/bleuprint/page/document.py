@@ -6,6 +6,7 @@ from importlib.resources import files
 from bleuprint.page.corpora import corpora
 from bleuprint.page.cost import cost
 from bleuprint.page.curves import curves
+from bleuprint.page.gap import gap_section
 from bleuprint.page.html import escape
 from bleuprint.page.material import Material, Section
 from bleuprint.page.provenance import provenance
@@ -19,6 +20,7 @@ SECTIONS: tuple[Callable[[Material], Section | None], ...] = (
     summary,
     scores,
     reconciliation,
+    gap_section,
     sentences,
     curves,
     corpora,

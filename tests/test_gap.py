@@ -1,0 +1,219 @@
+"""The gap to a published number: steps worked by hand, that add up to it."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import result_trees as trees
+from bleuprint import gaptables
+from bleuprint.errors import UserError
+from bleuprint.files import write_json
+from bleuprint.gap import Gap, cells_of, changes, gaps, measured
+from bleuprint.layout import Cell
+from bleuprint.page.gap import gap_section
+from bleuprint.page.material import Material
+from bleuprint.published import Published
+from bleuprint.results import Record
+from bleuprint.settings import Settings
+from bleuprint.system import Average
+from bleuprint.variants import Variant, Variants, Varied
+
+CORPUS, TEST = "news-en-de", "first"
+NUMBER = Published(
+    name="A paper",
+    source="the paper, Table 1",
+    corpus=CORPUS,
+    test=TEST,
+    bleu=30.0,
+    scored="compound-split",
+    system="tiny",
+    average=5,
+    beam=4,
+    alpha=1.0,
+    penalty="length",
+    tokens_per_update=4000,
+)
+# The system as it is: the last checkpoint alone, beam 2, alpha 0.6 (gnmt), 200 tokens an update.
+OWN = Variant(Average(last=1), 2, 0.6, "gnmt")
+LAST_5 = dataclasses.replace(OWN, average=Average(last=5))
+SEARCHED = Variant(Average(last=5), 4, 1.0, "length")
+SEARCHED_ALONE = dataclasses.replace(SEARCHED, average=Average(last=1))
+
+
+def varied(variant: Variant, bleu: float, split: float) -> Varied:
+    return Varied(TEST, variant, bleu, {"compound-split": split}, "00" * 32)
+
+
+# What each variant scored: by sacreBLEU, and compound-split.
+SCORES = (
+    varied(OWN, 25.004, 25.9),
+    varied(LAST_5, 26.0, 27.006),
+    varied(SEARCHED, 26.4, 27.3),
+    varied(SEARCHED_ALONE, 25.2, 26.1),
+)
+KEPT = (10, 20, 30, 40, 50)
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return trees.settings_in(tmp_path)
+
+
+def records(settings: Settings, **scores: float) -> list[Record]:
+    """A record of each system and seed; the compound-split score is that of `scores`, or 0."""
+    found = []
+    for system in settings.systems:
+        for seed in settings.seeds:
+            one = trees.record(system, CORPUS, TEST, 25.004, seed=seed)
+            split = dataclasses.replace(
+                one.reconciliation[0], name="compound-split", score=scores.get(system, 0.0)
+            )
+            found.append(dataclasses.replace(one, reconciliation=(split,)))
+    return found
+
+
+def variants(*scores: Varied, kept: tuple[int, ...] = KEPT) -> Variants:
+    return Variants("f1" * 32, kept, scores or SCORES)
+
+
+def gap(settings: Settings, number: Published, found: Variants, **scores: float) -> Gap:
+    settings = dataclasses.replace(settings, published=(number,))
+    by_cell = dict.fromkeys(cells_of(settings), found)
+    (one,) = gaps(settings, records(settings, **scores), by_cell)
+    # what is shown adds up
+    total = one.ours + sum(step.bleu or 0 for step in one.steps) + one.unexplained
+    assert round(total, 6) == number.bleu
+    assert round(one.steps[-1].score + one.unexplained, 6) == number.bleu
+    return one
+
+
+def sizes(found: Gap) -> list[float | None]:
+    return [step.bleu for step in found.steps]
+
+
+def test_each_step_starts_where_the_one_before_ends(settings: Settings) -> None:
+    found = gap(settings, NUMBER, variants())
+    assert [step.what for step in found.steps] == [
+        *("scoring", "averaging", "beam and length penalty", "tokens per update")
+    ]
+    # 25.00 -> 25.90 -> 27.01 -> 27.30, and no system with 4,000 tokens
+    assert (found.ours, sizes(found)) == (25.0, [0.9, 1.11, 0.29, None])
+    assert (found.whole, found.unexplained) == (5.0, 2.7)
+
+
+def test_rows_that_differ_in_tokens_per_update_alone_tell_its_size(settings: Settings) -> None:
+    tiny = settings.systems["tiny"]
+    train = dataclasses.replace(tiny.train, tokens_per_update=4000, batch_tokens=500, updates=5)
+    twin = dataclasses.replace(tiny, train=train)
+    two = dataclasses.replace(settings, systems={"tiny": tiny, "twin": twin})
+    found = gap(two, NUMBER, variants(), tiny=25.9, twin=26.7)
+    assert sizes(found)[-1] == 0.8
+    assert "twin less tiny" in found.steps[-1].note
+    other = dataclasses.replace(twin, train=dataclasses.replace(train, label_smoothing=0.2))
+    two = dataclasses.replace(settings, systems={"tiny": tiny, "twin": other})
+    assert sizes(gap(two, NUMBER, variants(), tiny=25.9, twin=26.7))[-1] is None
+
+
+def test_what_is_the_same_changes_nothing(settings: Settings) -> None:
+    same = dataclasses.replace(
+        NUMBER,
+        **{"scored": "sacrebleu", "average": 1, "beam": 2, "alpha": 0.6, "penalty": "gnmt"},
+        tokens_per_update=200,
+    )
+    found = gap(settings, same, variants())
+    assert (sizes(found), found.unexplained) == ([0.0] * 4, 5.0)
+
+
+def test_what_is_not_known_or_not_there_is_not_measured(settings: Settings) -> None:
+    bare = Published("A paper", "there", CORPUS, TEST, 30.0, "otherwise", "tiny")
+    found = gap(settings, bare, variants())
+    assert (sizes(found), found.unexplained) == ([None] * 4, 5.0)
+    # ten checkpoints are not there: the search is compared with the average that is
+    ten = dataclasses.replace(NUMBER, average=10)
+    found = gap(settings, ten, variants())
+    assert sizes(found) == [0.9, None, 0.2, None]
+    assert found.steps[1].note == (
+        "theirs the last 10 checkpoints, but ours kept only 5 checkpoints"
+    )
+
+
+def test_a_language_without_words_has_no_such_score(settings: Settings) -> None:
+    scores = [dataclasses.replace(one, ways={}) for one in SCORES]
+    found = gap(settings, NUMBER, variants(*scores))
+    # 25.00 -> 26.00 -> 26.40, all by sacreBLEU
+    assert sizes(found) == [None, 1.0, 0.4, None]
+
+
+def test_seeds_are_averaged(settings: Settings) -> None:
+    two = dataclasses.replace(settings, seeds=(1, 2), published=(NUMBER,))
+    more = [dataclasses.replace(s, bleu=s.bleu + 2, ways={}) for s in SCORES]
+    by_cell = {
+        Cell("tiny", CORPUS, 1): variants(),
+        Cell("tiny", CORPUS, 2): variants(*more),
+    }
+    (found,) = gaps(two, records(two), by_cell)
+    assert (found.ours, found.seeds) == (26.0, 2)
+    assert sizes(found)[0] is None  # scored so with one seed only
+    assert "mean of 2 seeds" in gaptables.sentence(found)
+
+
+def test_single_changes_are_held_against_the_system_as_it_is(settings: Settings) -> None:
+    with_one = dataclasses.replace(settings, published=(NUMBER,))
+    by_cell = dict.fromkeys(cells_of(with_one), variants())
+    found = changes(with_one, NUMBER, records(with_one), by_cell)
+    shown = {(one.what, one.to): (one.bleu, one.difference, one.own) for one in found}
+    assert shown["average", "the last checkpoint"] == (25.0, 0.0, True)
+    assert shown["average", "the last 5 checkpoints"] == (26.0, 1.0, False)
+    assert shown["average", "the last 10 checkpoints"] == (None, None, False)
+    assert [one.to for one in found if one.what == "beam"] == ["1", "2", "4"]
+    assert sum(one.own for one in found) == 3
+
+
+def test_numbers_without_a_system_have_no_gap(settings: Settings) -> None:
+    number = dataclasses.replace(NUMBER, system=None)
+    alone = dataclasses.replace(settings, published=(number,))
+    assert gaps(alone, records(alone), {}) == []
+    assert gap_section(Material(alone, records(alone), {})) is None
+
+
+def test_variants_of_another_training_are_refused(settings: Settings) -> None:
+    one = dataclasses.replace(settings, published=(NUMBER,))
+    other = dict.fromkeys(cells_of(one), Variants("f2" * 32, KEPT, SCORES))
+    with pytest.raises(UserError, match=r"tiny/news-en-de/1/variants\.json: of another training"):
+        gaps(one, records(one), other)
+
+
+def stored(tmp_path: Path, settings: Settings, **changes: Any) -> Material:
+    """Variants on disk, and what the page is made of."""
+    one = dataclasses.replace(settings, published=(dataclasses.replace(NUMBER, **changes),))
+    for cell in cells_of(one):
+        content = dataclasses.asdict(variants())
+        write_json(tmp_path / cell.results / "variants.json", content)
+    return Material(one, records(one), {}, tmp_path)
+
+
+def test_the_page_shows_the_sum(tmp_path: Path, settings: Settings) -> None:
+    material = stored(tmp_path, settings, name="A <paper>")
+    section = gap_section(material)
+    assert section is not None
+    assert "A &lt;paper&gt;" in section.body and "<paper>" not in section.body
+    for text in ("+0.90", "+1.11", "+0.29", "+2.70", "not measured", "30.00"):
+        assert f">{text}<" in section.body
+    assert section == gap_section(material)
+
+
+def test_the_report_shows_it_as_a_table(tmp_path: Path, settings: Settings) -> None:
+    material = stored(tmp_path, settings)
+    parts = gaptables.markdown_of(measured(material.settings, material.records, tmp_path))
+    assert parts[0] == "## The gap to published numbers"
+    assert "a gap of +5.00, of which +2.70 is unexplained" in parts[3]
+    steps = [line.split("|")[2].strip() for line in parts[4].split("\n")[2:-1]]
+    assert steps == ["", "+0.90", "+1.11", "+0.29", "not measured", "+2.70", ""]
+
+
+def test_missing_variants_are_named(tmp_path: Path, settings: Settings) -> None:
+    one = dataclasses.replace(settings, published=(NUMBER,))
+    with pytest.raises(UserError, match=r"variants\.json: no such file; run: dvc repro"):
+        measured(one, records(one), tmp_path)

@@ -1,0 +1,176 @@
+"""The vary stage: a cell that published numbers name is translated as they were; others are not."""
+
+import dataclasses
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from bleuprint import metrics
+from bleuprint.errors import UserError
+from bleuprint.files import read_json, sha256_of
+from bleuprint.layout import Cell
+from bleuprint.settings import load
+from bleuprint.system import Average, Keep
+from bleuprint.variants import Variant, Variants, own
+from trainings import STAGES, environment, project, train
+
+CELL = Cell("micro", "toy", 1)
+NUMBER = {
+    "name": "A paper",
+    "source": "its Table 1",
+    "corpus": "toy",
+    "test": "x",
+    "bleu": 60.0,
+    "scored": "tokenised",
+    "system": "micro",
+    "average": 2,
+    "beam": 3,
+    "alpha": 1.0,
+    "penalty": "length",
+}
+
+
+def publish(root: Path, **number: Any) -> None:
+    """Name one published number in params.yaml, or none."""
+    yaml = YAML()
+    params = yaml.load(root / "params.yaml")
+    params["published"] = [number] if number else []
+    yaml.dump(params, root / "params.yaml")
+
+
+def stage(root: Path, name: str, **more: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, str(STAGES / f"{name}.py"), *map(str, CELL)]
+    variables = {**environment(), **more}
+    return subprocess.run(command, cwd=root, env=variables, capture_output=True, text=True)
+
+
+def varied(root: Path) -> Variants:
+    done = stage(root, "vary")
+    assert done.returncode == 0, done.stderr
+    return Variants.read(root / CELL.results / "variants.json")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A toy project with three checkpoints, averaged and translated. Not to be changed but by
+    `publish`.
+    """
+    root = tmp_path_factory.mktemp("variants")
+    train(project(root, keep=Keep(last=3, best=0, every=0), updates=200))
+    for name in ("average", "translate"):
+        assert stage(root, name).returncode == 0
+    return root
+
+
+@pytest.fixture(scope="module")
+def found(trained: Path) -> Variants:
+    publish(trained, **NUMBER)
+    return varied(trained)
+
+
+def lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+
+
+def test_the_cell_as_it_is_scores_what_its_translations_score(
+    trained: Path, found: Variants
+) -> None:
+    one = found.of("x", own(load(trained / "params.yaml").systems["micro"]))
+    hypotheses = trained / CELL.results / "hypotheses" / "test.x.en"
+    references = trained / "data" / "split" / "toy" / "test.x.en"
+    assert one is not None
+    assert one.hypotheses == sha256_of(hypotheses)
+    assert one.bleu == metrics.bleu(lines(hypotheses), lines(references), "en")["score"] > 1
+    assert one.ways.keys() == {
+        *("lower-cased", "intl", "tokenised", "tokenised, lower-cased", "compound-split")
+    }
+
+
+def test_one_thing_is_changed_and_all_of_them_together(trained: Path, found: Variants) -> None:
+    base = own(load(trained / "params.yaml").systems["micro"])
+    tried = {one.variant for one in found.varied}
+    assert len(found.checkpoints) == 3
+    # of the averages of 1, 5, 10 and theirs, those of which there are checkpoints
+    averages = [dataclasses.replace(base, average=Average(last=n)) for n in (1, 2)]
+    beams = [dataclasses.replace(base, beam=beam) for beam in (1, 3, 4)]
+    alphas = [dataclasses.replace(base, alpha=alpha) for alpha in (0.0, 0.6, 1.0)]
+    theirs = [
+        dataclasses.replace(base, alpha=1.0, penalty="length"),
+        dataclasses.replace(base, beam=3, alpha=1.0, penalty="length"),
+        Variant(Average(last=2), 3, 1.0, "length"),
+    ]
+    assert tried == {base, *averages, *beams, *alphas, *theirs}
+    assert len({one.hypotheses for one in found.varied}) > 2
+
+
+def test_a_variant_is_what_a_system_with_its_settings_translates(
+    trained: Path, found: Variants, tmp_path: Path
+) -> None:
+    """The system itself set to theirs, by the stages average and translate."""
+    for name in ("data", "models"):
+        (tmp_path / name).symlink_to(trained / name)
+    (tmp_path / "models").unlink()
+    checkpoints = tmp_path / CELL.models / "checkpoints"
+    checkpoints.parent.mkdir(parents=True)
+    checkpoints.symlink_to(trained / CELL.models / "checkpoints")
+    yaml = YAML()
+    params = yaml.load(trained / "params.yaml")
+    micro = params["systems"]["micro"]
+    micro["average"] = {"last": 2}
+    micro["decode"].update({"beam": 3, "alpha": 1.0, "penalty": "length"})
+    yaml.dump(params, tmp_path / "params.yaml")
+    for name in ("average", "translate"):
+        assert stage(tmp_path, name).returncode == 0
+    one = found.of("x", Variant(Average(last=2), 3, 1.0, "length"))
+    assert one is not None
+    assert one.hypotheses == sha256_of(tmp_path / CELL.results / "hypotheses" / "test.x.en")
+
+
+def test_it_repeats_and_leaves_nothing_behind(trained: Path, found: Variants) -> None:
+    publish(trained, **NUMBER)
+    before = sha256_of(trained / CELL.results / "variants.json")
+    assert varied(trained) == found
+    assert sha256_of(trained / CELL.results / "variants.json") == before
+    assert not list((trained / "work").glob("vary-*"))
+
+
+@pytest.mark.parametrize("other", [None, {**NUMBER, "system": None}])
+def test_a_cell_that_no_number_names_runs_no_model(
+    trained: Path, tmp_path: Path, other: dict[str, Any] | None
+) -> None:
+    """Nor is there one, and torch, which takes seconds to load, is not."""
+    (tmp_path / "params.yaml").write_bytes((trained / "params.yaml").read_bytes())
+    publish(tmp_path, **(other or {}))
+    hidden = tmp_path / "hidden"
+    hidden.mkdir()
+    (hidden / "torch.py").write_text("raise ImportError('not in this test')")
+    path = os.pathsep.join([str(hidden), os.environ.get("PYTHONPATH", "")])
+    done = stage(tmp_path, "vary", PYTHONPATH=path)
+    assert done.returncode == 0, done.stderr
+    assert read_json(tmp_path / CELL.results / "variants.json") == {
+        "training": None,
+        "checkpoints": [],
+        "varied": [],
+    }
+
+
+@pytest.mark.parametrize(
+    ("key", "message"), [("system", "no system 'big'"), ("test", "no test set 'big'")]
+)
+def test_numbers_of_what_is_not_there_are_refused(trained: Path, key: str, message: str) -> None:
+    publish(trained, **{**NUMBER, key: "big"})
+    done = stage(trained, "vary")
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert f"published number of 'A paper': {message}; there are: " in done.stderr
+
+
+def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "variants.json"
+    path.write_text('{"training": null, "checkpoints": [], "varied": [{}]}')
+    with pytest.raises(UserError, match=r"variants\.json: was not written by this version"):
+        Variants.read(path)
