@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from importlib.resources import files
 
+from bleuprint.page.attention import attention
 from bleuprint.page.html import escape
 from bleuprint.page.material import Material, Section
 from bleuprint.page.sentences import sentences
 
 # What the page shows, in this order; a section that has nothing to show is None.
-SECTIONS: tuple[Callable[[Material], Section | None], ...] = (sentences,)
+SECTIONS: tuple[Callable[[Material], Section | None], ...] = (sentences, attention)
 
 
 def document(material: Material) -> str:
