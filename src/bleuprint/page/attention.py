@@ -1,4 +1,4 @@
-"""The page's maps of attention: a static one of each sentence, and all layers and heads to choose."""
+"""The page's maps of attention: one of each sentence, and all layers and heads to choose."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -53,7 +53,9 @@ def attention(material: Material) -> Section | None:
     found = [one for standing in material.standings for one in _maps(material, standing)]
     if not found:
         return None
-    kept, texts, size = [], [], 0
+    kept: list[_Map] = []
+    texts: list[str] = []
+    size = 0
     for one in sorted(found, key=_Ranks(material.standings).rank):
         text = one.as_json()
         size += len(text.encode())
