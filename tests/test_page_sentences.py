@@ -9,7 +9,7 @@ import pytest
 import result_trees as trees
 from bleuprint.layout import Cell
 from bleuprint.page import sentences
-from bleuprint.page.lines import Output, TestLines, shown_systems
+from bleuprint.page.lines import Output, SetLines, shown_systems
 from bleuprint.page.material import Material
 from bleuprint.results import collect
 from bleuprint.sentencescore import sentence_bleu, sentence_chrf
@@ -50,11 +50,11 @@ def material(tmp_path_factory: pytest.TempPathFactory) -> Material:
     return hostile_tree(tmp_path_factory.mktemp("tree"))
 
 
-def made(bleu: dict[str, list[float]]) -> TestLines:
+def made(bleu: dict[str, list[float]]) -> SetLines:
     """Lines of the lengths 1, 2, ... with these scores."""
     texts = ["x" * (i + 1) for i in range(len(next(iter(bleu.values()))))]
     outputs = {name: Output(texts, scores) for name, scores in bleu.items()}
-    return TestLines("c", "t", ("en", "de"), next(iter(bleu)), texts, texts, outputs, 0)
+    return SetLines("c", "t", ("en", "de"), next(iter(bleu)), texts, texts, outputs, 0)
 
 
 def list_of(body: str) -> list[str]:
