@@ -87,7 +87,8 @@ def write_cell(root: Path, settings: Settings, cell: Cell, errors: float) -> Non
     corpus = settings.corpus(cell.corpus)
     for test in corpus.files.tests:
         name = f"test.{test}.{corpus.target}"
-        references = (root / "data" / "split" / cell.corpus / name).read_text("utf-8").splitlines()
+        path = root / "data" / "split" / cell.corpus / name
+        references = path.read_text("utf-8").split("\n")[:-1]
         wrong = [
             " ".join(f"{WORD}wrong" if rng.random() < errors else word for word in line.split())
             for line in references

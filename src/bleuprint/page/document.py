@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from importlib.resources import files
 
+from bleuprint.page.attention import attention
 from bleuprint.page.corpora import corpora
 from bleuprint.page.cost import cost
 from bleuprint.page.curves import curves
@@ -22,6 +23,7 @@ SECTIONS: tuple[Callable[[Material], Section | None], ...] = (
     reconciliation,
     gap_section,
     sentences,
+    attention,
     curves,
     corpora,
     cost,

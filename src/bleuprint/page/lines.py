@@ -28,7 +28,7 @@ class Output:
 
 
 @dataclass(frozen=True)
-class TestLines:
+class SetLines:
     """A test set; lines count from 0. `outputs` are by system; `left_out` systems are not there."""
 
     corpus: str
@@ -82,7 +82,7 @@ class TestLines:
         return sorted(range(len(self.sources)), key=key)  # type: ignore[arg-type]
 
 
-def test_lines(material: Material) -> Iterator[TestLines]:
+def lines_of_sets(material: Material) -> Iterator[SetLines]:
     """Every test set, with the outputs of the first seed.
 
     Raises UserError where a file is not the one that was scored.
@@ -111,7 +111,7 @@ def shown_systems(standings: Sequence[Standing], most: int = SYSTEMS) -> list[st
     return [one.system for one in standings if one.system in chosen]
 
 
-def _read(material: Material, corpus: str, test: str, standings: Sequence[Standing]) -> TestLines:
+def _read(material: Material, corpus: str, test: str, standings: Sequence[Standing]) -> SetLines:
     settings, root = material.settings, material.root
     entry = settings.corpus(corpus)
     outputs, references = {}, list[str]()
@@ -120,7 +120,7 @@ def _read(material: Material, corpus: str, test: str, standings: Sequence[Standi
         cell = Cell(system, corpus, settings.seeds[0])
         references, found = scored_lines(settings, cell, test, root)
         outputs[system] = Output(found, sentence_bleu(found, references, entry.target))
-    return TestLines(
+    return SetLines(
         corpus=corpus,
         test=test,
         languages=(entry.source, entry.target),

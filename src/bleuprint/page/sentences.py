@@ -5,13 +5,13 @@ from itertools import chain
 
 from bleuprint.characters import blank_unprinted
 from bleuprint.page.html import Entry, details, escape, paragraph, table
-from bleuprint.page.lines import MOST, TestLines, test_lines
+from bleuprint.page.lines import MOST, SetLines, lines_of_sets
 from bleuprint.page.material import Material, Section
 from bleuprint.sentencescore import sentence_chrf
 from bleuprint.worddiff import Kind, differences
 
-# What all lists of lines may take of the page together, in bytes: the page has 5 MB.
-BUDGET = 3_000_000
+# What all lists of lines may take of the page together, in bytes: the page has 5 MB in all.
+BUDGET = 2_500_000
 # Characters of a line that are shown; the differences of a longer one are not marked.
 _LONGEST = 1_500
 
@@ -32,7 +32,7 @@ _LEGEND = (
 
 def sentences(material: Material) -> Section | None:
     """For each test set: how lines compare, the telling ones, and all as far as there is room."""
-    sets = list(test_lines(material))
+    sets = list(lines_of_sets(material))
     if not sets:
         return None
     seeds = material.settings.seeds
@@ -44,7 +44,7 @@ def sentences(material: Material) -> Section | None:
     return Section("sentences", "Translations", body, ("sentences.css", "sentences.js"))
 
 
-def _test_set(lines: TestLines, number: int, articles: dict[int, str]) -> str:
+def _test_set(lines: SetLines, number: int, articles: dict[int, str]) -> str:
     def some(chosen: Iterable[int]) -> str:
         return "".join(_article(lines, line) for line in chosen) or paragraph("No line.")
 
@@ -65,14 +65,14 @@ def _test_set(lines: TestLines, number: int, articles: dict[int, str]) -> str:
     return "".join(parts)
 
 
-def _left_out(lines: TestLines) -> str:
+def _left_out(lines: SetLines) -> str:
     return (
         f"Outputs of {len(lines.outputs)} of {len(lines.outputs) + lines.left_out} systems are "
         "shown: the baseline, the best, and those that differ most surely from the baseline."
     )
 
 
-def _overview(lines: TestLines) -> str:
+def _overview(lines: SetLines) -> str:
     """A table: of how many lines a system's output is the reference, better, or worse."""
     base = lines.outputs[lines.baseline]
     name = escape(lines.baseline)
@@ -91,7 +91,7 @@ def _overview(lines: TestLines) -> str:
     return table(heads, rows, f"Lines, of {len(lines.sources):,}, by the BLEU of the line")
 
 
-def _all(lines: TestLines, number: int, articles: dict[int, str]) -> str:
+def _all(lines: SetLines, number: int, articles: dict[int, str]) -> str:
     """The list that a script filters and sorts."""
     total, here = len(lines.sources), len(articles)
     some = f"All {total:,} lines"
@@ -112,7 +112,7 @@ def _all(lines: TestLines, number: int, articles: dict[int, str]) -> str:
     )
 
 
-def _lists(sets: list[TestLines]) -> list[dict[int, str]]:
+def _lists(sets: list[SetLines]) -> list[dict[int, str]]:
     """The lines of each set as HTML; what one does not need of its share goes to larger ones."""
     found: list[dict[int, str]] = [{} for _ in sets]
     left = BUDGET
@@ -130,7 +130,7 @@ def _lists(sets: list[TestLines]) -> list[dict[int, str]]:
     return found
 
 
-def _article(lines: TestLines, line: int) -> str:
+def _article(lines: SetLines, line: int) -> str:
     """A line: a paragraph each for the source, the reference and the outputs.
 
     <bdi> isolates, and finds the direction of, what is written from right to left.

@@ -1,0 +1,145 @@
+"""The page's sentences: what is marked, scored, chosen and left out."""
+
+import re
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+import result_trees as trees
+from bleuprint.layout import Cell
+from bleuprint.page import sentences
+from bleuprint.page.lines import Output, SetLines, shown_systems
+from bleuprint.page.material import Material
+from bleuprint.results import collect
+from bleuprint.sentencescore import sentence_bleu, sentence_chrf
+from bleuprint.standings import standings
+
+# Markup, right to left, emoji, control characters, a very long word.
+HOSTILE = [
+    '<script>document.title="x"</script> & "quotes"',
+    "ولد صغير \u202eabc",
+    "👍🏽 \x00\x01\u2028ok",
+    "w" * 400,
+]
+
+
+def hostile_tree(root: Path) -> Material:
+    """Two systems; some lines of both sides and of outputs are hostile."""
+    settings = trees.settings_in(root, corpora={"news-en-de": ("first",)})
+    trees.write_texts(root, settings)
+    for language in ("en", "de"):
+        path = root / "data" / "split" / "news-en-de" / f"test.first.{language}"
+        lines = path.read_text("utf-8").split("\n")[:-1]
+        trees.write_lines(path, [*HOSTILE, *lines[len(HOSTILE) :]])
+    trees.describe(root, settings, "news-en-de")
+    for system, errors in (("tiny", 0.3), ("small", 0.1)):
+        cell = Cell(system, "news-en-de", 1)
+        trees.write_cell(root, settings, cell, errors)
+        path = root / cell.results / "hypotheses" / "test.first.de"
+        lines = path.read_text("utf-8").split("\n")[:-1]
+        trees.write_lines(path, [*HOSTILE[::-1], *lines[len(HOSTILE) :]])
+        trees.write_translation(root, settings, cell)
+        trees.write_maps(root, settings, cell)
+        trees.score_cell(settings, system, "news-en-de", 1, root)
+    return Material(settings, collect(settings, root), {}, root)
+
+
+@pytest.fixture(scope="module")
+def material(tmp_path_factory: pytest.TempPathFactory) -> Material:
+    return hostile_tree(tmp_path_factory.mktemp("tree"))
+
+
+def made(bleu: dict[str, list[float]]) -> SetLines:
+    """Lines of the lengths 1, 2, ... with these scores."""
+    texts = ["x" * (i + 1) for i in range(len(next(iter(bleu.values()))))]
+    outputs = {name: Output(texts, scores) for name, scores in bleu.items()}
+    return SetLines("c", "t", ("en", "de"), next(iter(bleu)), texts, texts, outputs, 0)
+
+
+def list_of(body: str) -> list[str]:
+    """The lines of the list that holds all."""
+    return body.split('<div class="lines"')[1].split("<article ")[1:]
+
+
+def test_every_line_is_there_with_its_texts_and_scores(material: Material) -> None:
+    section = sentences.sentences(material)
+    assert section is not None
+    split = material.root / "data" / "split" / "news-en-de"
+    sources, references = (
+        (split / f"test.first.{side}").read_text("utf-8").split("\n")[:-1] for side in ("en", "de")
+    )
+    found = list_of(section.body)
+    assert len(found) == len(sources) == 40
+    for number, article in enumerate(found):
+        assert f"<h4>{number + 1}</h4>" in article
+        texts = [unescape(one) for one in re.findall("<bdi>(.*?)</bdi>", article)]
+        if number >= len(HOSTILE):
+            assert texts[:2] == [sources[number], references[number]]
+    for system in ("tiny", "small"):
+        path = material.root / Cell(system, "news-en-de", 1).results / "hypotheses"
+        lines = (path / "test.first.de").read_text("utf-8").split("\n")[:-1]
+        bleu, chrf = sentence_bleu(lines, references, "de"), sentence_chrf(lines, references)
+        for number, article in enumerate(found):
+            (row,) = re.findall(f"<p><b>{system}</b> <bdi>(.*?)</bdi> <i [^>]*>(.*?)</i>", article)
+            assert row[1] == f"BLEU {bleu[number]:.1f}, chrF {chrf[number]:.1f}"
+            if number >= len(HOSTILE):
+                ours = re.sub("<del>.*?</del>|</?ins>", "", row[0])
+                theirs = re.sub("<ins>.*?</ins>|</?del>", "", row[0])
+                assert unescape(ours).split() == lines[number].split()
+                assert "".join(unescape(theirs).split()) == "".join(references[number].split())
+
+
+def test_text_is_no_markup_and_has_no_control_characters(material: Material) -> None:
+    section = sentences.sentences(material)
+    assert section is not None
+    assert "<script" not in section.body and "&lt;script&gt;" in section.body
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u202e]", section.body)
+    assert "<bdi>ولد صغير  abc</bdi>" in section.body
+    assert sentences.sentences(material) == section
+
+
+def test_best_worst_and_most_different() -> None:
+    lines = made({"a": [0.0, 100.0, 50.0, 100.0], "b": [0.0, 40.0, 60.0, 100.0]})
+    assert lines.best("a") == [3, 1, 2, 0]  # of equals the longer one
+    assert lines.worst("b") == [0, 1, 2, 3]
+    assert lines.spread == [0.0, 60.0, 10.0, 0.0]
+    assert lines.differing == [1, 2]
+    assert sorted(lines.by_interest()) == [0, 1, 2, 3] and lines.by_interest()[:2] == [1, 2]
+
+
+def test_what_has_no_room_is_said_and_the_rest_is_even(
+    material: Material, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = sentences.sentences(material)
+    monkeypatch.setattr(sentences, "BUDGET", 20_000)
+    section = sentences.sentences(material)
+    assert section is not None and whole is not None
+    found = list_of(section.body)
+    assert 5 < len(found) < 40
+    assert f"The page has room for {len(found)} of 40 lines" in section.body
+    assert f"<summary>{len(found)} of 40 lines</summary>" in section.body
+    shown = "".join(found).split("</div>")[0]
+    assert 15_000 < len(shown.encode()) <= 20_000
+    numbers = [int(one) for article in found for one in re.findall(r"<h4>(\d+)</h4>", article)]
+    assert numbers == sorted(numbers)
+    flat = made({"a": [50.0] * 1000}).by_interest()
+    # no stretch of 200 lines is without a fair share of the first 400
+    for start in range(0, 1000, 200):
+        assert sum(start <= line < start + 200 for line in flat[:400]) > 25
+
+
+def test_of_many_systems_the_baseline_the_best_and_the_surest_are_shown() -> None:
+    # p of each; the last is the best by BLEU, but not surely
+    values = {"base": 1.0, "a": 0.4, "b": 0.01, "c": 0.3, "d": 0.02, "best": 0.9}
+    records = [
+        trees.record(
+            *(name, "news-en-de", "t", 30.0 + number),
+            paired=None if name == "base" else trees.against("base", p),
+        )
+        for number, (name, p) in enumerate(values.items())
+    ]
+    found = standings(records)
+    assert shown_systems(found) == list(values)
+    assert shown_systems(found, 4) == ["base", "b", "d", "best"]
+    assert shown_systems(found, 2) == ["base", "best"]
