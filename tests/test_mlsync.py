@@ -104,9 +104,9 @@ def test_parents_hold_means_and_deviations_over_seeds(root: Path) -> None:
     parent = runs["small news-en-de"]
     assert PARENT in parent.data.tags and parent.data.tags["seeds"] == "1, 2"
     values = [bleu(Cell("small", "news-en-de", seed)) for seed in (1, 2)]
-    assert parent.data.metrics["test/first/bleu"] == pytest.approx(sum(values) / 2)
+    assert parent.data.metrics["test/first/bleu"] == pytest.approx(sum(values) / 2, abs=1e-6)
     deviation = abs(values[0] - values[1]) / 2**0.5  # of two numbers
-    assert parent.data.metrics["test/first/bleu_deviation"] == pytest.approx(deviation)
+    assert parent.data.metrics["test/first/bleu_deviation"] == pytest.approx(deviation, abs=1e-6)
     assert deviation == pytest.approx(statistics.stdev(values))
     children = [run for run in runs.values() if run.data.tags.get(NESTED) == parent.info.run_id]
     assert {run.info.run_name for run in children} == {"small news-en-de 1", "small news-en-de 2"}
@@ -149,10 +149,18 @@ def test_new_scores_take_the_place_of_old_ones(root: Path) -> None:
         assert runs["tiny news-en-de 1"].data.metrics["test/first/bleu"] == better
 
 
-def test_the_report_stage_makes_no_run_of_a_training(root: Path) -> None:
-    assert list(sync(load(), make=False)) == []
-    client, runs = runs_in(store(root), "trial_run")
-    assert client.get_experiment_by_name("trial_run") is None and not runs
+def test_the_report_stage_completes_runs_and_makes_none_of_a_training(root: Path) -> None:
+    settings = load()
+    assert list(sync(settings, make=False)) == []
+    client, _ = runs_in(store(root), "trial_run")
+    assert client.get_experiment_by_name("trial_run") is None
+    one = trained(settings, Cell("tiny", "news-en-de", 2), root)
+    assert one is not None
+    Tracker(one.description).close("FINISHED")
+    list(sync(settings, make=False))
+    _, runs = named(root)
+    assert set(runs) == {"tiny news-en-de 2"}
+    assert "test/first/bleu" in runs["tiny news-en-de 2"].data.metrics
 
 
 def test_the_page_is_attached_and_replaced_when_it_changes(root: Path) -> None:

@@ -17,8 +17,13 @@ if TYPE_CHECKING:
     from mlflow.entities import Experiment
     from mlflow.tracking import MlflowClient
 
-# What MLflow reads when it sends a request; its own figures wait for minutes.
-_REQUESTS = {"MLFLOW_HTTP_REQUEST_TIMEOUT": "10", "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1"}
+# What MLflow reads: its own figures wait for minutes, and it would print addresses of runs.
+_QUIET = {
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
+}
 # Those that tell on stderr what is told here in one line.
 _TALKATIVE = ("mlflow", "alembic", "urllib3", "mlflow.system_metrics")
 
@@ -35,8 +40,7 @@ def remote() -> bool:
 
 def client() -> "MlflowClient":
     """A client of the store, which is made if need be."""
-    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
-    for name, value in _REQUESTS.items():
+    for name, value in _QUIET.items():
         os.environ.setdefault(name, value)
     from mlflow.tracking import MlflowClient
 

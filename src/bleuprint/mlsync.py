@@ -169,9 +169,9 @@ def _means(siblings: Sequence[Trained]) -> Content:
     for name in summaries[0]:
         if all(name in one for one in summaries):
             values = [one[name] for one in summaries]
-            summary[name] = statistics.mean(values)
+            summary[name] = round(statistics.mean(values), 6)
             if name.startswith("test/") and len(values) > 1:
-                summary[f"{name}_deviation"] = statistics.stdev(values)
+                summary[f"{name}_deviation"] = round(statistics.stdev(values), 6)
     first = siblings[0].content
     seeds = ", ".join(str(one.description.cell.seed) for one in siblings)
     shared = {

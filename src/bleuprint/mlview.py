@@ -45,10 +45,7 @@ def links(experiment: str) -> tuple[str, str]:
 def _view(scores: Sequence[str]) -> dict[str, object]:
     metrics = [name for name in scores if name.endswith(("/bleu", "/chrf"))]
     columns = [
-        *(
-            f"metrics.`{name}`"
-            for name in [*metrics, "valid/loss", "total/teraflop", "total/seconds"]
-        ),
+        *(f"metrics.`{name}`" for name in [*metrics, "total/teraflop", "total/seconds"]),
         "params.`parameters`",
         "tags.`seed`",
     ]

@@ -1,0 +1,99 @@
+"""MLflow's own pages as somebody with a browser sees our runs there."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bleuprint.files import read_json
+from bleuprint.layout import Cell
+from bleuprint.mlsync import sync
+from browser import Browser, chromium
+from mlservers import MlServer, write_project
+
+CELLS = [Cell(system, "news-en-de", 1) for system in ("tiny", "small")]
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with chromium(tmp_path_factory.mktemp("profile")) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def shown(
+    browser: Browser,  # noqa: ARG001, skips before the server starts
+    mlserver: MlServer,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Path]:
+    """A project whose results the server has."""
+    root = tmp_path_factory.mktemp("shown")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(root)
+        patch.setenv("MLFLOW_TRACKING_URI", mlserver.uri)
+        list(sync(write_project(root, seeds=(1,))))
+    yield root
+
+
+def wait_for(browser: Browser, text: str) -> None:
+    browser.wait("document.body.innerText.includes(arguments[0])", text)
+
+
+def click(browser: Browser, path: str) -> None:
+    """Click what an XPath finds, once it is there."""
+    from selenium.webdriver.support.expected_conditions import element_to_be_clickable
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    wait = WebDriverWait(browser.driver, 30)
+    found = wait.until(element_to_be_clickable(("xpath", path)), path)
+    found.click()
+
+
+def bleu(root: Path, cell: Cell) -> float:
+    return float(read_json(root / cell.results / "scores.json")["first"]["bleu"]["score"])
+
+
+def test_two_runs_are_opened_selected_and_compared(
+    browser: Browser, shown: Path, mlserver: MlServer, tmp_path: Path
+) -> None:
+    browser.resize(1600, 1000)
+    browser.driver.get(f"{mlserver.uri}/#/experiments")
+    click(browser, "//a[contains(., 'trial_run')]")
+    click(browser, "//button[contains(., 'Got it')]")  # of what MLflow does with language models
+    click(browser, "//*[text()='Model training']")
+    for cell in CELLS:
+        name = " ".join(map(str, cell))
+        wait_for(browser, name)
+        row = f"//*[@role='row'][.//a[contains(., '{name}')]]"
+        click(browser, f"{row}//*[contains(@class, 'ag-checkbox-input-wrapper')]")
+    click(browser, "//button[@data-testid='runs-compare-button']")
+    wait_for(browser, "Comparing 2 Runs from 1 Experiment")
+    browser.screenshot(tmp_path / "compare.png")
+    text = browser.script("return document.body.innerText")
+    shown_metrics = text[text.index("\nMetrics\n") : text.index("\nArtifacts\n")]
+    assert "test/first/bleu" in shown_metrics and "valid/loss" in shown_metrics
+    for cell in CELLS:
+        assert f"{bleu(shown, cell):.4g}" in shown_metrics
+    assert_asks_the_server_alone(browser, mlserver)
+
+
+def test_the_address_in_the_note_shows_our_columns(
+    browser: Browser, shown: Path, mlserver: MlServer
+) -> None:
+    browser.driver.get("about:blank")
+    browser.driver.get(f"{mlserver.uri}/#/experiments")
+    click(browser, "//a[text()='trial_run']")
+    note = "//a[text()='test scores and costs as columns']"
+    wait_for(browser, "test scores and costs as columns")
+    address = browser.driver.find_element("xpath", note).get_attribute("href")
+    assert address.startswith(f"{mlserver.uri}/#/experiments/")
+    browser.driver.get(address)
+    for head in ("test/first/bleu", "test/first/chrf", "total/teraflop"):
+        wait_for(browser, head)
+    for cell in CELLS:
+        wait_for(browser, str(bleu(shown, cell)))
+    assert_asks_the_server_alone(browser, mlserver)
+
+
+def assert_asks_the_server_alone(browser: Browser, mlserver: MlServer) -> None:
+    assert all(address.startswith(f"{mlserver.uri}/") for address in browser.requests())
