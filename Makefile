@@ -45,7 +45,7 @@ plots: setup
 	dvc plots diff --html-template work/plots.html --out work/plots $(REVS)
 
 test: setup
-	python -m pytest
+	python -m pytest -n logical --maxprocesses 4 --dist loadfile
 
 # tests of pages are skipped where it is not there
 browser:
