@@ -8,6 +8,7 @@ import pytest
 
 from bleuprint.page.corpora import corpora
 from bleuprint.page.material import Material
+from bleuprint.page.summary import summary
 from bleuprint.results import collect
 from result_trees import STAGES, settings_in, write_all
 
@@ -95,3 +96,22 @@ def test_a_census_in_words(material: Material) -> None:
     ]
     assert "96 units, of which 8 occur less than 10 times and 30 less than 100 times" in body
     assert body.count("<svg") == 2
+
+
+def test_parts_of_a_download_are_told_apart_and_counted(material: Material) -> None:
+    part = {"pairs_in": 7000, "pairs_out": 5000, "changed": {}, "dropped": {"metadata": 2000}}
+    parts = {f"train.{name}": {**part, "samples": {}} for name in ("news", "talks")}
+    path = material.root / "data" / "ledgers" / "news-en-de" / "download.json"
+    before = path.read_text()
+    path.write_text(json.dumps({"sets": parts}))
+    section = corpora(material).body
+    short = summary(material).body
+    path.write_text(before)
+    rows = [row for row in Tables(section).rows if row[0].startswith("download")]
+    assert [row[0] for row in rows] == ["download news", "download talks"]
+    for row in rows:
+        assert (row[1], row[3:]) == ("metadata", ["2,000", "–", "5,000"])
+    assert "<strong>9,993 of 14,000 training pairs are trained on (71.38 %).</strong>" in section
+    assert (
+        "of 14,000 training pairs 9,993 are trained on; dropped above all: metadata 4,000" in short
+    )

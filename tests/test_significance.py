@@ -58,3 +58,10 @@ def test_the_seed_is_not_the_users_environment(monkeypatch: pytest.MonkeyPatch) 
     before = paired_tests(systems, references, "de")
     monkeypatch.setenv("SACREBLEU_SEED", "7")
     assert paired_tests(systems, references, "de") == before
+
+
+def test_one_line_shows_nothing() -> None:
+    """All samples of it are the same, which sacreBLEU takes for certainty."""
+    systems = {"base": ["be ba bo bi be"], "other": ["a dog sees a cat today"]}
+    found = paired_tests(systems, ["a dog sees a cat today"], "en")
+    assert found["other"] == PValues(1.0, 1.0)

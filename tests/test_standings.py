@@ -53,7 +53,7 @@ def test_paired_t_equals_scipy_and_a_t_table() -> None:
 
 def test_differences_that_are_all_the_same() -> None:
     assert paired_t([0.0, 0.0, 0.0]) == 1.0
-    assert paired_t([0.5, 0.5]) == 0.0
+    assert paired_t([0.5, 0.5]) == 1.0
 
 
 def test_one_seed_takes_the_bootstrap_and_is_corrected_by_column() -> None:

@@ -33,7 +33,8 @@ def paired_tests(
     """The p-values of each system's difference in BLEU from the first system's.
 
     Identical translations get 1: sacreBLEU's estimate, which counts the samples that differ by
-    more than none, would call them significantly different.
+    more than none, would call them significantly different. So do those of a single line, from
+    which all samples are the same.
     """
     baseline, *others = systems
     values = [
@@ -42,7 +43,7 @@ def paired_tests(
     ]
     return {
         name: PValues(1.0, 1.0)
-        if list(systems[name]) == list(systems[baseline])
+        if len(references) == 1 or list(systems[name]) == list(systems[baseline])
         else PValues(*found)
         for name, *found in zip(others, *values, strict=True)
     }

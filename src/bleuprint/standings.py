@@ -106,11 +106,11 @@ def holm(values: Sequence[float]) -> list[float]:
 def paired_t(differences: Sequence[float]) -> float:
     """The two-sided p-value that the mean of `differences`, two or more, is 0 (Student's t).
 
-    Differences that are all the same number have no deviation to be judged by: 1 if they are 0,
-    and else 0.
+    Differences that are all the same number have no deviation to be judged by, and get 1: nothing
+    is shown by them.
     """
     if len(set(differences)) == 1:
-        return float(differences[0] == 0)
+        return 1.0
     from scipy.stats import ttest_1samp
 
     return float(ttest_1samp(differences, 0.0).pvalue)

@@ -5,14 +5,12 @@ from typing import Any
 
 from bleuprint.census import LONGEST, Census, Side
 from bleuprint.characters import blank_unprinted
-from bleuprint.files import read_object
-from bleuprint.layout import CENSUS, folder, ledger
+from bleuprint.layout import CENSUS, folder
 from bleuprint.page.chart import chart, line_styles
+from bleuprint.page.funnel import Accounts, Kept, accounts, kept, training
 from bleuprint.page.html import Entry, details, escape, figure, paragraph, table
 from bleuprint.page.material import Material, Section
 from bleuprint.rules import CHECKS, EDITS
-
-STAGES = ("download", "clean", "dedup", "filter", "split", "tokenize", "binarize")
 
 # What rules do that are no files of rules/.
 _RULES = {
@@ -27,8 +25,6 @@ _RULES = {
 }
 _OVERLAP = ("source_held_out", "target_held_out")
 
-_Account = Mapping[str, Any]
-
 
 def corpora(material: Material) -> Section:
     """Every corpus: its funnel, overlap, lengths and vocabularies."""
@@ -38,18 +34,19 @@ def corpora(material: Material) -> Section:
 
 def _corpus(material: Material, name: str) -> Iterator[str]:
     corpus = material.settings.corpus(name)
-    accounts = {stage: _accounts(material, name, stage) for stage in STAGES}
+    found = accounts(material, name)
+    pairs = kept(found)
     yield f"<h3>{escape(name)} ({corpus.source} to {corpus.target})</h3>\n"
-    yield paragraph(_in_short(accounts))
+    yield paragraph(_in_short(pairs))
     yield table(
         ["Stage", "Rule", "What the rule does", "Pairs dropped", "Pairs changed", "Pairs left"],
-        list(_funnel(accounts)),
+        list(_funnel(found)),
         "Training pairs, stage by stage and rule by rule",
         left=3,
     )
-    if samples := "".join(_samples(accounts, (corpus.source, corpus.target))):
+    if samples := "".join(_samples(found, (corpus.source, corpus.target))):
         yield details("Samples of what the rules did", samples)
-    yield paragraph(_overlap(corpus.dedup.overlap, accounts))
+    yield paragraph(_overlap(corpus.dedup.overlap, pairs.dropped))
     census = Census.read(folder(name, "statistics", material.root) / CENSUS)
     yield f'<div class="charts">{"".join(_lengths(name, census))}</div>\n'
     yield table(
@@ -63,56 +60,34 @@ def _corpus(material: Material, name: str) -> Iterator[str]:
             for language, side in sides.items()
         ],
         "What the model reads and writes: words, and the units that they are cut into, in which "
-        "the longest sentence is counted",
+        "the longest sentence is counted; a unit that the vocabulary lacks counts as a word",
         left=2,
     )
     yield paragraph(_vocabulary(census))
 
 
-def _accounts(material: Material, corpus: str, stage: str) -> Mapping[str, _Account]:
-    sets: Mapping[str, _Account] = read_object(ledger(corpus, stage, material.root), ("sets",))[
-        "sets"
-    ]
-    return sets
+def _in_short(found: Kept) -> str:
+    """How many training pairs were read and are left, and what was dropped most."""
+    share = f"{100 * found.left / found.read:.2f} %" if found.read else "none"
+    pairs = f"{found.left:,} of {found.read:,} training pairs are trained on ({share})."
+    text = f"<strong>{pairs}</strong> "
+    dropped = ", ".join(map(escape, found.most()))
+    return text + (f"Dropped: {dropped}." if dropped else "No rule dropped any.")
 
 
-def _training(accounts: Mapping[str, Mapping[str, _Account]]) -> Iterator[tuple[str, _Account]]:
-    """The accounts of the training text, a stage after the other; downloads come in parts."""
-    for stage, sets in accounts.items():
-        for name, account in sets.items():
-            if name == "train" or name.startswith("train."):
-                yield stage, account
-
-
-def _in_short(accounts: Mapping[str, Mapping[str, _Account]]) -> str:
-    """How many training pairs came in and were left, and what was dropped most."""
-    training = list(_training(accounts))
-    read = sum(account["pairs_in"] for stage, account in training if stage == "download")
-    left = training[-1][1]["pairs_out"]
-    dropped: dict[str, int] = {}
-    for _, account in training:
-        for rule, count in account["dropped"].items():
-            dropped[rule] = dropped.get(rule, 0) + count
-    most = sorted((rule for rule in dropped if dropped[rule]), key=lambda rule: -dropped[rule])
-    share = f"{100 * left / read:.2f} %" if read else "none"
-    text = f"<strong>{left:,} of {read:,} training pairs are trained on ({share}).</strong> "
-    if not most:
-        return text + "No rule dropped any."
-    return text + "Dropped: " + ", ".join(f"{escape(r)} {dropped[r]:,}" for r in most) + "."
-
-
-def _funnel(accounts: Mapping[str, Mapping[str, _Account]]) -> Iterator[list[Entry]]:
-    """A row for each rule, and for each stage without rules."""
-    for stage, account in _training(accounts):
+def _funnel(found: Accounts) -> Iterator[list[Entry]]:
+    """A row for each rule, and for each stage (or downloaded part) without rules."""
+    for stage, name, account in training(found):
         left, rows = account["pairs_in"], []
         for rule, count in account["changed"].items():
             rows.append((rule, None, count, left))
         for rule, count in account["dropped"].items():
             left -= count
             rows.append((rule, count, None, left))
+        part = name.removeprefix("train").removeprefix(".")
         for rule, dropped, changed, left in rows or [("", None, None, account["pairs_out"])]:
             yield [
-                Entry.text(stage),
+                Entry.text(f"{stage} {part}".strip()),
                 Entry.text(rule),
                 Entry(f'<span class="hint explained">{_explained(rule)}</span>'),
                 Entry.number(dropped, f"{dropped or 0:,}"),
@@ -128,10 +103,8 @@ def _explained(rule: str) -> str:
     return escape(" ".join(text.replace("`", "").split()))
 
 
-def _samples(
-    accounts: Mapping[str, Mapping[str, _Account]], languages: tuple[str, str]
-) -> Iterator[str]:
-    for stage, account in _training(accounts):
+def _samples(found: Accounts, languages: tuple[str, str]) -> Iterator[str]:
+    for stage, _, account in training(found):
         for rule, samples in account["samples"].items():
             items = "".join(f"<li>{_sample(one, languages)}</li>\n" for one in samples)
             yield f"<h4>{stage}: {escape(rule)}</h4>\n<ul>\n{items}</ul>\n"
@@ -152,7 +125,7 @@ def _bidi(text: str, language: str) -> str:
     return f'<bdi lang="{language}">{escape(blank_unprinted(text))}</bdi>'
 
 
-def _overlap(compared: str, accounts: Mapping[str, Mapping[str, _Account]]) -> str:
+def _overlap(compared: str, dropped: Mapping[str, int]) -> str:
     """How much of the training text was in a held-out set, and what became of it."""
     if compared == "none":
         return (
@@ -160,9 +133,7 @@ def _overlap(compared: str, accounts: Mapping[str, Mapping[str, _Account]]) -> s
             "(<code>dedup.overlap: none</code>): scores may be too good."
         )
     how = {"exact": "as they are", "folded": "without regard to case, punctuation and spaces"}
-    found = sum(
-        account["dropped"].get(rule, 0) for _, account in _training(accounts) for rule in _OVERLAP
-    )
+    found = sum(dropped.get(rule, 0) for rule in _OVERLAP)
     what = f"{found:,} training pairs held one, and were removed" if found else "none was found"
     return (
         f"Overlap: sentences of validation and test sets in the training text, compared "

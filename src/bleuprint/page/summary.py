@@ -1,20 +1,16 @@
 """The section that comes first: the findings in sentences, and what one would try next."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from bleuprint import costcolumns
-from bleuprint.files import read_object
-from bleuprint.layout import ledger
 from bleuprint.page.advice import Advice, on_histories, on_records
+from bleuprint.page.funnel import accounts, kept
 from bleuprint.page.history import Validation, history
 from bleuprint.page.html import details, escape
 from bleuprint.page.material import Material, Section
 from bleuprint.page.scores import p_text, score_text
 from bleuprint.standings import SIGNIFICANT, Standing, paired_t
 
-# The stages that drop pairs.
-_DROPPING = ("download", "clean", "dedup", "filter", "split")
 _SHOWN = 3
 
 
@@ -109,22 +105,15 @@ def _duration(seconds: float) -> str:
 def _cleaning(material: Material) -> Iterator[str]:
     """How many training pairs each corpus lost, and to which rules above all."""
     for corpus in material.settings.corpora:
-        paths = [material.root / ledger(corpus, stage) for stage in _DROPPING]
-        accounts = [
-            sets["train"]
-            for path in paths
-            if path.exists() and "train" in (sets := read_object(path, ("sets",))["sets"])
-        ]
-        if not accounts:
-            continue
-        before, after = accounts[0]["pairs_in"], accounts[-1]["pairs_out"]
-        dropped = sum((Counter(account["dropped"]) for account in accounts), Counter[str]())
+        found = kept(accounts(material, corpus))
         text = f"Data of {escape(corpus)}: "
-        if not dropped.total():
-            yield f"{text}cleaning dropped none of the {before:,} training pairs."
-            continue
-        rules = ", ".join(f"{escape(rule)} {n:,}" for rule, n in dropped.most_common(_SHOWN) if n)
-        yield f"{text}of {before:,} training pairs {after:,} were kept; dropped above all: {rules}."
+        if most := found.most()[:_SHOWN]:
+            rules = ", ".join(map(escape, most))
+            text += f"of {found.read:,} training pairs {found.left:,} are trained on; "
+            text += f"dropped above all: {rules}."
+        else:
+            text += f"all {found.read:,} training pairs are trained on, none was dropped."
+        yield text
 
 
 def _validations(material: Material) -> Iterator[tuple[str, Sequence[Validation]]]:
