@@ -43,7 +43,8 @@ SEARCHED_ALONE = dataclasses.replace(SEARCHED, average=Average(last=1))
 
 
 def varied(variant: Variant, bleu: float, split: float) -> Varied:
-    return Varied(TEST, variant, bleu, {"compound-split": split}, "00" * 32)
+    translations = ("47" if variant == OWN else "00") * 32
+    return Varied(TEST, variant, bleu, {"compound-split": split}, translations)
 
 
 # What each variant scored: by sacreBLEU, and compound-split.
@@ -62,26 +63,32 @@ def settings(tmp_path: Path) -> Settings:
 
 
 def records(settings: Settings, **scores: float) -> list[Record]:
-    """A record of each system and seed; the compound-split score is that of `scores`, or 0."""
+    """A record of each system and seed, as it is; the compound-split score is that of `scores`."""
     found = []
     for system in settings.systems:
         for seed in settings.seeds:
             one = trees.record(system, CORPUS, TEST, 25.004, seed=seed)
             split = dataclasses.replace(
-                one.reconciliation[0], name="compound-split", score=scores.get(system, 0.0)
+                one.reconciliation[0], name="compound-split", score=scores.get(system, 25.9)
             )
             found.append(dataclasses.replace(one, reconciliation=(split,)))
     return found
+
+
+def without_ways(record: Record) -> Record:
+    return dataclasses.replace(record, reconciliation=())
 
 
 def variants(*scores: Varied, kept: tuple[int, ...] = KEPT) -> Variants:
     return Variants("f1" * 32, kept, scores or SCORES)
 
 
-def gap(settings: Settings, number: Published, found: Variants, **scores: float) -> Gap:
+def gap(
+    settings: Settings, number: Published, found: Variants, of: list[Record] | None = None
+) -> Gap:
     settings = dataclasses.replace(settings, published=(number,))
     by_cell = dict.fromkeys(cells_of(settings), found)
-    (one,) = gaps(settings, records(settings, **scores), by_cell)
+    (one,) = gaps(settings, of or records(settings), by_cell)
     # what is shown adds up
     total = one.ours + sum(step.bleu or 0 for step in one.steps) + one.unexplained
     assert round(total, 6) == number.bleu
@@ -108,12 +115,12 @@ def test_rows_that_differ_in_tokens_per_update_alone_tell_its_size(settings: Set
     train = dataclasses.replace(tiny.train, tokens_per_update=4000, batch_tokens=500, updates=5)
     twin = dataclasses.replace(tiny, train=train)
     two = dataclasses.replace(settings, systems={"tiny": tiny, "twin": twin})
-    found = gap(two, NUMBER, variants(), tiny=25.9, twin=26.7)
+    found = gap(two, NUMBER, variants(), records(two, twin=26.7))
     assert sizes(found)[-1] == 0.8
     assert "twin less tiny" in found.steps[-1].note
     other = dataclasses.replace(twin, train=dataclasses.replace(train, label_smoothing=0.2))
     two = dataclasses.replace(settings, systems={"tiny": tiny, "twin": other})
-    assert sizes(gap(two, NUMBER, variants(), tiny=25.9, twin=26.7))[-1] is None
+    assert sizes(gap(two, NUMBER, variants(), records(two, twin=26.7)))[-1] is None
 
 
 def test_what_is_the_same_changes_nothing(settings: Settings) -> None:
@@ -141,7 +148,7 @@ def test_what_is_not_known_or_not_there_is_not_measured(settings: Settings) -> N
 
 def test_a_language_without_words_has_no_such_score(settings: Settings) -> None:
     scores = [dataclasses.replace(one, ways={}) for one in SCORES]
-    found = gap(settings, NUMBER, variants(*scores))
+    found = gap(settings, NUMBER, variants(*scores), [*map(without_ways, records(settings))])
     # 25.00 -> 26.00 -> 26.40, all by sacreBLEU
     assert sizes(found) == [None, 1.0, 0.4, None]
 
@@ -153,7 +160,13 @@ def test_seeds_are_averaged(settings: Settings) -> None:
         Cell("tiny", CORPUS, 1): variants(),
         Cell("tiny", CORPUS, 2): variants(*more),
     }
-    (found,) = gaps(two, records(two), by_cell)
+    of = [
+        without_ways(dataclasses.replace(one, bleu=dataclasses.replace(one.bleu, score=27.004)))
+        if one.seed == 2
+        else one
+        for one in records(two)
+    ]
+    (found,) = gaps(two, of, by_cell)
     assert (found.ours, found.seeds) == (26.0, 2)
     assert sizes(found)[0] is None  # scored so with one seed only
     assert "mean of 2 seeds" in gaptables.sentence(found)
@@ -183,6 +196,25 @@ def test_variants_of_another_training_are_refused(settings: Settings) -> None:
     other = dict.fromkeys(cells_of(one), Variants("f2" * 32, KEPT, SCORES))
     with pytest.raises(UserError, match=r"tiny/news-en-de/1/variants\.json: of another training"):
         gaps(one, records(one), other)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"hypotheses": "48" * 32}, "of other translations of first"),
+        ({"bleu": 20.0}, "not the scores of scores.json"),
+        ({"ways": {"compound-split": 82.5}}, "not the scores of scores.json"),
+    ],
+)
+def test_variants_have_to_be_of_what_was_scored(
+    settings: Settings, changes: dict[str, Any], message: str
+) -> None:
+    edited = dataclasses.replace(SCORES[0], **changes)
+    with pytest.raises(UserError) as caught:
+        gap(settings, NUMBER, variants(edited, *SCORES[1:]))
+    assert str(caught.value) == (
+        f"results/tiny/news-en-de/1/variants.json: {message}; run: dvc repro"
+    )
 
 
 def stored(tmp_path: Path, settings: Settings, **changes: Any) -> Material:

@@ -121,7 +121,7 @@ def gaps(
 ) -> list[Gap]:
     """The gap to each published number that names a system, in their order.
 
-    Raises UserError if variants are not of the trainings and translations of the records.
+    Raises UserError if variants are not of the trainings, translations and scores of the records.
     """
     return [
         _gap(_ours(settings, number, records, variants), settings, records)
@@ -162,9 +162,14 @@ def _ours(
     by_cell = {record.cell: record for record in records if record.test == number.test}
     for cell in cells:
         record, found = by_cell[cell], variants[cell].of(number.test, own(system))
+        path = cell.results / VARIANTS
         if found is None or variants[cell].training != record.fingerprints.training:
-            path = cell.results / VARIANTS
             raise UserError(f"{path}: of another training or other settings; run: dvc repro")
+        if found.hypotheses != record.data.hypotheses:
+            raise UserError(f"{path}: of other translations of {record.test}; run: dvc repro")
+        ways = {one.name: one.score for one in record.reconciliation}
+        if (found.bleu, found.ways) != (record.bleu.score, ways):
+            raise UserError(f"{path}: not the scores of scores.json; run: dvc repro")
     return _Ours(number, system, [variants[cell] for cell in cells])
 
 
