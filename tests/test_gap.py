@@ -17,7 +17,7 @@ from bleuprint.page.material import Material
 from bleuprint.published import Published
 from bleuprint.results import Record
 from bleuprint.settings import Settings
-from bleuprint.system import Average
+from bleuprint.system import Average, Keep
 from bleuprint.variants import Variant, Variants, Varied
 
 CORPUS, TEST = "news-en-de", "first"
@@ -29,7 +29,7 @@ NUMBER = Published(
     bleu=30.0,
     scored="compound-split",
     system="tiny",
-    average=5,
+    average=Average(last=5),
     beam=4,
     alpha=1.0,
     penalty="length",
@@ -126,7 +126,13 @@ def test_rows_that_differ_in_tokens_per_update_alone_tell_its_size(settings: Set
 def test_what_is_the_same_changes_nothing(settings: Settings) -> None:
     same = dataclasses.replace(
         NUMBER,
-        **{"scored": "sacrebleu", "average": 1, "beam": 2, "alpha": 0.6, "penalty": "gnmt"},
+        **{
+            "scored": "sacrebleu",
+            "average": Average(last=1),
+            "beam": 2,
+            "alpha": 0.6,
+            "penalty": "gnmt",
+        },
         tokens_per_update=200,
     )
     found = gap(settings, same, variants())
@@ -138,11 +144,76 @@ def test_what_is_not_known_or_not_there_is_not_measured(settings: Settings) -> N
     found = gap(settings, bare, variants())
     assert (sizes(found), found.unexplained) == ([None] * 4, 5.0)
     # ten checkpoints are not there: the search is compared with the average that is
-    ten = dataclasses.replace(NUMBER, average=10)
+    ten = dataclasses.replace(NUMBER, average=Average(last=10))
     found = gap(settings, ten, variants())
     assert sizes(found) == [0.9, None, 0.2, None]
     assert found.steps[1].note == (
         "theirs the last 10 checkpoints, but ours kept only 5 checkpoints"
+    )
+
+
+# ours are beam 2 and alpha 0.6 (gnmt); of theirs nothing is said but what is known
+@pytest.mark.parametrize(
+    ("known", "note"),
+    [
+        (
+            {"beam": 5, "alpha": 1.0, "penalty": "length"},
+            "ours beam 2, alpha 0.6 (gnmt); theirs beam 5, alpha 1 (length)",
+        ),
+        (
+            {"beam": 5},
+            "ours beam 2, alpha 0.6 (gnmt); theirs beam 5; "
+            "not known of theirs, and kept as ours: length penalty",
+        ),
+        ({"beam": 2}, "both beam 2; not known of theirs, and kept as ours: length penalty"),
+        (
+            {"alpha": 1.0},
+            "ours beam 2, alpha 0.6 (gnmt); theirs alpha 1; "
+            "not known of theirs, and kept as ours: beam, kind of length penalty",
+        ),
+        (
+            {"beam": 2, "penalty": "gnmt"},
+            "both beam 2, length penalty gnmt; not known of theirs, and kept as ours: alpha",
+        ),
+        ({}, "how they searched is not known"),
+    ],
+)
+def test_of_their_search_only_what_is_known_is_said(
+    settings: Settings, known: dict[str, Any], note: str
+) -> None:
+    names = ("beam", "alpha", "penalty")
+    number = dataclasses.replace(NUMBER, **{**dict.fromkeys(names), **known})
+    assert gap(settings, number, variants()).steps[2].note == note
+
+
+def test_their_best_checkpoint_may_be_ours(tmp_path: Path) -> None:
+    """As in the course's recipe, where both take the best: nothing was changed."""
+    best = Average(best=1)
+    settings = trees.settings_in(tmp_path)
+    tiny = settings.systems["tiny"]
+    keep = Keep(last=1, best=1, every=0)
+    train = dataclasses.replace(tiny.train, keep=keep, validate_every=10)
+    tiny = dataclasses.replace(tiny, average=best, train=train)
+    settings = dataclasses.replace(settings, systems={"tiny": tiny})
+    own = dataclasses.replace(SCORES[0], variant=dataclasses.replace(OWN, average=best))
+    own = dataclasses.replace(own, hypotheses="47" * 32)
+    number = dataclasses.replace(NUMBER, average=best)
+    step = gap(settings, number, variants(own)).steps[1]
+    assert (step.bleu, step.note) == (0.0, "both the best checkpoint")
+    two = gap(settings, dataclasses.replace(number, average=Average(best=2)), variants(own))
+    note = "theirs the best 2 checkpoints, but ours kept too few of them"
+    assert (two.steps[1].bleu, two.steps[1].note) == (None, note)
+
+
+def test_what_was_measured_and_what_is_left_have_each_their_sign(settings: Settings) -> None:
+    number = dataclasses.replace(NUMBER, bleu=26.0)
+    # 27.30 with all that was measured, which is more than theirs
+    assert gaptables.sentence(gap(settings, number, variants())).endswith(
+        "a gap of +1.00. What was measured makes +2.30; −1.30 is left, unexplained."
+    )
+    bare = Published("A paper", "there", CORPUS, TEST, 30.0, "otherwise", "tiny")
+    assert gaptables.sentence(gap(settings, bare, variants())).endswith(
+        "a gap of +5.00. Nothing of it was measured: all of it is unexplained."
     )
 
 
@@ -240,7 +311,7 @@ def test_the_report_shows_it_as_a_table(tmp_path: Path, settings: Settings) -> N
     material = stored(tmp_path, settings)
     parts = gaptables.markdown_of(measured(material.settings, material.records, tmp_path))
     assert parts[0] == "## The gap to published numbers"
-    assert "a gap of +5.00, of which +2.70 is unexplained" in parts[3]
+    assert "a gap of +5.00. What was measured makes +2.30; +2.70 is left, unexplained." in parts[3]
     steps = [line.split("|")[2].strip() for line in parts[4].split("\n")[2:-1]]
     assert steps == ["", "+0.90", "+1.11", "+0.29", "not measured", "+2.70", ""]
 

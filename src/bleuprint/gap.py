@@ -69,6 +69,12 @@ class Gap:
         """What is to be explained."""
         return round(self.published.bleu - self.ours, SHOWN)
 
+    @property
+    def explained(self) -> float | None:
+        """What the steps make together; None if none was measured."""
+        sizes = [step.bleu for step in self.steps if step.bleu is not None]
+        return round(sum(sizes), SHOWN) if sizes else None
+
 
 @dataclass(frozen=True)
 class Change:
@@ -225,16 +231,19 @@ def _averaging(ours: _Ours, variant: Variant, way: str) -> tuple[float | None, s
     score = ours.score(variant, way)
     if score is None:
         kept = min(len(one.checkpoints) for one in ours.variants)
-        return None, f"theirs {_average(variant)}, but ours kept only {kept} checkpoints"
+        few = f"only {kept} checkpoints" if theirs.last else "too few of them"
+        return None, f"theirs {_average(variant)}, but ours kept {few}"
     return score, f"ours {_average(base)}, theirs {_average(variant)}"
 
 
 def _searching(ours: _Ours, before: Variant, after: Variant, way: str) -> tuple[float | None, str]:
-    number = ours.number
-    if (number.beam, number.alpha, number.penalty) == (None, None, None):
+    known = _search(ours.number)
+    if not known:
         return None, "how they searched is not known"
-    known = _search(after)
-    note = f"both {known}" if after == before else f"ours {_search(before)}; theirs {known}"
+    both = after == before
+    note = f"both {known}" if both else f"ours {_search(before)}; theirs {known}"
+    if unknown := _unknown(ours.number):
+        note += f"; not known of theirs, and kept as ours: {unknown}"
     return ours.score(after, way), note
 
 
@@ -296,5 +305,22 @@ def _average(variant: Variant) -> str:
     return f"the {kind} checkpoint" if count == 1 else f"the {kind} {count} checkpoints"
 
 
-def _search(variant: Variant) -> str:
-    return f"beam {variant.beam}, alpha {variant.alpha:g} ({variant.penalty})"
+def _search(of: Variant | Published) -> str:
+    """The beam and the length penalty, as far as they are known."""
+    beam = "" if of.beam is None else f"beam {of.beam}"
+    alpha = "" if of.alpha is None else f"alpha {of.alpha:g}"
+    if of.penalty is not None:
+        alpha = f"{alpha} ({of.penalty})" if alpha else f"length penalty {of.penalty}"
+    return ", ".join(filter(None, (beam, alpha)))
+
+
+def _unknown(number: Published) -> str:
+    """What of a search is not known."""
+    missing = ["beam"] if number.beam is None else []
+    if number.alpha is None and number.penalty is None:
+        missing.append("length penalty")
+    elif number.alpha is None:
+        missing.append("alpha")
+    elif number.penalty is None:
+        missing.append("kind of length penalty")
+    return ", ".join(missing)
