@@ -17,7 +17,7 @@ from bleuprint.page.material import Material
 from bleuprint.published import Published
 from bleuprint.results import Record
 from bleuprint.settings import Settings
-from bleuprint.system import Average
+from bleuprint.system import Average, Keep
 from bleuprint.variants import Variant, Variants, Varied
 
 CORPUS, TEST = "news-en-de", "first"
@@ -29,7 +29,7 @@ NUMBER = Published(
     bleu=30.0,
     scored="compound-split",
     system="tiny",
-    average=5,
+    average=Average(last=5),
     beam=4,
     alpha=1.0,
     penalty="length",
@@ -43,7 +43,8 @@ SEARCHED_ALONE = dataclasses.replace(SEARCHED, average=Average(last=1))
 
 
 def varied(variant: Variant, bleu: float, split: float) -> Varied:
-    return Varied(TEST, variant, bleu, {"compound-split": split}, "00" * 32)
+    translations = ("47" if variant == OWN else "00") * 32
+    return Varied(TEST, variant, bleu, {"compound-split": split}, translations)
 
 
 # What each variant scored: by sacreBLEU, and compound-split.
@@ -62,26 +63,32 @@ def settings(tmp_path: Path) -> Settings:
 
 
 def records(settings: Settings, **scores: float) -> list[Record]:
-    """A record of each system and seed; the compound-split score is that of `scores`, or 0."""
+    """A record of each system and seed, as it is; the compound-split score is that of `scores`."""
     found = []
     for system in settings.systems:
         for seed in settings.seeds:
             one = trees.record(system, CORPUS, TEST, 25.004, seed=seed)
             split = dataclasses.replace(
-                one.reconciliation[0], name="compound-split", score=scores.get(system, 0.0)
+                one.reconciliation[0], name="compound-split", score=scores.get(system, 25.9)
             )
             found.append(dataclasses.replace(one, reconciliation=(split,)))
     return found
+
+
+def without_ways(record: Record) -> Record:
+    return dataclasses.replace(record, reconciliation=())
 
 
 def variants(*scores: Varied, kept: tuple[int, ...] = KEPT) -> Variants:
     return Variants("f1" * 32, kept, scores or SCORES)
 
 
-def gap(settings: Settings, number: Published, found: Variants, **scores: float) -> Gap:
+def gap(
+    settings: Settings, number: Published, found: Variants, of: list[Record] | None = None
+) -> Gap:
     settings = dataclasses.replace(settings, published=(number,))
     by_cell = dict.fromkeys(cells_of(settings), found)
-    (one,) = gaps(settings, records(settings, **scores), by_cell)
+    (one,) = gaps(settings, of or records(settings), by_cell)
     # what is shown adds up
     total = one.ours + sum(step.bleu or 0 for step in one.steps) + one.unexplained
     assert round(total, 6) == number.bleu
@@ -108,18 +115,24 @@ def test_rows_that_differ_in_tokens_per_update_alone_tell_its_size(settings: Set
     train = dataclasses.replace(tiny.train, tokens_per_update=4000, batch_tokens=500, updates=5)
     twin = dataclasses.replace(tiny, train=train)
     two = dataclasses.replace(settings, systems={"tiny": tiny, "twin": twin})
-    found = gap(two, NUMBER, variants(), tiny=25.9, twin=26.7)
+    found = gap(two, NUMBER, variants(), records(two, twin=26.7))
     assert sizes(found)[-1] == 0.8
     assert "twin less tiny" in found.steps[-1].note
     other = dataclasses.replace(twin, train=dataclasses.replace(train, label_smoothing=0.2))
     two = dataclasses.replace(settings, systems={"tiny": tiny, "twin": other})
-    assert sizes(gap(two, NUMBER, variants(), tiny=25.9, twin=26.7))[-1] is None
+    assert sizes(gap(two, NUMBER, variants(), records(two, twin=26.7)))[-1] is None
 
 
 def test_what_is_the_same_changes_nothing(settings: Settings) -> None:
     same = dataclasses.replace(
         NUMBER,
-        **{"scored": "sacrebleu", "average": 1, "beam": 2, "alpha": 0.6, "penalty": "gnmt"},
+        **{
+            "scored": "sacrebleu",
+            "average": Average(last=1),
+            "beam": 2,
+            "alpha": 0.6,
+            "penalty": "gnmt",
+        },
         tokens_per_update=200,
     )
     found = gap(settings, same, variants())
@@ -131,7 +144,7 @@ def test_what_is_not_known_or_not_there_is_not_measured(settings: Settings) -> N
     found = gap(settings, bare, variants())
     assert (sizes(found), found.unexplained) == ([None] * 4, 5.0)
     # ten checkpoints are not there: the search is compared with the average that is
-    ten = dataclasses.replace(NUMBER, average=10)
+    ten = dataclasses.replace(NUMBER, average=Average(last=10))
     found = gap(settings, ten, variants())
     assert sizes(found) == [0.9, None, 0.2, None]
     assert found.steps[1].note == (
@@ -139,9 +152,74 @@ def test_what_is_not_known_or_not_there_is_not_measured(settings: Settings) -> N
     )
 
 
+# ours are beam 2 and alpha 0.6 (gnmt); of theirs nothing is said but what is known
+@pytest.mark.parametrize(
+    ("known", "note"),
+    [
+        (
+            {"beam": 5, "alpha": 1.0, "penalty": "length"},
+            "ours beam 2, alpha 0.6 (gnmt); theirs beam 5, alpha 1 (length)",
+        ),
+        (
+            {"beam": 5},
+            "ours beam 2, alpha 0.6 (gnmt); theirs beam 5; "
+            "not known of theirs, and kept as ours: length penalty",
+        ),
+        ({"beam": 2}, "both beam 2; not known of theirs, and kept as ours: length penalty"),
+        (
+            {"alpha": 1.0},
+            "ours beam 2, alpha 0.6 (gnmt); theirs alpha 1; "
+            "not known of theirs, and kept as ours: beam, kind of length penalty",
+        ),
+        (
+            {"beam": 2, "penalty": "gnmt"},
+            "both beam 2, length penalty gnmt; not known of theirs, and kept as ours: alpha",
+        ),
+        ({}, "how they searched is not known"),
+    ],
+)
+def test_of_their_search_only_what_is_known_is_said(
+    settings: Settings, known: dict[str, Any], note: str
+) -> None:
+    names = ("beam", "alpha", "penalty")
+    number = dataclasses.replace(NUMBER, **{**dict.fromkeys(names), **known})
+    assert gap(settings, number, variants()).steps[2].note == note
+
+
+def test_their_best_checkpoint_may_be_ours(tmp_path: Path) -> None:
+    """As in the course's recipe, where both take the best: nothing was changed."""
+    best = Average(best=1)
+    settings = trees.settings_in(tmp_path)
+    tiny = settings.systems["tiny"]
+    keep = Keep(last=1, best=1, every=0)
+    train = dataclasses.replace(tiny.train, keep=keep, validate_every=10)
+    tiny = dataclasses.replace(tiny, average=best, train=train)
+    settings = dataclasses.replace(settings, systems={"tiny": tiny})
+    own = dataclasses.replace(SCORES[0], variant=dataclasses.replace(OWN, average=best))
+    own = dataclasses.replace(own, hypotheses="47" * 32)
+    number = dataclasses.replace(NUMBER, average=best)
+    step = gap(settings, number, variants(own)).steps[1]
+    assert (step.bleu, step.note) == (0.0, "both the best checkpoint")
+    two = gap(settings, dataclasses.replace(number, average=Average(best=2)), variants(own))
+    note = "theirs the best 2 checkpoints, but ours kept too few of them"
+    assert (two.steps[1].bleu, two.steps[1].note) == (None, note)
+
+
+def test_what_was_measured_and_what_is_left_have_each_their_sign(settings: Settings) -> None:
+    number = dataclasses.replace(NUMBER, bleu=26.0)
+    # 27.30 with all that was measured, which is more than theirs
+    assert gaptables.sentence(gap(settings, number, variants())).endswith(
+        "a gap of +1.00. What was measured makes +2.30; −1.30 is left, unexplained."
+    )
+    bare = Published("A paper", "there", CORPUS, TEST, 30.0, "otherwise", "tiny")
+    assert gaptables.sentence(gap(settings, bare, variants())).endswith(
+        "a gap of +5.00. Nothing of it was measured: all of it is unexplained."
+    )
+
+
 def test_a_language_without_words_has_no_such_score(settings: Settings) -> None:
     scores = [dataclasses.replace(one, ways={}) for one in SCORES]
-    found = gap(settings, NUMBER, variants(*scores))
+    found = gap(settings, NUMBER, variants(*scores), [*map(without_ways, records(settings))])
     # 25.00 -> 26.00 -> 26.40, all by sacreBLEU
     assert sizes(found) == [None, 1.0, 0.4, None]
 
@@ -153,7 +231,13 @@ def test_seeds_are_averaged(settings: Settings) -> None:
         Cell("tiny", CORPUS, 1): variants(),
         Cell("tiny", CORPUS, 2): variants(*more),
     }
-    (found,) = gaps(two, records(two), by_cell)
+    of = [
+        without_ways(dataclasses.replace(one, bleu=dataclasses.replace(one.bleu, score=27.004)))
+        if one.seed == 2
+        else one
+        for one in records(two)
+    ]
+    (found,) = gaps(two, of, by_cell)
     assert (found.ours, found.seeds) == (26.0, 2)
     assert sizes(found)[0] is None  # scored so with one seed only
     assert "mean of 2 seeds" in gaptables.sentence(found)
@@ -185,6 +269,25 @@ def test_variants_of_another_training_are_refused(settings: Settings) -> None:
         gaps(one, records(one), other)
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"hypotheses": "48" * 32}, "of other translations of first"),
+        ({"bleu": 20.0}, "not the scores of scores.json"),
+        ({"ways": {"compound-split": 82.5}}, "not the scores of scores.json"),
+    ],
+)
+def test_variants_have_to_be_of_what_was_scored(
+    settings: Settings, changes: dict[str, Any], message: str
+) -> None:
+    edited = dataclasses.replace(SCORES[0], **changes)
+    with pytest.raises(UserError) as caught:
+        gap(settings, NUMBER, variants(edited, *SCORES[1:]))
+    assert str(caught.value) == (
+        f"results/tiny/news-en-de/1/variants.json: {message}; run: dvc repro"
+    )
+
+
 def stored(tmp_path: Path, settings: Settings, **changes: Any) -> Material:
     """Variants on disk, and what the page is made of."""
     one = dataclasses.replace(settings, published=(dataclasses.replace(NUMBER, **changes),))
@@ -208,7 +311,7 @@ def test_the_report_shows_it_as_a_table(tmp_path: Path, settings: Settings) -> N
     material = stored(tmp_path, settings)
     parts = gaptables.markdown_of(measured(material.settings, material.records, tmp_path))
     assert parts[0] == "## The gap to published numbers"
-    assert "a gap of +5.00, of which +2.70 is unexplained" in parts[3]
+    assert "a gap of +5.00. What was measured makes +2.30; +2.70 is left, unexplained." in parts[3]
     steps = [line.split("|")[2].strip() for line in parts[4].split("\n")[2:-1]]
     assert steps == ["", "+0.90", "+1.11", "+0.29", "not measured", "+2.70", ""]
 

@@ -170,6 +170,39 @@ def test_one_training_is_not_two_seeds(copy: tuple[Path, Settings]) -> None:
         results.collect(settings, root)
 
 
+def test_scores_that_the_translations_do_not_have(copy: tuple[Path, Settings]) -> None:
+    root, settings = copy
+    path = root / Cell("small", "news-en-de", 3).results / "scores.json"
+    scores = read_json(path)
+    own = scores["second"]["bleu"]["score"]
+    scores["second"]["bleu"]["score"] = 99.0
+    write_json(path, scores)
+    with pytest.raises(UserError) as caught:
+        results.collect(settings, root)
+    assert str(caught.value) == (
+        f"{path}: BLEU 99.0 on second, but the translations have {own}; run: dvc repro"
+    )
+
+
+def test_curves_of_another_training(copy: tuple[Path, Settings]) -> None:
+    root, settings = copy
+    one, other = (root / Cell(name, "news-en-de", 3).results for name in ("tiny", "small"))
+    shutil.copy(other / "curves.json", one)
+    with pytest.raises(UserError) as caught:
+        results.collect(settings, root)
+    assert str(caught.value) == (
+        f"{one / 'curves.json'}: ends at update 500 with loss 0.75, but training.json at 500 "
+        "with 1.25; run: dvc repro"
+    )
+
+
+def test_curves_need_not_be_there(copy: tuple[Path, Settings]) -> None:
+    root, settings = copy
+    before = results.collect(settings, root)
+    (root / Cell("tiny", "news-en-de", 3).results / "curves.json").unlink()
+    assert results.collect(settings, root) == before
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
@@ -177,6 +210,7 @@ def test_one_training_is_not_two_seeds(copy: tuple[Path, Settings]) -> None:
         ("scores.json", "[]", "damaged: no JSON object"),
         ("scores.json", "{}", "no test set 'only' for system tiny"),
         ("scores.json", '{"only": {}}', "was not written by this version"),
+        ("curves.json", '{"training": [], "validation": []}', "damaged, or of another version"),
         ("training.json", "{", "damaged: Expecting"),
         ("training.json", "{}", "holds no 'parameters'"),
         ("translation.json", "{", "damaged: Expecting"),

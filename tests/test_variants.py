@@ -28,7 +28,7 @@ NUMBER = {
     "bleu": 60.0,
     "scored": "tokenised",
     "system": "micro",
-    "average": 2,
+    "average": {"last": 2},
     "beam": 3,
     "alpha": 1.0,
     "penalty": "length",
@@ -137,6 +137,17 @@ def test_it_repeats_and_leaves_nothing_behind(trained: Path, found: Variants) ->
     assert varied(trained) == found
     assert sha256_of(trained / CELL.results / "variants.json") == before
     assert not list((trained / "work").glob("vary-*"))
+
+
+def test_their_best_checkpoints_are_averaged_if_there_are_so_many(
+    trained: Path, found: Variants
+) -> None:
+    """There are three, of which the last was validated; the last is the best then."""
+    for best, there in ((1, True), (2, False)):
+        publish(trained, **{**NUMBER, "average": {"best": best}})
+        one = varied(trained).of("x", Variant(Average(best=best), 3, 1.0, "length"))
+        assert (one is not None) == there
+    assert len(found.checkpoints) == 3
 
 
 @pytest.mark.parametrize("other", [None, {**NUMBER, "system": None}])

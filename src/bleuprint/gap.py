@@ -69,6 +69,12 @@ class Gap:
         """What is to be explained."""
         return round(self.published.bleu - self.ours, SHOWN)
 
+    @property
+    def explained(self) -> float | None:
+        """What the steps make together; None if none was measured."""
+        sizes = [step.bleu for step in self.steps if step.bleu is not None]
+        return round(sum(sizes), SHOWN) if sizes else None
+
 
 @dataclass(frozen=True)
 class Change:
@@ -121,7 +127,7 @@ def gaps(
 ) -> list[Gap]:
     """The gap to each published number that names a system, in their order.
 
-    Raises UserError if variants are not of the trainings and translations of the records.
+    Raises UserError if variants are not of the trainings, translations and scores of the records.
     """
     return [
         _gap(_ours(settings, number, records, variants), settings, records)
@@ -162,9 +168,14 @@ def _ours(
     by_cell = {record.cell: record for record in records if record.test == number.test}
     for cell in cells:
         record, found = by_cell[cell], variants[cell].of(number.test, own(system))
+        path = cell.results / VARIANTS
         if found is None or variants[cell].training != record.fingerprints.training:
-            path = cell.results / VARIANTS
             raise UserError(f"{path}: of another training or other settings; run: dvc repro")
+        if found.hypotheses != record.data.hypotheses:
+            raise UserError(f"{path}: of other translations of {record.test}; run: dvc repro")
+        ways = {one.name: one.score for one in record.reconciliation}
+        if (found.bleu, found.ways) != (record.bleu.score, ways):
+            raise UserError(f"{path}: not the scores of scores.json; run: dvc repro")
     return _Ours(number, system, [variants[cell] for cell in cells])
 
 
@@ -220,16 +231,19 @@ def _averaging(ours: _Ours, variant: Variant, way: str) -> tuple[float | None, s
     score = ours.score(variant, way)
     if score is None:
         kept = min(len(one.checkpoints) for one in ours.variants)
-        return None, f"theirs {_average(variant)}, but ours kept only {kept} checkpoints"
+        few = f"only {kept} checkpoints" if theirs.last else "too few of them"
+        return None, f"theirs {_average(variant)}, but ours kept {few}"
     return score, f"ours {_average(base)}, theirs {_average(variant)}"
 
 
 def _searching(ours: _Ours, before: Variant, after: Variant, way: str) -> tuple[float | None, str]:
-    number = ours.number
-    if (number.beam, number.alpha, number.penalty) == (None, None, None):
+    known = _search(ours.number)
+    if not known:
         return None, "how they searched is not known"
-    known = _search(after)
-    note = f"both {known}" if after == before else f"ours {_search(before)}; theirs {known}"
+    both = after == before
+    note = f"both {known}" if both else f"ours {_search(before)}; theirs {known}"
+    if unknown := _unknown(ours.number):
+        note += f"; not known of theirs, and kept as ours: {unknown}"
     return ours.score(after, way), note
 
 
@@ -291,5 +305,22 @@ def _average(variant: Variant) -> str:
     return f"the {kind} checkpoint" if count == 1 else f"the {kind} {count} checkpoints"
 
 
-def _search(variant: Variant) -> str:
-    return f"beam {variant.beam}, alpha {variant.alpha:g} ({variant.penalty})"
+def _search(of: Variant | Published) -> str:
+    """The beam and the length penalty, as far as they are known."""
+    beam = "" if of.beam is None else f"beam {of.beam}"
+    alpha = "" if of.alpha is None else f"alpha {of.alpha:g}"
+    if of.penalty is not None:
+        alpha = f"{alpha} ({of.penalty})" if alpha else f"length penalty {of.penalty}"
+    return ", ".join(filter(None, (beam, alpha)))
+
+
+def _unknown(number: Published) -> str:
+    """What of a search is not known."""
+    missing = ["beam"] if number.beam is None else []
+    if number.alpha is None and number.penalty is None:
+        missing.append("length penalty")
+    elif number.alpha is None:
+        missing.append("alpha")
+    elif number.penalty is None:
+        missing.append("kind of length penalty")
+    return ", ".join(missing)

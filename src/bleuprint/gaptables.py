@@ -30,9 +30,15 @@ def sentence(gap: Gap) -> str:
     scored = "scored otherwise" if number.scored == "otherwise" else f"scored {number.scored}"
     return (
         f"Ours is {gap.ours:.2f}{seeds}, scored by sacreBLEU; {number.name} has {number.bleu:.2f}, "
-        f"{scored} ({number.source}): a gap of {signed(gap.whole)}, of which "
-        f"{signed(gap.unexplained)} is unexplained."
+        f"{scored} ({number.source}): a gap of {signed(gap.whole)}. {_explained(gap)}"
     )
+
+
+def _explained(gap: Gap) -> str:
+    if gap.explained is None:
+        return "Nothing of it was measured: all of it is unexplained."
+    left = signed(gap.unexplained)
+    return f"What was measured makes {signed(gap.explained)}; {left} is left, unexplained."
 
 
 def steps(gap: Gap) -> Iterator[tuple[str, str, str, str]]:

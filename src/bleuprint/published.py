@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from bleuprint.schema import Count, Range
+from bleuprint.system import Average
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Published:
         "otherwise",
     ]
     system: str | None = None
-    average: Count | None = None
+    average: Average | None = None
     beam: Count | None = None
     alpha: Annotated[float, Range(0, 10)] | None = None
     penalty: Literal["gnmt", "length"] | None = None

@@ -4,17 +4,19 @@ A record holds only what repeats exactly; what a clock measured is read apart, f
 """
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from bleuprint import fingerprint
+from bleuprint.bleu import bleu_metric
 from bleuprint.breakdown import ByCount, ByLength
 from bleuprint.errors import UserError
 from bleuprint.files import read_json, read_object, sha256_of, write_json
 from bleuprint.layout import Cell, folder
+from bleuprint.metrics import DIGITS
 from bleuprint.pairs import TextFolder, read_pairs
 from bleuprint.provenance import TRANSLATION, Translation
 from bleuprint.reconciliation import Reconciled
@@ -25,7 +27,8 @@ from bleuprint.testsets import names_of_tests
 
 # What a record takes of training.json.
 _OF_TRAINING = (
-    *("parameters", "flops", "source_tokens", "target_tokens", "updates", "fingerprint", "data"),
+    *("parameters", "flops", "source_tokens", "target_tokens", "updates", "valid_loss"),
+    *("fingerprint", "data"),
 )
 
 
@@ -158,8 +161,9 @@ class Timing:
 def collect(settings: Settings, root: Path = Path()) -> list[Record]:
     """The records of every cell in `settings`, in its order; others on disk are passed over.
 
-    Raises UserError naming the cell and the file where one has no result yet, or where the model,
-    the settings or the files are not those of which translation.json tells.
+    Raises UserError naming the cell and the file where one has no result yet, where the model, the
+    settings or the files are not those of which translation.json tells, where the translations do
+    not have the BLEU of scores.json, or where the curves are not those of training.json.
     """
     tested = {
         (corpus, seed): _test_against_first(settings, corpus, seed, root)
@@ -241,11 +245,27 @@ def _test_against_first(
         translations = {}
         for system in settings.systems:
             cell = Cell(system, corpus, seed)
-            references, translations[system] = scored_lines(settings, cell, test, root)
+            references, lines = scored_lines(settings, cell, test, root)
+            _check_bleu(cell, test, references, lines, target, root)
+            translations[system] = lines
         if len(translations) > 1:
             found = paired_tests(translations, references, target)
             tested |= {(system, test): Paired(baseline, p) for system, p in found.items()}
     return tested
+
+
+def _check_bleu(
+    cell: Cell, test: str, references: list[str], lines: list[str], target: str, root: Path
+) -> None:
+    """Raise UserError if the translations have another BLEU than scores.json says."""
+    stored = scores_of(cell, test, root)["bleu"]["score"]
+    found = round(bleu_metric(references, target).corpus_score(lines, None).score, DIGITS)
+    if found != stored:
+        path = cell.results / "scores.json"
+        raise UserError(
+            f"{root / path}: BLEU {stored} on {test}, but the translations have {found}; "
+            "run: dvc repro"
+        )
 
 
 def _texts(settings: Settings, corpus: str, root: Path) -> TextFolder:
@@ -261,6 +281,7 @@ def _record(settings: Settings, cell: Cell, test: str, paired: Paired | None, ro
     corpus = settings.corpus(cell.corpus)
     scores = scores_of(cell, test, root)
     training = _read(cell, "training.json", root, _OF_TRAINING)
+    _check_curves(cell, training, root)
     translation = _translation(settings, cell, test, training["fingerprint"], root)
     return Record(
         system=cell.system,
@@ -285,6 +306,24 @@ def _record(settings: Settings, cell: Cell, test: str, paired: Paired | None, ro
         fingerprints=_fingerprints(settings, cell, training["fingerprint"]),
         data=Data(training["data"], scores["sources"], scores["references"], scores["hypotheses"]),
     )
+
+
+def _check_curves(cell: Cell, training: Mapping[str, Any], root: Path) -> None:
+    """Raise UserError if there are curves, and they do not end where the training ended."""
+    path = root / cell.results / "curves.json"
+    if not path.exists():
+        return
+    validations = read_object(path, ("training", "validation"))["validation"]
+    try:
+        end = validations[-1]["update"], validations[-1]["loss"]
+    except (KeyError, IndexError, TypeError):
+        raise UserError(f"{path}: damaged, or of another version; run: dvc repro") from None
+    of_training = training["updates"], training["valid_loss"]
+    if end != of_training:
+        raise UserError(
+            f"{path}: ends at update {end[0]} with loss {end[1]:g}, but training.json "
+            f"at {of_training[0]} with {of_training[1]:g}; run: dvc repro"
+        )
 
 
 def _translation(

@@ -6,7 +6,7 @@ changed alone, and all as the published number's authors had them.
 
 import dataclasses
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
@@ -92,7 +92,7 @@ def theirs(number: Published, system: System) -> Variant:
 
 
 def averaged(number: Published, system: System) -> Average:
-    return system.average if number.average is None else Average(last=number.average)
+    return number.average or system.average
 
 
 def searched(number: Published, variant: Variant) -> Variant:
@@ -105,15 +105,15 @@ def single_changes(number: Published, system: System) -> dict[str, list[Variant]
     """The system as it is and with another average, beam or length penalty, in rising order."""
     base = own(system)
     search = searched(number, base)
-    lasts = {*LASTS, *filter(None, (number.average, base.average.last))}
-    averages = [Average(last=last) for last in sorted(lasts)]
+    both = averaged(number, system), base.average
+    lasts = {*LASTS, *(how.last for how in both if how.last)}
+    averages = [*(Average(last=last) for last in sorted(lasts)), *both]
     beams = sorted({*BEAMS, base.beam, search.beam})
     alphas = {(alpha, base.penalty) for alpha in (*ALPHAS, base.alpha)}
     alphas.add((search.alpha, search.penalty))
     return {
         "average": [
-            dataclasses.replace(base, average=average)
-            for average in dict.fromkeys((*averages, base.average))
+            dataclasses.replace(base, average=average) for average in dict.fromkeys(averages)
         ],
         "beam": [dataclasses.replace(base, beam=beam) for beam in beams],
         "alpha": [dataclasses.replace(base, alpha=a, penalty=p) for a, p in sorted(alphas)],
@@ -144,13 +144,23 @@ def vary(settings: Settings, cell: Cell, root: Path = Path()) -> None:
         return
     checkpoints = root / cell.models / "checkpoints"
     there = updates_in(checkpoints)
+    training = read_object(checkpoints / "checkpoints.json", ("fingerprint", "validations"))
+    validated = {one["update"] for one in training["validations"]}
     possible = {
-        test: [one for one in variants if (one.average.last or 1) <= len(there)]
+        test: [one for one in variants if _enough(one.average, there, validated)]
         for test, variants in by_test.items()
     }
-    training = read_object(checkpoints / "checkpoints.json", ("fingerprint",))["fingerprint"]
     varied = _vary(settings, cell, possible, root)
-    _write(Variants(training, tuple(there), tuple(varied)), output)
+    _write(Variants(training["fingerprint"], tuple(there), tuple(varied)), output)
+
+
+def _enough(how: Average, there: Sequence[int], validated: Collection[int]) -> bool:
+    """Whether the checkpoints of the updates that are `there` suffice for an average."""
+    if how.updates:
+        return any(how.updates[0] <= update <= how.updates[1] for update in there)
+    if how.best:
+        return how.best <= sum(update in validated for update in there)
+    return (how.last or 1) <= len(there)
 
 
 def _vary(
