@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import result_trees as trees
+from bleuprint import literature
 from bleuprint.page.curves import curves
 from bleuprint.page.history import history, thinned
 from bleuprint.page.material import Material, Section
@@ -125,6 +126,26 @@ def test_a_published_score_stands_below_its_test_set(settings: Settings) -> None
     cells = dict(zip(table.heads, big, strict=True))
     assert (cells["BLEU newstest2013"], cells["BLEU newstest2014"]) == ("–", "28.4")
     assert cells["FLOPs, by time"] == "2.3e19" and list(cells.values()).count("–") == 9
+
+
+def test_published_rows_are_those_of_the_table(tmp_path: Path) -> None:
+    """A paper's number that is in Table 2 already is one row; of several test sets, one a name."""
+    tests = "newstest2013", TEST
+    table_2 = Published("Transformer (base)", literature.SOURCE, CORPUS, TEST, 27.3, "tokenised")
+    thesis = [Published("Ours", "A thesis", CORPUS, test, 25.0, "intl") for test in tests]
+    settings = trees.settings_in(tmp_path, ("base",), {CORPUS: tests})
+    more = dataclasses.replace(settings, published=(table_2, *thesis))
+    found = [trees.record("base", CORPUS, test, 20.0) for test in tests]
+    (table,) = parsed(scores(material(more, *found))).tables["scores"]
+    rows = [row for row in table.rows if "(published" in row[0]]
+    assert [row[0].split(" (published")[0] for row in rows] == [
+        row.name for row in literature.rows(found, more.published)
+    ]
+    base = "Transformer (base) (published: Vaswani et al. 2017, Table 2; BLEU compound-split)"
+    assert [row[0] for row in rows].count(base) == 1
+    ours = dict(zip(table.heads, rows[-1], strict=True))
+    assert ours["System"] == "Ours (published: A thesis; BLEU intl)"
+    assert ours["BLEU newstest2013"] == ours["BLEU newstest2014"] == "25.0"
 
 
 def test_downloads_hold_every_figure(settings: Settings) -> None:

@@ -132,27 +132,18 @@ def _mark(by_test: dict[str, Standing]) -> str:
 
 
 def _published(material: Material, column: _Column) -> Iterator[list[Entry]]:
-    """Rows of papers: of literature.TABLE_2 where it is of this test set, and of params.yaml."""
-    none = Entry.number(None, "")
-    width = 3 * len(column.tests)
-    for row in literature.TABLE_2:
-        bleu, flops = row.bleu.get(column.pair), row.flops.get(column.pair)
-        places = [literature.reports_on(column.corpus, test) for test in column.tests]
-        if bleu is None or not any(places):
-            continue
-        cells = [none] * (1 + width + len(_COSTS))
-        cells[0] = _of_paper(row.system, literature.SOURCE, "tokenised")
-        cells[1 + 3 * places.index(True)] = Entry.number(float(bleu), bleu)
-        if flops is not None:
-            cells[1 + width + _COSTS.index("FLOPs, by time")] = Entry.number(float(flops), flops)
+    """Rows of papers, as literature.py has them: a row a name, a number below each test set."""
+    of_corpus = [record for record in material.records if record.corpus == column.corpus]
+    for row in literature.rows(of_corpus, material.settings.published):
+        cells = [Entry.number(None, "")] * (1 + 3 * len(column.tests) + len(_COSTS))
+        ways = dict.fromkeys(row.scored.values())
+        cells[0] = _of_paper(row.name, row.source, ", ".join(ways))
+        for place, test in enumerate(column.tests):
+            if bleu := row.bleu.get((column.corpus, test)):
+                cells[1 + 3 * place] = Entry.number(float(bleu), bleu)
+        if flops := row.flops.get(column.corpus):
+            cells[_COSTS.index("FLOPs, by time") - len(_COSTS)] = Entry.number(float(flops), flops)
         yield cells
-    for number in material.settings.published:
-        if number.corpus == column.corpus:
-            cells = [none] * (1 + width + len(_COSTS))
-            cells[0] = _of_paper(number.name, number.source, number.scored)
-            place = 1 + 3 * column.tests.index(number.test)
-            cells[place] = Entry.number(number.bleu, f"{number.bleu:.2f}".rstrip("0").rstrip("."))
-            yield cells
 
 
 def _of_paper(name: str, source: str, scored: str) -> Entry:
