@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-__all__ = ["Entry", "details", "escape", "figure", "paragraph", "table"]
+__all__ = ["Entry", "counted", "details", "escape", "figure", "paragraph", "table"]
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,11 @@ def table(
         f'<div class="wide" tabindex="0"><table{kind}>\n<caption>{caption}</caption>\n'
         f"<thead><tr>{head}</tr></thead>\n<tbody>\n{''.join(lines)}</tbody></table></div>\n"
     )
+
+
+def counted(number: int, noun: str) -> str:
+    """1 sentence; 1,000 sentences."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def paragraph(html: str, kind: str = "") -> str:
