@@ -84,12 +84,14 @@ def test_what_scores_alone_advise() -> None:
     assert titles(base, unsure)[0].startswith("Get more evidence")
     other = dataclasses.replace(sure, decode={**sure.decode, "engine": "ctranslate2"})
     assert titles(base, other) == [seeds, "Translate all systems alike"]
-    both = {seed: [dataclasses.replace(one, seed=seed) for one in (base, sure)] for seed in (2, 3)}
-    assert titles(base, both[2][0], sure, both[2][1]) == ["Train with more seeds"]
-    assert titles(*(both[seed][i] for i in (0, 1) for seed in (2, 3))) == ["Train with more seeds"]
-    third = [dataclasses.replace(one, seed=1) for one in (base, sure)]
-    of_three = [by[i] for i in (0, 1) for by in (third, both[2], both[3])]
-    assert titles(*of_three) == []
+    several = {
+        seed: [base, dataclasses.replace(sure, bleu=dataclasses.replace(sure.bleu, score=score))]
+        for seed, score in ((1, 22.0), (2, 22.1), (3, 21.9))
+    }
+    for seeds, expected in ((2, ["Train with more seeds"]), (3, [])):
+        used = list(several.items())[:seeds]
+        found = [dataclasses.replace(of[i], seed=seed) for i in (0, 1) for seed, of in used]
+        assert titles(*found) == expected
 
 
 def test_systems_that_translate_alike() -> None:
