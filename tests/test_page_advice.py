@@ -88,8 +88,8 @@ def test_what_scores_alone_advise() -> None:
         seed: [base, dataclasses.replace(sure, bleu=dataclasses.replace(sure.bleu, score=score))]
         for seed, score in ((1, 22.0), (2, 22.1), (3, 21.9))
     }
-    for seeds, expected in ((2, ["Train with more seeds"]), (3, [])):
-        used = list(several.items())[:seeds]
+    for count, expected in ((2, ["Train with more seeds"]), (3, [])):
+        used = list(several.items())[:count]
         found = [dataclasses.replace(of[i], seed=seed) for i in (0, 1) for seed, of in used]
         assert titles(*found) == expected
 
