@@ -8,6 +8,7 @@ import result_trees as trees
 from bleuprint.breakdown import ByCount, ByLength
 from bleuprint.page import advice
 from bleuprint.page.history import Validation
+from bleuprint.results import Length
 from bleuprint.standings import standings
 
 
@@ -23,6 +24,8 @@ def validations(*losses: float) -> list[Validation]:
         ((2.0, 1.5), True, False),
         ((2.0, 1.99), False, False),  # half a percent
         ((2.0, 1.98), True, False),  # one
+        ((9.0, *(2.0 - i / 100 for i in range(8))), True, False),  # one over the last quarter
+        ((9.0, *(2.0 - i / 1000 for i in range(8))), False, False),
         ((1.0, 2.0, 1.5), False, True),  # falls, but has been lower
         ((2.0, 1.0, 1.019), False, False),
         ((2.0, 1.0, 1.02), False, True),
@@ -81,5 +84,42 @@ def test_what_scores_alone_advise() -> None:
     assert titles(base, unsure)[0].startswith("Get more evidence")
     other = dataclasses.replace(sure, decode={**sure.decode, "engine": "ctranslate2"})
     assert titles(base, other) == [seeds, "Translate all systems alike"]
-    second = [dataclasses.replace(one, seed=2) for one in (base, sure)]
-    assert titles(base, second[0], sure, second[1]) == []
+    several = {
+        seed: [base, dataclasses.replace(sure, bleu=dataclasses.replace(sure.bleu, score=score))]
+        for seed, score in ((1, 22.0), (2, 22.1), (3, 21.9))
+    }
+    for count, expected in ((2, ["Train with more seeds"]), (3, [])):
+        used = list(several.items())[:count]
+        found = [dataclasses.replace(of[i], seed=seed) for i in (0, 1) for seed, of in used]
+        assert titles(*found) == expected
+
+
+def test_systems_that_translate_alike() -> None:
+    """No difference to look for: they are not called undecided, too."""
+    good = {"by_length": (), "by_count": None}
+    base = trees.record("base", "news-en-de", "t", 20.0, **good)
+    same = trees.record("big", "news-en-de", "t", 20.0, paired=trees.against("base", 1.0), **good)
+    found = list(advice.on_records(standings([base, same])))
+    assert [one.title for one in found] == [
+        "Look why systems translate alike",
+        "Train with several seeds",
+    ]
+    assert found[0].evidence == ("big, news-en-de, t: the same translations as base",)
+    other = dataclasses.replace(same, data=dataclasses.replace(same.data, hypotheses="0" * 64))
+    assert titles(base, other)[0].startswith("Get more evidence")
+
+
+def test_evidence_of_several_seeds_says_which() -> None:
+    long = Length(1100, 1000, 1.1)
+    seeds = [
+        trees.record("base", "news-en-de", "t", 20.0, seed=seed, length=long, by_count=None)
+        for seed in (4, 5)
+    ]
+    found = {one.title: one.evidence for one in advice.on_records(standings(seeds))}
+    said = ("base, news-en-de, t, seed 4: 10.0% too long",)
+    assert found["Correct the length of the translations"] == said
+
+
+def test_what_makes_a_training_longer_is_named() -> None:
+    (found,) = advice.on_histories([("base", validations(2.0, 1.5))], "train.epochs")
+    assert "raise train.epochs." in found.why

@@ -104,6 +104,29 @@ def test_a_box_hides_the_lines_of_a_system(page: Browser) -> None:
     assert {False} == set.union(*(shown(page, number) for number in range(8)))
 
 
+def test_paper_has_what_is_hidden(page: Browser) -> None:
+    """All lines of charts, and what is folded away; no switches, and no number in two."""
+    page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        page.script("dispatchEvent(new Event('beforeprint'))")
+        assert {True} == set.union(*(shown(page, number) for number in range(8)))
+        css = page.driver.find_elements
+        assert not any(box.is_displayed() for box in css("css selector", ".legend button"))
+        closed = "details:not([open]):not(#sentences details)"
+        assert css("css selector", closed) == []
+        times = css("css selector", "#scores tbody td:nth-last-child(2)")
+        assert {page.script(_LINES, time) for time in times} == {1}
+        page.script("dispatchEvent(new Event('afterprint'))")
+        assert css("css selector", closed) != []
+    finally:
+        page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+# How many lines the text of a cell takes.
+_LINES = """const range = document.createRange(); range.selectNodeContents(arguments[0]);
+return new Set([...range.getClientRects()].map((one) => one.top)).size"""
+
+
 def test_without_scripts_all_is_there(page: Browser, file: Path) -> None:
     page.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:

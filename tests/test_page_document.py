@@ -1,6 +1,7 @@
 """The report page as a file: whole, its own, and the same each time."""
 
 import dataclasses
+import hashlib
 import re
 import shutil
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 import result_trees as trees
 from bleuprint.errors import UserError
+from bleuprint.page import provenance
 from bleuprint.page.document import document
 from bleuprint.page.material import Material
 from bleuprint.results import Timing, collect, timing
@@ -45,6 +47,26 @@ def test_every_section_is_there_and_linked(page: Page) -> None:
     assert len(set(page.ids)) == len(page.ids)
 
 
+def test_what_the_page_is_of_stands_first(text: str) -> None:
+    head = text[text.index("<header>") : text.index("</header>")]
+    assert "2 systems (tiny, small), each trained with seed 1 on" in head
+    # seven stages drop a pair each
+    assert "news-en-de (en to de, 9,993 pairs to train on)." in head
+
+
+def test_the_commands_are_those_that_were_tried(page: Page, material: Material) -> None:
+    """The commit of a training is named, and need not hold the page: none is checked out."""
+    told = page.sections["provenance"]
+    assert "git checkout" not in told and "make reproduce" in told
+    commit = next(iter(material.timings.values())).training
+    assert commit is not None and f"Trained at commit {commit.commit};" in told
+    here = Path(provenance.__file__).parent
+    digest = hashlib.sha256()
+    for file in sorted(path for kind in ("py", "css", "js") for path in here.glob(f"*.{kind}")):
+        digest.update(file.name.encode() + b"\0" + file.read_bytes())
+    assert digest.hexdigest()[:12] in told
+
+
 def test_nothing_is_asked_of_a_network(text: str, page: Page) -> None:
     for name in ("src", "href", "xlink:href", "action", "srcset", "poster"):
         assert [v for v in page.values(name) if not v.startswith(("#", "data:"))] == []
@@ -79,12 +101,14 @@ def test_what_comes_from_outside_is_escaped(material: Material) -> None:
 
 
 def test_what_is_not_there_is_left_out(material: Material, tmp_path: Path) -> None:
-    """Neither ledgers, curves nor timings: a page of what the records hold."""
+    """Neither curves nor timings: a page of what the records hold."""
+    shutil.copytree(material.root, tmp_path / "copy")
+    for cell in material.cells:
+        (tmp_path / "copy" / cell.results / "curves.json").unlink()
     timings = dict.fromkeys(material.timings, Timing(None, None))
-    bare = dataclasses.replace(material, timings=timings, root=tmp_path)
+    bare = dataclasses.replace(material, timings=timings, root=tmp_path / "copy")
     page = Page(document(bare))
     assert "curves" not in page.sections and "#curves" not in page.values("href")
-    assert "training pairs" not in page.sections["summary"]
     assert page.tables["scores"][0].row("small")["Time"] == "–"
 
 

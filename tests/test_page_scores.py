@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import result_trees as trees
+from bleuprint import literature
 from bleuprint.page.curves import curves
 from bleuprint.page.history import history, thinned
 from bleuprint.page.material import Material, Section
@@ -29,13 +30,20 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     return trees.settings_in(root, ("base", "big", "odd"), {CORPUS: (TEST,)})
 
 
+@pytest.fixture(autouse=True)
+def folder(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a page made by hand finds ledgers."""
+    trees.write_texts(tmp_path, settings)
+    monkeypatch.chdir(tmp_path)
+
+
 def record(system: str, bleu: float, p: float | None = None, seed: int = 1) -> Record:
     paired = None if p is None else trees.against("base", p)
     return trees.record(system, CORPUS, TEST, bleu, paired=paired, seed=seed)
 
 
 def material(settings: Settings, *records: Record) -> Material:
-    return Material(settings, records, trees.timings(list(records)), Path("nowhere"))
+    return Material(settings, records, trees.timings(list(records)))
 
 
 def parsed(section: Section | None) -> Page:
@@ -83,7 +91,7 @@ def test_the_best_against_the_second(settings: Settings) -> None:
     below = record("base", 20.0), record("big", 19.0, 0.2)
     text = parsed(summary(material(settings, *below))).sections["summary"]
     assert "the baseline base is best" in text
-    assert "Second is big, 1.0 below: not significantly: it may be chance (p=0.200)" in text
+    assert "Second is big, 1.0 below: not significant (p=0.200): it may be chance" in text
 
 
 def test_the_second_is_tested_over_seeds(settings: Settings) -> None:
@@ -99,9 +107,70 @@ def test_the_second_is_tested_over_seeds(settings: Settings) -> None:
     assert round(p, 3) == 0.074
     several = dataclasses.replace(settings, seeds=(1, 2, 3))
     text = parsed(summary(material(several, *found))).sections["summary"]
-    assert "Second is odd, 2.0 below: not significantly: it may be chance (p=0.074)" in text
-    (table,) = parsed(scores(material(several, *found))).tables["scores"]
+    assert "Second is odd, 2.0 below: not significant: it may be chance (p=0.074, not" in text
+    table, _ = parsed(scores(material(several, *found))).tables["scores"]
     assert table.row("big")["BLEU"] == "22.0 ± 1.0"
+
+
+def test_each_seed_has_its_interval(settings: Settings) -> None:
+    systems = {"base": (10, 10), "big": (21, 22.5)}
+    found = [
+        record(system, score, None, seed)
+        for system, of in systems.items()
+        for seed, score in enumerate(of, 1)
+    ]
+    several = dataclasses.replace(settings, seeds=(1, 2))
+    _, table = parsed(scores(material(several, *found))).tables["scores"]
+    assert table.rows[2:] == [
+        ["big", TEST, "1", "21.0 [20.0, 23.0]", "41.0 [40.0, 42.0]"],
+        ["big", TEST, "2", "22.5 [21.5, 24.5]", "42.5 [41.5, 43.5]"],
+    ]
+
+
+def test_tests_that_disagree_are_both_shown(settings: Settings) -> None:
+    """Bootstrap and randomisation, one below 0.05 and one above, either way round."""
+    for first, second, said in (
+        (
+            0.04,
+            0.061,
+            "significant by one test (p=0.040), not by the other (randomisation p=0.061)",
+        ),
+        (0.061, 0.04, "not significant (p=0.061; by randomisation p=0.040, it is)"),
+    ):
+        big = trees.record("big", CORPUS, TEST, 21, paired=trees.against("base", first, second))
+        made = material(settings, record("base", 20.0), big)
+        (table,) = parsed(scores(made)).tables["scores"]
+        shown = table.row("big")["Against the baseline"]
+        assert f"p={first:.3f} (randomisation p={second:.3f})" in shown
+        assert said in parsed(summary(made)).sections["summary"]
+
+
+def test_few_sentences_are_said_so(settings: Settings) -> None:
+    for lines, few in ((1, "1 sentence"), (29, "29 sentences"), (30, "")):
+        of = [record("base", 20.0), record("big", 22.5, 0.001)]
+        made = material(settings, *(dataclasses.replace(one, lines=lines) for one in of))
+        text = parsed(summary(made)).sections["summary"]
+        assert (f"With {few}, this says little." in text) == bool(few)
+        assert ("Test on more sentences" in text) == bool(few)
+        (table,) = parsed(scores(made)).tables["scores"]
+        assert table.caption == f"Test set: newstest2014 ({few or '30 sentences'})"
+
+
+def test_trainings_without_times_are_not_counted_as_timed(settings: Settings) -> None:
+    """One of three took 61 s."""
+    found = [record(name, 20.0, 0.5 if name != "base" else None) for name in ("base", "big", "odd")]
+    made = material(settings, *found)
+    all_of_them = "3 trainings took 1 min 01 s to 1 min 01 s each, 3 min 03 s together"
+    assert all_of_them in parsed(summary(made)).sections["summary"]
+    one = {cell: measured for cell, measured in made.timings.items() if cell.system == "big"}
+    text = parsed(summary(dataclasses.replace(made, timings=one))).sections["summary"]
+    assert "3 trainings took 3.3e18 FLOPs each; 1 was timed, and took 1 min 01 s." in text
+
+
+def test_the_way_to_the_published_score_is_shown(settings: Settings) -> None:
+    section = summary(material(settings, record("base", 20.0)))
+    assert "No published score to compare with is named" in parsed(section).sections["summary"]
+    assert '<a href="#reconciliation">' in section.body
 
 
 def test_published_rows_are_marked(settings: Settings) -> None:
@@ -127,11 +196,32 @@ def test_a_published_score_stands_below_its_test_set(settings: Settings) -> None
     assert cells["FLOPs, by time"] == "2.3e19" and list(cells.values()).count("–") == 9
 
 
+def test_published_rows_are_those_of_the_table(tmp_path: Path) -> None:
+    """A paper's number that is in Table 2 already is one row; of several test sets, one a name."""
+    tests = "newstest2013", TEST
+    table_2 = Published("Transformer (base)", literature.SOURCE, CORPUS, TEST, 27.3, "tokenised")
+    thesis = [Published("Ours", "A thesis", CORPUS, test, 25.0, "intl") for test in tests]
+    settings = trees.settings_in(tmp_path, ("base",), {CORPUS: tests})
+    more = dataclasses.replace(settings, published=(table_2, *thesis))
+    found = [trees.record("base", CORPUS, test, 20.0) for test in tests]
+    (table,) = parsed(scores(material(more, *found))).tables["scores"]
+    rows = [row for row in table.rows if "(published" in row[0]]
+    assert [row[0].split(" (published")[0] for row in rows] == [
+        row.name for row in literature.rows(found, more.published)
+    ]
+    base = "Transformer (base) (published: Vaswani et al. 2017, Table 2; BLEU compound-split)"
+    assert [row[0] for row in rows].count(base) == 1
+    ours = dict(zip(table.heads, rows[-1], strict=True))
+    assert ours["System"] == "Ours (published: A thesis; BLEU intl)"
+    assert ours["BLEU newstest2013"] == ours["BLEU newstest2014"] == "25.0"
+
+
 def test_downloads_hold_every_figure(settings: Settings) -> None:
     found = record("base", 20.0), record("big", 22.5, 0.001)
     files = parsed(scores(material(settings, *found))).downloads()
     rows = list(csv.DictReader(io.StringIO(files["table.csv"])))
-    assert [(row["system"], float(row["bleu"])) for row in rows] == [("base", 20.0), ("big", 22.5)]
+    ours = [(row["system"], float(row["bleu"])) for row in rows if not row["published"]]
+    assert ours == [("base", 20.0), ("big", 22.5)] and len(rows) == 2 + 8
     assert "\\toprule" in files["table.tex"] and "22.5" in files["table.tex"]
 
 
@@ -175,5 +265,5 @@ def test_curves_have_a_line_for_each_training(tmp_path: Path) -> None:
     assert found is not None and found.best is not None and found.best.update == 500
     text = parsed(summary(made)).sections["summary"]
     assert "fell from 3.000 (update 250) to 1.250 at the end (update 500)" in text
-    # seven stages in the ledgers, of which five drop a pair each
-    assert "of 10,000 training pairs 9,995 were kept" in text
+    # seven stages in the ledgers, each of which drops a pair
+    assert "of 10,000 training pairs 9,993 are trained on" in text

@@ -11,7 +11,7 @@ from bleuprint.layout import Cell
 from bleuprint.page import sentences
 from bleuprint.page.lines import Output, SetLines, shown_systems
 from bleuprint.page.material import Material
-from bleuprint.results import collect
+from bleuprint.results import collect, timing
 from bleuprint.sentencescore import sentence_bleu, sentence_chrf
 from bleuprint.standings import standings
 
@@ -42,7 +42,8 @@ def hostile_tree(root: Path) -> Material:
         trees.write_translation(root, settings, cell)
         trees.write_maps(root, settings, cell)
         trees.score_cell(settings, system, "news-en-de", 1, root)
-    return Material(settings, collect(settings, root), {}, root)
+    records = collect(settings, root)
+    return Material(settings, records, {one.cell: timing(one.cell, root) for one in records}, root)
 
 
 @pytest.fixture(scope="module")

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 
 from bleuprint.breakdown import ByCount, ByLength
 from bleuprint.page.history import Validation
+from bleuprint.page.html import counted
 from bleuprint.results import Record
 from bleuprint.standings import SIGNIFICANT, Difference, Standing
 
-# A validation loss that the last interval took down by 1 % is still falling.
-FALLING = 0.01
+# A validation loss that the last quarter of the training took down by 1 % is still falling.
+FALLING, QUARTER = 0.01, 0.25
 # One that ends 2 % above its lowest has turned: less is within what two validations differ by.
 RISEN = 0.02
 # A length ratio this far off 1 costs BLEU by itself: its brevity penalty is exp(1 - 1 / ratio).
@@ -39,10 +40,16 @@ class Advice:
 
 
 def still_falling(validations: Sequence[Validation]) -> str | None:
-    """The loss of the last validation is the lowest, and well below the one before."""
+    """The loss of the last validation is the lowest, and well below that a quarter before."""
     if len(validations) < 2:
         return None
-    before, last = validations[-2:]
+    last = validations[-1]
+    start = (1 - QUARTER) * last.update
+    before = max(
+        (one for one in validations[:-1] if one.update <= start),
+        key=lambda one: one.update,
+        default=validations[0],
+    )
     if last.loss > min(one.loss for one in validations) or last.loss > (1 - FALLING) * before.loss:
         return None
     return (
@@ -71,6 +78,11 @@ def length_off(ratio: float) -> str | None:
     return f"{abs(ratio - 1):.1%} too {'long' if ratio > 1 else 'short'}"
 
 
+def too_few(lines: int) -> str | None:
+    """A test set of which no score says much."""
+    return counted(lines, "sentence") if lines < LINES else None
+
+
 def long_worse(buckets: Sequence[ByLength]) -> str | None:
     """Long sentences do much worse than short ones; BLEU is weighed by lines."""
     short, long = (_mean_bleu(buckets, names) for names in (SHORT, LONG))
@@ -94,11 +106,39 @@ def undecided(difference: Difference | None) -> str | None:
     return f"{difference.bleu:+.1f} BLEU against {difference.baseline}, p={difference.p:.3f}"
 
 
+def alike(one: Standing, baseline: Standing) -> str | None:
+    """The translations are the baseline's, byte for byte, with every seed."""
+    pairs = zip(one.records, baseline.records, strict=True)
+    if one.difference is None or any(
+        (a.data.hypotheses, a.bleu.score) != (b.data.hypotheses, b.bleu.score) for a, b in pairs
+    ):
+        return None
+    return f"the same translations as {one.difference.baseline}"
+
+
 def on_records(standings: Sequence[Standing]) -> Iterator[Advice]:
     """Advice that the scores alone give."""
     of_each = [(f"{one.system}, {one.corpus}, {one.test}", one) for one in standings]
     seeds = len(standings[0].records)
-    unsure = _evidence((where, undecided(one.difference)) for where, one in of_each)
+    baselines = {(one.corpus, one.test): one for one in standings if one.difference is None}
+    same = {where: alike(one, baselines[one.corpus, one.test]) for where, one in of_each}
+    few = _evidence((where, too_few(one.records[0].lines)) for where, one in of_each)
+    if few:
+        yield Advice(
+            "Test on more sentences",
+            f"Fewer than {LINES} say little: no test of significance is to be trusted with them.",
+            few,
+        )
+    if copies := _evidence(same.items()):
+        yield Advice(
+            "Look why systems translate alike",
+            "Their translations are the same byte for byte. Is what differs in their settings "
+            "used at all, and is it the right model that translated?",
+            copies,
+        )
+    unsure = _evidence(
+        (where, undecided(one.difference)) for where, one in of_each if same[where] is None
+    )
     if unsure:
         yield Advice(
             "Get more evidence where systems do not differ significantly",
@@ -112,6 +152,13 @@ def on_records(standings: Sequence[Standing]) -> Iterator[Advice]:
             "With one, a difference says something of these two trainings, not yet of the two "
             "systems: another seed may change BLEU by several tenths. Set seeds: [1, 2, 3].",
             ("every system was trained once",),
+        )
+    elif seeds == 2:
+        yield Advice(
+            "Train with more seeds",
+            "The t-test over two has little to go by: it seldom finds a true difference, and two "
+            "differences that are close by luck make p small. Set seeds: [1, 2, 3] or more.",
+            ("every system was trained twice",),
         )
     lengths = _evidence(_first_seeds(of_each, lambda r: length_off(r.length.ratio)))
     if lengths:
@@ -147,13 +194,18 @@ def on_records(standings: Sequence[Standing]) -> Iterator[Advice]:
         )
 
 
-def on_histories(validations: Sequence[tuple[str, Sequence[Validation]]]) -> Iterator[Advice]:
-    """Advice that the validations of trainings give, each with a name."""
+def on_histories(
+    validations: Sequence[tuple[str, Sequence[Validation]]], longer: str
+) -> Iterator[Advice]:
+    """Advice that the validations of trainings give, each with a name.
+
+    `longer` names the settings that say how long the trainings are.
+    """
     falling = _evidence((where, still_falling(of)) for where, of in validations)
     if falling:
         yield Advice(
             "Train longer",
-            "Validation loss was still falling when training ended: raise train.updates.",
+            f"Validation loss was still falling when training ended: raise {longer}.",
             falling,
         )
     overfitted = _evidence((where, turned(of)) for where, of in validations)
@@ -172,9 +224,11 @@ def _evidence(found: Iterable[tuple[str, str | None]]) -> tuple[str, ...]:
 
 def _first_seeds(
     of_each: Sequence[tuple[str, Standing]], rule: Callable[[Record], str | None]
-) -> Iterable[tuple[str, str | None]]:
+) -> Iterator[tuple[str, str | None]]:
     """What the rule says of each system's first seed."""
-    return ((where, rule(one.records[0])) for where, one in of_each)
+    for where, one in of_each:
+        seed = f", seed {one.records[0].seed}" if len(one.records) > 1 else ""
+        yield f"{where}{seed}", rule(one.records[0])
 
 
 def _engines(standings: Sequence[Standing]) -> list[str]:

@@ -158,7 +158,7 @@ def _lengths(name: str, census: Census) -> Iterator[str]:
                 drawn.axes.stairs(values, label=label, **styles[label], **look)
             drawn.axes.set_xlabel("words")
             drawn.axes.set_ylabel("% of the sentences")
-            drawn.axes.legend(fontsize=8)
+            drawn.axes.legend(fontsize=9)
         most = max(map(len, shares.values()), default=0)
         more = f" The last step holds all beyond {LONGEST} words." if most > LONGEST + 1 else ""
         yield figure(drawn.svg(), f"{escape(title)}.{more}")

@@ -7,8 +7,9 @@ from bleuprint.page.attention import attention
 from bleuprint.page.corpora import corpora
 from bleuprint.page.cost import cost
 from bleuprint.page.curves import curves
+from bleuprint.page.funnel import accounts, kept
 from bleuprint.page.gap import gap_section
-from bleuprint.page.html import escape
+from bleuprint.page.html import counted, escape, paragraph
 from bleuprint.page.material import Material, Section
 from bleuprint.page.provenance import provenance
 from bleuprint.page.reconciliation import reconciliation
@@ -30,6 +31,9 @@ SECTIONS: tuple[Callable[[Material], Section | None], ...] = (
     provenance,
 )
 
+# So many systems are named below the heading.
+_NAMED = 6
+
 
 def document(material: Material) -> str:
     """The page as one text: styles and scripts are in it, and nothing is asked of a network."""
@@ -46,9 +50,29 @@ def document(material: Material) -> str:
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{name} – bleuprint</title>\n"
         f"<style>\n{styles}</style>\n</head>\n<body>\n"
-        f"<header><h1>{name}</h1></header>\n<nav><ul>{links}</ul></nav>\n<main>\n"
+        f"<header><h1>{name}</h1>\n{_about(material)}</header>\n<nav><ul>{links}</ul></nav>\n<main>\n"
         + "".join(map(_html, sections))
         + f"</main>\n<script>\n{scripts}</script>\n</body>\n</html>\n"
+    )
+
+
+def _about(material: Material) -> str:
+    """What this page is of, in a few lines."""
+    settings = material.settings
+    corpora = [
+        f"{escape(name)} ({one.source} to {one.target}, "
+        f"{counted(kept(accounts(material, name)).left, 'pair')} to train on)"
+        for name, one in settings.corpora.items()
+    ]
+    systems = counted(len(settings.systems), "system")
+    shown = ", ".join(map(escape, [*settings.systems][:_NAMED]))
+    more = ", …" if len(settings.systems) > _NAMED else ""
+    seeds = "seed" if len(settings.seeds) == 1 else "seeds"
+    return paragraph(
+        f"An experiment in machine translation: {systems} ({shown}{more}), each trained with "
+        f"{seeds} {', '.join(map(str, settings.seeds))} on {'; '.join(corpora)}. This page is "
+        "written by bleuprint from the outputs of its stages.",
+        "hint",
     )
 
 

@@ -59,7 +59,7 @@ def _waterfall(gap: Gap, name: str) -> str:
     low, high = min(ends), max(ends)
     room = max(0.25 * (high - low), 0.5)
     title = gaptables.sentence(gap)
-    with chart(name, title, height=0.6 + 0.42 * len(labels)) as drawn:
+    with chart(name, title, 4.8, 0.6 + 0.42 * len(labels)) as drawn:
         axes = drawn.axes
         for row, (start, end, colour, text) in enumerate(
             zip(starts, ends, colours, texts, strict=True)

@@ -1,10 +1,11 @@
 """Pieces of HTML. Whatever comes from outside goes through `escape`."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-__all__ = ["Entry", "details", "escape", "figure", "paragraph", "table"]
+__all__ = ["Entry", "counted", "details", "escape", "figure", "paragraph", "table"]
 
 
 @dataclass(frozen=True)
@@ -47,10 +48,17 @@ def table(
         cells = "".join(_cell(cell, kind, sortable) for cell, kind in zip(row, kinds, strict=True))
         lines.append(f"<tr{mark}>{cells}</tr>\n")
     kind = ' class="sortable"' if sortable else ""
+    label = re.sub("<[^>]*>", "", caption).replace('"', "&quot;") or "Table"
     return (
-        f'<div class="wide" tabindex="0"><table{kind}>\n<caption>{caption}</caption>\n'
+        f'<div class="wide" tabindex="0" role="region" aria-label="{label}"><table{kind}>\n'
+        f"<caption><span>{caption}</span></caption>\n"
         f"<thead><tr>{head}</tr></thead>\n<tbody>\n{''.join(lines)}</tbody></table></div>\n"
     )
+
+
+def counted(number: int, noun: str) -> str:
+    """1 sentence; 1,000 sentences."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def paragraph(html: str, kind: str = "") -> str:

@@ -60,3 +60,16 @@ document.documentElement.classList.add("scripted");
     }
   }
 }
+
+// paper: what is folded away is printed, but for the long lists of lines
+{
+  let opened = [];
+  addEventListener("beforeprint", () => {
+    opened = [...document.querySelectorAll("details:not([open])")]
+      .filter((one) => !one.closest("#sentences"));
+    for (const one of opened) one.open = true;
+  });
+  addEventListener("afterprint", () => {
+    for (const one of opened) one.open = false;
+  });
+}

@@ -1,7 +1,9 @@
 """The section of provenance: what the numbers come from, and how to have them again."""
 
 import dataclasses
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from bleuprint.citations import citations
@@ -31,10 +33,7 @@ def provenance(material: Material) -> Section:
 def _commands(material: Material) -> str:
     """The commands that repeat the experiment, and one that scores a translation again."""
     commits = _commits(material)
-    lines = []
-    if len(commits) == 1:
-        lines.append(f"git checkout {commits[0].removesuffix('+')}")
-    lines += ["make reproduce", "", "# one of the scores again, by sacreBLEU's own command:"]
+    lines = ["make reproduce", "", "# one of the scores again, by sacreBLEU's own command:"]
     one = material.records[0]
     name = f"test.{one.test}.{one.target}"
     hypotheses = (one.cell.results / "hypotheses" / name).as_posix()
@@ -42,9 +41,12 @@ def _commands(material: Material) -> str:
         f"sacrebleu data/split/{one.corpus}/{name} -l {one.pair} -i {hypotheses} -m bleu -w 2"
     )
     text = (
-        "In a clone of the project, with this experiment's params.yaml. What is computed already "
-        "is not computed again; on the same machine the same settings give the same bytes."
+        "In a clone of the project, at the commit that holds this experiment's params.yaml and "
+        "dvc.lock. What is computed already is not computed again; on the same machine the same "
+        "settings give the same bytes."
     )
+    if len(commits) == 1:
+        text += f" Trained at commit {commits[0]}; what came after, this page too, may be of later."
     if len(commits) > 1:
         text += " The trainings are of several commits, below: each ran with the code of its own."
     if any(commit.endswith("+") for commit in commits):
@@ -162,4 +164,15 @@ def _fingerprints(material: Material) -> str:
         )
         rows.append([*map(Entry.text, texts), *(Entry(digest_html(digest)) for digest in digests)])
     caption = "SHA-256, the first 12 digits; all of them in results.json"
-    return details("Of each result", table(heads, rows, caption, left=len(heads)))
+    page = f"The code that made this page (its own package) has the SHA-256 {_of_page()}."
+    return paragraph(page) + details("Of each result", table(heads, rows, caption, left=len(heads)))
+
+
+def _of_page() -> str:
+    """The SHA-256 of this package's modules, styles and scripts, each after its name."""
+    digest = hashlib.sha256()
+    files = [one for one in Path(__file__).parent.iterdir() if one.suffix in (".py", ".css", ".js")]
+    for file in sorted(files):
+        digest.update(f"{file.name}\0".encode())
+        digest.update(file.read_bytes())
+    return digest_html(digest.hexdigest())

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from bleuprint import costcolumns, literature
 from bleuprint.page.chart import chart, line_styles
-from bleuprint.page.html import Entry, escape, figure, paragraph, table
+from bleuprint.page.html import Entry, counted, details, escape, figure, paragraph, table
 from bleuprint.page.material import Material, Section
 from bleuprint.recordcsv import csv_text
 from bleuprint.results import Training
@@ -42,8 +42,18 @@ def score_text(score: Score) -> str:
 
 
 def verdict(difference: Difference) -> str:
-    """+8.7 ‡ p=0.001, or -0.2 n.s. p=0.410."""
-    return f"{difference.bleu:+.1f} {difference.mark or 'n.s.'} {p_text(difference.p)}"
+    """+8.7 ‡ p=0.001, or -0.2 n.s. p=0.410; both tests where they disagree."""
+    second = disagreement(difference)
+    text = f"{difference.bleu:+.1f} {difference.mark or 'n.s.'} {p_text(difference.p)}"
+    return f"{text} ({second})" if second else text
+
+
+def disagreement(difference: Difference) -> str:
+    """randomisation p=0.061, where that test is on the other side; empty where both agree."""
+    second = difference.randomisation
+    if second is None or (second < SIGNIFICANT) == difference.significant:
+        return ""
+    return f"randomisation {p_text(second)}"
 
 
 def p_text(p: float) -> str:
@@ -75,11 +85,12 @@ def _column(material: Material, number: int, column: _Column) -> str:
         name = f" {escape(test)}" if len(column.tests) > 1 else ""
         heads += [f"BLEU{name}", f"Against the baseline{name}", f"chrF2{name}"]
     caption = f"Test set{'s' * (len(column.tests) > 1)}: " + ", ".join(
-        f"{test} ({_lines(column, test):,} sentences)" for test in column.tests
+        f"{test} ({counted(_lines(column, test), 'sentence')})" for test in column.tests
     )
     return (
         f"<h3>{escape(column.corpus)}</h3>\n"
         + table([*heads, *_COSTS], rows, escape(caption), sortable=True, marks=marks)
+        + _of_seeds(material, column)
         + _chart(number, column)
     )
 
@@ -98,10 +109,29 @@ def _scores(by_test: dict[str, Standing], tests: Sequence[str]) -> Iterator[Entr
         if one.difference is None:
             yield Entry.number(None, "")
         else:
-            kind = "sure" if one.difference.significant else "unsure"
+            kind = {"‡": "sure", "†": "alone"}.get(one.difference.mark, "unsure")
             html = f'<span class="{kind}">{escape(verdict(one.difference))}</span>'
             yield Entry(html, one.difference.bleu)
         yield Entry.number(one.chrf.mean, score_text(one.chrf))
+
+
+def _of_seeds(material: Material, column: _Column) -> str:
+    """Where there are several seeds: the score of each with its interval, folded away."""
+    if len(material.settings.seeds) == 1:
+        return ""
+    rows = [
+        [Entry.text(name), Entry.text(test), Entry.number(seed.seed, str(seed.seed))]
+        + [
+            Entry.number(of.score, score_text(Score(of.score, None, of.low, of.high)))
+            for of in (seed.bleu, seed.chrf)
+        ]
+        for name, by_test in column.systems.items()
+        for test in column.tests
+        for seed in by_test[test].records
+    ]
+    caption = "In brackets: the 95 % interval (1,000 bootstrap resamples of the test set)"
+    heads = "System", "Test set", "Seed", "BLEU", "chrF2"
+    return details("Of each seed", table(heads, rows, caption, left=2, sortable=True))
 
 
 def _costs(material: Material, one: Standing) -> Iterator[Entry]:
@@ -132,27 +162,18 @@ def _mark(by_test: dict[str, Standing]) -> str:
 
 
 def _published(material: Material, column: _Column) -> Iterator[list[Entry]]:
-    """Rows of papers: of literature.TABLE_2 where it is of this test set, and of params.yaml."""
-    none = Entry.number(None, "")
-    width = 3 * len(column.tests)
-    for row in literature.TABLE_2:
-        bleu, flops = row.bleu.get(column.pair), row.flops.get(column.pair)
-        places = [literature.reports_on(column.corpus, test) for test in column.tests]
-        if bleu is None or not any(places):
-            continue
-        cells = [none] * (1 + width + len(_COSTS))
-        cells[0] = _of_paper(row.system, literature.SOURCE, "tokenised")
-        cells[1 + 3 * places.index(True)] = Entry.number(float(bleu), bleu)
-        if flops is not None:
-            cells[1 + width + _COSTS.index("FLOPs, by time")] = Entry.number(float(flops), flops)
+    """Rows of papers, as literature.py has them: a row a name, a number below each test set."""
+    of_corpus = [record for record in material.records if record.corpus == column.corpus]
+    for row in literature.rows(of_corpus, material.settings.published):
+        cells = [Entry.number(None, "")] * (1 + 3 * len(column.tests) + len(_COSTS))
+        ways = dict.fromkeys(row.scored.values())
+        cells[0] = _of_paper(row.name, row.source, ", ".join(ways))
+        for place, test in enumerate(column.tests):
+            if bleu := row.bleu.get((column.corpus, test)):
+                cells[1 + 3 * place] = Entry.number(float(bleu), bleu)
+        if flops := row.flops.get(column.corpus):
+            cells[_COSTS.index("FLOPs, by time") - len(_COSTS)] = Entry.number(float(flops), flops)
         yield cells
-    for number in material.settings.published:
-        if number.corpus == column.corpus:
-            cells = [none] * (1 + width + len(_COSTS))
-            cells[0] = _of_paper(number.name, number.source, number.scored)
-            place = 1 + 3 * column.tests.index(number.test)
-            cells[place] = Entry.number(number.bleu, f"{number.bleu:.2f}".rstrip("0").rstrip("."))
-            yield cells
 
 
 def _of_paper(name: str, source: str, scored: str) -> Entry:
@@ -216,7 +237,7 @@ def _downloads(material: Material) -> str:
         f'{base64.b64encode(text.encode()).decode()}">{what}</a>'
         for name, (what, text) in files.items()
     ]
-    return paragraph(f"Download this table: {', '.join(links)}.", "screen")
+    return paragraph(f"Download all tables of scores: {', '.join(links)}.", "screen")
 
 
 def _notes(material: Material) -> Iterator[str]:
@@ -229,18 +250,23 @@ def _notes(material: Material) -> Iterator[str]:
     if len(seeds) > 1:
         yield (
             f"Mean ± standard deviation over {len(seeds)} trainings, with the seeds "
-            f"{', '.join(map(str, seeds))}. p: paired t-test over the seeds."
+            f"{', '.join(map(str, seeds))}; each one's score and interval: under Of each seed. "
+            "p: paired t-test over the seeds. It says how much is the luck of a training, and "
+            "nothing of how few sentences the test set has: for that, see the intervals."
         )
     else:
         yield (
             "In brackets: the 95 % interval (1,000 bootstrap resamples of the test set). p: paired "
-            "bootstrap of the difference, over the test set's sentences."
+            "bootstrap of the difference, over the test set's sentences. Where approximate "
+            "randomisation, another test, says otherwise, its p stands beside it: count such "
+            "systems as equal."
         )
     yield (
         "p is how often a difference so large would come about by chance, were the systems equally "
         f"good. <b>n.s.</b>: not significant (p of {SIGNIFICANT} or more), count these as equal. "
         f"<b>†</b>: p below {SIGNIFICANT}. <b>‡</b>: also when corrected for the number of systems "
-        "that were tested (Holm)."
+        "that were tested (Holm). Differences are of scores in full, so that their last digit may "
+        "not be that of the rounded scores."
     )
     yield (
         "FLOPs of training: counted from the shapes of the matrices, and by time as papers do "

@@ -8,7 +8,7 @@
   };
   const select = (pairs) => make("select", {},
     ...pairs.map(([value, textContent]) => make("option", { value, textContent })));
-  const folded = (text) => text.normalize("NFC").toLowerCase();
+  const folded = (text) => text.normalize("NFC").toLowerCase().replace(/\s+/g, " ").trim();
 
   // What a paragraph says, without what is in the reference alone.
   const said = (node) => [...node.childNodes].map((part) =>
@@ -84,7 +84,7 @@
 
     let sorted = "number ";
     function update() {
-      const wanted = folded(filter.value.trim());
+      const wanted = folded(filter.value);
       let shown = 0;
       for (const line of lines) {
         const texts = [];

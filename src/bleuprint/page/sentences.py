@@ -94,7 +94,7 @@ def _overview(lines: SetLines) -> str:
 def _all(lines: SetLines, number: int, articles: dict[int, str]) -> str:
     """The list that a script filters and sorts."""
     total, here = len(lines.sources), len(articles)
-    some = f"All {total:,} lines"
+    some = f"All {total:,} lines" if total > 1 else "The only line"
     note = ""
     if here < total:
         some = f"{here:,} of {total:,} lines"

@@ -2,14 +2,15 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from bleuprint import costcolumns
-from bleuprint.page.advice import Advice, on_histories, on_records
+from bleuprint import costcolumns, gaptables
+from bleuprint.gap import measured
+from bleuprint.page.advice import LINES, Advice, on_histories, on_records
 from bleuprint.page.funnel import accounts, kept
 from bleuprint.page.history import Validation, history
-from bleuprint.page.html import details, escape
+from bleuprint.page.html import counted, details, escape
 from bleuprint.page.material import Material, Section
-from bleuprint.page.scores import p_text, score_text
-from bleuprint.standings import SIGNIFICANT, Standing, paired_t
+from bleuprint.page.scores import disagreement, p_text, score_text
+from bleuprint.standings import SIGNIFICANT, Difference, Standing, paired_t
 
 _SHOWN = 3
 
@@ -20,9 +21,13 @@ def summary(material: Material) -> Section:
         _best([one for one in material.standings if (one.corpus, one.test) == column])
         for column in tests
     ]
-    facts = [*best, _cost(material), *_cleaning(material)]
+    facts = [*best, *_published(material), _cost(material), *_cleaning(material)]
     body = _list(fact for fact in facts if fact)
-    advice = [*on_histories(list(_validations(material))), *on_records(material.standings)]
+    systems = material.settings.systems.values()
+    ends = dict.fromkeys("updates" if one.train.epochs is None else "epochs" for one in systems)
+    longer = " or ".join(f"train.{one}" for one in ends)
+    advice = [*on_histories(list(_validations(material)), longer)]
+    advice += on_records(material.standings)
     if advice:
         body += "<h3>What to try next</h3>\n" + _list(map(_advice, advice), "advice")
         body += '<p class="hint">From rules of thumb on the figures of this page.</p>\n'
@@ -36,45 +41,71 @@ def _best(column: Sequence[Standing]) -> str:
     where = f"<b>{escape(best.corpus)}</b>, test set {escape(best.test)}"
     name = f"<b>{escape(best.system)}</b>"
     score = f"BLEU {escape(score_text(best.bleu))}"
+    lines = best.records[0].lines
+    few = "" if lines >= LINES else f" With {counted(lines, 'sentence')}, this says little."
     if len(column) == 1:
-        return f"{where}: {name}, the only system, has {score}."
+        return f"{where}: {name}, the only system, has {score}.{few}"
     second = ranked[1]
     if best is baseline:
-        return f"{where}: the baseline {name} is best, with {score}. {_runner_up(best, second)}"
-    assert best.difference is not None
+        text = f"{where}: the baseline {name} is best, with {score}."
+        return f"{text} {_runner_up(best, second)}{few}"
     text = f"{where}: {name} is best, with {score}. {_against_baseline(best)}"
-    return text if second is baseline else f"{text} {_runner_up(best, second)}"
+    return f"{text if second is baseline else f'{text} {_runner_up(best, second)}'}{few}"
 
 
 def _against_baseline(best: Standing) -> str:
     difference = best.difference
     assert difference is not None
     above = f"{difference.bleu:.1f} above the baseline {escape(difference.baseline)}"
+    return f"That is {above}: {_sure(difference)}"
+
+
+def _sure(difference: Difference) -> str:
+    """Whether a difference from the baseline is significant, by how much: a sentence's end."""
     p = escape(p_text(difference.p))
+    second = disagreement(difference)
     if not difference.significant:
-        return f"That is {above}, but <b>not significantly</b> ({p}): it may be chance."
-    if difference.corrected >= SIGNIFICANT:
+        other = f"; by {second}, it is" if second else ""
+        return f"<b>not significant</b> ({escape(p + other)}): it may be chance."
+    if second:
+        return f"significant by one test ({p}), <b>not by the other</b> ({escape(second)})."
+    if difference.mark == "†":
         return (
-            f"That is {above}: <b>significant</b> by itself ({p}), but not when corrected for the "
-            f"number of systems tested ({escape(p_text(difference.corrected))})."
+            f"<b>significant</b> by itself ({p}), but not when corrected for the number of systems "
+            f"tested ({escape(p_text(difference.corrected))})."
         )
-    return f"That is {above}: <b>significant</b> ({p})."
+    return f"<b>significant</b> ({p})."
 
 
 def _runner_up(best: Standing, second: Standing) -> str:
     """What is known of the difference from the second best."""
     gap = best.bleu.mean - second.bleu.mean
     text = f"Second is {escape(second.system)}, {gap:.1f} below"
-    tested = second.difference if best.difference is None else None
-    if tested is not None:
-        p = tested.p
-    elif len(best.records) > 1:
-        pairs = zip(best.records, second.records, strict=True)
-        p = paired_t([one.bleu.score - other.bleu.score for one, other in pairs])
-    else:
+    if best.difference is None and second.difference is not None:
+        return f"{text}: {_sure(second.difference)}"
+    if len(best.records) == 1:
         return f"{text}; that difference is not tested (with one seed, only the baseline's are)."
-    sure = "significant" if p < SIGNIFICANT else "<b>not significantly</b>: it may be chance"
-    return f"{text}: {sure} ({escape(p_text(p))})."
+    pairs = zip(best.records, second.records, strict=True)
+    p = paired_t([one.bleu.score - other.bleu.score for one, other in pairs])
+    sure = "significant" if p < SIGNIFICANT else "<b>not significant</b>: it may be chance"
+    return (
+        f"{text}: {sure} ({escape(p_text(p))}, not corrected for the two being chosen by their "
+        "scores)."
+    )
+
+
+def _published(material: Material) -> Iterator[str]:
+    """How far our scores are from the published ones that the experiment names."""
+    more = '<a href="#gap">Why not the published score?</a>'
+    found = measured(material.settings, material.records, material.root)
+    for gap, _ in found:
+        yield f"{escape(gaptables.heading(gap))}. {escape(gaptables.sentence(gap))} {more}"
+    if not found:
+        yield (
+            "No published score to compare with is named (<code>published</code> in params.yaml, "
+            "with a <code>system</code>). Papers often count BLEU in other ways: "
+            '<a href="#reconciliation">Counted as papers do</a>.'
+        )
 
 
 def _cost(material: Material) -> str:
@@ -82,16 +113,21 @@ def _cost(material: Material) -> str:
     trained = {record.cell: record for record in material.records}
     ranked = sorted(trained.values(), key=lambda record: record.training_flops)
     flops = dict.fromkeys(costcolumns.counted_flops([ranked[place]]) for place in (0, -1))
-    counted = f"{' to '.join(flops)} FLOPs each"
+    flops_each = f"{' to '.join(flops)} FLOPs{' each' if len(ranked) > 1 else ''}"
     timings = (material.timings.get(cell) for cell in material.cells)
     seconds = [one.training.seconds for one in timings if one and one.training]
+    trainings = counted(len(ranked), "training")
     if not seconds:
-        return f"The {len(ranked)} trainings took {counted}."
-    times = f"{_duration(min(seconds))} to {_duration(max(seconds))}"
-    return (
-        f"The {len(ranked)} trainings took {times} each, {_duration(sum(seconds))} together "
-        f"({counted})."
-    )
+        return f"{trainings} took {flops_each}."
+    if len(seconds) == 1:
+        times = _duration(seconds[0])
+    else:
+        times = f"{_duration(min(seconds))} to {_duration(max(seconds))} each, "
+        times += f"{_duration(sum(seconds))} together"
+    if len(seconds) < len(ranked):
+        few = f"{len(seconds)} {'was' if len(seconds) == 1 else 'were'} timed"
+        return f"{trainings} took {flops_each}; {few}, and took {times}."
+    return f"{trainings} took {times} ({flops_each})."
 
 
 def _duration(seconds: float) -> str:
