@@ -20,6 +20,7 @@ from bleuprint.attentionmap import (
 )
 from bleuprint.breakdown import ByCount, ByLength
 from bleuprint.files import sha256_of, write_json
+from bleuprint.fingerprint import of_settings
 from bleuprint.grid import Grid
 from bleuprint.layout import Cell, folder
 from bleuprint.reconciliation import Reconciled
@@ -94,7 +95,7 @@ def write_cell(root: Path, settings: Settings, cell: Cell, errors: float) -> Non
             for line in references
         ]
         write_lines((root / cell.results) / "hypotheses" / name, wrong)
-    write_json((root / cell.results) / "training.json", _training(cell))
+    write_json((root / cell.results) / "training.json", _training(settings, cell))
     write_json((root / cell.results) / "curves.json", curves_of(cell))
     write_json((root / cell.timings) / "train.json", timing_of(cell))
     write_json((root / cell.timings) / "translate.json", {"seconds": 2.5, "sentences": 40})
@@ -267,7 +268,8 @@ def _fingerprint(cell: Cell) -> str:
     return hashlib.sha256(str(cell).encode()).hexdigest()
 
 
-def _training(cell: Cell) -> dict[str, Any]:
+def _training(settings: Settings, cell: Cell) -> dict[str, Any]:
+    system = settings.system(cell.system)
     return {
         "parameters": 1_000_000 if cell.system == "tiny" else 4_000_000,
         "updates": 500,
@@ -276,7 +278,7 @@ def _training(cell: Cell) -> dict[str, Any]:
         "flops": 4.2e12 if cell.system == "tiny" else 9.9e13,
         "valid_loss": curves_of(cell)["validation"][-1]["loss"],
         "fingerprint": _fingerprint(cell),
-        "settings": "5e" * 32,
+        "settings": of_settings(system.model, system.train, cell.seed),
         "code": "c0" * 32,
         "data": "b1" * 32,
     }

@@ -165,7 +165,8 @@ def test_one_training_is_not_two_seeds(copy: tuple[Path, Settings]) -> None:
     for name in ("training.json", "translation.json", "scores.json", "hypotheses/test.only.fr"):
         shutil.copy(one / name, other / name)
     with pytest.raises(
-        UserError, match=r"training\.json: seeds 3 and 1 of system small are one training, "
+        UserError,
+        match=r"small/talks-en-fr/1/training\.json: not run with these settings; run: dvc",
     ):
         results.collect(settings, root)
 
@@ -201,6 +202,28 @@ def test_curves_need_not_be_there(copy: tuple[Path, Settings]) -> None:
     before = results.collect(settings, root)
     (root / Cell("tiny", "news-en-de", 3).results / "curves.json").unlink()
     assert results.collect(settings, root) == before
+
+
+def test_results_of_other_settings_are_refused(copy: tuple[Path, Settings]) -> None:
+    root, settings = copy
+    cell = Cell("tiny", "news-en-de", 1)
+    assert results.verified(settings, cell, root).training["updates"] == 500
+    tiny = settings.system("tiny")
+    smoothed = dataclasses.replace(tiny, train=dataclasses.replace(tiny.train, label_smoothing=0.3))
+    changed = dataclasses.replace(settings, systems={**settings.systems, "tiny": smoothed})
+    with pytest.raises(UserError, match=r"1/training\.json: not run with these settings; run: dvc"):
+        results.verified(changed, cell, root)
+
+
+@pytest.mark.parametrize("name", ["hypotheses", "references"])
+def test_scores_of_other_translations_are_refused(copy: tuple[Path, Settings], name: str) -> None:
+    root, settings = copy
+    cell = Cell("tiny", "news-en-de", 1)
+    scores = read_json(path := root / cell.results / "scores.json")
+    scores["second"][name] = "0" * 64
+    write_json(path, scores)
+    with pytest.raises(UserError, match=r"test set second scored of other translations or refere"):
+        results.verified(settings, cell, root)
 
 
 @pytest.mark.parametrize(

@@ -171,11 +171,58 @@ def collect(settings: Settings, root: Path = Path()) -> list[Record]:
     }
     records = []
     for cell in map(Cell._make, product(settings.systems, settings.corpora, settings.seeds)):
+        made = verified(settings, cell, root)
         for test in _tests(settings, cell.corpus, root):
             paired = tested[cell.corpus, cell.seed].get((cell.system, test))
-            records.append(_record(settings, cell, test, paired, root))
-    _check_seeds(records)
+            records.append(_record(settings, cell, test, paired, made, root))
     return records
+
+
+@dataclass(frozen=True)
+class Made:
+    """What made a cell's results: training.json and translation.json."""
+
+    training: dict[str, Any]
+    translation: Translation
+
+
+def trained(settings: Settings, cell: Cell, root: Path = Path()) -> dict[str, Any]:
+    """training.json of a cell; raises UserError if its model, train and seed are other settings."""
+    training = _read(cell, "training.json", root, (*_OF_TRAINING, "settings", "code"))
+    system = settings.system(cell.system)
+    if training["settings"] != fingerprint.of_settings(system.model, system.train, cell.seed):
+        path = root / cell.results / "training.json"
+        raise UserError(f"{path}: not run with these settings; run: dvc repro")
+    return training
+
+
+def verified(settings: Settings, cell: Cell, root: Path = Path()) -> Made:
+    """What made a cell's results, once it is sure that they are of these settings.
+
+    Raises UserError unless training and decoding were as in `settings`, and scores.json is of the
+    translations that this training's model made, as they lie here. References are compared where
+    they are here.
+    """
+    training, folder = trained(settings, cell, root), root / cell.results
+    translation = Translation.read(path := folder / TRANSLATION)
+    translation.check_model(path, training["fingerprint"], folder / "training.json")
+    decode = settings.system(cell.system).decode
+    texts = _texts(settings, cell.corpus, root)
+    for test in _read(cell, "scores.json", root, ()):
+        references = texts.files(f"test.{test}")[1]
+        hypotheses = folder / "hypotheses" / references.name
+        if not hypotheses.exists():
+            raise UserError(f"{hypotheses}: no such file; run: dvc repro, or dvc pull")
+        translation.check(path, decode, hypotheses)
+        scores = scores_of(cell, test, root)
+        if scores["hypotheses"] != translation.hypotheses[hypotheses.name] or (
+            references.exists() and scores["references"] != sha256_of(references)
+        ):
+            raise UserError(
+                f"{folder / 'scores.json'}: test set {test} scored of other translations or "
+                "references than are here; run: dvc repro"
+            )
+    return Made(training, translation)
 
 
 def save(records: Sequence[Record], path: Path) -> None:
@@ -277,12 +324,12 @@ def _tests(settings: Settings, corpus: str, root: Path) -> list[str]:
     return names_of_tests(settings.corpus(corpus), _texts(settings, corpus, root))
 
 
-def _record(settings: Settings, cell: Cell, test: str, paired: Paired | None, root: Path) -> Record:
-    corpus = settings.corpus(cell.corpus)
+def _record(
+    settings: Settings, cell: Cell, test: str, paired: Paired | None, made: Made, root: Path
+) -> Record:
+    corpus, training = settings.corpus(cell.corpus), made.training
     scores = scores_of(cell, test, root)
-    training = _read(cell, "training.json", root, _OF_TRAINING)
     _check_curves(cell, training, root)
-    translation = _translation(settings, cell, test, training["fingerprint"], root)
     return Record(
         system=cell.system,
         corpus=cell.corpus,
@@ -302,7 +349,7 @@ def _record(settings: Settings, cell: Cell, test: str, paired: Paired | None, ro
         source_tokens=training["source_tokens"],
         target_tokens=training["target_tokens"],
         updates=training["updates"],
-        decode=translation.decode,
+        decode=made.translation.decode,
         fingerprints=_fingerprints(settings, cell, training["fingerprint"]),
         data=Data(training["data"], scores["sources"], scores["references"], scores["hypotheses"]),
     )
@@ -324,30 +371,6 @@ def _check_curves(cell: Cell, training: Mapping[str, Any], root: Path) -> None:
             f"{path}: ends at update {end[0]} with loss {end[1]:g}, but training.json "
             f"at {of_training[0]} with {of_training[1]:g}; run: dvc repro"
         )
-
-
-def _translation(
-    settings: Settings, cell: Cell, test: str, fingerprint: str, root: Path
-) -> Translation:
-    """How a test set was translated, once it is sure that it was so."""
-    folder = root / cell.results
-    translation = Translation.read(path := folder / TRANSLATION)
-    name = f"test.{test}.{settings.corpus(cell.corpus).target}"
-    translation.check(path, settings.system(cell.system).decode, folder / "hypotheses" / name)
-    translation.check_model(path, fingerprint, folder / "training.json")
-    return translation
-
-
-def _check_seeds(records: Sequence[Record]) -> None:
-    """Raise UserError if a training stands for two seeds of a system."""
-    seeds: dict[tuple[str, str, str], int] = {}
-    for record in records:
-        key = record.system, record.corpus, record.fingerprints.training
-        if (first := seeds.setdefault(key, record.seed)) != record.seed:
-            raise UserError(
-                f"{record.cell.results / 'training.json'}: seeds {first} and {record.seed} of "
-                f"system {record.system} are one training, {key[-1][:12]}...; run: dvc repro"
-            )
 
 
 def _fingerprints(settings: Settings, cell: Cell, training: str) -> Fingerprints:
