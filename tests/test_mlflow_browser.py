@@ -78,13 +78,17 @@ def test_two_runs_are_opened_selected_and_compared(
 
 
 def test_the_address_in_the_note_shows_our_columns(
-    browser: Browser, shown: Path, mlserver: MlServer
+    browser: Browser, shown: Path, mlserver: MlServer, tmp_path: Path
 ) -> None:
+    browser.resize(1280, 900)
     browser.driver.get("about:blank")
     browser.driver.get(f"{mlserver.uri}/#/experiments")
     click(browser, "//a[text()='trial_run']")
-    note = "//a[text()='test scores and costs as columns']"
-    wait_for(browser, "test scores and costs as columns")
+    note = "//a[text()='Scores and costs']"
+    wait_for(browser, "Scores and costs")
+    charts = browser.driver.find_element("xpath", "//a[text()='all curves']")
+    assert 0 < charts.rect["x"] + charts.rect["width"] < 1280 and charts.is_displayed()
+    browser.screenshot(tmp_path / "note.png")
     address = browser.driver.find_element("xpath", note).get_attribute("href")
     assert address.startswith(f"{mlserver.uri}/#/experiments/")
     browser.driver.get(address)
@@ -92,6 +96,7 @@ def test_the_address_in_the_note_shows_our_columns(
         wait_for(browser, head)
     for cell in CELLS:
         wait_for(browser, str(bleu(shown, cell)))
+    browser.screenshot(tmp_path / "columns.png")
     assert_asks_the_server_alone(browser, mlserver)
 
 

@@ -267,8 +267,7 @@ def test_cells_without_results_of_these_settings_are_told(root: Path) -> None:
     assert set(runs) == {"tiny news-en-de 2", "small news-en-de 1"}
     *_, said_last = sync_all(load())
     assert said_last == (
-        f"nothing to log: MLflow at {store(root)} has all but the missing ones (2 of 4) of "
-        "trial_run"
+        f"nothing to log: MLflow at {store(root)} has all of trial_run but what is named above"
     )
 
 

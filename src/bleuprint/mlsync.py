@@ -72,8 +72,9 @@ def sync_all(settings: Settings, root: Path = Path()) -> Iterator[str]:
     if not found:
         raise UserError(f"nothing to log: {missing} of {missing} trainings missing")
     if not changes:
-        rest = "all" if not missing else f"all but the missing ones ({missing} of {len(known)})"
-        yield f"nothing to log: MLflow at {mlstore.uri()} has {rest} of {settings.experiment}"
+        whole = missing == 0 and not any(one.problem for one in found)
+        but = "" if whole else " but what is named above"
+        yield f"nothing to log: MLflow at {mlstore.uri()} has all of {settings.experiment}{but}"
 
 
 def _sync(settings: Settings, found: Sequence[Trained], root: Path, make: bool) -> Iterator[str]:
@@ -197,7 +198,7 @@ def _means(children: Sequence["Run"], data: Sequence[Data]) -> Content:
     shared = {
         name: text
         for name, text in some[0].data.tags.items()
-        if name.startswith(("average.", "decode.", "mlflow.source."))
+        if name.startswith(("decode.", "mlflow.source."))
         and all(run.data.tags.get(name) == text for run in some)
     }
     seeds = ", ".join(run.data.tags["seed"] for run in some)

@@ -84,7 +84,8 @@ class Tracker:
             except Exception as error:  # whatever happens to the view, training goes on
                 self._line, self._problem = None, mlstore.reason(error)
                 if not tried:
-                    _say(f"{self._problem}: training goes on, and this is tried again")
+                    where = mlstore.uri()
+                    _say(f"{where}: {self._problem}: training goes on, and this is tried again")
                 pause, tried = min(max(2 * pause, _PAUSES[0]), _PAUSES[1]), True
                 if self._end:
                     pause = _PAUSES[0]
