@@ -14,9 +14,9 @@ import pytest
 from bleuprint.errors import UserError
 from bleuprint.files import read_json, sha256_of, write_json
 from bleuprint.layout import Cell
+from bleuprint.mlregistry import register
+from bleuprint.mlruns import NESTED, PARENT
 from bleuprint.mlsync import sync, sync_all, trained
-from bleuprint.registry import register
-from bleuprint.runs import NESTED, PARENT
 from bleuprint.settings import load
 from bleuprint.tracking import Tracker
 from mlservers import history, runs_in, write_project

@@ -14,14 +14,14 @@ from itertools import groupby, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bleuprint import fingerprint, mlstore, mlview, runs
+from bleuprint import fingerprint, mlruns, mlstore, mlview
 from bleuprint.errors import UserError
 from bleuprint.files import read_object, sha256_of
 from bleuprint.layout import Cell, folder
+from bleuprint.mlruns import Content, Data, Description, Point
 from bleuprint.pairs import TextFolder
 from bleuprint.provenance import TRANSLATION, Translation
 from bleuprint.results import Training, timing
-from bleuprint.runs import Content, Data, Description, Point
 from bleuprint.settings import Settings
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def trained(settings: Settings, cell: Cell, root: Path) -> Trained | None:
     )
     group, measured = description.group(facts["code"]), timing(cell, root).training
     commit = measured.commit if measured else None
-    content = runs.beginning(description, group, commit, corpus)
+    content = mlruns.beginning(description, group, commit, corpus)
     points = _points(cell, measured, root)
     scores, problem = _scores(settings, cell, facts["fingerprint"], root)
     summary = {
@@ -131,8 +131,8 @@ def trained(settings: Settings, cell: Cell, root: Path) -> Trained | None:
         tags |= {"device": measured.device, "versions": measured.versions or "unknown"}
     if scores:
         decode = Translation.read(root / cell.results / TRANSLATION).decode
-        tags |= runs.parameters({"decode": decode})
-    data = [runs.test_data(cell.corpus, test, of, corpus) for test, of in scores.items()]
+        tags |= mlruns.parameters({"decode": decode})
+    data = [mlruns.test_data(cell.corpus, test, of, corpus) for test, of in scores.items()]
     content = dataclasses.replace(
         content, tags=tags, points=points, summary=summary, data=[*content.data, *data]
     )
@@ -145,14 +145,14 @@ def keep(
 ) -> tuple["Run | None", str]:
     """The run of a training, with all that is known of it, and what was done to it, if anything."""
     cell, mark = one.description.cell, one.description.fingerprint
-    run, done = runs.find(client, experiment, cell, mark), "completed"
+    run, done = mlruns.find(client, experiment, cell, mark), "completed"
     if run is None and make:
         tags = {**one.content.tags, TIMES: _REBUILT}
         content = dataclasses.replace(one.content, tags=tags)
-        run, done = runs.create(client, experiment, content, one.seconds), "made"
+        run, done = mlruns.create(client, experiment, content, one.seconds), "made"
     if run is None:
         return None, ""
-    changed = done == "made" or runs.complete(client, run, one.content)
+    changed = done == "made" or mlruns.complete(client, run, one.content)
     if run.info.status != "FINISHED" and done != "made":
         client.set_terminated(run.info.run_id, "FINISHED")
         changed = True
@@ -171,12 +171,12 @@ def _runs(
             yield f"run {one.content.name}: {done}"
     for group, some in groupby(sorted(kept, key=lambda one: one.group), lambda one: one.group):
         siblings = list(some)
-        moved = runs.nest(client, experiment, siblings[0].description, group)
-        parent = runs.find_by(client, experiment, {runs.PARENT: group})
+        moved = mlruns.nest(client, experiment, siblings[0].description, group)
+        parent = mlruns.find_by(client, experiment, {mlruns.PARENT: group})
         if not parent:
             continue
-        means = _means(runs.of_group(client, experiment, group), siblings[0].content.data)
-        if runs.complete(client, parent, means) or moved:
+        means = _means(mlruns.of_group(client, experiment, group), siblings[0].content.data)
+        if mlruns.complete(client, parent, means) or moved:
             yield f"run {parent.info.run_name}: nested, with means over seeds"
 
 
@@ -327,7 +327,9 @@ def _report(
         "for its table alone.\n\nTo make it again: `dvc repro report`"
     )
     content = Content("report", {**mark, "mlflow.source.name": "stages/report.py"}, note)
-    run = runs.find_by(client, experiment, mark) or runs.create(client, experiment, content, 0.0)
+    run = mlruns.find_by(client, experiment, mark) or mlruns.create(
+        client, experiment, content, 0.0
+    )
     total = sha256_of(page)
     if run.data.tags.get(_PAGE_SUM) != total:
         for path in (page, table):

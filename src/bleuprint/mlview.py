@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from bleuprint.runs import NOTE
+from bleuprint.mlruns import NOTE
 from bleuprint.settings import Settings
 
 if TYPE_CHECKING:
