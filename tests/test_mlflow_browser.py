@@ -71,27 +71,32 @@ def test_two_runs_are_opened_selected_and_compared(
     browser.screenshot(tmp_path / "compare.png")
     text = browser.script("return document.body.innerText")
     shown_metrics = text[text.index("\nMetrics\n") : text.index("\nArtifacts\n")]
-    assert "test/first/bleu" in shown_metrics and "valid/loss" in shown_metrics
+    assert "bleu/first" in shown_metrics and "valid/loss" in shown_metrics
     for cell in CELLS:
         assert f"{bleu(shown, cell):.4g}" in shown_metrics
     assert_asks_the_server_alone(browser, mlserver)
 
 
 def test_the_address_in_the_note_shows_our_columns(
-    browser: Browser, shown: Path, mlserver: MlServer
+    browser: Browser, shown: Path, mlserver: MlServer, tmp_path: Path
 ) -> None:
+    browser.resize(1280, 900)
     browser.driver.get("about:blank")
     browser.driver.get(f"{mlserver.uri}/#/experiments")
     click(browser, "//a[text()='trial_run']")
-    note = "//a[text()='test scores and costs as columns']"
-    wait_for(browser, "test scores and costs as columns")
+    note = "//a[text()='Scores and costs']"
+    wait_for(browser, "Scores and costs")
+    charts = browser.driver.find_element("xpath", "//a[text()='all curves']")
+    assert 0 < charts.rect["x"] + charts.rect["width"] < 1280 and charts.is_displayed()
+    browser.screenshot(tmp_path / "note.png")
     address = browser.driver.find_element("xpath", note).get_attribute("href")
     assert address.startswith(f"{mlserver.uri}/#/experiments/")
     browser.driver.get(address)
-    for head in ("test/first/bleu", "test/first/chrf", "total/teraflop"):
+    for head in ("bleu/first", "chrf/first", "total/teraflop"):
         wait_for(browser, head)
     for cell in CELLS:
         wait_for(browser, str(bleu(shown, cell)))
+    browser.screenshot(tmp_path / "columns.png")
     assert_asks_the_server_alone(browser, mlserver)
 
 

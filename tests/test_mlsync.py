@@ -1,5 +1,7 @@
 """MLflow is brought to what the stages' outputs say, and not changed by doing so again."""
 
+import dataclasses
+import re
 import shutil
 import socket
 import sqlite3
@@ -12,9 +14,9 @@ import pytest
 from bleuprint.errors import UserError
 from bleuprint.files import read_json, sha256_of, write_json
 from bleuprint.layout import Cell
+from bleuprint.mlregistry import register
+from bleuprint.mlruns import NESTED, PARENT
 from bleuprint.mlsync import sync, sync_all, trained
-from bleuprint.registry import register
-from bleuprint.runs import NESTED, PARENT
 from bleuprint.settings import load
 from bleuprint.tracking import Tracker
 from mlservers import history, runs_in, write_project
@@ -59,7 +61,7 @@ def test_a_sync_makes_all_and_a_second_one_changes_nothing(root: Path) -> None:
     before = dump(root)
     assert list(sync(settings)) == []
     (said,) = sync_all(settings)
-    assert said.endswith("has all of trial_run already")
+    assert said == f"nothing to log: MLflow at {store(root)} has all of trial_run"
     assert dump(root) == before
 
     client, runs = named(root)
@@ -69,12 +71,13 @@ def test_a_sync_makes_all_and_a_second_one_changes_nothing(root: Path) -> None:
     assert history(client, one, "train/loss") == [(10, 5.0), (20, 4.0)]
     assert history(client, one, "train/tokens_per_second") == [(10, 500.0), (20, 250.0)]
     assert history(client, one, "valid/bleu") == [(20, 1.5)]
-    assert one.data.metrics["test/first/bleu"] == bleu(Cell("tiny", "news-en-de", 2))
-    assert {"test/first/chrf", "test/first/ter", "total/seconds"} <= one.data.metrics.keys()
+    assert one.data.metrics["bleu/first"] == bleu(Cell("tiny", "news-en-de", 2))
+    assert {"chrf/first", "ter/first", "total/seconds"} <= one.data.metrics.keys()
     assert one.data.params["model.d_model"] == str(settings.system("tiny").model.d_model)
     assert one.data.params["train.updates"] == "10"
     tags = one.data.tags
-    assert (tags["average.last"], tags["device"]) == ("1", "Test CPU")
+    assert tags["device"] == "Test CPU"
+    assert not [name for name in tags if name.startswith("average.")]  # the weights do not tell
     assert tags["decode.beam"] == str(settings.system("tiny").decode.beam)
     assert tags["mlflow.source.git.commit"] == "0123456789abcdef"
     data = {(found.dataset.name, found.tags[0].value) for found in one.inputs.dataset_inputs}
@@ -104,12 +107,32 @@ def test_parents_hold_means_and_deviations_over_seeds(root: Path) -> None:
     parent = runs["small news-en-de"]
     assert PARENT in parent.data.tags and parent.data.tags["seeds"] == "1, 2"
     values = [bleu(Cell("small", "news-en-de", seed)) for seed in (1, 2)]
-    assert parent.data.metrics["test/first/bleu"] == pytest.approx(sum(values) / 2, abs=1e-6)
+    assert parent.data.metrics["bleu/first"] == pytest.approx(sum(values) / 2, abs=1e-6)
     deviation = abs(values[0] - values[1]) / 2**0.5  # of two numbers
-    assert parent.data.metrics["test/first/bleu_deviation"] == pytest.approx(deviation, abs=1e-6)
+    assert parent.data.metrics["bleu/first_deviation"] == pytest.approx(deviation, abs=1e-6)
     assert deviation == pytest.approx(statistics.stdev(values))
     children = [run for run in runs.values() if run.data.tags.get(NESTED) == parent.info.run_id]
     assert {run.info.run_name for run in children} == {"small news-en-de 1", "small news-en-de 2"}
+
+
+def test_parents_keep_means_over_seeds_whose_outputs_are_elsewhere(root: Path) -> None:
+    list(sync(load()))
+    other = bleu(Cell("small", "news-en-de", 2))
+    shutil.rmtree(root / "results" / "small" / "news-en-de" / "2")
+    before = dump(root)
+    assert list(sync(load())) == []
+    assert dump(root) == before
+    path = Cell("small", "news-en-de", 1).results / "scores.json"
+    content = read_json(path)
+    content["first"]["bleu"]["score"] = 50.0
+    write_json(path, content)
+    list(sync(load()))
+    _, runs = named(root)
+    held = runs["small news-en-de"].data
+    assert held.tags["seeds"] == "1, 2"
+    assert held.metrics["bleu/first"] == pytest.approx((50 + other) / 2, abs=1e-6)
+    deviation = abs(50 - other) / 2**0.5
+    assert held.metrics["bleu/first_deviation"] == pytest.approx(deviation, abs=1e-6)
 
 
 def test_a_run_that_was_logged_in_part_is_completed(root: Path) -> None:
@@ -146,7 +169,47 @@ def test_new_scores_take_the_place_of_old_ones(root: Path) -> None:
         write_json(path, content)
         list(sync(settings))
         _, runs = named(root)
-        assert runs["tiny news-en-de 1"].data.metrics["test/first/bleu"] == better
+        assert runs["tiny news-en-de 1"].data.metrics["bleu/first"] == better
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ("scores.json", "scores.json: of another file than .*test.first.de; run: dvc repro"),
+        ("hypotheses/test.first.de", "test.first.de: has changed since it was translated"),
+        ("translation.json", "translation.json: translated by another training"),
+    ],
+)
+def test_scores_of_other_files_are_left_out_and_told(root: Path, changed: str, said: str) -> None:
+    mine, other = Cell("tiny", "news-en-de", 1), Cell("small", "news-en-de", 1)
+    shutil.copy(other.results / changed, mine.results / changed)
+    told = [line for line in sync_all(load()) if "left out" in line]
+    assert len(told) == 1
+    assert re.match(f"{mine}: its scores are left out: .*{said}", told[0])
+    _, runs = named(root)
+    assert "bleu/first" not in runs["tiny news-en-de 1"].data.metrics
+    assert "valid/bleu" in runs["tiny news-en-de 1"].data.metrics
+    parent = runs["tiny news-en-de"].data
+    assert parent.tags["seeds"] == "2"
+    assert parent.metrics["bleu/first"] == bleu(mine._replace(seed=2))
+    with pytest.raises(UserError, match=said):
+        register(load(), mine)
+
+
+def test_scores_of_other_references_or_settings_are_left_out(root: Path) -> None:
+    settings, cell = load(), Cell("tiny", "news-en-de", 1)
+    decode = dataclasses.replace(settings.system("tiny").decode, beam=7)
+    system = dataclasses.replace(settings.system("tiny"), decode=decode)
+    other = dataclasses.replace(settings, systems={**settings.systems, "tiny": system})
+    one = trained(other, cell, root)
+    assert one and "decode.beam" in one.problem and "params.yaml has 7" in one.problem
+    references = root / "data" / "split" / "news-en-de" / "test.first.de"
+    references.write_text(references.read_text("utf-8").upper(), "utf-8")
+    one = trained(settings, cell, root)
+    assert one and "scores.json: of another file than" in one.problem
+    references.unlink()  # results alone were pulled
+    one = trained(settings, cell, root)
+    assert one and not one.problem
 
 
 def test_the_report_stage_completes_runs_and_makes_none_of_a_training(root: Path) -> None:
@@ -160,7 +223,7 @@ def test_the_report_stage_completes_runs_and_makes_none_of_a_training(root: Path
     list(sync(settings, make=False))
     _, runs = named(root)
     assert set(runs) == {"tiny news-en-de 2"}
-    assert "test/first/bleu" in runs["tiny news-en-de 2"].data.metrics
+    assert "bleu/first" in runs["tiny news-en-de 2"].data.metrics
 
 
 def test_the_page_is_attached_and_replaced_when_it_changes(root: Path) -> None:
@@ -202,6 +265,16 @@ def test_cells_without_results_of_these_settings_are_told(root: Path) -> None:
     ]
     _, runs = named(root)
     assert set(runs) == {"tiny news-en-de 2", "small news-en-de 1"}
+    *_, said_last = sync_all(load())
+    assert said_last == (
+        f"nothing to log: MLflow at {store(root)} has all of trial_run but what is named above"
+    )
+
+
+def test_nothing_at_all_is_an_error(root: Path) -> None:
+    shutil.rmtree(root / "results")
+    with pytest.raises(UserError, match=r"^nothing to log: 4 of 4 trainings missing$"):
+        list(sync_all(load()))
 
 
 def test_a_store_that_cannot_be_reached_is_one_line(
@@ -212,8 +285,19 @@ def test_a_store_that_cannot_be_reached_is_one_line(
         free.bind(("127.0.0.1", 0))
         uri = f"http://127.0.0.1:{free.getsockname()[1]}"
     monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
-    with pytest.raises(UserError, match=f"^MLflow at {uri}: .*"):
+    with pytest.raises(UserError, match=f"^MLflow at {uri}: Connection refused$"):
         list(sync(load()))
+
+
+def test_artifacts_lie_beside_a_database_of_the_users(
+    root: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path_factory.mktemp("elsewhere")
+    shutil.copy(root / "mlflow.db", folder / "all.db")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{folder / 'all.db'}")
+    list(sync(load()))
+    assert len(list((folder / "mlartifacts" / "trial_run").rglob("files.json"))) == 4
+    assert not (root / "mlruns").exists()
 
 
 def test_the_chosen_system_is_registered_once(root: Path) -> None:
@@ -224,13 +308,20 @@ def test_the_chosen_system_is_registered_once(root: Path) -> None:
     before = dump(root)
     assert register(settings, cell) == said
     assert dump(root) == before
+    measured = cell.timings / "train.json"
+    write_json(measured, {**read_json(measured), "seconds": 1.0, "device": "Another CPU"})
+    assert register(settings, cell) == said
     assert "version 2 is best" in register(settings, cell._replace(system="tiny"))
     assert "version 1 is best" in register(settings, cell)  # chosen again
     client, runs = named(root)
     best = client.get_model_version_by_alias("news-en-de", "best")
     assert best.tags["weights"] == weights
     assert best.tags["weights.sha256"] == sha256_of(root / weights)
-    assert float(best.tags["test/first/bleu"]) == pytest.approx(bleu(cell), abs=0.005)
+    assert set(best.tags) == {
+        *("system", "corpus", "seed", "weights", "weights.sha256"),
+        *("bleu/first", "chrf/first", "ter/first"),
+    }
+    assert float(best.tags["bleu/first"]) == pytest.approx(bleu(cell), abs=0.005)
     assert best.run_id == runs["small news-en-de 1"].info.run_id
     assert best.source == f"runs:/{best.run_id}/files.json"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bleuprint.layout import Cell
-from bleuprint.runs import FINGERPRINT, GROUP, NESTED, PARENT
+from bleuprint.mlruns import FINGERPRINT, GROUP, NESTED, PARENT
 from bleuprint.tracking import Description, Tracker
 from mlservers import MlServer, history, runs_in
 from trainings import STAGES, environment, project

@@ -319,7 +319,7 @@ def _mlflow_sync(_: argparse.Namespace) -> None:
 
 
 def _register(given: argparse.Namespace) -> None:
-    from bleuprint.registry import register
+    from bleuprint.mlregistry import register
 
     settings = load()
     print(register(settings, _trained(settings, given)))

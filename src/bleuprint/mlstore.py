@@ -7,6 +7,7 @@ own MLFLOW_HTTP_REQUEST_... say so.
 import logging
 import os
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from filelock import FileLock
@@ -26,6 +27,8 @@ _QUIET = {
 }
 # Those that tell on stderr what is told here in one line.
 _TALKATIVE = ("mlflow", "alembic", "urllib3", "mlflow.system_metrics")
+# Stores that keep no files.
+_DATABASES = "sqlite:", "postgresql", "mysql", "mssql"
 
 
 def uri() -> str:
@@ -71,17 +74,38 @@ def experiment(client: "MlflowClient", name: str) -> "Experiment":
 
     if found := find_experiment(client, name):
         return found
-    location = None
-    if not os.environ.get("MLFLOW_TRACKING_URI"):
-        location = (environment.root() / "mlartifacts" / name).as_uri()
     with suppress(MlflowException):  # another process was first
-        client.create_experiment(name, artifact_location=location)
+        client.create_experiment(name, artifact_location=_artifacts(name))
     if found := find_experiment(client, name):
         return found
     raise MlflowException(f"no experiment {name!r} could be made")
 
 
+def _artifacts(experiment: str) -> str | None:
+    """Where an experiment's artifacts go; None where MLflow itself has a place for them.
+
+    For a database it would take the folder it was called in.
+    """
+    store = uri()
+    if not store.startswith(_DATABASES):
+        return None
+    file = store.removeprefix("sqlite:///").partition("?")[0]
+    local = store.startswith("sqlite:///")
+    root = Path(file).resolve().parent if local else environment.root().resolve()
+    return (root / "mlartifacts" / experiment).as_uri()
+
+
 def reason(error: Exception) -> str:
-    """Why something failed, in one line that is not too long."""
+    """Why something failed, in one line that is not too long.
+
+    Of a server that is away: what the system says ("Connection refused"), without the six errors
+    that libraries wrap around it.
+    """
+    inner: BaseException | None = error
+    while inner is not None:
+        if type(inner).__module__ in ("builtins", "socket") and isinstance(inner, OSError):
+            what = inner.strerror or str(inner) or type(inner).__name__
+            return f"{inner.filename}: {what}" if inner.filename else what
+        inner = inner.__cause__ or inner.__context__
     line = " ".join(str(error).split()) or type(error).__name__
     return line if len(line) <= 200 else f"{line[:199]}…"

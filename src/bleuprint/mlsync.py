@@ -14,13 +14,14 @@ from itertools import groupby, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bleuprint import fingerprint, mlstore, mlview, runs
+from bleuprint import fingerprint, mlruns, mlstore, mlview
 from bleuprint.errors import UserError
 from bleuprint.files import read_object, sha256_of
-from bleuprint.layout import Cell
+from bleuprint.layout import Cell, folder
+from bleuprint.mlruns import Content, Data, Description, Point
+from bleuprint.pairs import TextFolder
 from bleuprint.provenance import TRANSLATION, Translation
 from bleuprint.results import Training, timing
-from bleuprint.runs import Content, Description, Point
 from bleuprint.settings import Settings
 
 if TYPE_CHECKING:
@@ -30,17 +31,17 @@ if TYPE_CHECKING:
 FILES, PAGE, TIMES, REPORT = "files.json", "index.html", "bleuprint.times", "bleuprint.report"
 _LISTED, _PAGE_SUM = "bleuprint.files", "bleuprint.page"
 _REBUILT = "rebuilt: ended when it was synchronised; durations and distances as measured"
-_METRICS = ("bleu", "chrf", "ter")
 
 
 @dataclass(frozen=True)
 class Trained:
-    """A finished training as MLflow is to show it."""
+    """A finished training as MLflow is to show it; `problem`: why its scores are left out."""
 
     description: Description
     group: str
     content: Content
     seconds: float
+    problem: str = ""
 
 
 def sync(settings: Settings, root: Path = Path(), make: bool = True) -> Iterator[str]:
@@ -50,6 +51,33 @@ def sync(settings: Settings, root: Path = Path(), make: bool = True) -> Iterator
     where MLflow cannot be reached or used.
     """
     found = [one for cell in cells(settings) if (one := trained(settings, cell, root))]
+    yield from _sync(settings, found, root, make)
+
+
+def sync_all(settings: Settings, root: Path = Path()) -> Iterator[str]:
+    """Sync, and tell of each cell what cannot be logged. Raises UserError where nothing can."""
+    known = {cell: trained(settings, cell, root) for cell in cells(settings)}
+    found = [one for one in known.values() if one]
+    changes = 0
+    for line in _sync(settings, found, root, make=True):
+        changes += 1
+        yield line
+    for cell, one in known.items():
+        if one is None:
+            where = f"no training with these settings in {cell.results}"
+            yield f"{cell}: {where}: dvc pull or dvc repro"
+        elif one.problem:
+            yield f"{cell}: its scores are left out: {one.problem}"
+    missing = len(known) - len(found)
+    if not found:
+        raise UserError(f"nothing to log: {missing} of {missing} trainings missing")
+    if not changes:
+        whole = missing == 0 and not any(one.problem for one in found)
+        but = "" if whole else " but what is named above"
+        yield f"nothing to log: MLflow at {mlstore.uri()} has all of {settings.experiment}{but}"
+
+
+def _sync(settings: Settings, found: Sequence[Trained], root: Path, make: bool) -> Iterator[str]:
     try:
         client = mlstore.client()
         if make and found:
@@ -62,19 +90,6 @@ def sync(settings: Settings, root: Path = Path(), make: bool = True) -> Iterator
                 yield f"experiment {settings.experiment}: columns and charts"
     except Exception as error:
         raise UserError(f"MLflow at {mlstore.uri()}: {mlstore.reason(error)}") from error
-
-
-def sync_all(settings: Settings, root: Path = Path()) -> Iterator[str]:
-    """Sync, with a line for each cell that has no results and one for the whole."""
-    lines = 0
-    for line in sync(settings, root):
-        lines += 1
-        yield line
-    missing = [cell for cell in cells(settings) if trained(settings, cell, root) is None]
-    for cell in missing:
-        yield f"{cell}: no training with these settings in {cell.results}: dvc pull or dvc repro"
-    if not lines:
-        yield f"MLflow at {mlstore.uri()} has all of {settings.experiment} already"
 
 
 def cells(settings: Settings) -> list[Cell]:
@@ -100,14 +115,14 @@ def trained(settings: Settings, cell: Cell, root: Path) -> Trained | None:
     )
     group, measured = description.group(facts["code"]), timing(cell, root).training
     commit = measured.commit if measured else None
-    content = runs.beginning(description, group, commit, corpus)
+    content = mlruns.beginning(description, group, commit, corpus)
     points = _points(cell, measured, root)
-    scores = _scores(cell, facts["fingerprint"], root)
+    scores, problem = _scores(settings, cell, facts["fingerprint"], root)
     summary = {
         **{
-            f"test/{test}/{name}": of[name]["score"]
+            f"{name}/{test}": of[name]["score"]
             for test, of in scores.items()
-            for name in _METRICS
+            for name in mlview.SCORES
         },
         **_cost(facts, measured),
     }
@@ -116,13 +131,13 @@ def trained(settings: Settings, cell: Cell, root: Path) -> Trained | None:
         tags |= {"device": measured.device, "versions": measured.versions or "unknown"}
     if scores:
         decode = Translation.read(root / cell.results / TRANSLATION).decode
-        chosen = {"average": dataclasses.asdict(system.average), "decode": decode}
-        tags |= runs.parameters(chosen)
-    data = [runs.test_data(cell.corpus, test, of, corpus) for test, of in scores.items()]
+        tags |= mlruns.parameters({"decode": decode})
+    data = [mlruns.test_data(cell.corpus, test, of, corpus) for test, of in scores.items()]
     content = dataclasses.replace(
         content, tags=tags, points=points, summary=summary, data=[*content.data, *data]
     )
-    return Trained(description, group, content, measured.seconds if measured else 0.0)
+    seconds = measured.seconds if measured else 0.0
+    return Trained(description, group, content, seconds, problem)
 
 
 def keep(
@@ -130,14 +145,14 @@ def keep(
 ) -> tuple["Run | None", str]:
     """The run of a training, with all that is known of it, and what was done to it, if anything."""
     cell, mark = one.description.cell, one.description.fingerprint
-    run, done = runs.find(client, experiment, cell, mark), "completed"
+    run, done = mlruns.find(client, experiment, cell, mark), "completed"
     if run is None and make:
         tags = {**one.content.tags, TIMES: _REBUILT}
         content = dataclasses.replace(one.content, tags=tags)
-        run, done = runs.create(client, experiment, content, one.seconds), "made"
+        run, done = mlruns.create(client, experiment, content, one.seconds), "made"
     if run is None:
         return None, ""
-    changed = done == "made" or runs.complete(client, run, one.content)
+    changed = done == "made" or mlruns.complete(client, run, one.content)
     if run.info.status != "FINISHED" and done != "made":
         client.set_terminated(run.info.run_id, "FINISHED")
         changed = True
@@ -156,31 +171,38 @@ def _runs(
             yield f"run {one.content.name}: {done}"
     for group, some in groupby(sorted(kept, key=lambda one: one.group), lambda one: one.group):
         siblings = list(some)
-        moved = runs.nest(client, experiment, siblings[0].description, group)
-        parent = runs.find_by(client, experiment, {runs.PARENT: group})
-        if parent and (runs.complete(client, parent, _means(siblings)) or moved):
+        moved = mlruns.nest(client, experiment, siblings[0].description, group)
+        parent = mlruns.find_by(client, experiment, {mlruns.PARENT: group})
+        if not parent:
+            continue
+        means = _means(mlruns.of_group(client, experiment, group), siblings[0].content.data)
+        if mlruns.complete(client, parent, means) or moved:
             yield f"run {parent.info.run_name}: nested, with means over seeds"
 
 
-def _means(siblings: Sequence[Trained]) -> Content:
-    """What their parent holds: means and standard deviations of what all of them have."""
-    summaries = [one.content.summary for one in siblings]
+def _means(children: Sequence["Run"], data: Sequence[Data]) -> Content:
+    """What their parent holds: means and standard deviations of what all that are scored have.
+
+    They are taken over MLflow's runs: other seeds' outputs may lie on another machine.
+    """
+    scored = [run for run in children if any(map(mlview.is_score, run.data.metrics))]
+    some = sorted(scored or children, key=lambda run: int(run.data.tags["seed"]))
     summary: dict[str, float] = {}
-    for name in summaries[0]:
-        if all(name in one for one in summaries):
-            values = [one[name] for one in summaries]
+    for name in some[0].data.metrics:
+        shown = mlview.is_score(name) or name.startswith("total/")
+        if shown and all(name in run.data.metrics for run in some):
+            values = [run.data.metrics[name] for run in some]
             summary[name] = round(statistics.mean(values), 6)
-            if name.startswith("test/") and len(values) > 1:
+            if mlview.is_score(name) and len(values) > 1:
                 summary[f"{name}_deviation"] = round(statistics.stdev(values), 6)
-    first = siblings[0].content
-    seeds = ", ".join(str(one.description.cell.seed) for one in siblings)
     shared = {
         name: text
-        for name, text in first.tags.items()
-        if name.startswith(("average.", "decode.", "mlflow.source."))
-        and all(one.content.tags.get(name) == text for one in siblings)
+        for name, text in some[0].data.tags.items()
+        if name.startswith(("decode.", "mlflow.source."))
+        and all(run.data.tags.get(name) == text for run in some)
     }
-    return Content("", {"seeds": seeds, **shared}, "", summary=summary, data=first.data)
+    seeds = ", ".join(run.data.tags["seed"] for run in some)
+    return Content("", {"seeds": seeds, **shared}, "", summary=summary, data=data)
 
 
 def _points(cell: Cell, measured: Training | None, root: Path) -> list[Point]:
@@ -207,18 +229,43 @@ def _points(cell: Cell, measured: Training | None, root: Path) -> list[Point]:
     return points
 
 
-def _scores(cell: Cell, mark: str, root: Path) -> dict[str, Any]:
-    """scores.json, if it is of this training."""
-    path, translation = root / cell.results / "scores.json", root / cell.results / TRANSLATION
-    if not path.exists() or not translation.exists():
-        return {}
-    if Translation.read(translation).model != mark:
-        return {}
-    scores = read_object(path)
-    for test, of in scores.items():
-        if not {*_METRICS, "sources", "references", "lines"} <= of.keys():
-            raise UserError(f"{path}: {test} was not written by this version; run: dvc repro")
-    return scores
+def _scores(settings: Settings, cell: Cell, mark: str, root: Path) -> tuple[dict[str, Any], str]:
+    """scores.json, if it is of this training, and of the files beside it; else why it is not."""
+    results = root / cell.results
+    if not (results / "scores.json").exists() or not (results / TRANSLATION).exists():
+        return {}, ""
+    try:
+        translation = Translation.read(path := results / TRANSLATION)
+        translation.check_model(path, mark, results / "training.json")
+        scores = read_object(results / "scores.json")
+        for test, of in scores.items():
+            _check(settings, cell, test, of, translation, root)
+    except UserError as error:
+        return {}, str(error)
+    return scores, ""
+
+
+def _check(
+    settings: Settings, cell: Cell, test: str, scores: Any, translation: Translation, root: Path
+) -> None:
+    """Raise UserError unless a test set's scores are of these translations and references.
+
+    The text of a corpus is checked where it is here: results may have been pulled alone.
+    """
+    path, corpus = root / cell.results / "scores.json", settings.corpus(cell.corpus)
+    if not {*mlview.SCORES, "sources", "references", "hypotheses", "lines"} <= scores.keys():
+        raise UserError(f"{path}: {test} was not written by this version; run: dvc repro")
+    texts = TextFolder(root / folder(cell.corpus, "split"), corpus.source, corpus.target)
+    sources, references = texts.files(f"test.{test}")
+    hypotheses = root / cell.results / "hypotheses" / references.name
+    if not hypotheses.exists():
+        raise UserError(f"{hypotheses}: no such file; run: dvc pull, or dvc repro")
+    decode = settings.system(cell.system).decode
+    translation.check(root / cell.results / TRANSLATION, decode, hypotheses)
+    files = {"sources": sources, "references": references, "hypotheses": hypotheses}
+    for name, file in files.items():
+        if file.exists() and sha256_of(file) != scores[name]:
+            raise UserError(f"{path}: of another file than {file}; run: dvc repro")
 
 
 def _cost(facts: Mapping[str, Any], measured: Training | None) -> dict[str, float]:
@@ -280,7 +327,9 @@ def _report(
         "for its table alone.\n\nTo make it again: `dvc repro report`"
     )
     content = Content("report", {**mark, "mlflow.source.name": "stages/report.py"}, note)
-    run = runs.find_by(client, experiment, mark) or runs.create(client, experiment, content, 0.0)
+    run = mlruns.find_by(client, experiment, mark) or mlruns.create(
+        client, experiment, content, 0.0
+    )
     total = sha256_of(page)
     if run.data.tags.get(_PAGE_SUM) != total:
         for path in (page, table):
@@ -292,5 +341,5 @@ def _report(
 
 def _columns(found: Sequence[Trained]) -> list[str]:
     """The test scores there are, as metrics are called."""
-    names = (name for one in found for name in one.content.summary if name.startswith("test/"))
+    names = (name for one in found for name in one.content.summary if mlview.is_score(name))
     return list(dict.fromkeys(names))

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from bleuprint.runs import NOTE
+from bleuprint.mlruns import NOTE
 from bleuprint.settings import Settings
 
 if TYPE_CHECKING:
@@ -15,13 +15,21 @@ if TYPE_CHECKING:
     from mlflow.tracking import MlflowClient
 
 VIEW = "bleuprint"
+# A score is called bleu/SET: a narrow column shows the beginning.
+SCORES = "bleu", "chrf", "ter"
+
+
+def is_score(metric: str) -> bool:
+    """Whether a metric is of a test set, and no deviation of such."""
+    kind, _, test = metric.partition("/")
+    return kind in SCORES and bool(test) and not test.endswith("_deviation")
 
 
 def decorate(
     client: "MlflowClient", experiment: "Experiment", settings: Settings, scores: Sequence[str]
 ) -> bool:
     """Give the experiment its note, unless it has one, and its view; whether anything is new."""
-    first = next(name for name in scores if name.endswith("/bleu"))
+    first = next(name for name in scores if name.startswith("bleu/"))
     wanted = {
         "mlflow.experimentKind": "custom_model_development",
         "mlflow.experiment.primaryMetric.name": first,
@@ -43,7 +51,7 @@ def links(experiment: str) -> tuple[str, str]:
 
 
 def _view(scores: Sequence[str]) -> dict[str, object]:
-    metrics = [name for name in scores if name.endswith(("/bleu", "/chrf"))]
+    metrics = [name for kind in ("bleu/", "chrf/") for name in scores if name.startswith(kind)]
     columns = [
         *(f"metrics.`{name}`" for name in [*metrics, "total/teraflop", "total/seconds"]),
         "params.`parameters`",
@@ -65,8 +73,7 @@ def _note(settings: Settings, experiment: str) -> str:
     systems, corpora = ", ".join(settings.systems), ", ".join(settings.corpora)
     table, charts = links(experiment)
     return (
-        f"Systems {systems} on {corpora}: [test scores and costs as columns]({table}), "
-        f"[all curves]({charts}).\n\n"
+        f"[Scores and costs]({table}), [all curves]({charts}): {systems} on {corpora}.\n\n"
         "Run `report` holds the report page. A run is a training; those that differ in their seed "
         "alone are below one run, which holds their means."
     )

@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bleuprint import mlstore, runs
+from bleuprint import mlruns, mlstore
 from bleuprint.errors import UserError
-from bleuprint.runs import Description as Description
+from bleuprint.mlruns import Description as Description
 from bleuprint.settings import Corpus, load
 
 if TYPE_CHECKING:
@@ -84,7 +84,8 @@ class Tracker:
             except Exception as error:  # whatever happens to the view, training goes on
                 self._line, self._problem = None, mlstore.reason(error)
                 if not tried:
-                    _say(f"{self._problem}: training goes on, and this is tried again")
+                    where = mlstore.uri()
+                    _say(f"{where}: {self._problem}: training goes on, and this is tried again")
                 pause, tried = min(max(2 * pause, _PAUSES[0]), _PAUSES[1]), True
                 if self._end:
                     pause = _PAUSES[0]
@@ -126,7 +127,7 @@ class _Line:
         self._client = mlstore.client()
         self._run = _start(self._client, description)
         names = [name for name in self._run.data.metrics if name.startswith(("train/", "valid/"))]
-        self._logged = runs.steps_of(self._client, self._run, names)
+        self._logged = mlruns.steps_of(self._client, self._run, names)
         identity = self._run.info.run_id
         if identity not in monitors:
             monitors[identity] = _monitor(identity)
@@ -167,16 +168,16 @@ def commit() -> str | None:
 def _start(client: "MlflowClient", description: Description) -> "Run":
     """The run of this fingerprint, continued, or a new one."""
     identity = mlstore.experiment(client, description.experiment).experiment_id
-    run = runs.find(client, identity, description.cell, description.fingerprint)
+    run = mlruns.find(client, identity, description.cell, description.fingerprint)
     if run:
         client.update_run(run.info.run_id, status="RUNNING")
         return run
     group = description.group()
-    content = runs.beginning(description, group, commit(), _corpus(description))
+    content = mlruns.beginning(description, group, commit(), _corpus(description))
     with suppress(Exception):  # some machines know no name of their user
         content = replace(content, tags={**content.tags, "mlflow.user": getpass.getuser()})
-    run = runs.create(client, identity, content)
-    runs.nest(client, identity, description, group)
+    run = mlruns.create(client, identity, content)
+    mlruns.nest(client, identity, description, group)
     return run
 
 

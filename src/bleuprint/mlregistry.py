@@ -6,7 +6,7 @@ A version links to the weights by path and SHA-256; they are not copied.
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bleuprint import mlstore, mlsync
+from bleuprint import mlstore, mlsync, mlview
 from bleuprint.errors import UserError
 from bleuprint.files import sha256_of
 from bleuprint.layout import Cell
@@ -22,7 +22,7 @@ BEST, _SUM = "best", "weights.sha256"
 def register(settings: Settings, cell: Cell, root: Path = Path()) -> str:
     """Make a training the `best` version of the model that is called after its corpus.
 
-    Says which version it is: one of the same training, weights and scores is taken again. Raises
+    Says which version it is: one of the same weights and scores is taken again. Raises
     UserError where there are no averaged weights or scores, or MLflow cannot be used.
     """
     weights = root / cell.models / "averaged" / "model.safetensors"
@@ -31,12 +31,14 @@ def register(settings: Settings, cell: Cell, root: Path = Path()) -> str:
     one = mlsync.trained(settings, cell, root)
     if one is None:
         raise UserError(f"{cell.results}: no training with these settings; run: dvc repro")
-    scores = {k: f"{v:.2f}" for k, v in one.content.summary.items() if k.startswith("test/")}
+    if one.problem:
+        raise UserError(one.problem)
+    scores = {k: f"{v:.2f}" for k, v in one.content.summary.items() if mlview.is_score(k)}
     if not scores:
         raise UserError(f"{cell.results / 'scores.json'}: no scores of this training: dvc repro")
-    shown = {k: v for k, v in one.content.tags.items() if not k.startswith("mlflow.")}
+    names = {name: str(value) for name, value in cell._asdict().items()}
     where = weights.relative_to(root).as_posix()
-    tags = {**shown, **scores, "weights": where, _SUM: sha256_of(weights)}
+    tags = {**names, **scores, "weights": where, _SUM: sha256_of(weights)}
     try:
         client = mlstore.client()
         experiment = mlstore.experiment(client, settings.experiment).experiment_id
@@ -57,7 +59,7 @@ def _version(
         about = f"Translates {cell.corpus}. Its alias `{BEST}` is the version that was chosen last."
         client.create_registered_model(cell.corpus, description=about)
     for held in client.search_model_versions(f"name = '{cell.corpus}'"):
-        if held.run_id == run_id and held.tags == tags:
+        if tags.items() <= held.tags.items():
             return held
     note = (
         f"System **{cell.system}**, seed {cell.seed}; weights: `{tags['weights']}`, SHA-256 "

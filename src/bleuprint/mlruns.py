@@ -193,7 +193,7 @@ def steps_of(client: "MlflowClient", run: "Run", names: Iterable[str]) -> dict[s
 
 def nest(client: "MlflowClient", experiment: str, description: Description, group: str) -> bool:
     """Put a group's runs below a parent where they are of several seeds; whether any was moved."""
-    runs = _search(client, experiment, {GROUP: group})
+    runs = of_group(client, experiment, group)
     if len({run.data.tags["seed"] for run in runs}) < 2:
         return False
     with mlstore.lock():
@@ -215,6 +215,11 @@ def _parent(description: Description, group: str) -> Content:
         "alone. Test scores are means over them, `..._deviation` their standard deviations.",
         params=parameters(description.settings),
     )
+
+
+def of_group(client: "MlflowClient", experiment: str, group: str) -> list["Run"]:
+    """The runs of trainings that differ in their seed alone, as MLflow holds them now."""
+    return _search(client, experiment, {GROUP: group})
 
 
 def _search(client: "MlflowClient", experiment: str, tags: Mapping[str, str]) -> list["Run"]:
