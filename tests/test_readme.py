@@ -1,5 +1,6 @@
 """What README.md tells users to type and to write works, and what it names is there."""
 
+import json
 import re
 from dataclasses import fields
 from pathlib import Path
@@ -82,3 +83,12 @@ def test_every_setting_of_a_system_is_explained(kind: type) -> None:
     text = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
     named = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]+)`", text))))
     assert {field.name for field in fields(kind)} <= named
+
+
+def test_the_page_that_is_shown_is_of_the_committed_reports() -> None:
+    page = (ROOT / "reports" / "phrasebook" / "index.html").read_text(encoding="utf-8")
+    records = json.loads((ROOT / "reports" / "results.json").read_text(encoding="utf-8"))
+    for record in records:
+        for mark in record["fingerprints"].values():
+            assert mark[:12] in page
+        assert f"{record['bleu']['score']:.1f} [{record['bleu']['low']:.1f}" in page
