@@ -4,12 +4,14 @@ import csv
 import dataclasses
 import io
 import math
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 import result_trees as trees
 from bleuprint import literature
+from bleuprint.page.chart import line_styles
 from bleuprint.page.curves import curves
 from bleuprint.page.history import history, thinned
 from bleuprint.page.material import Material, Section
@@ -229,6 +231,21 @@ def test_intervals_that_leave_out_the_score_can_be_drawn(settings: Settings) -> 
     """A bootstrap's mean is not the score: on few lines its interval may lie beside it."""
     odd = dataclasses.replace(record("base", 20.0), bleu=Metric(20.0, 20.5, 21.0, "x"))
     assert parsed(scores(material(settings, odd))).tables["scores"]
+
+
+def test_lines_are_told_apart() -> None:
+    """Neighbours in colour and dashes, 28 in one of both; each 3:1 on white, as WCAG 2.1 counts."""
+    styles = [
+        (one["color"], one["linestyle"]) for one in line_styles([*map(str, range(28))]).values()
+    ]
+    assert len(set(styles)) == 28
+    for one, other in pairwise(styles):
+        assert one[0] != other[0] and one[1] != other[1]
+    for colour in {colour for colour, _ in styles}:
+        parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+        luminance = sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+        assert 1.05 / (luminance + 0.05) >= 3, colour
 
 
 def test_lines_are_thinned_by_means() -> None:
