@@ -1,6 +1,7 @@
 """Two systems beside each other, as the command prints it."""
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -50,7 +51,7 @@ def compare(root: Path, *arguments: str, status: int = 0) -> str:
 
 def test_scores_and_buckets_stand_side_by_side(tree: Path) -> None:
     output = compare(tree, "tiny", "small", "--corpus", "news-en-de", "--test", "first")
-    assert output.startswith("tiny and small on news-en-de, test set first\n")
+    assert output.startswith("tiny and small on news-en-de, seed 1, test set first\n")
     tiny, small = (
         read_json(tree / Cell(system, "news-en-de", 1).results / "scores.json")["first"]
         for system in ("tiny", "small")
@@ -71,7 +72,8 @@ def test_scores_and_buckets_stand_side_by_side(tree: Path) -> None:
         shares = rf"{100 * one['accuracy']:.1f} % +{100 * other['accuracy']:.1f} %"
         assert re.search(rf"^{re.escape(one['count'])} +{one['words']} +{shares}", output, re.M)
     assert re.search(r"^length ratio +0\.\d{3} +[01]\.\d{3} +[+-]0\.\d{3}$", output, re.M)
-    assert re.search(r"p=0\.\d{4} \(paired bootstrap\), p=0\.\d{4} \(approx", output)
+    tests = r"p=0\.\d{4}(, n\.s\.)? \(paired bootstrap\), p=0\.\d{4}(, n\.s\.)? \(approx"
+    assert re.search(rf"^difference in BLEU: {tests}", output, re.M)
 
 
 def test_the_most_changed_sentences_come_first_and_in_order(tree: Path) -> None:
@@ -106,6 +108,30 @@ def test_control_characters_do_not_reach_the_terminal(tree: Path) -> None:
 def test_all_test_sets_by_default(tree: Path) -> None:
     output = compare(tree, "tiny", "small", "--corpus", "news-en-de")
     assert re.findall(r"test set (\w+)$", output, re.M) == ["first", "second"]
+
+
+def test_systems_may_be_called_as_the_lines_are(tmp_path: Path) -> None:
+    corpora = {"news-en-de": ("first",)}
+    settings = trees.settings_in(tmp_path, ("reference", "source"), corpora)
+    trees.write_all(tmp_path, settings)
+    output = compare(tmp_path, "reference", "source", "--corpus", "news-en-de")
+    number, *block = output.partition("\nline ")[2].split("\n")[:5]
+    cells = [Cell(system, "news-en-de", 1).results for system in ("reference", "source")]
+    paths = ["data/split/news-en-de/test.first.en", "data/split/news-en-de/test.first.de"]
+    paths += [(results / "hypotheses/test.first.de").as_posix() for results in cells]
+    index = int(number.partition(":")[0]) - 1
+    texts = [list(read_lines(tmp_path / path))[index] for path in paths]
+    labels = ("source", "reference", "reference", "source")
+    expected = [[label, text] for label, text in zip(labels, texts, strict=True)]
+    assert [line.split(maxsplit=1) for line in block] == expected
+
+
+def test_results_of_other_settings_are_refused(tree: Path, tmp_path: Path) -> None:
+    root = shutil.copytree(tree, tmp_path / "copy")
+    params = (root / "params.yaml").read_text("utf-8")
+    (root / "params.yaml").write_text(params.replace("beam: 2", "beam: 3"), encoding="utf-8")
+    output = compare(root, "tiny", "small", "--corpus", "news-en-de", status=1)
+    assert "translation.json: translated with decode.beam 2, and params.yaml has 3" in output
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,16 @@ def lines(output: str) -> list[list[str]]:
     return [re.split(r" {2,}", line.strip()) for line in output.split("\n")]
 
 
+def write_curves(root: Path, cell: Cell) -> None:
+    """Five validations, the loss 5 to 1, or half less than that of `small`; BLEU 10 to 30."""
+    path = root / cell.results / "curves.json"
+    less = 0.5 if cell.system == "small" else 0.0
+    validation = [
+        {"update": 100 * n, "loss": 6 - n - less, "bleu": 5.0 + 5 * n} for n in range(1, 6)
+    ]
+    write_json(path, {**read_json(path), "validation": validation})
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("made")
@@ -81,21 +91,29 @@ def test_two_systems_of_one_seed(tree: Path) -> None:
     head, small = params.split("  small:")
     small = small.replace("updates: 10", "updates: 20").replace("d_ff: 64", "d_ff: 128")
     (tree / "params.yaml").write_text(f"{head}  small:{small}", encoding="utf-8")
+    told = diff(tree, "tiny", "small", status=1)
+    expected = "results/small/news-en-de/1/training.json: not run with these settings"
+    assert told == f"bleuprint: error: {expected}; run: dvc repro\n"
+    trees.write_cell(
+        tree, trees.load(tree / "params.yaml"), Cell("small", "news-en-de", 1), errors=0.15
+    )
+    for system in ("tiny", "small"):
+        write_curves(tree, Cell(system, "news-en-de", 1))
     output = diff(tree, "tiny", "small")
     assert output.startswith("tiny and small\n")
     found = lines(output)
     settings = found[found.index(["Settings"]) : found.index(["Training"])]
     assert ["model.d_ff", "64", "128"] in settings and ["train.updates", "10", "20"] in settings
     assert len(settings) == 7
-    # loss 3.0 and 1.25 against 2.5 and 0.75, BLEU 20 and 30 of both: the second passes 1.25 and
-    # reaches 30 at its end alone; 1,600 tokens an update
+    # loss 5 to 1 against 4.5 to 0.5 in steps of 1: the second is below 1 at its end alone, and as
+    # BLEU goes up alike both reach 30 there; 1,600 tokens an update
     for row in (
         ["updates", "500", "500"],
         ["target tokens", "800,001", "800,001"],
-        ["final validation loss", "1.250", "0.750"],
-        ["tokens to reach loss 1.250", "800,000", "800,000"],
+        ["final validation loss", "1.000", "0.500"],
+        ["tokens to reach loss 1.000, at most", "800,000", "800,000"],
         ["best validation BLEU", "30.0", "30.0"],
-        ["tokens to reach BLEU 30.0", "800,000", "800,000"],
+        ["tokens to reach BLEU 30.0, at most", "800,000", "800,000"],
     ):
         assert ["news-en-de", *row] in found
     cells = [Cell(system, "news-en-de", 1) for system in ("tiny", "small")]
@@ -127,28 +145,87 @@ def test_several_seeds_are_paired(tmp_path: Path) -> None:
     (row,) = [line for line in lines(output) if line[1:3] == ["first", "BLEU"]]
     assert re.fullmatch(r"\d+\.\d ± \d+\.\d", row[3])
     assert row[-1] == f"{p:.3f}" + (" n.s." if p >= 0.05 else "")
-    assert "p: paired t-test over the seeds 1, 2, 3" in output
+    assert "scores: means over the seeds 1, 2, 3; p: paired t-test over them" in output
+    assert "tokens to reach" not in output  # two validations are too few
     assert "Settings" not in output and "the same: settings, fingerprints, data" in output
 
 
-def test_other_test_sets_have_no_p(tree: Path) -> None:
-    path = tree / Cell("small", "news-en-de", 1).results / "scores.json"
-    scores = read_json(path)
-    scores["first"]["references"] = "0" * 64
-    write_json(path, scores)
-    output = diff(tree, "tiny", "small")
+def test_other_test_sets_have_no_p(repository: Path, tmp_path: Path) -> None:
+    root = shutil.copytree(repository, tmp_path / "copy", symlinks=True)
+    texts = root / "data/split/news-en-de"
+    references = (texts / "test.first.de").read_text("utf-8").split("\n")[:-1]
+    trees.write_lines(texts / "test.first.de", [*references[1:], references[0]])
+    trees.describe(root, settings := trees.load(root / "params.yaml"), "news-en-de")
+    trees.score_cell(settings, "small", "news-en-de", 1, root)
+    output = diff(root, "small@HEAD", "small")
     expected = "news-en-de, first: no p: the references of the test set are not the same"
     assert expected in output
     assert [line[-1] for line in lines(output) if line[1:3] == ["first", "BLEU"]] == ["–"]
 
 
+def test_seeds_that_one_side_lacks_are_left_out(repository: Path, tmp_path: Path) -> None:
+    root = shutil.copytree(repository, tmp_path / "copy", symlinks=True)
+    path = root / "params.yaml"
+    path.write_text(path.read_text("utf-8").replace("- 1\n", "- 1\n- 2\n", 1), encoding="utf-8")
+    settings = trees.load(path)
+    assert settings.seeds == (1, 2)
+    for system in settings.systems:
+        trees.write_cell(root, settings, Cell(system, "news-en-de", 2), errors=0.9)
+    output = diff(root, "small@HEAD", "small")
+    (row,) = [line for line in lines(output) if line[1:3] == ["first", "BLEU"]]
+    assert row[3] == row[4] and row[5] == "+0.0"
+    assert "scores: of seed 1; p: paired bootstrap" in output
+
+
 def test_other_code_and_data_are_shown_and_their_losses_not_compared(tree: Path) -> None:
     path = tree / Cell("small", "news-en-de", 1).results / "training.json"
     write_json(path, {**read_json(path), "data": "d" * 64, "code": "e" * 64})
+    for system in ("tiny", "small"):
+        write_curves(tree, Cell(system, "news-en-de", 1))
     output = diff(tree, "tiny", "small")
     assert ["news-en-de", "binary corpus", "b1b1b1b1b1b1", "dddddddddddd"] in lines(output)
     assert ["news-en-de", "code of the training", "c0c0c0c0c0c0", "eeeeeeeeeeee"] in lines(output)
     assert "tokens to reach BLEU" in output and "tokens to reach loss" not in output
+
+
+def test_code_and_signatures_of_scores_are_compared(tree: Path) -> None:
+    path = tree / Cell("small", "news-en-de", 1).results / "scores.json"
+    scores = read_json(path)
+    old = scores["first"]["bleu"]["signature"]
+    scores["first"]["bleu"]["signature"] = old.replace("tok:13a", "tok:intl")
+    write_json(path, scores)
+    stages = {
+        f"{stage}@{system}-news-en-de-1": {"deps": [{"path": "src/bleuprint/a.py", "md5": digest}]}
+        for stage, system, digest in [
+            *(("score", "tiny", "1"), ("score", "small", "1")),
+            *(("translate", "tiny", "1"), ("translate", "small", "2")),
+        ]
+    }
+    write_json(tree / "dvc.lock", {"stages": stages})
+    found = lines(diff(tree, "tiny", "small"))
+    assert ["news-en-de", "signature of BLEU, first", "tok:13a", "tok:intl"] in found
+    assert [line[1] for line in found if line[1:] and line[1].startswith("code of")] == [
+        "code of translating"
+    ]
+
+
+def test_nothing_differs_in_one_line(repository: Path) -> None:
+    assert diff(repository, "tiny@HEAD", "tiny") == (
+        "tiny@HEAD and tiny: nothing differs: settings, fingerprints, data, training, scores\n"
+    )
+
+
+def test_a_revision_of_another_version_is_told_by_its_name(
+    repository: Path, tmp_path: Path
+) -> None:
+    root = shutil.copytree(repository, tmp_path / "copy", symlinks=True)
+    params = (root / "params.yaml").read_text("utf-8")
+    (root / "params.yaml").write_text(params.replace("clip_norm", "clip"), encoding="utf-8")
+    run(root, "git", "commit", "--quiet", "--all", "--message", "third")
+    (root / "params.yaml").write_text(params, encoding="utf-8")
+    told = diff(root, "tiny@HEAD", "tiny", status=1)
+    assert told.startswith("bleuprint: error: HEAD: params.yaml:")
+    assert told.endswith(": written for another version of bleuprint\n")
 
 
 def test_a_revision_and_what_is_here(repository: Path) -> None:

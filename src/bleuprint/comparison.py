@@ -1,9 +1,9 @@
 """Two systems beside each other, sentence by sentence too, for the terminal.
 
-Reports hold no sentence of a corpus: whoever wants to see some looks here.
+The report page shows sentences of all systems; here it is two of them, and the most changed first.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,11 @@ from bleuprint.errors import UserError
 from bleuprint.grid import Column, Grid, Row
 from bleuprint.layout import Cell, folder
 from bleuprint.pairs import TextFolder, read_lines
-from bleuprint.results import scored_lines, scores_of
+from bleuprint.results import scored_lines, scores_of, verified
 from bleuprint.sentencescore import sentence_bleu
 from bleuprint.settings import Settings
 from bleuprint.significance import paired_tests
+from bleuprint.standings import SIGNIFICANT
 from bleuprint.table import METRICS
 from bleuprint.testsets import names_of_tests
 
@@ -64,6 +65,8 @@ def compare(
     """
     _check(settings, compared)
     entry = settings.corpus(compared.corpus)
+    for cell in compared.cells:
+        verified(settings, cell, root)
     texts = TextFolder(folder(compared.corpus, "split", root), entry.source, entry.target)
     tests = names_of_tests(entry, texts)
     if test is not None and test not in tests:
@@ -102,11 +105,14 @@ def _on_test(
     entry = settings.corpus(compared.corpus)
     systems = {compared.first: first, compared.second: second}
     p_values = paired_tests(systems, references, entry.target)[compared.second]
-    yield f"{compared.first} and {compared.second} on {compared.corpus}, test set {test}"
+    yield (
+        f"{compared.first} and {compared.second} on {compared.corpus}, seed {compared.seed}, "
+        f"test set {test}"
+    )
     yield _headline(compared, both)
     yield (
-        f"\nBLEU differs with p={p_values.bootstrap:.4f} (paired bootstrap), "
-        f"p={p_values.randomisation:.4f} (approximate randomisation)"
+        f"\ndifference in BLEU: {_tested(p_values.bootstrap)} (paired bootstrap), "
+        f"{_tested(p_values.randomisation)} (approximate randomisation)"
     )
     yield _by_length(compared, both)
     if both[0]["by_count"] is not None:
@@ -114,7 +120,8 @@ def _on_test(
     texts = TextFolder(folder(compared.corpus, "split", root), entry.source, entry.target)
     sources = list(read_lines(texts.files(f"test.{test}")[0]))
     labels = ("source", "reference", compared.first, compared.second)
-    shown = dict(zip(labels, (sources, references, first, second), strict=True))
+    # pairs: a system may be called source or reference
+    shown = list(zip(labels, (sources, references, first, second), strict=True))
     found = changes(first, second, references, entry.target)
     for name, sign in (("improved", 1), ("worsened", -1)):
         yield f"\nMost {name}, by BLEU of the sentence:"
@@ -124,16 +131,20 @@ def _on_test(
 
 
 def _sentences(
-    found: Sequence[Change], sign: int, most: int, texts: Mapping[str, Sequence[str]]
+    found: Sequence[Change], sign: int, most: int, texts: Sequence[tuple[str, Sequence[str]]]
 ) -> Iterator[str]:
     """The largest changes first, among equals the first line first."""
-    width = max(map(len, texts))
+    width = max(len(label) for label, _ in texts)
     for one in sorted(found, key=lambda one: -sign * one.delta)[:most]:
         yield f"\nline {one.line}: {one.delta:+.1f}, from {one.first:.1f} to {one.second:.1f}"
-        for label, lines in texts.items():
+        for label, lines in texts:
             yield f"  {label:{width}}  {blank_unprinted(lines[one.line - 1])}"
     if not found:
         yield "no sentence"
+
+
+def _tested(p: float) -> str:
+    return f"p={p:.4f}{', n.s.' if p >= SIGNIFICANT else ''}"
 
 
 def _headline(compared: Comparison, both: Sequence[Any]) -> Grid:

@@ -8,6 +8,7 @@ from bleuprint import difference
 from bleuprint.difference import Pair, Side
 from bleuprint.errors import UserError
 from bleuprint.grid import Grid
+from bleuprint.results import verified
 from bleuprint.revision import Revision, at
 
 _PARTS = {
@@ -65,15 +66,17 @@ def _of_pair(pair: Pair) -> Iterator[str | Grid]:
     if not pair.corpora:
         raise UserError(f"{pair.first} and {pair.second}: no corpus in common")
     for side in pair.sides:
-        seeds = side.revision.settings.seeds
-        side.revision.fetch([side.cell(name, seed) for name in pair.corpora for seed in seeds])
+        side.revision.fetch(cells := pair.cells(side))
+        for cell in cells:
+            verified(side.revision.settings, cell, side.revision.root)
+    grids = {title: make(pair) for title, make in _PARTS.items()}
+    same = [title.lower() for title, grid in grids.items() if grid is None]
+    if len(same) == len(grids) and difference.same_scores(pair):
+        yield f"{pair.first} and {pair.second}: nothing differs: {', '.join(same)}, scores"
+        return
     yield f"{pair.first} and {pair.second}"
-    same = []
-    for title, make in _PARTS.items():
-        grid = make(pair)
-        if grid is None:
-            same.append(title.lower())
-        else:
+    for title, grid in grids.items():
+        if grid is not None:
             yield f"\n{title}"
             yield grid
     yield "\nScores"

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from bleuprint.costcolumns import NONE
+from bleuprint.dotted import dotted
 from bleuprint.files import read_object
+from bleuprint.fingerprint import of_settings
 from bleuprint.grid import Column, Grid, Row
 from bleuprint.layout import Cell, ledger
 from bleuprint.results import scored_lines, scores_of
@@ -20,6 +22,10 @@ from bleuprint.standings import SIGNIFICANT, paired_t
 
 _SHORT = 12
 _PRINTS = {"code": "code of the training", "data": "binary corpus"}
+# The stages whose code decides translations and scores, too: DVC knows its sums.
+_STAGES = {"average": "averaging", "translate": "translating", "score": "scoring"}
+# With fewer validations they are too far apart to tell when a loss was reached.
+_VALIDATIONS = 5
 
 
 @dataclass(frozen=True)
@@ -58,6 +64,14 @@ class Pair:
     def seeds(self) -> list[int]:
         return self._common("seeds")
 
+    def seeds_of(self, side: Side) -> list[int]:
+        """The seeds that are compared: those in common, or if there are none, all of the side."""
+        return self.seeds or list(side.revision.settings.seeds)
+
+    def cells(self, side: Side) -> list[Cell]:
+        """All that is compared of a side."""
+        return [side.cell(name, seed) for name in self.corpora for seed in self.seeds_of(side)]
+
     def columns(self, *labels: str, more: Sequence[str] = ()) -> tuple[Column, ...]:
         """Columns of text, one for each side, and others of numbers."""
         heads = *map(str, self.sides), *more
@@ -77,18 +91,16 @@ def settings(pair: Pair) -> Grid | None:
 
 
 def fingerprints(pair: Pair) -> Grid | None:
-    """The fingerprints of code and data that differ, shortened."""
+    """What differs of code and data, by shortened sums, and of how scores were computed."""
     rows = []
     for corpus in pair.corpora:
-        seed = [side.revision.settings.seeds[0] for side in pair.sides]
-        found = [
-            side.read(side.cell(corpus, one), "training.json", tuple(_PRINTS))
-            for side, one in zip(pair.sides, seed, strict=True)
-        ]
-        for name, label in _PRINTS.items():
-            first, second = (one[name] for one in found)
-            if first != second:
-                rows.append(Row((corpus, label, first[:_SHORT], second[:_SHORT])))
+        first, second = (
+            _prints(side, side.cell(corpus, pair.seeds_of(side)[0])) for side in pair.sides
+        )
+        for label in first:
+            # what one side does not know is not known to differ
+            if first[label] != second.get(label, first[label]):
+                rows.append(Row((corpus, label, *_apart(first[label], second[label]))))
     return _grid(pair.columns("corpus", "fingerprint"), rows)
 
 
@@ -106,12 +118,14 @@ def funnel(pair: Pair) -> Grid | None:
 
 
 def curves(pair: Pair) -> Grid | None:
-    """Where the trainings got, and how soon; means over the seeds that both have."""
+    """Where the trainings got, and how soon, if not alike; means over the seeds that both have."""
     rows: list[Row] = []
     for corpus in pair.corpora if pair.seeds else ():
         found = [
             [_curve(side, side.cell(corpus, seed)) for seed in pair.seeds] for side in pair.sides
         ]
+        if found[0] == found[1]:
+            continue
         rows += [Row((corpus, *cells)) for cells in _curve_rows(*found)]
     return _grid(pair.columns("corpus", "training"), rows)
 
@@ -121,7 +135,7 @@ def scores(pair: Pair) -> Iterator[str | Grid]:
     rows: list[Row] = []
     reasons: list[str] = []
     for corpus in pair.corpora:
-        first, second = (_tests(side, corpus) for side in pair.sides)
+        first, second = (_tests(side, corpus, pair.seeds_of(side)) for side in pair.sides)
         for test in (name for name in first if name in second):
             p, reason = _p_value(pair, corpus, test)
             rows += _score_rows(corpus, test, first[test], second[test], p)
@@ -134,9 +148,20 @@ def scores(pair: Pair) -> Iterator[str | Grid]:
     yield grid
     yield from reasons
     if len(pair.seeds) > 1:
-        yield f"p: paired t-test over the seeds {', '.join(map(str, pair.seeds))}"
+        seeds = ", ".join(map(str, pair.seeds))
+        yield f"scores: means over the seeds {seeds}; p: paired t-test over them"
+    elif pair.seeds:
+        yield f"scores: of seed {pair.seeds[0]}; p: paired bootstrap over the lines of the test set"
     else:
-        yield "p: paired bootstrap over the lines of the test set"
+        yield "scores: means over each side's own seeds"
+
+
+def same_scores(pair: Pair) -> bool:
+    """Whether both have the same test sets and seeds, and of each the same scores."""
+    return bool(pair.seeds) and all(
+        _tests(pair.first, corpus, pair.seeds) == _tests(pair.second, corpus, pair.seeds)
+        for corpus in pair.corpora
+    )
 
 
 def _settings(side: Side, pair: Pair) -> dict[str, str]:
@@ -147,17 +172,34 @@ def _settings(side: Side, pair: Pair) -> dict[str, str]:
         # where a corpus comes from is told, and changes no result
         corpora[name] = {k: v for k, v in document["corpora"][name].items() if k != "about"}
     every = {**document["systems"][side.system], "corpora": corpora, "seeds": document["seeds"]}
-    return _flat(every)
+    return dotted(every)
 
 
-def _flat(value: Any, key: str = "") -> dict[str, str]:
-    """Settings by dotted key."""
-    if not isinstance(value, dict):
-        return {key: str(value)}
-    found = {} if value or not key else {key: "{}"}
-    for name, entry in value.items():
-        found |= _flat(entry, f"{key}.{name}" if key else str(name))
+def _prints(side: Side, cell: Cell) -> dict[str, str]:
+    """Sums of code and data by what they are of, and sacreBLEU's signatures by test set."""
+    made = side.read(cell, "training.json", tuple(_PRINTS))
+    found = {label: str(made[name]) for name, label in _PRINTS.items()}
+    for stage, label in _STAGES.items():
+        run = side.revision.lock.get(f"{stage}@{cell.system}-{cell.corpus}-{cell.seed}", {})
+        sums = {one["path"]: one.get("md5") for one in run.get("deps", ())}
+        if code := {path: of for path, of in sums.items() if path.endswith(".py")}:
+            found[f"code of {label}"] = of_settings(code)
+    for test in side.read(cell, "scores.json", ()):
+        scores = scores_of(cell, test, side.revision.root)
+        found[f"signature of BLEU, {test}"] = scores["bleu"]["signature"]
     return found
+
+
+def _apart(first: str, second: str) -> tuple[str, str]:
+    """Sums shortened; of signatures (a:1|b:2) the parts that differ."""
+    parts = [text.split("|") for text in (first, second)]
+    if len(parts[0]) == 1:
+        return first[:_SHORT], second[:_SHORT]
+    one, other = parts
+    return (
+        "|".join(part for part in one if part not in other) or NONE,
+        "|".join(part for part in other if part not in one) or NONE,
+    )
 
 
 def _counts(corpus: str, root: Path) -> dict[tuple[str, str, str], int]:
@@ -189,6 +231,7 @@ def _curve(side: Side, cell: Cell) -> _Curve:
     points = [
         (_tokens(read["training"], one["update"]), one["loss"], one["bleu"])
         for one in read["validation"]
+        if one["loss"] is not None and one["bleu"] is not None  # as older versions could write
     ]
     return _Curve(points, made["updates"], made["target_tokens"], made["data"])
 
@@ -224,10 +267,14 @@ def _curve_rows(
         yield row(f"best validation {name}", form, bests)
         if index == 1 and {c.data for c in first} != {c.data for c in second}:
             continue  # of other units: the losses are not comparable
+        if any(len(curve.points) < _VALIDATIONS for side in both for curve in side):
+            continue
         goals = [statistics.mean(side) for side in bests]
         goal = max(goals) if best is min else min(goals)
         reached = [[_reaching(one, index, goal, best is min) for one in side] for side in both]
-        yield row(f"tokens to reach {name} {goal:{form}}", ",.0f", list(map(_all, reached)))
+        yield row(
+            f"tokens to reach {name} {goal:{form}}, at most", ",.0f", list(map(_all, reached))
+        )
 
 
 def _all(values: Sequence[float | None]) -> list[float]:
@@ -237,16 +284,15 @@ def _all(values: Sequence[float | None]) -> list[float]:
 
 
 def _reaching(curve: _Curve, index: int, goal: float, low: bool) -> float | None:
-    """The tokens at the first validation that is as good as `goal`."""
+    """The tokens at the first validation that is as good as `goal`: it may have been so before."""
     for point in curve.points:
         if point[index] <= goal if low else point[index] >= goal:
             return point[0]
     return None
 
 
-def _tests(side: Side, corpus: str) -> dict[str, list[dict[str, Any]]]:
+def _tests(side: Side, corpus: str, seeds: Sequence[int]) -> dict[str, list[dict[str, Any]]]:
     """What scores.json holds of each test set, for each seed."""
-    seeds = side.revision.settings.seeds
     read = [side.read(side.cell(corpus, seed), "scores.json", ()) for seed in seeds]
     return {
         test: [scores_of(side.cell(corpus, seed), test, side.revision.root) for seed in seeds]

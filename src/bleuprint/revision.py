@@ -34,6 +34,18 @@ class Revision:
         text = (self.root / "params.yaml").read_text(encoding="utf-8")
         return cast(dict[str, Any], YAML(typ="safe").load(text))
 
+    @cached_property
+    def lock(self) -> dict[str, Any]:
+        """The stages of dvc.lock, what each was last run with; none where there is no such file."""
+        try:
+            if self.files is None:
+                text = (self.root / "dvc.lock").read_text(encoding="utf-8")
+            else:
+                text = self.files.read_bytes("dvc.lock").decode()
+        except FileNotFoundError:
+            return {}
+        return cast(dict[str, Any], YAML(typ="safe").load(text).get("stages", {}))
+
     def fetch(self, cells: Iterable[Cell]) -> None:
         """Get the results of these cells, and the texts and accounts of their corpora.
 
@@ -46,7 +58,13 @@ class Revision:
                 raise UserError(f"{path}: no such file; run: dvc repro, or dvc pull")
 
     def _wanted(self, cell: Cell) -> Iterator[Path]:
-        for name in ("training.json", "curves.json", "scores.json", "hypotheses"):
+        for name in (
+            "training.json",
+            "curves.json",
+            "translation.json",
+            "scores.json",
+            "hypotheses",
+        ):
             yield cell.results / name
         for stage in LEDGERS:
             yield ledger(cell.corpus, stage)
@@ -111,4 +129,15 @@ def at(name: str) -> Iterator[Revision]:
             params.write_bytes(files.read_bytes("params.yaml"))
         except FileNotFoundError:
             raise UserError(f"{name}: has no params.yaml") from None
-        yield Revision(name, load(params), Path(temporary), files)
+        try:
+            yield Revision(name, _load(params), Path(temporary), files)
+        except UserError as error:
+            # nobody knows the temporary folder, and it is gone by now
+            raise UserError(str(error).replace(f"{temporary}/", f"{name}: ")) from None
+
+
+def _load(params: Path) -> Settings:
+    try:
+        return load(params)
+    except UserError as error:
+        raise UserError(f"{error}: written for another version of bleuprint") from None

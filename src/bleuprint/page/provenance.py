@@ -2,11 +2,11 @@
 
 import dataclasses
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from bleuprint.citations import citations
+from bleuprint.dotted import dotted
 from bleuprint.manifest import File
 from bleuprint.page.html import Entry, details, escape, paragraph, table
 from bleuprint.page.material import Material, Section
@@ -84,7 +84,7 @@ def _trainings(material: Material) -> str:
 
 def _systems(material: Material) -> str:
     """The baseline in full; of the others what differs."""
-    systems = {name: _flat(one) for name, one in material.settings.systems.items()}
+    systems = {name: dotted(one) for name, one in material.settings.systems.items()}
     (baseline, base), *others = systems.items()
     body = details(f"{escape(baseline)} (baseline), all settings", _flat_table(base))
     rows = []
@@ -108,25 +108,7 @@ def _preparation(corpus: Corpus) -> dict[str, str]:
         for field in dataclasses.fields(corpus)
         if field.name not in ("about", "files")
     }
-    return _flat(settings)
-
-
-def _flat(settings: Any) -> dict[str, str]:
-    """Nested settings as text by their key, train.schedule.noam.warmup; None is left out."""
-    return dict(_leaves("", settings))
-
-
-def _leaves(key: str, value: Any) -> Iterator[tuple[str, str]]:
-    if dataclasses.is_dataclass(value):
-        value = {one.name: getattr(value, one.name) for one in dataclasses.fields(value)}
-    if isinstance(value, Mapping):
-        for name, inner in value.items():
-            yield from _leaves(f"{key}.{name}" if key else name, inner)
-    elif isinstance(value, list | tuple) and any(map(dataclasses.is_dataclass, value)):
-        for inner in value:  # rules, each of a kind of its own
-            yield from _leaves(f"{key}.{type(inner).__name__.lower()}", inner)
-    elif value is not None:
-        yield key, ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    return dotted(settings)
 
 
 def _flat_table(settings: Mapping[str, str]) -> str:

@@ -1,0 +1,23 @@
+"""Settings as text by dotted key, train.schedule.noam.warmup, so that they can be held together."""
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+
+def dotted(settings: Any) -> dict[str, str]:
+    """Nested settings, dataclasses or as YAML has them; None is left out."""
+    return dict(_leaves("", settings))
+
+
+def _leaves(key: str, value: Any) -> Iterator[tuple[str, str]]:
+    if dataclasses.is_dataclass(value):
+        value = {one.name: getattr(value, one.name) for one in dataclasses.fields(value)}
+    if isinstance(value, Mapping) and (value or not key):
+        for name, inner in value.items():
+            yield from _leaves(f"{key}.{name}" if key else str(name), inner)
+    elif isinstance(value, list | tuple) and any(map(dataclasses.is_dataclass, value)):
+        for inner in value:  # rules, each of a kind of its own
+            yield from _leaves(f"{key}.{type(inner).__name__.lower()}", inner)
+    elif value is not None:
+        yield key, ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
