@@ -62,7 +62,13 @@ def _followed(grid: Grid, index: int, end: int) -> list[int]:
 
 
 def _table(grid: Grid, indices: list[int], console: Console) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        show_edge=False,
+        header_style="bold",
+        collapse_padding=True,
+    )
     columns = [grid.columns[index] for index in indices]
     for above, column in zip((None, *columns), columns, strict=False):
         # a group's name stands once, above its first column
