@@ -57,7 +57,7 @@ def test_points_of_curves(tmp_path: Path) -> None:
             }
             for n in range(1, count + 1)
         ]
-        validation = [{"update": count, "loss": 1.23456, "bleu": None}]
+        validation = [{"update": count, "loss": 1.23456, "bleu": 7.77777}]
         curves = {"training": training, "validation": validation}
         write_json(tmp_path / cell.results / "curves.json", curves)
     points = rows(dvcviews.training([short, long], tmp_path))
@@ -72,7 +72,7 @@ def test_points_of_curves(tmp_path: Path) -> None:
     assert (of_long[0]["update"], of_long[0]["loss"]) == ("3", "2.0")
     assert (of_long[-1]["update"], of_long[-1]["loss"]) == ("250", "250.0")
     assert rows(dvcviews.validation([short], tmp_path)) == [
-        {**of_short, "update": "2", "loss": "1.2346", "bleu": ""}
+        {**of_short, "update": "2", "loss": "1.2346", "bleu": "7.7778"}
     ]
 
 

@@ -63,6 +63,16 @@ def test_markdown() -> None:
     ]
 
 
+def test_cells_that_markdown_and_latex_would_take_for_commands() -> None:
+    columns = Column("[name]", left=True), Column("n<m")
+    grid = Grid(columns, (Row(("[x]", "<b>")), Row(("*", "1"))))
+    text = markdown(grid)
+    assert "<" not in text and "| &lt;b> |" in text
+    lines = latex(grid, "c").split("\n")
+    assert r"{}[name] & n$<$m \\" in lines
+    assert r"{}[x] & $<$b$>$ \\" in lines and r"{}* & 1 \\" in lines
+
+
 def test_latex() -> None:
     assert (
         latex(table.scores(RECORDS), "Made of 5 % & more_or_less")

@@ -283,6 +283,13 @@ def test_two_cells_of_one_name_are_refused(tmp_path):
         read(tmp_path, text)
 
 
+@pytest.mark.parametrize("name", [r"A\vB", r"A\nB", r"\u202eA"])
+def test_a_published_number_of_unprinted_characters_is_refused(tmp_path, name):
+    number = f'{{name: "{name}", source: x, corpus: own, test: held-out, bleu: 3, scored: intl}}'
+    with pytest.raises(UserError, match=r"published number of .* holds a character that is not pr"):
+        read(tmp_path, PARAMS.replace("published: []", f"published: [{number}]"))
+
+
 def test_a_rule_that_does_not_know_a_language_says_so_before_any_work(tmp_path):
     text = PARAMS.replace("ratio: {max: 3.0}", "script: {min: 0.5}").replace('"no"', '"xx"')
     with pytest.raises(UserError, match=r"yaml:4: corpora\.own: rule script does not know .*'xx'"):

@@ -3,6 +3,7 @@
 import dataclasses
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 import result_trees as trees
 from bleuprint.grid import Column, Grid, Row
-from bleuprint.results import save
+from bleuprint.results import Fingerprints, save, settings_of
 from result_trees import record
 
 BLEUPRINT = Path(sys.executable).with_name("bleuprint")
@@ -28,9 +29,15 @@ RECORDS = [
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("project")
-    trees.settings_in(root)
+    settings = trees.settings_in(root)
     (root / "reports").mkdir()
-    save(RECORDS, root / "reports" / "results.json")
+    made = [
+        dataclasses.replace(
+            one, fingerprints=Fingerprints("f1", settings_of(settings, one.cell), "c0")
+        )
+        for one in sorted(RECORDS, key=lambda one: list(settings.systems).index(one.system))
+    ]
+    save(made, root / "reports" / "results.json")
     return root
 
 
@@ -68,6 +75,10 @@ def test_every_width_shows_every_number() -> None:
         assert all(len(line) <= width for line in text.split("\n"))
         assert text.count("System") > 1
         assert words(text) == words(wide)
+    # a score and its difference stand side by side, where both fit
+    for width in (54, 74):
+        for line in shown(grid, COLUMNS=str(width)).split("\n"):
+            assert line.count("BLEU") == line.count("difference")
     # a group that fits is not torn
     blocks = shown(grid, COLUMNS="140").strip("\n").split("\n\n")
     assert [block.split("\n")[0].split() for block in blocks] == [["news-en-de"], ["talks-en-fr"]]
@@ -119,7 +130,7 @@ def test_published_numbers_are_shown_and_mistakes_told(project: Path, tmp_path: 
     (tmp_path / "reports").mkdir()
     message = "bleuprint: error: reports/results.json: no such file; run: dvc repro\n"
     assert printed(tmp_path, status=1) == message
-    save([dataclasses.replace(one) for one in RECORDS], tmp_path / "reports" / "results.json")
+    shutil.copy(project / "reports/results.json", tmp_path / "reports/results.json")
     assert "params.yaml: no such file" in printed(tmp_path, status=1)
     number = (
         "{name: Paper, source: Doe 2020, corpus: talks-en-fr, test: only, bleu: 35, "
@@ -133,3 +144,18 @@ def test_published_numbers_are_shown_and_mistakes_told(project: Path, tmp_path: 
     assert "Doe 2020; tokenised BLEU on talks-en-fr only" in text
     for part in ("2.57M", "reports/table.md", "make ui"):
         assert part in text
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("beam: 2", "beam: 3"), ("  small:", "  large:"), ("- 1\n", "- 2\n")]
+)
+def test_records_of_other_settings_are_refused(
+    project: Path, tmp_path: Path, old: str, new: str
+) -> None:
+    (tmp_path / "reports").mkdir()
+    shutil.copy(project / "reports/results.json", tmp_path / "reports/results.json")
+    params = (project / "params.yaml").read_text("utf-8")
+    assert old in params
+    (tmp_path / "params.yaml").write_text(params.replace(old, new), encoding="utf-8")
+    message = "reports/results.json: is not of params.yaml as it is; run: dvc repro"
+    assert printed(tmp_path, status=1) == f"bleuprint: error: {message}\n"

@@ -261,12 +261,13 @@ def _serve(given: argparse.Namespace) -> None:
 def _table(given: argparse.Namespace) -> None:
     from bleuprint import report, table
     from bleuprint.recordcsv import csv_text
+    from bleuprint.results import check_settings, timing
     from bleuprint.results import load as load_records
-    from bleuprint.results import timing
     from bleuprint.terminal import show
 
-    records = load_records(table.REPORTS / "results.json")
-    settings = load()
+    path = table.REPORTS / "results.json"
+    records, settings = load_records(path), load()
+    check_settings(records, settings, path)
     timings = {record.cell: timing(record.cell) for record in records}
     if given.format == "csv":
         print(csv_text(records, timings, settings.published), end="")

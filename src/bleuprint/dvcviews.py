@@ -1,7 +1,7 @@
 """What DVC's own commands show: few numbers for `dvc metrics`, points for `dvc plots`.
 
 How the points are drawn stands in dvc.yaml and in .dvc/plots/: with a column for the system, so
-that any set of systems can be drawn.
+that other systems need no other plots. There are eight colours.
 """
 
 import csv
@@ -53,13 +53,14 @@ def training(cells: Iterable[Cell], root: Path = Path()) -> str:
 def validation(cells: Iterable[Cell], root: Path = Path()) -> str:
     """Loss and BLEU of the validation set by update, as CSV."""
     rows = [
-        {**_named(cell), **{name: point[name] for name in ("update", "loss", "bleu")}}
+        {
+            **_named(cell),
+            "update": point["update"],
+            **{name: round(point[name], 4) for name in ("loss", "bleu")},
+        }
         for cell in cells
         for point in _curves(cell, root)["validation"]
     ]
-    for row in rows:
-        for name in ("loss", "bleu"):
-            row[name] = "" if row[name] is None else round(row[name], 4)
     return _csv((*_CELL, "update", "loss", "bleu"), rows)
 
 

@@ -7,11 +7,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Column:
-    """A column's head: `label` below `group`, which adjacent columns share."""
+    """A column's head: `label` below `group`, which adjacent columns share.
+
+    One that `follows` is shown beside the column before it, where there is room for both.
+    """
 
     label: str
     group: str = ""
     left: bool = False
+    follows: bool = False
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,9 @@ def markdown(grid: Grid) -> str:
     """The grid as a Markdown table, aligned for reading as text."""
     head = [" ".join(filter(None, (column.group, column.label))) for column in grid.columns]
     rows = [_marked(row, row.cells, "**", "**") for row in grid.rows]
-    lines = [[cell.replace("|", "\\|") for cell in line] for line in (head, *rows)]
+    lines = [
+        [cell.replace("|", "\\|").replace("<", "&lt;") for cell in line] for line in (head, *rows)
+    ]
     widths = [max(3, *map(len, cells)) for cells in zip(*lines, strict=True)]
     rule = [
         ":" + "-" * (width - 1) if column.left else "-" * (width - 1) + ":"
@@ -61,16 +67,16 @@ def latex(grid: Grid, caption: str) -> str:
         f"\\caption{{{_tex(caption)}}}",
         f"\\begin{{tabular}}{{{layout}}}",
         "\\toprule",
-        f"{' & '.join(heads)} \\\\",
+        _tex_line(heads),
         " ".join(rules),
-        f"{' & '.join(_tex(column.label) for column in grid.columns)} \\\\",
+        _tex_line([_tex(column.label) for column in grid.columns]),
         "\\midrule",
     ]
     for above, row in zip((None, *grid.rows), grid.rows, strict=False):
         if above is not None and above.published and not row.published:
             lines.append("\\midrule")
         cells = _marked(row, list(map(_tex, row.cells)), "\\textbf{", "}")
-        lines.append(f"{' & '.join(cells)} \\\\")
+        lines.append(_tex_line(cells))
     return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", "\\end{table}", ""])
 
 
@@ -94,6 +100,11 @@ def _pad(cells: Sequence[str], columns: Sequence[Column], widths: Sequence[int])
         cell.ljust(width) if column.left else cell.rjust(width)
         for cell, column, width in zip(cells, columns, widths, strict=True)
     ]
+
+
+def _tex_line(cells: Sequence[str]) -> str:
+    """A line of a tabular; LaTeX takes [ or * at its start for an argument of the one above."""
+    return f"{'{}' if cells[0].startswith(('[', '*')) else ''}{' & '.join(cells)} \\\\"
 
 
 _TEX = {

@@ -240,6 +240,26 @@ def load(path: Path) -> list[Record]:
         raise UserError(f"{path}: was not written by this version; run: dvc repro") from None
 
 
+def check_settings(records: Sequence[Record], settings: Settings, path: Path) -> None:
+    """Raise UserError unless the records, read from `path`, are those of these settings.
+
+    Published numbers are not in the records, and may be others.
+    """
+    cells = list(map(Cell._make, product(settings.systems, settings.corpora, settings.seeds)))
+    if list(dict.fromkeys(record.cell for record in records)) != cells or any(
+        record.fingerprints.settings != settings_of(settings, record.cell) for record in records
+    ):
+        raise UserError(f"{path}: is not of params.yaml as it is; run: dvc repro")
+
+
+def settings_of(settings: Settings, cell: Cell) -> str:
+    """The fingerprint of all settings of a cell, from the corpus's files to decoding."""
+    # where a corpus comes from is told, and changes no result
+    corpus = dict(vars(settings.corpus(cell.corpus)))
+    del corpus["about"]
+    return fingerprint.of_settings(settings.system(cell.system), corpus, cell.seed)
+
+
 def timing(cell: Cell, root: Path = Path()) -> Timing:
     """What was measured when a cell was trained and translated, as far as it is there."""
     train, translate = ((root / cell.timings) / f"{n}.json" for n in ("train", "translate"))
@@ -350,7 +370,9 @@ def _record(
         target_tokens=training["target_tokens"],
         updates=training["updates"],
         decode=made.translation.decode,
-        fingerprints=_fingerprints(settings, cell, training["fingerprint"]),
+        fingerprints=Fingerprints(
+            training["fingerprint"], settings_of(settings, cell), fingerprint.of_package()
+        ),
         data=Data(training["data"], scores["sources"], scores["references"], scores["hypotheses"]),
     )
 
@@ -371,14 +393,6 @@ def _check_curves(cell: Cell, training: Mapping[str, Any], root: Path) -> None:
             f"{path}: ends at update {end[0]} with loss {end[1]:g}, but training.json "
             f"at {of_training[0]} with {of_training[1]:g}; run: dvc repro"
         )
-
-
-def _fingerprints(settings: Settings, cell: Cell, training: str) -> Fingerprints:
-    # where a corpus comes from is told, and changes no result
-    corpus = dict(vars(settings.corpus(cell.corpus)))
-    del corpus["about"]
-    everything = fingerprint.of_settings(settings.system(cell.system), corpus, cell.seed)
-    return Fingerprints(training, everything, fingerprint.of_package())
 
 
 def _metric(scores: Any) -> Metric:

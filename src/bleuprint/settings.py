@@ -12,6 +12,7 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
+from bleuprint.characters import blank_unprinted
 from bleuprint.errors import UserError, run
 from bleuprint.manifest import About, Files
 from bleuprint.published import Published
@@ -199,6 +200,9 @@ def _check_published(
 ) -> None:
     """Raise ValueError where a published number is of something that the experiment lacks."""
     what = f"published number of {number.name!r}"
+    for text in (number.name, number.source):
+        if blank_unprinted(text) != text:
+            raise ValueError(f"{what}: {text!r} holds a character that is not printed")
     if number.corpus not in corpora:
         raise ValueError(f"{what}: no corpus {number.corpus!r}; there are: {', '.join(corpora)}")
     tests = corpora[number.corpus].files.tests or ("held-out",)

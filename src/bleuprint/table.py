@@ -158,7 +158,11 @@ def _column(key: _Key, keys: Sequence[_Key], metric: _Metric) -> Column:
     group = key.corpus if key.pair in key.corpus else f"{key.corpus} ({key.pair})"
     label = key.other or METRICS[metric]
     several = len({other.test for other in keys if other.corpus == key.corpus and other.test}) > 1
-    return Column(f"{label} {key.test}" if several and key.test else label, group)
+    return Column(
+        f"{label} {key.test}" if several and key.test else label,
+        group,
+        follows=key.other == _DIFFERENCE,
+    )
 
 
 def _best(found: Sequence[Standing], key: _Key, metric: _Metric) -> set[str]:

@@ -31,25 +31,44 @@ def show(parts: Iterable[str | Grid]) -> None:
 def _tables(grid: Grid, console: Console) -> Iterator[Table]:
     """The grid in as many tables as it needs to fit.
 
-    Columns outside any group lead every one; a group is kept together where it fits.
+    Columns outside any group lead every one; a group is kept together where it fits, and what
+    follows a column beside it.
     """
     leading = [index for index, column in enumerate(grid.columns) if not column.group]
     blocks = [leading]
+
+    def fits(indices: list[int]) -> bool:
+        made = _table(grid, indices, console)
+        unlimited = console.options.update(max_width=10_000)
+        return Measurement.get(console, unlimited, made).maximum <= console.width
+
     for group, start, end in groups(grid.columns):
         for index in range(start, end) if group else ():
-            wanted = range(start, end) if index == start else [index]
-            made = _table(grid, [*blocks[-1], *wanted], console)
-            unlimited = console.options.update(max_width=10_000)
-            too_wide = Measurement.get(console, unlimited, made).maximum > console.width
-            if too_wide and blocks[-1] != leading:
+            wanted = list(range(start, end)) if index == start else _followed(grid, index, end)
+            beside = grid.columns[index].follows and fits([*leading, index - 1, index])
+            if blocks[-1] != leading and not beside and not fits([*blocks[-1], *wanted]):
                 blocks.append(leading)
             blocks[-1] = [*blocks[-1], index]
     for block in blocks:
         yield _table(grid, block, console)
 
 
+def _followed(grid: Grid, index: int, end: int) -> list[int]:
+    """A column and those that are to stand beside it."""
+    found = [index]
+    while found[-1] + 1 < end and grid.columns[found[-1] + 1].follows:
+        found.append(found[-1] + 1)
+    return found
+
+
 def _table(grid: Grid, indices: list[int], console: Console) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        show_edge=False,
+        header_style="bold",
+        collapse_padding=True,
+    )
     columns = [grid.columns[index] for index in indices]
     for above, column in zip((None, *columns), columns, strict=False):
         # a group's name stands once, above its first column
