@@ -45,10 +45,11 @@ def test_all_stages_in_a_row(project):
     assert {file.stem for file in ledgers.iterdir()} == {
         name.removesuffix("_text")
         for name in DATA_STAGES
-        if name not in ("describe_tests", "learn_bpe")
+        if name not in ("describe_corpus", "describe_tests", "learn_bpe")
     }
-    for made in ("raw", "clean", "dedup", "filter", "split", "tokens", "tests", "bpe", "binary"):
-        assert any((project / layout.folder("own", made)).iterdir())
+    made = ("raw", "clean", "dedup", "filter", "split", "tokens", "tests", "bpe", "binary")
+    for name in (*made, "statistics"):
+        assert any((project / layout.folder("own", name)).iterdir())
     # No temporary folder is left, nor anything outside data/.
     assert not list(project.rglob("*.partial-*"))
     left = [path for path in project.rglob("*") if path.is_file() and path.suffix != ".lock"]
