@@ -141,7 +141,7 @@ class Project:
             start_new_session=True,  # so that a signal can go to all it has started
         )
 
-    def run(self, *command: str, status: int | None = 0, timeout: float = 120) -> str:
+    def run(self, *command: str, status: int | None = 0, timeout: float = 240) -> str:
         """What a command printed; fails if it ends with another status, None being any."""
         process = self.start(*command)
         try:
