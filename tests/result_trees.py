@@ -24,12 +24,13 @@ from bleuprint.fingerprint import of_settings
 from bleuprint.grid import Grid
 from bleuprint.layout import Cell, folder
 from bleuprint.reconciliation import Reconciled
-from bleuprint.results import Data, Fingerprints, Length, Metric, Paired, Record, Timing, Training
+from bleuprint.results import Data, Fingerprints, Length, Metric, Paired, Record
 from bleuprint.score import score_cell
 from bleuprint.settings import Corpus, Settings, load
 from bleuprint.significance import PValues
 from bleuprint.system import Average
 from bleuprint.testsets import describe_tests
+from bleuprint.timings import Timing, Training
 
 STAGES = ("download", "clean", "dedup", "filter", "split", "tokenize", "binarize")
 

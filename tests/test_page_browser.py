@@ -9,7 +9,8 @@ import pytest
 import result_trees as trees
 from bleuprint.page.document import document
 from bleuprint.page.material import Material
-from bleuprint.results import collect, timing
+from bleuprint.results import collect
+from bleuprint.timings import timing
 from browser import Browser, chromium
 
 # Seven and more systems: of the last ones the lines are not shown at first.

@@ -13,7 +13,8 @@ from bleuprint.errors import UserError
 from bleuprint.page import provenance
 from bleuprint.page.document import document
 from bleuprint.page.material import Material
-from bleuprint.results import Timing, collect, timing
+from bleuprint.results import collect
+from bleuprint.timings import Timing, timing
 from pages import Page
 
 HOSTILE = "<script>alert(1)</script>\"'&"

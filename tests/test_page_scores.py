@@ -18,8 +18,9 @@ from bleuprint.page.material import Material, Section
 from bleuprint.page.scores import scores
 from bleuprint.page.summary import summary
 from bleuprint.published import Published
-from bleuprint.results import Metric, Record, collect, timing
+from bleuprint.results import Metric, Record, collect
 from bleuprint.settings import Settings
+from bleuprint.timings import timing
 from pages import Page
 
 CORPUS = "wmt14-en-de"

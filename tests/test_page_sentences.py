@@ -11,9 +11,10 @@ from bleuprint.layout import Cell
 from bleuprint.page import sentences
 from bleuprint.page.lines import Output, SetLines, shown_systems
 from bleuprint.page.material import Material
-from bleuprint.results import collect, timing
+from bleuprint.results import collect
 from bleuprint.sentencescore import sentence_bleu, sentence_chrf
 from bleuprint.standings import standings
+from bleuprint.timings import timing
 
 # Markup, right to left, emoji, control characters, a very long word.
 HOSTILE = [

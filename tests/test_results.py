@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import result_trees as trees
-from bleuprint import results
+from bleuprint import results, timings
 from bleuprint.errors import UserError
 from bleuprint.files import read_json, sha256_of, write_json
 from bleuprint.layout import Cell
@@ -260,7 +260,7 @@ def test_a_damaged_timing_names_the_file(
     cell = Cell("tiny", "news-en-de", 1)
     (root / cell.timings / name).write_text(content)
     with pytest.raises(UserError, match=rf"/{re.escape(name)}: {message}"):
-        results.timing(cell, root)
+        timings.timing(cell, root)
 
 
 @pytest.mark.parametrize("name", ["scores.json", "training.json"])
@@ -340,7 +340,7 @@ def test_what_an_older_version_wrote(copy: tuple[Path, Settings]) -> None:
 def test_timings_are_read_as_far_as_they_are_there(copy: tuple[Path, Settings]) -> None:
     root, _ = copy
     cell = Cell("tiny", "news-en-de", 1)
-    training = results.Training(
+    training = timings.Training(
         *(3725.0, "Test CPU", 1, 2, "0123456789abcdef", 1234.5),
         devices=1,
         sustained_flops=3e12,
@@ -352,11 +352,11 @@ def test_timings_are_read_as_far_as_they_are_there(copy: tuple[Path, Settings]) 
         versions="Python 3.11.0, torch 2.0.0",
         rates=[1000.0, 1200.0, 1300.0, 1250.0, 1422.5],
     )
-    assert results.timing(cell, root) == results.Timing(training, 2.5)
+    assert timings.timing(cell, root) == timings.Timing(training, 2.5)
     ((root / cell.timings) / "translate.json").unlink()
-    assert results.timing(cell, root) == results.Timing(training, None)
+    assert timings.timing(cell, root) == timings.Timing(training, None)
     ((root / cell.timings) / "train.json").unlink()
-    assert results.timing(cell, root) == results.Timing(None, None)
+    assert timings.timing(cell, root) == timings.Timing(None, None)
 
 
 def test_timings_of_an_older_version_lack_what_it_did_not_know(
@@ -367,6 +367,6 @@ def test_timings_of_an_older_version_lack_what_it_did_not_know(
     path = root / cell.timings / "train.json"
     old = ("seconds", "device", "processes", "threads", "commit", "tokens_per_second")
     write_json(path, {name: read_json(path)[name] for name in old})
-    training = results.Training(3725.0, "Test CPU", 1, 2, "0123456789abcdef", 1234.5)
-    assert results.timing(cell, root).training == training
+    training = timings.Training(3725.0, "Test CPU", 1, 2, "0123456789abcdef", 1234.5)
+    assert timings.timing(cell, root).training == training
     assert (training.flops_by_time, training.mfu) == (None, None)

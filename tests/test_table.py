@@ -8,7 +8,7 @@ import pytest
 import result_trees as trees
 from bleuprint import table
 from bleuprint.grid import Column, Grid
-from bleuprint.results import Timing, Training
+from bleuprint.timings import Timing, Training
 from result_trees import record, rows_of, timings
 
 # Two systems, a corpus with two test sets, one with one, every figure told from the others.

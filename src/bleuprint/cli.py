@@ -261,9 +261,10 @@ def _serve(given: argparse.Namespace) -> None:
 def _table(given: argparse.Namespace) -> None:
     from bleuprint import report, table
     from bleuprint.recordcsv import csv_text
-    from bleuprint.results import check_settings, timing
+    from bleuprint.results import check_settings
     from bleuprint.results import load as load_records
     from bleuprint.terminal import show
+    from bleuprint.timings import timing
 
     path = table.REPORTS / "results.json"
     records, settings = load_records(path), load()

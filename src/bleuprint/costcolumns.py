@@ -3,7 +3,8 @@
 import statistics
 from collections.abc import Iterable, Sequence
 
-from bleuprint.results import Record, Training
+from bleuprint.results import Record
+from bleuprint.timings import Training
 
 NONE = "–"
 COUNTED = ("Parameters", "Updates", "Target tokens", "FLOPs")

@@ -21,8 +21,8 @@ from bleuprint.layout import Cell, folder
 from bleuprint.mlruns import Content, Data, Description, Point
 from bleuprint.pairs import TextFolder
 from bleuprint.provenance import TRANSLATION, Translation
-from bleuprint.results import Training, timing
 from bleuprint.settings import Settings
+from bleuprint.timings import Training, timing
 
 if TYPE_CHECKING:
     from mlflow.entities import Run

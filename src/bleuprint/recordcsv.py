@@ -9,8 +9,9 @@ from bleuprint import literature
 from bleuprint.layout import Cell
 from bleuprint.metrics import DIGITS
 from bleuprint.published import Published
-from bleuprint.results import Record, Timing
+from bleuprint.results import Record
 from bleuprint.standings import Difference, standings
+from bleuprint.timings import Timing
 
 # How every score of ours is, as published.py has it.
 SCORED = "sacrebleu"

@@ -17,8 +17,9 @@ from bleuprint.layout import Cell, ledger
 from bleuprint.page.document import document
 from bleuprint.page.material import Material
 from bleuprint.recordcsv import csv_text
-from bleuprint.results import Record, Timing, collect, save, timing
+from bleuprint.results import Record, collect, save
 from bleuprint.settings import Settings
+from bleuprint.timings import Timing, timing
 
 STAGES = ("download", "clean", "dedup", "filter", "split", "tokenize", "binarize")
 SHORT = 12

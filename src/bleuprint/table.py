@@ -14,8 +14,9 @@ from bleuprint.grid import Column, Grid, Row
 from bleuprint.layout import Cell
 from bleuprint.literature import Literature
 from bleuprint.published import Published
-from bleuprint.results import Record, Timing, Training
+from bleuprint.results import Record
 from bleuprint.standings import SIGNIFICANT, Difference, Score, Standing, standings
+from bleuprint.timings import Timing, Training
 
 REPORTS = Path("reports")
 NONE = costcolumns.NONE

@@ -7,8 +7,9 @@ from bleuprint import costcolumns
 from bleuprint.page.html import Entry, details, escape, paragraph, table
 from bleuprint.page.material import Material, Section
 from bleuprint.page.scores import trainings
-from bleuprint.results import Record, Training
+from bleuprint.results import Record
 from bleuprint.standings import Standing
+from bleuprint.timings import Training
 
 _Values = Sequence[float | None]
 

@@ -6,9 +6,10 @@ from functools import cached_property
 from pathlib import Path
 
 from bleuprint.layout import Cell
-from bleuprint.results import Record, Timing
+from bleuprint.results import Record
 from bleuprint.settings import Settings
 from bleuprint.standings import Standing, standings
+from bleuprint.timings import Timing
 
 
 @dataclass(frozen=True)

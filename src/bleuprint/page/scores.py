@@ -10,8 +10,8 @@ from bleuprint.page.chart import chart, line_styles
 from bleuprint.page.html import Entry, counted, details, escape, figure, paragraph, table
 from bleuprint.page.material import Material, Section
 from bleuprint.recordcsv import csv_text
-from bleuprint.results import Training
 from bleuprint.standings import SIGNIFICANT, Difference, Score, Standing
+from bleuprint.timings import Training
 
 _COSTS = ("Parameters", "FLOPs, counted", "FLOPs, by time", "Time", "Target tokens")
 _MARKERS = "osD^vP"
