@@ -1,7 +1,7 @@
 """Write reports/: the page, the table, the records behind it and the summary for DVC."""
 
 from bleuprint import command
-from bleuprint.errors import UserError, run, say
+from bleuprint.errors import run, say
 from bleuprint.mlsync import sync
 from bleuprint.report import write_reports
 from bleuprint.settings import load
@@ -13,7 +13,7 @@ def main() -> None:
     write_reports(settings)
     try:
         list(sync(settings, make=False))
-    except UserError as error:  # a view alone
+    except Exception as error:  # whatever happens to the view, the reports are written
         say(f"scores are not in MLflow ({error}): run bleuprint mlflow-sync", "note")
 
 

@@ -39,15 +39,13 @@ def register(settings: Settings, cell: Cell, root: Path = Path()) -> str:
     names = {name: str(value) for name, value in cell._asdict().items()}
     where = weights.relative_to(root).as_posix()
     tags = {**names, **scores, "weights": where, _SUM: sha256_of(weights)}
-    try:
+    with mlstore.failures_named():
         client = mlstore.client()
         experiment = mlstore.experiment(client, settings.experiment).experiment_id
         run, _ = mlsync.keep(client, experiment, one, root)
         assert run is not None
         version = _version(client, cell, run.info.run_id, tags)
         client.set_registered_model_alias(cell.corpus, BEST, version.version)
-    except Exception as error:
-        raise UserError(f"MLflow at {mlstore.uri()}: {mlstore.reason(error)}") from error
     return f"{cell.corpus} version {version.version} is {BEST}: {cell}, {where}"
 
 

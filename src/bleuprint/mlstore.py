@@ -6,13 +6,15 @@ own MLFLOW_HTTP_REQUEST_... say so.
 
 import logging
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from filelock import FileLock
 
 from bleuprint import environment
+from bleuprint.errors import UserError
 
 if TYPE_CHECKING:
     from mlflow.entities import Experiment
@@ -93,6 +95,18 @@ def _artifacts(experiment: str) -> str | None:
     local = store.startswith("sqlite:///")
     root = Path(file).resolve().parent if local else environment.root().resolve()
     return (root / "mlartifacts" / experiment).as_uri()
+
+
+@contextmanager
+def failures_named() -> Iterator[None]:
+    """Raise UserError where MLflow or its database fails, naming the store; bugs stay bugs."""
+    from mlflow.exceptions import MlflowException
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        yield
+    except (MlflowException, SQLAlchemyError, OSError) as error:
+        raise UserError(f"MLflow at {uri()}: {reason(error)}") from error
 
 
 def reason(error: Exception) -> str:

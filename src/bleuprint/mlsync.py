@@ -78,7 +78,7 @@ def sync_all(settings: Settings, root: Path = Path()) -> Iterator[str]:
 
 
 def _sync(settings: Settings, found: Sequence[Trained], root: Path, make: bool) -> Iterator[str]:
-    try:
+    with mlstore.failures_named():
         client = mlstore.client()
         if make and found:
             mlstore.experiment(client, settings.experiment)
@@ -88,8 +88,6 @@ def _sync(settings: Settings, found: Sequence[Trained], root: Path, make: bool) 
             tests = _columns(found)
             if tests and mlview.decorate(client, experiment, settings, tests):
                 yield f"experiment {settings.experiment}: columns and charts"
-    except Exception as error:
-        raise UserError(f"MLflow at {mlstore.uri()}: {mlstore.reason(error)}") from error
 
 
 def cells(settings: Settings) -> list[Cell]:

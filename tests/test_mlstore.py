@@ -1,0 +1,23 @@
+"""What of MLflow's failures is told in one line, and what stays a bug."""
+
+from pathlib import Path
+
+import pytest
+
+from bleuprint import mlstore
+from bleuprint.errors import UserError
+
+
+def test_a_damaged_database_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    database = tmp_path / "mlflow.db"
+    database.write_bytes(b"no database" * 500)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{database}")
+    monkeypatch.chdir(tmp_path)
+    expected = f"MLflow at sqlite:///{database}: .*file is not a database"
+    with pytest.raises(UserError, match=expected), mlstore.failures_named():
+        mlstore.client()
+
+
+def test_a_bug_is_no_failure_of_mlflow() -> None:
+    with pytest.raises(KeyError), mlstore.failures_named():
+        raise KeyError("metrics")
