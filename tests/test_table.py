@@ -2,6 +2,7 @@
 
 import itertools
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -177,3 +178,18 @@ def test_costs_are_means_over_seeds() -> None:
     assert row.cells[8] == "6.0e14 (1; 2 x 3.0e12, measured)"
     assert row.cells[9] == "37.5 % of 3.0e12, measured"
     assert table.scores(seeds, timings=measured).rows[0].cells[-2:] == ("3.3e18", "6.0e14")
+
+
+def test_the_page_is_pointed_to_where_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    records = [record("tiny", "news-en-de", "first", 30.0)]
+
+    def said() -> str:
+        return "\n".join(one for one in table.parts(records, {}) if isinstance(one, str))
+
+    assert "index.html (not there yet: dvc repro)" in said()
+    (tmp_path / "reports").mkdir()
+    (tmp_path / "reports" / "index.html").touch()
+    assert "index.html (everything, on one page)" in said()

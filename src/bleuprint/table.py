@@ -97,7 +97,9 @@ def parts(
     yield ""
     yield from notes(records, published)
     yield ""
-    yield f"More: {REPORTS / 'index.html'} (everything, on one page), {REPORTS / 'table.md'},"
+    page = REPORTS / "index.html"  # which is in no fresh clone
+    there = "everything, on one page" if page.exists() else "not there yet: dvc repro"
+    yield f"More: {page} ({there}), {REPORTS / 'table.md'},"
     yield f"{REPORTS / 'results.json'} (every number with what stands behind it), and the runs"
     yield "side by side in MLflow: make ui"
 

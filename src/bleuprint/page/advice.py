@@ -116,6 +116,29 @@ def alike(one: Standing, baseline: Standing) -> str | None:
     return f"the same translations as {one.difference.baseline}"
 
 
+# What the record of a system's first seed may lead to, and the rule that looks for evidence.
+_OF_RECORDS: tuple[tuple[str, str, Callable[[Record], str | None]], ...] = (
+    (
+        "Correct the length of the translations",
+        "BLEU punishes what is too short, and words too many are wrong words. Try another "
+        "decode.alpha (higher: longer), and look at what the filters drop.",
+        lambda record: length_off(record.length.ratio),
+    ),
+    (
+        "Look at long sentences",
+        "They do much worse than short ones. Does the filter drop long training pairs "
+        "(filter.length)? A larger model or longer training may help.",
+        lambda record: long_worse(record.by_length),
+    ),
+    (
+        "Help rare words",
+        "Words with fewer than ten occurrences in the training text are missed often. "
+        "Try more text, fewer BPE merges, or train.bpe_dropout.",
+        lambda record: rare_worse(record.by_count),
+    ),
+)
+
+
 def on_records(standings: Sequence[Standing]) -> Iterator[Advice]:
     """Advice that the scores alone give."""
     of_each = [(f"{one.system}, {one.corpus}, {one.test}", one) for one in standings]
@@ -160,30 +183,9 @@ def on_records(standings: Sequence[Standing]) -> Iterator[Advice]:
             "differences that are close by luck make p small. Set seeds: [1, 2, 3] or more.",
             ("every system was trained twice",),
         )
-    lengths = _evidence(_first_seeds(of_each, lambda r: length_off(r.length.ratio)))
-    if lengths:
-        yield Advice(
-            "Correct the length of the translations",
-            "BLEU punishes what is too short, and words too many are wrong words. Try another "
-            "decode.alpha (higher: longer), and look at what the filters drop.",
-            lengths,
-        )
-    long = _evidence(_first_seeds(of_each, lambda r: long_worse(r.by_length)))
-    if long:
-        yield Advice(
-            "Look at long sentences",
-            "They do much worse than short ones. Does the filter drop long training pairs "
-            "(filter.length)? A larger model or longer training may help.",
-            long,
-        )
-    rare = _evidence(_first_seeds(of_each, lambda r: rare_worse(r.by_count)))
-    if rare:
-        yield Advice(
-            "Help rare words",
-            "Words with fewer than ten occurrences in the training text are missed often. "
-            "Try more text, fewer BPE merges, or train.bpe_dropout.",
-            rare,
-        )
+    for title, why, rule in _OF_RECORDS:
+        if evidence := _evidence(_first_seeds(of_each, rule)):
+            yield Advice(title, why, evidence)
     engines = _engines(standings)
     if len(engines) > 1:
         yield Advice(
