@@ -8,7 +8,7 @@ export DVC_NO_ANALYTICS := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 export DO_NOT_TRACK := 1
 
-.PHONY: help setup reproduce table plots test browser lint ui recipe
+.PHONY: help setup reproduce table plots test test-cluster browser cluster lint ui recipe
 
 help:
 	@echo "make reproduce     run the experiment in params.yaml, print its table"
@@ -17,6 +17,8 @@ help:
 	@echo "make recipe NAME=  put recipes/NAME.yaml in place of params.yaml"
 	@echo "make ui            compare the trainings in MLflow, http://127.0.0.1:5000"
 	@echo "make test          the tests; the longest ones by: pytest -m slow"
+	@echo "make test-cluster  those on a real SLURM, on several hosts, with a real S3 server"
+	@echo "make cluster       Debian's SLURM, for these; needs root"
 	@echo "make browser       Debian's Chromium, for the tests of pages; needs root"
 	@echo "make lint          ruff, mypy, snakemake --lint, snakefmt"
 	@echo "make setup         make .venv; the others do it by themselves"
@@ -46,6 +48,20 @@ plots: setup
 
 test: setup
 	python -m pytest -n logical --maxprocesses 4 --dist loadfile
+
+test-cluster: setup
+	python -m pytest -m cluster
+
+# tests that need it are skipped where it is not there
+cluster:
+	@if [ -x /usr/sbin/slurmctld ]; then :; \
+	elif ! command -v apt-get > /dev/null || [ "$$(id -u)" != 0 ]; then \
+	  echo "no SLURM, and no root or no apt-get: tests of clusters will be skipped"; \
+	else \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends \
+	    slurmctld slurmd slurm-client munge iproute2 > /dev/null \
+	  || echo "SLURM could not be installed: tests of clusters will be skipped"; \
+	fi
 
 # tests of pages are skipped where it is not there
 browser:

@@ -10,7 +10,7 @@
 # After a run was killed (SIGKILL, power): `snakemake --unlock`, then `--rerun-incomplete`.
 import sys
 
-from bleuprint import graph
+from bleuprint import claim, cluster, graph
 from bleuprint.errors import UserError
 
 try:
@@ -19,13 +19,21 @@ except UserError as error:
     sys.exit(f"bleuprint: error: {error}")
 
 graph.use_this_python()
+cluster.spread(workflow.resource_settings, STAGES)
+
+
+onstart:
+    cluster.check_or_exit(workflow)
+    claim.claim_or_exit(path for job in workflow.dag.needrun_jobs() for path in job.output)
 
 
 onsuccess:
+    claim.release()
     graph.record_or_tell()
 
 
 onerror:
+    claim.release()
     graph.record_or_tell()
 
 
@@ -60,12 +68,14 @@ for stage in STAGES:
                 f"{stage.log}.{{scatteritem}}",
             conda:
                 "environment.yaml"
+            resources:
+                **cluster.resources(stage),
             params:
                 command=stage.command,
                 digest=stage.digest,
             shell:
                 "(BLEUPRINT_WORKERS=1 {params.command} --shard {wildcards.scatteritem})"
-                " 2>&1 | tee {log}"
+                " 2>&1 | (trap '' TERM; tee {log})"
 
     rule:
         name:
@@ -82,10 +92,11 @@ for stage in STAGES:
             stage.log,
         conda:
             "environment.yaml"
-        threads: (workflow.resource_settings.cores or 1) if stage.threads == "all" else stage.threads
+        threads: stage.threads
         resources:
-            gpu=stage.gpu,
+            **cluster.resources(stage),
         params:
             command=stage.marked_command(len(SHARDS)),
         shell:
-            "({params.command}) 2>&1 | tee {log}"
+            "export BLEUPRINT_WORKERS=${{BLEUPRINT_WORKERS:-{threads}}};"
+            " ({params.command}) 2>&1 | (trap '' TERM; tee {log})"

@@ -99,6 +99,7 @@ _SOURCES = (
     "dvc.yaml",
     "Snakefile",
     "environment.yaml",
+    "profiles",
     "stages",
     "src",
     ".dvc/config",

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from bleuprint import layout, settings
 from bleuprint.errors import UserError, run
@@ -29,7 +29,8 @@ class Stage:
     """One stage of the resolved dvc.yaml: a rule for Snakemake.
 
     `outputs` holds the metrics too; `kept` are those of them that git keeps instead of DVC.
-    `parameters` are the values of the stage's part of params.yaml, by dotted key. A `sharded` stage
+    `parameters` are the values of the stage's part of params.yaml, by dotted key. What it may take
+    of a machine: `threads` and GPUs, and on a cluster `memory_gb` and `hours`. A `sharded` stage
     can work on a part of its corpus, and join such parts.
     """
 
@@ -39,9 +40,16 @@ class Stage:
     outputs: tuple[str, ...]
     kept: tuple[str, ...]
     parameters: Mapping[str, Any]
-    threads: int | Literal["all"]
+    threads: int
+    memory_gb: int
+    hours: int
     gpu: int
     sharded: bool
+
+    @property
+    def kind(self) -> str:
+        """The stage's name in dvc.yaml: that of `train@small-phrasebook-1` is `train`."""
+        return self.name.partition("@")[0]
 
     @property
     def folders(self) -> list[str]:
@@ -71,8 +79,8 @@ class Stage:
     @property
     def shard(self) -> str:
         """The folder of a shard, which Snakemake's wildcard names."""
-        stage, _, corpus = self.name.partition("@")
-        return str(layout.shards(corpus, stage) / "{scatteritem}")
+        _, _, corpus = self.name.partition("@")
+        return str(layout.shards(corpus, self.kind) / "{scatteritem}")
 
     def marked_command(self, shards: int = 1) -> str:
         """The command for a shell, leaving the mark if it ends well; it gathers the shards."""
@@ -162,7 +170,9 @@ def _stage(name: str, entry: Mapping[str, Any], parameters: Mapping[str, Any]) -
         outputs=tuple(outputs),
         kept=tuple(path for path, flags in outputs.items() if not flags.get("cache", True)),
         parameters={key: _lookup(parameters, key) for key in entry.get("params", ())},
-        threads=meta.get("threads", 1),
+        threads=meta["threads"],
+        memory_gb=meta["memory_gb"],
+        hours=meta["hours"],
         gpu=meta.get("gpu", 0),
         sharded=meta.get("sharded", False),
     )

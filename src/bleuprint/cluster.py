@@ -1,0 +1,226 @@
+"""What a stage's job asks a cluster for, and whether SLURM has it; the Snakefile's other helper.
+
+What cannot end well is refused before anything is submitted: jobs that no node can take would wait
+for ever, and so would Snakemake where it cannot see that a job has ended.
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bleuprint.errors import UserError, say
+from bleuprint.graph import Stage
+
+_PROFILE = "the profile (profiles/slurm/config.yaml)"
+# Seconds: Snakemake's executor looks after its jobs at least so often.
+_LONGEST_BETWEEN_LOOKS = 180
+
+
+def resources(stage: Stage) -> dict[str, int | Callable[..., int]]:
+    """A job's resources in Snakemake's names; a job that is tried again gets more memory."""
+
+    def memory(wildcards: object, attempt: int) -> int:  # noqa: ARG001, for Snakemake
+        return 1000 * stage.memory_gb * attempt
+
+    return {"mem_mb": memory, "runtime": 60 * stage.hours, "gpu": stage.gpu, "nodes": 1}
+
+
+def spread(settings: Any, stages: Iterable[Stage]) -> None:
+    """Have what `set-resources` and `set-threads` say of `train` hold for each training.
+
+    A rule's own entry (`train@small-phrasebook-1`) goes before that of its kind.
+    """
+    threads, others = dict(settings.overwrite_threads), dict(settings.overwrite_resources)
+    for stage in stages:
+        for prefix in ("", "shard_"):
+            name, kind = f"{prefix}{stage.name}", f"{prefix}{stage.kind}"
+            if kind in threads:
+                threads.setdefault(name, threads[kind])
+            if kind in others:
+                own, others[name] = others.get(name, {}), others[kind].copy()
+                others[name].update(own)
+    settings.overwrite_threads, settings.overwrite_resources = threads, others
+
+
+def check_or_exit(workflow: Any) -> None:
+    """Before a run on SLURM begins: end it in one line where it could not succeed."""
+    if workflow.executor_plugin.name != "slurm":
+        return
+    try:
+        settings = workflow.executor_settings
+        interval = settings.init_seconds_before_status_checks
+        check_status_command(settings.status_command, interval, _configuration())
+        jobs = [_request(job) for job in workflow.dag.needrun_jobs() if not job.is_local]
+        check_requests(jobs, _nodes())
+    except UserError as error:
+        say(str(error))
+        sys.exit(1)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a job asks for: memory in MB and time in minutes; `gpus` in all, the rest a node."""
+
+    name: str
+    partition: str | None
+    cpus: int
+    memory: int
+    minutes: int
+    gpus: int
+    nodes: int
+
+    def __str__(self) -> str:
+        nodes = "a node" if self.nodes == 1 else f"{self.nodes} nodes"
+        return f"{nodes} with {_amounts(self.cpus, self.memory, -(-self.gpus // self.nodes))}"
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node as a partition offers it: memory in MB; `minutes` a job may last, None for any."""
+
+    partition: str
+    default: bool
+    cpus: int
+    memory: int
+    gpus: int
+    minutes: int | None
+
+    def __str__(self) -> str:
+        return _amounts(self.cpus, self.memory, self.gpus)
+
+    def holds(self, request: Request) -> bool:
+        return (
+            self.cpus >= request.cpus
+            and self.memory >= request.memory
+            and self.gpus * request.nodes >= request.gpus
+        )
+
+
+def check_status_command(
+    command: str | None, interval: int, configuration: Mapping[str, str]
+) -> None:
+    """Raise UserError where the executor would never see a job end.
+
+    `command` is the executor's `status-command`, `interval` its
+    `init-seconds-before-status-checks`; `configuration` is that of SLURM.
+    """
+    storage, has_sacct = configuration["AccountingStorageType"], shutil.which("sacct")
+    if not storage.endswith("none"):
+        return
+    if command != "squeue" and has_sacct:
+        raise UserError(
+            f"this cluster keeps no accounts (AccountingStorageType is {storage}), so that sacct "
+            "cannot tell when a job has ended and Snakemake would wait for ever: put "
+            f"`slurm-status-command: squeue` into {_PROFILE}"
+        )
+    forgotten = int(configuration["MinJobAge"].split()[0])
+    if forgotten < _LONGEST_BETWEEN_LOOKS:
+        raise UserError(
+            f"this cluster keeps no accounts and forgets a job {forgotten} s after its end "
+            f"(MinJobAge), but Snakemake looks only every {_LONGEST_BETWEEN_LOOKS} s: it would "
+            "wait for ever; its administrator can raise MinJobAge"
+        )
+    if forgotten < 3 * interval and has_sacct:  # which it would ask then
+        raise UserError(
+            f"slurm-init-seconds-before-status-checks is {interval}, more than a third of this "
+            f"cluster's MinJobAge of {forgotten} s: lower it in {_PROFILE}"
+        )
+
+
+def check_requests(jobs: Iterable[Request], nodes: list[Node]) -> None:
+    """Raise UserError at a job whose partition there is not, or none of whose nodes can take it."""
+    partitions = {node.partition for node in nodes}
+    default = next((node.partition for node in nodes if node.default), None)
+    for job in jobs:
+        name = job.partition or default
+        if name is None:
+            continue  # SLURM itself has something to say to that
+        for one in name.split(","):
+            if one not in partitions:
+                raise UserError(
+                    f"slurm_partition is {one!r} in {_PROFILE}; this cluster's partitions are: "
+                    f"{', '.join(sorted(partitions))}"
+                )
+        offered = [node for node in nodes if node.partition in name.split(",")]
+        able = [node for node in offered if node.holds(job)]
+        if len(able) < job.nodes:
+            kinds = sorted({f"nodes of {node}" for node in offered}, key=len)
+            raise UserError(
+                f"{job.name} asks for {job}, and partition {name} has {len(able) or 'none'} such "
+                f"(it has {', '.join(kinds)}): {_how_to_change(job)}"
+            )
+        longest = max(node.minutes or job.minutes for node in able)
+        if longest < job.minutes:
+            raise UserError(
+                f"{job.name} asks for {job.minutes} minutes, and partition {name} gives {longest}: "
+                f"{_how_to_change(job)}; a training goes on in the next job"
+            )
+
+
+def _how_to_change(job: Request) -> str:
+    return f"give `{job.name.partition('@')[0]}` less by set-resources or set-threads in {_PROFILE}"
+
+
+def _amounts(cpus: int, memory: int, gpus: int) -> str:
+    return f"{cpus} CPUs, {memory} MB, {gpus} GPUs"
+
+
+def _request(job: Any) -> Request:
+    given = job.resources
+    return Request(
+        name=job.rule.name,
+        partition=given.get("slurm_partition") or None,
+        cpus=given.get("cpus_per_task") or job.threads,
+        memory=int(given.get("mem_mb") or 0),
+        minutes=int(given.get("runtime") or 0),
+        gpus=int(given.get("gpu") or 0),
+        nodes=int(given.get("nodes") or 1),
+    )
+
+
+def _configuration() -> dict[str, str]:
+    lines = _slurm("scontrol", "show", "config").split("\n")
+    found = (re.match(r"(\w+)\s*= (.*)", line) for line in lines)
+    return {match[1]: match[2].strip() for match in found if match}
+
+
+def _nodes() -> list[Node]:
+    """Each node, once for each partition that it is in."""
+    found = []
+    for line in _slurm("sinfo", "-h", "-N", "-e", "-o", "%P|%c|%m|%G|%l").split("\n"):
+        if line:
+            partition, cpus, memory, gres, limit = line.split("|")
+            node = Node(
+                partition=partition.removesuffix("*"),
+                default=partition.endswith("*"),
+                cpus=int(cpus),
+                memory=int(memory),
+                gpus=sum(int(n) for n in re.findall(r"gpu:(?:[^:,(]+:)?(\d+)", gres)),
+                minutes=_minutes(limit),
+            )
+            found.append(node)
+    return found
+
+
+def _minutes(limit: str) -> int | None:
+    """A time limit such as 2-12:00:00, as SLURM writes it."""
+    if not limit[:1].isdigit():
+        return None  # infinite
+    days, _, rest = limit.rpartition("-")
+    hours, minutes, _ = ("0:" * (2 - rest.count(":")) + rest).split(":")
+    return (24 * int(days or 0) + int(hours)) * 60 + int(minutes)
+
+
+def _slurm(*command: str) -> str:
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    except FileNotFoundError:
+        raise UserError(
+            f"{command[0]}: not installed here: is this a cluster's login node?"
+        ) from None
+    except subprocess.CalledProcessError as error:
+        raise UserError(f"SLURM does not answer: {' '.join(error.stderr.split())}") from None

@@ -1,0 +1,190 @@
+"""What is asked of a cluster, and refused before it is: no SLURM is needed here."""
+
+import sys
+
+import pytest
+from snakemake.resources import Resources
+from snakemake.settings.types import ResourceSettings
+
+import micro
+from bleuprint import cluster, graph
+from bleuprint.cluster import Node, Request, check_requests, check_status_command, spread
+from bleuprint.errors import UserError
+
+# What `sinfo -N -e -o '%P|%c|%m|%G|%l'` prints of three nodes.
+SINFO = """\
+cpu*|64|515000|(null)|4:00:00
+gpu|32|257000|gpu:a100:4(S:0-1)|2-00:00:00
+gpu|32|257000|gpu:a100:4(S:0-1),mps:400|2-00:00:00
+long|64|515000|(null)|infinite
+"""
+CPU = Node("cpu", True, 64, 515000, 0, 240)
+GPU = Node("gpu", False, 32, 257000, 4, 2880)
+NODES = [CPU, GPU, GPU, Node("long", False, 64, 515000, 0, None)]
+
+
+@pytest.fixture(scope="module")
+def stages(tmp_path_factory):
+    return graph.stages(micro.make(tmp_path_factory.mktemp("cluster") / "project").root)
+
+
+def request(**changes):
+    usual = {"name": "train@small-own-1", "partition": "gpu", "cpus": 8, "memory": 32000}
+    return Request(**{**usual, "minutes": 1440, "gpus": 1, "nodes": 1, **changes})
+
+
+def test_slurms_nodes_are_read(tmp_path, monkeypatch):
+    (tmp_path / "sinfo").write_text(f"#!/bin/sh\ncat <<'END'\n{SINFO}END\n")
+    (tmp_path / "sinfo").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    assert cluster._nodes() == NODES
+
+
+@pytest.mark.parametrize(
+    ("limit", "minutes"),
+    [("infinite", None), ("n/a", None), ("30:00", 30), ("4:00:00", 240), ("2-12:30:00", 3630)],
+)
+def test_time_limits_as_slurm_writes_them(limit, minutes):
+    assert cluster._minutes(limit) == minutes
+
+
+def test_only_trainings_and_translations_ask_for_gpus(stages):
+    asked = {stage.kind: cluster.resources(stage) for stage in stages}
+    assert {kind for kind, given in asked.items() if given["gpu"]} == {"train", "translate", "vary"}
+    assert asked["train"]["runtime"] == 24 * 60
+    assert all(given["nodes"] == 1 for given in asked.values())
+
+
+def test_a_job_that_is_tried_again_gets_more_memory(stages):
+    memory = {stage.kind: cluster.resources(stage)["mem_mb"] for stage in stages}
+    assert [memory["train"](None, attempt) for attempt in (1, 2, 3)] == [32000, 64000, 96000]
+    assert memory["score"](None, 1) == 4000
+
+
+def test_what_is_said_of_a_stage_holds_for_each_of_its_jobs(stages):
+    settings = ResourceSettings(
+        overwrite_threads={"train": 16, "train@wide-own-1": 4, "shard_clean": 2},
+        overwrite_resources={
+            "train": Resources.from_mapping({"gpu": 8, "runtime": 60}),
+            "train@tiny-own-1": Resources.from_mapping({"gpu": 2}),
+        },
+    )
+    spread(settings, stages)
+    threads = {"train@tiny-own-1": 16, "train@wide-own-1": 4, "shard_clean@own": 2}
+    assert {name: settings.overwrite_threads.get(name) for name in threads} == threads
+    assert "clean@own" not in settings.overwrite_threads
+    given = settings.overwrite_resources
+    assert {name: r.value for name, r in given["train@tiny-own-1"].items()} == {
+        "gpu": 2,
+        "runtime": 60,
+    }
+    assert given["train@wide-own-1"]["gpu"].value == 8
+    assert set(given) == {"train", "train@tiny-own-1", "train@wide-own-1"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"partition": "gup"}, "slurm_partition is 'gup'.*partitions are: cpu, gpu, long"),
+        ({"cpus": 33}, "train@small-own-1 asks for a node with 33 CPUs.*gpu has none such"),
+        ({"memory": 300_000}, "300000 MB.*nodes of 32 CPUs, 257000 MB, 4 GPUs.*give `train` less"),
+        ({"gpus": 5}, "5 GPUs, and partition gpu has none such"),
+        (
+            {"gpus": 12, "nodes": 3},
+            "asks for 3 nodes with 8 CPUs, 32000 MB, 4 GPUs.*gpu has 2 such",
+        ),
+        ({"partition": None}, "partition cpu has none such"),
+        ({"minutes": 2881}, "asks for 2881 minutes, and partition gpu gives 2880"),
+        ({"partition": "cpu", "gpus": 0}, "asks for 1440 minutes, and partition cpu gives 240"),
+    ],
+)
+def test_what_no_node_can_give_is_refused(changes, said):
+    with pytest.raises(UserError, match=said):
+        check_requests([request(), request(**changes)], NODES)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"cpus": 32, "memory": 257_000, "gpus": 4, "minutes": 2880},
+        {"gpus": 8, "nodes": 2},
+        {"partition": "cpu,gpu"},
+        {"partition": None, "gpus": 0, "minutes": 240},
+        {"partition": "long", "gpus": 0, "minutes": 99_999},
+    ],
+)
+def test_what_nodes_can_give_is_not(changes):
+    check_requests([request(**changes)], NODES)
+
+
+def test_without_a_default_partition_it_is_left_to_slurm():
+    check_requests([request(partition=None, gpus=99)], [GPU])
+
+
+def accounts(storage, age=300):
+    return {"AccountingStorageType": f"accounting_storage/{storage}", "MinJobAge": f"{age} sec"}
+
+
+@pytest.fixture
+def sacct(tmp_path, monkeypatch):
+    (tmp_path / "sacct").touch(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+
+@pytest.mark.usefixtures("sacct")
+@pytest.mark.parametrize(
+    ("command", "interval", "configuration", "said"),
+    [
+        ("sacct", 40, accounts("none"), "put `slurm-status-command: squeue` into the profile"),
+        (None, 40, accounts("none"), "Snakemake would wait for ever"),
+        ("squeue", 40, accounts("none", age=60), "forgets a job 60 s after its end"),
+        ("squeue", 101, accounts("none"), "is 101, more than a third of this cluster's MinJobAge"),
+    ],
+)
+def test_a_run_that_would_wait_for_ever_is_refused(command, interval, configuration, said):
+    with pytest.raises(UserError, match=said):
+        check_status_command(command, interval, configuration)
+
+
+@pytest.mark.usefixtures("sacct")
+@pytest.mark.parametrize(
+    ("command", "configuration"),
+    [
+        ("squeue", accounts("none")),
+        ("sacct", accounts("slurmdbd", age=2)),
+        ("squeue", accounts("slurmdbd", age=2)),
+    ],
+)
+def test_a_run_that_sees_its_jobs_end_is_not(command, configuration):
+    check_status_command(command, 40, configuration)
+
+
+def test_where_there_is_no_sacct_the_executor_asks_squeue(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    check_status_command("sacct", 200, accounts("none"))
+
+
+def test_where_there_is_no_slurm_it_is_said(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UserError, match="scontrol: not installed here"):
+        cluster._configuration()
+
+
+def test_dvc_stays_away_from_what_snakemake_writes(tmp_path):
+    project = micro.make(tmp_path / "project")
+    claim = "from bleuprint.claim import *; claim(['data/clean/own']); print('held', flush=True)"
+    holder = project.start(sys.executable, "-c", f"{claim}; input()")
+    try:
+        assert holder.stdout.readline() == "held\n"
+        for command in (["dvc", "repro", "clean@own"], [sys.executable, "-c", claim]):
+            output = project.run(*command, status=None)
+            assert "is busy, it is being blocked by:" in output
+            assert f"(PID {holder.pid}): snakemake" in output
+        assert not (project.root / "data" / "clean").exists()
+    finally:
+        micro.kill(holder)
+        holder.wait()
+    # one that was killed holds nothing any more
+    assert project.run(sys.executable, "-c", f"{claim}; release()").endswith("held\n")
+    project.run("dvc", "repro", "clean@own")

@@ -1,0 +1,180 @@
+"""The whole graph as jobs of a real SLURM, with the profile as it is shipped."""
+
+import re
+import signal
+import time
+
+import pytest
+
+import micro
+import slurmcluster
+
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.skipif(not slurmcluster.installed(), reason=slurmcluster.HOW),
+]
+
+# The test cluster keeps no accounts, and its jobs are short.
+SITE = ("--slurm-status-command", "squeue", "--slurm-init-seconds-before-status-checks", "2")
+SNAKEMAKE = ("snakemake", "--profile", "profiles/slurm")
+CHECKPOINTS = "work/trainings/tiny.own.1.*/checkpoint-*"
+FAILS_ONCE = """\
+from pathlib import Path
+
+if not Path("work/failed").exists():
+    Path("work/failed").touch()
+    raise SystemExit("a disk was not there")
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    cluster = slurmcluster.Cluster(tmp_path_factory.mktemp("slurm"))
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+@pytest.fixture
+def project(cluster, tmp_path):
+    """A project after cloning, on the cluster's login node."""
+    return on(cluster, micro.make(tmp_path / "project"))
+
+
+def on(cluster, project):
+    project.environment |= {
+        **cluster.environment,
+        "PATH": f"{cluster.root}/bin:{project.environment['PATH']}:/usr/sbin",
+        "CUDA_VISIBLE_DEVICES": "",  # of the machine on which this is tested
+    }
+    return project
+
+
+def by_dvc(project, root):
+    """What `dvc repro` makes of the same project as it is after cloning."""
+    copy = project.copy(root)
+    copy.repro()
+    return copy.read("reports/results.json")
+
+
+def test_the_whole_graph_with_a_job_that_fails_once(cluster, project, tmp_path):
+    (project.root / "work").mkdir()
+    expected = by_dvc(project, tmp_path / "copy")
+    stage = project.read("stages/filter.py")
+    opening, _, rest = stage.partition("\n\n")
+    project.write("stages/filter.py", f"{opening}\n{FAILS_ONCE}\n{rest}")
+    output = project.run(*SNAKEMAKE, *SITE, timeout=600)
+    assert "recorded in DVC: 21 of 21 stages" in output
+    assert len(re.findall(r"Error in rule filter@own", output)) == 1
+    assert project.changed() == set()
+    assert project.read("reports/results.json") == expected
+    asked = {}
+    for line in cluster.run("squeue", "--states=all", "-h", "-o", "%k|%b|%C|%m").split("\n"):
+        if line.startswith("rule_"):
+            name, gpus, cpus, memory = line.split("|")
+            asked[name.removeprefix("rule_").partition("@")[0]] = gpus, cpus, memory
+    assert {name for name, (gpus, *_) in asked.items() if "gpu" in gpus} == {
+        "train",
+        "translate",
+        "vary",
+    }
+    assert asked["train"][1:] == ("8", "32000M")
+    assert asked["score"][1:] == ("1", "4000M")
+    # the second try got more
+    assert asked["filter"][2] == "16000M"
+
+
+def test_a_training_outlives_its_job_its_node_and_snakemake(cluster, project, tmp_path):
+    wide = project.read("params.yaml").partition("  wide:\n")[0]
+    project.write("params.yaml", wide)
+    project.edit("params.yaml", "updates: 60\n", "updates: 2500\n")
+    project.edit("params.yaml", "validate_every: 60\n", "validate_every: 500\n")
+    expected = by_dvc(project, tmp_path / "copy")
+    project.snakemake("data/binary/own", "data/statistics/own", "data/tests/own")
+
+    snakemake = project.start(*SNAKEMAKE, *SITE)
+    try:
+        # told to stop, as by a cluster that wants the node for others, or when its time is over
+        job, _, before = training(cluster, project, after=0)
+        cluster.run("scancel", "--signal=TERM", "--full", job)
+        log = project.root / f".snakemake/slurm_logs/rule_train@tiny-own-1/{job}.log"
+        wait(lambda: "told to stop: saved at update" in log.read_text(), log.read_text)
+        saved = int(re.search(r"saved at update (\d+)", log.read_text())[1])
+        assert saved >= before
+
+        # the next job goes on; its node dies, and SLURM gives it another
+        job, node, before = training(cluster, project, after=saved)
+        cluster.kill_node(node)
+        wait(lambda: state(cluster, job) == "PENDING", lambda: cluster.jobs())
+        cluster.run(
+            "scontrol", "update", f"JobId={job}", "StartTime=now"
+        )  # it would wait for 2 min
+        again, other, before = training(cluster, project, after=before)
+        assert again == job
+        assert other != node
+
+        # Ctrl-C takes back its jobs
+        micro.kill(snakemake, signal.SIGINT)
+        snakemake.communicate(timeout=120)
+        assert snakemake.returncode
+        wait(lambda: state(cluster, job) != "RUNNING", lambda: cluster.jobs())
+    finally:
+        micro.kill(snakemake)
+        if node not in cluster.run("sinfo", "-h", "-N", "-t", "idle", "-o", "%N"):
+            cluster.start_node(node)
+    output = project.run(*SNAKEMAKE, *SITE, timeout=600)
+    assert "going on from update" in project.read("work/snakemake/logs/train@tiny-own-1.log")
+    assert "recorded in DVC" in output
+    assert project.changed() == set()
+    assert project.read("reports/results.json") == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ((), "this cluster keeps no accounts.*put `slurm-status-command: squeue` into the profile"),
+        (
+            (*SITE, "--default-resources", "slurm_partition=gup"),
+            "'gup'.*partitions are: main, small",
+        ),
+        ((*SITE, "--set-threads", "train=32"), "train@tiny-own-1 asks for a node with 32 CPUs"),
+        (
+            (*SITE, "--set-resources", "translate:gpu=2"),
+            "translate@.*2 GPUs, and partition main has",
+        ),
+    ],
+)
+def test_what_would_never_end_is_refused_at_once(cluster, project, options, said):
+    output = project.run(*SNAKEMAKE, *options, status=1)
+    (line,) = [line for line in output.split("\n") if line.startswith("bleuprint: ")]
+    assert re.search(said, line)
+    assert "Traceback" not in output
+    assert cluster.run("squeue", "-h") == ""
+
+
+def training(cluster, project, after):
+    """Wait until a job has trained beyond update `after`; its number, node and last checkpoint."""
+
+    def now():
+        updates = [int(path.name.partition("-")[2]) for path in project.root.glob(CHECKPOINTS)]
+        running = [job for job in cluster.jobs() if job[1] == "RUNNING" and "train@" in job[3]]
+        if not running or max(updates, default=0) <= after:
+            return None
+        return running[0][0], running[0][2], max(updates)
+
+    return wait(now, lambda: cluster.jobs())
+
+
+def state(cluster, job):
+    return next((one[1] for one in cluster.jobs() if one[0] == job), None)
+
+
+def wait(condition, described):
+    """What `condition` returns once it is true; fails after two minutes."""
+    deadline = time.monotonic() + 120
+    while not (found := condition()):
+        assert time.monotonic() < deadline, described()
+        time.sleep(0.2)
+    return found
