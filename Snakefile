@@ -18,6 +18,7 @@ try:
 except UserError as error:
     sys.exit(f"bleuprint: error: {error}")
 
+INPUTS = graph.inputs(STAGES)
 graph.use_this_python()
 
 
@@ -53,7 +54,7 @@ for stage in STAGES:
             name:
                 f"shard_{stage.name}"
             input:
-                graph.inputs(stage, STAGES),
+                INPUTS[stage.name],
             output:
                 temp(directory(stage.shard)),
             log:
@@ -71,7 +72,7 @@ for stage in STAGES:
         name:
             stage.name
         input:
-            graph.inputs(stage, STAGES),
+            INPUTS[stage.name],
             gather.shards(stage.shard) if scattered else [],
         output:
             [directory(path) for path in stage.folders],

@@ -4,6 +4,7 @@ import ast
 import json
 import os
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -101,23 +102,31 @@ def test_the_code_in_a_trainings_fingerprint_equals_the_import_closure():
 
 def test_every_input_is_made_by_a_stage_or_is_there(project, stages):
     made = {path for stage in stages.values() for path in stage.outputs}
-    for stage in stages.values():
-        for path in graph.inputs(stage, stages.values(), project.root):
-            assert path in made or (project.root / path).is_file(), (stage.name, path)
+    for name, paths in graph.inputs(stages.values(), project.root).items():
+        for path in paths:
+            assert path in made or (project.root / path).is_file(), (name, path)
 
 
 def test_a_folder_of_outputs_is_each_output_in_it(stages):
-    wanted = graph.inputs(stages["report"], stages.values())
+    wanted = graph.inputs(stages.values())["report"]
     assert "results/wide/other/1/hypotheses" in wanted
     assert "data/ledgers/other/clean.json" in wanted
     assert {"results", "data/ledgers", "data/split", "timings"} & set(wanted) == set()
+
+
+def test_something_inside_an_output_is_that_output(stages):
+    inside = replace(
+        stages["clean@own"], dependencies=("data/raw/own/train/a.en", "stages/clean.py")
+    )
+    wanted = graph.inputs([stages["download@own"], inside])
+    assert wanted["clean@own"] == ["data/raw/own", "stages/clean.py"]
 
 
 def test_a_folder_of_files_is_each_file_in_it(project, stages):
     cache = project.root / "src/bleuprint/phrasebook/__pycache__"
     cache.mkdir(exist_ok=True)
     (cache / "grammar.pyc").touch()
-    wanted = graph.inputs(stages["download@own"], stages.values(), project.root)
+    wanted = graph.inputs(stages.values(), project.root)["download@own"]
     assert {"inputs/a.en", "src/bleuprint/phrasebook/grammar.py"} <= set(wanted)
     assert not [path for path in wanted if "__pycache__" in path]
 
@@ -191,8 +200,9 @@ def test_a_broken_dvc_yaml_is_one_line(project, tmp_path):
 def finished(tmp_path, stages):
     """A stage that has run, with its mark, and one it depends on."""
     first, second = stages["clean@own"], stages["dedup@own"]
+    inputs = graph.inputs((first, second))
     for stage in (first, second):
-        for path in (*graph.inputs(stage, (first, second)), *stage.outputs):
+        for path in (*inputs[stage.name], *stage.outputs):
             (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / path).touch()
             os.utime(tmp_path / path, (1000, 1000))
@@ -203,7 +213,8 @@ def finished(tmp_path, stages):
 
 
 def marked(root, *both):
-    return [stage.name for stage in both if graph._true_mark(stage, both, root)]
+    inputs = graph.inputs(both, root)
+    return [stage.name for stage in both if graph._true_mark(stage, inputs[stage.name], root)]
 
 
 def test_a_mark_holds_while_nothing_has_changed(finished):

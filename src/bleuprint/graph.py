@@ -13,9 +13,11 @@ import os
 import shlex
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from functools import cache
+from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 from bleuprint import layout, settings
@@ -100,18 +102,28 @@ def stages(root: Path = Path()) -> list[Stage]:
     return [_stage(name, entry, parameters) for name, entry in resolved.items()]
 
 
-def inputs(stage: Stage, graph: Iterable[Stage], root: Path = Path()) -> list[str]:
-    """The files a stage depends on, and the outputs of other stages, each by itself.
+def inputs(graph: Iterable[Stage], root: Path = Path()) -> dict[str, list[str]]:
+    """By a stage's name the files it depends on, and the outputs of others, each by itself.
 
     A dependency may be an output, a folder in which outputs lie, something inside an output, or
     a file or folder that no stage makes.
     """
-    made = [output for other in graph if other is not stage for output in other.outputs]
-    found: dict[str, None] = {}
-    for dependency in stage.dependencies:
-        inside = [output for output in made if _overlap(output, dependency)]
-        found |= dict.fromkeys(inside or _files(dependency, root))
-    return list(found)
+    graph = list(graph)
+    outputs = {path: None for stage in graph for path in stage.outputs}
+    at_or_below: dict[str, list[str]] = defaultdict(list)
+    for output in outputs:
+        for path in (output, *_above(output)):
+            at_or_below[path].append(output)
+
+    @cache
+    def found(dependency: str) -> list[str]:
+        around = [path for path in _above(dependency) if path in outputs]
+        return at_or_below.get(dependency, around) or list(_files(dependency, root))
+
+    return {
+        stage.name: list(dict.fromkeys(path for each in stage.dependencies for path in found(each)))
+        for stage in graph
+    }
 
 
 def record(root: Path = Path()) -> None:
@@ -121,7 +133,8 @@ def record(root: Path = Path()) -> None:
     the stage depends on has changed since it began.
     """
     graph = stages(root)
-    done = [stage for stage in graph if _true_mark(stage, graph, root)]
+    needed = inputs(graph, root)
+    done = [stage for stage in graph if _true_mark(stage, needed[stage.name], root)]
     if done:
         # With links made anew, files would look changed to Snakemake.
         command = [sys.executable, "-m", "dvc", "commit", "--quiet", "--force", "--no-relink"]
@@ -179,9 +192,9 @@ def _lookup(parameters: Any, key: str) -> Any:
     return parameters
 
 
-def _overlap(output: str, dependency: str) -> bool:
-    one, other = Path(output), Path(dependency)
-    return one.is_relative_to(other) or other.is_relative_to(one)
+def _above(path: str) -> list[str]:
+    """The folders in which a path lies."""
+    return [str(folder) for folder in PurePosixPath(path).parents]
 
 
 def _files(dependency: str, root: Path) -> Iterator[str]:
@@ -194,14 +207,13 @@ def _files(dependency: str, root: Path) -> Iterator[str]:
             yield str(path.relative_to(root))
 
 
-def _true_mark(stage: Stage, graph: Iterable[Stage], root: Path) -> bool:
+def _true_mark(stage: Stage, needed: Iterable[str], root: Path) -> bool:
     try:
         if (root / stage.mark).read_text().strip() != stage.digest:
             return False
         began = (root / stage.mark).stat().st_mtime_ns
-        needed = (root / path for path in inputs(stage, graph, root))
         return all((root / path).exists() for path in stage.outputs) and all(
-            path.stat().st_mtime_ns <= began for path in needed
+            (root / path).stat().st_mtime_ns <= began for path in needed
         )
     except FileNotFoundError:
         return False
