@@ -4,7 +4,9 @@ import ast
 import json
 import os
 import re
+import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -197,23 +199,26 @@ def test_a_broken_dvc_yaml_is_one_line(project, tmp_path):
 
 
 @pytest.fixture
-def finished(tmp_path, stages):
-    """A stage that has run, with its mark, and one it depends on."""
-    first, second = stages["clean@own"], stages["dedup@own"]
-    inputs = graph.inputs((first, second))
-    for stage in (first, second):
-        for path in (*inputs[stage.name], *stage.outputs):
-            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / path).touch()
-            os.utime(tmp_path / path, (1000, 1000))
-        (tmp_path / stage.mark).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / stage.mark).write_text(f"{stage.digest}\n")
-        os.utime(tmp_path / stage.mark, (1000, 1000))
-    return tmp_path, first, second
+def finished(project, tmp_path, stages):
+    """A project in which a stage has run, with its mark, and one that depends on it.
+
+    Their files were written where the clock was an hour ahead.
+    """
+    root = project.copy(tmp_path / "project").root
+    both = stages["clean@own"], stages["dedup@own"]
+    for path in (*stages["download@own"].outputs, *both[0].outputs, *both[1].outputs):
+        file = root / path if Path(path).suffix else root / path / "train" / "a.en"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("two\nlines\n")
+        os.utime(file, (time.time() + 3600, time.time() + 3600))
+    for stage in both:
+        graph.begin(stage.name, stage.digest, root)
+        (root / f"{stage.mark}.begun").rename(root / stage.mark)
+    return root, *both
 
 
 def marked(root, *both):
-    inputs = graph.inputs(both, root)
+    inputs = graph.inputs(graph.stages(root), root)
     return [stage.name for stage in both if graph._true_mark(stage, inputs[stage.name], root)]
 
 
@@ -226,12 +231,37 @@ def test_a_mark_holds_while_nothing_has_changed(finished):
     [
         ("stages/clean.py", ["dedup@own"]),
         ("src/bleuprint/pairs.py", []),
-        ("data/clean/own", ["clean@own"]),
+        ("src/bleuprint/rules/__init__.py", []),
+        ("data/clean/own/train/a.en", ["clean@own"]),
+        ("data/dedup/own/train/a.en", ["clean@own", "dedup@own"]),
     ],
 )
-def test_a_mark_is_void_where_something_has_changed_since(finished, changed, left):
-    os.utime(finished[0] / changed, (2000, 2000))
+@pytest.mark.parametrize("seconds", [-7200, 7200])
+def test_a_mark_is_void_where_something_has_changed_since(finished, changed, left, seconds):
+    path = finished[0] / changed
+    then = path.stat().st_mtime + seconds
+    os.utime(path, (then, then))
     assert marked(*finished) == left
+
+
+def test_a_mark_is_void_where_a_file_has_come_or_gone_or_grown(finished):
+    root, first, second = finished
+    file = root / "data/clean/own/train/a.en"
+    before = file.stat()
+    file.with_name("a.de").touch()
+    assert marked(root, first, second) == ["clean@own"]
+    file.with_name("a.de").unlink()
+    assert marked(root, first, second) == ["clean@own", "dedup@own"]
+    file.write_text("another two\nlines\n")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert marked(root, first, second) == ["clean@own"]
+    file.unlink()
+    assert marked(root, first, second) == ["clean@own"]
+
+
+def test_a_mark_holds_where_snakemake_has_touched_a_folder(finished):
+    (finished[0] / "data/clean/own/.snakemake_timestamp").touch()
+    assert marked(*finished) == ["clean@own", "dedup@own"]
 
 
 def test_a_mark_is_void_without_an_output(finished):
@@ -239,7 +269,10 @@ def test_a_mark_is_void_without_an_output(finished):
     assert marked(*finished) == ["dedup@own"]
 
 
-def test_a_mark_is_void_under_other_settings(finished):
+def test_a_mark_is_void_under_other_settings_or_another_command(finished):
     root, first, second = finished
-    (root / first.mark).write_text("of other settings\n")
+    assert marked(root, replace(first, parameters={}), second) == ["dedup@own"]
+    # the command that ran was another one than dvc.yaml's at its beginning
+    mark = root / first.mark
+    mark.write_text(mark.read_text().replace(first.digest, second.digest))
     assert marked(root, first, second) == ["dedup@own"]

@@ -157,6 +157,16 @@ def test_snakemake_gives_what_dvc_gives_and_tells_it(by_dvc, by_snakemake, tmp_p
     assert "Nothing to be done" in project.snakemake()
 
 
+def test_what_is_recorded_is_what_dvc_commit_records(by_snakemake, tmp_path):
+    project = by_snakemake.copy(tmp_path / "project")
+    recorded, runs = project.read("dvc.lock"), contents(project, ".dvc/cache")
+    (project.root / "dvc.lock").unlink()
+    shutil.rmtree(project.root / ".dvc/cache")
+    project.run("dvc", "commit", "--force", "--no-relink")
+    assert project.read("dvc.lock") == recorded
+    assert contents(project, ".dvc/cache") == runs != {}
+
+
 def test_snakemake_runs_what_an_edit_changes(by_snakemake, tmp_path):
     project = by_snakemake.copy(tmp_path / "project")
     project.edit("params.yaml", "last: 2}\n    decode: *", "last: 1}\n    decode: *")
