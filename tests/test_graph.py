@@ -210,7 +210,8 @@ def finished(project, tmp_path, stages):
         file = root / path if Path(path).suffix else root / path / "train" / "a.en"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("two\nlines\n")
-        os.utime(file, (time.time() + 3600, time.time() + 3600))
+        for written in (file, root / path):
+            os.utime(written, (time.time() + 3600, time.time() + 3600))
     for stage in both:
         graph.begin(stage.name, stage.digest, root)
         (root / f"{stage.mark}.begun").rename(root / stage.mark)

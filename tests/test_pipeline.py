@@ -1,6 +1,7 @@
 """The pipeline as its users run it, with DVC and with Snakemake, on a project in small."""
 
 import json
+import os
 import re
 import shutil
 import signal
@@ -178,6 +179,15 @@ def test_snakemake_runs_what_an_edit_changes(by_snakemake, tmp_path):
     }
     assert executed == WIDE - {"train@wide-own-1"} | {"report"}
     assert project.changed() == set()
+
+
+def test_an_input_from_the_future_is_told_and_its_stage_not_recorded(clean, tmp_path):
+    project = clean.copy(tmp_path / "project")
+    ahead = time.time() + 3600
+    os.utime(project.root / "stages/clean.py", (ahead, ahead))
+    output = project.snakemake("data/clean/own", status=1)
+    assert "than input stages/clean.py" in output and "clock skew" in output
+    assert project.recorded() == {"download@own"}
 
 
 def test_touch_has_snakemake_take_over_what_dvc_made(reproduced):
