@@ -12,6 +12,7 @@ import pytest
 
 import micro
 from bleuprint import graph, job
+from bleuprint.errors import UserError
 
 PACKAGE = micro.ROOT / "src" / "bleuprint"
 
@@ -277,3 +278,18 @@ def test_a_mark_is_void_under_other_settings_or_another_command(finished):
     mark = root / first.mark
     mark.write_text(mark.read_text().replace(first.digest, second.digest))
     assert marked(root, first, second) == ["dedup@own"]
+
+
+def test_a_record_that_fails_is_one_line_and_can_be_repeated(finished, capsys):
+    root = finished[0]
+    cache = root / ".dvc" / "cache"
+    cache.write_text("no folder")
+    with pytest.raises(UserError, match=r"^DVC did not record .*cache.*; to try again: python -m"):
+        graph.record(root)
+    assert not (root / "dvc.lock").exists()
+    cache.unlink()
+    graph.record(root)
+    assert capsys.readouterr().err.endswith("recorded in DVC: 2 of 41 stages\n")
+    assert micro.Project(root).recorded() == {"clean@own", "dedup@own"}
+    graph.record(root)
+    assert "recorded in DVC: 0 of" in capsys.readouterr().err

@@ -15,6 +15,7 @@ import shlex
 import sys
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import chdir
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePosixPath
@@ -223,8 +224,8 @@ def _commit(names: Collection[str], root: Path) -> None:
     from dvc.logger import set_loggers_level
     from dvc.repo import Repo, lock_repo
 
-    with set_loggers_level(logging.CRITICAL), Repo(str(root)) as repo, lock_repo(repo):
-        stages = repo.stage.load_all(str(root / "dvc.yaml"))
+    with chdir(root), set_loggers_level(logging.CRITICAL), Repo() as repo, lock_repo(repo):
+        stages = repo.stage.load_all()
         saved = []
         try:
             for stage in [stage for stage in stages if stage.name in names]:
