@@ -18,6 +18,7 @@ try:
 except UserError as error:
     sys.exit(f"bleuprint: error: {error}")
 
+INPUTS = graph.inputs(STAGES)
 graph.use_this_python()
 cluster.spread(workflow.resource_settings, STAGES)
 
@@ -61,7 +62,7 @@ for stage in STAGES:
             name:
                 f"shard_{stage.name}"
             input:
-                graph.inputs(stage, STAGES),
+                INPUTS[stage.name],
             output:
                 temp(directory(stage.shard)),
             log:
@@ -81,7 +82,7 @@ for stage in STAGES:
         name:
             stage.name
         input:
-            graph.inputs(stage, STAGES),
+            INPUTS[stage.name],
             gather.shards(stage.shard) if scattered else [],
         output:
             [directory(path) for path in stage.folders],
@@ -98,5 +99,6 @@ for stage in STAGES:
         params:
             command=stage.marked_command(len(SHARDS)),
         shell:
-            "export BLEUPRINT_WORKERS=${{BLEUPRINT_WORKERS:-{threads}}};"
+            # Told to stop (SIGTERM reaches all of a job's processes) they wait for the stage to save.
+            "export BLEUPRINT_WORKERS=${{BLEUPRINT_WORKERS:-{threads}}}; trap : TERM;"
             " ({params.command}) 2>&1 | (trap '' TERM; tee {log})"

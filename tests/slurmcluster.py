@@ -115,7 +115,9 @@ class Cluster:
         _wait(lambda: self.run("sinfo", "-h", "-o", "%T", "-p", "main") == "idle\n", "idle nodes")
 
     def start_node(self, node: str) -> None:
-        self._start("slurmd", "-D", "-N", node, name=node)
+        """Start a node, unless it is up."""
+        if node not in self._processes:
+            self._start("slurmd", "-D", "-N", node, name=node)
 
     def kill_node(self, node: str) -> None:
         """End a node as a power failure does: its slurmd, and all that its jobs have started."""

@@ -4,11 +4,15 @@ import ast
 import json
 import os
 import re
+import time
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 import micro
 from bleuprint import graph, job
+from bleuprint.errors import UserError
 
 PACKAGE = micro.ROOT / "src" / "bleuprint"
 
@@ -101,23 +105,31 @@ def test_the_code_in_a_trainings_fingerprint_equals_the_import_closure():
 
 def test_every_input_is_made_by_a_stage_or_is_there(project, stages):
     made = {path for stage in stages.values() for path in stage.outputs}
-    for stage in stages.values():
-        for path in graph.inputs(stage, stages.values(), project.root):
-            assert path in made or (project.root / path).is_file(), (stage.name, path)
+    for name, paths in graph.inputs(stages.values(), project.root).items():
+        for path in paths:
+            assert path in made or (project.root / path).is_file(), (name, path)
 
 
 def test_a_folder_of_outputs_is_each_output_in_it(stages):
-    wanted = graph.inputs(stages["report"], stages.values())
+    wanted = graph.inputs(stages.values())["report"]
     assert "results/wide/other/1/hypotheses" in wanted
     assert "data/ledgers/other/clean.json" in wanted
     assert {"results", "data/ledgers", "data/split", "timings"} & set(wanted) == set()
+
+
+def test_something_inside_an_output_is_that_output(stages):
+    inside = replace(
+        stages["clean@own"], dependencies=("data/raw/own/train/a.en", "stages/clean.py")
+    )
+    wanted = graph.inputs([stages["download@own"], inside])
+    assert wanted["clean@own"] == ["data/raw/own", "stages/clean.py"]
 
 
 def test_a_folder_of_files_is_each_file_in_it(project, stages):
     cache = project.root / "src/bleuprint/phrasebook/__pycache__"
     cache.mkdir(exist_ok=True)
     (cache / "grammar.pyc").touch()
-    wanted = graph.inputs(stages["download@own"], stages.values(), project.root)
+    wanted = graph.inputs(stages.values(), project.root)["download@own"]
     assert {"inputs/a.en", "src/bleuprint/phrasebook/grammar.py"} <= set(wanted)
     assert not [path for path in wanted if "__pycache__" in path]
 
@@ -137,12 +149,6 @@ def test_parameters_are_those_of_the_stage_with_merge_keys_resolved(stages):
     assert parameters["systems.wide.model"]["d_ff"] == 64
     assert parameters["systems.wide.model"]["heads"] == 2
     assert stages["train@wide-own-1"].digest != stages["train@tiny-own-1"].digest
-
-
-def test_only_training_and_translation_ask_for_a_gpu_and_all_cores(stages):
-    asking = {name.partition("@")[0] for name, stage in stages.items() if stage.gpu}
-    assert asking == {"train", "translate", "vary"}
-    assert all(stage.threads == ("all" if stage.gpu else 1) for stage in stages.values())
 
 
 def test_what_dvc_hashes_tells_of_no_machine(stages):
@@ -188,22 +194,28 @@ def test_a_broken_dvc_yaml_is_one_line(project, tmp_path):
 
 
 @pytest.fixture
-def finished(tmp_path, stages):
-    """A stage that has run, with its mark, and one it depends on."""
-    first, second = stages["clean@own"], stages["dedup@own"]
-    for stage in (first, second):
-        for path in (*graph.inputs(stage, (first, second)), *stage.outputs):
-            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / path).touch()
-            os.utime(tmp_path / path, (1000, 1000))
-        (tmp_path / stage.mark).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / stage.mark).write_text(f"{stage.digest}\n")
-        os.utime(tmp_path / stage.mark, (1000, 1000))
-    return tmp_path, first, second
+def finished(project, tmp_path, stages):
+    """A project in which a stage has run, with its mark, and one that depends on it.
+
+    Their files were written where the clock was an hour ahead.
+    """
+    root = project.copy(tmp_path / "project").root
+    both = stages["clean@own"], stages["dedup@own"]
+    for path in (*stages["download@own"].outputs, *both[0].outputs, *both[1].outputs):
+        file = root / path if Path(path).suffix else root / path / "train" / "a.en"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("two\nlines\n")
+        for written in (file, root / path):
+            os.utime(written, (time.time() + 3600, time.time() + 3600))
+    for stage in both:
+        graph.begin(stage.name, stage.digest, root)
+        (root / f"{stage.mark}.begun").rename(root / stage.mark)
+    return root, *both
 
 
 def marked(root, *both):
-    return [stage.name for stage in both if graph._true_mark(stage, both, root)]
+    inputs = graph.inputs(graph.stages(root), root)
+    return [stage.name for stage in both if graph._true_mark(stage, inputs[stage.name], root)]
 
 
 def test_a_mark_holds_while_nothing_has_changed(finished):
@@ -215,12 +227,37 @@ def test_a_mark_holds_while_nothing_has_changed(finished):
     [
         ("stages/clean.py", ["dedup@own"]),
         ("src/bleuprint/pairs.py", []),
-        ("data/clean/own", ["clean@own"]),
+        ("src/bleuprint/rules/__init__.py", []),
+        ("data/clean/own/train/a.en", ["clean@own"]),
+        ("data/dedup/own/train/a.en", ["clean@own", "dedup@own"]),
     ],
 )
-def test_a_mark_is_void_where_something_has_changed_since(finished, changed, left):
-    os.utime(finished[0] / changed, (2000, 2000))
+@pytest.mark.parametrize("seconds", [-7200, 7200])
+def test_a_mark_is_void_where_something_has_changed_since(finished, changed, left, seconds):
+    path = finished[0] / changed
+    then = path.stat().st_mtime + seconds
+    os.utime(path, (then, then))
     assert marked(*finished) == left
+
+
+def test_a_mark_is_void_where_a_file_has_come_or_gone_or_grown(finished):
+    root, first, second = finished
+    file = root / "data/clean/own/train/a.en"
+    before = file.stat()
+    file.with_name("a.de").touch()
+    assert marked(root, first, second) == ["clean@own"]
+    file.with_name("a.de").unlink()
+    assert marked(root, first, second) == ["clean@own", "dedup@own"]
+    file.write_text("another two\nlines\n")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert marked(root, first, second) == ["clean@own"]
+    file.unlink()
+    assert marked(root, first, second) == ["clean@own"]
+
+
+def test_a_mark_holds_where_snakemake_has_touched_a_folder(finished):
+    (finished[0] / "data/clean/own/.snakemake_timestamp").touch()
+    assert marked(*finished) == ["clean@own", "dedup@own"]
 
 
 def test_a_mark_is_void_without_an_output(finished):
@@ -228,7 +265,25 @@ def test_a_mark_is_void_without_an_output(finished):
     assert marked(*finished) == ["dedup@own"]
 
 
-def test_a_mark_is_void_under_other_settings(finished):
+def test_a_mark_is_void_under_other_settings_or_another_command(finished):
     root, first, second = finished
-    (root / first.mark).write_text("of other settings\n")
+    assert marked(root, replace(first, parameters={}), second) == ["dedup@own"]
+    # the command that ran was another one than dvc.yaml's at its beginning
+    mark = root / first.mark
+    mark.write_text(mark.read_text().replace(first.digest, second.digest))
     assert marked(root, first, second) == ["dedup@own"]
+
+
+def test_a_record_that_fails_is_one_line_and_can_be_repeated(finished, capsys):
+    root = finished[0]
+    cache = root / ".dvc" / "cache"
+    cache.write_text("no folder")
+    with pytest.raises(UserError, match=r"^DVC did not record .*cache.*; to try again: python -m"):
+        graph.record(root)
+    assert not (root / "dvc.lock").exists()
+    cache.unlink()
+    graph.record(root)
+    assert capsys.readouterr().err.endswith("recorded in DVC: 2 of 41 stages\n")
+    assert micro.Project(root).recorded() == {"clean@own", "dedup@own"}
+    graph.record(root)
+    assert "recorded in DVC: 0 of" in capsys.readouterr().err

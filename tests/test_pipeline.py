@@ -1,6 +1,7 @@
 """The pipeline as its users run it, with DVC and with Snakemake, on a project in small."""
 
 import json
+import os
 import re
 import shutil
 import signal
@@ -157,6 +158,16 @@ def test_snakemake_gives_what_dvc_gives_and_tells_it(by_dvc, by_snakemake, tmp_p
     assert "Nothing to be done" in project.snakemake()
 
 
+def test_what_is_recorded_is_what_dvc_commit_records(by_snakemake, tmp_path):
+    project = by_snakemake.copy(tmp_path / "project")
+    recorded, runs = project.read("dvc.lock"), contents(project, ".dvc/cache")
+    (project.root / "dvc.lock").unlink()
+    shutil.rmtree(project.root / ".dvc/cache")
+    project.run("dvc", "commit", "--force", "--no-relink")
+    assert project.read("dvc.lock") == recorded
+    assert contents(project, ".dvc/cache") == runs != {}
+
+
 def test_snakemake_runs_what_an_edit_changes(by_snakemake, tmp_path):
     project = by_snakemake.copy(tmp_path / "project")
     project.edit("params.yaml", "last: 2}\n    decode: *", "last: 1}\n    decode: *")
@@ -168,6 +179,15 @@ def test_snakemake_runs_what_an_edit_changes(by_snakemake, tmp_path):
     }
     assert executed == WIDE - {"train@wide-own-1"} | {"report"}
     assert project.changed() == set()
+
+
+def test_an_input_from_the_future_is_told_and_its_stage_not_recorded(clean, tmp_path):
+    project = clean.copy(tmp_path / "project")
+    ahead = time.time() + 3600
+    os.utime(project.root / "stages/clean.py", (ahead, ahead))
+    output = project.snakemake("data/clean/own", status=1)
+    assert "than input stages/clean.py" in output and "clock skew" in output
+    assert project.recorded() == {"download@own"}
 
 
 def test_touch_has_snakemake_take_over_what_dvc_made(reproduced):

@@ -94,11 +94,11 @@ def test_a_training_outlives_its_job_its_node_and_snakemake(cluster, project, tm
     expected = by_dvc(project, tmp_path / "copy")
     project.snakemake("data/binary/own", "data/statistics/own", "data/tests/own")
 
-    snakemake = project.start(*SNAKEMAKE, *SITE)
+    snakemake, node = project.start(*SNAKEMAKE, *SITE), ""
     try:
         # told to stop, as by a cluster that wants the node for others, or when its time is over
         job, _, before = training(cluster, project, after=0)
-        cluster.run("scancel", "--signal=TERM", "--full", job)
+        cluster.run("scancel", "--signal=TERM", job)  # as the profile's --signal does
         log = project.root / f".snakemake/slurm_logs/rule_train@tiny-own-1/{job}.log"
         wait(lambda: "told to stop: saved at update" in log.read_text(), log.read_text)
         saved = int(re.search(r"saved at update (\d+)", log.read_text())[1])
@@ -122,7 +122,7 @@ def test_a_training_outlives_its_job_its_node_and_snakemake(cluster, project, tm
         wait(lambda: state(cluster, job) != "RUNNING", lambda: cluster.jobs())
     finally:
         micro.kill(snakemake)
-        if node not in cluster.run("sinfo", "-h", "-N", "-t", "idle", "-o", "%N"):
+        if node:
             cluster.start_node(node)
     output = project.run(*SNAKEMAKE, *SITE, timeout=600)
     assert "going on from update" in project.read("work/snakemake/logs/train@tiny-own-1.log")

@@ -9,17 +9,20 @@ up to date. `python -m bleuprint.graph` records what a killed run has left.
 
 import hashlib
 import json
+import logging
 import os
 import shlex
-import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import chdir
 from dataclasses import dataclass
-from pathlib import Path
+from functools import cache
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from bleuprint import layout, settings
-from bleuprint.errors import UserError, run
+from bleuprint.errors import UserError, run, say
 
 _STATE = Path("work", "snakemake")
 
@@ -73,7 +76,7 @@ class Stage:
 
     @property
     def mark(self) -> Path:
-        """A file that is there when the stage has finished, as old as the stage's start."""
+        """A file that is there when the stage has finished, and tells what it began from."""
         return _STATE / "finished" / self.name
 
     @property
@@ -84,8 +87,8 @@ class Stage:
 
     def marked_command(self, shards: int = 1) -> str:
         """The command for a shell, leaving the mark if it ends well; it gathers the shards."""
-        mark = shlex.quote(str(self.mark))
-        begin = f"mkdir -p {mark.rpartition('/')[0]} && echo {self.digest} > {mark}.begun"
+        name, mark = shlex.quote(self.name), shlex.quote(str(self.mark))
+        begin = f"env PYTHONPATH=src python -m bleuprint.graph {name} {self.digest}"
         gather = f" --gather {shards}" if shards > 1 and self.sharded else ""
         return f"{begin} && {self.command}{gather} && mv {mark}.begun {mark}"
 
@@ -108,18 +111,37 @@ def stages(root: Path = Path()) -> list[Stage]:
     return [_stage(name, entry, parameters) for name, entry in resolved.items()]
 
 
-def inputs(stage: Stage, graph: Iterable[Stage], root: Path = Path()) -> list[str]:
-    """The files a stage depends on, and the outputs of other stages, each by itself.
+def inputs(graph: Iterable[Stage], root: Path = Path()) -> dict[str, list[str]]:
+    """By a stage's name the files it depends on, and the outputs of others, each by itself.
 
     A dependency may be an output, a folder in which outputs lie, something inside an output, or
     a file or folder that no stage makes.
     """
-    made = [output for other in graph if other is not stage for output in other.outputs]
-    found: dict[str, None] = {}
-    for dependency in stage.dependencies:
-        inside = [output for output in made if _overlap(output, dependency)]
-        found |= dict.fromkeys(inside or _files(dependency, root))
-    return list(found)
+    graph = list(graph)
+    outputs = {path: None for stage in graph for path in stage.outputs}
+    at_or_below: dict[str, list[str]] = defaultdict(list)
+    for output in outputs:
+        for path in (output, *_above(output)):
+            at_or_below[path].append(output)
+
+    @cache
+    def found(dependency: str) -> list[str]:
+        around = [path for path in _above(dependency) if path in outputs]
+        return at_or_below.get(dependency, around) or list(_files(dependency, root))
+
+    return {
+        stage.name: list(dict.fromkeys(path for each in stage.dependencies for path in found(each)))
+        for stage in graph
+    }
+
+
+def begin(name: str, digest: str, root: Path = Path()) -> None:
+    """Note what a stage begins from: its mark-to-be. `digest` is that of the command that runs."""
+    graph = stages(root)
+    (stage,) = [stage for stage in graph if stage.name == name]
+    begun = root / f"{stage.mark}.begun"
+    begun.parent.mkdir(parents=True, exist_ok=True)
+    begun.write_text(f"{digest} {_beginning(stage, inputs(graph, root)[name], root)}")
 
 
 def record(root: Path = Path()) -> None:
@@ -129,17 +151,16 @@ def record(root: Path = Path()) -> None:
     the stage depends on has changed since it began.
     """
     graph = stages(root)
-    done = [stage for stage in graph if _true_mark(stage, graph, root)]
+    needed = inputs(graph, root)
+    done = {stage.name for stage in graph if _true_mark(stage, needed[stage.name], root)}
     if done:
-        # With links made anew, files would look changed to Snakemake.
-        command = [sys.executable, "-m", "dvc", "commit", "--quiet", "--force", "--no-relink"]
-        names = [stage.name for stage in done]
-        dvc = subprocess.run([*command, *names], cwd=root, capture_output=True, text=True)
-        if dvc.returncode:
+        try:
+            _commit(done, root)
+        except Exception as error:  # DVC has no one class of them; its own commands do the same
             raise UserError(
-                f"DVC did not record what finished: {' '.join(dvc.stderr.split())}; "
+                f"DVC did not record what finished: {error}; "
                 "to try again: python -m bleuprint.graph"
-            )
+            ) from error
     for mark in (root / _STATE / "finished").glob("*"):
         if mark.suffix != ".begun":
             mark.unlink(missing_ok=True)
@@ -151,7 +172,7 @@ def record_or_tell(*_: object) -> None:
     try:
         record()
     except UserError as error:
-        print(f"bleuprint: error: {error}", file=sys.stderr)
+        say(str(error))
 
 
 def use_this_python() -> None:
@@ -189,9 +210,9 @@ def _lookup(parameters: Any, key: str) -> Any:
     return parameters
 
 
-def _overlap(output: str, dependency: str) -> bool:
-    one, other = Path(output), Path(dependency)
-    return one.is_relative_to(other) or other.is_relative_to(one)
+def _above(path: str) -> list[str]:
+    """The folders in which a path lies."""
+    return [str(folder) for folder in PurePosixPath(path).parents]
 
 
 def _files(dependency: str, root: Path) -> Iterator[str]:
@@ -200,22 +221,65 @@ def _files(dependency: str, root: Path) -> Iterator[str]:
         yield dependency
         return
     for path in sorted((root / dependency).rglob("*")):
-        if path.is_file() and "__pycache__" not in path.parts:
+        ignored = "__pycache__" in path.parts or path.name == ".snakemake_timestamp"
+        if path.is_file() and not ignored:
             yield str(path.relative_to(root))
 
 
-def _true_mark(stage: Stage, graph: Iterable[Stage], root: Path) -> bool:
+def _commit(names: Collection[str], root: Path) -> None:
+    """`dvc commit --force` of some stages, with one reading and one writing of dvc.lock.
+
+    Where a stage fails, those before it are recorded.
+    """
+    from dvc.logger import set_loggers_level
+    from dvc.repo import Repo, lock_repo
+
+    with chdir(root), set_loggers_level(logging.CRITICAL), Repo() as repo, lock_repo(repo):
+        stages = repo.stage.load_all()
+        saved = []
+        try:
+            for stage in [stage for stage in stages if stage.name in names]:
+                stage.save()
+                # With links made anew, files would look changed to Snakemake.
+                stage.commit(relink=False)
+                saved.append(stage)
+        finally:
+            if saved:
+                saved[0].dvcfile.dump_stages(saved, update_pipeline=False)
+
+
+def _beginning(stage: Stage, needed: Iterable[str], root: Path) -> str:
+    """The SHA-256 of what decides a stage's outputs: its digest, and the files it depends on.
+
+    Of these the sizes and modification times, to be compared with no clock but with what they
+    were: where hosts share a file system, the clocks that made them need not agree.
+    """
+    files = [(path, *_status(root / path)) for each in needed for path in _files(each, root)]
+    return hashlib.sha256(json.dumps([stage.digest, files]).encode()).hexdigest()
+
+
+def _status(path: Path) -> tuple[int, int]:
+    """A file's size and modification time; opened, since NFS may hold what they were before."""
+    with path.open("rb") as file:
+        status = os.fstat(file.fileno())
+    return status.st_size, status.st_mtime_ns
+
+
+def _true_mark(stage: Stage, needed: Iterable[str], root: Path) -> bool:
     try:
-        if (root / stage.mark).read_text().strip() != stage.digest:
-            return False
-        began = (root / stage.mark).stat().st_mtime_ns
-        needed = (root / path for path in inputs(stage, graph, root))
-        return all((root / path).exists() for path in stage.outputs) and all(
-            path.stat().st_mtime_ns <= began for path in needed
+        began = (root / stage.mark).read_text()
+        return (
+            began.startswith(stage.digest)
+            and all((root / path).exists() for path in stage.outputs)
+            and began == f"{stage.digest} {_beginning(stage, needed, root)}"
         )
     except FileNotFoundError:
         return False
 
 
 if __name__ == "__main__":
-    run(record)
+    match sys.argv[1:]:
+        case [name, digest]:
+            run(lambda: begin(name, digest))
+        case _:
+            run(record)
