@@ -1,0 +1,191 @@
+"""What one clone has computed, pushed to an S3 server, and pulled by another."""
+
+import time
+
+import pytest
+
+import micro
+
+pytest.importorskip("dvc_s3", reason="needs dvc-s3: pip install -e '.[s3]'")
+pytest.importorskip("moto", reason="needs moto: pip install 'moto[server]'")
+
+from s3server import S3Server
+
+pytestmark = pytest.mark.cluster
+
+UP_TO_DATE = "Data and pipelines are up to date."
+SECONDS = 90  # no failure may take longer, on however busy a machine
+
+
+@pytest.fixture(scope="module")
+def server():
+    server = S3Server()
+    try:
+        server.start()
+        yield server
+    finally:
+        server.kill()
+
+
+@pytest.fixture(scope="module")
+def first(server, tmp_path_factory):
+    """The clone that has computed everything, committed and pushed. Not to be changed."""
+    folder = tmp_path_factory.mktemp("first")
+    project = micro.make(folder / "project")
+    project.environment |= {**server.environment, "DVC_SITE_CACHE_DIR": str(folder / "site")}
+    project.run("dvc", "add", "inputs/a.en", "inputs/a.de")
+    project.run("dvc", "remote", "add", "--default", "store", f"s3://{server.bucket}/micro")
+    project.run("dvc", "remote", "modify", "store", "endpointurl", server.uri)
+    project.repro()
+    project.commit()
+    project.run("dvc", "push")
+    return project
+
+
+@pytest.fixture
+def clone(first, tmp_path):
+    """Another machine's clone: what is in git, and nothing else."""
+    return cloned(first, tmp_path)
+
+
+def cloned(project, folder):
+    project.run("git", "clone", "--quiet", str(project.root), str(folder / "clone"))
+    clone = micro.Project(folder / "clone")
+    clone.environment |= {
+        key: value for key, value in project.environment.items() if key.startswith("AWS_")
+    }
+    clone.environment["DVC_SITE_CACHE_DIR"] = str(folder / "site")
+    assert not (clone.root / "data").exists()
+    return clone
+
+
+def cached(project):
+    """The files of a clone's cache, whole ones alone, with their sizes."""
+    files = (project.root / ".dvc" / "cache" / "files" / "md5").rglob("*")
+    return {
+        path.parent.name + path.name: path.stat().st_size
+        for path in files
+        if path.is_file() and len(path.name.removesuffix(".dir")) == 30
+    }
+
+
+def table(project):
+    return project.run("bleuprint", "table")
+
+
+def translations(project):
+    project.write("work.txt", "ba deo fi\nnu min\n")
+    return project.run("bleuprint", "translate", "--system", "wide", "--corpus", "own", "work.txt")
+
+
+def test_the_second_clone_shows_translates_and_runs_a_new_row_alone(first, clone):
+    assert table(clone).splitlines()[:8] == table(first).splitlines()[:8]  # from git alone
+    clone.run("dvc", "pull")
+    assert clone.run("dvc", "status").strip() == UP_TO_DATE
+    assert table(clone) == table(first)
+    assert translations(clone) == translations(first) != ""
+    assert clone.read("reports/index.html") == first.read("reports/index.html")
+
+    clone.write("params.yaml", clone.read("params.yaml") + micro.THIRD_SYSTEM)
+    row = ("train", "average", "translate", "score", "vary")
+    assert sorted(clone.repro()) == sorted([f"{stage}@deep-own-1" for stage in row] + ["report"])
+    assert clone.rows() == ["tiny", "wide", "deep"]
+    clone.run("dvc", "push")
+    clone.commit()
+    third = cloned(clone, clone.root.parent / "third")
+    third.run("dvc", "pull")
+    assert third.run("dvc", "status").strip() == UP_TO_DATE
+    assert table(third) == table(clone)
+
+
+def test_a_part_is_pulled_by_the_names_of_its_stages(first, clone):
+    output = clone.run("bleuprint", "translate", "--system", "wide", "--corpus", "own", status=1)
+    assert "Traceback" not in output
+    clone.run("dvc", "pull", "average@wide-own-1", "binarize@own")
+    assert translations(clone) == translations(first)
+    assert len(cached(clone)) < len(cached(first)) / 4
+
+
+def test_snakemake_takes_over_what_was_pulled(clone):
+    clone.run("dvc", "pull")
+    clone.snakemake("--touch", "--forceall")
+    assert "Nothing to be done" in clone.snakemake()
+    assert clone.changed() == set()
+
+
+def test_repro_pulls_what_it_needs(clone):
+    assert clone.run("dvc", "repro", "--pull").rstrip().endswith(UP_TO_DATE)
+    assert clone.changed() == set()
+
+
+def killed_while(server, project, command, so_far):
+    """What a command prints whose server is killed as soon as `so_far` counts a few files."""
+    process = project.start("dvc", command, "--jobs", "1")
+    try:
+        while so_far() < 5:
+            assert process.poll() is None, process.communicate()[0]
+            time.sleep(0.02)
+        server.kill()
+        output, _ = process.communicate(timeout=SECONDS)
+    finally:
+        micro.kill(process)
+    assert process.returncode > 0, output
+    return output
+
+
+def test_a_server_that_goes_away_fails_push_and_pull_and_nothing_is_lost(first, server, tmp_path):
+    """The server that comes back has lost its objects: the harder case."""
+    clone, before = cloned(first, tmp_path), cached(first)
+    number = len(server.objects())
+    server.kill()
+    server.start()
+    output = killed_while(server, first, "push", lambda: len(server.objects()))
+    assert server.uri in output and "Traceback" not in output
+    output = first.run("dvc", "push", status=None, timeout=SECONDS)
+    assert f'Could not connect to the endpoint URL: "{server.uri}' in output
+    assert cached(first) == before
+
+    server.start()
+    first.run("dvc", "push")
+    assert len(server.objects()) == number
+    output = killed_while(server, clone, "pull", lambda: len(cached(clone)))
+    assert "ERROR: failed to pull data from the cloud" in output and "Traceback" not in output
+    assert 5 <= len(cached(clone)) < number
+    assert cached(clone).items() <= before.items()
+
+    server.start()
+    first.run("dvc", "push")
+    clone.run("dvc", "pull")
+    assert clone.run("dvc", "status").strip() == UP_TO_DATE
+    assert cached(first) == before
+
+
+def test_wrong_credentials_are_named_and_nothing_is_lost(first, clone, server):
+    wrong, number = dict(clone.environment), len(server.objects())
+    before = cached(first)
+    good = server.lock()
+    try:
+        output = clone.run("dvc", "pull", status=None, timeout=SECONDS)
+        assert "The AWS Access Key Id you provided does not exist in our records" in output
+        assert "Traceback" not in output and cached(clone) == {}
+        clone.environment |= {**good, "AWS_SECRET_ACCESS_KEY": "misspelt"}
+        output = clone.run("dvc", "pull", status=None, timeout=SECONDS)
+        assert "The request signature we calculated does not match" in output
+        assert cached(clone) == {}
+        output = first.run("dvc", "push", status=None, timeout=SECONDS)
+        assert "The AWS Access Key Id you provided does not exist in our records" in output
+        clone.environment |= good
+        clone.run("dvc", "pull")
+        assert cached(clone) == before
+    finally:
+        server.unlock()
+    clone.environment = wrong
+    assert len(server.objects()) == number and cached(first) == before
+
+
+def test_a_bucket_that_is_not_there_is_named(clone):
+    clone.run("dvc", "remote", "modify", "store", "url", "s3://nowhere/micro")
+    for command in ("pull", "push"):
+        output = clone.run("dvc", command, status=None, timeout=SECONDS)
+        assert "nowhere" in output and "Traceback" not in output
+        assert cached(clone) == {}
