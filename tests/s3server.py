@@ -39,7 +39,9 @@ class S3Server:
         }
 
     def start(self) -> None:
-        """Start it and wait until it answers; its bucket is empty."""
+        """Start it, where it does not run, and wait until it answers; its bucket is empty."""
+        if self._process is not None:
+            return
         self._process = subprocess.Popen(
             [
                 *(sys.executable, "-c", "from moto.server import main; main()"),

@@ -79,7 +79,7 @@ def translations(project):
 
 
 def test_the_second_clone_shows_translates_and_runs_a_new_row_alone(first, clone):
-    assert table(clone).splitlines()[:8] == table(first).splitlines()[:8]  # from git alone
+    assert "tiny (baseline)" in table(clone)  # from git alone, without the times
     clone.run("dvc", "pull")
     assert clone.run("dvc", "status").strip() == UP_TO_DATE
     assert table(clone) == table(first)
@@ -106,18 +106,6 @@ def test_a_part_is_pulled_by_the_names_of_its_stages(first, clone):
     assert len(cached(clone)) < len(cached(first)) / 4
 
 
-def test_snakemake_takes_over_what_was_pulled(clone):
-    clone.run("dvc", "pull")
-    clone.snakemake("--touch", "--forceall")
-    assert "Nothing to be done" in clone.snakemake()
-    assert clone.changed() == set()
-
-
-def test_repro_pulls_what_it_needs(clone):
-    assert clone.run("dvc", "repro", "--pull").rstrip().endswith(UP_TO_DATE)
-    assert clone.changed() == set()
-
-
 def killed_while(server, project, command, so_far):
     """What a command prints whose server is killed as soon as `so_far` counts a few files."""
     process = project.start("dvc", command, "--jobs", "1")
@@ -135,29 +123,32 @@ def killed_while(server, project, command, so_far):
 
 def test_a_server_that_goes_away_fails_push_and_pull_and_nothing_is_lost(first, server, tmp_path):
     """The server that comes back has lost its objects: the harder case."""
-    clone, before = cloned(first, tmp_path), cached(first)
-    number = len(server.objects())
-    server.kill()
-    server.start()
-    output = killed_while(server, first, "push", lambda: len(server.objects()))
-    assert server.uri in output and "Traceback" not in output
-    output = first.run("dvc", "push", status=None, timeout=SECONDS)
-    assert f'Could not connect to the endpoint URL: "{server.uri}' in output
-    assert cached(first) == before
+    clone, before, number = cloned(first, tmp_path), cached(first), len(server.objects())
+    try:
+        server.kill()
+        server.start()
+        output = killed_while(server, first, "push", lambda: len(server.objects()))
+        assert no_connection(server) in output and "Traceback" not in output
+        output = first.run("dvc", "push", status=None, timeout=SECONDS)
+        assert no_connection(server) in output and cached(first) == before
 
-    server.start()
-    first.run("dvc", "push")
-    assert len(server.objects()) == number
-    output = killed_while(server, clone, "pull", lambda: len(cached(clone)))
-    assert "ERROR: failed to pull data from the cloud" in output and "Traceback" not in output
-    assert 5 <= len(cached(clone)) < number
-    assert cached(clone).items() <= before.items()
-
-    server.start()
-    first.run("dvc", "push")
+        server.start()
+        first.run("dvc", "push")
+        assert len(server.objects()) == number
+        output = killed_while(server, clone, "pull", lambda: len(cached(clone)))
+        assert no_connection(server) in output and "Traceback" not in output
+        assert 5 <= len(cached(clone)) < number
+        assert cached(clone).items() <= before.items()
+    finally:
+        server.start()
+        first.run("dvc", "push")
     clone.run("dvc", "pull")
     assert clone.run("dvc", "status").strip() == UP_TO_DATE
-    assert cached(first) == before
+    assert cached(clone) == cached(first) == before
+
+
+def no_connection(server):
+    return f'Could not connect to the endpoint URL: "{server.uri}/'
 
 
 def test_wrong_credentials_are_named_and_nothing_is_lost(first, clone, server):
