@@ -104,7 +104,9 @@ class S3Server:
     def _free_requests(self, number: int) -> None:
         """How many more requests are answered before anyone is asked who they are."""
         request = urllib.request.Request(
-            f"{self.uri}/moto-api/reset-auth", data=str(number).encode(), method="POST"
+            f"{self.uri}/moto-api/reset-auth",
+            data=str(number).encode(),
+            headers={"Content-Type": "application/octet-stream"},
         )
         urllib.request.urlopen(request, timeout=10).close()
 
