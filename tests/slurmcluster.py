@@ -122,10 +122,12 @@ class Cluster:
     def kill_node(self, node: str) -> None:
         """End a node as a power failure does: its slurmd, and all that its jobs have started."""
         daemon = self._processes.pop(node)
-        children = _descendants(f"SLURMD_NODENAME={node}")
-        for pid in (daemon.pid, *children):
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        found = [daemon.pid, *_jobs_on(node)]
+        # at once: none may report the other's end
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in found:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, number)
         daemon.wait()
 
     def stop(self) -> None:
@@ -181,16 +183,20 @@ def _free_ports(count: int) -> list[int]:
     return ports
 
 
-def _descendants(variable: str) -> list[int]:
-    """The processes that have this variable in their environment."""
-    found = []
+def _jobs_on(node: str) -> list[int]:
+    """What a node's jobs have started, and the daemon of each job's step, which is above them."""
+    found: dict[int, None] = {}
     for folder in Path("/proc").iterdir():
         with suppress(OSError):
-            if folder.name.isdecimal() and variable.encode() in (
-                (folder / "environ").read_bytes().split(b"\0")
-            ):
-                found.append(int(folder.name))
-    return found
+            if not folder.name.isdecimal():
+                continue
+            if f"SLURMD_NODENAME={node}".encode() in (folder / "environ").read_bytes().split(b"\0"):
+                parent = (folder / "stat").read_text().rpartition(")")[2].split()[1]
+                command = Path("/proc", parent, "cmdline").read_bytes()
+                if command.startswith(b"slurmstepd"):
+                    found[int(parent)] = None
+                found[int(folder.name)] = None
+    return list(found)
 
 
 def _wait(condition, what: str) -> None:
