@@ -17,7 +17,7 @@ import time
 from contextlib import suppress
 
 from torch.distributed import DistError
-from torch.distributed.distributed_c10d import Store
+from torch.distributed.distributed_c10d import PrefixStore, Store
 
 from bleuprint.errors import GONE, UserError, say
 
@@ -28,6 +28,8 @@ JOINING = 300.0
 _KEEP_ALIVE = {"TCP_KEEPIDLE": 5, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 2}
 _GRACE = 8.0
 _GREETING = 10.0
+# Where torchrun starts them all again, the store still tells of the process 0 that was before.
+_RETRYING, _PAUSE = 60.0, 0.2
 # News of another's end may be a little later than an error that comes of it.
 _NEWS = 3.0
 # It ends after the one that failed, whom torchrun and srun should see first.
@@ -37,18 +39,23 @@ _PRECEDENCE, _LOOK = 2.0, 0.05
 
 # What a process says at its end: all is well; it has failed, and told why.
 _WELL, _FAILED = b".", b"!"
+_WELCOME = b"+"
+_ADDRESS = "bleuprint/lifeline"
 
 
 class Lifeline:
     """A process's connection to process 0; at process 0, those to all others.
 
+    `shared` may be as old as torchrun; `store`, a part of it, is for these processes alone.
     `silent` leaves it to the process that started them all to tell who was killed.
     """
 
-    def __init__(self, rank: int, size: int, store: Store, silent: bool) -> None:
-        self._rank, self._size, self._store, self._silent = rank, size, store, silent
+    def __init__(self, rank: int, size: int, shared: Store, silent: bool) -> None:
+        self._rank, self._size, self._shared, self._silent = rank, size, shared, silent
         self._left, self._lost = False, threading.Event()
-        self._links = self._accept() if rank == 0 else self._connect()
+        # The number of restarts would not tell them apart: torchrun's differs from host to host.
+        token, self._links = self._accept() if rank == 0 else self._connect()
+        self.store = PrefixStore(f"bleuprint/{token}", shared)
         for link in self._links:
             link.settimeout(None)
             link.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -82,14 +89,14 @@ class Lifeline:
         """Whether none has told before, nor does in the next `patience` seconds."""
         deadline = time.monotonic() + patience
         try:
-            while time.monotonic() < deadline and not self._store.check(["told"]):
+            while time.monotonic() < deadline and not self.store.check(["told"]):
                 time.sleep(_LOOK)
-            return self._store.add("told", 1) == 1
+            return self.store.add("told", 1) == 1
         except DistError:
             return False  # the store has ended, with a process that was first
 
-    def _accept(self) -> dict[socket.socket, str]:
-        """Wait for the others; their connections and names."""
+    def _accept(self) -> tuple[str, dict[socket.socket, str]]:
+        """Wait for the others; a token that all know, and their connections and names."""
         host, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
         family, own = _own_address(host, port)
         # Known to this machine by its name alone: another one knows it by an address.
@@ -103,7 +110,7 @@ class Lifeline:
             dualstack_ipv6=family == socket.AF_INET6 and socket.has_dualstack_ipv6(),
         ) as server:
             address = host if by_name else own
-            self._store.set("lifeline", f"{address} {server.getsockname()[1]} {token}")
+            self._shared.set(_ADDRESS, f"{address} {server.getsockname()[1]} {token}")
             server.settimeout(JOINING)
             while len(links) < self._size - 1:
                 try:
@@ -117,20 +124,28 @@ class Lifeline:
                 with suppress(OSError), link.makefile(encoding="utf-8") as greeting:
                     said, _, name = greeting.readline().rstrip("\n").partition(" ")
                     if said == token:  # others may knock, such as a scan of ports
+                        link.sendall(_WELCOME)
                         links[link] = name
-        return links
+        return token, links
 
-    def _connect(self) -> dict[socket.socket, str]:
-        address, port, token = self._store.get("lifeline").decode().split(" ")
+    def _connect(self) -> tuple[str, dict[socket.socket, str]]:
+        """Reach process 0; the token that all know, and the connection with its name."""
         name = f"process {self._rank} of {self._size}"
-        try:
-            link = socket.create_connection((address, int(port)), JOINING)
-            link.sendall(f"{token} {name} on {socket.gethostname()}\n".encode())
-        except OSError as error:
-            raise UserError(
-                f"{name} cannot reach process 0 at {address}:{port}: {error.strerror or error}"
-            ) from None
-        return {link: f"process 0 of {self._size} on {address}"}
+        deadline = time.monotonic() + _RETRYING
+        while True:
+            address, port, token = self._shared.get(_ADDRESS).decode().split(" ")
+            try:
+                link = socket.create_connection((address, int(port)), _GREETING)
+                link.sendall(f"{token} {name} on {socket.gethostname()}\n".encode())
+                link.settimeout(JOINING)
+                if link.recv(1) == _WELCOME:
+                    return token, {link: f"process 0 of {self._size} on {address}"}
+                reason = "it does not answer"
+            except OSError as error:
+                reason = error.strerror or str(error)
+            if time.monotonic() > deadline:
+                raise UserError(f"{name} cannot reach process 0 at {address}:{port}: {reason}")
+            time.sleep(_PAUSE)
 
     def _watch(self) -> None:
         with selectors.DefaultSelector() as selector:
