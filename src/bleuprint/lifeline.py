@@ -11,11 +11,13 @@ import ipaddress
 import os
 import secrets
 import selectors
+import signal
 import socket
 import threading
 import time
 from contextlib import suppress
 
+import psutil
 from torch.distributed import DistError
 from torch.distributed.distributed_c10d import PrefixStore, Store
 
@@ -56,6 +58,8 @@ class Lifeline:
         # The number of restarts would not tell them apart: torchrun's differs from host to host.
         token, self._links = self._accept() if rank == 0 else self._connect()
         self.store = PrefixStore(f"bleuprint/{token}", shared)
+        self._torchrun = os.getppid() if "TORCHELASTIC_RUN_ID" in os.environ else None
+        self._choose_interface()
         for link in self._links:
             link.settimeout(None)
             link.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -100,7 +104,7 @@ class Lifeline:
         host, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
         family, own = _own_address(host, port)
         # Known to this machine by its name alone: another one knows it by an address.
-        by_name = ipaddress.ip_address(own).is_loopback and own != host
+        by_name = _is_loopback(own) and own != host
         token = secrets.token_hex(8)
         links: dict[socket.socket, str] = {}
         with socket.create_server(
@@ -110,7 +114,8 @@ class Lifeline:
             dualstack_ipv6=family == socket.AF_INET6 and socket.has_dualstack_ipv6(),
         ) as server:
             address = host if by_name else own
-            self._shared.set(_ADDRESS, f"{address} {server.getsockname()[1]} {token}")
+            told = f"{address} {server.getsockname()[1]} {token} {socket.gethostname()}"
+            self._shared.set(_ADDRESS, told)
             server.settimeout(JOINING)
             while len(links) < self._size - 1:
                 try:
@@ -133,19 +138,35 @@ class Lifeline:
         name = f"process {self._rank} of {self._size}"
         deadline = time.monotonic() + _RETRYING
         while True:
-            address, port, token = self._shared.get(_ADDRESS).decode().split(" ")
+            address, port, token, host = self._shared.get(_ADDRESS).decode().split(" ")
             try:
                 link = socket.create_connection((address, int(port)), _GREETING)
                 link.sendall(f"{token} {name} on {socket.gethostname()}\n".encode())
                 link.settimeout(JOINING)
                 if link.recv(1) == _WELCOME:
-                    return token, {link: f"process 0 of {self._size} on {address}"}
+                    return token, {link: f"process 0 of {self._size} on {host}"}
                 reason = "it does not answer"
             except OSError as error:
                 reason = error.strerror or str(error)
             if time.monotonic() > deadline:
                 raise UserError(f"{name} cannot reach process 0 at {address}:{port}: {reason}")
             time.sleep(_PAUSE)
+
+    def _choose_interface(self) -> None:
+        """Have gloo talk over the interface by which the others were reached.
+
+        By itself it takes that of the host's name, which may well be the loopback; it then waits
+        for the others as long as for one that computes.
+        """
+        own = [str(link.getsockname()[0]).removeprefix("::ffff:") for link in self._links]
+        reached = next((address for address in own if not _is_loopback(address)), own[0])
+        if self._rank == 0:
+            self.store.set("address", reached)
+        elif _is_loopback(reached):
+            reached = self.store.get("address").decode()  # of the same machine
+        for name, addresses in psutil.net_if_addrs().items():
+            if reached in (address.address.partition("%")[0] for address in addresses):
+                os.environ.setdefault("GLOO_SOCKET_IFNAME", name)
 
     def _watch(self) -> None:
         with selectors.DefaultSelector() as selector:
@@ -155,24 +176,37 @@ class Lifeline:
                 for key, _ in selector.select():
                     link = key.data
                     selector.unregister(link)
-                    said = b""
-                    with suppress(OSError):
+                    said, host = b"", False
+                    try:
                         said = link.recv(1)
+                    except OSError as error:
+                        host = not isinstance(error, ConnectionResetError)
                     name = self._links.pop(link)
                     if said != _WELL and not self._left:
-                        self._lose(name, told=said == _FAILED)
+                        self._lose(name, host, told=said == _FAILED)
 
-    def _lose(self, name: str, told: bool) -> None:
-        """Tell the user and the others that one is gone, and end, unless the work itself does."""
+    def _lose(self, name: str, host: bool, told: bool) -> None:
+        """Tell the user and the others that one is gone, and end, unless the work itself does.
+
+        `host`: its machine or the link to it is gone as well.
+        """
         # Process 0 knows of all others; that it is gone itself is left to one of them to tell.
         if not told and not self._silent and self._rank <= 1:
-            say(f"{name} is gone")
+            say(f"{name} is gone{': its host does not answer' if host else ''}")
         for link in self._links:
             with suppress(OSError):
                 link.send(_FAILED)
         self._lost.set()
+        if host and self._torchrun == os.getppid():
+            # It would wait for an answer from the other one until the kernel gives up, 15 minutes.
+            with suppress(ProcessLookupError):
+                os.kill(self._torchrun, signal.SIGKILL)
         time.sleep(_GRACE)
         os._exit(GONE)
+
+
+def _is_loopback(address: str) -> bool:
+    return ipaddress.ip_address(address.partition("%")[0]).is_loopback
 
 
 def _own_address(host: str, port: int) -> tuple[socket.AddressFamily, str]:
