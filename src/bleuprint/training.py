@@ -3,6 +3,7 @@
 from bleuprint import environment
 from bleuprint.export import export_checkpoints, export_facts, export_timing
 from bleuprint.job import Job
+from bleuprint.launch import spread_over_nodes
 from bleuprint.layout import Cell, folder
 from bleuprint.processes import join, relaunch_if_several
 from bleuprint.settings import load
@@ -23,6 +24,7 @@ def train_cell(cell: Cell) -> None:
         texts=folder(cell.corpus, "split"),
         work=environment.work(),
     )
+    spread_over_nodes()
     relaunch_if_several()
     group = join()
     work, state, marks = train(job, group)
