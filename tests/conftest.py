@@ -13,10 +13,18 @@ import pytest
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 from bleuprint import transfer
+from hosts import two_hosts_up
 from servers import Host, running
 
 # A shell has what it starts in the background ignore Ctrl-C, and that is handed on.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture
+def two_hosts():
+    """The names of two hosts with a link between them."""
+    with two_hosts_up() as names:
+        yield names
 
 
 @pytest.fixture

@@ -1,14 +1,11 @@
 """Processes that train together: however they are started and ended, one line says why."""
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -340,30 +337,6 @@ for link in group.lifeline._links:
     for name, value in {settings}.items():
         link.setsockopt(lifeline.socket.IPPROTO_TCP, getattr(lifeline.socket, name), value)
 {textwrap.dedent(work)}"""
-
-
-@pytest.fixture
-def two_hosts() -> Iterator[list[str]]:
-    """The names of two network namespaces with a link between them: 10.77.0.1 and 10.77.0.2."""
-    names = [f"bleuprint-{os.getpid()}-{number}" for number in range(2)]
-    if os.geteuid() or not shutil.which("ip"):
-        pytest.skip("needs root and iproute2")
-
-    def ip(*words: str) -> bool:
-        return not subprocess.run(["ip", *words], capture_output=True).returncode
-
-    with ExitStack() as stack:
-        for name in names:
-            if not ip("netns", "add", name):
-                pytest.skip("may not make network namespaces")
-            stack.callback(ip, "netns", "del", name)
-        peer = ("type", "veth", "peer", "name", "wire", "netns", names[1])
-        assert ip("link", "add", "wire", "netns", names[0], *peer)
-        for number, name in enumerate(names):
-            assert ip("-n", name, "addr", "add", f"10.77.0.{number + 1}/24", "dev", "wire")
-            assert ip("-n", name, "link", "set", "lo", "up")
-            assert ip("-n", name, "link", "set", "wire", "up")
-        yield names
 
 
 def running(pid: int) -> bool:

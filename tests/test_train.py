@@ -4,6 +4,8 @@ import dataclasses
 import json
 import random
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,6 +30,7 @@ from bleuprint.reader import Reader
 from bleuprint.system import Average, Constant, Keep, Schedule, System
 from trainings import (
     checkpoints,
+    environment,
     fresh,
     job_in,
     merges,
@@ -36,6 +39,7 @@ from trainings import (
     toy_pairs,
     train,
     wait_for_checkpoint,
+    without_mlflow,
     write_params,
 )
 
@@ -84,6 +88,14 @@ def test_the_same_settings_give_the_same_bytes(trained: Path, tmp_path: Path) ->
     assert weights(again) == weights(trained)
     assert facts(again) == facts(trained)
     assert curves(again) == curves(trained)
+
+
+def test_the_command_does_what_the_stage_does(trained: Path, tmp_path: Path) -> None:
+    root = fresh(trained, tmp_path)
+    command = [sys.executable, "-m", "bleuprint.cli", "train", "micro", "toy", "1"]
+    subprocess.run(command, cwd=root, env={**environment(), **without_mlflow(root)}, check=True)
+    assert weights(root) == weights(trained)
+    assert facts(root) == facts(trained)
 
 
 @pytest.mark.parametrize("processes", [2, 3])

@@ -114,14 +114,14 @@ def start(root: Path, processes: int = 1) -> "subprocess.Popen[str]":
     return subprocess.Popen(
         [sys.executable, str(STAGES / "train.py"), "micro", "toy", "1"],
         cwd=root,
-        env={**environment(processes), **_without_mlflow(root)},
+        env={**environment(processes), **without_mlflow(root)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
     )
 
 
-def _without_mlflow(root: Path) -> dict[str, str]:
+def without_mlflow(root: Path) -> dict[str, str]:
     """What hides MLflow, which takes longer to load than these trainings take."""
     hidden = root / "hidden"
     hidden.mkdir(exist_ok=True)

@@ -93,6 +93,13 @@ def _add_translate(commands: Commands) -> None:
 
 
 def _add_model_commands(commands: Commands) -> None:
+    train = commands.add_parser(
+        "train", help="what the stage of this name does, also on several hosts: docs/hosts.md"
+    )
+    train.add_argument("system", metavar="SYSTEM")
+    train.add_argument("corpus", metavar="CORPUS")
+    train.add_argument("seed", metavar="SEED", type=_seed)
+    train.set_defaults(command=_train)
     serve = commands.add_parser(
         "serve", help="a page and a JSON endpoint on 127.0.0.1 to try a trained system"
     )
@@ -247,6 +254,16 @@ def _check_together(given: argparse.Namespace) -> None:
             raise UserError(f"--{option} is of one model: it does not go with --checkpoints")
 
 
+def _train(given: argparse.Namespace) -> None:
+    from bleuprint.allocator import keep_memory
+
+    keep_memory()
+
+    from bleuprint.training import train_cell
+
+    train_cell(layout.Cell(given.system, given.corpus, given.seed))
+
+
 def _serve(given: argparse.Namespace) -> None:
     from bleuprint.allocator import keep_memory
 
@@ -345,6 +362,12 @@ def _cell(settings: Settings, given: argparse.Namespace) -> layout.Cell:
 def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1")
+    return int(text)
+
+
+def _seed(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
     return int(text)
 
 

@@ -1,7 +1,7 @@
-"""The processes of this machine that train together: started, watched and ended together.
+"""The processes that train together, started and ended together: this machine's, or a SLURM job's.
 
-torchrun does this too, but ends with status 1 whatever happened, and puts a report of its own
-around a user's mistake.
+torchrun starts a machine's too, but ends with status 1 whatever happened, and puts a report of its
+own around a user's mistake.
 """
 
 import ctypes
@@ -12,18 +12,63 @@ import subprocess
 import sys
 import time
 
+import torch
 from torch import distributed
 
+from bleuprint import environment, slurm
 from bleuprint.errors import GONE, TOLD, UserError, say
 
 # Names the launcher to the processes that it has started, by its number.
 _LAUNCHER = "BLEUPRINT_LAUNCHER"
+# Tells them that `srun` was called by this command.
+_SPREAD = "BLEUPRINT_SPREAD"
 _LOOPBACK = "127.0.0.1"
 _PR_SET_PDEATHSIG = 1  # of Linux's prctl
 
 # Seconds between two looks at the processes, and those that are left to the others when one has
 # failed: to let go of what they have open, no more, since without it they cannot go on.
 _LOOK, _GRACE = 0.1, 12.0
+
+
+def spread_over_nodes() -> None:
+    """Where this is one process alone in a SLURM job of several nodes: use them all.
+
+    It then has `srun` run this command on each node, once a GPU, and does not come back. SIGTERM is
+    passed on as SIGUSR1, since `srun` kills its tasks when it gets SIGTERM itself.
+    """
+    if _SPREAD in os.environ:
+        signal.signal(signal.SIGUSR1, lambda *_: signal.raise_signal(signal.SIGTERM))
+    nodes = slurm.nodes()
+    if nodes == 1 or "WORLD_SIZE" in os.environ or slurm.task():
+        return
+    count = environment.processes() or max(1, torch.cuda.device_count())
+    threads = max(1, len(os.sched_getaffinity(0)) // count)
+    command = [
+        "srun",
+        "--overlap",  # we may be a step ourselves, which holds all that the job has
+        f"--nodes={nodes}",
+        f"--ntasks={nodes * count}",
+        f"--ntasks-per-node={count}",
+        "--kill-on-bad-exit=0",  # they end one another, but for those that still save
+        "--cpu-bind=none",
+        "--export=ALL",
+        *(sys.executable, *sys.orig_argv[1:]),
+    ]
+    told: list[int] = []
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, _: told.append(number))
+    sys.stdout.flush()
+    step = subprocess.Popen(
+        command,
+        env={"OMP_NUM_THREADS": str(threads), **os.environ, _SPREAD: "1"},
+        start_new_session=True,
+    )
+    while step.poll() is None:
+        time.sleep(_LOOK)
+        if told:
+            told.clear()
+            step.send_signal(signal.SIGUSR1)
+    sys.exit(step.returncode if step.returncode >= 0 else 128 - step.returncode)
 
 
 def launch(count: int) -> int:

@@ -11,13 +11,15 @@ import ipaddress
 import os
 import secrets
 import selectors
+import signal
 import socket
 import threading
 import time
 from contextlib import suppress
 
+import psutil
 from torch.distributed import DistError
-from torch.distributed.distributed_c10d import Store
+from torch.distributed.distributed_c10d import PrefixStore, Store
 
 from bleuprint.errors import GONE, UserError, say
 
@@ -28,6 +30,8 @@ JOINING = 300.0
 _KEEP_ALIVE = {"TCP_KEEPIDLE": 5, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 2}
 _GRACE = 8.0
 _GREETING = 10.0
+# Where torchrun starts them all again, the store still tells of the process 0 that was before.
+_RETRYING, _PAUSE = 60.0, 0.2
 # News of another's end may be a little later than an error that comes of it.
 _NEWS = 3.0
 # It ends after the one that failed, whom torchrun and srun should see first.
@@ -37,18 +41,25 @@ _PRECEDENCE, _LOOK = 2.0, 0.05
 
 # What a process says at its end: all is well; it has failed, and told why.
 _WELL, _FAILED = b".", b"!"
+_WELCOME = b"+"
+_ADDRESS = "bleuprint/lifeline"
 
 
 class Lifeline:
     """A process's connection to process 0; at process 0, those to all others.
 
+    `shared` may be as old as torchrun; `store`, a part of it, is for these processes alone.
     `silent` leaves it to the process that started them all to tell who was killed.
     """
 
-    def __init__(self, rank: int, size: int, store: Store, silent: bool) -> None:
-        self._rank, self._size, self._store, self._silent = rank, size, store, silent
+    def __init__(self, rank: int, size: int, shared: Store, silent: bool) -> None:
+        self._rank, self._size, self._shared, self._silent = rank, size, shared, silent
         self._left, self._lost = False, threading.Event()
-        self._links = self._accept() if rank == 0 else self._connect()
+        # The number of restarts would not tell them apart: torchrun's differs from host to host.
+        token, self._links = self._accept() if rank == 0 else self._connect()
+        self.store = PrefixStore(f"bleuprint/{token}", shared)
+        self._torchrun = os.getppid() if "TORCHELASTIC_RUN_ID" in os.environ else None
+        self._choose_interface()
         for link in self._links:
             link.settimeout(None)
             link.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -82,18 +93,18 @@ class Lifeline:
         """Whether none has told before, nor does in the next `patience` seconds."""
         deadline = time.monotonic() + patience
         try:
-            while time.monotonic() < deadline and not self._store.check(["told"]):
+            while time.monotonic() < deadline and not self.store.check(["told"]):
                 time.sleep(_LOOK)
-            return self._store.add("told", 1) == 1
+            return self.store.add("told", 1) == 1
         except DistError:
             return False  # the store has ended, with a process that was first
 
-    def _accept(self) -> dict[socket.socket, str]:
-        """Wait for the others; their connections and names."""
+    def _accept(self) -> tuple[str, dict[socket.socket, str]]:
+        """Wait for the others; a token that all know, and their connections and names."""
         host, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
         family, own = _own_address(host, port)
         # Known to this machine by its name alone: another one knows it by an address.
-        by_name = ipaddress.ip_address(own).is_loopback and own != host
+        by_name = _is_loopback(own) and own != host
         token = secrets.token_hex(8)
         links: dict[socket.socket, str] = {}
         with socket.create_server(
@@ -103,7 +114,8 @@ class Lifeline:
             dualstack_ipv6=family == socket.AF_INET6 and socket.has_dualstack_ipv6(),
         ) as server:
             address = host if by_name else own
-            self._store.set("lifeline", f"{address} {server.getsockname()[1]} {token}")
+            told = f"{address} {server.getsockname()[1]} {token} {socket.gethostname()}"
+            self._shared.set(_ADDRESS, told)
             server.settimeout(JOINING)
             while len(links) < self._size - 1:
                 try:
@@ -117,20 +129,44 @@ class Lifeline:
                 with suppress(OSError), link.makefile(encoding="utf-8") as greeting:
                     said, _, name = greeting.readline().rstrip("\n").partition(" ")
                     if said == token:  # others may knock, such as a scan of ports
+                        link.sendall(_WELCOME)
                         links[link] = name
-        return links
+        return token, links
 
-    def _connect(self) -> dict[socket.socket, str]:
-        address, port, token = self._store.get("lifeline").decode().split(" ")
+    def _connect(self) -> tuple[str, dict[socket.socket, str]]:
+        """Reach process 0; the token that all know, and the connection with its name."""
         name = f"process {self._rank} of {self._size}"
-        try:
-            link = socket.create_connection((address, int(port)), JOINING)
-            link.sendall(f"{token} {name} on {socket.gethostname()}\n".encode())
-        except OSError as error:
-            raise UserError(
-                f"{name} cannot reach process 0 at {address}:{port}: {error.strerror or error}"
-            ) from None
-        return {link: f"process 0 of {self._size} on {address}"}
+        deadline = time.monotonic() + _RETRYING
+        while True:
+            address, port, token, host = self._shared.get(_ADDRESS).decode().split(" ")
+            try:
+                link = socket.create_connection((address, int(port)), _GREETING)
+                link.sendall(f"{token} {name} on {socket.gethostname()}\n".encode())
+                link.settimeout(JOINING)
+                if link.recv(1) == _WELCOME:
+                    return token, {link: f"process 0 of {self._size} on {host}"}
+                reason = "it does not answer"
+            except OSError as error:
+                reason = error.strerror or str(error)
+            if time.monotonic() > deadline:
+                raise UserError(f"{name} cannot reach process 0 at {address}:{port}: {reason}")
+            time.sleep(_PAUSE)
+
+    def _choose_interface(self) -> None:
+        """Have gloo talk over the interface by which the others were reached.
+
+        By itself it takes that of the host's name, which may well be the loopback; it then waits
+        for the others as long as for one that computes.
+        """
+        own = [str(link.getsockname()[0]).removeprefix("::ffff:") for link in self._links]
+        reached = next((address for address in own if not _is_loopback(address)), own[0])
+        if self._rank == 0:
+            self.store.set("address", reached)
+        elif _is_loopback(reached):
+            reached = self.store.get("address").decode()  # of the same machine
+        for name, addresses in psutil.net_if_addrs().items():
+            if reached in (address.address.partition("%")[0] for address in addresses):
+                os.environ.setdefault("GLOO_SOCKET_IFNAME", name)
 
     def _watch(self) -> None:
         with selectors.DefaultSelector() as selector:
@@ -140,24 +176,37 @@ class Lifeline:
                 for key, _ in selector.select():
                     link = key.data
                     selector.unregister(link)
-                    said = b""
-                    with suppress(OSError):
+                    said, host = b"", False
+                    try:
                         said = link.recv(1)
+                    except OSError as error:
+                        host = not isinstance(error, ConnectionResetError)
                     name = self._links.pop(link)
                     if said != _WELL and not self._left:
-                        self._lose(name, told=said == _FAILED)
+                        self._lose(name, host, told=said == _FAILED)
 
-    def _lose(self, name: str, told: bool) -> None:
-        """Tell the user and the others that one is gone, and end, unless the work itself does."""
+    def _lose(self, name: str, host: bool, told: bool) -> None:
+        """Tell the user and the others that one is gone, and end, unless the work itself does.
+
+        `host`: its machine or the link to it is gone as well.
+        """
         # Process 0 knows of all others; that it is gone itself is left to one of them to tell.
         if not told and not self._silent and self._rank <= 1:
-            say(f"{name} is gone")
+            say(f"{name} is gone{': its host does not answer' if host else ''}")
         for link in self._links:
             with suppress(OSError):
                 link.send(_FAILED)
         self._lost.set()
+        if host and self._torchrun == os.getppid():
+            # It would wait for an answer from the other one until the kernel gives up, 15 minutes.
+            with suppress(ProcessLookupError):
+                os.kill(self._torchrun, signal.SIGKILL)
         time.sleep(_GRACE)
         os._exit(GONE)
+
+
+def _is_loopback(address: str) -> bool:
+    return ipaddress.ip_address(address.partition("%")[0]).is_loopback
 
 
 def _own_address(host: str, port: int) -> tuple[socket.AddressFamily, str]:

@@ -15,7 +15,7 @@ from itertools import takewhile
 
 import torch
 from torch import Tensor, distributed
-from torch.distributed.distributed_c10d import PrefixStore, Store
+from torch.distributed.distributed_c10d import Store
 from torch.distributed.rendezvous import rendezvous
 
 from bleuprint import environment, errors, slurm
@@ -97,12 +97,10 @@ def join() -> Group:
     if launched():
         end_with_launcher()
     try:
-        # torchrun may start them all again and give them the same store
-        attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
         shared, *_ = next(rendezvous("env://", rank, size, timeout=timedelta(seconds=JOINING)))
-        store = PrefixStore(f"bleuprint/{attempt}", shared)
-        lifeline = Lifeline(rank, size, store, silent=launched())
+        lifeline = Lifeline(rank, size, shared, silent=launched())
         errors.consult(lifeline.verdict)
+        store = lifeline.store
         device = _device(local)
         local = _compare_devices(device, rank, size, store)
         distributed.init_process_group(

@@ -28,6 +28,11 @@ def task() -> Task | None:
     return Task(int(rank), int(size or 1), int(os.environ.get("SLURM_LOCALID", "0")))
 
 
+def nodes() -> int:
+    """How many nodes the job has that this process is in; 1 if it is in none."""
+    return int(os.environ.get("SLURM_JOB_NUM_NODES") or 1)
+
+
 def master() -> tuple[str, int]:
     """Where the step's processes meet: the host of its process 0 and a port.
 
