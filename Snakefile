@@ -25,7 +25,9 @@ cluster.spread(workflow.resource_settings, STAGES)
 
 onstart:
     cluster.check_or_exit(workflow)
-    claim.claim_or_exit(path for job in workflow.dag.needrun_jobs() for path in job.output)
+    claim.claim_or_exit(
+        path for job in workflow.dag.needrun_jobs() for path in job.output
+    )
 
 
 onsuccess:

@@ -77,3 +77,18 @@ def mldatabase(tmp_path_factory):
     path = tmp_path_factory.mktemp("mldatabase") / "mlflow.db"
     MlflowClient(f"sqlite:///{path}").search_experiments()
     return path
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory):
+    """A real SLURM of three virtual nodes (see slurmcluster)."""
+    import slurmcluster
+
+    if not slurmcluster.installed():
+        pytest.skip(slurmcluster.HOW)
+    cluster = slurmcluster.Cluster(tmp_path_factory.mktemp("slurm"))
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.stop()

@@ -7,12 +7,8 @@ import time
 import pytest
 
 import micro
-import slurmcluster
 
-pytestmark = [
-    pytest.mark.cluster,
-    pytest.mark.skipif(not slurmcluster.installed(), reason=slurmcluster.HOW),
-]
+pytestmark = pytest.mark.cluster
 
 # The test cluster keeps no accounts, and its jobs are short.
 SITE = ("--slurm-status-command", "squeue", "--slurm-init-seconds-before-status-checks", "2")
@@ -25,16 +21,6 @@ if not Path("work/failed").exists():
     Path("work/failed").touch()
     raise SystemExit("a disk was not there")
 """
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    cluster = slurmcluster.Cluster(tmp_path_factory.mktemp("slurm"))
-    try:
-        cluster.start()
-        yield cluster
-    finally:
-        cluster.stop()
 
 
 @pytest.fixture

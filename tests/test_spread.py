@@ -7,12 +7,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from slurmcluster import HOW, Cluster, installed
+from slurmcluster import Cluster
 from trainings import (
     STAGES,
     environment,
@@ -26,18 +25,6 @@ from trainings import (
 
 pytestmark = pytest.mark.cluster
 CELL = Path("micro", "toy", "1")
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    if not installed():
-        pytest.skip(HOW)
-    cluster = Cluster(tmp_path_factory.mktemp("slurm"), nodes=2)
-    try:
-        cluster.start()
-        yield cluster
-    finally:
-        cluster.stop()
 
 
 @pytest.fixture(scope="module")
