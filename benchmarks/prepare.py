@@ -88,7 +88,7 @@ def main() -> None:
         project = Path(scratch)
         name = make_corpus(project / "inputs", given.pairs)
         params = (ROOT / "recipes" / "phrasebook.yaml").read_text()
-        systems = params.partition("\nsystems:\n")[2]
+        systems = params.partition("\nsystems:\n")[2].partition("\npublished:")[0]
         (project / "params.yaml").write_text(PARAMS.format(merges=given.merges) + systems)
         runs = {f"{n} workers": prepare(project, n) for n in given.workers}
         if not given.no_plain:

@@ -92,3 +92,27 @@ def cluster(tmp_path_factory):
         yield cluster
     finally:
         cluster.stop()
+
+
+@pytest.fixture(scope="session")
+def clean(tmp_path_factory):
+    """A micro project (see micro) in which nothing has run. Not to be changed."""
+    import micro
+
+    project = micro.make(tmp_path_factory.mktemp("clean") / "project")
+    project.commit()
+    return project
+
+
+@pytest.fixture(scope="session")
+def by_dvc(clean, tmp_path_factory):
+    """A project after `dvc repro`, committed. Not to be changed."""
+    project = clean.copy(tmp_path_factory.mktemp("dvc") / "project")
+    assert len(project.repro()) == 21
+    project.commit()
+    return project
+
+
+@pytest.fixture
+def reproduced(by_dvc, tmp_path):
+    return by_dvc.copy(tmp_path / "project")

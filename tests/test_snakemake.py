@@ -1,0 +1,182 @@
+"""The same graph by Snakemake: what it makes, and what it tells DVC."""
+
+import json
+import os
+import shutil
+import signal
+import time
+
+import pytest
+
+import micro
+from bleuprint import graph
+
+CELL = ("train", "average", "translate", "score", "vary")
+TINY = {f"{stage}@tiny-own-1" for stage in CELL}
+WIDE = {f"{stage}@wide-own-1" for stage in CELL}
+
+
+@pytest.fixture(scope="module")
+def by_snakemake(clean, tmp_path_factory):
+    """A project after `snakemake -c2`. Not to be changed."""
+    project = clean.copy(tmp_path_factory.mktemp("snakemake") / "project")
+    project.snakemake()
+    return project
+
+
+def test_snakemake_gives_what_dvc_gives_and_tells_it(by_dvc, by_snakemake, tmp_path):
+    results = "reports/results.json"
+    assert by_snakemake.read(results) == by_dvc.read(results)
+    project = by_snakemake.copy(tmp_path / "project")
+    assert project.changed() == set()
+    assert project.run("dvc", "repro").rstrip().endswith("Data and pipelines are up to date.")
+    assert "Nothing to be done" in project.snakemake()
+
+
+def test_what_is_recorded_is_what_dvc_commit_records(by_snakemake, tmp_path):
+    project = by_snakemake.copy(tmp_path / "project")
+    recorded, runs = project.read("dvc.lock"), contents(project, ".dvc/cache")
+    (project.root / "dvc.lock").unlink()
+    shutil.rmtree(project.root / ".dvc/cache")
+    project.run("dvc", "commit", "--force", "--no-relink")
+    assert project.read("dvc.lock") == recorded
+    assert contents(project, ".dvc/cache") == runs != {}
+
+
+def test_snakemake_runs_what_an_edit_changes(by_snakemake, tmp_path):
+    project = by_snakemake.copy(tmp_path / "project")
+    project.edit("params.yaml", "last: 2}\n    decode: *", "last: 1}\n    decode: *")
+    project.snakemake()
+    executed = {
+        path.stem
+        for path in (project.root / "work/snakemake/logs").iterdir()
+        if path.stat().st_mtime_ns > (project.root / "params.yaml").stat().st_mtime_ns
+    }
+    assert executed == WIDE - {"train@wide-own-1"} | {"report"}
+    assert project.changed() == set()
+
+
+def test_an_input_from_the_future_is_told_and_its_stage_not_recorded(clean, tmp_path):
+    project = clean.copy(tmp_path / "project")
+    ahead = time.time() + 3600
+    os.utime(project.root / "stages/clean.py", (ahead, ahead))
+    output = project.snakemake("data/clean/own", status=1)
+    assert "than input stages/clean.py" in output and "clock skew" in output
+    assert project.recorded() == {"download@own"}
+
+
+def test_touch_has_snakemake_take_over_what_dvc_made(reproduced):
+    shutil.rmtree(reproduced.root / "data")
+    reproduced.run("dvc", "checkout")
+    reproduced.snakemake("--touch", "--forceall")
+    assert "Nothing to be done" in reproduced.snakemake()
+    assert reproduced.changed() == set()
+    assert "recorded" not in reproduced.snakemake("--dry-run")
+
+
+def test_a_failing_stage_is_not_recorded_and_others_are(by_snakemake, tmp_path):
+    project = by_snakemake.copy(tmp_path / "project")
+    project.edit("params.yaml", "label_smoothing: 0.1", "label_smoothing: 0.2")  # of both
+    project.edit("params.yaml", "peak: 0.015", "peak: 1.0e+38")
+    output = project.snakemake("--keep-going", status=1)
+    assert output.count("bleuprint: error: the loss of update") >= 1
+    assert "recorded in DVC: 5 of 21 stages" in output
+    # the failed one, and what lacks its output
+    lacking = {f"{stage}@wide-own-1" for stage in ("train", "average", "vary")}
+    assert project.changed() & (TINY | WIDE) == lacking
+
+
+def test_reports_are_kept_where_their_stage_fails(by_snakemake, tmp_path):
+    project = by_snakemake.copy(tmp_path / "project")
+    before = reports(project)
+    project.write("results/tiny/own/1/scores.json", "{}")
+    output = project.snakemake(status=1)
+    assert "bleuprint: error: results/tiny/own/1/scores.json: no test set" in output
+    assert len(before) == 7 and reports(project) == before
+
+
+def reports(project):
+    """Those that git keeps; the page is DVC's, and Snakemake removes such outputs of what fails."""
+    found = (project.root / "reports").iterdir()
+    return {path.name: path.read_bytes() for path in found if path.name != "index.html"}
+
+
+def wait_for(pattern, project, process):
+    """Wait until a file is there, while `process` runs."""
+    for _ in range(600):
+        if any(project.root.glob(pattern)):
+            return
+        assert process.poll() is None
+        time.sleep(0.1)
+    pytest.fail(f"{pattern} did not appear")
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        signal.SIGINT,
+        pytest.param(signal.SIGTERM, marks=pytest.mark.slow),
+        pytest.param(signal.SIGKILL, marks=pytest.mark.slow),
+    ],
+)
+def test_a_run_stopped_half_way_leaves_only_what_finished(clean, by_dvc, tmp_path, how):
+    project = clean.copy(tmp_path / "project")
+    process = project.start("snakemake", "-c2")
+    wait_for("work/snakemake/finished/train@*.begun", project, process)
+    micro.kill(process, how)
+    try:
+        process.communicate(timeout=60)
+    finally:
+        micro.kill(process)
+    assert process.returncode
+    data = {stage.name for stage in graph.stages(project.root) if stage.name.endswith("@own")}
+    # this one may come after the first training has begun
+    later = {"describe_corpus@own"}
+    recorded = project.recorded()
+    assert recorded == set() if how == signal.SIGKILL else data - later <= recorded <= data
+    if how == signal.SIGKILL:
+        project.snakemake("--unlock")
+    project.snakemake("--rerun-incomplete")
+    assert project.changed() == set()
+    assert len(project.recorded()) == 21
+    assert project.read("reports/results.json") == by_dvc.read("reports/results.json")
+
+
+def test_shards_give_what_the_whole_gives(clean, by_dvc, tmp_path):
+    project = clean.copy(tmp_path / "project")
+    wanted = ("data/statistics/own", "data/ledgers/own/binarize.json", "data/tests/own")
+    output = project.snakemake(*wanted, "--set-scatter", "shards=3")
+    assert all(f"shard_{stage}@own" in output for stage in ("clean", "dedup", "filter"))
+    logs = {path.name for path in (project.root / "work/snakemake/logs").iterdir()}
+    assert {f"tokenize@own.log.{number}-of-3" for number in (1, 2, 3)} <= logs
+    assert contents(project, "data") == contents(by_dvc, "data") != {}
+    assert contents(project, "work/shards") == {}
+    data = {stage.name for stage in graph.stages(project.root) if stage.name.endswith("@own")}
+    assert project.recorded() == data
+    assert not project.changed() & data
+
+
+def test_shards_made_under_other_settings_are_made_again(clean, tmp_path):
+    project = clean.copy(tmp_path / "project")
+    project.edit("params.yaml", "ratio: {max: 3.0}", "ratio: {max: 1.0}")
+    shards = ("--set-scatter", "shards=2")
+    until = ("--notemp", *shards, "--until", "shard_filter@own")
+    project.run("snakemake", "-c2", "data/filter/own", *until)
+    assert len(contents(project, "work/shards/filter")) > 0
+    project.edit("params.yaml", "ratio: {max: 1.0}", "length: {min: 4, max: 9}")
+    project.edit("params.yaml", "length: {min: 1, max: 100}, ", "")
+    project.snakemake("data/filter/own", *shards)
+    ledger = json.loads(project.read("data/ledgers/own/filter.json"))
+    assert list(ledger["sets"]["train"]["dropped"]) == ["length"]
+    lengths = {len(line.split()) for line in project.read("data/filter/own/train.en").splitlines()}
+    assert lengths == {4, 5, 6}
+
+
+def contents(project, folder):
+    """What the files of a folder hold, by their names; those of the tools aside."""
+    files = (path for path in (project.root / folder).rglob("*") if path.is_file())
+    return {
+        str(path.relative_to(project.root)): path.read_bytes()
+        for path in files
+        if not path.name.startswith(".") and path.suffix != ".lock"
+    }
