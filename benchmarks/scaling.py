@@ -7,8 +7,8 @@ prints the tables of docs/scaling.md. Nothing in them is measured but what the f
 
 - A stage's CPU seconds grow with the text's bytes. With several workers they take time by Amdahl's
   law, its parallel share taken from the runs of one and two workers.
-- learn_bpe is the exception: it counts words (as above) and merges (by different words: measured
-  apart, see docs/scaling.md).
+- Of learn_bpe this is the counting; learning the merges goes by different words, and is measured
+  apart (benchmarks/limits.py).
 - Storage: the text lies in six stages' outputs, and as ids in a seventh; DVC's cache shares these
   files where its links can, or holds them once more.
 - Training: operations counted from the shapes (bleuprint.cost); a GPU does a share of its peak.
@@ -94,8 +94,8 @@ def show_preparation(stages: list[Stage]) -> None:
     print("| stage | parallel share |", " | ".join(corpus.name for corpus in CORPORA), "|")
     print("|---|---:|", "---:|" * len(CORPORA), sep="")
     for stage in stages:
-        hours = " | ".join(f"{stage.hours(corpus, CORES):.2f} h" for corpus in CORPORA)
-        print(f"| {stage.name} | {stage.parallel:.0%} | {hours} |")
+        minutes = " | ".join(f"{60 * stage.hours(corpus, CORES):.1f} min" for corpus in CORPORA)
+        print(f"| {stage.name} | {stage.parallel:.0%} | {minutes} |")
     for what, cores in (("in all, on 2 cores", 2), (f"in all, on {CORES} cores", CORES)):
         hours = " | ".join(
             f"{sum(stage.hours(corpus, cores) for stage in stages):.1f} h" for corpus in CORPORA
