@@ -348,7 +348,9 @@ def _trained(settings: Settings, given: argparse.Namespace) -> layout.Cell:
     """The training that the command line names; raises UserError if there is none."""
     cell = _cell(settings, given)
     if not cell.models.exists():
-        raise UserError(f"{cell.models}: no training of {cell}; dvc repro makes it")
+        raise UserError(
+            f"{cell.models}: no training of {cell}; dvc repro makes it, dvc pull may fetch it"
+        )
     return cell
 
 
