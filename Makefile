@@ -50,7 +50,7 @@ test: setup
 	python -m pytest -n logical --maxprocesses 4 --dist loadfile
 
 test-cluster: setup
-	python -m pytest -m cluster
+	python -m pytest -m cluster -n 2 --dist loadfile
 
 # tests that need it are skipped where it is not there
 cluster:
