@@ -1,6 +1,7 @@
 """What is asked of a cluster, and refused before it is: no SLURM is needed here."""
 
 import sys
+from types import SimpleNamespace
 
 import pytest
 from snakemake.resources import Resources
@@ -122,6 +123,23 @@ def test_without_a_default_partition_it_is_left_to_slurm():
     check_requests([request(partition=None, gpus=99)], [GPU])
 
 
+def job(**given):
+    usual = {"mem_mb": 4000, "runtime": 60, "gpu": 0, "nodes": 1}
+    rule = SimpleNamespace(name="train@small-own-1")
+    return SimpleNamespace(rule=rule, threads=8, resources={**usual, **given})
+
+
+@pytest.mark.parametrize("given", [{"gpu": "a100:2"}, {"nodes": 0}, {"runtime": "long"}])
+def test_a_resource_that_is_no_number_is_named(given):
+    ((name, value),) = given.items()
+    with pytest.raises(UserError, match=f"train@small-own-1 asks for {name}: {value!r}"):
+        cluster._request(job(**given))
+
+
+def test_a_partition_may_be_called_by_a_number():
+    assert cluster._request(job(slurm_partition=1)).partition == "1"
+
+
 def accounts(storage, age=300):
     return {"AccountingStorageType": f"accounting_storage/{storage}", "MinJobAge": f"{age} sec"}
 
@@ -138,6 +156,7 @@ def sacct(tmp_path, monkeypatch):
     [
         ("sacct", 40, accounts("none"), "put `slurm-status-command: squeue` into the profile"),
         (None, 40, accounts("none"), "Snakemake would wait for ever"),
+        ("sacct", 40, {**accounts("none"), "AccountingStorageType": "(null)"}, "keeps no accounts"),
         ("squeue", 40, accounts("none", age=60), "forgets a job 60 s after its end"),
         ("squeue", 101, accounts("none"), "is 101, more than a third of this cluster's MinJobAge"),
     ],
