@@ -8,7 +8,7 @@ from snakemake.resources import Resources
 from snakemake.settings.types import ResourceSettings
 
 import micro
-from bleuprint import cluster, graph
+from bleuprint import claim, cluster, graph
 from bleuprint.cluster import Node, Request, check_requests, check_status_command, spread
 from bleuprint.errors import UserError
 
@@ -207,3 +207,17 @@ def test_dvc_stays_away_from_what_snakemake_writes(tmp_path):
     # one that was killed holds nothing any more
     assert project.run(sys.executable, "-c", f"{claim}; release()").endswith("held\n")
     project.run("dvc", "repro", "clean@own")
+
+
+def test_a_file_of_locks_that_was_cut_short_is_one_line(tmp_path, capsys):
+    root = micro.make(tmp_path / "project").root
+    locks = root / ".dvc" / "tmp" / "rwlock"
+    locks.parent.mkdir(exist_ok=True)
+    locks.write_text('{"data": [')
+    with pytest.raises(UserError, match=r"rwlock.*corrupted"):
+        claim.claim(["data/clean/own"], root)
+    locks.unlink()
+    claim.claim(["data/clean/own"], root)
+    locks.write_text("")  # the disk was full
+    claim.release()
+    assert "rwlock" in capsys.readouterr().err
