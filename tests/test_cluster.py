@@ -41,6 +41,16 @@ def test_slurms_nodes_are_read(tmp_path, monkeypatch):
     assert cluster._nodes() == NODES
 
 
+def test_jobs_that_a_killed_run_has_left_are_named(tmp_path, monkeypatch):
+    lines = f"7|rule_train@a-b-1|{tmp_path}\n8|mine|{tmp_path}\n9|rule_train@a-b-1|/elsewhere\n"
+    (tmp_path / "squeue").write_text(f"#!/bin/sh\ncat <<'END'\n{lines}END\n")
+    (tmp_path / "squeue").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    with pytest.raises(UserError, match=r"go on: 7; wait for them \(squeue\).*scancel 7$"):
+        cluster.check_no_earlier_jobs(tmp_path)
+    cluster.check_no_earlier_jobs(tmp_path.parent)
+
+
 @pytest.mark.parametrize(
     ("limit", "minutes"),
     [("infinite", None), ("n/a", None), ("30:00", 30), ("4:00:00", 240), ("2-12:30:00", 3630)],

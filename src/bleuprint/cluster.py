@@ -11,6 +11,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from bleuprint.errors import UserError, say
@@ -55,6 +56,7 @@ def check_or_exit(workflow: Any) -> None:
         settings = workflow.executor_settings
         interval = settings.init_seconds_before_status_checks
         check_status_command(settings.status_command, interval, _configuration())
+        check_no_earlier_jobs(Path.cwd())
         jobs = [_request(job) for job in workflow.dag.needrun_jobs() if not job.is_local]
         check_requests(jobs, _nodes())
         _forget_no_job()
@@ -161,6 +163,24 @@ def check_requests(jobs: Iterable[Request], nodes: list[Node]) -> None:
                 f"{job.name} asks for {job.minutes} minutes, and partition {name} gives {longest}: "
                 f"{_how_to_change(job)}; a training goes on in the next job"
             )
+
+
+def check_no_earlier_jobs(folder: Path) -> None:
+    """Raise UserError where jobs of a run that was killed go on: they would replace outputs."""
+    rows = [
+        line.split("|")
+        for line in _slurm("squeue", "-h", "-t", "PD,R,S", "-o", "%i|%k|%Z").split("\n")
+    ]
+    ours = [
+        row[0]
+        for row in rows
+        if len(row) == 3 and row[1].startswith("rule_") and Path(row[2]).resolve() == folder
+    ]
+    if ours:
+        raise UserError(
+            f"jobs that an earlier run has started here go on: {' '.join(ours)}; "
+            "wait for them (squeue), or end them: scancel " + " ".join(ours)
+        )
 
 
 def _forget_no_job() -> None:
