@@ -1,13 +1,14 @@
 """What is asked of a cluster, and refused before it is: no SLURM is needed here."""
 
 import sys
+from types import SimpleNamespace
 
 import pytest
 from snakemake.resources import Resources
 from snakemake.settings.types import ResourceSettings
 
 import micro
-from bleuprint import cluster, graph
+from bleuprint import claim, cluster, graph
 from bleuprint.cluster import Node, Request, check_requests, check_status_command, spread
 from bleuprint.errors import UserError
 
@@ -38,6 +39,16 @@ def test_slurms_nodes_are_read(tmp_path, monkeypatch):
     (tmp_path / "sinfo").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     assert cluster._nodes() == NODES
+
+
+def test_jobs_that_a_killed_run_has_left_are_named(tmp_path, monkeypatch):
+    lines = f"7|rule_train@a-b-1|{tmp_path}\n8|mine|{tmp_path}\n9|rule_train@a-b-1|/elsewhere\n"
+    (tmp_path / "squeue").write_text(f"#!/bin/sh\ncat <<'END'\n{lines}END\n")
+    (tmp_path / "squeue").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    with pytest.raises(UserError, match=r"go on: 7; wait for them \(squeue\).*scancel 7$"):
+        cluster.check_no_earlier_jobs(tmp_path)
+    cluster.check_no_earlier_jobs(tmp_path.parent)
 
 
 @pytest.mark.parametrize(
@@ -122,6 +133,23 @@ def test_without_a_default_partition_it_is_left_to_slurm():
     check_requests([request(partition=None, gpus=99)], [GPU])
 
 
+def job(**given):
+    usual = {"mem_mb": 4000, "runtime": 60, "gpu": 0, "nodes": 1}
+    rule = SimpleNamespace(name="train@small-own-1")
+    return SimpleNamespace(rule=rule, threads=8, resources={**usual, **given})
+
+
+@pytest.mark.parametrize("given", [{"gpu": "a100:2"}, {"nodes": 0}, {"runtime": "long"}])
+def test_a_resource_that_is_no_number_is_named(given):
+    ((name, value),) = given.items()
+    with pytest.raises(UserError, match=f"train@small-own-1 asks for {name}: {value!r}"):
+        cluster._request(job(**given))
+
+
+def test_a_partition_may_be_called_by_a_number():
+    assert cluster._request(job(slurm_partition=1)).partition == "1"
+
+
 def accounts(storage, age=300):
     return {"AccountingStorageType": f"accounting_storage/{storage}", "MinJobAge": f"{age} sec"}
 
@@ -138,6 +166,7 @@ def sacct(tmp_path, monkeypatch):
     [
         ("sacct", 40, accounts("none"), "put `slurm-status-command: squeue` into the profile"),
         (None, 40, accounts("none"), "Snakemake would wait for ever"),
+        ("sacct", 40, {**accounts("none"), "AccountingStorageType": "(null)"}, "keeps no accounts"),
         ("squeue", 40, accounts("none", age=60), "forgets a job 60 s after its end"),
         ("squeue", 101, accounts("none"), "is 101, more than a third of this cluster's MinJobAge"),
     ],
@@ -188,3 +217,17 @@ def test_dvc_stays_away_from_what_snakemake_writes(tmp_path):
     # one that was killed holds nothing any more
     assert project.run(sys.executable, "-c", f"{claim}; release()").endswith("held\n")
     project.run("dvc", "repro", "clean@own")
+
+
+def test_a_file_of_locks_that_was_cut_short_is_one_line(tmp_path, capsys):
+    root = micro.make(tmp_path / "project").root
+    locks = root / ".dvc" / "tmp" / "rwlock"
+    locks.parent.mkdir(exist_ok=True)
+    locks.write_text('{"data": [')
+    with pytest.raises(UserError, match=r"rwlock.*corrupted"):
+        claim.claim(["data/clean/own"], root)
+    locks.unlink()
+    claim.claim(["data/clean/own"], root)
+    locks.write_text("")  # the disk was full
+    claim.release()
+    assert "rwlock" in capsys.readouterr().err

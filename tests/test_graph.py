@@ -214,8 +214,8 @@ def finished(project, tmp_path, stages):
 
 
 def marked(root, *both):
-    inputs = graph.inputs(graph.stages(root), root)
-    return [stage.name for stage in both if graph._true_mark(stage, inputs[stage.name], root)]
+    inputs, known = graph.inputs(graph.stages(root), root), graph._recorded(root)
+    return [s.name for s in both if graph._true_mark(s, inputs[s.name], known, root)]
 
 
 def test_a_mark_holds_while_nothing_has_changed(finished):
@@ -272,6 +272,12 @@ def test_a_mark_is_void_under_other_settings_or_another_command(finished):
     mark = root / first.mark
     mark.write_text(mark.read_text().replace(first.digest, second.digest))
     assert marked(root, first, second) == ["dedup@own"]
+
+
+def test_a_mark_is_void_where_dvc_has_run_the_stage_since(finished):
+    # as by `dvc repro -s` under other settings, taken back afterwards
+    (finished[0] / "dvc.lock").write_text("stages:\n  clean@own: {cmd: another}\n")
+    assert marked(*finished) == ["dedup@own"]
 
 
 def test_a_record_that_fails_is_one_line_and_can_be_repeated(finished, capsys):

@@ -17,7 +17,7 @@ _CLAIMS = ExitStack()
 
 def claim(paths: Iterable[str], root: Path = Path()) -> None:
     """Claim outputs until `release`; raises UserError where DVC is at work on one of them."""
-    from dvc.lock import LockError
+    from dvc.exceptions import DvcException
     from dvc.repo import Repo
     from dvc.rwlock import rwlock
 
@@ -27,8 +27,8 @@ def claim(paths: Iterable[str], root: Path = Path()) -> None:
         claimed = rwlock(repo.tmp_dir, repo.fs, "snakemake", [], written, hardlink)
     try:
         _CLAIMS.enter_context(claimed)
-    except LockError as error:
-        # several lines, the last of which says how to go on if the process is gone
+    except (DvcException, OSError) as error:
+        # of a lock several lines, the last of which says how to go on if the process is gone
         raise UserError(str(error)) from error
 
 
@@ -42,5 +42,10 @@ def claim_or_exit(paths: Iterable[str]) -> None:
 
 
 def release() -> None:
-    """Give back what was claimed."""
-    _CLAIMS.close()
+    """Give back what was claimed; where that fails it is told, and holds nobody up."""
+    from dvc.exceptions import DvcException
+
+    try:
+        _CLAIMS.close()
+    except (DvcException, OSError) as error:
+        say(str(error))

@@ -8,8 +8,10 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from bleuprint.errors import UserError, say
@@ -54,8 +56,10 @@ def check_or_exit(workflow: Any) -> None:
         settings = workflow.executor_settings
         interval = settings.init_seconds_before_status_checks
         check_status_command(settings.status_command, interval, _configuration())
+        check_no_earlier_jobs(Path.cwd())
         jobs = [_request(job) for job in workflow.dag.needrun_jobs() if not job.is_local]
         check_requests(jobs, _nodes())
+        _forget_no_job()
     except UserError as error:
         say(str(error))
         sys.exit(1)
@@ -109,7 +113,7 @@ def check_status_command(
     `init-seconds-before-status-checks`; `configuration` is that of SLURM.
     """
     storage, has_sacct = configuration["AccountingStorageType"], shutil.which("sacct")
-    if not storage.endswith("none"):
+    if not storage.endswith("none") and storage != "(null)":  # as newer SLURM writes it
         return
     if command != "squeue" and has_sacct:
         raise UserError(
@@ -161,6 +165,52 @@ def check_requests(jobs: Iterable[Request], nodes: list[Node]) -> None:
             )
 
 
+def check_no_earlier_jobs(folder: Path) -> None:
+    """Raise UserError where jobs of a run that was killed go on: they would replace outputs."""
+    rows = [
+        line.split("|")
+        for line in _slurm("squeue", "-h", "-t", "PD,R,S", "-o", "%i|%k|%Z").split("\n")
+    ]
+    ours = [
+        row[0]
+        for row in rows
+        if len(row) == 3 and row[1].startswith("rule_") and Path(row[2]).resolve() == folder
+    ]
+    if ours:
+        raise UserError(
+            f"jobs that an earlier run has started here go on: {' '.join(ours)}; "
+            "wait for them (squeue), or end them: scancel " + " ".join(ours)
+        )
+
+
+def _forget_no_job() -> None:
+    """Have the executor keep its jobs in sight while SLURM does not answer.
+
+    As it is (2.8.0), a look without an answer drops all jobs, and Snakemake waits for ever.
+    """
+    plugin: Any = import_module("snakemake_executor_plugin_slurm")  # has no types
+
+    query, look, answered = plugin.query_job_status, plugin.Executor.check_active_jobs, True
+
+    async def noted(command: str, logger: Any) -> Any:
+        nonlocal answered
+        states, seconds = await query(command, logger)
+        answered = states is not None
+        return states, seconds
+
+    async def patient(executor: Any, jobs: list[Any]) -> AsyncIterator[Any]:
+        nonlocal answered
+        answered = True
+        async for job in look(executor, jobs):
+            yield job
+        if not answered:
+            executor.logger.warning("SLURM does not answer; its jobs are looked after again later.")
+            for job in jobs:
+                yield job
+
+    plugin.query_job_status, plugin.Executor.check_active_jobs = noted, patient
+
+
 def _how_to_change(job: Request) -> str:
     return f"give `{job.name.partition('@')[0]}` less by set-resources or set-threads in {_PROFILE}"
 
@@ -173,13 +223,23 @@ def _request(job: Any) -> Request:
     given = job.resources
     return Request(
         name=job.rule.name,
-        partition=given.get("slurm_partition") or None,
+        partition=str(given.get("slurm_partition") or "") or None,
         cpus=given.get("cpus_per_task") or job.threads,
-        memory=int(given.get("mem_mb") or 0),
-        minutes=int(given.get("runtime") or 0),
-        gpus=int(given.get("gpu") or 0),
-        nodes=int(given.get("nodes") or 1),
+        memory=_whole(job, "mem_mb"),
+        minutes=_whole(job, "runtime"),
+        gpus=_whole(job, "gpu"),
+        nodes=_whole(job, "nodes", least=1),
     )
+
+
+def _whole(job: Any, resource: str, least: int = 0) -> int:
+    value = job.resources.get(resource)
+    if not isinstance(value, int) or value < least:
+        raise UserError(
+            f"{job.rule.name} asks for {resource}: {value!r} in {_PROFILE}; "
+            f"it must be a whole number, {least} or more"
+        )
+    return value
 
 
 def _configuration() -> dict[str, str]:
@@ -191,7 +251,7 @@ def _configuration() -> dict[str, str]:
 def _nodes() -> list[Node]:
     """Each node, once for each partition that it is in."""
     found = []
-    for line in _slurm("sinfo", "-h", "-N", "-e", "-o", "%P|%c|%m|%G|%l").split("\n"):
+    for line in _slurm("sinfo", "-a", "-h", "-N", "-e", "-o", "%P|%c|%m|%G|%l").split("\n"):
         if line:
             partition, cpus, memory, gres, limit = line.split("|")
             node = Node(

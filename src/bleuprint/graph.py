@@ -141,18 +141,19 @@ def begin(name: str, digest: str, root: Path = Path()) -> None:
     (stage,) = [stage for stage in graph if stage.name == name]
     begun = root / f"{stage.mark}.begun"
     begun.parent.mkdir(parents=True, exist_ok=True)
-    begun.write_text(f"{digest} {_beginning(stage, inputs(graph, root)[name], root)}")
+    needed, known = inputs(graph, root)[name], _recorded(root)
+    begun.write_text(f"{digest} {_beginning(stage, needed, known, root)}")
 
 
 def record(root: Path = Path()) -> None:
     """Tell DVC of the stages that have finished; a failure is told, and can be made good.
 
-    A mark counts only while it is true: the command and parameters are those of now, and nothing
-    the stage depends on has changed since it began.
+    A mark counts only while it is true: the command and parameters are those of now, nothing
+    the stage depends on has changed since it began, and DVC has not run the stage meanwhile.
     """
     graph = stages(root)
-    needed = inputs(graph, root)
-    done = {stage.name for stage in graph if _true_mark(stage, needed[stage.name], root)}
+    needed, known = inputs(graph, root), _recorded(root)
+    done = {stage.name for stage in graph if _true_mark(stage, needed[stage.name], known, root)}
     if done:
         try:
             _commit(done, root)
@@ -248,14 +249,24 @@ def _commit(names: Collection[str], root: Path) -> None:
                 saved[0].dvcfile.dump_stages(saved, update_pipeline=False)
 
 
-def _beginning(stage: Stage, needed: Iterable[str], root: Path) -> str:
+def _recorded(root: Path) -> Mapping[str, Any]:
+    """What dvc.lock has of each stage, by its name."""
+    from dvc.utils.serialize import load_yaml
+
+    lock = root / "dvc.lock"
+    return (load_yaml(str(lock)).get("stages") or {}) if lock.exists() else {}
+
+
+def _beginning(stage: Stage, needed: Iterable[str], known: Mapping[str, Any], root: Path) -> str:
     """The SHA-256 of what decides a stage's outputs: its digest, and the files it depends on.
 
     Of these the sizes and modification times, to be compared with no clock but with what they
-    were: where hosts share a file system, the clocks that made them need not agree.
+    were: where hosts share a file system, the clocks that made them need not agree. And what DVC
+    had recorded of the stage, for `dvc repro` may have replaced its outputs since.
     """
     files = [(path, *_status(root / path)) for each in needed for path in _files(each, root)]
-    return hashlib.sha256(json.dumps([stage.digest, files]).encode()).hexdigest()
+    text = json.dumps([stage.digest, files, known.get(stage.name)], default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _status(path: Path) -> tuple[int, int]:
@@ -265,13 +276,13 @@ def _status(path: Path) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
 
 
-def _true_mark(stage: Stage, needed: Iterable[str], root: Path) -> bool:
+def _true_mark(stage: Stage, needed: Iterable[str], known: Mapping[str, Any], root: Path) -> bool:
     try:
         began = (root / stage.mark).read_text()
         return (
             began.startswith(stage.digest)
             and all((root / path).exists() for path in stage.outputs)
-            and began == f"{stage.digest} {_beginning(stage, needed, root)}"
+            and began == f"{stage.digest} {_beginning(stage, needed, known, root)}"
         )
     except FileNotFoundError:
         return False
