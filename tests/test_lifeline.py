@@ -4,7 +4,7 @@ import socket
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from torch.distributed import TCPStore
+from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
 from bleuprint.lifeline import Lifeline
 
