@@ -41,6 +41,18 @@ def test_a_damaged_corpus_is_one_clear_line(
     assert not (root / "work").exists()
 
 
+def test_a_mistake_in_one_hosts_settings_is_not_waited_for(
+    untrained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two hosts with copies of their own: within `together`'s minute, not the five of a start."""
+    roots = [fresh(untrained, tmp_path / name) for name in ("here", "there")]
+    settings = roots[1] / "params.yaml"
+    settings.write_text(settings.read_text().replace("micro:", "other:"))
+    said = together(roots, monkeypatch)
+    assert "error: params.yaml: no systems entry 'micro'; there are: other\n" in said[1]
+    assert "only 1 of 2" not in said[0]
+
+
 def test_processes_that_share_no_folder_are_refused(
     untrained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

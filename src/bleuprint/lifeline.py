@@ -126,11 +126,16 @@ class Lifeline:
                         f"{JOINING:.0f} s"
                     ) from None
                 link.settimeout(_GREETING)
-                with suppress(OSError), link.makefile(encoding="utf-8") as greeting:
+                with (
+                    suppress(OSError),
+                    link.makefile(encoding="utf-8", errors="replace") as greeting,
+                ):
                     said, _, name = greeting.readline().rstrip("\n").partition(" ")
                     if said == token:  # others may knock, such as a scan of ports
                         link.sendall(_WELCOME)
                         links[link] = name
+                if link not in links:
+                    link.close()
         return token, links
 
     def _connect(self) -> tuple[str, dict[socket.socket, str]]:

@@ -1,6 +1,9 @@
 """A cell's training as a command: the processes that it takes, the training, what it leaves."""
 
-from bleuprint import environment
+import os
+
+from bleuprint import environment, slurm
+from bleuprint.errors import UserError
 from bleuprint.export import export_checkpoints, export_facts, export_timing
 from bleuprint.job import Job
 from bleuprint.launch import spread_over_nodes
@@ -15,15 +18,12 @@ def train_cell(cell: Cell) -> None:
 
     Raises UserError at a mistake in params.yaml, and what `train` raises.
     """
-    settings = load()
-    job = Job(
-        experiment=settings.experiment,
-        cell=cell,
-        system=settings.system(cell.system),
-        corpus=folder(cell.corpus, "binary"),
-        texts=folder(cell.corpus, "split"),
-        work=environment.work(),
-    )
+    try:
+        job = _job(cell)
+    except UserError:
+        if "WORLD_SIZE" in os.environ or slurm.task():
+            join()  # the others would wait for us, and may have other settings
+        raise
     spread_over_nodes()
     relaunch_if_several()
     group = join()
@@ -33,3 +33,15 @@ def train_cell(cell: Cell) -> None:
         export_facts(state, marks, cell.results)
         export_timing(state, cell.timings / "train.json", job.system.train.precision, group)
     group.close()
+
+
+def _job(cell: Cell) -> Job:
+    settings = load()
+    return Job(
+        experiment=settings.experiment,
+        cell=cell,
+        system=settings.system(cell.system),
+        corpus=folder(cell.corpus, "binary"),
+        texts=folder(cell.corpus, "split"),
+        work=environment.work(),
+    )
