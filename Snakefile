@@ -15,12 +15,12 @@ from bleuprint.errors import UserError
 
 try:
     STAGES = graph.stages()
+    cluster.spread(workflow.resource_settings, STAGES)
 except UserError as error:
     sys.exit(f"bleuprint: error: {error}")
 
 INPUTS = graph.inputs(STAGES)
 graph.use_this_python()
-cluster.spread(workflow.resource_settings, STAGES)
 
 
 onstart:

@@ -12,16 +12,16 @@ from bleuprint import claim, cluster, graph
 from bleuprint.cluster import Node, Request, check_requests, check_status_command, spread
 from bleuprint.errors import UserError
 
-# What `sinfo -N -e -o '%P|%c|%m|%G|%l'` prints of three nodes.
+# What `sinfo -N -e -o '%N|%P|%c|%m|%G|%l'` prints of three nodes.
 SINFO = """\
-cpu*|64|515000|(null)|4:00:00
-gpu|32|257000|gpu:a100:4(S:0-1)|2-00:00:00
-gpu|32|257000|gpu:a100:4(S:0-1),mps:400|2-00:00:00
-long|64|515000|(null)|infinite
+c1|cpu*|64|515000|(null)|4:00:00
+g1|gpu|32|257000|gpu:a100:4(S:0-1)|2-00:00:00
+g2|gpu|32|257000|gpu:a100:4(S:0-1),mps:400|2-00:00:00
+c1|long|64|515000|(null)|infinite
 """
-CPU = Node("cpu", True, 64, 515000, 0, 240)
-GPU = Node("gpu", False, 32, 257000, 4, 2880)
-NODES = [CPU, GPU, GPU, Node("long", False, 64, 515000, 0, None)]
+CPU = Node("c1", "cpu", True, 64, 515000, 0, 240)
+GPUS = [Node(name, "gpu", False, 32, 257000, 4, 2880) for name in ("g1", "g2")]
+NODES = [CPU, *GPUS, Node("c1", "long", False, 64, 515000, 0, None)]
 
 
 @pytest.fixture(scope="module")
@@ -66,10 +66,10 @@ def test_only_trainings_and_translations_ask_for_gpus(stages):
     assert all(given["nodes"] == 1 for given in asked.values())
 
 
-def test_a_job_that_is_tried_again_gets_more_memory(stages):
+def test_a_job_that_is_tried_again_gets_twice_the_memory_unless_it_trains(stages):
     memory = {stage.kind: cluster.resources(stage)["mem_mb"] for stage in stages}
-    assert [memory["train"](None, attempt) for attempt in (1, 2, 3)] == [32000, 64000, 96000]
-    assert memory["score"](None, 1) == 4000
+    assert [memory["filter"](None, attempt) for attempt in (1, 2, 3)] == [8000, 16000, 16000]
+    assert [memory["train"](None, attempt) for attempt in (1, 2, 3)] == [32000] * 3
 
 
 def test_what_is_said_of_a_stage_holds_for_each_of_its_jobs(stages):
@@ -93,6 +93,13 @@ def test_what_is_said_of_a_stage_holds_for_each_of_its_jobs(stages):
     assert set(given) == {"train", "train@tiny-own-1", "train@wide-own-1"}
 
 
+@pytest.mark.parametrize("option", ["overwrite_threads", "overwrite_resources"])
+def test_the_name_of_no_stage_is_refused(stages, option):
+    settings = ResourceSettings(**{option: {"trian": Resources.from_mapping({"gpu": 2})}})
+    with pytest.raises(UserError, match="there is no stage 'trian'; there are: .*train, "):
+        spread(settings, stages)
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -105,6 +112,7 @@ def test_what_is_said_of_a_stage_holds_for_each_of_its_jobs(stages):
             "asks for 3 nodes with 8 CPUs, 32000 MB, 4 GPUs.*gpu has 2 such",
         ),
         ({"partition": None}, "partition cpu has none such"),
+        ({"partition": "cpu,long", "gpus": 0, "nodes": 2}, "partition cpu,long has 1 such"),
         ({"minutes": 2881}, "asks for 2881 minutes, and partition gpu gives 2880"),
         ({"partition": "cpu", "gpus": 0}, "asks for 1440 minutes, and partition cpu gives 240"),
     ],
@@ -130,7 +138,7 @@ def test_what_nodes_can_give_is_not(changes):
 
 
 def test_without_a_default_partition_it_is_left_to_slurm():
-    check_requests([request(partition=None, gpus=99)], [GPU])
+    check_requests([request(partition=None, gpus=99)], GPUS)
 
 
 def job(**given):

@@ -2,6 +2,7 @@
 
 import math
 import re
+import shutil
 import socket
 from pathlib import Path
 
@@ -13,7 +14,16 @@ from bleuprint.errors import UserError
 from bleuprint.optimizer import FlatAdam
 from bleuprint.processes import Group
 from bleuprint.system import Constant, Schedule
-from trainings import fresh, job_in, project, start, train, wait_for_checkpoint, write_params
+from trainings import (
+    checkpoints,
+    fresh,
+    job_in,
+    project,
+    start,
+    train,
+    wait_for_checkpoint,
+    write_params,
+)
 
 ALONE = Group(0, 1, torch.device("cpu"))
 
@@ -65,6 +75,26 @@ def test_processes_that_share_no_folder_are_refused(
     said = together(roots, monkeypatch)
     (line,) = (line for line in said[1].splitlines() if line.startswith("bleuprint: error: "))
     assert re.search(r"checkpoint-\d+: not there on .*, and process 0 goes on from it", line)
+
+
+def test_processes_with_checkpoints_that_differ_are_refused(
+    untrained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two copies that were trained apart: each has a checkpoint of its own at the same update."""
+    roots = [fresh(untrained, tmp_path / name) for name in ("here", "there")]
+    for number, root in enumerate(roots):
+        process = start(root, processes=number + 1)  # other sums, rounded otherwise
+        wait_for_checkpoint(root, 0)
+        process.kill()
+        process.communicate(timeout=60)
+        first, *later = checkpoints(root)
+        for checkpoint in later:
+            shutil.rmtree(checkpoint)
+    names = {checkpoints(root)[0].name for root in roots}
+    assert len(names) == 1
+    said = together(roots, monkeypatch)
+    lines = [line for line in "".join(said).splitlines() if line.startswith("bleuprint: error: ")]
+    assert any("is not the same on all of the 2 processes" in line for line in lines), said
 
 
 def test_processes_without_a_batch_are_told_once(untrained: Path, tmp_path: Path) -> None:

@@ -23,10 +23,13 @@ _LONGEST_BETWEEN_LOOKS = 180
 
 
 def resources(stage: Stage) -> dict[str, int | Callable[..., int]]:
-    """A job's resources in Snakemake's names; a job that is tried again gets more memory."""
+    """A job's resources in Snakemake's names; one that is tried again gets twice the memory.
+
+    Not those on GPUs: they are tried again when their time was over.
+    """
 
     def memory(wildcards: object, attempt: int) -> int:  # noqa: ARG001, for Snakemake
-        return 1000 * stage.memory_gb * attempt
+        return 1000 * stage.memory_gb * (1 if stage.gpu else min(attempt, 2))
 
     return {"mem_mb": memory, "runtime": 60 * stage.hours, "gpu": stage.gpu, "nodes": 1}
 
@@ -34,9 +37,24 @@ def resources(stage: Stage) -> dict[str, int | Callable[..., int]]:
 def spread(settings: Any, stages: Iterable[Stage]) -> None:
     """Have what `set-resources` and `set-threads` say of `train` hold for each training.
 
-    A rule's own entry (`train@small-phrasebook-1`) goes before that of its kind.
+    A rule's own entry (`train@small-phrasebook-1`) goes before that of its kind. Raises UserError
+    at the name of no stage.
     """
+    stages = list(stages)
     threads, others = dict(settings.overwrite_threads), dict(settings.overwrite_resources)
+    kinds = dict.fromkeys(stage.kind for stage in stages)
+    known = {
+        f"{shard}{name}"
+        for shard in ("", "shard_")
+        for stage in stages
+        for name in (stage.name, stage.kind)
+    }
+    for option, given in (("set-threads", threads), ("set-resources", others)):
+        for name in given:
+            if name not in known:
+                raise UserError(
+                    f"{option}: there is no stage {name!r}; there are: {', '.join(kinds)}"
+                )
     for stage in stages:
         for prefix in ("", "shard_"):
             name, kind = f"{prefix}{stage.name}", f"{prefix}{stage.kind}"
@@ -86,6 +104,7 @@ class Request:
 class Node:
     """A node as a partition offers it: memory in MB; `minutes` a job may last, None for any."""
 
+    name: str
     partition: str
     default: bool
     cpus: int
@@ -150,7 +169,14 @@ def check_requests(jobs: Iterable[Request], nodes: list[Node]) -> None:
                     f"{', '.join(sorted(partitions))}"
                 )
         offered = [node for node in nodes if node.partition in name.split(",")]
-        able = [node for node in offered if node.holds(job)]
+        # a job gets all its nodes from one of the partitions
+        able = max(
+            (
+                [n for n in offered if n.partition == one and n.holds(job)]
+                for one in name.split(",")
+            ),
+            key=len,
+        )
         if len(able) < job.nodes:
             kinds = sorted({f"nodes of {node}" for node in offered}, key=len)
             raise UserError(
@@ -221,13 +247,15 @@ def _amounts(cpus: int, memory: int, gpus: int) -> str:
 
 def _request(job: Any) -> Request:
     given = job.resources
+    cpus = given.get("cpus_per_task") or job.threads
+    each = given.get("mem_mb_per_cpu")
     return Request(
         name=job.rule.name,
         partition=str(given.get("slurm_partition") or "") or None,
-        cpus=given.get("cpus_per_task") or job.threads,
-        memory=_whole(job, "mem_mb"),
+        cpus=cpus,
+        memory=cpus * _whole(job, "mem_mb_per_cpu") if each else _whole(job, "mem_mb"),
         minutes=_whole(job, "runtime"),
-        gpus=_whole(job, "gpu"),
+        gpus=_whole(job, "gpu") or _gpus(str(given.get("gres") or "")),
         nodes=_whole(job, "nodes", least=1),
     )
 
@@ -251,19 +279,25 @@ def _configuration() -> dict[str, str]:
 def _nodes() -> list[Node]:
     """Each node, once for each partition that it is in."""
     found = []
-    for line in _slurm("sinfo", "-a", "-h", "-N", "-e", "-o", "%P|%c|%m|%G|%l").split("\n"):
+    for line in _slurm("sinfo", "-a", "-h", "-N", "-e", "-o", "%N|%P|%c|%m|%G|%l").split("\n"):
         if line:
-            partition, cpus, memory, gres, limit = line.split("|")
+            name, partition, cpus, memory, gres, limit = line.split("|")
             node = Node(
+                name=name,
                 partition=partition.removesuffix("*"),
                 default=partition.endswith("*"),
                 cpus=int(cpus),
                 memory=int(memory),
-                gpus=sum(int(n) for n in re.findall(r"gpu:(?:[^:,(]+:)?(\d+)", gres)),
+                gpus=_gpus(gres),
                 minutes=_minutes(limit),
             )
             found.append(node)
     return found
+
+
+def _gpus(gres: str) -> int:
+    """The GPUs in a list such as gpu:a100:4(S:0-1),mps:400."""
+    return sum(int(number) for number in re.findall(r"gpu:(?:[^:,(]+:)?(\d+)", gres))
 
 
 def _minutes(limit: str) -> int | None:

@@ -162,9 +162,15 @@ def record(root: Path = Path()) -> None:
                 f"DVC did not record what finished: {error}; "
                 "to try again: python -m bleuprint.graph"
             ) from error
-    for mark in (root / _STATE / "finished").glob("*"):
-        if mark.suffix != ".begun":
-            mark.unlink(missing_ok=True)
+    marks = [mark for mark in (root / _STATE / "finished").glob("*") if mark.suffix != ".begun"]
+    for mark in marks:
+        mark.unlink(missing_ok=True)
+    if left := sorted({mark.name for mark in marks} - done):
+        say(
+            "not recorded, since what they depend on has changed after they began: "
+            f"{', '.join(left)}; dvc repro runs them again",
+            "note",
+        )
     print(f"recorded in DVC: {len(done)} of {len(graph)} stages", file=sys.stderr)
 
 

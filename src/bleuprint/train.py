@@ -1,5 +1,6 @@
 """Training one system on one corpus: any number of processes, killed and resumed at any moment."""
 
+import hashlib
 import math
 import signal
 import socket
@@ -272,6 +273,11 @@ class Trainer:
             found = self._load(update)
         if found.state["fingerprint"] != self._marks.all:
             raise UserError(f"{self._folder}: holds checkpoints of another training; remove it")
+        if _differ("".join(found.state["sha256"].values()), self._group):
+            raise UserError(
+                f"{self._folder}: checkpoint {update} is not the same on all of the "
+                f"{self._group.size} processes: machines that train together share one folder"
+            )
         checkpoint.load_weights(self.model, found.model)
         self._learner.optimizer.load(found.optimizer)
         self.state = State.of(found.state)
@@ -345,12 +351,17 @@ def _check_lengths(job: Job, corpus: BinaryCorpus) -> None:
 def _compare(marks: Fingerprints, group: Group) -> None:
     """Raise UserError on all processes unless all have the same settings, code and data."""
     for what, mark in asdict(marks).items():
-        own = int(mark[:12], 16)  # 48 bits, which a float64 holds
-        if group.any(own != group.of_first(own)):
+        if _differ(mark, group):
             raise UserError(
                 f"the {group.size} processes do not have the same {what}: they train together from "
                 "one folder, or from copies that are alike"
             )
+
+
+def _differ(mark: str, group: Group) -> bool:
+    """Whether a process has another mark than the first; all of them ask."""
+    own = int(hashlib.sha256(mark.encode()).hexdigest()[:12], 16)  # 48 bits, which a float64 holds
+    return group.any(own != group.of_first(own))
 
 
 def _verify(corpus: Path, group: Group) -> None:
