@@ -96,7 +96,7 @@ def test_what_is_said_of_a_stage_holds_for_each_of_its_jobs(stages):
 @pytest.mark.parametrize("option", ["overwrite_threads", "overwrite_resources"])
 def test_the_name_of_no_stage_is_refused(stages, option):
     settings = ResourceSettings(**{option: {"trian": Resources.from_mapping({"gpu": 2})}})
-    with pytest.raises(UserError, match="there is no stage 'trian'; there are: .*train, "):
+    with pytest.raises(UserError, match=r"there is no stage 'trian'; there are: .*train, "):
         spread(settings, stages)
 
 

@@ -87,7 +87,7 @@ def test_processes_with_checkpoints_that_differ_are_refused(
         wait_for_checkpoint(root, 0)
         process.kill()
         process.communicate(timeout=60)
-        first, *later = checkpoints(root)
+        _, *later = checkpoints(root)
         for checkpoint in later:
             shutil.rmtree(checkpoint)
     names = {checkpoints(root)[0].name for root in roots}
