@@ -109,10 +109,19 @@ class Cluster:
             f"--seed-file={munge}.seed",
         )
         _wait(lambda: Path(f"{munge}.socket").exists(), "munged's socket")
-        self._start("slurmctld", "-D", "-i")
+        self.start_controller()
         for node in self.nodes:
             self.start_node(node)
         _wait(lambda: self.run("sinfo", "-h", "-o", "%T", "-p", "main") == "idle\n", "idle nodes")
+
+    def start_controller(self) -> None:
+        self._start("slurmctld", "-D", "-i")
+
+    def kill_controller(self) -> None:
+        """From now on SLURM answers nobody; jobs go on."""
+        process = self._processes.pop("slurmctld")
+        process.kill()
+        process.wait()
 
     def start_node(self, node: str) -> None:
         """Start a node, unless it is up."""

@@ -110,6 +110,21 @@ def test_a_training_outlives_its_job_its_node_and_snakemake(cluster, project, tm
     assert project.read("reports/results.json") == undisturbed.read("reports/results.json")
 
 
+def test_a_slurm_that_does_not_answer_for_a_while_is_waited_for(cluster, project):
+    snakemake = project.start(*SNAKEMAKE, *SITE, "data/clean/own")
+    try:
+        wait(lambda: any(job[1] == "RUNNING" for job in cluster.jobs()), lambda: cluster.jobs())
+        cluster.kill_controller()
+        time.sleep(20)  # longer than from one look to the next
+        cluster.start_controller()
+        output, _ = snakemake.communicate(timeout=240)
+    finally:
+        micro.kill(snakemake)
+    assert snakemake.returncode == 0, output
+    assert "SLURM does not answer; its jobs are looked after again later." in output
+    assert project.recorded() == {"download@own", "clean@own"}
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
