@@ -16,7 +16,8 @@ PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue", "scontr
 HOW = "SLURM is not installed (Debian: slurmctld slurmd slurm-client munge; make cluster)"
 _PATH = f"{os.environ['PATH']}{os.pathsep}/usr/sbin"
 
-# No accounting; a node that comes back is used again; nodes say they are as large as is claimed.
+# No accounting; a node that comes back is used again; nodes say they are as large as is claimed;
+# a job that lost its node is tried again once its credential has expired: after 20 s, not 120.
 _CONFIGURATION = """\
 ClusterName=bleuprint
 SlurmctldHost={host}(127.0.0.1)
@@ -25,7 +26,7 @@ SlurmUser={user}
 SlurmdUser={user}
 AuthType=auth/munge
 CredType=cred/munge
-AuthInfo=socket={root}/munge.socket
+AuthInfo=socket={root}/munge.socket,cred_expire=20
 StateSaveLocation={root}/state
 SlurmdSpoolDir={root}/spool/%n
 SlurmctldPidFile={root}/slurmctld.pid
@@ -41,7 +42,7 @@ JobCompType=jobcomp/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 SlurmdParameters=config_overrides
-SlurmdTimeout={timeout}
+SlurmdTimeout=20
 KillWait=20
 ReturnToService=2
 MinJobAge=300
@@ -49,35 +50,40 @@ MailProg=/bin/true
 GresTypes=gpu
 {nodes}
 PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
-PartitionName=small Nodes=n1 MaxTime=INFINITE State=UP
+PartitionName=small Nodes={first} MaxTime=INFINITE State=UP
 """
 _NODE = (
-    "NodeName=n{number} NodeHostname=localhost NodeAddr=127.0.0.1 Port={port} "
+    "NodeName=n{port} NodeHostname=localhost NodeAddr=127.0.0.1 Port={port} "
     "CPUs=16 RealMemory=256000 Gres=gpu:1 State=UNKNOWN"
 )
 
 
 class Cluster:
-    """A SLURM with `nodes` virtual nodes, n1, n2 and so on, each with 16 CPUs and a fake GPU."""
+    """A SLURM with `nodes` virtual nodes, each with 16 CPUs and a fake GPU.
+
+    A node is named after its port: what runs on it is found by its name, and another test's
+    cluster may be up on the same machine.
+    """
 
     def __init__(self, root: Path, nodes: int = 3) -> None:
-        self.root, self.nodes = root, [f"n{number + 1}" for number in range(nodes)]
+        controller, *ports = _free_ports(nodes + 1)
+        self.root, self.nodes = root, [f"n{port}" for port in ports]
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         for folder in ("state", "spool", "bin"):
             (root / folder).mkdir(parents=True)
-        ports = _free_ports(nodes + 1)
-        lines = [_NODE.format(number=n + 1, port=port) for n, port in enumerate(ports[1:])]
         (root / "slurm.conf").write_text(
             _CONFIGURATION.format(
                 host=socket.gethostname().partition(".")[0],
-                controller=ports[0],
+                controller=controller,
                 user=subprocess.check_output(["id", "-un"], text=True).strip(),
                 root=root,
-                timeout=10,
-                nodes="\n".join(lines),
+                nodes="\n".join(_NODE.format(port=port) for port in ports),
+                first=self.nodes[0],
             )
         )
-        (root / "gres.conf").write_text(f"NodeName=n[1-{nodes}] Name=gpu File=/dev/null\n")
+        (root / "gres.conf").write_text(
+            f"NodeName={','.join(self.nodes)} Name=gpu File=/dev/null\n"
+        )
         key = root / "munge.key"
         key.write_bytes(os.urandom(128))
         key.chmod(0o400)
@@ -117,11 +123,11 @@ class Cluster:
     def start_controller(self) -> None:
         self._start("slurmctld", "-D", "-i")
 
-    def kill_controller(self) -> None:
-        """From now on SLURM answers nobody; jobs go on."""
+    def stop_controller(self) -> None:
+        """From now on SLURM answers nobody; jobs go on, and it knows of them once it is back."""
         process = self._processes.pop("slurmctld")
-        process.kill()
-        process.wait()
+        process.terminate()
+        process.wait(timeout=30)
 
     def start_node(self, node: str) -> None:
         """Start a node, unless it is up."""

@@ -49,7 +49,7 @@ def submit(cluster: Cluster, root: Path, before: str = "") -> str:
 
 def end(cluster: Cluster, number: str) -> int:
     """Wait for the end of a job; its exit status."""
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     while True:
         job = cluster.run("scontrol", "show", "job", number)
         if not re.search(r"JobState=(PENDING|CONFIGURING|RUNNING|COMPLETING)", job):
