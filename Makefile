@@ -47,7 +47,7 @@ plots: setup
 	dvc plots diff --html-template work/plots.html --out work/plots $(REVS)
 
 test: setup
-	python -m pytest -n logical --maxprocesses 4 --dist loadfile
+	python -m pytest -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 test-cluster: setup
 	python -m pytest -m cluster -n 2 --dist loadfile

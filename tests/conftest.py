@@ -20,6 +20,16 @@ from servers import Host, running
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# Minutes each: begun first, so that at the end no worker has one left while others are idle.
+# test_pipeline after test_snakemake, whose worker has its first fixture already.
+LONG = ("test_snakemake", "test_train", "test_learning", "test_pipeline", "test_processes")
+
+
+def pytest_collection_modifyitems(items):
+    order = {name: number for number, name in enumerate(LONG)}
+    items.sort(key=lambda item: order.get(item.path.stem, len(order)))
+
+
 @pytest.fixture
 def two_hosts():
     """The names of two hosts with a link between them."""

@@ -2,17 +2,18 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hosts import cut, kill_all, on, processes, two_hosts_up
+from hosts import by_clock_ahead, connected, cut, kill_all, on, processes, two_hosts_up
 from trainings import environment, fresh, project, train, without_mlflow, write_params
 
 pytestmark = pytest.mark.cluster
@@ -23,17 +24,26 @@ UPDATES = 150
 BOUND = 60
 
 
-class Training:
-    """A training on some hosts, each of which writes its log into `root`."""
+Words = tuple[str, ...]
+NOTHING: Mapping[str, Words] = {}
 
-    def __init__(self, root: Path, hosts: list[str], meet: str = "") -> None:
+
+class Training:
+    """A training on some hosts, each of which writes its log into `root`.
+
+    `before` is what goes before the command on a host.
+    """
+
+    def __init__(
+        self, root: Path, hosts: list[str], meet: str = "", before: Mapping[str, Words] = NOTHING
+    ) -> None:
         self.root, self.hosts = root, hosts
         self.started = {}
         for host in hosts:
             command = [str(SCRIPT), f"{meet or hosts[0]}:29400", "2", "1", "micro", "toy", "1"]
             with (root / f"{host}.log").open("w") as log:
                 self.started[host] = subprocess.Popen(
-                    on(host, *command),
+                    on(host, *before.get(host, ()), *command),
                     cwd=root,
                     env={**environment(), **without_mlflow(root)},
                     stdout=log,
@@ -82,17 +92,25 @@ def test_two_hosts_make_the_losses_of_one_process(together: Path, tmp_path: Path
     assert read(together, "timings", "train.json")["processes"] == 2
 
 
+@pytest.mark.parametrize("seconds", [600, -600])
+def test_clocks_that_differ_do_no_harm(
+    together: Path, tmp_path: Path, two_hosts: list[str], seconds: int
+) -> None:
+    ahead = by_clock_ahead(tmp_path, seconds)
+    seen = subprocess.check_output([*ahead, "date", "+%s"])
+    assert int(seen) - time.time() == pytest.approx(seconds, abs=5)
+    training = Training(fresh(together, tmp_path), two_hosts, before={two_hosts[1]: ahead})
+    assert training.ends() == [0, 0]
+    assert read(tmp_path, "results", "curves.json") == read(together, "results", "curves.json")
+
+
 @pytest.mark.parametrize("killed", [0, 1])
 def test_a_killed_process_is_started_again_and_goes_on(
     together: Path, tmp_path: Path, two_hosts: list[str], killed: int
 ) -> None:
     training = Training(fresh(together, tmp_path), two_hosts)
     training.wait_for_update(50)
-    (worker,) = (
-        pid
-        for pid, command in processes(two_hosts[killed]).items()
-        if "bleuprint.cli" in command and "torchrun" not in command
-    )
+    (worker,) = workers(two_hosts[killed])
     os.kill(worker, signal.SIGKILL)
     assert training.ends() == [0, 0]
     assert "going on from update" in "".join(map(training.said, two_hosts))
@@ -110,6 +128,21 @@ def test_a_link_that_is_cut_ends_both_sides(
     for rank, host in enumerate(two_hosts):
         line = f"process {1 - rank} of 2 on {two_hosts[1 - rank]} is gone: its host does not answer"
         assert f"bleuprint: error: {line}\n" in training.said(host)
+
+
+@pytest.mark.parametrize("meet", ["hosts", "processes"])
+def test_a_link_that_is_cut_while_they_meet_ends_both_sides(
+    together: Path, tmp_path: Path, two_hosts: list[str], meet: str
+) -> None:
+    training = Training(fresh(together, tmp_path), two_hosts)
+    deadline = time.monotonic() + 60
+    while not (workers(two_hosts[1]) if meet == "processes" else connected(two_hosts[1], 29400)):
+        assert time.monotonic() < deadline, [training.said(host) for host in two_hosts]
+        time.sleep(0.01)
+    cut(two_hosts[0])
+    assert 0 not in training.ends()
+    (line,) = re.findall("bleuprint: error: (.*)", training.said(two_hosts[1]))
+    assert two_hosts[0] in line
 
 
 @pytest.mark.parametrize("lost", [0, 1])  # 0: where they meet
@@ -136,9 +169,19 @@ def test_a_host_that_never_comes_is_not_waited_for(
         first = Training(roots[0], two_hosts[:1])
         second = Training(roots[1], two_hosts[1:], meet="10.77.0.3")
         assert first.ends() == [1]
-        assert second.ends() == [1]
+        assert second.ends() == [-signal.SIGKILL]
     assert "RendezvousTimeoutError" in first.said(two_hosts[0])
-    assert "RendezvousConnectionError" in second.said(two_hosts[1])
+    named = "bleuprint: error: 10.77.0.3, where the hosts meet, does not answer\n"
+    assert named in second.said(two_hosts[1])
+
+
+def workers(host: str) -> list[int]:
+    """The processes that train on a host."""
+    return [
+        pid
+        for pid, command in processes(host).items()
+        if "bleuprint.cli" in command and "torchrun" not in command
+    ]
 
 
 def endless(made: Path, root: Path) -> Path:

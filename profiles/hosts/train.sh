@@ -12,6 +12,9 @@ shift 3
 conf=join_timeout=45,read_timeout=45,keep_alive_interval=5,keep_alive_max_attempt=720
 code=$(cd "$(dirname "$0")/../../src" && pwd)
 export PYTHONPATH="${PYTHONPATH:+$PYTHONPATH:}$code"
+command -v torchrun > /dev/null || { echo "no torchrun: source .venv/bin/activate"; exit 1; }
+# torchrun does not notice by itself that it waits in vain
+python -m bleuprint.watch "$meet" $$ &
 exec torchrun --nnodes "$hosts" --nproc-per-node "$processes" --max-restarts 3 \
   --rdzv-backend c10d --rdzv-endpoint "$meet" --rdzv-id "$1-$2-$3" --rdzv-conf "$conf" \
   -m bleuprint.cli train "$@"

@@ -15,7 +15,9 @@ import signal
 import socket
 import threading
 import time
+from collections.abc import Iterable
 from contextlib import suppress
+from datetime import timedelta
 
 import psutil
 from torch.distributed import DistError
@@ -24,14 +26,15 @@ from torch.distributed.distributed_c10d import PrefixStore, Store
 from bleuprint.errors import GONE, UserError, say
 
 # Seconds that processes wait for one another at the start: one may come from a slow file system.
-JOINING = 300.0
+# Under torchrun all hosts were there a moment ago, and have read PyTorch.
+_JOINING, _SHORTLY = 300.0, 30.0
 # Seconds. A link that was cut is noticed after 5 + 2 x 5 of them, and a process whose others are
 # gone has 8 to end by itself: less than 30 in all.
 _KEEP_ALIVE = {"TCP_KEEPIDLE": 5, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 2}
 _GRACE = 8.0
 _GREETING = 10.0
 # Where torchrun starts them all again, the store still tells of the process 0 that was before.
-_RETRYING, _PAUSE = 60.0, 0.2
+_PAUSE = 0.2
 # News of another's end may be a little later than an error that comes of it.
 _NEWS = 3.0
 # It ends after the one that failed, whom torchrun and srun should see first.
@@ -45,6 +48,25 @@ _WELCOME = b"+"
 _ADDRESS = "bleuprint/lifeline"
 
 
+# Asked at the start, when it is there: a process that has lost its parent gets another one.
+_TORCHRUN = os.getppid() if "TORCHELASTIC_RUN_ID" in os.environ else None
+
+
+def patience() -> float:
+    """Seconds that the processes wait for one another at the start."""
+    return _JOINING if _TORCHRUN is None else _SHORTLY
+
+
+def end_torchrun() -> None:
+    """End torchrun, if it started this process, where a host is gone.
+
+    It would wait for an answer from that one until the kernel gives up, 15 minutes.
+    """
+    if os.getppid() == _TORCHRUN:
+        with suppress(ProcessLookupError):
+            os.kill(_TORCHRUN, signal.SIGKILL)
+
+
 class Lifeline:
     """A process's connection to process 0; at process 0, those to all others.
 
@@ -55,10 +77,9 @@ class Lifeline:
     def __init__(self, rank: int, size: int, shared: Store, silent: bool) -> None:
         self._rank, self._size, self._shared, self._silent = rank, size, shared, silent
         self._left, self._lost = False, threading.Event()
-        # The number of restarts would not tell them apart: torchrun's differs from host to host.
         token, self._links = self._accept() if rank == 0 else self._connect()
+        # The number of restarts would not tell them apart: torchrun's differs from host to host.
         self.store = PrefixStore(f"bleuprint/{token}", shared)
-        self._torchrun = os.getppid() if "TORCHELASTIC_RUN_ID" in os.environ else None
         self._choose_interface()
         for link in self._links:
             link.settimeout(None)
@@ -89,9 +110,9 @@ class Lifeline:
         self.leave(well=status in (0, os.EX_TEMPFAIL))
         return status, tells
 
-    def _first(self, patience: float) -> bool:
-        """Whether none has told before, nor does in the next `patience` seconds."""
-        deadline = time.monotonic() + patience
+    def _first(self, seconds: float) -> bool:
+        """Whether none has told before, nor does in the next `seconds`."""
+        deadline = time.monotonic() + seconds
         try:
             while time.monotonic() < deadline and not self.store.check(["told"]):
                 time.sleep(_LOOK)
@@ -116,15 +137,14 @@ class Lifeline:
             address = host if by_name else own
             told = f"{address} {server.getsockname()[1]} {token} {socket.gethostname()}"
             self._shared.set(_ADDRESS, told)
-            server.settimeout(JOINING)
+            deadline = time.monotonic() + patience()
             while len(links) < self._size - 1:
+                server.settimeout(max(0.001, deadline - time.monotonic()))
                 try:
                     link, _ = server.accept()
                 except TimeoutError:
-                    raise UserError(
-                        f"only {len(links) + 1} of {self._size} processes have come within "
-                        f"{JOINING:.0f} s"
-                    ) from None
+                    end_torchrun()
+                    raise UserError(self._missing(links.values())) from None
                 link.settimeout(_GREETING)
                 with (
                     suppress(OSError),
@@ -141,21 +161,28 @@ class Lifeline:
     def _connect(self) -> tuple[str, dict[socket.socket, str]]:
         """Reach process 0; the token that all know, and the connection with its name."""
         name = f"process {self._rank} of {self._size}"
-        deadline = time.monotonic() + _RETRYING
+        self._shared.wait([_ADDRESS], timedelta(seconds=patience()))
+        deadline = time.monotonic() + _SHORTLY
         while True:
             address, port, token, host = self._shared.get(_ADDRESS).decode().split(" ")
             try:
                 link = socket.create_connection((address, int(port)), _GREETING)
                 link.sendall(f"{token} {name} on {socket.gethostname()}\n".encode())
-                link.settimeout(JOINING)
+                link.settimeout(patience())
                 if link.recv(1) == _WELCOME:
                     return token, {link: f"process 0 of {self._size} on {host}"}
                 reason = "it does not answer"
             except OSError as error:
                 reason = error.strerror or str(error)
             if time.monotonic() > deadline:
+                end_torchrun()
                 raise UserError(f"{name} cannot reach process 0 at {address}:{port}: {reason}")
             time.sleep(_PAUSE)
+
+    def _missing(self, come: Iterable[str]) -> str:
+        there = {0, *(int(name.split()[1]) for name in come)}
+        numbers = ", ".join(str(rank) for rank in range(self._size) if rank not in there)
+        return f"processes of {self._size} that have not come in {patience():.0f} s: {numbers}"
 
     def _choose_interface(self) -> None:
         """Have gloo talk over the interface by which the others were reached.
@@ -202,10 +229,8 @@ class Lifeline:
             with suppress(OSError):
                 link.send(_FAILED)
         self._lost.set()
-        if host and self._torchrun == os.getppid():
-            # It would wait for an answer from the other one until the kernel gives up, 15 minutes.
-            with suppress(ProcessLookupError):
-                os.kill(self._torchrun, signal.SIGKILL)
+        if host:
+            end_torchrun()
         time.sleep(_GRACE)
         os._exit(GONE)
 

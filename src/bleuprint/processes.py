@@ -21,7 +21,7 @@ from torch.distributed.rendezvous import rendezvous
 from bleuprint import environment, errors, slurm
 from bleuprint.errors import UserError
 from bleuprint.launch import end_with_launcher, launch, launched
-from bleuprint.lifeline import JOINING, Lifeline
+from bleuprint.lifeline import Lifeline, end_torchrun, patience
 
 # For a process that hangs: one that has died is noticed by the lifeline.
 _TIMEOUT = timedelta(hours=1)
@@ -97,7 +97,7 @@ def join() -> Group:
     if launched():
         end_with_launcher()
     try:
-        shared, *_ = next(rendezvous("env://", rank, size, timeout=timedelta(seconds=JOINING)))
+        shared, *_ = next(rendezvous("env://", rank, size, timeout=timedelta(seconds=patience())))
         lifeline = Lifeline(rank, size, shared, silent=launched())
         errors.consult(lifeline.verdict)
         store = lifeline.store
@@ -114,6 +114,7 @@ def join() -> Group:
     except distributed.DistError as error:
         where = f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
         reason = str(error).partition("\n")[0]
+        end_torchrun()
         raise UserError(
             f"process {rank} of {size} cannot join the others at {where}: {reason}"
         ) from None
