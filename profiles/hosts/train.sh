@@ -6,6 +6,7 @@
 #
 # HOST:PORT is where they meet, HOST being one of them. docs/hosts.md explains the settings.
 [ $# = 6 ] || { sed -n '2,7s/^# \{0,1\}//p' "$0"; exit 2; }
+case $1 in *[!:]:*[0-9]) ;; *) echo "no HOST:PORT: $1"; exit 2 ;; esac
 meet=$1 hosts=$2 processes=$3
 shift 3
 # no clock of another host is trusted for an hour (720 x 5 s)
