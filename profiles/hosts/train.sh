@@ -6,14 +6,14 @@
 #
 # HOST:PORT is where they meet, HOST being one of them. docs/hosts.md explains the settings.
 [ $# = 6 ] || { sed -n '2,7s/^# \{0,1\}//p' "$0"; exit 2; }
-case $1 in *[!:]:*[0-9]) ;; *) echo "no HOST:PORT: $1"; exit 2 ;; esac
+case $1 in *[!:]:*[0-9]) ;; *) echo "no HOST:PORT: $1" >&2; exit 2 ;; esac
 meet=$1 hosts=$2 processes=$3
 shift 3
 # no clock of another host is trusted for an hour (720 x 5 s)
 conf=join_timeout=45,read_timeout=45,keep_alive_interval=5,keep_alive_max_attempt=720
 code=$(cd "$(dirname "$0")/../../src" && pwd)
 export PYTHONPATH="${PYTHONPATH:+$PYTHONPATH:}$code"
-command -v torchrun > /dev/null || { echo "no torchrun: source .venv/bin/activate"; exit 1; }
+command -v torchrun > /dev/null || { echo "no torchrun: source .venv/bin/activate" >&2; exit 1; }
 # torchrun does not notice by itself that it waits in vain
 python -m bleuprint.watch "$meet" $$ &
 exec torchrun --nnodes "$hosts" --nproc-per-node "$processes" --max-restarts 3 \
