@@ -80,8 +80,9 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Prepared]:
     [
         ("aligned", nothing, 35, 100),
         ("misaligned", nothing, 0, 10),
-        ("aligned", see_the_future, 0, 10),
-        ("aligned", shift_the_target, 0, 10),
+        # tests of the model and of batches tell these at once, without a training
+        pytest.param("aligned", see_the_future, 0, 10, marks=pytest.mark.slow),
+        pytest.param("aligned", shift_the_target, 0, 10, marks=pytest.mark.slow),
     ],
     ids=["sound", "misaligned", "future seen", "target shifted"],
 )

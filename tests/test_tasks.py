@@ -46,6 +46,7 @@ def digits(rng: random.Random) -> str:
     return " ".join(str(rng.randint(1, 10)) for _ in range(10))
 
 
+@pytest.mark.slow
 def test_copying_is_learnt_to_exactness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The Annotated Transformer's first example: ten symbols, any of ten, as they are."""
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "off")
