@@ -92,6 +92,22 @@ def test_two_hosts_make_the_losses_of_one_process(together: Path, tmp_path: Path
     assert read(together, "timings", "train.json")["processes"] == 2
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("host1 2 4", "no HOST:PORT: host1\n"),
+        (":29400 2 4", "no HOST:PORT: :29400\n"),
+        ("host1:29x00 2 4", "no HOST:PORT: host1:29x00\n"),
+        ("host1:29400 two 4", "no two numbers: two 4\n"),
+        ("host1:29400 2 0", "no two numbers: 2 0\n"),
+    ],
+)
+def test_a_mistake_on_the_command_line_is_told(words: str, said: str) -> None:
+    command = [str(SCRIPT), *words.split(), "small", "phrasebook-en-de", "1"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=10)
+    assert (ended.returncode, ended.stderr) == (2, said)
+
+
 @pytest.mark.parametrize("seconds", [600, -600])
 def test_clocks_that_differ_do_no_harm(
     together: Path, tmp_path: Path, two_hosts: list[str], seconds: int
@@ -171,7 +187,7 @@ def test_a_host_that_never_comes_is_not_waited_for(
         assert first.ends() == [1]
         assert second.ends() == [-signal.SIGKILL]
     assert "RendezvousTimeoutError" in first.said(two_hosts[0])
-    named = "bleuprint: error: 10.77.0.3, where the hosts meet, does not answer\n"
+    named = "bleuprint: error: 10.77.0.3, where the hosts meet, cannot be reached\n"
     assert named in second.said(two_hosts[1])
 
 

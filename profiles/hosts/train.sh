@@ -6,7 +6,8 @@
 #
 # HOST:PORT is where they meet, HOST being one of them. docs/hosts.md explains the settings.
 [ $# = 6 ] || { sed -n '2,7s/^# \{0,1\}//p' "$0"; exit 2; }
-case $1 in *[!:]:*[0-9]) ;; *) echo "no HOST:PORT: $1" >&2; exit 2 ;; esac
+echo "$1" | grep -qE '^.+:[0-9]+$' || { echo "no HOST:PORT: $1" >&2; exit 2; }
+echo "$2 $3" | grep -qE '^[1-9][0-9]* [1-9][0-9]*$' || { echo "no two numbers: $2 $3" >&2; exit 2; }
 meet=$1 hosts=$2 processes=$3
 shift 3
 # no clock of another host is trusted for an hour (720 x 5 s)

@@ -44,7 +44,7 @@ def in_vain(meet: str, torchrun: psutil.Process) -> str | None:
         else:
             silent = 0 if _answers(host, int(port)) else silent + 1
         if silent == _TRIES:
-            return f"{host}, where the hosts meet, does not answer"
+            return f"{host}, where the hosts meet, cannot be reached"
         if not met and time.monotonic() - began > _START:
             return f"torchrun has not begun in {_START:.0f} s: is {meet} another program's port?"
         time.sleep(_INTERVAL)
@@ -52,10 +52,10 @@ def in_vain(meet: str, torchrun: psutil.Process) -> str | None:
 
 
 def _answers(host: str, port: int) -> bool:
-    """Whether there is such a host; torchrun tells if it cannot be what was meant."""
+    """Whether there is such a host, be the port open or not."""
     try:
         socket.create_connection((host, port), _ANSWER).close()
-    except (ConnectionError, socket.gaierror):
+    except ConnectionError:
         return True
     except OSError:
         return False
