@@ -173,7 +173,7 @@ class CTranslate2Together:
             )
 
     def translate(self, sources: Any) -> Outputs:
-        from bleuprint.engine import BATCH_TOKENS
+        from bleuprint.limits import BATCH_TOKENS
 
         results = self._engine.translate_batch(
             [[self._units[number] for number in ids[:-1]] for ids in sources],
@@ -215,7 +215,7 @@ def joeynmt(given: argparse.Namespace, model: Any, sources: Any, decode: Any) ->
     import torch
 
     from bleuprint.batches import pack
-    from bleuprint.engine import BATCH_TOKENS
+    from bleuprint.limits import BATCH_TOKENS
     from toolkits import environment, ready
 
     lengths = np.array(list(map(len, sources)))

@@ -6,7 +6,8 @@ from bleuprint.pairs import Pair, TextFolder
 from bleuprint.rules import CHECKS
 from bleuprint.rules import EDITS as KNOWN_EDITS
 from bleuprint.rules.rule import Check, Edit
-from bleuprint.settings import Bpe, Dedup, Tokenize, Units
+from bleuprint.settings import Bpe, Dedup, Units
+from bleuprint.tokenizer import Tokenize
 
 # Python's text mode or splitlines() end a line at each of these.
 LINE_ENDS_ELSEWHERE = ["\r", "\x85", "\u2028", "\u2029", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e"]

@@ -12,10 +12,11 @@ from bleuprint.filter import Filtering
 from bleuprint.learning import learn_segmentation
 from bleuprint.pairs import TextFolder
 from bleuprint.rules.rule import Check, Edit
-from bleuprint.settings import Split, Tokenize, Units
+from bleuprint.settings import Split, Units
 from bleuprint.split import split_folder
 from bleuprint.step import Step
 from bleuprint.tokenize import Tokenizing
+from bleuprint.tokenizer import Tokenize
 from corpora import CHECKED, DEDUP, EDITS, TOKENIZE, UNITS, write_set
 from steps import run_sharded
 

@@ -13,7 +13,8 @@ from bleuprint import binary
 from bleuprint.binary import BinaryCorpus, Sentences, write_header
 from bleuprint.errors import UserError
 from bleuprint.rules import EDITS
-from bleuprint.settings import Bpe, Tokenize, Units, Words
+from bleuprint.settings import Bpe, Units, Words
+from bleuprint.tokenizer import Tokenize
 from corpora import PAIRS
 from prepared import prepare
 

@@ -20,7 +20,7 @@ from bleuprint import checkpoint
 from bleuprint.binary import BinaryCorpus
 from bleuprint.errors import UserError
 from bleuprint.model import Transformer
-from bleuprint.modelfile import WEIGHTS, describe, load_model, write_description
+from bleuprint.modelfile import WEIGHTS, describe, load_model, weights, write_description
 from bleuprint.settings import Units, Words
 from bleuprint.system import Keep
 from corpora import PAIRS
@@ -248,7 +248,7 @@ def model_folder(root: Path, words: BinaryCorpus) -> tuple[Path, BinaryCorpus, T
     assert source != target
     torch.manual_seed(0)
     model = Transformer(SHAPE, source, target)
-    tensors = {name: tensor.numpy().copy() for name, tensor in checkpoint.weights(model).items()}
+    tensors = {name: tensor.numpy().copy() for name, tensor in weights(model).items()}
     save_file(tensors, folder / WEIGHTS, {"fingerprint": "f"})
     write_description(folder, describe(SHAPE, corpus, "f"))
     return folder, corpus, model

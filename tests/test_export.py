@@ -15,7 +15,6 @@ from bleuprint.average import average
 from bleuprint.binary import BinaryCorpus
 from bleuprint.errors import UserError
 from bleuprint.export import export_checkpoints
-from bleuprint.files import sha256_of_folder
 from bleuprint.job import Fingerprints, Job
 from bleuprint.layout import Cell
 from bleuprint.modelfile import describe
@@ -37,10 +36,10 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> BinaryCorpus:
 
 def job_on(corpus: BinaryCorpus, **train: Any) -> Job:
     system = dataclasses.replace(systems.SYSTEM, train=systems.train(**train))
-    return Job("toy", Cell("micro", "toy", 1), system, corpus.folder, Path("texts"), Path("work"))
+    return Job(Cell("micro", "toy", 1), system, corpus.folder, Path("texts"), "code")
 
 
-def trained(folder: Path, seconds: float = 1.5) -> Path:
+def trained(folder: Path) -> Path:
     """What is left in the work folder of a training that ended at update 35."""
     for update in (10, 30, 35):
         checkpoint.save(
@@ -50,8 +49,6 @@ def trained(folder: Path, seconds: float = 1.5) -> Path:
             {"step": torch.tensor(1.0)},
             {
                 "fingerprint": MARKS.all,
-                "seconds": seconds,
-                "machines": [{"device": "a machine of its own"}],
                 "validations": [one for one in VALIDATIONS if one["update"] <= update],
             },
         )
@@ -77,15 +74,6 @@ def test_all_that_remain_are_exported_with_their_record(
     assert json.loads((output / "checkpoints.json").read_text()) == record
     described = json.loads((output / "model.json").read_text())
     assert described == describe(job.system.model, corpus, MARKS.all)
-
-
-def test_neither_time_nor_machine_is_exported(tmp_path: Path, corpus: BinaryCorpus) -> None:
-    for name, seconds in (("one", 1.5), ("other", 99.0)):
-        work = trained(tmp_path / "work" / name, seconds)
-        export_checkpoints(job_on(corpus), work, MARKS, tmp_path / name)
-    assert sha256_of_folder(tmp_path / "one") == sha256_of_folder(tmp_path / "other")
-    for path in (tmp_path / "one").iterdir():
-        assert b"machine of its own" not in path.read_bytes()
 
 
 def test_what_is_exported_can_be_averaged(tmp_path: Path, corpus: BinaryCorpus) -> None:

@@ -1,5 +1,6 @@
 """Updates that go wrong: a loss that is no number, a batch that does not fit."""
 
+import dataclasses
 import subprocess
 import sys
 import textwrap
@@ -13,19 +14,20 @@ from torch import Tensor
 
 import systems
 from bleuprint import checkpoint
-from bleuprint import train as training
-from bleuprint.batch import Batch
+from bleuprint import learner as updates
 from bleuprint.batches import Position
 from bleuprint.binary import BinaryCorpus
 from bleuprint.errors import UserError
 from bleuprint.job import Job
 from bleuprint.layout import Cell
 from bleuprint.learner import Learner, OutOfMemory
+from bleuprint.loss import batch_loss
 from bleuprint.model import Transformer
+from bleuprint.observer import Observer
 from bleuprint.processes import Group
 from bleuprint.reader import Share, shares
 from prepared import prepare
-from trainings import merges, toy_pairs
+from trainings import merges, toy_pairs, train_here
 
 ALONE = Group(0, 1, torch.device("cpu"))
 SETTINGS = systems.train(tokens_per_update=300, batch_tokens=60)
@@ -43,6 +45,14 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def corpus(root: Path) -> BinaryCorpus:
     return BinaryCorpus(root / "binary")
+
+
+class Warnings(Observer):
+    def __init__(self) -> None:
+        self.messages: list[str] = []
+
+    def warned(self, message: str) -> None:
+        self.messages.append(message)
 
 
 def learner(corpus: BinaryCorpus, **shape: Any) -> Learner:
@@ -88,23 +98,21 @@ def test_an_update_that_does_not_fit_leaves_no_trace(
 
 
 def test_one_update_may_be_left_out_and_a_second_may_not(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", "off")
-    system = systems.system(train=SETTINGS)
-    job = Job("e", Cell("s", "c", 1), system, root / "binary", root / "split", tmp_path)
+    system, warnings = systems.system(train=SETTINGS), Warnings()
+    job = Job(Cell("s", "c", 1), system, root / "binary", root / "split", "code")
     fail_at(monkeypatch, {9})
-    _, state, _ = training.train(job, ALONE)
+    _, state, _ = train_here(job, tmp_path, warnings)
     assert (state.update, state.skipped) == (50, 1)
-    said = capsys.readouterr().err
-    assert said.count("did not fit into the memory of cpu: left out") == 1
+    (warning,) = warnings.messages
+    assert "did not fit into the memory of cpu: left out" in warning
 
-    other = Job("e", Cell("s", "c", 2), system, root / "binary", root / "split", tmp_path)
+    other = dataclasses.replace(job, cell=Cell("s", "c", 2))
     fail_at(monkeypatch, {9, 30})
     with pytest.raises(UserError, match=r"the second; lower train\.batch_tokens \(60\)"):
-        training.train(other, ALONE)
-    (folder,) = (tmp_path / "trainings").glob("s.c.2.*")
-    saved = checkpoint.latest(folder)
+        train_here(other, tmp_path)
+    saved = checkpoint.latest(tmp_path / "s.c.2")
     assert saved is not None
     assert saved.state["skipped"] == 2
     assert saved.update % 10  # between two that are regular: saved for this
@@ -127,7 +135,7 @@ def test_want_of_memory_is_known_by_what_is_said(
     def failing(*_: Any) -> Tensor:
         raise error
 
-    monkeypatch.setattr(Batch, "loss", failing)
+    monkeypatch.setattr(updates, "batch_loss", failing)
     with pytest.raises(OutOfMemory):
         made.update(1, share)
     with pytest.raises(UserError, match=r"lower train\.batch_tokens"):
@@ -137,15 +145,13 @@ def test_want_of_memory_is_known_by_what_is_said(
 def fail_at(patch: pytest.MonkeyPatch, calls: set[int]) -> None:
     """Have the loss of some batches run out of memory, as a GPU says it."""
     count = iter(range(1, 10**6))
-    loss = getattr(Batch, "whole_loss", Batch.loss)
-    patch.setattr(Batch, "whole_loss", loss, raising=False)
 
-    def failing(self: Batch, *arguments: Any) -> Tensor:
+    def failing(*arguments: Any) -> Tensor:
         if next(count) in calls:
             raise torch.OutOfMemoryError("CUDA out of memory.")
-        return loss(self, *arguments)
+        return batch_loss(*arguments)
 
-    patch.setattr(Batch, "loss", failing)
+    patch.setattr(updates, "batch_loss", failing)
 
 
 def test_other_errors_are_not_taken_for_want_of_memory(
@@ -154,7 +160,7 @@ def test_other_errors_are_not_taken_for_want_of_memory(
     def broken(*_: Any) -> Tensor:
         raise RuntimeError("shapes cannot be multiplied")
 
-    monkeypatch.setattr(Batch, "loss", broken)
+    monkeypatch.setattr(updates, "batch_loss", broken)
     made, share = learner(corpus), next(first_shares(corpus))
     with pytest.raises(RuntimeError, match="cannot be multiplied"):
         made.update(1, share)
@@ -190,9 +196,11 @@ def test_what_does_not_fit_is_told_before_the_training_starts(tmp_path: Path) ->
         import resource, torch
         from bleuprint.batch import Batch, Sides
         from bleuprint.errors import UserError
-        from bleuprint.learner import Learner
+        from bleuprint.loss import batch_loss
+from bleuprint.learner import Learner
         from bleuprint.model import Transformer
-        from bleuprint.processes import Group
+        from bleuprint.observer import Observer
+from bleuprint.processes import Group
         import systems
 
         learner = Learner(
@@ -213,7 +221,7 @@ def test_what_does_not_fit_is_told_before_the_training_starts(tmp_path: Path) ->
             print(error)
         """)
     )
-    environment = {"PYTHONPATH": f"{Path(__file__).parent}:{Path(training.__file__).parent.parent}"}
+    environment = {"PYTHONPATH": f"{Path(__file__).parent}:{Path(updates.__file__).parent.parent}"}
     done = subprocess.run(
         [sys.executable, script], env=environment, capture_output=True, text=True, timeout=120
     )

@@ -19,12 +19,10 @@ from bleuprint.job import Job
 from bleuprint.layout import Cell
 from bleuprint.pairs import Pair
 from bleuprint.phrasebook import sentences
-from bleuprint.processes import Group
 from bleuprint.settings import load
 from bleuprint.system import Average, Keep
-from bleuprint.train import train
 from prepared import Prepared, prepare
-from trainings import merges
+from trainings import merges, train_here
 
 ROOT = Path(__file__).parent.parent
 UPDATES = 500
@@ -96,7 +94,6 @@ def test_bleu_tells_a_sound_model(
     high: float,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", "off")
     fault(monkeypatch)
     system = load(ROOT / "params.yaml").system("tiny")
     settings = dataclasses.replace(
@@ -108,13 +105,12 @@ def test_bleu_tells_a_sound_model(
     )
     root = texts[text].root
     job = Job(
-        experiment="learning",
         cell=Cell("tiny", text, 1),
         system=dataclasses.replace(system, train=settings, average=Average(last=1)),
         corpus=root / "binary",
         texts=root / "split",
-        work=tmp_path / "work",
+        code="code",
     )
     assert BinaryCorpus(job.corpus).sets["train"].pairs > 12_000
-    _, state, _ = train(job, Group(0, 1, torch.device("cpu")))
+    _, state, _ = train_here(job, tmp_path / "work")
     assert low <= state.validations[-1]["bleu"] <= high

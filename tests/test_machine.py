@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 import torch
 
-from bleuprint import export, machine
-from bleuprint.export import export_timing
+from bleuprint import machine, timings
 from bleuprint.files import read_json
 from bleuprint.machine import flops_by_time, measured_flops, paper_flops, peak_flops, utilization
 from bleuprint.processes import Group
 from bleuprint.state import State
+from bleuprint.stopwatch import Stopwatch
+from bleuprint.timings import write_training
 
 CPU = torch.device("cpu")
 ALONE = Group(0, 1, CPU)
@@ -141,16 +142,18 @@ def test_a_gpu_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (hardware["device"], hardware["processes"]) == ("GPU on cuda:0", 8)
 
 
-def trained(*machines: dict[str, Any], seconds: float = 100.0) -> State:
-    """The state at the end of a training of 1e12 operations."""
+def trained(*machines: dict[str, Any], seconds: float = 100.0) -> Stopwatch:
+    """The durations of a training."""
+    stopwatch = Stopwatch(Path("nowhere"), {})
+    stopwatch.machines, stopwatch.seconds = list(machines), seconds
+    return stopwatch
+
+
+def exported(stopwatch: Stopwatch, path: Path, group: Group = ALONE) -> dict[str, Any]:
+    """What is written of a training of 1e12 operations."""
     state = State.new(parameters=10)
-    state.machines = list(machines)
-    state.seconds, state.flops, state.target_tokens = seconds, 10**12, 5_000
-    return state
-
-
-def exported(state: State, path: Path, group: Group = ALONE) -> dict[str, Any]:
-    export_timing(state, path, "float32", group)
+    state.flops, state.target_tokens = 10**12, 5_000
+    write_training(path, state, stopwatch, "float32", group)
     content: dict[str, Any] = read_json(path)
     return content
 
@@ -158,7 +161,7 @@ def exported(state: State, path: Path, group: Group = ALONE) -> dict[str, Any]:
 @pytest.fixture
 def rate(monkeypatch: pytest.MonkeyPatch) -> float:
     """What measuring gives: 4e10 FLOP/s."""
-    monkeypatch.setattr(export, "measured_flops", lambda *_: 4e10)
+    monkeypatch.setattr(timings, "measured_flops", lambda *_: 4e10)
     return 4e10
 
 
@@ -208,8 +211,8 @@ def test_on_gpus_the_rate_is_the_papers_and_the_peak_known_where_they_are(
 @pytest.mark.usefixtures("rate")
 def test_resumed_at_another_commit_it_is_the_same_machine(tmp_path: Path) -> None:
     here = machine.machine_of(ALONE)
-    state = trained(here, {**here, "commit": "another"})
-    assert exported(state, tmp_path / "train.json")["flops_by_time"] == 4e12
+    stopwatch = trained(here, {**here, "commit": "another"})
+    assert exported(stopwatch, tmp_path / "train.json")["flops_by_time"] == 4e12
 
 
 @pytest.mark.usefixtures("rate")

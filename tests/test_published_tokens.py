@@ -18,8 +18,7 @@ from sacremoses import MosesTokenizer
 from bleuprint.characters import blank_white
 from bleuprint.moses import Moses
 from bleuprint.punctuation import normalize_punctuation
-from bleuprint.settings import Tokenize
-from bleuprint.tokenizer import tokenizer_for
+from bleuprint.tokenizer import Tokenize, tokenizer_for
 
 GITHUB = Path(os.environ.get("BLEUPRINT_MIRROR", "")) / "raw.githubusercontent.com"
 MULTI30K = GITHUB / "multi30k/dataset/a3d2e0d26b56f3846f66a952536ffed4e401d05a/data/task1"

@@ -12,8 +12,7 @@ from bleuprint.pairs import Pair
 from bleuprint.rules import CHECKS
 from bleuprint.rules.rule import Candidate
 from bleuprint.rules.scripts import SCRIPTS
-from bleuprint.settings import Tokenize
-from bleuprint.tokenizer import tokenizer_for
+from bleuprint.tokenizer import Tokenize, tokenizer_for
 from corpora import TORTURE
 
 SETTINGS = {

@@ -1,8 +1,9 @@
 import pytest
 
 from bleuprint.errors import UserError
-from bleuprint.settings import Tokenize, Units, Words
+from bleuprint.settings import Units, Words
 from bleuprint.show import show
+from bleuprint.tokenizer import Tokenize
 from corpora import PAIRS
 from prepared import prepare
 

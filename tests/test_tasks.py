@@ -5,7 +5,6 @@ import random
 from pathlib import Path
 
 import pytest
-import torch
 
 import systems
 from bleuprint.average import average
@@ -14,16 +13,15 @@ from bleuprint.export import export_checkpoints
 from bleuprint.job import Job
 from bleuprint.layout import Cell
 from bleuprint.modelfile import load_model
-from bleuprint.processes import Group
-from bleuprint.settings import Tokenize, Units, Words
+from bleuprint.settings import Units, Words
 from bleuprint.system import Average, Constant, Cosine, Keep, Schedule, System
-from bleuprint.train import train
+from bleuprint.tokenizer import Tokenize
 from bleuprint.validation import greedy
 from prepared import prepare
+from trainings import train_here
 
 WORDS = Units(words=Words(joint=False, max_size=100, min_count=1))
 SPACES = Tokenize(by="none", lowercase=False, hyphens=False, escape=False)
-ALONE = Group(0, 1, torch.device("cpu"))
 
 
 def translations(
@@ -31,8 +29,8 @@ def translations(
 ) -> list[str]:
     """What a system makes of some sentences, greedily, once it is trained on others."""
     prepared = prepare(root / "data", sets, tokenize=SPACES, units=WORDS, checks=())
-    job = Job("tasks", Cell("s", "c", 1), system, root / "data/binary", root / "data/split", root)
-    work, _, marks = train(job, ALONE)
+    job = Job(Cell("s", "c", 1), system, root / "data/binary", root / "data/split", "code")
+    work, _, marks = train_here(job, root)
     corpus = prepared.binary
     export_checkpoints(job, work, marks, root / "checkpoints")
     average(root / "checkpoints", Average(last=1), root / "averaged")

@@ -22,7 +22,7 @@ BLEUPRINT = Path(sys.executable).with_name("bleuprint")
 
 def description(fingerprint: str = "f1", cell: Cell = CELL, trial: str = "trial") -> Description:
     settings = {"train": {"updates": 9, "betas": (0.9, 0.98)}, "parameters": 12}
-    return Description(trial, cell, fingerprint, "d" * 64, settings)
+    return Description(trial, cell, fingerprint, "d" * 64, settings, "c" * 64)
 
 
 @pytest.fixture

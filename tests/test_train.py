@@ -15,7 +15,6 @@ import pytest
 import torch
 
 import bleuprint.reader
-import bleuprint.train
 import systems
 from bleuprint.average import average
 from bleuprint.batch import Batch
@@ -23,6 +22,7 @@ from bleuprint.batches import Position, updates
 from bleuprint.binary import BinaryCorpus
 from bleuprint.export import export_checkpoints
 from bleuprint.files import sha256_of_folder
+from bleuprint.loss import batch_loss
 from bleuprint.model import Transformer, count_parameters
 from bleuprint.modelfile import load_model
 from bleuprint.processes import Group
@@ -38,6 +38,7 @@ from trainings import (
     start,
     toy_pairs,
     train,
+    train_here,
     wait_for_checkpoint,
     without_mlflow,
     write_params,
@@ -188,7 +189,7 @@ def test_processes_that_read_ahead_change_nothing(
 ) -> None:
     job = job_in(fresh(dropped, tmp_path), monkeypatch)
     monkeypatch.setattr(bleuprint.reader, "_readers", lambda *_: 2)
-    work, _, _ = bleuprint.train.train(job, ALONE)
+    work, _, _ = train_here(job, tmp_path / "work")
     ours = work / "checkpoint-0000050" / "model.safetensors"
     theirs = dropped / "models" / CELL / "checkpoints" / "0000050.safetensors"
     assert ours.read_bytes() == theirs.read_bytes()
@@ -202,7 +203,7 @@ def test_the_loss_is_a_mean_over_the_tokens_that_dropout_made(
     settings = dataclasses.replace(job.system.train, bpe_dropout=0.9, **once)
     shape = dataclasses.replace(job.system.model, dropout=systems.NO_DROPOUT)
     job = dataclasses.replace(job, system=System(shape, settings, Average(1), job.system.decode))
-    _, state, _ = bleuprint.train.train(job, ALONE)
+    _, state, _ = train_here(job, tmp_path / "work")
 
     corpus = BinaryCorpus(job.corpus)
     update, _ = next(
@@ -221,7 +222,7 @@ def test_the_loss_is_a_mean_over_the_tokens_that_dropout_made(
     batches = [Batch.of(part) for parts in read for part in parts]
     tokens = sum(len(batch.wanted) for batch in batches)
     assert tokens > 1.2 * update.tokens
-    loss = sum(batch.loss(model, settings.label_smoothing) for batch in batches) / tokens
+    loss = sum(batch_loss(model, batch, settings.label_smoothing) for batch in batches) / tokens
     assert len(batches) > len(update.batches)
     gradient = torch.autograd.grad(loss, list(model.parameters()))
     norm = torch.cat([part.flatten() for part in gradient]).norm()
@@ -236,7 +237,7 @@ def test_vocabularies_apart_make_a_model_that_reads_back(
     job = job_in(project(tmp_path, pairs, units=merges(30, joint=False)), monkeypatch)
     shape = dataclasses.replace(job.system.model, tie="decoder")
     job = dataclasses.replace(job, system=dataclasses.replace(job.system, model=shape))
-    work, state, marks = bleuprint.train.train(job, ALONE)
+    work, state, marks = train_here(job, tmp_path / "work")
     export_checkpoints(job, work, marks, tmp_path / "checkpoints")
     average(tmp_path / "checkpoints", Average(2), tmp_path / "averaged")
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 import torch
 
-import bleuprint.train
 from bleuprint.errors import UserError
 from bleuprint.optimizer import FlatAdam
 from bleuprint.processes import Group
@@ -21,6 +20,7 @@ from trainings import (
     project,
     start,
     train,
+    train_here,
     wait_for_checkpoint,
     write_params,
 )
@@ -158,7 +158,7 @@ def test_an_infinite_gradient_stops_it_with_the_weights_unharmed(
     job = job_in(project(tmp_path), monkeypatch)
     monkeypatch.setattr(FlatAdam, "norm", lambda _: math.inf)
     with pytest.raises(UserError, match=r"update 1 is \d.*its gradient's norm inf"):
-        bleuprint.train.train(job, ALONE)
+        train_here(job, tmp_path / "work")
 
 
 def test_a_sentence_beyond_the_batch_is_one_clear_line(tmp_path: Path) -> None:

@@ -140,8 +140,7 @@ def stored(corpus: Prepared, model: Transformer, tmp_path_factory: pytest.TempPa
     """The model as the average stage leaves it."""
     from safetensors.torch import save_file
 
-    from bleuprint.checkpoint import weights
-    from bleuprint.modelfile import describe, write_description
+    from bleuprint.modelfile import describe, weights, write_description
 
     folder = tmp_path_factory.mktemp("model")
     save_file(

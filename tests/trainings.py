@@ -11,13 +11,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from ruamel.yaml import YAML
 
 import systems
-from bleuprint.job import Job
+from bleuprint.job import Fingerprints, Job
 from bleuprint.layout import Cell, folder
+from bleuprint.observer import Observer
+from bleuprint.processes import Group
 from bleuprint.settings import Bpe, Units, load
+from bleuprint.state import State
 from bleuprint.system import Keep
+from bleuprint.train_checks import check_training
+from bleuprint.training import train as run_training
 from prepared import prepare
 
 STAGES = Path(__file__).parent.parent / "stages"
@@ -61,7 +67,14 @@ def project(
         (root / "data" / stage).mkdir(parents=True)
         (prepared.root / stage).rename(root / "data" / stage / "toy")
     write_params(root, **train)
+    write_graph(root)
     return root
+
+
+def write_graph(root: Path) -> None:
+    """dvc.yaml, which names the code of a training, and that code."""
+    shutil.copy(STAGES.parent / "dvc.yaml", root)
+    (root / "src").symlink_to(STAGES.parent / "src")
 
 
 def write_params(root: Path, **train: Any) -> None:
@@ -149,15 +162,26 @@ def fresh(made: Path, root: Path) -> Path:
     """The same project, untrained."""
     shutil.copytree(made / "data", root / "data")
     shutil.copy(made / "params.yaml", root / "params.yaml")
+    write_graph(root)
     return root
 
 
 def job_in(root: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
     """The training of a toy project, for this process to do."""
     monkeypatch.chdir(root)
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", "off")
-    places = (folder("toy", "binary"), folder("toy", "split"), root / "work")
-    return Job("toy", Cell("micro", "toy", 1), load().system("micro"), *places)
+    places = (folder("toy", "binary"), folder("toy", "split"))
+    return Job(Cell("micro", "toy", 1), load().system("micro"), *places, code="code")
+
+
+def train_here(
+    job: Job, work: Path, observer: Observer | None = None
+) -> tuple[Path, State, Fingerprints]:
+    """Train in this process; the folder of the checkpoints, the final state, the fingerprints."""
+    alone, marks = Group(0, 1, torch.device("cpu")), Fingerprints.of(job)
+    folder = work / ".".join(map(str, job.cell))
+    check_training(job, marks, alone)
+    state = run_training(job, alone, folder, marks, observer or Observer())
+    return folder, state, marks
 
 
 def checkpoints(root: Path) -> list[Path]:

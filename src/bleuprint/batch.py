@@ -1,4 +1,4 @@
-"""A batch of sentence pairs: read, as tensors, and its loss."""
+"""A batch of sentence pairs: read, and as tensors."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,8 +11,6 @@ from torch import Tensor
 
 from bleuprint.batches import Indices
 from bleuprint.binary import BinaryCorpus
-from bleuprint.loss import Over, smoothed_loss
-from bleuprint.model import Transformer
 from bleuprint.vocabulary import BOS, PAD
 
 Sentence = NDArray[Any] | list[int]
@@ -66,12 +64,6 @@ class Batch:
     def to(self, device: torch.device) -> "Batch":
         """The batch on a device; what is queued there may have to wait for it, we do not."""
         return self._with(lambda tensor: tensor.to(device, non_blocking=True))
-
-    def loss(self, model: Transformer, smoothing: float, over: Over = "vocabulary") -> Tensor:
-        """The summed label-smoothed loss of the target words; padding is not even projected."""
-        hidden = model.decode(self.target, *model.encode(self.source, self.padded))
-        words = hidden.flatten(0, 1).index_select(0, self.places)
-        return smoothed_loss(model.projection(words), self.wanted, smoothing, over)
 
     def _with(self, function: Callable[[Tensor], Tensor]) -> "Batch":
         """The batch with a function applied to its tensors."""

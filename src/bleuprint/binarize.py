@@ -24,17 +24,17 @@ from bleuprint.binary import (
     SetSize,
     write_header,
 )
-from bleuprint.clean import Edits
 from bleuprint.errors import UserError
 from bleuprint.files import read_json, whole_folder
 from bleuprint.ledger import Ledger
 from bleuprint.pairs import Block, TextFolder
 from bleuprint.progress import Progress
+from bleuprint.rules.rule import Edits
 from bleuprint.segmentation import Segmentation
-from bleuprint.settings import Corpus, Tokenize
+from bleuprint.settings import Corpus
 from bleuprint.shard import Shard
-from bleuprint.sieve import held_out
 from bleuprint.step import shard_blocks
+from bleuprint.tokenizer import Tokenize
 from bleuprint.vocabulary import EOS, UNK
 from bleuprint.workers import map_parts
 
@@ -82,7 +82,7 @@ class Binarizing:
         """Join the shards, encode the other sets, and describe it all."""
         with whole_folder(self.binary) as folder:
             sizes = {"train": self._join(parts, folder)}
-            for name in held_out(self.tokens):
+            for name in self.tokens.held_out():
                 progress = Progress(f"binarize {self.corpus} {name}", None, "pairs")
                 blocks = self.tokens.blocks(name)
                 sizes[name] = self._encode(folder, name, blocks, progress, workers)

@@ -139,8 +139,7 @@ class BinaryCorpus:
 
     def tokenizer(self, language: str) -> "Tokenizer":
         """What made the tokens of a language, and makes sentences of them again."""
-        from bleuprint.settings import Tokenize
-        from bleuprint.tokenizer import tokenizer_for
+        from bleuprint.tokenizer import Tokenize, tokenizer_for
 
         if language not in self._tokenizers:
             settings = build(Tokenize, self._about["tokenize"], self.folder / CORPUS)

@@ -18,13 +18,13 @@ from typing import Any
 
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
-from torch import Tensor, nn
+from torch import Tensor
 
 from bleuprint.errors import UserError
 from bleuprint.files import read_json, sha256_of, whole_folder, write_json
 from bleuprint.system import Keep
 
-FORMAT = 2
+FORMAT = 3
 _NAME = re.compile(r"checkpoint-\d{7,}")
 
 MODEL, OPTIMIZER, STATE = "model.safetensors", "optimizer.safetensors", "state.json"
@@ -38,24 +38,6 @@ class Checkpoint:
     model: dict[str, Tensor]
     optimizer: dict[str, Tensor]
     state: dict[str, Any]
-
-
-def weights(model: nn.Module) -> dict[str, Tensor]:
-    """The named weights, shared ones once (under their first name)."""
-    return {name: parameter.detach() for name, parameter in model.named_parameters()}
-
-
-def load_weights(model: nn.Module, tensors: dict[str, Tensor]) -> None:
-    """Copy `tensors` into the model; raises ValueError if names or shapes differ."""
-    own = weights(model)
-    if own.keys() != tensors.keys():
-        odd = sorted(own.keys() ^ tensors.keys())
-        raise ValueError(f"weights do not belong to this model: {', '.join(odd[:3])}")
-    for name, tensor in tensors.items():
-        if own[name].shape != tensor.shape:
-            shapes = f"{tuple(tensor.shape)} instead of {tuple(own[name].shape)}"
-            raise ValueError(f"weights do not belong to this model: {name} is {shapes}")
-        own[name].copy_(tensor)
 
 
 def save(

@@ -12,18 +12,15 @@ from typing import Self
 
 from bleuprint import layout
 from bleuprint.characters import blank_white, single_spaces
-from bleuprint.errors import UserError
 from bleuprint.files import whole_folder
 from bleuprint.ledger import Account, Ledger
 from bleuprint.pairs import Block, Pair, Span, TextFolder
-from bleuprint.rules.rule import Edit
+from bleuprint.rules.rule import Edits, apply
 from bleuprint.settings import Corpus
 from bleuprint.shard import Shard
 from bleuprint.sieve import Sieve, count, gather_train, join_files, sift_shard
 
 EMPTY = "empty_side"
-
-Edits = tuple[Edit, ...]
 
 
 @dataclass(frozen=True)
@@ -89,27 +86,13 @@ class Cleaning:
         return [f"{name}.{part}" for part in self.sets[name]]
 
 
-def edited(sentence: str, language: str, edits: Edits) -> str:
-    """A sentence after all edits, with single spaces."""
-    for edit in edits:
-        sentence = _apply(edit, sentence, language)
-    return single_spaces(sentence)
-
-
-def _apply(edit: Edit, sentence: str, language: str) -> str:
-    new = edit.edit(sentence, language)
-    if "\n" in new:
-        raise UserError(f"rule {edit.name()}: it puts a line break into {sentence[:60]!r}")
-    return new
-
-
 def sieve(edits: Edits, languages: tuple[str, str]) -> Sieve:
     """Puts pairs through the edits, and drops those of which nothing is left on a side."""
     source, target = languages
 
     def judge(number: int, pair: Pair, account: Account) -> Pair | None:
         for edit in edits:
-            new = Pair(_apply(edit, pair.source, source), _apply(edit, pair.target, target))
+            new = Pair(apply(edit, pair.source, source), apply(edit, pair.target, target))
             if new != pair:
                 account.change(edit.name(), number, pair, new)
                 pair = new

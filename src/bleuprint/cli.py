@@ -276,7 +276,7 @@ def _serve(given: argparse.Namespace) -> None:
 
 
 def _table(given: argparse.Namespace) -> None:
-    from bleuprint import report, table
+    from bleuprint import table
     from bleuprint.recordcsv import csv_text
     from bleuprint.results import check_settings
     from bleuprint.results import load as load_records
@@ -290,9 +290,9 @@ def _table(given: argparse.Namespace) -> None:
     if given.format == "csv":
         print(csv_text(records, timings, settings.published), end="")
     elif given.format == "latex":
-        print(report.tex(settings, records, timings), end="")
+        print(table.tex(settings, records, timings), end="")
     elif given.format == "markdown":
-        print("\n".join(report.summary(settings, records, timings)))
+        print("\n".join(table.summary(settings, records, timings)))
     else:
         show(table.parts(records, timings, settings.published))
 

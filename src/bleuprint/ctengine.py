@@ -11,9 +11,9 @@ import torch
 from bleuprint.batch import Sentence
 from bleuprint.binary import BinaryCorpus, Lengths, Sentences
 from bleuprint.ctranslate import convert
-from bleuprint.engine import BATCH_TOKENS, Found, empty_outputs, limits_of
 from bleuprint.errors import UserError
 from bleuprint.forced import log_probabilities
+from bleuprint.limits import BATCH_TOKENS, Found, empty_outputs, limits_of
 from bleuprint.model import Transformer
 from bleuprint.progress import Progress
 from bleuprint.search import Hypothesis, length_penalty

@@ -19,16 +19,16 @@ import numpy as np
 import numpy.typing as npt
 
 from bleuprint import layout
-from bleuprint.clean import Edits, edited
 from bleuprint.errors import UserError
 from bleuprint.files import whole_folder
 from bleuprint.heldout import HASH_BYTES, HeldOutSentences, hash_of
 from bleuprint.ledger import Ledger
 from bleuprint.pairs import Block, Pair, TextFolder
 from bleuprint.progress import Progress
+from bleuprint.rules.rule import Edits, edited
 from bleuprint.settings import Corpus, Dedup
 from bleuprint.shard import Shard
-from bleuprint.sieve import Verdicts, carry_over, drop, held_out, join_files, refuse_nothing
+from bleuprint.sieve import Verdicts, carry_over, drop, join_files, refuse_nothing
 from bleuprint.step import shard_blocks
 from bleuprint.workers import map_parts
 
@@ -93,7 +93,7 @@ class Deduplication:
             verdicts = self._verdicts(parts, unfinished)
             drop(self.before, after, verdicts, rules, account)
             refuse_nothing(account, "train", ledger)
-            carry_over(self.before, after, held_out(self.before), ledger)
+            carry_over(self.before, after, self.before.held_out(), ledger)
             ledger.write(self.ledger)
 
     @property
@@ -144,7 +144,7 @@ class _Hashes:
         self._keys = [_KEYS[key] for key in stage.keys]
         self._held_out = HeldOutSentences(stage.settings.overlap)
         languages = stage.before.source, stage.before.target
-        for name in held_out(stage.before):
+        for name in stage.before.held_out():
             for pair in stage.before.pairs(name):
                 source, target = map(edited, pair, languages, (stage.edits, stage.edits))
                 self._held_out.add([pair, Pair(source, target)])

@@ -12,18 +12,15 @@ from bleuprint.batch import Sentence, pad
 from bleuprint.batches import Indices, pack
 from bleuprint.binary import BinaryCorpus, Lengths, Sentences
 from bleuprint.errors import UserError
+from bleuprint.limits import BATCH_TOKENS, Found, empty_outputs, limits_of
 from bleuprint.linear import pack_weights
 from bleuprint.model import Transformer
 from bleuprint.progress import Progress
-from bleuprint.search import Hypothesis, Selectable, Symbols, beam_search
+from bleuprint.search import Selectable, Symbols, beam_search
 from bleuprint.system import Decode, Model
 from bleuprint.vocabulary import BOS, EOS, UNK
 
 State = TypeVar("State", bound=Selectable)
-Found = list[list[Hypothesis]]
-
-# Hypotheses that are decoded at once, times source positions: bounds memory, changes no result.
-BATCH_TOKENS = 16384
 
 SYMBOLS = Symbols(begin=BOS, end=EOS, unknown=UNK)
 
@@ -75,18 +72,6 @@ def check_beam(decode: Decode, model: Transformer) -> None:
     """Raise UserError if the beam is wider than there are units to go on with."""
     if decode.beam > (units := model.projection.out_features):
         raise UserError(f"a beam of {decode.beam} is wider than the vocabulary of {units} units")
-
-
-def limits_of(lengths: Lengths, decode: Decode, longest: int) -> Lengths:
-    """The longest output of sources of these lengths; both count the end."""
-    units = np.floor((lengths - 1) * decode.max_ratio).astype(np.int64)
-    found: Lengths = np.minimum(units + decode.max_extra + 1, longest)
-    return found
-
-
-def empty_outputs(sentences: int) -> Found:
-    """What sentences without words translate to."""
-    return [[Hypothesis([], 0.0, 0.0)] for _ in range(sentences)]
 
 
 class TorchEngine:

@@ -11,11 +11,11 @@ from bleuprint.files import whole_folder
 from bleuprint.ledger import Account, Ledger
 from bleuprint.pairs import Pair, TextFolder
 from bleuprint.rules.rule import Candidate, Check
-from bleuprint.settings import Corpus, Tokenize
+from bleuprint.settings import Corpus
 from bleuprint.shard import Shard
-from bleuprint.sieve import Sieve, carry_over, gather_train, held_out, sift_shard
+from bleuprint.sieve import Sieve, carry_over, gather_train, sift_shard
 from bleuprint.step import shard_blocks
-from bleuprint.tokenizer import tokenizer_for
+from bleuprint.tokenizer import Tokenize, tokenizer_for
 
 Checks = tuple[Check, ...]
 
@@ -59,7 +59,7 @@ class Filtering:
         with whole_folder(self.filtered) as unfinished:
             after = TextFolder(unfinished, self.before.source, self.before.target)
             gather_train(parts, after, ledger, self.before.count("train"))
-            carry_over(self.before, after, held_out(self.before), ledger)
+            carry_over(self.before, after, self.before.held_out(), ledger)
             ledger.write(self.ledger)
 
     @property

@@ -1,12 +1,15 @@
 """Fingerprints: one SHA-256 for all that decides a result."""
 
+import ast
 import dataclasses
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from functools import cache
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+_DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def of_settings(*settings: Any) -> str:
@@ -29,19 +32,50 @@ def _plain(value: Any) -> Any:
     return value
 
 
-@cache
-def of_package() -> str:
-    """The SHA-256 of all of this package's modules."""
-    package = Path(__file__).parent
-    paths = sorted(package.rglob("*.py"))
-    return of_code(path.relative_to(package).with_suffix("").as_posix() for path in paths)
+def of_code(paths: Iterable[str], root: Path) -> str:
+    """The SHA-256 of source files and of all files in folders, relative to `root`.
 
-
-def of_code(modules: Iterable[str]) -> str:
-    """The SHA-256 of the named modules of this package, as they lie on disk."""
-    package = Path(__file__).parent
+    Python files count by their syntax tree: comments, docstrings and formatting do not.
+    """
     digest = hashlib.sha256()
-    for module in sorted(modules):
-        digest.update(f"{module}\0".encode())
-        digest.update((package / f"{module}.py").read_bytes())
+    for file in files_of(paths, root):
+        name = file.relative_to(root).as_posix()
+        digest.update(f"{name}\0{of_file(name, file.read_bytes())}\n".encode())
     return digest.hexdigest()
+
+
+def files_of(paths: Iterable[str], root: Path) -> list[Path]:
+    """The files that `paths` name or hold, sorted; compiled and hidden ones aside."""
+    found: set[Path] = set()
+    for path in paths:
+        place = root / path
+        files = place.rglob("*") if place.is_dir() else [place]
+        found |= {file for file in files if file.is_file() and not _ignored(file.relative_to(root))}
+    return sorted(found)
+
+
+def of_file(name: str, content: bytes) -> str:
+    """The SHA-256 of a file's syntax tree if it is Python and can be read, else of its bytes."""
+    if name.endswith(".py"):
+        with suppress(SyntaxError, ValueError):
+            content = repr(_syntax(ast.parse(content))).encode()
+    return hashlib.sha256(content).hexdigest()
+
+
+def _ignored(path: Path) -> bool:
+    return any(part == "__pycache__" or part.startswith(".") for part in path.parts)
+
+
+def _syntax(node: Any) -> Any:
+    """A syntax tree as nested tuples, without docstrings, positions, and fields that are empty.
+
+    ast.dump() would differ between versions of Python, which add fields.
+    """
+    if isinstance(node, list):
+        return tuple(map(_syntax, node))
+    if not isinstance(node, ast.AST):
+        return node
+    fields = {name: value for name, value in ast.iter_fields(node) if value not in (None, [])}
+    if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+        fields["body"] = node.body[1:]
+    return type(node).__name__, *((name, _syntax(value)) for name, value in fields.items())

@@ -9,50 +9,19 @@ from bleuprint.files import sha256_of
 from bleuprint.layout import Cell
 from bleuprint.system import System
 
-# The modules whose code decides what comes out of a training: part of its fingerprint.
-CODE = (
-    "batch",
-    "batches",
-    "binary",
-    "bleu",
-    "bpe",
-    "cache",
-    "characters",
-    "checkpoint",
-    "cost",
-    "dropping",
-    "job",
-    "learner",
-    "linear",
-    "loss",
-    "model",
-    "moses",
-    "optimizer",
-    "pairs",
-    "processes",
-    "reader",
-    "remembered",
-    "schedule",
-    "segmentation",
-    "state",
-    "tokenizer",
-    "train",
-    "validation",
-    "vocabulary",
-    "workers",
-)
-
 
 @dataclass(frozen=True)
 class Job:
-    """One cell of the table to train: what, on what, and where it works."""
+    """One cell to train: the system, the folders of its ids and of its validation text.
 
-    experiment: str
+    `code`: the fingerprint of the code that decides the result.
+    """
+
     cell: Cell
     system: System
     corpus: Path
     texts: Path
-    work: Path
+    code: str
 
 
 @dataclass(frozen=True)
@@ -68,9 +37,7 @@ class Fingerprints:
         settings = fingerprint.of_settings(job.system.model, job.system.train, job.cell.seed)
         corpus = sha256_of(job.corpus / CORPUS)  # which holds the sums of all its files
         references = [sha256_of(path) for path in sorted(job.texts.glob("valid.*"))]
-        return cls(
-            settings, fingerprint.of_code(CODE), fingerprint.of_settings(corpus, *references)
-        )
+        return cls(settings, job.code, fingerprint.of_settings(corpus, *references))
 
     @property
     def all(self) -> str:

@@ -12,6 +12,7 @@ from torch import Tensor
 from bleuprint.batch import Batch
 from bleuprint.cost import training_flops
 from bleuprint.errors import UserError
+from bleuprint.loss import batch_loss
 from bleuprint.model import Transformer
 from bleuprint.optimizer import FlatAdam
 from bleuprint.processes import Group
@@ -138,8 +139,8 @@ class Learner:
         total = torch.zeros((), dtype=torch.float64, device=device)
         for part in batch:
             with torch.autocast(device.type, torch.bfloat16, enabled=half):
-                loss = part.to(device).loss(
-                    self.model, settings.label_smoothing, settings.smoothing_over
+                loss = batch_loss(
+                    self.model, part.to(device), settings.label_smoothing, settings.smoothing_over
                 )
             torch.autograd.backward(loss / tokens)
             total += loss.detach()

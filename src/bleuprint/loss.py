@@ -9,9 +9,20 @@ from typing import Literal
 from torch import Tensor
 from torch.nn import functional
 
+from bleuprint.batch import Batch
+from bleuprint.model import Transformer
 from bleuprint.vocabulary import PAD
 
 Over = Literal["vocabulary", "others"]
+
+
+def batch_loss(
+    model: Transformer, batch: Batch, smoothing: float, over: Over = "vocabulary"
+) -> Tensor:
+    """The summed label-smoothed loss of a batch's target; padding is not projected."""
+    hidden = model.decode(batch.target, *model.encode(batch.source, batch.padded))
+    words = hidden.flatten(0, 1).index_select(0, batch.places)
+    return smoothed_loss(model.projection(words), batch.wanted, smoothing, over)
 
 
 def smoothed_loss(

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bleuprint import tracking
+from bleuprint.git import commit
 from bleuprint.linear import linear
 from bleuprint.processes import Group
 
@@ -55,7 +55,7 @@ _READING, _ALL = 0.004, 0.08
 def machine_of(group: Group) -> dict[str, Any]:
     """The hardware, the commit of the code, and the versions that computed."""
     versions = f"Python {platform.python_version()}, torch {torch.__version__}"
-    return {**hardware_of(group), "commit": tracking.commit(), "versions": versions}
+    return {**hardware_of(group), "commit": commit(), "versions": versions}
 
 
 def hardware_of(group: Group) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from bleuprint import fingerprint, mlstore
-from bleuprint.job import CODE
 from bleuprint.layout import Cell, folder
 from bleuprint.manifest import Parts
 from bleuprint.settings import Corpus
@@ -36,12 +35,12 @@ class Description:
     fingerprint: str
     data: str
     settings: Mapping[str, Any]
+    code: str
 
-    def group(self, code: str | None = None) -> str:
-        """The mark of the trainings that differ in their seed alone; `code`: its fingerprint."""
-        of_code = code or fingerprint.of_code(CODE)
+    def group(self) -> str:
+        """The mark of the trainings that differ in their seed alone."""
         system, corpus, _ = self.cell
-        return fingerprint.of_settings(system, corpus, self.settings, self.data, of_code)
+        return fingerprint.of_settings(system, corpus, self.settings, self.data, self.code)
 
 
 @dataclass(frozen=True)

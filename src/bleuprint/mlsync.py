@@ -109,9 +109,9 @@ def trained(settings: Settings, cell: Cell, root: Path) -> Trained | None:
         "parameters": facts["parameters"],
     }
     description = Description(
-        settings.experiment, cell, facts["fingerprint"], facts["data"], values
+        settings.experiment, cell, facts["fingerprint"], facts["data"], values, facts["code"]
     )
-    group, measured = description.group(facts["code"]), timing(cell, root).training
+    group, measured = description.group(), timing(cell, root).training
     commit = measured.commit if measured else None
     content = mlruns.beginning(description, group, commit, corpus)
     points = _points(cell, measured, root)

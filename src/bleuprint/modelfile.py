@@ -6,9 +6,9 @@ from typing import Any
 
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
+from torch import Tensor, nn
 
 from bleuprint.binary import SEGMENTATION, BinaryCorpus
-from bleuprint.checkpoint import load_weights
 from bleuprint.errors import UserError
 from bleuprint.files import read_object, sha256_of, write_json
 from bleuprint.model import Transformer
@@ -74,6 +74,24 @@ def load_model(folder: Path, corpus: BinaryCorpus, weights: str = WEIGHTS) -> Tr
     except ValueError as error:
         raise UserError(f"{folder / weights}: {error}") from None
     return model.eval()
+
+
+def weights(model: nn.Module) -> dict[str, Tensor]:
+    """The named weights, shared ones once (under their first name)."""
+    return {name: parameter.detach() for name, parameter in model.named_parameters()}
+
+
+def load_weights(model: nn.Module, tensors: dict[str, Tensor]) -> None:
+    """Copy `tensors` into the model; raises ValueError if names or shapes differ."""
+    own = weights(model)
+    if own.keys() != tensors.keys():
+        odd = sorted(own.keys() ^ tensors.keys())
+        raise ValueError(f"weights do not belong to this model: {', '.join(odd[:3])}")
+    for name, tensor in tensors.items():
+        if own[name].shape != tensor.shape:
+            shapes = f"{tuple(tensor.shape)} instead of {tuple(own[name].shape)}"
+            raise ValueError(f"weights do not belong to this model: {name} is {shapes}")
+        own[name].copy_(tensor)
 
 
 def _vocabulary(corpus: BinaryCorpus, language: str) -> Path:

@@ -192,6 +192,10 @@ class TextFolder:
         present = {name for name in found if self.files(name)[0].exists()}
         return sorted(present, key=lambda name: (name != "train", name != "valid", name))
 
+    def held_out(self) -> list[str]:
+        """The sets that are not for training: valid and the tests."""
+        return [name for name in self.names() if name != "train"]
+
     def pairs(self, name: str) -> Iterator[Pair]:
         return read_pairs(*self.files(name))
 

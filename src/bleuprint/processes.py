@@ -5,6 +5,7 @@ BLEUPRINT_PROCESSES, or from torchrun or SLURM's srun if they start this command
 params.yaml or the command that DVC records.
 """
 
+import hashlib
 import os
 import re
 import socket
@@ -57,6 +58,11 @@ class Group:
         """The number that the first process has."""
         mine = torch.tensor(number if self.first else 0, dtype=torch.float64, device=self.device)
         return float(self.sum(mine))
+
+    def differs(self, text: str) -> bool:
+        """Whether `text` is another one on some process; the same answer on all of them."""
+        own = int(hashlib.sha256(text.encode()).hexdigest()[:12], 16)  # a float64 holds 48 bits
+        return self.any(own != self.of_first(own))
 
     def wait(self) -> None:
         """Go on when all processes have come here."""

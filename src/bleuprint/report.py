@@ -4,7 +4,7 @@ Reports are committed: they hold numbers and hashes, never a sentence of a corpu
 page, which quotes some: it is kept by DVC.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,7 +12,7 @@ from bleuprint import costcolumns, dvcviews, gaptables, scoretables, table
 from bleuprint.errors import UserError
 from bleuprint.files import read_object, whole_file, write_json
 from bleuprint.gap import measured
-from bleuprint.grid import Column, Grid, Row, latex, markdown
+from bleuprint.grid import Column, Grid, Row, markdown
 from bleuprint.layout import Cell, ledger
 from bleuprint.page.document import document
 from bleuprint.page.material import Material
@@ -43,7 +43,7 @@ def write_reports(settings: Settings, root: Path = Path()) -> list[Record]:
     gaps = gaptables.markdown_of(measured(settings, records, root))
     _write(reports / "table.md", page(settings, records, timings, funnel, gaps))
     _write(reports / "table.csv", csv_text(records, timings, settings.published))
-    _write(reports / "table.tex", tex(settings, records, timings))
+    _write(reports / "table.tex", table.tex(settings, records, timings))
     _write(reports / PAGE, document(Material(settings, records, timings, root)))
     return records
 
@@ -62,7 +62,7 @@ def page(
     rare = scoretables.by_count(records)
     sections = [
         f"# Results: {settings.experiment}",
-        *summary(settings, records, timings),
+        *table.summary(settings, records, timings),
         "## chrF2",
         markdown(table.scores(records, "chrf")),
         "## TER",
@@ -82,35 +82,13 @@ def page(
         "## Test sets",
         markdown(_test_sets(records)),
         "## Signatures",
-        _list(_signatures(records)),
+        table.bullets(_signatures(records)),
         _INTERVALS,
         "## Data",
         _DATA,
         markdown(funnel),
     ]
     return "\n\n".join(section.rstrip("\n") for section in sections) + "\n"
-
-
-def summary(
-    settings: Settings, records: Sequence[Record], timings: Mapping[Cell, Timing]
-) -> tuple[str, str]:
-    """The scores as Markdown, and the notes to them."""
-    published = settings.published
-    scores = table.scores(records, timings=timings, published=published)
-    return markdown(scores), _list(table.notes(records, published))
-
-
-def tex(settings: Settings, records: Sequence[Record], timings: Mapping[Cell, Timing]) -> str:
-    """The scores and the training cost as two LaTeX tables."""
-    experiment, published = settings.experiment, settings.published
-    scores = table.scores(records, timings=timings, published=published)
-    caption = f"Results of {experiment}. {' '.join(table.notes(records, published))}"
-    return (
-        "% Needs \\usepackage{booktabs}.\n"
-        + latex(scores, f"{caption} Bold: the best of ours.")
-        + "\n"
-        + latex(table.costs(records, timings), f"Training cost of {experiment}.")
-    )
 
 
 _TER = (
@@ -204,10 +182,6 @@ def _accounts(corpus: str, stage: str, root: Path) -> Mapping[str, Mapping[str, 
     if not path.exists():
         raise UserError(f"{path}: no such file: no ledger of {stage} for corpus {corpus} yet")
     return cast(Mapping[str, Mapping[str, Any]], read_object(path, ("sets",))["sets"])
-
-
-def _list(lines: Iterable[str]) -> str:
-    return "\n".join(f"- {line}" for line in lines)
 
 
 def _write(path: Path, text: str) -> None:

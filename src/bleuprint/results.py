@@ -13,6 +13,7 @@ from typing import Any
 from bleuprint import fingerprint
 from bleuprint.bleu import bleu_metric
 from bleuprint.breakdown import ByCount, ByLength
+from bleuprint.code import code_fingerprint
 from bleuprint.errors import UserError
 from bleuprint.files import read_json, read_object, sha256_of, write_json
 from bleuprint.layout import Cell, folder
@@ -321,7 +322,7 @@ def _record(
         updates=training["updates"],
         decode=made.translation.decode,
         fingerprints=Fingerprints(
-            training["fingerprint"], settings_of(settings, cell), fingerprint.of_package()
+            training["fingerprint"], settings_of(settings, cell), code_fingerprint("report", root)
         ),
         data=Data(training["data"], scores["sources"], scores["references"], scores["hypotheses"]),
     )

@@ -20,6 +20,7 @@ from bleuprint.rules import CHECKS, EDITS
 from bleuprint.rules.rule import Check, Edit
 from bleuprint.schema import Count, Named, Range, Share, build, load_yaml
 from bleuprint.system import System
+from bleuprint.tokenizer import Tokenize
 
 T = TypeVar("T")
 
@@ -56,24 +57,6 @@ class Split:
             raise ValueError(f"valid {self.valid} and test {self.test} leave nothing to train on")
         if self.every is not None and self.valid:
             raise ValueError(f"valid {self.valid} and every {self.every}: valid must be 0")
-
-
-@dataclass(frozen=True)
-class Tokenize:
-    """How sentences become tokens: by Moses, in characters, or (none) between spaces.
-
-    `lowercase` comes first. `hyphens` (aggressive splitting, a @-@ b) and `escape` (&apos; for ')
-    are Moses'.
-    """
-
-    by: Literal["moses", "characters", "none"]
-    lowercase: bool
-    hyphens: bool
-    escape: bool
-
-    def __post_init__(self) -> None:
-        if self.by != "moses" and (self.hyphens or self.escape):
-            raise ValueError(f"hyphens and escape go with moses, not with {self.by}")
 
 
 @dataclass(frozen=True)

@@ -145,11 +145,6 @@ def join_files(files: Sequence[Path], joined: Path) -> None:
                 shutil.copyfileobj(file, out, 1 << 20)
 
 
-def held_out(folder: TextFolder) -> list[str]:
-    """The names of the sets in a folder that are not for training: valid and the tests."""
-    return [name for name in folder.names() if name != "train"]
-
-
 def carry_over(before: TextFolder, after: TextFolder, names: Iterable[str], ledger: Ledger) -> None:
     """Copy sets byte for byte, and count them."""
     for name in names:

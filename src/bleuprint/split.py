@@ -23,7 +23,6 @@ from bleuprint.settings import Split
 from bleuprint.sieve import (
     carry_over,
     drop,
-    held_out,
     refuse_nothing,
 )
 from bleuprint.workers import map_parts
@@ -47,7 +46,7 @@ def split_folder(
 ) -> None:
     """Draw the sets that are missing; those that a corpus came with stay as they are."""
     ledger = Ledger("split", corpus, RULES)
-    given = held_out(before)
+    given = before.held_out()
     with whole_folder(split) as unfinished:
         after = TextFolder(unfinished, before.source, before.target)
         if "valid" in given and len(given) > 1:

@@ -14,9 +14,8 @@ class State:
     """All that is in a checkpoint beside the tensors.
 
     Tokens and operations are those it was trained on; `position` counts tokens as planned, before
-    BPE-dropout. `skipped` are updates that were left out for want of memory. `interval` sums up the
-    loss since the last point on the `curve`; `rates`, one for each point, are target tokens a
-    second, of the updates alone: validating and saving are not counted.
+    BPE-dropout. `skipped` are updates that ran out of memory and were left out. `interval` sums up
+    the loss and the tokens since the last point on the `curve`.
     """
 
     parameters: int
@@ -26,17 +25,14 @@ class State:
     target_tokens: int
     flops: int
     skipped: int
-    seconds: float
-    machines: list[dict[str, Any]]
     interval: dict[str, float]
     curve: list[dict[str, float]]
-    rates: list[float]
     validations: list[dict[str, float]]
 
     @classmethod
     def new(cls, parameters: int) -> "State":
-        interval = {"loss": 0.0, "tokens": 0, "seconds": 0.0}
-        return cls(parameters, 0, Position(), 0, 0, 0, 0, 0.0, [], interval, [], [], [])
+        interval = {"loss": 0.0, "tokens": 0}
+        return cls(parameters, 0, Position(), 0, 0, 0, 0, interval, [], [])
 
     @classmethod
     def of(cls, saved: dict[str, Any]) -> "State":

@@ -4,17 +4,18 @@ Every renderer takes the same grid, and a grid is filled by name (system, corpus
 that the order of the records decides the order of rows and columns and nothing else.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from bleuprint import costcolumns, literature
-from bleuprint.grid import Column, Grid, Row
+from bleuprint.grid import Column, Grid, Row, latex, markdown
 from bleuprint.layout import Cell
 from bleuprint.literature import Literature
 from bleuprint.published import Published
 from bleuprint.results import Record
+from bleuprint.settings import Settings
 from bleuprint.standings import SIGNIFICANT, Difference, Score, Standing, standings
 from bleuprint.timings import Timing, Training
 
@@ -233,3 +234,29 @@ def _by_engine(records: Sequence[Record]) -> dict[str, list[str]]:
         if record.system not in names:
             names.append(record.system)
     return systems
+
+
+def summary(
+    settings: Settings, records: Sequence[Record], timings: Mapping[Cell, Timing]
+) -> tuple[str, str]:
+    """The scores as Markdown, and the notes to them."""
+    published = settings.published
+    grid = scores(records, timings=timings, published=published)
+    return markdown(grid), bullets(notes(records, published))
+
+
+def tex(settings: Settings, records: Sequence[Record], timings: Mapping[Cell, Timing]) -> str:
+    """The scores and the training cost as two LaTeX tables."""
+    experiment, published = settings.experiment, settings.published
+    grid = scores(records, timings=timings, published=published)
+    caption = f"Results of {experiment}. {' '.join(notes(records, published))}"
+    return (
+        "% Needs \\usepackage{booktabs}.\n"
+        + latex(grid, f"{caption} Bold: the best of ours.")
+        + "\n"
+        + latex(costs(records, timings), f"Training cost of {experiment}.")
+    )
+
+
+def bullets(lines: Iterable[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)

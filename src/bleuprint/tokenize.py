@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Self
 
 from bleuprint import layout
-from bleuprint.clean import Edits, edited
 from bleuprint.errors import UserError
 from bleuprint.files import whole_folder
 from bleuprint.ledger import Account, Ledger
 from bleuprint.pairs import Block, Pair, TextFolder, packed
 from bleuprint.progress import Progress
-from bleuprint.settings import Corpus, Tokenize
+from bleuprint.rules.rule import Edits, edited
+from bleuprint.settings import Corpus
 from bleuprint.shard import Shard
-from bleuprint.sieve import Sifted, gather_train, held_out, sift, sift_shard
+from bleuprint.sieve import Sifted, gather_train, sift, sift_shard
 from bleuprint.step import shard_blocks
-from bleuprint.tokenizer import tokenizer_for
+from bleuprint.tokenizer import Tokenize, tokenizer_for
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Tokenizing:
         with whole_folder(self.tokens) as unfinished:
             after = TextFolder(unfinished, self.before.source, self.before.target)
             gather_train(parts, after, ledger, self.before.count("train"))
-            for name in held_out(self.before):
+            for name in self.before.held_out():
                 progress = Progress(f"tokenize {self.corpus} {name}", None, "pairs")
                 account = ledger.open(name)
                 blocks, work = (
@@ -81,7 +81,7 @@ class Tokenizing:
         Lines beyond the shorter one's end are not looked at.
         """
         after = TextFolder(self.tokens, self.before.source, self.before.target)
-        for name in held_out(self.before):
+        for name in self.before.held_out():
             if not name.startswith("test."):
                 continue
             made = self._work(self.edits if name in self.given else ())()

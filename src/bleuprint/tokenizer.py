@@ -1,15 +1,33 @@
 """The tokenisers that a corpus may choose from, and how tokens become a sentence again."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Literal, Protocol
 
 from bleuprint.characters import blank_white
 from bleuprint.moses import Moses
-from bleuprint.settings import Tokenize
 
 # How characters that are not their own tokens are written, and how they are read again.
 _WRITTEN = {" ": "▁", "▁": "▁▁"}
 _READ = {token: character for character, token in _WRITTEN.items()}
+
+
+@dataclass(frozen=True)
+class Tokenize:
+    """How sentences become tokens: by Moses, in characters, or (none) between spaces.
+
+    `lowercase` comes first. `hyphens` (aggressive splitting, a @-@ b) and `escape` (&apos; for ')
+    are Moses'.
+    """
+
+    by: Literal["moses", "characters", "none"]
+    lowercase: bool
+    hyphens: bool
+    escape: bool
+
+    def __post_init__(self) -> None:
+        if self.by != "moses" and (self.hyphens or self.escape):
+            raise ValueError(f"hyphens and escape go with moses, not with {self.by}")
 
 
 class Tokenizer(Protocol):

@@ -7,17 +7,16 @@ logs what was lost.
 
 import getpass
 import queue
-import subprocess
 import sys
 import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bleuprint import mlruns, mlstore
 from bleuprint.errors import UserError
+from bleuprint.git import commit
 from bleuprint.mlruns import Description as Description
 from bleuprint.settings import Corpus, load
 
@@ -148,21 +147,6 @@ class _Line:
     def end(self, status: str) -> None:
         self._monitors.pop(self._run.info.run_id).finish()
         self._client.set_terminated(self._run.info.run_id, status)
-
-
-def commit() -> str | None:
-    """The commit the code is at, with a + if the code differs from it; None outside git."""
-    try:
-        git = ["git", "-C", str(Path(__file__).parents[2])]
-        code = ("src", "stages", "dvc.yaml")  # results are in git too, and change as they come
-        head = subprocess.run(
-            [*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True
-        )
-        compare = [*git, "diff", "--quiet", "HEAD", "--", *code]
-        dirty = subprocess.run(compare, check=False).returncode
-    except (OSError, subprocess.CalledProcessError):
-        return None
-    return head.stdout.strip() + ("+" if dirty else "")
 
 
 def _start(client: "MlflowClient", description: Description) -> "Run":

@@ -1,16 +1,26 @@
-"""A cell's training as a command: the processes that it takes, the training, what it leaves."""
+"""The stage train: the processes that it takes, the training, what it leaves."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
-from bleuprint import environment, slurm
+from filelock import FileLock, Timeout
+
+from bleuprint import environment, slurm, timings
+from bleuprint.code import code_fingerprint
 from bleuprint.errors import UserError
-from bleuprint.export import export_checkpoints, export_facts, export_timing
-from bleuprint.job import Job
+from bleuprint.export import export_checkpoints, export_facts
+from bleuprint.job import Fingerprints, Job
 from bleuprint.launch import spread_over_nodes
 from bleuprint.layout import Cell, folder
-from bleuprint.processes import join, relaunch_if_several
-from bleuprint.settings import load
-from bleuprint.train import train
+from bleuprint.observer import Observer
+from bleuprint.processes import Group, join, relaunch_if_several
+from bleuprint.settings import Settings, load
+from bleuprint.state import State
+from bleuprint.train import Trainer
+from bleuprint.train_checks import check_training
+from bleuprint.training_log import TrainingLog
 
 
 def train_cell(cell: Cell) -> None:
@@ -19,7 +29,8 @@ def train_cell(cell: Cell) -> None:
     Raises UserError at a mistake in params.yaml, and what `train` raises.
     """
     try:
-        job = _job(cell)
+        settings = load()
+        job = _job(cell, settings)
     except UserError:
         if "WORLD_SIZE" in os.environ or slurm.task():
             join()  # the others would wait for us, and may have other settings
@@ -27,21 +38,60 @@ def train_cell(cell: Cell) -> None:
     spread_over_nodes()
     relaunch_if_several()
     group = join()
-    work, state, marks = train(job, group)
+    marks = Fingerprints.of(job)
+    work = work_folder(job, marks)
+    check_training(job, marks, group)
+    log = TrainingLog(settings.experiment, job, marks, group, work)
+    state = train(job, group, work, marks, log)
     if group.first:
         export_checkpoints(job, work, marks, cell.models / "checkpoints")
         export_facts(state, marks, cell.results)
-        export_timing(state, cell.timings / "train.json", job.system.train.precision, group)
+        precision = job.system.train.precision
+        timings.write_training(cell.timings / "train.json", state, log.stopwatch, precision, group)
     group.close()
 
 
-def _job(cell: Cell) -> Job:
-    settings = load()
+def train(job: Job, group: Group, work: Path, marks: Fingerprints, observer: Observer) -> State:
+    """Train to the end, from the newest checkpoint in `work` if there is one; the final state.
+
+    Raises Interrupted, after saving, when SIGTERM came, and UserError where another process trains
+    in `work`.
+    """
+    work.mkdir(parents=True, exist_ok=True)
+    with _locked(work, group):
+        trainer = Trainer(job, group, work, marks, observer)
+        trainer.run()
+    return trainer.state
+
+
+def work_folder(job: Job, marks: Fingerprints) -> Path:
+    """Where a training keeps its checkpoints, named by what decides its result."""
+    name = ".".join((*map(str, job.cell), marks.all[:16]))
+    return environment.work() / "trainings" / name
+
+
+@contextmanager
+def _locked(folder: Path, group: Group) -> Iterator[None]:
+    """Hold the work folder against a second training of the same cell."""
+    if not group.first:
+        yield
+        return
+    lock = FileLock(folder / ".lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise UserError(f"{folder}: another process is training this cell") from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _job(cell: Cell, settings: Settings) -> Job:
     return Job(
-        experiment=settings.experiment,
         cell=cell,
         system=settings.system(cell.system),
         corpus=folder(cell.corpus, "binary"),
         texts=folder(cell.corpus, "split"),
-        work=environment.work(),
+        code=code_fingerprint("train"),
     )

@@ -15,7 +15,6 @@ from bleuprint.album import Album
 from bleuprint.attentionmap import AttentionMap, attention_maps
 from bleuprint.binary import BinaryCorpus
 from bleuprint.bpe import CONTINUED
-from bleuprint.clean import Edits, edited
 from bleuprint.engine import Engine, TorchEngine, check_beam, engine_of
 from bleuprint.ensemble import Ensemble
 from bleuprint.errors import UserError, say
@@ -24,6 +23,7 @@ from bleuprint.linear import pack_weights
 from bleuprint.linestream import read_lines_together
 from bleuprint.model import Transformer
 from bleuprint.modelfile import load_model
+from bleuprint.rules.rule import Edits, edited
 from bleuprint.search import Hypothesis, length_penalty
 from bleuprint.settings import Settings
 from bleuprint.system import Decode

@@ -11,6 +11,7 @@ from bleuprint.batches import pack
 from bleuprint.binary import BinaryCorpus
 from bleuprint.bleu import bleu_metric
 from bleuprint.errors import UserError
+from bleuprint.loss import batch_loss
 from bleuprint.model import Transformer
 from bleuprint.pairs import read_lines
 from bleuprint.processes import Group
@@ -45,7 +46,7 @@ class Validator:
         with torch.no_grad():
             for rows in self._batches[group.rank :: group.size]:
                 batch = Batch.of(read(self._corpus, "valid", rows)).to(group.device)
-                total += batch.loss(model, 0.0)
+                total += batch_loss(model, batch, 0.0)
         loss = float(group.sum(total)) / self._tokens
         lines = self._translate(model, group)
         model.train()

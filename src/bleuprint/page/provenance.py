@@ -1,9 +1,7 @@
 """The section of provenance: what the numbers come from, and how to have them again."""
 
 import dataclasses
-import hashlib
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from bleuprint.citations import citations
 from bleuprint.dotted import dotted
@@ -146,15 +144,4 @@ def _fingerprints(material: Material) -> str:
         )
         rows.append([*map(Entry.text, texts), *(Entry(digest_html(digest)) for digest in digests)])
     caption = "SHA-256, the first 12 digits; all of them in results.json"
-    page = f"The code that made this page (its own package) has the SHA-256 {_of_page()}."
-    return paragraph(page) + details("Of each result", table(heads, rows, caption, left=len(heads)))
-
-
-def _of_page() -> str:
-    """The SHA-256 of this package's modules, styles and scripts, each after its name."""
-    digest = hashlib.sha256()
-    files = [one for one in Path(__file__).parent.iterdir() if one.suffix in (".py", ".css", ".js")]
-    for file in sorted(files):
-        digest.update(f"{file.name}\0".encode())
-        digest.update(file.read_bytes())
-    return digest_html(digest.hexdigest())
+    return details("Of each result", table(heads, rows, caption, left=len(heads)))

@@ -11,6 +11,7 @@ from bleuprint.page.html import Entry, counted, details, escape, figure, paragra
 from bleuprint.page.material import Material, Section
 from bleuprint.recordcsv import csv_text
 from bleuprint.standings import SIGNIFICANT, Difference, Score, Standing
+from bleuprint.table import tex
 from bleuprint.timings import Training
 
 _COSTS = ("Parameters", "FLOPs, counted", "FLOPs, by time", "Time", "Target tokens")
@@ -220,8 +221,6 @@ def _reach(score: Score) -> tuple[float, float]:
 
 
 def _downloads(material: Material) -> str:
-    from bleuprint.report import tex  # which writes this page
-
     files = {
         "table.csv": (
             "CSV, every figure in full",

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
+from bleuprint.characters import single_spaces
+from bleuprint.errors import UserError
 from bleuprint.pairs import Pair
 
 Tokens = list[str]
@@ -96,3 +98,21 @@ class SideCheck(Check):
     def keeps(self, candidate: Candidate) -> bool:
         source, target = candidate.languages
         return self.passes(candidate.source, source) and self.passes(candidate.target, target)
+
+
+Edits = tuple[Edit, ...]
+
+
+def edited(sentence: str, language: str, edits: Edits) -> str:
+    """A sentence after all edits, with single spaces."""
+    for edit in edits:
+        sentence = apply(edit, sentence, language)
+    return single_spaces(sentence)
+
+
+def apply(edit: Edit, sentence: str, language: str) -> str:
+    """A sentence after one edit; raises UserError if the edit puts in a line break."""
+    new = edit.edit(sentence, language)
+    if "\n" in new:
+        raise UserError(f"rule {edit.name()}: it puts a line break into {sentence[:60]!r}")
+    return new
