@@ -214,7 +214,7 @@ def test_what_is_older_than_a_whole_one_is_let_be(tmp_path: Path) -> None:
 def test_another_format_is_refused_and_not_removed(tmp_path: Path, other: int) -> None:
     path = save(tmp_path, 1) / checkpoint.STATE
     path.write_text(json.dumps({**json.loads(path.read_text()), "format": other}))
-    with pytest.raises(UserError, match=f"0000001: checkpoint of format {other}; .* reads 2$"):
+    with pytest.raises(UserError, match=f"0000001: checkpoint of format {other}; .* reads 3$"):
         checkpoint.latest(tmp_path)
     assert updates(tmp_path) == [1]
 

@@ -129,7 +129,7 @@ def test_a_killed_process_is_started_again_and_goes_on(
     (worker,) = workers(two_hosts[killed])
     os.kill(worker, signal.SIGKILL)
     assert training.ends() == [0, 0]
-    assert "going on from update" in "".join(map(training.said, two_hosts))
+    assert "continuing from update" in "".join(map(training.said, two_hosts))
     for name in ("training.json", "curves.json"):
         assert read(tmp_path, "results", name) == read(together, "results", name)
 

@@ -196,11 +196,9 @@ def test_what_does_not_fit_is_told_before_the_training_starts(tmp_path: Path) ->
         import resource, torch
         from bleuprint.batch import Batch, Sides
         from bleuprint.errors import UserError
-        from bleuprint.loss import batch_loss
-from bleuprint.learner import Learner
+        from bleuprint.learner import Learner
         from bleuprint.model import Transformer
-        from bleuprint.observer import Observer
-from bleuprint.processes import Group
+        from bleuprint.processes import Group
         import systems
 
         learner = Learner(

@@ -80,7 +80,7 @@ def test_a_training_outlives_its_job_its_node_and_snakemake(cluster, project, tm
         job, _, before = training(cluster, project, after=0)
         cluster.run("scancel", "--signal=TERM", job)  # as the profile's --signal does
         log = project.root / f".snakemake/slurm_logs/rule_train@tiny-own-1/{job}.log"
-        wait(lambda: "told to stop: saved at update" in log.read_text(), log.read_text)
+        wait(lambda: "stopped by SIGTERM: saved at update" in log.read_text(), log.read_text)
         saved = int(re.search(r"saved at update (\d+)", log.read_text())[1])
         assert saved >= before
 
@@ -101,7 +101,7 @@ def test_a_training_outlives_its_job_its_node_and_snakemake(cluster, project, tm
         if node:
             cluster.start_node(node)
     output = project.run(*SNAKEMAKE, *SITE, timeout=600)
-    assert "going on from update" in project.read("work/snakemake/logs/train@tiny-own-1.log")
+    assert "continuing from update" in project.read("work/snakemake/logs/train@tiny-own-1.log")
     assert "recorded in DVC" in output
     assert project.changed() == set()
     assert project.read("reports/results.json") == undisturbed.read("reports/results.json")

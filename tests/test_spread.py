@@ -84,7 +84,7 @@ def test_told_to_stop_they_save(
     else:
         os.kill(script_of(job), signal.SIGTERM)
     assert end(cluster, job) == 75, (tmp_path / "job.log").read_text()
-    assert "told to stop: saved at update" in (tmp_path / "job.log").read_text()
+    assert "stopped by SIGTERM: saved at update" in (tmp_path / "job.log").read_text()
 
 
 def script_of(number: str) -> int:

@@ -127,7 +127,7 @@ def test_killed_again_and_again_it_ends_with_the_same_weights(
         process.kill()
         process.communicate(timeout=60)
         assert process.returncode == -signal.SIGKILL
-    assert "going on from update" in train(root)
+    assert "continuing from update" in train(root)
     for of in (weights, facts, curves):
         assert of(root) == of(roots[0])
 
@@ -139,9 +139,9 @@ def test_told_to_stop_it_saves_says_so_and_goes_on(trained: Path, tmp_path: Path
     process.send_signal(signal.SIGTERM)
     said, _ = process.communicate(timeout=60)
     assert process.returncode == 75, said
-    assert "told to stop: saved at update" in said
+    assert "stopped by SIGTERM: saved at update" in said
     assert not (root / "models").exists()
-    assert "going on from update" in train(root)
+    assert "continuing from update" in train(root)
     assert weights(root) == weights(trained)
 
 
@@ -170,7 +170,7 @@ def test_killed_with_bpe_dropout_it_ends_with_the_same_weights(
         wait_for_checkpoint(root, kills)
         process.kill()
         process.communicate(timeout=60)
-    assert "going on from update" in train(root)
+    assert "continuing from update" in train(root)
     assert weights(root) == weights(dropped)
     assert facts(root) == facts(dropped)
     assert curves(root) == curves(dropped)
@@ -272,10 +272,10 @@ def test_other_settings_start_afresh(trained: Path, tmp_path: Path) -> None:
     process.kill()
     process.communicate(timeout=60)
     write_params(root, schedule=Schedule(constant=Constant(0.004)))
-    assert "going on" not in train(root)
+    assert "continuing from" not in train(root)
     assert facts(root)["settings"] != facts(trained)["settings"]
     write_params(root)
-    assert "going on" in train(root)
+    assert "continuing from" in train(root)
     assert weights(root) == weights(trained)
 
 

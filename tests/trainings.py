@@ -15,6 +15,7 @@ import torch
 from ruamel.yaml import YAML
 
 import systems
+from bleuprint.code import code_fingerprint
 from bleuprint.job import Fingerprints, Job
 from bleuprint.layout import Cell, folder
 from bleuprint.observer import Observer
@@ -170,7 +171,7 @@ def job_in(root: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
     """The training of a toy project, for this process to do."""
     monkeypatch.chdir(root)
     places = (folder("toy", "binary"), folder("toy", "split"))
-    return Job(Cell("micro", "toy", 1), load().system("micro"), *places, code="code")
+    return Job(Cell("micro", "toy", 1), load().system("micro"), *places, code_fingerprint("train"))
 
 
 def train_here(
