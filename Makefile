@@ -33,7 +33,7 @@ setup: .venv/.ready
 	@touch .venv/.ready
 
 reproduce: setup
-	@python -m bleuprint.settings
+	@python -m bleuprint.config.experiment
 	dvc repro
 	@bleuprint table
 
@@ -43,7 +43,7 @@ table: setup
 # of the working tree and HEAD, or of REVS="HEAD~1 an-experiment"; the page needs no network
 plots: setup
 	@mkdir -p work
-	@python -m bleuprint.dvcviews > work/plots.html
+	@python -m bleuprint.report.dvc_plots > work/plots.html
 	dvc plots diff --html-template work/plots.html --out work/plots $(REVS)
 
 test: setup
@@ -78,6 +78,7 @@ lint: setup
 	ruff check .
 	ruff format --check .
 	mypy
+	lint-imports --no-cache
 	snakefmt --check Snakefile
 	snakemake --lint
 

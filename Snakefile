@@ -10,12 +10,14 @@
 # After a run was killed (SIGKILL, power): `snakemake --unlock`, then `--rerun-incomplete`.
 import sys
 
-from bleuprint import claim, cluster, graph
-from bleuprint.errors import UserError
+from bleuprint.pipeline import dvc_lock
+from bleuprint.pipeline import slurm
+from bleuprint.pipeline import graph
+from bleuprint.runtime.errors import UserError
 
 try:
     STAGES = graph.stages()
-    cluster.spread(workflow.resource_settings, STAGES)
+    slurm.spread(workflow.resource_settings, STAGES)
 except UserError as error:
     sys.exit(f"bleuprint: error: {error}")
 
@@ -24,19 +26,19 @@ graph.use_this_python()
 
 
 onstart:
-    cluster.check_or_exit(workflow)
-    claim.claim_or_exit(
+    slurm.check_or_exit(workflow)
+    dvc_lock.claim_or_exit(
         path for job in workflow.dag.needrun_jobs() for path in job.output
     )
 
 
 onsuccess:
-    claim.release()
+    dvc_lock.release()
     graph.record_or_tell()
 
 
 onerror:
-    claim.release()
+    dvc_lock.release()
     graph.record_or_tell()
 
 
@@ -72,7 +74,7 @@ for stage in STAGES:
             conda:
                 "environment.yaml"
             resources:
-                **cluster.resources(stage),
+                **slurm.resources(stage),
             params:
                 command=stage.command,
                 digest=stage.digest,
@@ -97,7 +99,7 @@ for stage in STAGES:
             "environment.yaml"
         threads: stage.threads
         resources:
-            **cluster.resources(stage),
+            **slurm.resources(stage),
         params:
             command=stage.marked_command(len(SHARDS)),
         shell:

@@ -21,10 +21,10 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from bleuprint.batch import Batch, read
-from bleuprint.batches import plan
-from bleuprint.binary import BinaryCorpus
-from bleuprint.vocabulary import PAD
+from bleuprint.dataset.batch import Batch, read
+from bleuprint.dataset.batching import plan
+from bleuprint.dataset.binarized import BinaryCorpus
+from bleuprint.dataset.subwords.vocabulary import PAD
 
 DROPOUT, SMOOTHING, WARMUP = 0.1, 0.1, 4000
 

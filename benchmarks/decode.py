@@ -31,7 +31,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bleuprint.allocator import keep_memory
+from bleuprint.runtime.malloc import keep_memory
 
 Outputs = list[list[int]]
 PEER = Path(__file__).parent / "peers" / "joeynmt_decode.py"
@@ -67,11 +67,11 @@ def compare(given: argparse.Namespace) -> None:
     """Let all contestants translate the test set; print what they reached."""
     import torch
 
-    from bleuprint.binary import BinaryCorpus
-    from bleuprint.engine import engine_of
-    from bleuprint.layout import Cell, folder
-    from bleuprint.modelfile import load_model
-    from bleuprint.settings import load
+    from bleuprint.config.experiment import load
+    from bleuprint.config.paths import Cell, folder
+    from bleuprint.dataset.binarized import BinaryCorpus
+    from bleuprint.decoding.engine import engine_of
+    from bleuprint.model.weights import load_model
 
     torch.set_num_threads(given.threads)
     settings = load()
@@ -124,8 +124,8 @@ def take_turns(contestants: Sequence[Contestant], rounds: int) -> None:
 
 def show(contestants: Sequence[Contestant], corpus: Any, references: Path, title: str) -> None:
     """Print a row for each contestant, then all of it as JSON."""
-    from bleuprint.bleu import bleu_metric
-    from bleuprint.pairs import read_lines
+    from bleuprint.scoring.bleu import bleu_metric
+    from bleuprint.text.parallel import read_lines
 
     metric = bleu_metric(list(read_lines(references)), corpus.target)
     expected, ours_best = contestants[0].outputs, min(contestants[0].seconds)
@@ -159,7 +159,7 @@ class CTranslate2Together:
     def __init__(self, model: Any, corpus: Any, decode: Any, threads: int) -> None:
         import ctranslate2
 
-        from bleuprint.ctranslate import convert
+        from bleuprint.decoding.ctranslate2_convert import convert
 
         languages = corpus.source, corpus.target
         source, target = (corpus.segmentation(language).vocabulary for language in languages)
@@ -173,7 +173,7 @@ class CTranslate2Together:
             )
 
     def translate(self, sources: Any) -> Outputs:
-        from bleuprint.limits import BATCH_TOKENS
+        from bleuprint.decoding.limits import BATCH_TOKENS
 
         results = self._engine.translate_batch(
             [[self._units[number] for number in ids[:-1]] for ids in sources],
@@ -190,8 +190,8 @@ def uncached(model: Any, sources: Any, decode: Any) -> Outputs:
     """Greedy decoding that computes everything anew for each word, in batches of like length."""
     import torch
 
-    from bleuprint.batch import pad
-    from bleuprint.vocabulary import BOS, EOS
+    from bleuprint.dataset.batch import pad
+    from bleuprint.dataset.subwords.vocabulary import BOS, EOS
 
     order = sorted(range(len(sources)), key=lambda row: len(sources[row]))
     found: Outputs = [[] for _ in sources]
@@ -214,8 +214,8 @@ def joeynmt(given: argparse.Namespace, model: Any, sources: Any, decode: Any) ->
     import numpy as np
     import torch
 
-    from bleuprint.batches import pack
-    from bleuprint.limits import BATCH_TOKENS
+    from bleuprint.dataset.batching import pack
+    from bleuprint.decoding.limits import BATCH_TOKENS
     from toolkits import environment, ready
 
     lengths = np.array(list(map(len, sources)))

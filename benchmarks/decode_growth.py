@@ -13,7 +13,7 @@ import json
 import os
 import time
 
-from bleuprint.allocator import keep_memory
+from bleuprint.runtime.malloc import keep_memory
 
 LENGTHS, TIMES = (10, 20, 50, 100), (1, 2, 4)
 TOKENS = 10_000
@@ -38,12 +38,12 @@ def measure(given: argparse.Namespace) -> None:
     import numpy as np
     import torch
 
-    from bleuprint.binary import BinaryCorpus
-    from bleuprint.engine import engine_of
-    from bleuprint.layout import Cell, folder
-    from bleuprint.modelfile import load_model
-    from bleuprint.settings import load
-    from bleuprint.vocabulary import EOS, SPECIALS
+    from bleuprint.config.experiment import load
+    from bleuprint.config.paths import Cell, folder
+    from bleuprint.dataset.binarized import BinaryCorpus
+    from bleuprint.dataset.subwords.vocabulary import EOS, SPECIALS
+    from bleuprint.decoding.engine import engine_of
+    from bleuprint.model.weights import load_model
 
     torch.set_num_threads(given.threads)
     settings = load()

@@ -16,8 +16,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bleuprint.batches import plan
-from bleuprint.merges import learn_merges
+from bleuprint.dataset.batching import plan
+from bleuprint.dataset.bpe_learner import learn_merges
 
 BATCH_TOKENS, LONGEST = 3125, 250
 

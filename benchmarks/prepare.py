@@ -30,10 +30,10 @@ from pathlib import Path
 
 import psutil
 
-from bleuprint.fetch import Source, fetch
-from bleuprint.pairs import Pair, PairWriter
-from bleuprint.phrasebook import sentences
-from bleuprint.settings import load
+from bleuprint.config.experiment import load
+from bleuprint.corpus.download.fetch import Source, fetch
+from bleuprint.corpus.phrasebook import sentences
+from bleuprint.text.parallel import Pair, PairWriter
 
 ROOT = Path(__file__).parent.parent
 # The scripts that prepare a corpus, in the order of dvc.yaml.

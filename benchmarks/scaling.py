@@ -11,7 +11,8 @@ prints the tables of docs/scaling.md. Nothing in them is measured but what the f
   apart (benchmarks/limits.py).
 - Storage: the text lies in six stages' outputs, and as ids in a seventh; DVC's cache shares these
   files where its links can, or holds them once more.
-- Training: operations counted from the shapes (bleuprint.cost); a GPU does a share of its peak.
+- Training: operations counted from the shapes (bleuprint.model.flops); a GPU does a share of its
+  peak.
 """
 
 import argparse
@@ -19,9 +20,9 @@ import json
 from pathlib import Path
 from typing import NamedTuple
 
-from bleuprint import cost
-from bleuprint.settings import load
-from bleuprint.system import Model, System
+from bleuprint.config.experiment import load
+from bleuprint.config.system import Model, System
+from bleuprint.model import flops as cost
 
 ROOT = Path(__file__).parent.parent
 CORES = 32

@@ -21,7 +21,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 import micro
-from bleuprint import graph
+from bleuprint.pipeline import graph
 from slurmcluster import HOW, Cluster, installed
 
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from bleuprint.binary import BinaryCorpus
-from bleuprint.layout import folder
+from bleuprint.config.paths import folder
+from bleuprint.dataset.binarized import BinaryCorpus
 
 ROOT = Path(__file__).resolve().parent.parent
 PEERS, SOURCE = ROOT / "benchmarks" / "peers", str(ROOT / "src")

@@ -27,7 +27,7 @@ attention, too. Layers are normalised after the sublayer, in OpenNMT-py and the 
 before. All share embeddings with the projection; all smooth labels by 0.1 and use Adam.
 
 The products are torch's, in float32, of matrices of several sizes, and their rate is the best of
-all; the operations of a training are those of bleuprint.cost, which leaves out padding.
+all; the operations of a training are those of bleuprint.model.flops, which leaves out padding.
 """
 
 import argparse
@@ -48,10 +48,10 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from bleuprint.allocator import keep_memory
-from bleuprint.binary import BinaryCorpus
-from bleuprint.files import read_json
-from bleuprint.layout import Cell, folder
+from bleuprint.config.paths import Cell, folder
+from bleuprint.dataset.binarized import BinaryCorpus
+from bleuprint.runtime.files import read_json
+from bleuprint.runtime.malloc import keep_memory
 from toolkits import (
     BATCH_TOKENS,
     CORPUS,
@@ -244,8 +244,8 @@ def timed(updates: int, seed: int) -> None:
     keep_memory()
     from unittest.mock import patch
 
-    from bleuprint.learner import Learner, Outcome
-    from bleuprint.reader import Share
+    from bleuprint.training.data_loader import Share
+    from bleuprint.training.train_step import Learner, Outcome
 
     clock, outcomes, update = [], [], Learner.update
 

@@ -1,13 +1,13 @@
 """Average checkpoints of a training."""
 
-from bleuprint import command
-from bleuprint.average import average
-from bleuprint.errors import run
-from bleuprint.settings import load
+from bleuprint.config.experiment import load
+from bleuprint.pipeline import stage_args
+from bleuprint.runtime.errors import run
+from bleuprint.training.averaging import average
 
 
 def main() -> None:
-    cell = command.cell(__doc__)
+    cell = stage_args.cell(__doc__)
     settings = load().system(cell.system).average
     average(cell.models / "checkpoints", settings, cell.models / "averaged")
 

@@ -1,16 +1,18 @@
 """Turn a corpus into arrays of ids."""
 
-from bleuprint import command, environment, layout
-from bleuprint.binarize import Binarizing
-from bleuprint.errors import run
-from bleuprint.settings import load
-from bleuprint.step import run_step
+from bleuprint.config import paths
+from bleuprint.config.experiment import load
+from bleuprint.corpus.steps.sharded import run_step
+from bleuprint.dataset.binarize import Binarizing
+from bleuprint.pipeline import stage_args
+from bleuprint.runtime import environment
+from bleuprint.runtime.errors import run
 
 
 def main() -> None:
-    name, work = command.shard(__doc__)
+    name, work = stage_args.shard(__doc__)
     step = Binarizing.of(name, load().corpus(name))
-    run_step(step, layout.shards(name, "binarize"), work, environment.workers())
+    run_step(step, paths.shards(name, "binarize"), work, environment.workers())
 
 
 if __name__ == "__main__":

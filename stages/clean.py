@@ -1,16 +1,18 @@
 """Clean the training text of a corpus."""
 
-from bleuprint import command, environment, layout
-from bleuprint.clean import Cleaning
-from bleuprint.errors import run
-from bleuprint.settings import load
-from bleuprint.step import run_step
+from bleuprint.config import paths
+from bleuprint.config.experiment import load
+from bleuprint.corpus.clean import Cleaning
+from bleuprint.corpus.steps.sharded import run_step
+from bleuprint.pipeline import stage_args
+from bleuprint.runtime import environment
+from bleuprint.runtime.errors import run
 
 
 def main() -> None:
-    name, work = command.shard(__doc__)
+    name, work = stage_args.shard(__doc__)
     step = Cleaning.of(name, load().corpus(name))
-    run_step(step, layout.shards(name, "clean"), work, environment.workers())
+    run_step(step, paths.shards(name, "clean"), work, environment.workers())
 
 
 if __name__ == "__main__":

@@ -1,17 +1,18 @@
 """Count a binarised corpus: lengths of sentences, words and units, vocabularies."""
 
-from bleuprint import command, layout
-from bleuprint.binary import BinaryCorpus
-from bleuprint.census import Census
-from bleuprint.errors import run
-from bleuprint.settings import load
+from bleuprint.config import paths
+from bleuprint.config.experiment import load
+from bleuprint.dataset.binarized import BinaryCorpus
+from bleuprint.dataset.statistics import Census
+from bleuprint.pipeline import stage_args
+from bleuprint.runtime.errors import run
 
 
 def main() -> None:
-    (name,) = command.names(__doc__, "CORPUS")
+    (name,) = stage_args.names(__doc__, "CORPUS")
     load().corpus(name)
-    corpus = BinaryCorpus(layout.folder(name, "binary"))
-    Census.of(corpus).write(layout.folder(name, "statistics") / layout.CENSUS)
+    corpus = BinaryCorpus(paths.folder(name, "binary"))
+    Census.of(corpus).write(paths.folder(name, "statistics") / paths.CENSUS)
 
 
 if __name__ == "__main__":

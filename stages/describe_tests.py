@@ -1,16 +1,17 @@
 """Describe a corpus's test sets: hashes, lengths, and how rare their words are."""
 
-from bleuprint import command, layout
-from bleuprint.errors import run
-from bleuprint.settings import load
-from bleuprint.testsets import describe_tests
-from bleuprint.tokenize import Tokenizing
+from bleuprint.config import paths
+from bleuprint.config.experiment import load
+from bleuprint.corpus.test_sets import describe_tests
+from bleuprint.corpus.tokenize import Tokenizing
+from bleuprint.pipeline import stage_args
+from bleuprint.runtime.errors import run
 
 
 def main() -> None:
-    (name,) = command.names(__doc__, "CORPUS")
+    (name,) = stage_args.names(__doc__, "CORPUS")
     corpus = load().corpus(name)
-    split, tokens, tests = (layout.folder(name, stage) for stage in ("split", "tokens", "tests"))
+    split, tokens, tests = (paths.folder(name, stage) for stage in ("split", "tokens", "tests"))
     Tokenizing.of(name, corpus).check_tests()
     describe_tests(name, corpus, split, tokens, tests)
 

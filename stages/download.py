@@ -1,19 +1,20 @@
 """Get the files of a corpus."""
 
-from bleuprint import command, layout
-from bleuprint.download import download_corpus
-from bleuprint.errors import run
-from bleuprint.fetch import source_of_environment
-from bleuprint.pairs import TextFolder
-from bleuprint.settings import load
+from bleuprint.config import paths
+from bleuprint.config.experiment import load
+from bleuprint.corpus.download.download import download_corpus
+from bleuprint.corpus.download.fetch import source_of_environment
+from bleuprint.pipeline import stage_args
+from bleuprint.runtime.errors import run
+from bleuprint.text.parallel import TextFolder
 
 
 def main() -> None:
-    (name,) = command.names(__doc__, "CORPUS")
+    (name,) = stage_args.names(__doc__, "CORPUS")
     corpus = load().corpus(name)
-    raw = TextFolder(layout.folder(name, "raw"), corpus.source, corpus.target)
+    raw = TextFolder(paths.folder(name, "raw"), corpus.source, corpus.target)
     source = source_of_environment()
-    download_corpus(name, corpus.files, raw, layout.ledger(name, "download"), source)
+    download_corpus(name, corpus.files, raw, paths.ledger(name, "download"), source)
 
 
 if __name__ == "__main__":

@@ -1,16 +1,18 @@
 """Drop the training pairs that a check refuses."""
 
-from bleuprint import command, environment, layout
-from bleuprint.errors import run
-from bleuprint.filter import Filtering
-from bleuprint.settings import load
-from bleuprint.step import run_step
+from bleuprint.config import paths
+from bleuprint.config.experiment import load
+from bleuprint.corpus.filter import Filtering
+from bleuprint.corpus.steps.sharded import run_step
+from bleuprint.pipeline import stage_args
+from bleuprint.runtime import environment
+from bleuprint.runtime.errors import run
 
 
 def main() -> None:
-    name, work = command.shard(__doc__)
+    name, work = stage_args.shard(__doc__)
     step = Filtering.of(name, load().corpus(name))
-    run_step(step, layout.shards(name, "filter"), work, environment.workers())
+    run_step(step, paths.shards(name, "filter"), work, environment.workers())
 
 
 if __name__ == "__main__":

@@ -1,17 +1,19 @@
 """Learn how the languages of a corpus are segmented and numbered."""
 
-from bleuprint import command, environment, layout
-from bleuprint.errors import run
-from bleuprint.learning import learn_segmentation
-from bleuprint.pairs import TextFolder
-from bleuprint.settings import load
+from bleuprint.config import paths
+from bleuprint.config.experiment import load
+from bleuprint.dataset.learn_bpe import learn_segmentation
+from bleuprint.pipeline import stage_args
+from bleuprint.runtime import environment
+from bleuprint.runtime.errors import run
+from bleuprint.text.parallel import TextFolder
 
 
 def main() -> None:
-    (name,) = command.names(__doc__, "CORPUS")
+    (name,) = stage_args.names(__doc__, "CORPUS")
     corpus = load().corpus(name)
-    tokens = TextFolder(layout.folder(name, "tokens"), corpus.source, corpus.target)
-    folder = layout.folder(name, "bpe")
+    tokens = TextFolder(paths.folder(name, "tokens"), corpus.source, corpus.target)
+    folder = paths.folder(name, "bpe")
     learn_segmentation(name, corpus.vocabulary, tokens, folder, environment.workers())
 
 

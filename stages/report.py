@@ -1,14 +1,14 @@
 """Write reports/: the page, the table, the records behind it and the summary for DVC."""
 
-from bleuprint import command
-from bleuprint.errors import run, say
-from bleuprint.mlsync import sync
-from bleuprint.report import write_reports
-from bleuprint.settings import load
+from bleuprint.config.experiment import load
+from bleuprint.pipeline import stage_args
+from bleuprint.report.report import write_reports
+from bleuprint.runtime.errors import run, say
+from bleuprint.tracking.sync import sync
 
 
 def main() -> None:
-    command.names(__doc__)
+    stage_args.names(__doc__)
     settings = load()
     write_reports(settings)
     try:

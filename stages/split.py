@@ -1,18 +1,20 @@
 """Draw the validation and test sets that a corpus lacks."""
 
-from bleuprint import command, environment, layout
-from bleuprint.errors import run
-from bleuprint.pairs import TextFolder
-from bleuprint.settings import load
-from bleuprint.split import split_folder
+from bleuprint.config import paths
+from bleuprint.config.experiment import load
+from bleuprint.corpus.split import split_folder
+from bleuprint.pipeline import stage_args
+from bleuprint.runtime import environment
+from bleuprint.runtime.errors import run
+from bleuprint.text.parallel import TextFolder
 
 
 def main() -> None:
-    (name,) = command.names(__doc__, "CORPUS")
+    (name,) = stage_args.names(__doc__, "CORPUS")
     corpus = load().corpus(name)
-    before = TextFolder(layout.folder(name, "filter"), corpus.source, corpus.target)
-    split = layout.folder(name, "split")
-    ledger = layout.ledger(name, "split")
+    before = TextFolder(paths.folder(name, "filter"), corpus.source, corpus.target)
+    split = paths.folder(name, "split")
+    ledger = paths.ledger(name, "split")
     workers = environment.workers()
     split_folder(name, corpus.split, corpus.dedup.overlap, before, split, ledger, workers)
 

@@ -3,17 +3,19 @@
 The script is not called tokenize.py: Python would take it for its own module of that name.
 """
 
-from bleuprint import command, environment, layout
-from bleuprint.errors import run
-from bleuprint.settings import load
-from bleuprint.step import run_step
-from bleuprint.tokenize import Tokenizing
+from bleuprint.config import paths
+from bleuprint.config.experiment import load
+from bleuprint.corpus.steps.sharded import run_step
+from bleuprint.corpus.tokenize import Tokenizing
+from bleuprint.pipeline import stage_args
+from bleuprint.runtime import environment
+from bleuprint.runtime.errors import run
 
 
 def main() -> None:
-    name, work = command.shard(__doc__)
+    name, work = stage_args.shard(__doc__)
     step = Tokenizing.of(name, load().corpus(name))
-    run_step(step, layout.shards(name, "tokenize"), work, environment.workers())
+    run_step(step, paths.shards(name, "tokenize"), work, environment.workers())
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
 """Train one system on one corpus with one seed."""
 
-from bleuprint.allocator import keep_memory
+from bleuprint.runtime.malloc import keep_memory
 
 keep_memory()
 
-from bleuprint import command
-from bleuprint.errors import run
-from bleuprint.training import train_cell
+from bleuprint.pipeline import stage_args
+from bleuprint.pipeline.train_stage import train_cell
+from bleuprint.runtime.errors import run
 
 if __name__ == "__main__":
-    run(lambda: train_cell(command.cell(__doc__)))
+    run(lambda: train_cell(stage_args.cell(__doc__)))

@@ -1,19 +1,19 @@
 """Translate a corpus's test sets with an averaged model."""
 
-from bleuprint.allocator import keep_memory
+from bleuprint.runtime.malloc import keep_memory
 
 keep_memory()
 
-from bleuprint import command
-from bleuprint.attentionmap import ATTENTION
-from bleuprint.errors import run
-from bleuprint.layout import folder
-from bleuprint.settings import load
-from bleuprint.translate import translate_tests
+from bleuprint.config.experiment import load
+from bleuprint.config.paths import folder
+from bleuprint.decoding.attention import ATTENTION
+from bleuprint.decoding.translate import translate_tests
+from bleuprint.pipeline import stage_args
+from bleuprint.runtime.errors import run
 
 
 def main() -> None:
-    cell = command.cell(__doc__)
+    cell = stage_args.cell(__doc__)
     translate_tests(
         folder(cell.corpus, "binary"),
         cell.models / "averaged",

@@ -1,17 +1,17 @@
 """Translate a corpus's test sets in other ways, where published numbers ask for it."""
 
-from bleuprint.allocator import keep_memory
+from bleuprint.runtime.malloc import keep_memory
 
 keep_memory()
 
-from bleuprint import command
-from bleuprint.errors import run
-from bleuprint.settings import load
-from bleuprint.variants import vary
+from bleuprint.config.experiment import load
+from bleuprint.pipeline import stage_args
+from bleuprint.report.published.variants import vary
+from bleuprint.runtime.errors import run
 
 
 def main() -> None:
-    vary(load(), command.cell(__doc__))
+    vary(load(), stage_args.cell(__doc__))
 
 
 if __name__ == "__main__":

@@ -9,8 +9,8 @@ from tempfile import NamedTemporaryFile
 
 import pytest
 
-from bleuprint.archive import open_member
-from bleuprint.errors import UserError
+from bleuprint.corpus.download.archive import open_member
+from bleuprint.runtime.errors import UserError
 
 LINES = [b"Guten Tag.\n", "Bis\u2028bald!\x0b\x1c\r\n".encode(), b"\n", b"without an end"]
 TEXT = b"".join(LINES)

@@ -12,7 +12,7 @@ import pytest
 # before torch is loaded: threads that wait leave the cores to the processes that tests start
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
-from bleuprint import transfer
+from bleuprint.corpus.download import http
 from hosts import two_hosts_up
 from servers import Host, running
 
@@ -41,7 +41,7 @@ def two_hosts():
 def pauses(monkeypatch):
     """The pauses that were made, none of which takes any time."""
     made = []
-    monkeypatch.setattr(transfer, "time", SimpleNamespace(sleep=made.append, time=time.time))
+    monkeypatch.setattr(http, "time", SimpleNamespace(sleep=made.append, time=time.time))
     return made
 
 

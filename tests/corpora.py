@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 
-from bleuprint.pairs import Pair, TextFolder
+from bleuprint.config.experiment import Bpe, Dedup, Units
 from bleuprint.rules import CHECKS
 from bleuprint.rules import EDITS as KNOWN_EDITS
 from bleuprint.rules.rule import Check, Edit
-from bleuprint.settings import Bpe, Dedup, Units
-from bleuprint.tokenizer import Tokenize
+from bleuprint.text.parallel import Pair, TextFolder
+from bleuprint.text.tokenizers import Tokenize
 
 # Python's text mode or splitlines() end a line at each of these.
 LINE_ENDS_ELSEWHERE = ["\r", "\x85", "\u2028", "\u2029", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e"]

@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from bleuprint.errors import UserError
-from bleuprint.fetch import Source, fetch
+from bleuprint.corpus.download.fetch import Source, fetch
+from bleuprint.runtime.errors import UserError
 
 # More than comes in one piece, and no two parts alike.
 BODY = b"".join(hashlib.sha256(b"%d" % i).digest() for i in range(12_500))
@@ -57,8 +57,8 @@ def ranges(host, path="/x"):
 CHILD = """if True:
     import sys
     from pathlib import Path
-    from bleuprint.fetch import Source, fetch
-    from bleuprint.manifest import File
+    from bleuprint.corpus.download.fetch import Source, fetch
+    from bleuprint.config.corpus_files import File
     folder = Path(sys.argv[1])
     fetch(File(url=sys.argv[2]), Source(None, folder / "store", folder / "downloads.lock"))
 """

@@ -13,10 +13,10 @@ from typing import Any
 from mlflow.tracking import MlflowClient
 
 import result_trees
-from bleuprint import fingerprint
-from bleuprint.files import read_json, write_json
-from bleuprint.mlsync import cells
-from bleuprint.settings import Settings
+from bleuprint.config.experiment import Settings
+from bleuprint.runtime import fingerprint
+from bleuprint.runtime.files import read_json, write_json
+from bleuprint.tracking.sync import cells
 
 CURVES: dict[str, Any] = {
     "training": [

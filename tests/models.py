@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 
 import systems
-from bleuprint.model import Transformer
-from bleuprint.vocabulary import PAD
+from bleuprint.dataset.subwords.vocabulary import PAD
+from bleuprint.model.transformer import Transformer
 
 SHAPE = systems.model(
     encoder_layers=2, decoder_layers=3, d_model=16, d_ff=24, d_k=4, d_v=4, tie="none"

@@ -4,19 +4,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bleuprint.binarize import Binarizing
-from bleuprint.binary import BinaryCorpus
-from bleuprint.clean import Cleaning
-from bleuprint.dedup import Deduplication
-from bleuprint.filter import Filtering
-from bleuprint.learning import learn_segmentation
-from bleuprint.pairs import TextFolder
+from bleuprint.config.experiment import Split, Units
+from bleuprint.corpus.clean import Cleaning
+from bleuprint.corpus.dedup import Deduplication
+from bleuprint.corpus.filter import Filtering
+from bleuprint.corpus.split import split_folder
+from bleuprint.corpus.steps.sharded import Step
+from bleuprint.corpus.tokenize import Tokenizing
+from bleuprint.dataset.binarize import Binarizing
+from bleuprint.dataset.binarized import BinaryCorpus
+from bleuprint.dataset.learn_bpe import learn_segmentation
 from bleuprint.rules.rule import Check, Edit
-from bleuprint.settings import Split, Units
-from bleuprint.split import split_folder
-from bleuprint.step import Step
-from bleuprint.tokenize import Tokenizing
-from bleuprint.tokenizer import Tokenize
+from bleuprint.text.parallel import TextFolder
+from bleuprint.text.tokenizers import Tokenize
 from corpora import CHECKED, DEDUP, EDITS, TOKENIZE, UNITS, write_set
 from steps import run_sharded
 

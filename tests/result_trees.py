@@ -10,7 +10,11 @@ import numpy as np
 from ruamel.yaml import YAML
 
 import systems
-from bleuprint.attentionmap import (
+from bleuprint.config.experiment import Corpus, Settings, load
+from bleuprint.config.paths import Cell, folder
+from bleuprint.config.system import Average
+from bleuprint.corpus.test_sets import describe_tests
+from bleuprint.decoding.attention import (
     ATTENTION,
     KINDS,
     Attended,
@@ -18,19 +22,15 @@ from bleuprint.attentionmap import (
     Weights,
     write_attention,
 )
-from bleuprint.breakdown import ByCount, ByLength
-from bleuprint.files import sha256_of, write_json
-from bleuprint.fingerprint import of_settings
-from bleuprint.grid import Grid
-from bleuprint.layout import Cell, folder
-from bleuprint.reconciliation import Reconciled
-from bleuprint.results import Data, Fingerprints, Length, Metric, Paired, Record
-from bleuprint.score import score_cell
-from bleuprint.settings import Corpus, Settings, load
-from bleuprint.significance import PValues
-from bleuprint.system import Average
-from bleuprint.testsets import describe_tests
-from bleuprint.timings import Timing, Training
+from bleuprint.report.grid import Grid
+from bleuprint.report.records import Data, Fingerprints, Length, Metric, Paired, Record
+from bleuprint.runtime.files import sha256_of, write_json
+from bleuprint.runtime.fingerprint import of_settings
+from bleuprint.scoring.bleu_variants import Reconciled
+from bleuprint.scoring.breakdown import ByCount, ByLength
+from bleuprint.scoring.score import score_cell
+from bleuprint.scoring.significance import PValues
+from bleuprint.tracking.timings import Timing, Training
 
 STAGES = ("download", "clean", "dedup", "filter", "split", "tokenize", "binarize")
 

@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
-from bleuprint.shard import Shard
-from bleuprint.step import Step, run_step
+from bleuprint.corpus.steps.shard import Shard
+from bleuprint.corpus.steps.sharded import Step, run_step
 
 ROOT = Path(__file__).parent.parent
 # The scripts that prepare a corpus, in the order of dvc.yaml.

@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Any
 
-from bleuprint.system import (
+from bleuprint.config.system import (
     Average,
     Decode,
     Dropout,

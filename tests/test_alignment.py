@@ -7,11 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bleuprint.config.experiment import Bpe, Units, Words
 from bleuprint.rules import CHECKS
 from bleuprint.rules import EDITS as KNOWN_EDITS
 from bleuprint.rules.rule import edited
-from bleuprint.settings import Bpe, Units, Words
-from bleuprint.tokenizer import Tokenize, tokenizer_for
+from bleuprint.text.tokenizers import Tokenize, tokenizer_for
 from corpora import EDITS, TOKENIZE, TORTURE
 from prepared import Prepared, prepare
 

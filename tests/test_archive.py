@@ -23,9 +23,9 @@ from archives import (
     tgz,
     zipped,
 )
-from bleuprint import archive
-from bleuprint.archive import open_member
-from bleuprint.errors import UserError
+from bleuprint.corpus.download import archive
+from bleuprint.corpus.download.archive import open_member
+from bleuprint.runtime.errors import UserError
 
 # What is read
 

@@ -24,9 +24,9 @@ from archives import (
     tgz,
     zipped,
 )
-from bleuprint import archive
-from bleuprint.archive import Damaged, open_member
-from bleuprint.errors import UserError
+from bleuprint.corpus.download import archive
+from bleuprint.corpus.download.archive import Damaged, open_member
+from bleuprint.runtime.errors import UserError
 
 # Damage
 

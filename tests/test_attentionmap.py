@@ -13,8 +13,8 @@ import pytest
 import torch
 
 import systems
-from bleuprint.album import Album
-from bleuprint.attentionmap import (
+from bleuprint.dataset.subwords.vocabulary import BOS, EOS, SPECIALS
+from bleuprint.decoding.attention import (
     KINDS,
     Attended,
     AttentionMap,
@@ -23,14 +23,21 @@ from bleuprint.attentionmap import (
     sentences_to_map,
     write_attention,
 )
-from bleuprint.attentionview import HTML_TAIL, cells, html, html_head, write_png
-from bleuprint.errors import UserError
-from bleuprint.model import Transformer
-from bleuprint.vocabulary import BOS, EOS, SPECIALS
+from bleuprint.model.transformer import Transformer
+from bleuprint.runtime.errors import UserError
+from bleuprint.serving.attention_file import Album
+from bleuprint.serving.attention_html import HTML_TAIL, cells, html, html_head, write_png
 from prepared import Prepared, prepare
 from trainings import environment, toy_pairs
 
-COMMAND = (sys.executable, "-m", "bleuprint.cli", "translate", "--system=micro", "--corpus=toy")
+COMMAND = (
+    sys.executable,
+    "-m",
+    "bleuprint.cli.main",
+    "translate",
+    "--system=micro",
+    "--corpus=toy",
+)
 # What fonts lack, what is written from right to left, what stands on another character, markup.
 ODD = ["中文", "مرحبا", "👍🏽", "$\\x$", "e@@", "\u0301a", "\x01", "\u202eabc", "<b>&", '"', "</s>"]
 

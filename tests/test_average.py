@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
-from bleuprint.average import average, mean
-from bleuprint.errors import UserError
-from bleuprint.files import sha256_of_folder
-from bleuprint.system import Average
+from bleuprint.config.system import Average
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import sha256_of_folder
+from bleuprint.training.averaging import average, mean
 
 WEIGHTS = "model.safetensors"
 MARK = {"fingerprint": "f1"}
@@ -213,5 +213,5 @@ def test_memory_does_not_grow_with_the_checkpoints(tmp_path: Path) -> None:
 
 
 def test_torch_is_not_loaded() -> None:
-    code = "import bleuprint.average, sys; sys.exit('torch' in sys.modules)"
+    code = "import bleuprint.training.averaging, sys; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 
 import systems
-from bleuprint import system
-from bleuprint.batch import Batch, Sides, read
-from bleuprint.batches import Position, Rows, Update, pack, plan, updates
-from bleuprint.binary import BinaryCorpus
-from bleuprint.errors import UserError
-from bleuprint.fetch import Source, fetch
-from bleuprint.moses import Moses
-from bleuprint.reader import Reader
-from bleuprint.settings import load
-from bleuprint.vocabulary import BOS, EOS, PAD
-from bleuprint.workers import map_parts
+from bleuprint.config import system
+from bleuprint.config.experiment import load
+from bleuprint.corpus.download.fetch import Source, fetch
+from bleuprint.dataset.batch import Batch, Sides, read
+from bleuprint.dataset.batching import Position, Rows, Update, pack, plan, updates
+from bleuprint.dataset.binarized import BinaryCorpus
+from bleuprint.dataset.subwords.vocabulary import BOS, EOS, PAD
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.process_pool import map_parts
+from bleuprint.text.moses import Moses
+from bleuprint.training.data_loader import Reader
 from prepared import prepare
 from trainings import merges, toy_pairs
 

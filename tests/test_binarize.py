@@ -6,17 +6,18 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from bleuprint import binarize, pairs
-from bleuprint.binarize import Binarizing, _ArrayWriter
-from bleuprint.binary import BinaryCorpus
-from bleuprint.errors import UserError
-from bleuprint.learning import learn_segmentation
-from bleuprint.pairs import TextFolder
-from bleuprint.segmentation import Segmentation
-from bleuprint.settings import Bpe, Units
-from bleuprint.shard import Shard
-from bleuprint.step import run_step
-from bleuprint.vocabulary import EOS, UNK, Vocabulary
+from bleuprint.config.experiment import Bpe, Units
+from bleuprint.corpus.steps.shard import Shard
+from bleuprint.corpus.steps.sharded import run_step
+from bleuprint.dataset import binarize
+from bleuprint.dataset.binarize import Binarizing, _ArrayWriter
+from bleuprint.dataset.binarized import BinaryCorpus
+from bleuprint.dataset.learn_bpe import learn_segmentation
+from bleuprint.dataset.subwords.segmentation import Segmentation
+from bleuprint.dataset.subwords.vocabulary import EOS, UNK, Vocabulary
+from bleuprint.runtime.errors import UserError
+from bleuprint.text import parallel
+from bleuprint.text.parallel import TextFolder
 from corpora import EDITS, PAIRS, TOKENIZE, write_set
 from steps import run_sharded
 
@@ -98,7 +99,7 @@ def test_corpus_json_says_what_the_text_went_through(tmp_path):
 
 @pytest.mark.parametrize("units", [APART, Units(bpe=Bpe(30, True, 0, "incremental"))])
 def test_any_number_of_workers_and_shards_writes_the_same_bytes(tmp_path, monkeypatch, units):
-    monkeypatch.setattr(pairs, "BLOCK_PAIRS", 2)
+    monkeypatch.setattr(parallel, "BLOCK_PAIRS", 2)
     monkeypatch.setattr(binarize, "_BLOCK", 7)
     sets = {"train": [*PAIRS, ("", "x"), ("y", ""), ("", "")] * 3, "test_x": PAIRS}
     first = step(tmp_path, "1-1", **sets)

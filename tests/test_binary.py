@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bleuprint import binary
-from bleuprint.binary import BinaryCorpus, Sentences, write_header
-from bleuprint.errors import UserError
+from bleuprint.config.experiment import Bpe, Units, Words
+from bleuprint.dataset import binarized
+from bleuprint.dataset.binarized import BinaryCorpus, Sentences, write_header
 from bleuprint.rules import EDITS
-from bleuprint.settings import Bpe, Units, Words
-from bleuprint.tokenizer import Tokenize
+from bleuprint.runtime.errors import UserError
+from bleuprint.text.tokenizers import Tokenize
 from corpora import PAIRS
 from prepared import prepare
 
@@ -31,7 +31,7 @@ def rewrite(path, **changes):
     """corpus.json with other entries, and a SHA-256 that belongs to them."""
     header = {**json.loads(path.read_text()), **changes}
     del header["sha256"]
-    path.write_text(json.dumps({**header, "sha256": binary._digest(header)}))
+    path.write_text(json.dumps({**header, "sha256": binarized._digest(header)}))
 
 
 @pytest.mark.parametrize("units", [APART, Units(words=Words(True, 1000, 1))])
@@ -253,7 +253,7 @@ def test_opening_reads_no_sentence(tmp_path, monkeypatch):
         "unknown": 0,
     }
     (folder / "corpus.json").unlink()
-    monkeypatch.setattr(binary, "sha256_of", lambda _: "0" * 64)
+    monkeypatch.setattr(binarized, "sha256_of", lambda _: "0" * 64)
     write_header(folder, about)
 
     read, mapped = what_was_read()
@@ -269,7 +269,8 @@ def test_opening_reads_no_sentence(tmp_path, monkeypatch):
 def test_opening_loads_no_more_than_reading_needs(tmp_path):
     folder = prepare(tmp_path, SETS).binary.folder
     code = (
-        "import sys; from pathlib import Path; from bleuprint.binary import BinaryCorpus;"
+        "import sys; from pathlib import Path;"
+        "from bleuprint.dataset.binarized import BinaryCorpus;"
         f"print(len(BinaryCorpus(Path({str(folder)!r})).side('train', 'de')));"
         "print(*sorted({'torch', 'sacremoses', 'bleuprint.rules'} & set(sys.modules)))"
     )

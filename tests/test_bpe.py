@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from subword_nmt import apply_bpe
 
-from bleuprint.bpe import Bpe, join
-from bleuprint.errors import UserError
-from bleuprint.learning import learn_codes
-from bleuprint.settings import Bpe as BpeSettings
-from bleuprint.vocabulary import write_counts
+from bleuprint.config.experiment import Bpe as BpeSettings
+from bleuprint.dataset.learn_bpe import learn_codes
+from bleuprint.dataset.subwords.bpe import Bpe, join
+from bleuprint.dataset.subwords.vocabulary import write_counts
+from bleuprint.runtime.errors import UserError
 
 SUBWORD_NMT = Path(sys.executable).with_name("subword-nmt")
 ENGINES = ["incremental", "subword-nmt"]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import result_trees as trees
-from bleuprint.breakdown import ByCount, ByLength, bleu_by_length, word_accuracy
+from bleuprint.scoring.breakdown import ByCount, ByLength, bleu_by_length, word_accuracy
 from scoring import sacrebleu, text
 
 

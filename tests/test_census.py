@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from bleuprint import census
-from bleuprint.binary import BinaryCorpus
-from bleuprint.census import Census
-from bleuprint.pairs import read_lines
-from bleuprint.settings import Bpe, Units, Words
-from bleuprint.vocabulary import SPECIALS
+from bleuprint.config.experiment import Bpe, Units, Words
+from bleuprint.dataset import statistics
+from bleuprint.dataset.binarized import BinaryCorpus
+from bleuprint.dataset.statistics import Census
+from bleuprint.dataset.subwords.vocabulary import SPECIALS
+from bleuprint.text.parallel import read_lines
 from corpora import PAIRS
 from prepared import Prepared, prepare
 
@@ -29,11 +29,11 @@ def by_hand(made: Prepared, name: str, language: str) -> dict[str, object]:
     lines = list(read_lines(made.root / "tokens" / f"{name}.{language}"))
     words = [line.split() for line in lines]
     units = [[segmentation.segment([word]) for word in line] for line in words]
-    pieces, lengths = [0] * census.PIECES, [0] * (max(map(len, words)) + 1)
+    pieces, lengths = [0] * statistics.PIECES, [0] * (max(map(len, words)) + 1)
     for line in units:
         lengths[len(line)] += 1
         for word in line:
-            pieces[min(len(word), census.PIECES) - 1] += 1
+            pieces[min(len(word), statistics.PIECES) - 1] += 1
     return {
         "words": sum(map(len, words)),
         "units": sum(len(word) for line in units for word in line),
@@ -49,7 +49,7 @@ def by_hand(made: Prepared, name: str, language: str) -> dict[str, object]:
 def test_it_counts_what_cutting_up_each_word_gives(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, units: Units, at_once: int
 ) -> None:
-    monkeypatch.setattr(census, "_SENTENCES", at_once)
+    monkeypatch.setattr(statistics, "_SENTENCES", at_once)
     made = prepare(tmp_path, SETS, units=units)
     found = Census.of(made.binary)
     assert list(found.sets) == ["train", "valid", "test.x"]
@@ -83,7 +83,7 @@ def test_an_unknown_unit_ends_a_word(tmp_path: Path) -> None:
 def test_long_sentences_are_counted_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(census, "LONGEST", 2)
+    monkeypatch.setattr(statistics, "LONGEST", 2)
     made = prepare(tmp_path, SETS, units=JOINT)
     side = Census.of(made.binary).sets["train"]["de"]
     words = [len(line.split()) for line in read_lines(made.root / "tokens" / "train.de")]

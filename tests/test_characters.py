@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bleuprint.characters import blank_unprinted, blank_white, comparable, single_spaces
+from bleuprint.text.unicode import blank_unprinted, blank_white, comparable, single_spaces
 from corpora import TORTURE
 
 

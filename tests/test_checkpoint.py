@@ -16,13 +16,13 @@ from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
 import systems
-from bleuprint import checkpoint
-from bleuprint.binary import BinaryCorpus
-from bleuprint.errors import UserError
-from bleuprint.model import Transformer
-from bleuprint.modelfile import WEIGHTS, describe, load_model, weights, write_description
-from bleuprint.settings import Units, Words
-from bleuprint.system import Keep
+from bleuprint.config.experiment import Units, Words
+from bleuprint.config.system import Keep
+from bleuprint.dataset.binarized import BinaryCorpus
+from bleuprint.model.transformer import Transformer
+from bleuprint.model.weights import WEIGHTS, describe, load_model, weights, write_description
+from bleuprint.runtime.errors import UserError
+from bleuprint.training import checkpoint
 from corpora import PAIRS
 from prepared import prepare
 

@@ -2,10 +2,10 @@ import json
 
 import pytest
 
-from bleuprint.clean import Cleaning
-from bleuprint.errors import UserError
-from bleuprint.pairs import TextFolder
+from bleuprint.corpus.clean import Cleaning
 from bleuprint.rules.rule import Edit, edited
+from bleuprint.runtime.errors import UserError
+from bleuprint.text.parallel import TextFolder
 from corpora import EDITS, PAIRS, write_set
 from steps import run_sharded
 

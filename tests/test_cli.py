@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bleuprint.pairs import TextFolder
+from bleuprint.text.parallel import TextFolder
 from corpora import PAIRS, write_set
 from steps import DATA_STAGES
 from test_settings import PARAMS

@@ -8,9 +8,9 @@ from snakemake.resources import Resources
 from snakemake.settings.types import ResourceSettings
 
 import micro
-from bleuprint import claim, cluster, graph
-from bleuprint.cluster import Node, Request, check_requests, check_status_command, spread
-from bleuprint.errors import UserError
+from bleuprint.pipeline import dvc_lock, graph, slurm
+from bleuprint.pipeline.slurm import Node, Request, check_requests, check_status_command, spread
+from bleuprint.runtime.errors import UserError
 
 # What `sinfo -N -e -o '%N|%P|%c|%m|%G|%l'` prints of three nodes.
 SINFO = """\
@@ -38,7 +38,7 @@ def test_slurms_nodes_are_read(tmp_path, monkeypatch):
     (tmp_path / "sinfo").write_text(f"#!/bin/sh\ncat <<'END'\n{SINFO}END\n")
     (tmp_path / "sinfo").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    assert cluster._nodes() == NODES
+    assert slurm._nodes() == NODES
 
 
 def test_jobs_that_a_killed_run_has_left_are_named(tmp_path, monkeypatch):
@@ -47,8 +47,8 @@ def test_jobs_that_a_killed_run_has_left_are_named(tmp_path, monkeypatch):
     (tmp_path / "squeue").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     with pytest.raises(UserError, match=r"go on: 7; wait for them \(squeue\).*scancel 7$"):
-        cluster.check_no_earlier_jobs(tmp_path)
-    cluster.check_no_earlier_jobs(tmp_path.parent)
+        slurm.check_no_earlier_jobs(tmp_path)
+    slurm.check_no_earlier_jobs(tmp_path.parent)
 
 
 @pytest.mark.parametrize(
@@ -56,18 +56,18 @@ def test_jobs_that_a_killed_run_has_left_are_named(tmp_path, monkeypatch):
     [("infinite", None), ("n/a", None), ("30:00", 30), ("4:00:00", 240), ("2-12:30:00", 3630)],
 )
 def test_time_limits_as_slurm_writes_them(limit, minutes):
-    assert cluster._minutes(limit) == minutes
+    assert slurm._minutes(limit) == minutes
 
 
 def test_only_trainings_and_translations_ask_for_gpus(stages):
-    asked = {stage.kind: cluster.resources(stage) for stage in stages}
+    asked = {stage.kind: slurm.resources(stage) for stage in stages}
     assert {kind for kind, given in asked.items() if given["gpu"]} == {"train", "translate", "vary"}
     assert asked["train"]["runtime"] == 24 * 60
     assert all(given["nodes"] == 1 for given in asked.values())
 
 
 def test_a_job_that_is_tried_again_gets_twice_the_memory_unless_it_trains(stages):
-    memory = {stage.kind: cluster.resources(stage)["mem_mb"] for stage in stages}
+    memory = {stage.kind: slurm.resources(stage)["mem_mb"] for stage in stages}
     assert [memory["filter"](None, attempt) for attempt in (1, 2, 3)] == [8000, 16000, 16000]
     assert [memory["train"](None, attempt) for attempt in (1, 2, 3)] == [32000] * 3
 
@@ -151,11 +151,11 @@ def job(**given):
 def test_a_resource_that_is_no_number_is_named(given):
     ((name, value),) = given.items()
     with pytest.raises(UserError, match=f"train@small-own-1 asks for {name}: {value!r}"):
-        cluster._request(job(**given))
+        slurm._request(job(**given))
 
 
 def test_a_partition_may_be_called_by_a_number():
-    assert cluster._request(job(slurm_partition=1)).partition == "1"
+    assert slurm._request(job(slurm_partition=1)).partition == "1"
 
 
 def accounts(storage, age=300):
@@ -205,12 +205,15 @@ def test_where_there_is_no_sacct_the_executor_asks_squeue(tmp_path, monkeypatch)
 def test_where_there_is_no_slurm_it_is_said(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UserError, match="scontrol: not installed here"):
-        cluster._configuration()
+        slurm._configuration()
 
 
 def test_dvc_stays_away_from_what_snakemake_writes(tmp_path):
     project = micro.make(tmp_path / "project")
-    claim = "from bleuprint.claim import *; claim(['data/clean/own']); print('held', flush=True)"
+    claim = (
+        "from bleuprint.pipeline.dvc_lock import *; claim(['data/clean/own']);"
+        "print('held', flush=True)"
+    )
     holder = project.start(sys.executable, "-c", f"{claim}; input()")
     try:
         assert holder.stdout.readline() == "held\n"
@@ -233,9 +236,9 @@ def test_a_file_of_locks_that_was_cut_short_is_one_line(tmp_path, capsys):
     locks.parent.mkdir(exist_ok=True)
     locks.write_text('{"data": [')
     with pytest.raises(UserError, match=r"rwlock.*corrupted"):
-        claim.claim(["data/clean/own"], root)
+        dvc_lock.claim(["data/clean/own"], root)
     locks.unlink()
-    claim.claim(["data/clean/own"], root)
+    dvc_lock.claim(["data/clean/own"], root)
     locks.write_text("")  # the disk was full
-    claim.release()
+    dvc_lock.release()
     assert "rwlock" in capsys.readouterr().err

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import result_trees as trees
-from bleuprint.comet import comet_score
+from bleuprint.report.comet import comet_score
 
 COMET = shutil.which("comet-score")
 needs_comet = pytest.mark.skipif(COMET is None, reason="comet-score is not on the PATH")
@@ -61,7 +61,15 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def comet(root: Path, *arguments: str, status: int = 0, **environment: str) -> str:
     """What `bleuprint comet` prints: on stderr if it fails."""
-    command = [sys.executable, "-m", "bleuprint.cli", "comet", "--corpus", "news-en-de", *arguments]
+    command = [
+        sys.executable,
+        "-m",
+        "bleuprint.cli.main",
+        "comet",
+        "--corpus",
+        "news-en-de",
+        *arguments,
+    ]
     variables = {**os.environ, **environment}
     done = subprocess.run(
         command, cwd=root, env=variables, capture_output=True, text=True, check=False

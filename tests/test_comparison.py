@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import result_trees as trees
-from bleuprint.comparison import changes
-from bleuprint.files import read_json
-from bleuprint.layout import Cell
-from bleuprint.pairs import read_lines
+from bleuprint.config.paths import Cell
+from bleuprint.report.compare import changes
+from bleuprint.runtime.files import read_json
+from bleuprint.text.parallel import read_lines
 from scoring import text
 
 TEST = "test.first"
@@ -43,7 +43,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def compare(root: Path, *arguments: str, status: int = 0) -> str:
     """What `bleuprint compare` prints: on stderr if it fails."""
-    command = [sys.executable, "-m", "bleuprint.cli", "compare", *arguments]
+    command = [sys.executable, "-m", "bleuprint.cli.main", "compare", *arguments]
     done = subprocess.run(command, cwd=root, capture_output=True, check=False)
     assert done.returncode == status, done.stderr
     return (done.stderr if status else done.stdout).decode()

@@ -8,9 +8,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 import systems
-from bleuprint import linear
-from bleuprint.cost import forward_flops, training_flops
-from bleuprint.model import Transformer
+from bleuprint.model.flops import forward_flops, training_flops
+from bleuprint.model.transformer import Transformer, linear
 
 SHAPE = systems.model(
     encoder_layers=2, decoder_layers=3, d_model=16, d_ff=24, d_k=4, d_v=4, tie="none"

@@ -9,14 +9,14 @@ import pytest
 import torch
 
 import systems
-from bleuprint.binary import BinaryCorpus
-from bleuprint.ctengine import CTranslate2Engine
-from bleuprint.engine import Engine, Found, TorchEngine, engine_of
-from bleuprint.errors import UserError
-from bleuprint.forced import log_probabilities
-from bleuprint.model import Transformer
-from bleuprint.search import length_penalty
-from bleuprint.vocabulary import EOS
+from bleuprint.dataset.binarized import BinaryCorpus
+from bleuprint.dataset.subwords.vocabulary import EOS
+from bleuprint.decoding.beam_search import length_penalty
+from bleuprint.decoding.ctranslate2_engine import CTranslate2Engine
+from bleuprint.decoding.engine import Engine, Found, TorchEngine, engine_of
+from bleuprint.decoding.forced_decoding import log_probabilities
+from bleuprint.model.transformer import Transformer
+from bleuprint.runtime.errors import UserError
 from prepared import Prepared, prepare
 from trainings import merges, toy_pairs
 

@@ -8,11 +8,11 @@ import pytest
 import torch
 
 import systems
-from bleuprint.ctranslate import convert
-from bleuprint.errors import UserError
-from bleuprint.forced import log_probabilities
-from bleuprint.model import Transformer
-from bleuprint.vocabulary import BOS, EOS, PAD, Vocabulary
+from bleuprint.dataset.subwords.vocabulary import BOS, EOS, PAD, Vocabulary
+from bleuprint.decoding.ctranslate2_convert import convert
+from bleuprint.decoding.forced_decoding import log_probabilities
+from bleuprint.model.transformer import Transformer
+from bleuprint.runtime.errors import UserError
 
 ctranslate2 = pytest.importorskip("ctranslate2", reason="needs CTranslate2")
 

@@ -2,14 +2,14 @@ import json
 
 import pytest
 
-from bleuprint import dedup
-from bleuprint.dedup import Deduplication
-from bleuprint.errors import UserError
-from bleuprint.pairs import Pair, TextFolder
+from bleuprint.config.experiment import Dedup
+from bleuprint.corpus import dedup
+from bleuprint.corpus.dedup import Deduplication
+from bleuprint.corpus.steps.shard import Shard
+from bleuprint.corpus.steps.sharded import run_step
 from bleuprint.rules import EDITS
-from bleuprint.settings import Dedup
-from bleuprint.shard import Shard
-from bleuprint.step import run_step
+from bleuprint.runtime.errors import UserError
+from bleuprint.text.parallel import Pair, TextFolder
 from corpora import DEDUP, PAIRS, write_set
 from steps import run_sharded
 

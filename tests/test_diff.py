@@ -11,9 +11,9 @@ import pytest
 from scipy.stats import ttest_rel
 
 import result_trees as trees
-from bleuprint.files import read_json, write_json
-from bleuprint.layout import Cell, ledger
-from bleuprint.significance import paired_tests
+from bleuprint.config.paths import Cell, ledger
+from bleuprint.runtime.files import read_json, write_json
+from bleuprint.scoring.significance import paired_tests
 
 BLEUPRINT = Path(sys.executable).with_name("bleuprint")
 _AS = {f"GIT_{who}_{what}": "t@x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}

@@ -5,11 +5,11 @@ import tarfile
 
 import pytest
 
-from bleuprint.download import download_corpus
-from bleuprint.errors import UserError
-from bleuprint.fetch import Source
-from bleuprint.manifest import File, Files, Text
-from bleuprint.pairs import TextFolder
+from bleuprint.config.corpus_files import File, Files, Text
+from bleuprint.corpus.download.download import download_corpus
+from bleuprint.corpus.download.fetch import Source
+from bleuprint.runtime.errors import UserError
+from bleuprint.text.parallel import TextFolder
 from corpora import LINE_ENDS_ELSEWHERE
 
 GERMAN = b"Guten Tag.\nBis bald!\n"

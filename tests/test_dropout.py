@@ -7,14 +7,14 @@ import torch
 from torch import Tensor, nn
 
 import systems
-from bleuprint.model import (
+from bleuprint.config.system import Dropout
+from bleuprint.model.transformer import (
     Attention,
     FeedForward,
     Sublayer,
     Transformer,
     positions,
 )
-from bleuprint.system import Dropout
 from models import SHAPE, SOURCE, TARGET, input_of, model_of
 
 

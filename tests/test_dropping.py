@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from bleuprint.dropping import drop
+from bleuprint.model.dropout import drop
 
 
 @pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.9])

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import result_trees as trees
-from bleuprint import dvcviews
-from bleuprint.files import write_json
-from bleuprint.layout import Cell
+from bleuprint.config.paths import Cell
+from bleuprint.report import dvc_plots
+from bleuprint.runtime.files import write_json
 from result_trees import record
 
 ROOT = Path(__file__).parents[1]
@@ -28,7 +28,7 @@ def test_metrics_are_few_and_by_name() -> None:
         record("small", "news-en-de", "second", 21.0, paired=paired),
         record("small", "talks-en-fr", "only", 41.0, paired=paired),
     ]
-    assert dvcviews.metrics(records) == {
+    assert dvc_plots.metrics(records) == {
         "BLEU": {
             "tiny": {"news-en-de": {"first": 30.11, "second": 20.0}, "talks-en-fr": 40.0},
             "small": {"news-en-de": {"first": 31.0, "second": 21.0}, "talks-en-fr": 41.0},
@@ -41,7 +41,7 @@ def test_metrics_are_means_over_seeds() -> None:
         record("tiny", "news-en-de", "first", score, seed=seed)
         for seed, score in ((1, 30.111), (2, 31.222))
     ]
-    assert dvcviews.metrics(records) == {"BLEU": {"tiny": {"news-en-de": 30.67}}}
+    assert dvc_plots.metrics(records) == {"BLEU": {"tiny": {"news-en-de": 30.67}}}
 
 
 def test_points_of_curves(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_points_of_curves(tmp_path: Path) -> None:
         validation = [{"update": count, "loss": 1.23456, "bleu": 7.77777}]
         curves = {"training": training, "validation": validation}
         write_json(tmp_path / cell.results / "curves.json", curves)
-    points = rows(dvcviews.training([short, long], tmp_path))
+    points = rows(dvc_plots.training([short, long], tmp_path))
     of_short = {"system": "tiny", "corpus": "own", "seed": "1"}
     assert points[:2] == [
         {**of_short, "update": "1", "tokens": "10", "loss": "1.0"},
@@ -71,7 +71,7 @@ def test_points_of_curves(tmp_path: Path) -> None:
     assert len(of_long) == 84 and {point["seed"] for point in of_long} == {"7"}
     assert (of_long[0]["update"], of_long[0]["loss"]) == ("3", "2.0")
     assert (of_long[-1]["update"], of_long[-1]["loss"]) == ("250", "250.0")
-    assert rows(dvcviews.validation([short], tmp_path)) == [
+    assert rows(dvc_plots.validation([short], tmp_path)) == [
         {**of_short, "update": "2", "loss": "1.2346", "bleu": "7.7778"}
     ]
 
@@ -85,5 +85,5 @@ def test_the_templates_are_for_dvc() -> None:
 
 
 def test_the_page_of_plots_asks_nothing_of_a_network() -> None:
-    page = dvcviews.html_template()
+    page = dvc_plots.html_template()
     assert "<script src" not in page and "{plot_divs}" in page and "vegaEmbed" in page

@@ -4,9 +4,9 @@ import pytest
 import torch
 
 import systems
-from bleuprint.ensemble import Ensemble
-from bleuprint.model import Transformer
-from bleuprint.vocabulary import BOS, EOS
+from bleuprint.dataset.subwords.vocabulary import BOS, EOS
+from bleuprint.decoding.ensemble import Ensemble
+from bleuprint.model.transformer import Transformer
 
 SOURCE = torch.tensor([[5, 6, 7, EOS], [8, 9, EOS, 0]])
 

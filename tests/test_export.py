@@ -10,15 +10,15 @@ import torch
 from safetensors.numpy import load_file
 
 import systems
-from bleuprint import checkpoint
-from bleuprint.average import average
-from bleuprint.binary import BinaryCorpus
-from bleuprint.errors import UserError
-from bleuprint.export import export_checkpoints
-from bleuprint.job import Fingerprints, Job
-from bleuprint.layout import Cell
-from bleuprint.modelfile import describe
-from bleuprint.system import Average
+from bleuprint.config.paths import Cell
+from bleuprint.config.system import Average
+from bleuprint.dataset.binarized import BinaryCorpus
+from bleuprint.model.weights import describe
+from bleuprint.runtime.errors import UserError
+from bleuprint.training import checkpoint
+from bleuprint.training.averaging import average
+from bleuprint.training.job import Fingerprints, Job
+from bleuprint.training.outputs import export_checkpoints
 from corpora import PAIRS
 from prepared import prepare
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from bleuprint import transfer
-from bleuprint.fetch import Source, fetch, source_of_environment
-from bleuprint.manifest import File
+from bleuprint.config.corpus_files import File
+from bleuprint.corpus.download import http
+from bleuprint.corpus.download.fetch import Source, fetch, source_of_environment
 from downloads import (
     BODY,
     HALF,
@@ -52,7 +52,7 @@ def test_when_every_place_fails_one_line_names_them_all(tmp_path, host):
 
 
 def test_a_place_that_fails_midway_is_gone_on_from_at_the_next(tmp_path, host, monkeypatch):
-    monkeypatch.setattr(transfer, "TRIES", 1)
+    monkeypatch.setattr(http, "TRIES", 1)
     first, second = host.put("/x", BODY, ETag=TAG), host.put("/y", BODY, ETag=NEW_TAG)
     host.script["/x"] = [cut(HALF)]
     file = File(url=first, also_at=(second,), sha256=sum_of(BODY))
@@ -62,7 +62,7 @@ def test_a_place_that_fails_midway_is_gone_on_from_at_the_next(tmp_path, host, m
 
 @pytest.mark.parametrize("known", [{}, {"size": len(BODY)}])
 def test_pieces_of_two_places_are_not_joined_without_a_sum(tmp_path, host, monkeypatch, known):
-    monkeypatch.setattr(transfer, "TRIES", 1)
+    monkeypatch.setattr(http, "TRIES", 1)
     first, second = host.put("/x", BODY, ETag=TAG), host.put("/y", NEW, ETag=TAG)
     host.script["/x"] = [cut(HALF)]
     assert get(tmp_path, File(url=first, also_at=(second,), **known)) == NEW
@@ -144,7 +144,7 @@ def test_a_proxy_is_gone_through(tmp_path, host, monkeypatch):
 
 
 def test_a_proxy_is_gone_through_to_https(tmp_path, host, monkeypatch):
-    monkeypatch.setattr(transfer, "TRIES", 1)
+    monkeypatch.setattr(http, "TRIES", 1)
     with running(Proxy(host)) as proxy:
         monkeypatch.setenv("https_proxy", proxy.url)
         message = refused(tmp_path, File(url="https://data.invalid/x"))

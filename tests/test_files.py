@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from bleuprint.files import whole_file, whole_folder
+from bleuprint.runtime.files import whole_file, whole_folder
 
 
 def test_what_killed_processes_left_goes_and_what_others_write_stays(tmp_path):

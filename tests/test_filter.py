@@ -2,11 +2,11 @@ import json
 
 import pytest
 
-from bleuprint.errors import UserError
-from bleuprint.filter import Filtering
-from bleuprint.pairs import Pair, TextFolder
+from bleuprint.corpus.filter import Filtering
 from bleuprint.rules import CHECKS
 from bleuprint.rules.rule import Check
+from bleuprint.runtime.errors import UserError
+from bleuprint.text.parallel import Pair, TextFolder
 from corpora import PAIRS, TOKENIZE, write_set
 from steps import run_sharded
 

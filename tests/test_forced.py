@@ -5,10 +5,10 @@ import pytest
 import torch
 
 import systems
-from bleuprint.engine import TorchEngine
-from bleuprint.forced import log_probabilities
-from bleuprint.model import Transformer
-from bleuprint.vocabulary import BOS, EOS
+from bleuprint.dataset.subwords.vocabulary import BOS, EOS
+from bleuprint.decoding.engine import TorchEngine
+from bleuprint.decoding.forced_decoding import log_probabilities
+from bleuprint.model.transformer import Transformer
 
 SOURCES = [[5, 6, 7, EOS], [8, EOS], [9, 10, 11, 12, 13, EOS]]
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bleuprint.errors import UserError
-from bleuprint.formats import read_text
-from bleuprint.manifest import TWO_SIDED, File, Format, Text
-from bleuprint.pairs import Pair
+from bleuprint.config.corpus_files import TWO_SIDED, File, Format, Text
+from bleuprint.corpus.download.formats import read_text
+from bleuprint.runtime.errors import UserError
+from bleuprint.text.parallel import Pair
 
 FORMATS = get_args(Format)
 PARALLEL = [name for name in FORMATS if name not in TWO_SIDED]
@@ -170,7 +170,7 @@ def test_ten_megabytes_are_a_sentence(name):
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_sentence_without_end_is_given_up(name, monkeypatch):
     for module in ("lines", "sgml", "xml_reader"):
-        monkeypatch.setattr(f"bleuprint.formats.{module}.LONGEST_LINE", 1 << 21)
+        monkeypatch.setattr(f"bleuprint.corpus.download.formats.{module}.LONGEST_LINE", 1 << 21)
     *first, last = published(name)
     start = last[: last.index(b"stove")]
     taken = Counter()

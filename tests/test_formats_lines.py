@@ -120,7 +120,7 @@ def test_nuls_stay_in_text_that_has_few():
 
 
 def test_the_longest_line_and_one_that_is_too_long(monkeypatch):
-    monkeypatch.setattr("bleuprint.formats.lines.LONGEST_LINE", 3_000_000)
+    monkeypatch.setattr("bleuprint.corpus.download.formats.lines.LONGEST_LINE", 3_000_000)
     longest = b"a" * 2_999_999
     for line in (longest, longest + b"\nb", b"b\n" + longest + b"\n"):
         assert max(len(pair.source) for pair in read("plain", line, line)) == 2_999_999

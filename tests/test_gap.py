@@ -7,18 +7,18 @@ from typing import Any
 import pytest
 
 import result_trees as trees
-from bleuprint import gaptables
-from bleuprint.errors import UserError
-from bleuprint.files import write_json
-from bleuprint.gap import Gap, cells_of, changes, gaps, measured
-from bleuprint.layout import Cell
-from bleuprint.page.gap import gap_section
-from bleuprint.page.material import Material
-from bleuprint.published import Published
-from bleuprint.results import Record
-from bleuprint.settings import Settings
-from bleuprint.system import Average, Keep
-from bleuprint.variants import Variant, Variants, Varied
+from bleuprint.config.experiment import Settings
+from bleuprint.config.paths import Cell
+from bleuprint.config.published import Published
+from bleuprint.config.system import Average, Keep
+from bleuprint.report.page.gap import gap_section
+from bleuprint.report.page.material import Material
+from bleuprint.report.published import gap_tables
+from bleuprint.report.published.gap import Gap, cells_of, changes, gaps, measured
+from bleuprint.report.published.variants import Variant, Variants, Varied
+from bleuprint.report.records import Record
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import write_json
 
 CORPUS, TEST = "news-en-de", "first"
 NUMBER = Published(
@@ -208,11 +208,11 @@ def test_their_best_checkpoint_may_be_ours(tmp_path: Path) -> None:
 def test_what_was_measured_and_what_is_left_have_each_their_sign(settings: Settings) -> None:
     number = dataclasses.replace(NUMBER, bleu=26.0)
     # 27.30 with all that was measured, which is more than theirs
-    assert gaptables.sentence(gap(settings, number, variants())).endswith(
+    assert gap_tables.sentence(gap(settings, number, variants())).endswith(
         "a gap of +1.00. What was measured makes +2.30; −1.30 is left, unexplained."
     )
     bare = Published("A paper", "there", CORPUS, TEST, 30.0, "otherwise", "tiny")
-    assert gaptables.sentence(gap(settings, bare, variants())).endswith(
+    assert gap_tables.sentence(gap(settings, bare, variants())).endswith(
         "a gap of +5.00. Nothing of it was measured: all of it is unexplained."
     )
 
@@ -240,7 +240,7 @@ def test_seeds_are_averaged(settings: Settings) -> None:
     (found,) = gaps(two, of, by_cell)
     assert (found.ours, found.seeds) == (26.0, 2)
     assert sizes(found)[0] is None  # scored so with one seed only
-    assert "mean of 2 seeds" in gaptables.sentence(found)
+    assert "mean of 2 seeds" in gap_tables.sentence(found)
 
 
 def test_single_changes_are_held_against_the_system_as_it_is(settings: Settings) -> None:
@@ -309,7 +309,7 @@ def test_the_page_shows_the_sum(tmp_path: Path, settings: Settings) -> None:
 
 def test_the_report_shows_it_as_a_table(tmp_path: Path, settings: Settings) -> None:
     material = stored(tmp_path, settings)
-    parts = gaptables.markdown_of(measured(material.settings, material.records, tmp_path))
+    parts = gap_tables.markdown_of(measured(material.settings, material.records, tmp_path))
     assert parts[0] == "## The gap to published numbers"
     assert "a gap of +5.00. What was measured makes +2.30; +2.70 is left, unexplained." in parts[3]
     steps = [line.split("|")[2].strip() for line in parts[4].split("\n")[2:-1]]

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from bleuprint.forced import log_probabilities
-from bleuprint.layout import Cell
-from bleuprint.settings import load
-from bleuprint.translator import load_translator
-from bleuprint.vocabulary import EOS
+from bleuprint.config.experiment import load
+from bleuprint.config.paths import Cell
+from bleuprint.dataset.subwords.vocabulary import EOS
+from bleuprint.decoding.forced_decoding import log_probabilities
+from bleuprint.serving.translator import load_translator
 from test_attentionmap import COMMAND
 from trainings import environment
 

@@ -2,8 +2,8 @@
 
 import re
 
-from bleuprint import table
-from bleuprint.grid import Column, Grid, Row, latex, markdown
+from bleuprint.report import main_table
+from bleuprint.report.grid import Column, Grid, Row, latex, markdown
 from result_trees import against, record, timings
 
 RECORDS = [
@@ -21,7 +21,7 @@ def text_cells(line: str) -> list[str]:
 
 
 def test_markdown() -> None:
-    scores = table.scores(RECORDS, timings=timings(RECORDS, missing="small"))
+    scores = main_table.scores(RECORDS, timings=timings(RECORDS, missing="small"))
     head, rule, *rows = markdown(scores).splitlines()
     assert len({len(line) for line in (head, rule, *rows)}) == 1, "columns are aligned"
     assert all(line.startswith("| ") and line.endswith(" |") for line in (head, rule, *rows))
@@ -75,7 +75,7 @@ def test_cells_that_markdown_and_latex_would_take_for_commands() -> None:
 
 def test_latex() -> None:
     assert (
-        latex(table.scores(RECORDS), "Made of 5 % & more_or_less")
+        latex(main_table.scores(RECORDS), "Made of 5 % & more_or_less")
         == r"""\begin{table}
 \centering
 \caption{Made of 5 \% \& more\_or\_less}

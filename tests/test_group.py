@@ -7,9 +7,10 @@ import pytest
 import torch
 from torch.distributed import HashStore
 
-from bleuprint import processes, slurm
-from bleuprint.errors import UserError
-from bleuprint.processes import Group, join, relaunch_if_several
+from bleuprint.runtime.distributed import group as processes
+from bleuprint.runtime.distributed import slurm
+from bleuprint.runtime.distributed.group import Group, join, relaunch_if_several
+from bleuprint.runtime.errors import UserError
 
 
 @pytest.mark.parametrize(

@@ -196,7 +196,7 @@ def workers(host: str) -> list[int]:
     return [
         pid
         for pid, command in processes(host).items()
-        if "bleuprint.cli" in command and "torchrun" not in command
+        if "bleuprint.cli.main" in command and "torchrun" not in command
     ]
 
 

@@ -13,19 +13,19 @@ import torch
 from torch import Tensor
 
 import systems
-from bleuprint import checkpoint
-from bleuprint import learner as updates
-from bleuprint.batches import Position
-from bleuprint.binary import BinaryCorpus
-from bleuprint.errors import UserError
-from bleuprint.job import Job
-from bleuprint.layout import Cell
-from bleuprint.learner import Learner, OutOfMemory
-from bleuprint.loss import batch_loss
-from bleuprint.model import Transformer
-from bleuprint.observer import Observer
-from bleuprint.processes import Group
-from bleuprint.reader import Share, shares
+from bleuprint.config.paths import Cell
+from bleuprint.dataset.batching import Position
+from bleuprint.dataset.binarized import BinaryCorpus
+from bleuprint.model.transformer import Transformer
+from bleuprint.runtime.distributed.group import Group
+from bleuprint.runtime.errors import UserError
+from bleuprint.training import checkpoint
+from bleuprint.training import train_step as updates
+from bleuprint.training.data_loader import Share, shares
+from bleuprint.training.job import Job
+from bleuprint.training.loss import batch_loss
+from bleuprint.training.observer import Observer
+from bleuprint.training.train_step import Learner, OutOfMemory
 from prepared import prepare
 from trainings import merges, toy_pairs, train_here
 
@@ -194,11 +194,11 @@ def test_what_does_not_fit_is_told_before_the_training_starts(tmp_path: Path) ->
     script.write_text(
         textwrap.dedent("""
         import resource, torch
-        from bleuprint.batch import Batch, Sides
-        from bleuprint.errors import UserError
-        from bleuprint.learner import Learner
-        from bleuprint.model import Transformer
-        from bleuprint.processes import Group
+        from bleuprint.dataset.batch import Batch, Sides
+        from bleuprint.runtime.errors import UserError
+        from bleuprint.training.train_step import Learner
+        from bleuprint.model.transformer import Transformer
+        from bleuprint.runtime.distributed.group import Group
         import systems
 
         learner = Learner(

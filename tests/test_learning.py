@@ -12,15 +12,15 @@ import pytest
 import torch
 from torch import Tensor
 
-from bleuprint import model
-from bleuprint.batch import Batch
-from bleuprint.binary import BinaryCorpus
-from bleuprint.job import Job
-from bleuprint.layout import Cell
-from bleuprint.pairs import Pair
-from bleuprint.phrasebook import sentences
-from bleuprint.settings import load
-from bleuprint.system import Average, Keep
+from bleuprint.config.experiment import load
+from bleuprint.config.paths import Cell
+from bleuprint.config.system import Average, Keep
+from bleuprint.corpus.phrasebook import sentences
+from bleuprint.dataset.batch import Batch
+from bleuprint.dataset.binarized import BinaryCorpus
+from bleuprint.model import transformer
+from bleuprint.text.parallel import Pair
+from bleuprint.training.job import Job
 from prepared import Prepared, prepare
 from trainings import merges, train_here
 
@@ -40,13 +40,13 @@ def moved(text: list[Pair]) -> list[Pair]:
 
 
 def see_the_future(patch: pytest.MonkeyPatch) -> None:
-    attend = model.functional.scaled_dot_product_attention
+    attend = transformer.functional.scaled_dot_product_attention
 
     def uncausal(*arguments: Any, is_causal: bool = False, **names: Any) -> Tensor:
         del is_causal
         return attend(*arguments, **names)
 
-    patch.setattr(model.functional, "scaled_dot_product_attention", uncausal)
+    patch.setattr(transformer.functional, "scaled_dot_product_attention", uncausal)
 
 
 def shift_the_target(patch: pytest.MonkeyPatch) -> None:

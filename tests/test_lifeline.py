@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
-from bleuprint.lifeline import Lifeline
+from bleuprint.runtime.distributed.lifeline import Lifeline
 
 
 @pytest.mark.parametrize("said", [b"", b"GET / HTTP/1.0\r\n\r\n", b"\x16\x03\x01\xff\n"])

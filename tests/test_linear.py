@@ -5,8 +5,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from bleuprint import linear as module
-from bleuprint.linear import Linear, linear, pack_weights
+from bleuprint.model import linear as module
+from bleuprint.model.linear import Linear, linear, pack_weights
 
 onednn = pytest.mark.skipif(
     not module._takes(torch.ones(1, 1), torch.ones(1, 1)), reason="needs oneDNN on x86"

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from bleuprint.errors import UserError
-from bleuprint.linestream import Line, read_lines_together
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.line_stream import Line, read_lines_together
 
 
 def read(data: bytes, most: int = 3) -> list[list[Line]]:

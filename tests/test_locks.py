@@ -7,8 +7,8 @@ import threading
 import pytest
 from filelock import FileLock
 
-from bleuprint.errors import UserError
-from bleuprint.locks import Sum, forget, read_lock, record
+from bleuprint.corpus.download.lockfile import Sum, forget, read_lock, record
+from bleuprint.runtime.errors import UserError
 
 ZEROS, ONES = "0" * 64, "1" * 64
 
@@ -101,7 +101,7 @@ def test_processes_that_record_at_once_lose_no_entry(tmp_path):
     code = """if True:
         import sys
         from pathlib import Path
-        from bleuprint.locks import record
+        from bleuprint.corpus.download.lockfile import record
         folder, name = Path(sys.argv[1]), sys.argv[2]
         sys.stdin.read()
         for i in range(10):

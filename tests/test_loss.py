@@ -5,8 +5,8 @@ import math
 import pytest
 import torch
 
-from bleuprint.loss import smoothed_loss
-from bleuprint.vocabulary import PAD
+from bleuprint.dataset.subwords.vocabulary import PAD
+from bleuprint.training.loss import smoothed_loss
 
 # two units with logits 0 and ln 3: probabilities 1/4 and 3/4
 LOGITS = torch.tensor([[0.0, math.log(3)]])

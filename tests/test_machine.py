@@ -10,13 +10,20 @@ import numpy as np
 import pytest
 import torch
 
-from bleuprint import machine, timings
-from bleuprint.files import read_json
-from bleuprint.machine import flops_by_time, measured_flops, paper_flops, peak_flops, utilization
-from bleuprint.processes import Group
-from bleuprint.state import State
-from bleuprint.stopwatch import Stopwatch
-from bleuprint.timings import write_training
+from bleuprint.runtime.distributed.group import Group
+from bleuprint.runtime.files import read_json
+from bleuprint.tracking import hardware as machine
+from bleuprint.tracking import timings
+from bleuprint.tracking.hardware import (
+    flops_by_time,
+    measured_flops,
+    paper_flops,
+    peak_flops,
+    utilization,
+)
+from bleuprint.tracking.stopwatch import Stopwatch
+from bleuprint.tracking.timings import write_training
+from bleuprint.training.train_state import State
 
 CPU = torch.device("cpu")
 ALONE = Group(0, 1, CPU)

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from subword_nmt.learn_bpe import learn_bpe
 
-from bleuprint.merges import learn_merges
-from bleuprint.pairs import read_lines
-from bleuprint.phrasebook import sentences
+from bleuprint.corpus.phrasebook import sentences
+from bleuprint.dataset.bpe_learner import learn_merges
+from bleuprint.text.parallel import read_lines
 
 MIRROR = Path(os.environ.get("BLEUPRINT_MIRROR", ""), "raw.githubusercontent.com")
 MULTI30K = "multi30k/dataset/a3d2e0d26b56f3846f66a952536ffed4e401d05a/data/task1/raw"

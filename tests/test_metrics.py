@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 import result_trees as trees
-from bleuprint import metrics
-from bleuprint.errors import UserError
+from bleuprint.runtime.errors import UserError
+from bleuprint.scoring import metrics
 from scoring import SEPARATORS, sacrebleu, text
 
 

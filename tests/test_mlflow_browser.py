@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from bleuprint.files import read_json
-from bleuprint.layout import Cell
-from bleuprint.mlsync import sync
+from bleuprint.config.paths import Cell
+from bleuprint.runtime.files import read_json
+from bleuprint.tracking.sync import sync
 from browser import Browser, chromium
 from mlservers import MlServer, write_project
 

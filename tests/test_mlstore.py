@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from bleuprint import mlstore
-from bleuprint.errors import UserError
+from bleuprint.runtime.errors import UserError
+from bleuprint.tracking import store
 
 
 def test_a_damaged_database_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -14,10 +14,10 @@ def test_a_damaged_database_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{database}")
     monkeypatch.chdir(tmp_path)
     expected = f"MLflow at sqlite:///{database}: .*file is not a database"
-    with pytest.raises(UserError, match=expected), mlstore.failures_named():
-        mlstore.client()
+    with pytest.raises(UserError, match=expected), store.failures_named():
+        store.client()
 
 
 def test_a_bug_is_no_failure_of_mlflow() -> None:
-    with pytest.raises(KeyError), mlstore.failures_named():
+    with pytest.raises(KeyError), store.failures_named():
         raise KeyError("metrics")

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from bleuprint.errors import UserError
-from bleuprint.files import read_json, sha256_of, write_json
-from bleuprint.layout import Cell
-from bleuprint.mlregistry import register
-from bleuprint.mlruns import NESTED, PARENT
-from bleuprint.mlsync import sync, sync_all, trained
-from bleuprint.settings import load
-from bleuprint.tracking import Tracker
+from bleuprint.config.experiment import load
+from bleuprint.config.paths import Cell
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import read_json, sha256_of, write_json
+from bleuprint.tracking.registry import register
+from bleuprint.tracking.runs import NESTED, PARENT
+from bleuprint.tracking.sync import sync, sync_all, trained
+from bleuprint.tracking.tracker import Tracker
 from mlservers import history, runs_in, write_project
 
 SECONDS = 3725.0  # as result_trees has it

@@ -8,13 +8,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from bleuprint.errors import UserError
-from bleuprint.model import (
+from bleuprint.dataset.subwords.vocabulary import PAD
+from bleuprint.model.transformer import (
     Attention,
     Transformer,
     positions,
 )
-from bleuprint.vocabulary import PAD
+from bleuprint.runtime.errors import UserError
 from models import SHAPE, SOURCE, TARGET, WORDS, input_of, model_of, trained_model_of
 
 

@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacremoses import MosesDetokenizer, MosesTokenizer
 
-from bleuprint import moses, remembered
-from bleuprint.characters import blank_white
-from bleuprint.moses import Moses
+from bleuprint.runtime import memoize
+from bleuprint.text import moses
+from bleuprint.text.moses import Moses
+from bleuprint.text.unicode import blank_white
 
 # Python's text mode or splitlines() end a line at some of these; the others are not seen either.
 TORTURE = "\r\x85\u2028\u2029\x0b\x0c\x1c\x1d\x1e\x00\ufeff\u200b\u00ad\u00a0\u3000\t"
@@ -103,8 +104,8 @@ def test_ranges_hold_what_the_library_lists(language):
 
 
 def test_remembering_little_changes_nothing(monkeypatch):
-    monkeypatch.setattr(remembered, "MOST", 3)
-    monkeypatch.setattr(remembered, "LONGEST", 6)
+    monkeypatch.setattr(memoize, "MOST", 3)
+    monkeypatch.setattr(memoize, "LONGEST", 6)
     tokenizer = Moses("en", False, False)
     sentence = "No. 5 (isn't) Ann's, no. five is. (isn't) unfortunately, Ann's. No. Five"
     for _ in range(3):

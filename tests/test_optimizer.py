@@ -8,8 +8,8 @@ import torch
 from torch import nn
 
 import systems
-from bleuprint.optimizer import FlatAdam
-from bleuprint.system import Optimizer
+from bleuprint.config.system import Optimizer
+from bleuprint.training.optimizer import FlatAdam
 
 SETTINGS = systems.train(clip_norm=0.5)
 

@@ -5,11 +5,11 @@ import dataclasses
 import pytest
 
 import result_trees as trees
-from bleuprint.breakdown import ByCount, ByLength
-from bleuprint.page import advice
-from bleuprint.page.history import Validation
-from bleuprint.results import Length
-from bleuprint.standings import standings
+from bleuprint.report.page import advice
+from bleuprint.report.page.history import Validation
+from bleuprint.report.records import Length
+from bleuprint.report.system_results import standings
+from bleuprint.scoring.breakdown import ByCount, ByLength
 
 
 def validations(*losses: float) -> list[Validation]:

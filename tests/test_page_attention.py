@@ -7,13 +7,19 @@ import numpy as np
 import pytest
 
 import result_trees as trees
-from bleuprint.attentionmap import KINDS, Attended, AttentionMap, read_attention, write_attention
-from bleuprint.errors import UserError
-from bleuprint.files import sha256_of
-from bleuprint.layout import Cell
-from bleuprint.page import attention
-from bleuprint.page.material import Material
-from bleuprint.results import collect
+from bleuprint.config.paths import Cell
+from bleuprint.decoding.attention import (
+    KINDS,
+    Attended,
+    AttentionMap,
+    read_attention,
+    write_attention,
+)
+from bleuprint.report.page import attention
+from bleuprint.report.page.material import Material
+from bleuprint.report.records import collect
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import sha256_of
 from test_attentionmap import Tables
 
 SYSTEMS = ("base", "better", "other")

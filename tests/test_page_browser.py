@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import result_trees as trees
-from bleuprint.page.document import document
-from bleuprint.page.material import Material
-from bleuprint.results import collect
-from bleuprint.timings import timing
+from bleuprint.report.page.document import document
+from bleuprint.report.page.material import Material
+from bleuprint.report.records import collect
+from bleuprint.tracking.timings import timing
 from browser import Browser, chromium
 
 # Seven and more systems: of the last ones the lines are not shown at first.

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from bleuprint.page.corpora import corpora
-from bleuprint.page.material import Material
-from bleuprint.page.summary import summary
-from bleuprint.results import collect
+from bleuprint.report.page.corpora import corpora
+from bleuprint.report.page.material import Material
+from bleuprint.report.page.summary import summary
+from bleuprint.report.records import collect
 from result_trees import STAGES, settings_in, write_all
 
 

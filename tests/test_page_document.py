@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 import result_trees as trees
-from bleuprint.errors import UserError
-from bleuprint.page import provenance
-from bleuprint.page.document import document
-from bleuprint.page.material import Material
-from bleuprint.results import collect
-from bleuprint.timings import Timing, timing
+from bleuprint.report.page import provenance
+from bleuprint.report.page.document import document
+from bleuprint.report.page.material import Material
+from bleuprint.report.records import collect
+from bleuprint.runtime.errors import UserError
+from bleuprint.tracking.timings import Timing, timing
 from pages import Page
 
 HOSTILE = "<script>alert(1)</script>\"'&"

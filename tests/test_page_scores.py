@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 
 import result_trees as trees
-from bleuprint import literature
-from bleuprint.page.chart import line_styles
-from bleuprint.page.curves import curves
-from bleuprint.page.history import history, thinned
-from bleuprint.page.material import Material, Section
-from bleuprint.page.scores import scores
-from bleuprint.page.summary import summary
-from bleuprint.published import Published
-from bleuprint.results import Metric, Record, collect
-from bleuprint.settings import Settings
-from bleuprint.timings import timing
+from bleuprint.config.experiment import Settings
+from bleuprint.config.published import Published
+from bleuprint.report.page.chart import line_styles
+from bleuprint.report.page.curves import curves
+from bleuprint.report.page.history import history, thinned
+from bleuprint.report.page.material import Material, Section
+from bleuprint.report.page.scores import scores
+from bleuprint.report.page.summary import summary
+from bleuprint.report.published import literature
+from bleuprint.report.records import Metric, Record, collect
+from bleuprint.tracking.timings import timing
 from pages import Page
 
 CORPUS = "wmt14-en-de"

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 import result_trees as trees
-from bleuprint.layout import Cell
-from bleuprint.page import sentences
-from bleuprint.page.lines import Output, SetLines, shown_systems
-from bleuprint.page.material import Material
-from bleuprint.results import collect
-from bleuprint.sentencescore import sentence_bleu, sentence_chrf
-from bleuprint.standings import standings
-from bleuprint.timings import timing
+from bleuprint.config.paths import Cell
+from bleuprint.report.page import sentences
+from bleuprint.report.page.lines import Output, SetLines, shown_systems
+from bleuprint.report.page.material import Material
+from bleuprint.report.records import collect
+from bleuprint.report.system_results import standings
+from bleuprint.scoring.sentence_scores import sentence_bleu, sentence_chrf
+from bleuprint.tracking.timings import timing
 
 # Markup, right to left, emoji, control characters, a very long word.
 HOSTILE = [

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from bleuprint.attentionmap import read_attention
-from bleuprint.files import sha256_of
-from bleuprint.layout import Cell
-from bleuprint.page.document import document
-from bleuprint.page.material import Material
+from bleuprint.config.paths import Cell
+from bleuprint.decoding.attention import read_attention
+from bleuprint.report.page.document import document
+from bleuprint.report.page.material import Material
+from bleuprint.runtime.files import sha256_of
 from browser import Browser, chromium
 from test_page_sentences import HOSTILE, hostile_tree
 

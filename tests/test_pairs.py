@@ -1,8 +1,8 @@
 import pytest
 
-from bleuprint import pairs
-from bleuprint.errors import UserError
-from bleuprint.pairs import (
+from bleuprint.runtime.errors import UserError
+from bleuprint.text import parallel
+from bleuprint.text.parallel import (
     Pair,
     PairWriter,
     Span,
@@ -91,7 +91,7 @@ def test_lines_are_counted_as_they_are_ended(tmp_path, data, lines):
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
 def test_spans_that_meet_hold_every_pair_once(tmp_path, monkeypatch, size):
-    monkeypatch.setattr(pairs, "BLOCK_PAIRS", size)
+    monkeypatch.setattr(parallel, "BLOCK_PAIRS", size)
     folder = TextFolder(tmp_path, "de", "en")
     texts = [Pair(f"{i}{c}\r", f"{c}{i}") for i, c in enumerate(TORTURE)]
     write_set(folder, "train", texts)
@@ -114,7 +114,7 @@ def test_blocks_of_long_lines_hold_fewer(tmp_path):
 
 
 def test_a_line_without_end_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(pairs, "LONGEST_LINE", 1 << 20)
+    monkeypatch.setattr(parallel, "LONGEST_LINE", 1 << 20)
     folder = TextFolder(tmp_path, "de", "en")
     write_set(folder, "train", [("x" * (1 << 20), "y")])
     with pytest.raises(UserError, match=r"train\.de: a line is longer than 1 MiB"):
@@ -122,7 +122,7 @@ def test_a_line_without_end_is_refused(tmp_path, monkeypatch):
 
 
 def test_a_line_as_long_as_may_be_and_a_last_one_without_end_are_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(pairs, "LONGEST_LINE", 1 << 10)
+    monkeypatch.setattr(parallel, "LONGEST_LINE", 1 << 10)
     longest = "x" * 1023
     folder = TextFolder(tmp_path, "de", "en")
     for path, text in zip(folder.files("train"), (f"{longest}\nlast", "y\nz\n"), strict=True):
@@ -137,7 +137,7 @@ def test_a_line_as_long_as_may_be_and_a_last_one_without_end_are_read(tmp_path, 
     [(b"a\n" * 5, b"a\n" * 4), (b"a\n" * 3 + b"a", b"a\n" * 5), (b"", b"a")],
 )
 def test_blocks_of_unequal_files_are_refused(tmp_path, monkeypatch, source, target):
-    monkeypatch.setattr(pairs, "BLOCK_PAIRS", 2)
+    monkeypatch.setattr(parallel, "BLOCK_PAIRS", 2)
     folder = TextFolder(tmp_path, "de", "en")
     for path, data in zip(folder.files("train"), (source, target), strict=True):
         path.write_bytes(data)

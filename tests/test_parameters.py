@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 import systems
-from bleuprint.model import (
+from bleuprint.model.transformer import (
     Transformer,
     count_parameters,
 )

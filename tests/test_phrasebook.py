@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bleuprint.phrasebook import LANGUAGES, SPLITS, generate, sentences, write
-from bleuprint.phrasebook.lexicon import lexicon
+from bleuprint.corpus.phrasebook import LANGUAGES, SPLITS, generate, sentences, write
+from bleuprint.corpus.phrasebook.lexicon import lexicon
 
 SIZES = {"train": 14_000, "valid": 500, "test": 500}
 HASHES = {

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from bleuprint.phrasebook import english, french, german
-from bleuprint.phrasebook.lexicon import Adjective, Noun, Verb, Words, lexicon, verbs
-from bleuprint.phrasebook.trees import Clause, Phrase, Place, Sentence
+from bleuprint.corpus.phrasebook import english, french, german
+from bleuprint.corpus.phrasebook.lexicon import Adjective, Noun, Verb, Words, lexicon, verbs
+from bleuprint.corpus.phrasebook.trees import Clause, Phrase, Place, Sentence
 
 
 def noun(en: str) -> Noun:

@@ -4,7 +4,7 @@ import json
 import re
 
 import micro
-from bleuprint import graph
+from bleuprint.pipeline import graph
 
 CELL = ("train", "average", "translate", "score", "vary")
 TINY = {f"{stage}@tiny-own-1" for stage in CELL}

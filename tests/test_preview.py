@@ -2,11 +2,11 @@ import json
 
 import pytest
 
-from bleuprint import settings
-from bleuprint.errors import UserError
-from bleuprint.fetch import Source
-from bleuprint.pairs import TextFolder
-from bleuprint.preview import preview, report, visible
+from bleuprint.config import experiment
+from bleuprint.corpus.download.fetch import Source
+from bleuprint.corpus.preview import preview, report, visible
+from bleuprint.runtime.errors import UserError
+from bleuprint.text.parallel import TextFolder
 from corpora import PAIRS, write_set
 from test_settings import PARAMS
 
@@ -19,7 +19,7 @@ def corpus(tmp_path, monkeypatch):
     pairs = [*PAIRS, PAIRS[0], LONG, ("e\u0301in\x00s", "one"), ("\u200b", "lost")]
     write_set(TextFolder(tmp_path / "inputs", "de", "no"), "a", pairs)
     (tmp_path / "params.yaml").write_text(PARAMS)
-    return settings.load().corpus("own")
+    return experiment.load().corpus("own")
 
 
 def try_it(corpus, tmp_path, pairs):

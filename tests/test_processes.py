@@ -16,9 +16,9 @@ SCRIPT = """
 import os, signal, time
 from pathlib import Path
 import torch
-from bleuprint import lifeline
-from bleuprint.errors import Interrupted, UserError, run
-from bleuprint.processes import join, relaunch_if_several
+from bleuprint.runtime.distributed import lifeline
+from bleuprint.runtime.errors import Interrupted, UserError, run
+from bleuprint.runtime.distributed.group import join, relaunch_if_several
 
 def main():
     relaunch_if_several()
@@ -303,7 +303,9 @@ def test_a_link_that_is_cut_ends_both_sides(tmp_path: Path, two_hosts: list[str]
 
 def test_on_a_terminal_the_line_stands_in_the_place_of_a_bar() -> None:
     ours, theirs = os.openpty()
-    command = "import sys; sys.stderr.write('45 %'); from bleuprint.errors import say; say('no')"
+    command = (
+        "import sys; sys.stderr.write('45 %'); from bleuprint.runtime.errors import say; say('no')"
+    )
     subprocess.run(
         [sys.executable, "-c", command],
         stderr=theirs,

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 from sacremoses import MosesTokenizer
 
-from bleuprint.characters import blank_white
-from bleuprint.moses import Moses
-from bleuprint.punctuation import normalize_punctuation
-from bleuprint.tokenizer import Tokenize, tokenizer_for
+from bleuprint.rules.punctuation import normalize_punctuation
+from bleuprint.text.moses import Moses
+from bleuprint.text.tokenizers import Tokenize, tokenizer_for
+from bleuprint.text.unicode import blank_white
 
 GITHUB = Path(os.environ.get("BLEUPRINT_MIRROR", "")) / "raw.githubusercontent.com"
 MULTI30K = GITHUB / "multi30k/dataset/a3d2e0d26b56f3846f66a952536ffed4e401d05a/data/task1"

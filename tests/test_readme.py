@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from bleuprint.settings import load
-from bleuprint.system import Average, Dropout, Keep, Model, Optimizer, Schedule, Train
+from bleuprint.config.experiment import load
+from bleuprint.config.system import Average, Dropout, Keep, Model, Optimizer, Schedule, Train
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -12,13 +12,13 @@ import pytest
 from dvc.utils.serialize import load_yaml
 from ruamel.yaml import YAML
 
-from bleuprint import literature
-from bleuprint.citations import citations, entries
-from bleuprint.errors import UserError
-from bleuprint.manifest import About, File, Format
+from bleuprint.config.corpus_files import About, File, Format
+from bleuprint.config.experiment import Settings, load
+from bleuprint.report.citations import citations, entries
+from bleuprint.report.published import literature
 from bleuprint.rules import CHECKS, EDITS
-from bleuprint.schedule import learning_rate
-from bleuprint.settings import Settings, load
+from bleuprint.runtime.errors import UserError
+from bleuprint.training.lr_schedule import learning_rate
 
 ROOT = Path(__file__).parent.parent
 RECIPES = sorted((ROOT / "recipes").glob("*.yaml"))

@@ -7,7 +7,7 @@ import pytest
 from sacremoses import MosesTokenizer
 
 import result_trees as trees
-from bleuprint.reconciliation import (
+from bleuprint.scoring.bleu_variants import (
     COMPOUND_SPLIT,
     INTL,
     LOWERCASED,

@@ -5,8 +5,8 @@ import io
 import pandas
 import pytest
 
-from bleuprint.published import Published
-from bleuprint.recordcsv import csv_text
+from bleuprint.config.published import Published
+from bleuprint.report.recordcsv import csv_text
 from result_trees import against, record, timings
 
 RECORDS = [

@@ -1,14 +1,14 @@
 import pytest
 
-from bleuprint import remembered
-from bleuprint.remembered import Remembered
+from bleuprint.runtime import memoize
+from bleuprint.runtime.memoize import Remembered
 
 
 @pytest.fixture
 def asked(monkeypatch):
     """A function that is remembered for three words of up to four characters, and its calls."""
-    monkeypatch.setattr(remembered, "MOST", 3)
-    monkeypatch.setattr(remembered, "LONGEST", 4)
+    monkeypatch.setattr(memoize, "MOST", 3)
+    monkeypatch.setattr(memoize, "LONGEST", 4)
     calls = []
 
     def shout(word):

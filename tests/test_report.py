@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 import result_trees as trees
-from bleuprint import report
-from bleuprint.errors import UserError
-from bleuprint.files import read_json, sha256_of, write_json
-from bleuprint.layout import Cell
-from bleuprint.settings import Settings
+from bleuprint.config.experiment import Settings
+from bleuprint.config.paths import Cell
+from bleuprint.report import report
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import read_json, sha256_of, write_json
 
 STAGE = Path(__file__).parents[1] / "stages" / "report.py"
 

@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 import result_trees as trees
-from bleuprint import results, timings
-from bleuprint.errors import UserError
-from bleuprint.files import read_json, sha256_of, write_json
-from bleuprint.layout import Cell
-from bleuprint.settings import Settings
-from bleuprint.significance import paired_tests
+from bleuprint.config.experiment import Settings
+from bleuprint.config.paths import Cell
+from bleuprint.report import records as results
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import read_json, sha256_of, write_json
+from bleuprint.scoring.significance import paired_tests
+from bleuprint.tracking import timings
 
 
 @pytest.fixture(scope="module")

@@ -8,11 +8,11 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bleuprint.pairs import Pair
 from bleuprint.rules import CHECKS
 from bleuprint.rules.rule import Candidate
 from bleuprint.rules.scripts import SCRIPTS
-from bleuprint.tokenizer import Tokenize, tokenizer_for
+from bleuprint.text.parallel import Pair
+from bleuprint.text.tokenizers import Tokenize, tokenizer_for
 from corpora import TORTURE
 
 SETTINGS = {

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from bleuprint.schedule import learning_rate
-from bleuprint.system import Constant, Cosine, InverseSquareRoot, Noam, Schedule
+from bleuprint.config.system import Constant, Cosine, InverseSquareRoot, Noam, Schedule
+from bleuprint.training.lr_schedule import learning_rate
 
 
 def rates(schedule: Schedule, *updates: int, d_model: int = 512) -> list[float]:

@@ -9,14 +9,14 @@ import pytest
 
 import result_trees as trees
 import systems
-from bleuprint import metrics, score
-from bleuprint.breakdown import bleu_by_length
-from bleuprint.errors import UserError
-from bleuprint.files import read_json, sha256_of
-from bleuprint.layout import Cell, folder
-from bleuprint.reconciliation import WAYS, reconcile
-from bleuprint.settings import Corpus
-from bleuprint.testsets import Description
+from bleuprint.config.experiment import Corpus
+from bleuprint.config.paths import Cell, folder
+from bleuprint.corpus.test_sets import Description
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import read_json, sha256_of
+from bleuprint.scoring import metrics, score
+from bleuprint.scoring.bleu_variants import WAYS, reconcile
+from bleuprint.scoring.breakdown import bleu_by_length
 from scoring import SEPARATORS, text
 
 STAGE = Path(__file__).parents[1] / "stages" / "score.py"

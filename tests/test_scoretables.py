@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from bleuprint import scoretables
-from bleuprint.breakdown import ByCount, ByLength
-from bleuprint.grid import Grid
-from bleuprint.results import Length
+from bleuprint.report import score_tables
+from bleuprint.report.grid import Grid
+from bleuprint.report.records import Length
+from bleuprint.scoring.breakdown import ByCount, ByLength
 from result_trees import record
 
 RECORDS = [
@@ -22,7 +22,7 @@ def rows_of(grid: Grid | None) -> list[dict[str, str]]:
 
 
 def test_scores_as_papers_with_the_difference() -> None:
-    first, second, third = rows_of(scoretables.as_papers(RECORDS))
+    first, second, third = rows_of(score_tables.as_papers(RECORDS))
     assert first == {
         "System": "tiny",
         "Corpus": "news-en-de",
@@ -41,7 +41,7 @@ def test_scores_as_papers_with_the_difference() -> None:
 def test_bleu_by_length_and_the_length_ratio() -> None:
     place = {"Corpus": "news-en-de", "Test set": "first"}
     other = ByLength("1-10", 7, 11.0), ByLength("11-20", 3, 12.0)
-    rows = rows_of(scoretables.by_length([*RECORDS[:2], replace(RECORDS[2], by_length=other)]))
+    rows = rows_of(score_tables.by_length([*RECORDS[:2], replace(RECORDS[2], by_length=other)]))
     assert rows[:3] == [
         {
             **{"System": "(lines)", **place, "1-10": "400", "11-20": "–"},
@@ -61,14 +61,14 @@ def test_bleu_by_length_and_the_length_ratio() -> None:
 
 
 def test_rare_words_in_percent_where_tokens_are_words() -> None:
-    rows = rows_of(scoretables.by_count(RECORDS))
+    rows = rows_of(score_tables.by_count(RECORDS))
     assert [list(row.values()) for row in rows] == [
         ["(words)", "news-en-de", "first", "50", "1,200"],
         ["tiny", "news-en-de", "first", "20.0", "50.0"],
         ["small", "news-en-de", "first", "20.0", "50.0"],
     ]
     assert list(rows[0])[3:] == ["0", "100+"]
-    assert scoretables.by_count(RECORDS[2:]) is None
+    assert score_tables.by_count(RECORDS[2:]) is None
 
 
 def test_means_over_seeds() -> None:
@@ -79,9 +79,9 @@ def test_means_over_seeds() -> None:
         by_count=(ByCount("0", 50, 20, 0.4), ByCount("100+", 1200, 300, 0.25)),
     )
     seeds = [RECORDS[0], other]
-    (papers,) = rows_of(scoretables.as_papers(seeds))
+    (papers,) = rows_of(score_tables.as_papers(seeds))
     assert (papers["BLEU"], papers["lower-cased"]) == ("31.0", "32.5 (+1.5)")
-    _, length = rows_of(scoretables.by_length(seeds))
+    _, length = rows_of(score_tables.by_length(seeds))
     assert (length["1-10"], length["Length ratio"]) == ("34.0", "0.990")
-    _, words = rows_of(scoretables.by_count(seeds))
+    _, words = rows_of(score_tables.by_count(seeds))
     assert (words["0"], words["100+"]) == ("30.0", "37.5")

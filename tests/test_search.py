@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 import systems
-from bleuprint import search as search_module
-from bleuprint.search import Hypothesis, Symbols, beam_search, length_penalty
-from bleuprint.system import Decode
+from bleuprint.config.system import Decode
+from bleuprint.decoding import beam_search as search_module
+from bleuprint.decoding.beam_search import Hypothesis, Symbols, beam_search, length_penalty
 
 BEGIN, END, UNKNOWN, UNITS = 0, 1, 2, 5
 

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from bleuprint import remembered, segmentation
-from bleuprint.errors import UserError
-from bleuprint.learning import count_words, learn_segmentation
-from bleuprint.pairs import TextFolder
-from bleuprint.segmentation import Segmentation
-from bleuprint.settings import Bpe, Units, Words
-from bleuprint.vocabulary import EOS, SPECIALS, UNK, Vocabulary
+from bleuprint.config.experiment import Bpe, Units, Words
+from bleuprint.dataset.learn_bpe import count_words, learn_segmentation
+from bleuprint.dataset.subwords import segmentation
+from bleuprint.dataset.subwords.segmentation import Segmentation
+from bleuprint.dataset.subwords.vocabulary import EOS, SPECIALS, UNK, Vocabulary
+from bleuprint.runtime import memoize
+from bleuprint.runtime.errors import UserError
+from bleuprint.text.parallel import TextFolder
 from corpora import TORTURE, write_set
 
 SUBWORD_NMT = Path(sys.executable).with_name("subword-nmt")
@@ -169,7 +170,7 @@ def test_words_are_limited_by_count_and_number(tmp_path):
 
 @pytest.mark.parametrize("units", [bpe(), bpe(threshold=8), in_words()])
 def test_ids_are_those_of_the_units_and_decode_to_the_tokens(units, tokens, tmp_path, monkeypatch):
-    monkeypatch.setattr(remembered, "MOST", 3)
+    monkeypatch.setattr(memoize, "MOST", 3)
     for side in learn(tokens, tmp_path / "bpe", units):
         for line in lines(tokens, "train", side.language) * 2:
             ids = ids_of(side, line)

@@ -16,13 +16,13 @@ from typing import Any
 
 import pytest
 
-from bleuprint.asked import Asked, answer
-from bleuprint.layout import Cell
-from bleuprint.settings import load
-from bleuprint.translator import Translator, load_translator
+from bleuprint.config.experiment import load
+from bleuprint.config.paths import Cell
+from bleuprint.serving.api import Asked, answer
+from bleuprint.serving.translator import Translator, load_translator
 from trainings import environment
 
-COMMAND = (sys.executable, "-m", "bleuprint.cli", "serve", "--system=micro", "--corpus=toy")
+COMMAND = (sys.executable, "-m", "bleuprint.cli.main", "serve", "--system=micro", "--corpus=toy")
 JSON = {"Content-Type": "application/json"}
 
 
@@ -124,7 +124,7 @@ def test_attention_that_is_too_much_is_left_out(toy: Path, monkeypatch: pytest.M
     translator = translator_in(toy, monkeypatch)
     lines = translator(["be ba", "be " * 50, "be"])
     first, *_ = (4 * len(p.source) * (len(p.words) + 1) for line in lines for p in line.pieces)
-    monkeypatch.setattr("bleuprint.asked._WEIGHTS", first)
+    monkeypatch.setattr("bleuprint.serving.api._WEIGHTS", first)
     found = answer(translator, Asked("be ba\n" + "be " * 50 + "\nbe", 1, True))
     there = [line["attention"] is not None for line in found["lines"]]
     assert there == [True, False, False]

@@ -1,7 +1,7 @@
 import pytest
 
-from bleuprint.errors import UserError
-from bleuprint.settings import load
+from bleuprint.config.experiment import load
+from bleuprint.runtime.errors import UserError
 
 PARAMS = """\
 experiment: trial

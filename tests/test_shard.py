@@ -1,7 +1,7 @@
 import pytest
 
-from bleuprint.errors import UserError
-from bleuprint.shard import Shard
+from bleuprint.corpus.steps.shard import Shard
+from bleuprint.runtime.errors import UserError
 
 
 @pytest.mark.parametrize("of", [1, 2, 3, 7, 12])

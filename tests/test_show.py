@@ -1,9 +1,9 @@
 import pytest
 
-from bleuprint.errors import UserError
-from bleuprint.settings import Units, Words
-from bleuprint.show import show
-from bleuprint.tokenizer import Tokenize
+from bleuprint.config.experiment import Units, Words
+from bleuprint.dataset.show import show
+from bleuprint.runtime.errors import UserError
+from bleuprint.text.tokenizers import Tokenize
 from corpora import PAIRS
 from prepared import prepare
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import result_trees as trees
-from bleuprint.significance import PValues, paired_tests
+from bleuprint.scoring.significance import PValues, paired_tests
 from scoring import sacrebleu, text
 
 

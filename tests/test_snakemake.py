@@ -9,7 +9,7 @@ import time
 import pytest
 
 import micro
-from bleuprint import graph
+from bleuprint.pipeline import graph
 
 CELL = ("train", "average", "translate", "score", "vary")
 TINY = {f"{stage}@tiny-own-1" for stage in CELL}

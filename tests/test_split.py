@@ -3,10 +3,10 @@ from itertools import chain
 
 import pytest
 
-from bleuprint.errors import UserError
-from bleuprint.pairs import Pair, TextFolder
-from bleuprint.settings import Split
-from bleuprint.split import split_folder
+from bleuprint.config.experiment import Split
+from bleuprint.corpus.split import split_folder
+from bleuprint.runtime.errors import UserError
+from bleuprint.text.parallel import Pair, TextFolder
 from corpora import PAIRS, write_set
 
 MANY = [Pair(f"Satz {i}", f"sentence {i}") for i in range(200)]

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from bleuprint import layout
-from bleuprint.binary import BinaryCorpus
-from bleuprint.filter import Filtering
-from bleuprint.pairs import TextFolder
+from bleuprint.config import paths
+from bleuprint.corpus.filter import Filtering
+from bleuprint.dataset.binarized import BinaryCorpus
+from bleuprint.text.parallel import TextFolder
 from corpora import CHECKED, PAIRS, TOKENIZE, write_set
 from steps import DATA_STAGES, run_sharded
 from test_settings import PARAMS
@@ -39,9 +39,9 @@ def test_all_stages_in_a_row(project):
         done = stage(project, name, "own")
         assert done.returncode == 0
         assert name == "learn_bpe" or not done.stderr
-    corpus = BinaryCorpus(project / layout.folder("own", "binary"))
+    corpus = BinaryCorpus(project / paths.folder("own", "binary"))
     assert [corpus.sets[name].pairs for name in corpus.sets] == [4, 1, 1]
-    ledgers = project / layout.ledger("own", "clean").parent
+    ledgers = project / paths.ledger("own", "clean").parent
     assert {file.stem for file in ledgers.iterdir()} == {
         name.removesuffix("_text")
         for name in DATA_STAGES
@@ -49,7 +49,7 @@ def test_all_stages_in_a_row(project):
     }
     made = ("raw", "clean", "dedup", "filter", "split", "tokens", "tests", "bpe", "binary")
     for name in (*made, "statistics"):
-        assert any((project / layout.folder("own", name)).iterdir())
+        assert any((project / paths.folder("own", name)).iterdir())
     # No temporary folder is left, nor anything outside data/.
     assert not list(project.rglob("*.partial-*"))
     left = [path for path in project.rglob("*") if path.is_file() and path.suffix != ".lock"]

@@ -6,7 +6,7 @@ import statistics
 
 import pytest
 
-from bleuprint.standings import Difference, Standing, holm, paired_t, standings
+from bleuprint.report.system_results import Difference, Standing, holm, paired_t, standings
 from result_trees import against, record
 
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 import systems
-from bleuprint.batches import Position
-from bleuprint.state import State
+from bleuprint.dataset.batching import Position
+from bleuprint.training.train_state import State
 
 MEASURES = [(10, 3.0, 1.0), (20, 2.0, 5.0), (30, 2.5, 9.0), (40, 2.0, 9.0), (50, 2.1, 2.0)]
 

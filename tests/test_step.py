@@ -3,12 +3,12 @@
 import pytest
 from filelock import FileLock
 
-from bleuprint.errors import UserError
-from bleuprint.filter import Filtering
-from bleuprint.pairs import Pair, TextFolder
+from bleuprint.corpus.filter import Filtering
+from bleuprint.corpus.steps.shard import Shard
+from bleuprint.corpus.steps.sharded import run_step
 from bleuprint.rules import CHECKS
-from bleuprint.shard import Shard
-from bleuprint.step import run_step
+from bleuprint.runtime.errors import UserError
+from bleuprint.text.parallel import Pair, TextFolder
 from corpora import PAIRS, TOKENIZE, write_set
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import result_trees as trees
-from bleuprint import table
-from bleuprint.grid import Column, Grid
-from bleuprint.timings import Timing, Training
+from bleuprint.report import main_table
+from bleuprint.report.grid import Column, Grid
+from bleuprint.tracking.timings import Timing, Training
 from result_trees import record, rows_of, timings
 
 # Two systems, a corpus with two test sets, one with one, every figure told from the others.
@@ -25,14 +25,17 @@ RECORDS = [
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
 def test_the_order_of_records_moves_no_number(order: tuple[int, ...]) -> None:
-    expected = rows_of(table.scores(RECORDS)), rows_of(table.scores(RECORDS, "chrf"))
+    expected = rows_of(main_table.scores(RECORDS)), rows_of(main_table.scores(RECORDS, "chrf"))
     shuffled = [RECORDS[3 * system + i] for i in order for system in (1, 0)]
     assert [one.system for one in shuffled[:2]] == ["small", "tiny"]
-    assert (rows_of(table.scores(shuffled)), rows_of(table.scores(shuffled, "chrf"))) == expected
+    assert (
+        rows_of(main_table.scores(shuffled)),
+        rows_of(main_table.scores(shuffled, "chrf")),
+    ) == expected
 
 
 def test_chrf_stands_in_its_own_table() -> None:
-    rows = rows_of(table.scores(RECORDS, "chrf"))
+    rows = rows_of(main_table.scores(RECORDS, "chrf"))
     assert rows["small"] == {
         "System": "small",
         "news-en-de chrF2 first": "61.1 [60.1, 62.1]",
@@ -43,7 +46,7 @@ def test_chrf_stands_in_its_own_table() -> None:
 
 def test_a_corpus_without_its_pair_in_the_name_shows_it() -> None:
     named = [replace(one, corpus="news") for one in RECORDS[:1]]
-    assert table.scores(named).columns[1] == Column("BLEU", "news (en-de)")
+    assert main_table.scores(named).columns[1] == Column("BLEU", "news (en-de)")
 
 
 @pytest.mark.parametrize(
@@ -58,9 +61,9 @@ def test_a_corpus_without_its_pair_in_the_name_shows_it() -> None:
 def test_tests_that_disagree_are_shown(bootstrap: float, randomisation: float, shown: str) -> None:
     paired = trees.against("tiny", bootstrap, randomisation)
     records = [RECORDS[0], record("small", "news-en-de", "first", 41.11, paired=paired)]
-    cell = rows_of(table.scores(records))["small"]["news-en-de difference"]
+    cell = rows_of(main_table.scores(records))["small"]["news-en-de difference"]
     assert cell == f"+10.0{shown}"
-    assert "Where approximate randomisation says otherwise" in " ".join(table.notes(records))
+    assert "Where approximate randomisation says otherwise" in " ".join(main_table.notes(records))
 
 
 def test_several_seeds() -> None:
@@ -70,17 +73,17 @@ def test_several_seeds() -> None:
         record("small", "news-en-de", "only", 40.0, seed=7, paired=trees.against("tiny", 0.2)),
         record("small", "news-en-de", "only", 42.0, seed=2, paired=trees.against("tiny", 0.001)),
     ]
-    rows = rows_of(table.scores(seeds))
+    rows = rows_of(main_table.scores(seeds))
     # 30 and 33 are 1.5 from their mean: sd sqrt(2 * 1.5^2 / 1) = 2.12; 40 and 42: 1.41.
     assert rows["tiny (baseline)"]["news-en-de BLEU"] == "31.5 ± 2.1"
     assert rows["small"]["news-en-de BLEU"] == "41.0 ± 1.4"
     # differences of 10 and 9: t = 9.5 / (0.7071 / sqrt 2) = 19 with 1 degree of freedom, where
     # p = 1 - 2/pi * arctan 19 = 0.0335 by the formula of Cauchy's distribution
     assert rows["small"]["news-en-de difference"] == "+9.5‡ p=0.033"
-    notes = " ".join(table.notes(seeds))
+    notes = " ".join(main_table.notes(seeds))
     assert "standard deviation over the seeds 7, 2" in notes
     assert "paired t-test across the 2 seeds" in notes and "bootstrap" not in notes
-    assert "seed" not in " ".join(table.notes(RECORDS))
+    assert "seed" not in " ".join(main_table.notes(RECORDS))
 
 
 def test_the_best_of_each_column_is_marked() -> None:
@@ -93,28 +96,28 @@ def test_the_best_of_each_column_is_marked() -> None:
         record("small", "news-en-de", "first", 30.9, paired=trees.against("tiny", 0.5)),
         record("small", "news-en-de", "second", 32.22, paired=trees.against("tiny", 1.0)),
     ]
-    assert best(table.scores(records)) == {
+    assert best(main_table.scores(records)) == {
         "tiny (baseline)": {"BLEU first", "BLEU second"},
         "small": {"BLEU second"},
     }
-    assert best(table.scores(records, "ter")) == {  # where less is better
+    assert best(main_table.scores(records, "ter")) == {  # where less is better
         "tiny (baseline)": {"TER second"},
         "small": {"TER first", "TER second"},
     }
-    assert best(table.scores(RECORDS[:3])) == {"tiny": set()}
+    assert best(main_table.scores(RECORDS[:3])) == {"tiny": set()}
 
 
 def test_notes_name_the_baseline_and_what_is_not_significant() -> None:
-    notes = " ".join(table.notes(RECORDS))
+    notes = " ".join(main_table.notes(RECORDS))
     assert "Difference: BLEU minus that of tiny; p: paired bootstrap" in notes
     assert "‡: still so after Holm's correction" in notes and "n.s.: not significant" in notes
     assert "95 % interval" in notes
-    assert "p:" not in " ".join(table.notes(RECORDS[:3]))
+    assert "p:" not in " ".join(main_table.notes(RECORDS[:3]))
     assert "Published" not in notes
 
 
 def test_notes_name_engines_where_they_differ() -> None:
-    same = " ".join(table.notes(RECORDS))
+    same = " ".join(main_table.notes(RECORDS))
     assert "engine" not in same
     int8 = {**RECORDS[0].decode, "engine": "ctranslate2", "precision": "int8"}
     mixed = [replace(one, decode=int8) if one.system == "small" else one for one in RECORDS]
@@ -122,11 +125,11 @@ def test_notes_name_engines_where_they_differ() -> None:
         "Not all systems translated with the same engine and precision. "
         "pytorch float32: tiny; ctranslate2 int8: small."
     )
-    assert expected in table.notes(mixed)
+    assert expected in main_table.notes(mixed)
 
 
 def test_costs_counted_and_measured() -> None:
-    grid = table.costs(RECORDS, timings(RECORDS, missing="small"))
+    grid = main_table.costs(RECORDS, timings(RECORDS, missing="small"))
     rows = {row.cells[:2]: row.cells[2:] for row in grid.rows}
     counted = ("2.57M", "8,000", "8.12M", "3.3e18")
     measured = ("12:00:00", "51,234", "1.6e18 (4 x 9.5e12, paper)", "35.1 % of 9.3e12, known")
@@ -160,7 +163,7 @@ def test_costs_are_means_over_seeds() -> None:
     slow = Training(100.0, "Slow Chip", 1, 2, None, 100.0)
     fast = Training(40.0, "Fast Chip", 1, 2, None, 300.0)
     measured |= {seeds[0].cell: Timing(slow, 1.0), seeds[2].cell: Timing(fast, 1.0)}
-    (row,) = table.costs(seeds, measured).rows
+    (row,) = main_table.costs(seeds, measured).rows
     assert row.cells[4] == "1.50M"
     devices = "Slow Chip, 1 x 2 threads; Fast Chip, 1 x 2 threads"
     # timings of an older version: what they do not tell is left open
@@ -174,10 +177,10 @@ def test_costs_are_means_over_seeds() -> None:
     for one, rate, cost in zip((seeds[0], seeds[2]), rates, costs, strict=True):
         training = replace(slow, **rate, **dict(zip(names, cost, strict=True)))
         measured[one.cell] = Timing(training, 1.0)
-    (row,) = table.costs(seeds, measured).rows
+    (row,) = main_table.costs(seeds, measured).rows
     assert row.cells[8] == "6.0e14 (1; 2 x 3.0e12, measured)"
     assert row.cells[9] == "37.5 % of 3.0e12, measured"
-    assert table.scores(seeds, timings=measured).rows[0].cells[-2:] == ("3.3e18", "6.0e14")
+    assert main_table.scores(seeds, timings=measured).rows[0].cells[-2:] == ("3.3e18", "6.0e14")
 
 
 def test_the_page_is_pointed_to_where_it_is(
@@ -187,7 +190,7 @@ def test_the_page_is_pointed_to_where_it_is(
     records = [record("tiny", "news-en-de", "first", 30.0)]
 
     def said() -> str:
-        return "\n".join(one for one in table.parts(records, {}) if isinstance(one, str))
+        return "\n".join(one for one in main_table.parts(records, {}) if isinstance(one, str))
 
     assert "index.html (not there yet: dvc repro)" in said()
     (tmp_path / "reports").mkdir()

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import torch
 
-from bleuprint.model import Transformer, count_parameters
-from bleuprint.settings import load
-from bleuprint.system import System
+from bleuprint.config.experiment import load
+from bleuprint.config.system import System
+from bleuprint.model.transformer import Transformer, count_parameters
 
 RECIPES = Path(__file__).parent.parent / "recipes"
 PAPER, PHRASEBOOK = (load(RECIPES / f"{n}.yaml") for n in ("table3", "table3-phrasebook"))

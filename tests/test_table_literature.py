@@ -2,10 +2,11 @@
 
 import pytest
 
-from bleuprint import literature, table
-from bleuprint.grid import latex
-from bleuprint.published import Published
-from bleuprint.recordcsv import csv_text
+from bleuprint.config.published import Published
+from bleuprint.report import main_table
+from bleuprint.report.grid import latex
+from bleuprint.report.published import literature
+from bleuprint.report.recordcsv import csv_text
 from result_trees import record, rows_of, timings
 
 
@@ -15,7 +16,7 @@ def test_literature_stands_above_ours_for_wmt14_only() -> None:
         record("base", "wmt14-en-de", "newstest2014", 26.1),
         record("base", "other-en-de", "newstest2014", 27.1),
     ]
-    grid = table.scores(wmt)
+    grid = main_table.scores(wmt)
     assert [row.published for row in grid.rows] == [True] * 8 + [False]
     rows = rows_of(grid)
     big = rows["Transformer (big) (published)"]
@@ -30,7 +31,7 @@ def test_literature_stands_above_ours_for_wmt14_only() -> None:
         "other-en-de FLOPs, by time": "–",
     }
     assert rows["base"]["wmt14-en-de BLEU newstest2014"] == "26.1 [25.1, 28.1]"
-    assert "compound" in table.notes(wmt)[-1] and "not comparable" in table.notes(wmt)[-1]
+    assert "compound" in main_table.notes(wmt)[-1] and "not comparable" in main_table.notes(wmt)[-1]
     lines = latex(grid, "").splitlines()
     assert lines[lines.index("\\midrule", 9) + 1].startswith("base &")
     first = csv_text(wmt, timings(wmt)).split("\n")[1]
@@ -47,12 +48,12 @@ def test_literature_stands_above_ours_for_wmt14_only() -> None:
     ],
 )
 def test_no_literature_elsewhere(corpus: str, test: str) -> None:
-    (row,) = table.scores([record("base", corpus, test, 26.1)]).rows
+    (row,) = main_table.scores([record("base", corpus, test, 26.1)]).rows
     assert not row.published
 
 
 def test_literature_by_language_pair() -> None:
-    rows = rows_of(table.scores([record("base", "wmt14-en-fr", "newstest2014", 36.1)]))
+    rows = rows_of(main_table.scores([record("base", "wmt14-en-fr", "newstest2014", 36.1)]))
     shown = {
         name.removesuffix(" (published)"): row["wmt14-en-fr BLEU"] for name, row in rows.items()
     }
@@ -85,7 +86,7 @@ def test_numbers_that_the_experiment_names() -> None:
         Published("Paper", "Doe 2020, Table 3", "talks-en-fr", "only", 36.0, "sacrebleu"),
         Published("Elsewhere", "Roe 2021", "talks-en-fr", "gone", 1.0, "otherwise"),
     ]
-    rows = rows_of(table.scores(ours, published=numbers))
+    rows = rows_of(main_table.scores(ours, published=numbers))
     assert list(rows) == ["Paper (published)", "base"]
     paper = {name: cell for name, cell in rows["Paper (published)"].items() if cell != "–"}
     assert paper == {
@@ -98,5 +99,7 @@ def test_numbers_that_the_experiment_names() -> None:
         "tokenised BLEU on news-en-de second, "
         "sacreBLEU as it scores by default on talks-en-fr only."
     )
-    assert table.notes(ours, numbers)[-1] == expected
-    assert [row.published for row in table.scores(ours, "chrf", published=numbers).rows] == [False]
+    assert main_table.notes(ours, numbers)[-1] == expected
+    assert [row.published for row in main_table.scores(ours, "chrf", published=numbers).rows] == [
+        False
+    ]

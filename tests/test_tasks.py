@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 
 import systems
-from bleuprint.average import average
-from bleuprint.batch import pad
-from bleuprint.export import export_checkpoints
-from bleuprint.job import Job
-from bleuprint.layout import Cell
-from bleuprint.modelfile import load_model
-from bleuprint.settings import Units, Words
-from bleuprint.system import Average, Constant, Cosine, Keep, Schedule, System
-from bleuprint.tokenizer import Tokenize
-from bleuprint.validation import greedy
+from bleuprint.config.experiment import Units, Words
+from bleuprint.config.paths import Cell
+from bleuprint.config.system import Average, Constant, Cosine, Keep, Schedule, System
+from bleuprint.dataset.batch import pad
+from bleuprint.model.weights import load_model
+from bleuprint.text.tokenizers import Tokenize
+from bleuprint.training.averaging import average
+from bleuprint.training.job import Job
+from bleuprint.training.outputs import export_checkpoints
+from bleuprint.training.validation import greedy
 from prepared import prepare
 from trainings import train_here
 

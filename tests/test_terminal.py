@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import result_trees as trees
-from bleuprint.grid import Column, Grid, Row
-from bleuprint.results import Fingerprints, save, settings_of
+from bleuprint.report.grid import Column, Grid, Row
+from bleuprint.report.records import Fingerprints, save, settings_of
 from result_trees import record
 
 BLEUPRINT = Path(sys.executable).with_name("bleuprint")
@@ -53,7 +53,10 @@ def printed(root: Path, *arguments: str, status: int = 0, **variables: str) -> s
 
 def shown(grid: Grid, **variables: str) -> str:
     """The grid as a process of its own prints it."""
-    code = f"from bleuprint.grid import *; from bleuprint.terminal import show; show([{grid!r}])"
+    code = (
+        "from bleuprint.report.grid import *; from bleuprint.report.terminal import show;"
+        f"show([{grid!r}])"
+    )
     environment = {**os.environ, "PYTHONUTF8": "1", **variables}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True)
     assert done.returncode == 0, done.stderr
@@ -65,7 +68,7 @@ def words(text: str) -> list[str]:
 
 
 def test_every_width_shows_every_number() -> None:
-    from bleuprint.table import scores
+    from bleuprint.report.main_table import scores
 
     grid = scores(RECORDS)
     wide = shown(grid, COLUMNS="200")

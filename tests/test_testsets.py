@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 import result_trees as trees
-from bleuprint.errors import UserError
-from bleuprint.files import read_json, sha256_of
-from bleuprint.layout import folder
-from bleuprint.pairs import TextFolder
-from bleuprint.settings import Settings
-from bleuprint.testsets import Description, describe_tests, names_of_tests, read_description
+from bleuprint.config.experiment import Settings
+from bleuprint.config.paths import folder
+from bleuprint.corpus.test_sets import Description, describe_tests, names_of_tests, read_description
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import read_json, sha256_of
+from bleuprint.text.parallel import TextFolder
 from scoring import SEPARATORS
 
 STAGE = Path(__file__).parents[1] / "stages" / "describe_tests.py"

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bleuprint.characters import blank_white
-from bleuprint.tokenizer import Tokenize, tokenizer_for
+from bleuprint.text.tokenizers import Tokenize, tokenizer_for
+from bleuprint.text.unicode import blank_white
 
 TORTURE = "\r\x85\u2028\u2029\x0b\x0c\x1c\x1d\x1e\x00\ufeff\u200b\u00ad\u00a0\u3000\t\n"
 KINDS = ["moses", "characters", "none"]

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from bleuprint.layout import Cell
-from bleuprint.mlruns import FINGERPRINT, GROUP, NESTED, PARENT
-from bleuprint.tracking import Description, Tracker
+from bleuprint.config.paths import Cell
+from bleuprint.tracking.runs import FINGERPRINT, GROUP, NESTED, PARENT
+from bleuprint.tracking.tracker import Description, Tracker
 from mlservers import MlServer, history, runs_in
 from trainings import STAGES, environment, project
 

@@ -14,20 +14,20 @@ from typing import Any
 import pytest
 import torch
 
-import bleuprint.reader
+import bleuprint.training.data_loader
 import systems
-from bleuprint.average import average
-from bleuprint.batch import Batch
-from bleuprint.batches import Position, updates
-from bleuprint.binary import BinaryCorpus
-from bleuprint.export import export_checkpoints
-from bleuprint.files import sha256_of_folder
-from bleuprint.loss import batch_loss
-from bleuprint.model import Transformer, count_parameters
-from bleuprint.modelfile import load_model
-from bleuprint.processes import Group
-from bleuprint.reader import Reader
-from bleuprint.system import Average, Constant, Keep, Schedule, System
+from bleuprint.config.system import Average, Constant, Keep, Schedule, System
+from bleuprint.dataset.batch import Batch
+from bleuprint.dataset.batching import Position, updates
+from bleuprint.dataset.binarized import BinaryCorpus
+from bleuprint.model.transformer import Transformer, count_parameters
+from bleuprint.model.weights import load_model
+from bleuprint.runtime.distributed.group import Group
+from bleuprint.runtime.files import sha256_of_folder
+from bleuprint.training.averaging import average
+from bleuprint.training.data_loader import Reader
+from bleuprint.training.loss import batch_loss
+from bleuprint.training.outputs import export_checkpoints
 from trainings import (
     checkpoints,
     environment,
@@ -93,7 +93,7 @@ def test_the_same_settings_give_the_same_bytes(trained: Path, tmp_path: Path) ->
 
 def test_the_command_does_what_the_stage_does(trained: Path, tmp_path: Path) -> None:
     root = fresh(trained, tmp_path)
-    command = [sys.executable, "-m", "bleuprint.cli", "train", "micro", "toy", "1"]
+    command = [sys.executable, "-m", "bleuprint.cli.main", "train", "micro", "toy", "1"]
     subprocess.run(command, cwd=root, env={**environment(), **without_mlflow(root)}, check=True)
     assert weights(root) == weights(trained)
     assert facts(root) == facts(trained)
@@ -188,7 +188,7 @@ def test_processes_that_read_ahead_change_nothing(
     dropped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = job_in(fresh(dropped, tmp_path), monkeypatch)
-    monkeypatch.setattr(bleuprint.reader, "_readers", lambda *_: 2)
+    monkeypatch.setattr(bleuprint.training.data_loader, "_readers", lambda *_: 2)
     work, _, _ = train_here(job, tmp_path / "work")
     ours = work / "checkpoint-0000050" / "model.safetensors"
     theirs = dropped / "models" / CELL / "checkpoints" / "0000050.safetensors"

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from bleuprint.errors import UserError
-from bleuprint.optimizer import FlatAdam
-from bleuprint.processes import Group
-from bleuprint.system import Constant, Schedule
+from bleuprint.config.system import Constant, Schedule
+from bleuprint.runtime.distributed.group import Group
+from bleuprint.runtime.errors import UserError
+from bleuprint.training.optimizer import FlatAdam
 from trainings import (
     checkpoints,
     fresh,

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from bleuprint import transfer
-from bleuprint.manifest import File
+from bleuprint.config.corpus_files import File
+from bleuprint.corpus.download import http
 from downloads import BODY, HALF, NEW, TAG, get, kept, left, ranges, refused, sum_of
 from servers import cut, hang_up, in_chunks, stall, status
 
@@ -100,7 +100,7 @@ def test_a_wrong_sum_shows_both_and_leaves_nothing(tmp_path, host):
 
 
 def test_a_wrong_size_is_seen_before_the_file_comes(tmp_path, host, monkeypatch):
-    monkeypatch.setattr(transfer, "TIMEOUT", 1.0)
+    monkeypatch.setattr(http, "TIMEOUT", 1.0)
     over = threading.Event()
     url = host.put("/x", BODY)
     host.script["/x"] = [stall(0, over)]
@@ -134,13 +134,13 @@ def test_trouble_that_stays_is_given_up_after_longer_and_longer_pauses(
     url = host.put("/x", BODY, ranges=False)
     host.script["/x"] = [trouble] * 99
     assert "cannot be fetched" in refused(tmp_path, File(url=url))
-    assert len(host.seen) == transfer.TRIES == 5
+    assert len(host.seen) == http.TRIES == 5
     assert pauses == [1, 2, 4, 8]
     assert kept(tmp_path) == []
 
 
 def test_tries_that_bring_much_do_not_count(tmp_path, host, monkeypatch):
-    monkeypatch.setattr(transfer, "ENOUGH", 10_000)
+    monkeypatch.setattr(http, "ENOUGH", 10_000)
     url = host.put("/x", BODY, ETag=TAG)
     host.script["/x"] = [cut(20_000)] * 12
     assert get(tmp_path, File(url=url)) == BODY
@@ -148,7 +148,7 @@ def test_tries_that_bring_much_do_not_count(tmp_path, host, monkeypatch):
 
 
 def test_tries_that_bring_the_same_again_do_count(tmp_path, host, monkeypatch):
-    monkeypatch.setattr(transfer, "ENOUGH", 10_000)
+    monkeypatch.setattr(http, "ENOUGH", 10_000)
     url = host.put("/x", BODY, ranges=False, ETag=TAG)
     host.script["/x"] = [cut(20_000)] * 99
     assert f"20000 of {len(BODY)} bytes came" in refused(tmp_path, File(url=url))
@@ -186,15 +186,15 @@ def test_a_host_that_does_not_answer_is_named(tmp_path):
 
 
 def test_a_silent_host_is_given_up(tmp_path, monkeypatch):
-    monkeypatch.setattr(transfer, "TIMEOUT", 0.05)
-    monkeypatch.setattr(transfer, "TRIES", 2)
+    monkeypatch.setattr(http, "TIMEOUT", 0.05)
+    monkeypatch.setattr(http, "TRIES", 2)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/x"
         assert "timed out" in refused(tmp_path, File(url=url))
 
 
 def test_a_host_that_falls_silent_midway_is_asked_for_the_rest(tmp_path, host, monkeypatch):
-    monkeypatch.setattr(transfer, "TIMEOUT", 1.0)
+    monkeypatch.setattr(http, "TIMEOUT", 1.0)
     over = threading.Event()
     url = host.put("/x", BODY, ETag=TAG)
     host.script["/x"] = [stall(HALF, over)]

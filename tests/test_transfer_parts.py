@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from bleuprint import transfer
-from bleuprint.manifest import File
-from bleuprint.progress import Progress
+from bleuprint.config.corpus_files import File
+from bleuprint.corpus.download import http
+from bleuprint.runtime.progress import Progress
 from downloads import (
     BODY,
     CHILD,
@@ -158,7 +158,7 @@ def broken_off(tmp_path, host, monkeypatch):
     url = host.put("/x", BODY, ETag=TAG)
     host.script["/x"] = [cut(HALF)]
     with monkeypatch.context() as patch:
-        patch.setattr(transfer, "TRIES", 1)
+        patch.setattr(http, "TRIES", 1)
         refused(tmp_path, File(url=url))
     host.seen.clear()
     partial, note = sorted(left(tmp_path))
@@ -177,7 +177,7 @@ def test_progress_begins_where_the_file_does(tmp_path, host, broken_off, monkeyp
         def advance(self, count):
             shown[-1][-1] += count
 
-    monkeypatch.setattr(transfer, "Progress", Shown)
+    monkeypatch.setattr(http, "Progress", Shown)
     host.script["/x"] = [cut(1000)]
     get(tmp_path, File(url=broken_off))
     ends = HALF + 1000, len(BODY)

@@ -10,20 +10,20 @@ import torch
 from torch import Tensor
 
 import systems
-from bleuprint import engine, translate
-from bleuprint.attentionmap import attention_maps, read_attention
-from bleuprint.binary import Sentences
-from bleuprint.cache import Cache
-from bleuprint.engine import SYMBOLS, TorchEngine
-from bleuprint.errors import UserError
-from bleuprint.files import read_json
-from bleuprint.model import Transformer
-from bleuprint.modelfile import load_model
-from bleuprint.pairs import Pair
-from bleuprint.search import beam_search
-from bleuprint.system import Decode
-from bleuprint.validation import greedy
-from bleuprint.vocabulary import BOS, EOS, PAD
+from bleuprint.config.system import Decode
+from bleuprint.dataset.binarized import Sentences
+from bleuprint.dataset.subwords.vocabulary import BOS, EOS, PAD
+from bleuprint.decoding import engine, translate
+from bleuprint.decoding.attention import attention_maps, read_attention
+from bleuprint.decoding.beam_search import beam_search
+from bleuprint.decoding.engine import SYMBOLS, TorchEngine
+from bleuprint.model.kv_cache import Cache
+from bleuprint.model.transformer import Transformer
+from bleuprint.model.weights import load_model
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import read_json
+from bleuprint.text.parallel import Pair
+from bleuprint.training.validation import greedy
 from prepared import Prepared, prepare
 from trainings import merges, toy_pairs
 
@@ -140,7 +140,7 @@ def stored(corpus: Prepared, model: Transformer, tmp_path_factory: pytest.TempPa
     """The model as the average stage leaves it."""
     from safetensors.torch import save_file
 
-    from bleuprint.modelfile import describe, weights, write_description
+    from bleuprint.model.weights import describe, weights, write_description
 
     folder = tmp_path_factory.mktemp("model")
     save_file(

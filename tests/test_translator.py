@@ -8,15 +8,22 @@ from pathlib import Path
 import pytest
 
 import trainings
-from bleuprint.layout import Cell
-from bleuprint.search import Hypothesis, length_penalty
-from bleuprint.settings import load
-from bleuprint.system import Keep
-from bleuprint.translator import Translator, load_translator
+from bleuprint.config.experiment import load
+from bleuprint.config.paths import Cell
+from bleuprint.config.system import Keep
+from bleuprint.decoding.beam_search import Hypothesis, length_penalty
+from bleuprint.serving.translator import Translator, load_translator
 from trainings import STAGES, environment
 
 CELL = Cell("micro", "toy", 1)
-COMMAND = (sys.executable, "-m", "bleuprint.cli", "translate", "--system=micro", "--corpus=toy")
+COMMAND = (
+    sys.executable,
+    "-m",
+    "bleuprint.cli.main",
+    "translate",
+    "--system=micro",
+    "--corpus=toy",
+)
 
 
 @pytest.fixture(scope="module")

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from bleuprint import metrics
-from bleuprint.errors import UserError
-from bleuprint.files import read_json, sha256_of
-from bleuprint.layout import Cell
-from bleuprint.settings import load
-from bleuprint.system import Average, Keep
-from bleuprint.variants import Variant, Variants, own
+from bleuprint.config.experiment import load
+from bleuprint.config.paths import Cell
+from bleuprint.config.system import Average, Keep
+from bleuprint.report.published.variants import Variant, Variants, own
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import read_json, sha256_of
+from bleuprint.scoring import metrics
 from trainings import STAGES, environment, project, train
 
 CELL = Cell("micro", "toy", 1)

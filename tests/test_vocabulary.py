@@ -2,8 +2,8 @@ from collections import Counter
 
 import pytest
 
-from bleuprint.errors import UserError
-from bleuprint.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary
+from bleuprint.dataset.subwords.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary
+from bleuprint.runtime.errors import UserError
 
 
 def test_ids_go_by_count_and_then_by_code_point():

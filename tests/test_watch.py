@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from bleuprint import watch
+from bleuprint.runtime.distributed import watch
 
 
 @pytest.fixture(autouse=True)

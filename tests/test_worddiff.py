@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bleuprint.worddiff import differences, words
+from bleuprint.report.word_diff import differences, words
 
 
 def marked(translation: str, reference: str) -> str:

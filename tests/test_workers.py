@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bleuprint.errors import UserError
-from bleuprint.workers import map_parts
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.process_pool import map_parts
 
 
 def double(numbers):
@@ -78,7 +78,7 @@ def test_signals_are_left_to_the_parent():
 SLEEPER = r"""
 import os, sys, time
 from functools import partial
-from bleuprint.workers import map_parts
+from bleuprint.runtime.process_pool import map_parts
 def work(part):
     os.write(1, b"%d\n" % os.getpid())  # in one piece: two processes write
     time.sleep(60)

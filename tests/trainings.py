@@ -15,16 +15,16 @@ import torch
 from ruamel.yaml import YAML
 
 import systems
-from bleuprint.code import code_fingerprint
-from bleuprint.job import Fingerprints, Job
-from bleuprint.layout import Cell, folder
-from bleuprint.observer import Observer
-from bleuprint.processes import Group
-from bleuprint.settings import Bpe, Units, load
-from bleuprint.state import State
-from bleuprint.system import Keep
-from bleuprint.train_checks import check_training
-from bleuprint.training import train as run_training
+from bleuprint.config.experiment import Bpe, Units, load
+from bleuprint.config.paths import Cell, folder
+from bleuprint.config.system import Keep
+from bleuprint.pipeline.train_checks import check_training
+from bleuprint.pipeline.train_stage import train as run_training
+from bleuprint.runtime.code import code_fingerprint
+from bleuprint.runtime.distributed.group import Group
+from bleuprint.training.job import Fingerprints, Job
+from bleuprint.training.observer import Observer
+from bleuprint.training.train_state import State
 from prepared import prepare
 
 STAGES = Path(__file__).parent.parent / "stages"

@@ -16,7 +16,7 @@ code=$(cd "$(dirname "$0")/../../src" && pwd)
 export PYTHONPATH="${PYTHONPATH:+$PYTHONPATH:}$code"
 command -v torchrun > /dev/null || { echo "no torchrun: source .venv/bin/activate" >&2; exit 1; }
 # torchrun does not notice by itself that it waits in vain
-python -m bleuprint.watch "$meet" $$ &
+python -m bleuprint.runtime.distributed.watch "$meet" $$ &
 exec torchrun --nnodes "$hosts" --nproc-per-node "$processes" --max-restarts 3 \
   --rdzv-backend c10d --rdzv-endpoint "$meet" --rdzv-id "$1-$2-$3" --rdzv-conf "$conf" \
-  -m bleuprint.cli train "$@"
+  -m bleuprint.cli.main train "$@"

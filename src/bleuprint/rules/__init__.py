@@ -12,8 +12,8 @@ from functools import cached_property
 from types import ModuleType
 from typing import Generic, TypeVar, get_type_hints
 
-from bleuprint.errors import UserError
 from bleuprint.rules.rule import Check, Edit, Rule
+from bleuprint.runtime.errors import UserError
 
 R = TypeVar("R", bound=Rule)
 

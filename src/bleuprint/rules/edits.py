@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from html.entities import html5
 from typing import ClassVar, Literal
 
-from bleuprint.characters import blank_unprinted
-from bleuprint.punctuation import normalize_punctuation
+from bleuprint.rules.punctuation import normalize_punctuation
 from bleuprint.rules.rule import Edit
+from bleuprint.text.unicode import blank_unprinted
 
 # With its semicolon: of "&copy=1" in an address, or of "AT&T", HTML would make something too.
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]*);")

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from bleuprint.characters import comparable
 from bleuprint.rules.rule import Candidate, Check
+from bleuprint.text.unicode import comparable
 
 
 @dataclass(frozen=True)

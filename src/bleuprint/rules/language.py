@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar
 
 from bleuprint.rules.rule import SideCheck
 from bleuprint.rules.scripts import SCRIPTS
-from bleuprint.schema import Range
+from bleuprint.runtime.schema import Range
 
 # So many characters tell a language.
 _ENOUGH = 1000

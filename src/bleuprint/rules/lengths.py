@@ -7,9 +7,9 @@ of a language without spaces is one word.
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from bleuprint.characters import blank_white
 from bleuprint.rules.rule import Candidate, Check, SideCheck
-from bleuprint.schema import Range
+from bleuprint.runtime.schema import Range
+from bleuprint.text.unicode import blank_white
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 from bleuprint.rules.rule import SideCheck
 from bleuprint.rules.scripts import SCRIPTS, count_letters, count_scripted, count_written_in
-from bleuprint.schema import Range
+from bleuprint.runtime.schema import Range
 
 Share = Annotated[float, Range(0, 1)]
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
-from bleuprint.characters import single_spaces
-from bleuprint.errors import UserError
-from bleuprint.pairs import Pair
+from bleuprint.runtime.errors import UserError
+from bleuprint.text.parallel import Pair
+from bleuprint.text.unicode import single_spaces
 
 Tokens = list[str]
 

@@ -1,0 +1,4 @@
+"""The command line: `bleuprint COMMAND`.
+
+May import all packages.
+"""

@@ -1,0 +1,205 @@
+"""params.yaml as frozen dataclasses: the one place where settings are read.
+
+Every setting is spelled out in params.yaml: there are no defaults here, so that what DVC
+tracks is the whole of what a stage computes from. What does not change a result (workers,
+GPUs, mirrors) is never a setting; see `environment.py`.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Literal, TypeVar
+
+from bleuprint.config.corpus_files import About, Files
+from bleuprint.config.published import Published
+from bleuprint.config.system import System
+from bleuprint.rules import CHECKS, EDITS
+from bleuprint.rules.rule import Check, Edit
+from bleuprint.runtime.errors import UserError, run
+from bleuprint.runtime.schema import Count, Named, Range, Share, build, load_yaml
+from bleuprint.text.tokenizers import Tokenize
+from bleuprint.text.unicode import blank_unprinted
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Dedup:
+    """Which training pairs are dropped for being there twice, or for being held out.
+
+    Of pairs that agree (`pairs`), or only in their `sources` or `targets`, the first stays.
+    `overlap`: how sentences are compared with those of validation and test sets: not at all, as
+    they are, or folded (without regard to case, punctuation, spaces and compatible characters).
+    """
+
+    pairs: bool
+    sources: bool
+    targets: bool
+    overlap: Literal["none", "exact", "folded"]
+
+
+@dataclass(frozen=True)
+class Split:
+    """Shares of the pairs that become validation and test sets where a corpus has none.
+
+    With `every`, validation is not drawn but takes each n-th pair.
+    """
+
+    valid: Share
+    test: Share
+    seed: Annotated[int, Range(0)]
+    every: Annotated[int, Range(2)] | None = None
+
+    def __post_init__(self) -> None:
+        if self.valid + self.test >= 1:
+            raise ValueError(f"valid {self.valid} and test {self.test} leave nothing to train on")
+        if self.every is not None and self.valid:
+            raise ValueError(f"valid {self.valid} and every {self.every}: valid must be 0")
+
+
+@dataclass(frozen=True)
+class Bpe:
+    """Byte-pair encoding, learnt from both languages together (`joint`) or from each alone.
+
+    `threshold`: units rarer than this in their language are split again, as by subword-nmt's
+    --vocabulary-threshold. `engine`: what learns; both find the same merges.
+    """
+
+    merges: Annotated[int, Range(0)]
+    joint: bool
+    threshold: Annotated[int, Range(0)]
+    engine: Literal["incremental", "subword-nmt"]
+
+
+@dataclass(frozen=True)
+class Words:
+    """Whole tokens: the `max_size` most frequent that occur at least `min_count` times."""
+
+    joint: bool
+    max_size: Count
+    min_count: Count
+
+
+@dataclass(frozen=True)
+class Units:
+    """What sentences are made of for the model: either `bpe` or `words`."""
+
+    bpe: Bpe | None = None
+    words: Words | None = None
+
+    def __post_init__(self) -> None:
+        if (self.bpe is None) == (self.words is None):
+            raise ValueError("needs either bpe or words")
+
+    @property
+    def joint(self) -> bool:
+        """Whether both languages share one vocabulary."""
+        kind = self.bpe or self.words
+        assert kind is not None
+        return kind.joint
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """One column of the table: a language pair with its texts and their preparation."""
+
+    source: str
+    target: str
+    about: dict[str, About]
+    files: Files
+    clean: Annotated[tuple[Edit, ...], Named(EDITS)]
+    dedup: Dedup
+    filter: Annotated[tuple[Check, ...], Named(CHECKS)]
+    split: Split
+    tokenize: Tokenize
+    vocabulary: Units
+
+    def __post_init__(self) -> None:
+        for side in (self.source, self.target):
+            if not re.fullmatch("[a-z]{2,3}", side):
+                raise ValueError(
+                    f"language {side!r}: two or three lower-case letters, such as 'de'"
+                )
+        if self.source == self.target:
+            raise ValueError(f"source and target are both {self.source!r}")
+        for rule, side in product((*self.clean, *self.filter), (self.source, self.target)):
+            rule.check_language(side)
+        for name, text in self.files.texts().items():
+            if text.about not in self.about:
+                raise ValueError(f"{name}: about names no {text.about!r}")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The whole experiment."""
+
+    experiment: str
+    seeds: tuple[Annotated[int, Range(0, 2**63 - 1)], ...]
+    corpora: dict[str, Corpus]
+    systems: dict[str, System]
+    published: tuple[Published, ...]
+
+    def __post_init__(self) -> None:
+        for kind, entries in (("corpora", self.corpora), ("systems", self.systems)):
+            if not entries:
+                raise ValueError(f"{kind} is empty")
+        if not self.seeds or len(set(self.seeds)) != len(self.seeds):
+            raise ValueError(f"seeds {list(self.seeds)}: one or more, each once")
+        for (system, row), (corpus, column) in product(self.systems.items(), self.corpora.items()):
+            _check_cell(system, row, corpus, column)
+        cells = [f"{system}-{corpus}" for system in self.systems for corpus in self.corpora]
+        if twice := {cell for cell in cells if cells.count(cell) > 1}:
+            raise ValueError(f"two cells are called {min(twice)}: rename a system or a corpus")
+        for number in self.published:
+            _check_published(number, self.corpora, self.systems)
+
+    def corpus(self, name: str) -> Corpus:
+        return _entry("corpora", self.corpora, name)
+
+    def system(self, name: str) -> System:
+        return _entry("systems", self.systems, name)
+
+
+def load(path: Path = Path("params.yaml")) -> Settings:
+    """Read and check the experiment; raises UserError naming file, line, key and value."""
+    return build(Settings, load_yaml(path), path)
+
+
+def _check_cell(system: str, row: System, corpus: str, column: Corpus) -> None:
+    """Raise ValueError where a system and a corpus do not go together."""
+    if row.model.tie == "all" and not column.vocabulary.joint:
+        raise ValueError(
+            f"system {system} ties all embeddings (model.tie), "
+            f"but corpus {corpus} has a vocabulary for each language (vocabulary)"
+        )
+    if row.train.bpe_dropout and column.vocabulary.bpe is None:
+        raise ValueError(f"system {system} has train.bpe_dropout, but corpus {corpus} has no bpe")
+
+
+def _check_published(
+    number: Published, corpora: Mapping[str, Corpus], systems: Mapping[str, System]
+) -> None:
+    """Raise ValueError where a published number is of something that the experiment lacks."""
+    what = f"published number of {number.name!r}"
+    for text in (number.name, number.source):
+        if blank_unprinted(text) != text:
+            raise ValueError(f"{what}: {text!r} holds a character that is not printed")
+    if number.corpus not in corpora:
+        raise ValueError(f"{what}: no corpus {number.corpus!r}; there are: {', '.join(corpora)}")
+    tests = corpora[number.corpus].files.tests or ("held-out",)
+    if number.test not in tests:
+        raise ValueError(f"{what}: no test set {number.test!r}; there are: {', '.join(tests)}")
+    if number.system is not None and number.system not in systems:
+        raise ValueError(f"{what}: no system {number.system!r}; there are: {', '.join(systems)}")
+
+
+def _entry(kind: str, entries: Mapping[str, T], name: str) -> T:
+    if name not in entries:
+        raise UserError(f"params.yaml: no {kind} entry {name!r}; there are: {', '.join(entries)}")
+    return entries[name]
+
+
+if __name__ == "__main__":
+    run(lambda: print(f"{load().experiment}: params.yaml is sound"))

@@ -1,0 +1,85 @@
+"""Downloading: the texts of a corpus, out of their archives and formats, as aligned lines.
+
+Sentences stay as they were published; what their format adds (a byte order mark, carriage returns
+at the ends of lines, markup) is taken off.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from io import BytesIO
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO
+
+from bleuprint.config.corpus_files import File, Files, Text
+from bleuprint.corpus.download.archive import Damaged, open_member
+from bleuprint.corpus.download.fetch import Source, fetch, reject
+from bleuprint.corpus.download.formats import read_text
+from bleuprint.corpus.steps.ledger import Ledger
+from bleuprint.runtime.files import whole_folder
+from bleuprint.runtime.progress import Progress
+from bleuprint.text.parallel import BLOCK_PAIRS, TextFolder, packed
+
+_PHRASEBOOK = "phrasebook:"
+
+
+def download_corpus(
+    corpus: str,
+    files: Files,
+    raw: TextFolder,
+    ledger_path: Path,
+    source: Source,
+    first: int | None = None,
+) -> None:
+    """Write the parts of train, valid and each test.NAME as SET.PART, in two languages each.
+
+    With `first`, no more than so many pairs of each part.
+    """
+    ledger = Ledger("download", corpus, ())
+    with whole_folder(raw.path) as partial:
+        after = TextFolder(partial, raw.source, raw.target)
+        for name, text in files.texts().items():
+            _write(text, name, after, ledger, source, first)
+        ledger.write(ledger_path)
+
+
+def _write(
+    text: Text, name: str, after: TextFolder, ledger: Ledger, source: Source, first: int | None
+) -> None:
+    account, dropped = ledger.open(name), Counter[str]()
+    progress = Progress(f"read {ledger.corpus} {name}", None, "pairs")
+    with ExitStack() as opened, after.writer(name) as writer:
+        streams = [opened.enter_context(_open(file, source)) for file in text.files]
+        languages = (after.source, after.target)
+        pairs = islice(read_text(text, streams, languages, dropped), first)
+        while some := list(islice(pairs, BLOCK_PAIRS)):
+            writer.write_packed(*packed(some))
+            account.keep(len(some))
+            progress.advance(len(some))
+    progress.close()
+    account.dropped.update(dropped)
+    account.pairs_in += dropped.total()
+
+
+@contextmanager
+def _open(file: File, source: Source) -> Iterator[BinaryIO]:
+    """The bytes of a file, unpacked."""
+    if (file.url or "").startswith(_PHRASEBOOK):
+        yield _phrasebook(file.name.removeprefix(_PHRASEBOOK))
+        return
+    found = fetch(file, source)
+    try:
+        with open_member(found, file.url or file.path or "", file.member) as stream:
+            yield stream
+    except Damaged:
+        reject(found, file, source)
+        raise
+
+
+def _phrasebook(which: str) -> BinaryIO:
+    # Imported here, since other corpora have no use for its grammar.
+    from bleuprint.corpus.phrasebook import sentences
+
+    split, _, language = which.partition(".")
+    return BytesIO("".join(f"{sentence}\n" for sentence in sentences(split, language)).encode())

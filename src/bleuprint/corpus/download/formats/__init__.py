@@ -1,0 +1,75 @@
+"""The formats in which parallel text is published: files in, pairs out, one after the other.
+
+Files are binary streams that are read once, from the start to the end, in bounded memory. A format
+never guesses: whatever it cannot read for certain, and files that do not go together, are an error
+that names the file and the line. It drops only what it must, always whole pairs, and counts them:
+
+- `metadata`: what a ted-tags file tells of a talk, a line on both sides;
+- `one_language`: a unit of a TMX file that lacks one of the two languages;
+- `testsuite`: a sentence of a wmt-xml file that belongs to none of the test set, but to a probe
+  that was handed round with it and mostly has no translation.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import BinaryIO
+
+from bleuprint.config.corpus_files import Text
+from bleuprint.corpus.download.formats.plain import read_plain
+from bleuprint.corpus.download.formats.segments import pair_segments
+from bleuprint.corpus.download.formats.sgml import read_sgml
+from bleuprint.corpus.download.formats.ted_tags import read_ted_tags
+from bleuprint.corpus.download.formats.ted_xml import TedXmlReader
+from bleuprint.corpus.download.formats.tmx import TmxReader
+from bleuprint.corpus.download.formats.tsv import read_tsv
+from bleuprint.corpus.download.formats.wmt_xml import WmtXmlReader
+from bleuprint.runtime.errors import UserError
+from bleuprint.text.parallel import Pair
+
+
+def read_text(
+    text: Text, streams: Sequence[BinaryIO], languages: tuple[str, str], dropped: Counter[str]
+) -> Iterator[Pair]:
+    """The pairs of a text, source first; `streams` are those of `text.files`, in that order.
+
+    `dropped` counts what is left out, by its name above; it is complete when the pairs are. No
+    sentence holds a \\n. Raises UserError where the files are not what `text.format` says, where
+    they are not parallel, and where they hold no pair at all.
+    """
+    names = [file.name for file in text.files]
+    pairs = _pairs(text, streams, names, languages, dropped)
+    first = next(pairs, None)
+    if first is None:
+        raise UserError(f"{' and '.join(names)}: no pairs{_lost(dropped, languages)}")
+    yield first
+    yield from pairs
+
+
+def _pairs(
+    text: Text,
+    streams: Sequence[BinaryIO],
+    names: Sequence[str],
+    languages: tuple[str, str],
+    dropped: Counter[str],
+) -> Iterator[Pair]:
+    match text.format:
+        case "plain":
+            return read_plain(streams, names)
+        case "tsv":
+            assert text.columns is not None
+            return read_tsv(streams[0], names[0], text.columns)
+        case "tmx":
+            return iter(TmxReader(streams[0], names[0], languages, dropped))
+        case "ted-tags":
+            return read_ted_tags(streams, names, dropped)
+        case "ted-xml":
+            return pair_segments(list(map(TedXmlReader, streams, names)), names)
+        case "sgml":
+            return pair_segments(list(map(read_sgml, streams, names)), names)
+        case "wmt-xml":
+            return iter(WmtXmlReader(streams[0], names[0], languages, dropped))
+
+
+def _lost(dropped: Counter[str], languages: tuple[str, str]) -> str:
+    counts = ", ".join(f"{count} by {rule}" for rule, count in sorted(dropped.items()))
+    return f" of {' and '.join(languages)} (dropped: {counts})" if counts else ""

@@ -1,0 +1,38 @@
+"""Numbered sentences of documents in two files, as test sets are published for mteval."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
+from typing import NamedTuple
+
+from bleuprint.runtime.errors import UserError
+from bleuprint.text.parallel import Pair
+
+
+class Segment(NamedTuple):
+    """A sentence, the document it is of, its id there, and the line of the file it is in."""
+
+    document: str
+    id: str
+    text: str
+    line: int
+
+
+def pair_segments(sides: Sequence[Iterable[Segment]], names: Sequence[str]) -> Iterator[Pair]:
+    """The pairs of two files; raises UserError unless documents and ids come in the same order."""
+    for first, second in zip_longest(*sides):
+        if first is None or second is None or first[:2] != second[:2]:
+            raise UserError(
+                f"{_place(names[0], first)}, but {_place(names[1], second)}: not parallel"
+            )
+        yield Pair(first.text, second.text)
+
+
+def fold(text: str) -> str:
+    """`text` with each run of white space as one space and none around it, as sacreBLEU does it."""
+    return " ".join(text.split())
+
+
+def _place(name: str, segment: Segment | None) -> str:
+    if segment is None:
+        return f"{name} has ended"
+    return f"{name}:{segment.line}: seg {segment.id!r} of doc {segment.document!r}"

@@ -1,0 +1,83 @@
+"""Test sets as WMT published them until 2020: almost XML, with bare & and < in the sentences.
+
+So nothing is taken for markup but the few tags below, and entities stay as they stand, as with
+sacreBLEU, whose sentences these are: its sources and references say &amp; where the file does.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import BinaryIO, NamedTuple, NoReturn
+
+from bleuprint.corpus.download.formats.lines import read_lines
+from bleuprint.corpus.download.formats.segments import Segment, fold
+from bleuprint.runtime.errors import UserError
+from bleuprint.text.parallel import LONGEST_LINE
+
+_NAMES = "(?:seg|doc|srcset|refset|tstset|mteval)"
+_TAG = re.compile(rf"<(/?{_NAMES})(?![\w-])([^<>]*)>", re.IGNORECASE)
+_UNFINISHED = re.compile(rf"</?{_NAMES}(?![\w-])[^<>]*\Z", re.IGNORECASE)
+_ATTRIBUTE = re.compile(r"""([\w:-]+)\s*=\s*("[^"]*"|'[^']*'|[^\s"'>]+)""")
+_LAST = ("/srcset", "/refset", "/tstset", "/mteval")
+
+
+class _Tag(NamedTuple):
+    """A tag (`seg`, `/seg`, ...), its line, and the text between the tag before it and itself."""
+
+    name: str
+    attributes: dict[str, str]
+    line: int
+    before: str
+
+
+def read_sgml(stream: BinaryIO, name: str) -> Iterator[Segment]:
+    """The sentences of a file; raises UserError where it seems cut short."""
+    document = ""
+    seg: _Tag | None = None
+    tag: _Tag | None = None
+    for tag in _tags(stream, name):
+        if seg is not None and tag.name != "/seg":
+            _fail(name, seg, "<seg> without </seg>")
+        if tag.name == "doc":
+            document = tag.attributes.get("docid", "")
+        elif tag.name == "seg":
+            seg = tag
+            if "id" not in seg.attributes:
+                _fail(name, seg, "<seg> without id")
+        elif tag.name == "/seg":
+            if seg is None:
+                _fail(name, tag, "</seg> without <seg>")
+            yield Segment(document, seg.attributes["id"], fold(tag.before), seg.line)
+            seg = None
+    if seg is not None:
+        _fail(name, seg, "<seg> without </seg>: is the file cut short?")
+    if tag is None or tag.name not in _LAST:
+        ends = ", ".join(f"<{end}>" for end in _LAST)
+        raise UserError(f"{name}: does not end with one of {ends}: is it cut short?")
+
+
+def _tags(stream: BinaryIO, name: str) -> Iterator[_Tag]:
+    """The tags of a file, in order; raises UserError where they are LONGEST_LINE or more apart."""
+    texts: list[str] = []
+    size, unfinished = 0, ""
+    for number, line in enumerate(read_lines(stream, name), 1):
+        line, start = unfinished + line, 0
+        for match in _TAG.finditer(line):
+            texts.append(line[start : match.start()])
+            yield _Tag(match[1].lower(), _attributes(match[2]), number, "\n".join(texts))
+            start, size = match.end(), 0
+            texts.clear()
+        rest = _UNFINISHED.search(line, start)
+        end = rest.start() if rest else len(line)
+        unfinished = f"{line[end:]} " if rest else ""
+        texts.append(line[start:end])
+        size += len(line) - start
+        if size >= LONGEST_LINE:
+            raise UserError(f"{name}:{number}: more than {LONGEST_LINE >> 20} MiB without a tag")
+
+
+def _attributes(text: str) -> dict[str, str]:
+    return {key.lower(): value.strip("\"'") for key, value in _ATTRIBUTE.findall(text)}
+
+
+def _fail(name: str, tag: _Tag, problem: str) -> NoReturn:
+    raise UserError(f"{name}:{tag.line}: {problem}")

@@ -1,0 +1,47 @@
+"""Sentences held out: what validation and test sets hold must not be trained on."""
+
+from collections.abc import Iterable
+from hashlib import blake2b
+from typing import Literal
+
+from bleuprint.text.parallel import Pair
+from bleuprint.text.unicode import comparable
+
+HASH_BYTES = 16
+
+Overlap = Literal["none", "exact", "folded"]
+
+
+def hash_of(text: str) -> bytes:
+    """A hash that no two texts will share."""
+    return blake2b(text.encode(), digest_size=HASH_BYTES).digest()
+
+
+class HeldOutSentences:
+    """Sentences that must not turn up in training, compared as `overlap` says."""
+
+    def __init__(self, overlap: Overlap) -> None:
+        self._overlap = overlap
+        self._sources: set[bytes] = set()
+        self._targets: set[bytes] = set()
+
+    def add(self, pairs: Iterable[Pair]) -> None:
+        if self._overlap == "none":
+            return
+        for pair in pairs:
+            self._sources.add(self._key(pair.source))
+            self._targets.add(self._key(pair.target))
+
+    def sides(self, pairs: Iterable[Pair]) -> bytes:
+        """For each pair 0 if neither sentence is held out, 1 if the source is, else 2."""
+        return bytes(map(self._side, pairs))
+
+    def _side(self, pair: Pair) -> int:
+        if not self._sources:
+            return 0
+        if self._key(pair.source) in self._sources:
+            return 1
+        return 2 if self._key(pair.target) in self._targets else 0
+
+    def _key(self, sentence: str) -> bytes:
+        return hash_of(comparable(sentence) if self._overlap == "folded" else sentence)

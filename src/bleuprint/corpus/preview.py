@@ -1,0 +1,69 @@
+"""What the rules would do to a corpus, tried on its first pairs before anything is run."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from bleuprint.config import paths
+from bleuprint.config.experiment import Corpus
+from bleuprint.corpus.clean import Cleaning
+from bleuprint.corpus.dedup import Deduplication
+from bleuprint.corpus.download.download import download_corpus
+from bleuprint.corpus.download.fetch import Source
+from bleuprint.corpus.filter import Filtering
+from bleuprint.corpus.steps.sharded import Step, run_step
+from bleuprint.runtime.files import read_json
+from bleuprint.text.parallel import TextFolder
+
+
+def preview(
+    name: str, corpus: Corpus, pairs: int, source: Source, scratch: Path, workers: int
+) -> dict[str, Any]:
+    """The accounts of train in clean, dedup and filter, for its first pairs.
+
+    No more than `pairs` of each file are read, so duplicates further on are not seen. All is done
+    in a folder of its own below `scratch`: no output of a stage is touched.
+    """
+    scratch.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=scratch) as folder:
+        root = Path(folder)
+        raw = TextFolder(paths.folder(name, "raw", root), corpus.source, corpus.target)
+        ledger = paths.ledger(name, "download", root)
+        download_corpus(name, corpus.files, raw, ledger, source, pairs)
+        steps: dict[str, Step] = {
+            "clean": Cleaning.of(name, corpus, root),
+            "dedup": Deduplication.of(name, corpus, root),
+            "filter": Filtering.of(name, corpus, root),
+        }
+        for stage, step in steps.items():
+            run_step(step, paths.shards(name, stage, root), None, workers)
+        ledgers = {stage: read_json(paths.ledger(name, stage, root)) for stage in steps}
+        return {stage: ledger["sets"]["train"] for stage, ledger in ledgers.items()}
+
+
+def report(accounts: dict[str, Any], samples: int) -> Iterator[str]:
+    """The lines that show what `preview` found, rule by rule."""
+    for stage, account in accounts.items():
+        yield f"{stage}: {account['pairs_in']:,} pairs in, {account['pairs_out']:,} out"
+        for done in ("changed", "dropped"):
+            for rule, count in account[done].items():
+                share = count / max(account["pairs_in"], 1)
+                yield f"  {rule}: {count:,} {done} ({share:.2%})"
+                yield from _samples(account["samples"].get(rule, [])[:samples])
+
+
+def _samples(samples: Iterable[dict[str, Any]]) -> Iterator[str]:
+    for sample in samples:
+        number = f"{sample['pair']:>10}"
+        for side in ("source", "target"):
+            yield f"{number}  {visible(sample[side])}"
+            number = " " * len(number)
+            new = sample.get(f"new_{side}", sample[side])
+            if new != sample[side]:
+                yield f"{number}> {visible(new)}"
+
+
+def visible(text: str) -> str:
+    """`text` with what a terminal would not print in Python's escapes."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

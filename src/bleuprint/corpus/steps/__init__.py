@@ -1,0 +1,1 @@
+"""What the stages of a corpus share: ledgers, shards, and filtering pairs in several processes."""

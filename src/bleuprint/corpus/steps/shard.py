@@ -1,0 +1,39 @@
+"""A part of a corpus's training text that is worked on by itself, and perhaps elsewhere."""
+
+import re
+from dataclasses import dataclass
+
+from bleuprint.runtime.errors import UserError
+from bleuprint.text.parallel import Span
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Shard `number`, from 1, of `of`: `3-of-8` for short, as Snakemake writes it."""
+
+    number: int = 1
+    of: int = 1
+
+    @classmethod
+    def parse(cls, text: str) -> "Shard":
+        """The shard that `text` names; raises UserError if it names none."""
+        found = re.fullmatch(r"([1-9][0-9]*)-of-([1-9][0-9]*)", text)
+        if found is None or int(found[1]) > int(found[2]):
+            raise UserError(f"shard {text!r}: not one such as 3-of-8")
+        return cls(int(found[1]), int(found[2]))
+
+    @classmethod
+    def all(cls, of: int) -> list["Shard"]:
+        """All shards, in the order of their numbers."""
+        return [cls(number, of) for number in range(1, of + 1)]
+
+    def span(self, pairs: int) -> Span:
+        """Which of so many pairs it holds: all shards together hold each pair once, in order.
+
+        The last one reads to the end, to see that both sides end there.
+        """
+        start = pairs * (self.number - 1) // self.of
+        return Span(start, None if self.number == self.of else pairs * self.number // self.of)
+
+    def __str__(self) -> str:
+        return f"{self.number}-of-{self.of}"

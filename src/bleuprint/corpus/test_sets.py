@@ -1,0 +1,118 @@
+"""A corpus's test sets described, before any system translates them.
+
+Memory grows with the test sets; the training text is read through once.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bleuprint.config.experiment import Corpus
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import read_object, sha256_of, whole_folder, write_json
+from bleuprint.runtime.progress import track
+from bleuprint.text.parallel import TextFolder, read_lines
+
+SHORT = 12
+
+
+@dataclass(frozen=True)
+class Description:
+    """A test set; `sources` and `references` are the SHA-256 of its files.
+
+    `source_tokens` says of how many tokens each source consists, `reference_tokens` has those of
+    each reference, spaces between, and `training_counts` how often each of them stands in the
+    training text: None where tokens are no words but characters.
+    """
+
+    lines: int
+    sources: str
+    references: str
+    source_tokens: Sequence[int]
+    reference_tokens: Sequence[str]
+    training_counts: dict[str, int] | None
+
+    def check(self, sources: Path, references: Path) -> None:
+        """Raise UserError unless these are the files that are described."""
+        for path, expected in ((sources, self.sources), (references, self.references)):
+            found = sha256_of(path)
+            if found != expected:
+                raise UserError(
+                    f"{path}: SHA-256 is {found[:SHORT]}..., not {expected[:SHORT]}... as when the "
+                    "test set was described; run: dvc repro"
+                )
+
+
+def names_of_tests(corpus: Corpus, texts: TextFolder) -> list[str]:
+    """The test sets of a corpus: in the order of params.yaml, then those that split has made."""
+    found = [name.removeprefix("test.") for name in texts.names() if name.startswith("test.")]
+    missing = [name for name in corpus.files.tests if name not in found]
+    if missing:
+        raise UserError(f"{texts.files(f'test.{missing[0]}')[0]}: no such file")
+    if not found:
+        raise UserError(f"{texts.path}: holds no test set")
+    return [*corpus.files.tests, *(name for name in found if name not in corpus.files.tests)]
+
+
+def describe_tests(name: str, corpus: Corpus, texts: Path, tokens: Path, folder: Path) -> None:
+    """Write TEST.json for each test set of a corpus.
+
+    `texts` is the folder of its text, `tokens` that of the same as the model gets to see it.
+    """
+    split, tokenized = (TextFolder(path, corpus.source, corpus.target) for path in (texts, tokens))
+    tests = {test: _described(split, tokenized, test) for test in names_of_tests(corpus, split)}
+    if corpus.tokenize.by != "characters":
+        counts = _training_counts(name, tokenized, tests.values())
+        tests = {
+            test: dataclasses.replace(one, training_counts=_of_words(one, counts))
+            for test, one in tests.items()
+        }
+    with whole_folder(folder) as unfinished:
+        for test, one in tests.items():
+            write_json(unfinished / f"{test}.json", dataclasses.asdict(one))
+
+
+def read_description(folder: Path, test: str) -> Description:
+    """What `describe_tests` wrote of a test set."""
+    path = folder / f"{test}.json"
+    if not path.exists():
+        raise UserError(f"{path}: no such file; run: dvc repro")
+    names = [field.name for field in dataclasses.fields(Description)]
+    content = read_object(path, names)
+    return Description(**{name: content[name] for name in names})
+
+
+def _described(texts: TextFolder, tokens: TextFolder, test: str) -> Description:
+    sources, references = texts.files(f"test.{test}")
+    lines = sum(1 for _ in texts.pairs(f"test.{test}"))
+    pairs = list(tokens.pairs(f"test.{test}"))
+    if len(pairs) != lines:
+        where = tokens.files(f"test.{test}")[0]
+        raise UserError(f"{where} has {len(pairs)} lines and {sources} has {lines}; run: dvc repro")
+    return Description(
+        lines=lines,
+        sources=sha256_of(sources),
+        references=sha256_of(references),
+        source_tokens=[len(pair.source.split()) for pair in pairs],
+        reference_tokens=[pair.target for pair in pairs],
+        training_counts=None,
+    )
+
+
+def _training_counts(name: str, tokens: TextFolder, tests: Iterable[Description]) -> dict[str, int]:
+    """How often the words of some references stand in the training text."""
+    counts = {word: 0 for one in tests for line in one.reference_tokens for word in line.split()}
+    train = tokens.files("train")[1]
+    progress = track(read_lines(train), f"describe tests {name}", tokens.count("train"), "lines")
+    for line in progress:
+        for word in line.split():
+            if word in counts:
+                counts[word] += 1
+    return counts
+
+
+def _of_words(one: Description, counts: dict[str, int]) -> dict[str, int]:
+    """The counts of a test set's own words, in their order."""
+    words = dict.fromkeys(word for line in one.reference_tokens for word in line.split())
+    return {word: counts[word] for word in words}

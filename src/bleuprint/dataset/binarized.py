@@ -1,0 +1,220 @@
+"""A corpus as arrays of ids on disk, read through memory mapping.
+
+A folder holds, for each SET and LANGUAGE, two arrays of one dimension in numpy's format, version
+1.0, their numbers little-endian and aligned to 64 bytes:
+
+- SET.LANGUAGE.ids.npy: the ids of all sentences one after the other, each ended by EOS; 16 bits
+  each where the vocabulary allows, else 32
+- SET.LANGUAGE.ends.npy: where in it each sentence ends; 64 bits each
+
+Beside them lie segmentation/, as `learn_segmentation` left it, and corpus.json, the header: format
+and version, languages, whether they share a vocabulary, how their text was cleaned and tokenised,
+how large the sets are, size and SHA-256 of every file, and its own SHA-256. Opening a corpus reads
+the header and looks at the sizes of the files; what belongs to a set or a language is opened when
+it is first asked for. Nothing is ever written, so any number of processes may read.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from numpy.lib import format as npy
+
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import read_json, sha256_of, write_json
+from bleuprint.runtime.schema import build
+
+# Imported where they are used: reading ids needs none of them, and they load for half a second.
+if TYPE_CHECKING:
+    from bleuprint.dataset.subwords.segmentation import Segmentation
+    from bleuprint.text.tokenizers import Tokenizer
+
+FORMAT, VERSION = "bleuprint binary corpus", 1
+IDS, ENDS, CORPUS, SEGMENTATION = "ids.npy", "ends.npy", "corpus.json", "segmentation"
+
+Ids = npt.NDArray[np.unsignedinteger[Any]]
+Lengths = npt.NDArray[np.int64]
+
+# What the arrays may be of.
+ID_TYPES = tuple(map(np.dtype, ("<u2", "<u4")))
+END_TYPE = np.dtype("<i8")
+
+
+class Sentences:
+    """One side of one set: item i is the ids of sentence i, EOS included, a view of the file."""
+
+    def __init__(self, ids: Path, ends: Path) -> None:
+        self._paths = ids, ends
+        self._ids: Ids = _mapped(ids, *ID_TYPES)
+        self._ends: Lengths = _mapped(ends, END_TYPE)
+        last = int(self._ends[-1]) if len(self._ends) else 0
+        if last != len(self._ids):
+            raise UserError(f"{ids}: holds {len(self._ids)} ids, {ends.name} wants {last}")
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    def __getitem__(self, index: int) -> Ids:
+        if not 0 <= index < len(self):
+            raise IndexError(f"sentence {index} of {len(self)}")
+        start = self._ends[index - 1] if index else 0
+        sentence: Ids = self._ids[start : self._ends[index]]
+        return sentence
+
+    @property
+    def lengths(self) -> Lengths:
+        """The number of ids of each sentence, EOS included."""
+        lengths: Lengths = np.diff(self._ends, prepend=0)
+        return lengths
+
+    def __reduce__(self) -> tuple[type["Sentences"], tuple[Path, Path]]:
+        # Another process maps the files itself: pickled as it is, a mapping is copied.
+        return Sentences, self._paths
+
+
+@dataclass(frozen=True)
+class SetSize:
+    """How large a set is; tokens count EOS, `unknown` counts UNK on both sides."""
+
+    pairs: int
+    source_tokens: int
+    target_tokens: int
+    unknown: int
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    """A file as it was written; its size is in bytes."""
+
+    size: int
+    sha256: str
+
+
+class BinaryCorpus:
+    """A corpus as `Binarizing` leaves it.
+
+    Raises UserError if a file is missing or of another size, or if corpus.json is damaged or
+    written in another version of the format.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        about = _read_header(folder / CORPUS)
+        self.folder, self._about = folder, about
+        self.source: str = about["source"]
+        self.target: str = about["target"]
+        self.joint: bool = about["joint"]
+        self.sets = {name: SetSize(**size) for name, size in about["sets"].items()}
+        self._files = {folder / name: StoredFile(**file) for name, file in about["files"].items()}
+        self._sides: dict[tuple[str, str], Sentences] = {}
+        self._segmentations: dict[str, Segmentation] = {}
+        self._tokenizers: dict[str, Tokenizer] = {}
+        for path, file in self._files.items():
+            _check_size(path, file.size)
+
+    def side(self, set_name: str, language: str) -> Sentences:
+        """One side of train, valid or test.NAME."""
+        if set_name not in self.sets:
+            raise UserError(
+                f"{self.folder}: no set {set_name!r}; there are: {', '.join(self.sets)}"
+            )
+        if (set_name, language) not in self._sides:
+            base = self.folder / f"{set_name}.{language}"
+            opened = Sentences(Path(f"{base}.{IDS}"), Path(f"{base}.{ENDS}"))
+            self._sides[set_name, language] = opened
+        return self._sides[set_name, language]
+
+    def segmentation(self, language: str) -> "Segmentation":
+        """The way of a language from tokens to ids and back."""
+        from bleuprint.dataset.subwords.segmentation import Segmentation
+
+        if language not in self._segmentations:
+            folder = self.folder / SEGMENTATION
+            self._segmentations[language] = Segmentation.read(folder, language)
+        return self._segmentations[language]
+
+    def tokenizer(self, language: str) -> "Tokenizer":
+        """What made the tokens of a language, and makes sentences of them again."""
+        from bleuprint.text.tokenizers import Tokenize, tokenizer_for
+
+        if language not in self._tokenizers:
+            settings = build(Tokenize, self._about["tokenize"], self.folder / CORPUS)
+            self._tokenizers[language] = tokenizer_for(language, settings)
+        return self._tokenizers[language]
+
+    def text(self, language: str, ids: Iterable[int]) -> str:
+        """The sentence that these ids stand for, detokenised."""
+        tokens = self.segmentation(language).decode(ids)
+        return self.tokenizer(language).detokenize(tokens)
+
+    def verify(self, set_name: str | None = None) -> None:
+        """Read everything, or one set; raises UserError at a file that is not as it was written."""
+        begin = "" if set_name is None else f"{set_name}."
+        for path, file in self._files.items():
+            if path.name.startswith(begin) and sha256_of(path) != file.sha256:
+                raise UserError(f"{path}: damaged: its SHA-256 is not the one in {CORPUS}")
+
+    def __reduce__(self) -> tuple[type["BinaryCorpus"], tuple[Path]]:
+        # Another process opens the files itself: pickled as it is, what has been read is copied.
+        return BinaryCorpus, (self.folder,)
+
+
+def write_header(folder: Path, about: Mapping[str, Any]) -> None:
+    """Write corpus.json once all other files of a corpus are there."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    files = {
+        path.relative_to(folder).as_posix(): {
+            "size": path.stat().st_size,
+            "sha256": sha256_of(path),
+        }
+        for path in paths
+    }
+    header = {"format": FORMAT, "version": VERSION, **about, "files": files}
+    write_json(folder / CORPUS, {**header, "sha256": _digest(header)})
+
+
+def _read_header(path: Path) -> dict[str, Any]:
+    try:
+        header = read_json(path)
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file; is the corpus binarized?") from None
+    except ValueError as error:
+        raise UserError(f"{path}: damaged: {error}") from None
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise UserError(f"{path}: does not say that it is a {FORMAT}")
+    if (version := header.get("version")) != VERSION:
+        raise UserError(f"{path}: version {version} of the format; this bleuprint reads {VERSION}")
+    if header.pop("sha256", None) != _digest(header):
+        raise UserError(f"{path}: damaged: its SHA-256 is not the one that it names")
+    return header
+
+
+def _digest(header: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(header).encode()).hexdigest()
+
+
+def _check_size(path: Path, wanted: int) -> None:
+    try:
+        size = path.stat().st_size
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+    if size != wanted:
+        what = "cut short" if size < wanted else "too long"
+        raise UserError(f"{path}: {what}: {size} bytes, {CORPUS} says {wanted}")
+
+
+def _mapped(path: Path, *types: np.dtype[Any]) -> Any:
+    try:
+        # A plain array over the mapping: slicing np.memmap itself costs several times as much.
+        array = np.asarray(npy.open_memmap(path, mode="r"))
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+    except ValueError as error:
+        raise UserError(f"{path}: not a whole array: {error}") from None
+    if array.dtype not in types or array.ndim != 1:
+        raise UserError(f"{path}: holds {array.dtype.str} in {array.ndim} dimensions")
+    return array

@@ -1,0 +1,1 @@
+"""Tokens to ids and back: BPE, vocabularies, segmentation."""

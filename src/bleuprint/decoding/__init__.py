@@ -1,0 +1,4 @@
+"""Search, and the engines and stages that drive it.
+
+May import the packages from runtime to model.
+"""

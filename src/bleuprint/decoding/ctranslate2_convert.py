@@ -1,0 +1,153 @@
+"""Models as CTranslate2 takes them: for decoding there, with or without this project.
+
+CTranslate2 is optional: `pip install ctranslate2` brings it.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from bleuprint.dataset.subwords.vocabulary import BOS, PAD, SPECIALS, Vocabulary
+from bleuprint.model.transformer import (
+    Attention,
+    DecoderLayer,
+    EncoderLayer,
+    FeedForward,
+    Sublayer,
+    Transformer,
+    positions,
+)
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import whole_folder
+
+Precision = Literal["float32", "int8"]
+Layer = TypeVar("Layer", bound=nn.Module)
+
+# The logit of what no output holds; half precision has no lower one.
+_NEVER = -60_000.0
+
+
+def convert(
+    model: Transformer,
+    vocabularies: tuple[Vocabulary, Vocabulary],
+    output: Path,
+    precision: Precision = "float32",
+) -> None:
+    """Write a model, with the vocabularies of its source and target, as a CTranslate2 folder.
+
+    Raises UserError for a shape that CTranslate2 does not know.
+    """
+    specs = _specs()
+    settings = model.settings
+    if {settings.d_k * settings.heads, settings.d_v * settings.heads} != {settings.d_model}:
+        raise UserError("CTranslate2 takes d_k and d_v of d_model / heads only")
+    spec = specs.transformer_spec.TransformerSpec.from_config(
+        (settings.encoder_layers, settings.decoder_layers),
+        settings.heads,
+        pre_norm=settings.norm == "pre",
+        activation=specs.common_spec.Activation[settings.activation.upper()],
+    )
+    _fill(spec, model)
+    for register, vocabulary in zip(
+        (spec.register_source_vocabulary, spec.register_target_vocabulary),
+        vocabularies,
+        strict=True,
+    ):
+        register(list(vocabulary.units))
+    _, begin, end, unknown = SPECIALS
+    spec.config.bos_token = spec.config.decoder_start_token = begin
+    spec.config.eos_token, spec.config.unk_token = end, unknown
+    spec.config.add_source_eos = True
+    spec.validate()
+    spec.optimize(quantization=precision)
+    with whole_folder(output) as partial:
+        spec.save(str(partial))
+
+
+def _fill(spec: Any, model: Transformer) -> None:
+    """Put a model's weights into a specification."""
+    settings = model.settings
+    spec.encoder.embeddings[0].weight = _array(model.source_embedding.weight)
+    spec.decoder.embeddings.weight = _array(model.target_embedding.weight)
+    for side, table in (
+        (spec.encoder, model.source_positions),
+        (spec.decoder, model.target_positions),
+    ):
+        side.scale_embeddings = True
+        own = (
+            positions(0, settings.max_length, settings.d_model, torch.device("cpu"))
+            if table is None
+            else table.weight
+        )
+        side.position_encodings.encodings = _array(own)
+    encoder, decoder = _layers(EncoderLayer, model.encoder), _layers(DecoderLayer, model.decoder)
+    for layer, own_layer in zip(spec.encoder.layer, encoder, strict=True):
+        _fill_self_attention(layer.self_attention, own_layer.self_attention, own_layer.first)
+        _fill_inner(layer.ffn, own_layer.feed_forward, own_layer.second)
+    for layer, own_decoder in zip(spec.decoder.layer, decoder, strict=True):
+        _fill_self_attention(layer.self_attention, own_decoder.self_attention, own_decoder.first)
+        _fill_cross_attention(layer.attention, own_decoder.cross_attention, own_decoder.second)
+        _fill_inner(layer.ffn, own_decoder.feed_forward, own_decoder.third)
+    if settings.norm == "pre":
+        _fill_norm(spec.encoder.layer_norm, model.encoder_norm)
+        _fill_norm(spec.decoder.layer_norm, model.decoder_norm)
+    spec.decoder.projection.weight = _array(model.projection.weight)
+    bias = model.projection.bias
+    logits = np.zeros(model.projection.out_features, np.float32) if bias is None else _array(bias)
+    logits[[PAD, BOS]] = _NEVER
+    spec.decoder.projection.bias = logits
+
+
+def _layers(kind: type[Layer], layers: nn.ModuleList) -> Iterator[Layer]:
+    for layer in layers:
+        assert isinstance(layer, kind)
+        yield layer
+
+
+def _fill_self_attention(spec: Any, attention: Attention, sublayer: Sublayer) -> None:
+    _fill_rows(spec.linear[0], attention.input, slice(None))
+    _fill_rows(spec.linear[1], attention.output, slice(None))
+    _fill_norm(spec.layer_norm, sublayer.norm)
+
+
+def _fill_cross_attention(spec: Any, attention: Attention, sublayer: Sublayer) -> None:
+    queries = attention.parts[0]
+    _fill_rows(spec.linear[0], attention.input, slice(None, queries))
+    _fill_rows(spec.linear[1], attention.input, slice(queries, None))
+    _fill_rows(spec.linear[2], attention.output, slice(None))
+    _fill_norm(spec.layer_norm, sublayer.norm)
+
+
+def _fill_inner(spec: Any, network: FeedForward, sublayer: Sublayer) -> None:
+    _fill_rows(spec.linear_0, network.inner, slice(None))
+    _fill_rows(spec.linear_1, network.outer, slice(None))
+    _fill_norm(spec.layer_norm, sublayer.norm)
+
+
+def _fill_rows(spec: Any, linear: nn.Linear, rows: slice) -> None:
+    spec.weight = _array(linear.weight[rows])
+    if linear.bias is not None:
+        spec.bias = _array(linear.bias[rows])
+
+
+def _fill_norm(spec: Any, norm: nn.Module) -> None:
+    assert isinstance(norm, nn.LayerNorm)
+    spec.gamma, spec.beta = _array(norm.weight), _array(norm.bias)
+
+
+def _array(tensor: torch.Tensor) -> NDArray[np.float32]:
+    result: NDArray[np.float32] = tensor.detach().cpu().float().contiguous().numpy().copy()
+    return result
+
+
+def _specs() -> Any:
+    try:
+        from ctranslate2 import specs
+    except ImportError:
+        raise UserError("this needs CTranslate2: pip install ctranslate2") from None
+    return specs

@@ -1,5 +1,0 @@
-"""The embedded parallel corpus: English, German and French, written by a synchronous grammar."""
-
-from bleuprint.phrasebook.splits import LANGUAGES, SPLITS, generate, sentences, write
-
-__all__ = ["LANGUAGES", "SPLITS", "generate", "sentences", "write"]

@@ -1,0 +1,37 @@
+"""The command line of the scripts in stages/: a few names, one after the other."""
+
+import argparse
+
+from bleuprint.config.paths import Cell
+from bleuprint.corpus.steps.shard import Shard
+from bleuprint.runtime.errors import UserError
+
+
+def names(description: str | None, *wanted: str) -> list[str]:
+    """The command line's arguments, one for each name in `wanted`; else usage and status 2."""
+    parser = argparse.ArgumentParser(description=description)
+    for name in wanted:
+        parser.add_argument(name.lower(), metavar=name)
+    given = vars(parser.parse_args())
+    return [given[name.lower()] for name in wanted]
+
+
+def shard(description: str | None) -> tuple[str, Shard | int | None]:
+    """The corpus named by the argument, and its shard to work on, or how many to gather."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("corpus", metavar="CORPUS")
+    part = parser.add_mutually_exclusive_group()
+    part.add_argument("--shard", metavar="K-of-N", help="do this shard of the training text only")
+    part.add_argument("--gather", metavar="N", type=int, help="join so many shards")
+    given = parser.parse_args()
+    if given.gather is not None and given.gather < 1:
+        parser.error(f"--gather {given.gather}: at least 1")
+    return given.corpus, Shard.parse(given.shard) if given.shard else given.gather
+
+
+def cell(description: str | None) -> Cell:
+    """The cell named by the arguments SYSTEM CORPUS SEED."""
+    system, corpus, seed = names(description, "SYSTEM", "CORPUS", "SEED")
+    if not seed.isdecimal():
+        raise UserError(f"seed {seed!r} is not a whole number")
+    return Cell(system, corpus, int(seed))

@@ -1,0 +1,59 @@
+"""Refusals before a training starts: a damaged corpus, unfit lengths, processes that differ."""
+
+from dataclasses import asdict
+
+from bleuprint.dataset.binarized import BinaryCorpus
+from bleuprint.runtime.distributed.group import Group
+from bleuprint.runtime.errors import UserError
+from bleuprint.training.job import Fingerprints, Job
+
+
+def check_training(job: Job, marks: Fingerprints, group: Group) -> None:
+    """Raise UserError, on every process, if the training cannot start."""
+    _check_corpus(job, group)
+    _check_processes(marks, group)
+    _check_lengths(job, BinaryCorpus(job.corpus))
+
+
+def _check_corpus(job: Job, group: Group) -> None:
+    """Rank 0 reads the whole corpus; if it is damaged, all processes raise."""
+    damage = None
+    if group.first:
+        try:
+            BinaryCorpus(job.corpus).verify()
+        except UserError as error:
+            damage = error
+    if group.any(damage is not None):
+        raise damage or UserError(f"{job.corpus}: damaged")
+
+
+def _check_processes(marks: Fingerprints, group: Group) -> None:
+    for what, mark in asdict(marks).items():
+        if group.differs(mark):
+            raise UserError(
+                f"the {group.size} processes do not have the same {what}: they train together from "
+                "one folder, or from copies that are alike"
+            )
+
+
+def _check_lengths(job: Job, corpus: BinaryCorpus) -> None:
+    """Raise UserError if a sentence is too long for the model, or an update lacks tokens."""
+    most, wanted = job.system.model.max_length, job.system.train.tokens_per_update
+    for name in corpus.sets:
+        # references of test sets are not read by the model
+        for language in (corpus.source, corpus.target)[: 1 if name.startswith("test.") else 2]:
+            lengths = corpus.side(name, language).lengths
+            if not len(lengths) and not name.startswith("test."):
+                raise UserError(f"corpus {job.cell.corpus}: {name}.{language} has no sentences")
+            if (longest := int(lengths.max(initial=0))) > most:
+                raise UserError(
+                    f"corpus {job.cell.corpus}: line {int(lengths.argmax()) + 1} of {name}."
+                    f"{language} has {longest} units, its end counted, and model.max_length of "
+                    f"{job.cell.system} is {most}: raise it, or lower filter.length.max"
+                )
+    tokens = int(corpus.side("train", corpus.target).lengths.sum())
+    if tokens < wanted:
+        raise UserError(
+            f"corpus {job.cell.corpus}: train has {tokens} target units, less than one update of "
+            f"{job.cell.system}: lower train.tokens_per_update ({wanted})"
+        )

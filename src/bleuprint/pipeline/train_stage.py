@@ -1,0 +1,99 @@
+"""The stage train: the processes that it takes, the training, what it leaves."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from bleuprint.config.experiment import Settings, load
+from bleuprint.config.paths import Cell, folder
+from bleuprint.pipeline.train_checks import check_training
+from bleuprint.runtime import environment
+from bleuprint.runtime.code import code_fingerprint
+from bleuprint.runtime.distributed import slurm
+from bleuprint.runtime.distributed.group import Group, join, relaunch_if_several
+from bleuprint.runtime.distributed.launch import spread_over_nodes
+from bleuprint.runtime.errors import UserError
+from bleuprint.tracking import timings
+from bleuprint.tracking.training_log import TrainingLog
+from bleuprint.training.job import Fingerprints, Job
+from bleuprint.training.observer import Observer
+from bleuprint.training.outputs import export_checkpoints, export_facts
+from bleuprint.training.train_state import State
+from bleuprint.training.trainer import Trainer
+
+
+def train_cell(cell: Cell) -> None:
+    """Train what `cell` names, with all processes that there are, and write the stage's outputs.
+
+    Raises UserError at a mistake in params.yaml, and what `train` raises.
+    """
+    try:
+        settings = load()
+        job = _job(cell, settings)
+    except UserError:
+        if "WORLD_SIZE" in os.environ or slurm.task():
+            join()  # the others would wait for us, and may have other settings
+        raise
+    spread_over_nodes()
+    relaunch_if_several()
+    group = join()
+    marks = Fingerprints.of(job)
+    work = work_folder(job, marks)
+    check_training(job, marks, group)
+    log = TrainingLog(settings.experiment, job, marks, group, work)
+    state = train(job, group, work, marks, log)
+    if group.first:
+        export_checkpoints(job, work, marks, cell.models / "checkpoints")
+        export_facts(state, marks, cell.results)
+        precision = job.system.train.precision
+        timings.write_training(cell.timings / "train.json", state, log.stopwatch, precision, group)
+    group.close()
+
+
+def train(job: Job, group: Group, work: Path, marks: Fingerprints, observer: Observer) -> State:
+    """Train to the end, from the newest checkpoint in `work` if there is one; the final state.
+
+    Raises Interrupted, after saving, when SIGTERM came, and UserError where another process trains
+    in `work`.
+    """
+    work.mkdir(parents=True, exist_ok=True)
+    with _locked(work, group):
+        trainer = Trainer(job, group, work, marks, observer)
+        trainer.run()
+    return trainer.state
+
+
+def work_folder(job: Job, marks: Fingerprints) -> Path:
+    """Where a training keeps its checkpoints, named by what decides its result."""
+    name = ".".join((*map(str, job.cell), marks.all[:16]))
+    return environment.work() / "trainings" / name
+
+
+@contextmanager
+def _locked(folder: Path, group: Group) -> Iterator[None]:
+    """Hold the work folder against a second training of the same cell."""
+    if not group.first:
+        yield
+        return
+    lock = FileLock(folder / ".lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise UserError(f"{folder}: another process is training this cell") from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _job(cell: Cell, settings: Settings) -> Job:
+    return Job(
+        cell=cell,
+        system=settings.system(cell.system),
+        corpus=folder(cell.corpus, "binary"),
+        texts=folder(cell.corpus, "split"),
+        code=code_fingerprint("train"),
+    )

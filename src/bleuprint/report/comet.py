@@ -1,0 +1,87 @@
+"""COMET scores, by the program comet-score of an environment of its own.
+
+unbabel-comet wants older versions of numpy, protobuf and others than this project is tested with,
+so that both cannot be in one environment.
+"""
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from bleuprint.config.experiment import Settings
+from bleuprint.config.paths import Cell, folder
+from bleuprint.corpus.test_sets import names_of_tests
+from bleuprint.report.records import scored_lines
+from bleuprint.runtime.errors import UserError
+from bleuprint.text.parallel import TextFolder, read_lines
+
+_INSTALL = "python3 -m venv comet; comet/bin/pip install unbabel-comet 'setuptools<81'"
+# What comet-score's traceback ends with where a model, or what it is made on, is not to be had.
+_NO_MODEL = re.compile("not supported by COMET|Invalid checkpoint path|huggingface|hparams.yaml")
+
+
+def comet(
+    settings: Settings, cell: Cell, model: str, program: str, root: Path = Path()
+) -> Iterator[str]:
+    """A line for each test set: its name, the system's COMET score, and the model.
+
+    Raises UserError where the program or the model is not to be had.
+    """
+    entry = settings.corpus(cell.corpus)
+    texts = TextFolder(folder(cell.corpus, "split", root), entry.source, entry.target)
+    for test in names_of_tests(entry, texts):
+        references, hypotheses = scored_lines(settings, cell, test, root)
+        sources = list(read_lines(texts.files(f"test.{test}")[0]))
+        score = comet_score(sources, hypotheses, references, model, program)
+        yield f"{test}\t{score:.4f}\t{model}"
+
+
+def comet_score(
+    sources: Sequence[str],
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    model: str,
+    program: str,
+) -> float:
+    """The system's score, to the four digits that comet-score prints."""
+    with TemporaryDirectory() as scratch:
+        command = [program, "--model", model, "--quiet", "--only_system"]
+        sides = {"-s": sources, "-t": hypotheses, "-r": references}
+        for option, lines in sides.items():
+            path = Path(scratch) / option.removeprefix("-")
+            # It would end a line at a carriage return, and strips lines of spaces.
+            path.write_bytes("".join(f"{line}\n".replace("\r", " ") for line in lines).encode())
+            command += [option, str(path)]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+        except FileNotFoundError:
+            raise UserError(
+                f"{program}: no such program. COMET needs an environment of its own: {_INSTALL}; "
+                "then: --program comet/bin/comet-score"
+            ) from None
+    found = re.search(r"\tscore: (-?[0-9.]+)\n", done.stdout)
+    if done.returncode or found is None:
+        raise UserError(_failure(program, model, done.stderr))
+    return float(found[1])
+
+
+def _failure(program: str, model: str, told: str) -> str:
+    *_, last = [line for line in told.split("\n") if line.strip()] or [""]
+    if not _NO_MODEL.search(last):
+        return f"{program}: {last or 'printed no score'}"
+    return (
+        f"{program}: no model {model}: it is neither in {_hub()} nor could it be downloaded from "
+        "huggingface.co; copy that folder from a machine that has the model, or name a file: "
+        f"--model FOLDER/checkpoints/model.ckpt ({last.strip()})"
+    )
+
+
+def _hub() -> Path:
+    """Where Hugging Face's library keeps what it has downloaded."""
+    if hub := os.environ.get("HF_HUB_CACHE"):
+        return Path(hub)
+    home = os.environ.get("HF_HOME")
+    return Path(home or Path.home() / ".cache" / "huggingface") / "hub"

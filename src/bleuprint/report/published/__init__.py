@@ -1,0 +1,1 @@
+"""Scores of papers beside ours, and what explains the difference."""

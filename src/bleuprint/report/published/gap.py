@@ -1,0 +1,326 @@
+"""The gap between a score of ours and a published one, split into what was measured.
+
+From ours, as sacreBLEU scores, one thing after the other is done as for the published number: the
+scoring, the averaging of checkpoints, the search, the size of an update. What is then left is
+called unexplained: other data, other settings, another program, and whatever was not measured.
+"""
+
+import dataclasses
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bleuprint.config.experiment import Settings
+from bleuprint.config.paths import Cell
+from bleuprint.config.published import Published
+from bleuprint.config.system import System
+from bleuprint.report.published.variants import (
+    VARIANTS,
+    Variant,
+    Variants,
+    Varied,
+    averaged,
+    own,
+    searched,
+    single_changes,
+)
+from bleuprint.report.records import Record
+from bleuprint.runtime.errors import UserError
+
+# BLEU is shown with so many digits, and added up as shown.
+SHOWN = 2
+
+# In which settings two systems may differ of which one has updates of another size.
+_WITH_TOKENS = (
+    *("tokens_per_update", "batch_tokens", "updates", "epochs"),
+    *("validate_every", "checkpoint_every"),
+)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing done as for the published number: the BLEU that it adds, None if not measured.
+
+    `score` is what stands after it; `note` says what was compared, or why nothing was.
+    """
+
+    what: str
+    bleu: float | None
+    score: float
+    note: str
+
+
+@dataclass(frozen=True)
+class Gap:
+    """From `ours`, a mean over `seeds`, by `steps` to the published number.
+
+    `ours`, the BLEU of all steps and `unexplained` add up to `published.bleu`.
+    """
+
+    published: Published
+    ours: float
+    seeds: int
+    steps: tuple[Step, ...]
+    unexplained: float
+
+    @property
+    def whole(self) -> float:
+        """What is to be explained."""
+        return round(self.published.bleu - self.ours, SHOWN)
+
+    @property
+    def explained(self) -> float | None:
+        """What the steps make together; None if none was measured."""
+        sizes = [step.bleu for step in self.steps if step.bleu is not None]
+        return round(sum(sizes), SHOWN) if sizes else None
+
+
+@dataclass(frozen=True)
+class Change:
+    """The system with one thing changed: its BLEU, and how much more that is than its own.
+
+    None where it was not measured; `own` marks what the system has.
+    """
+
+    what: str
+    to: str
+    bleu: float | None
+    difference: float | None
+    own: bool
+
+
+@dataclass(frozen=True)
+class _Ours:
+    """A system as far as a published number is concerned: its variants, one entry a seed."""
+
+    number: Published
+    system: System
+    variants: Sequence[Variants]
+
+    def score(self, variant: Variant, way: str) -> float | None:
+        """The mean over seeds; None if it was not measured for all."""
+        found = [one.of(self.number.test, variant) for one in self.variants]
+        values = [score for one in found if one and (score := _in_way(one, way)) is not None]
+        return statistics.mean(values) if len(values) == len(found) else None
+
+
+def cells_of(settings: Settings) -> list[Cell]:
+    """The cells that published numbers name."""
+    pairs = dict.fromkeys((n.system, n.corpus) for n in settings.published if n.system is not None)
+    return [Cell(system, corpus, seed) for system, corpus in pairs for seed in settings.seeds]
+
+
+def measured(
+    settings: Settings, records: Sequence[Record], root: Path = Path()
+) -> list[tuple[Gap, list["Change"]]]:
+    """Each gap, with what single changes make of the system, from the results below `root`."""
+    variants = {cell: Variants.read(root / cell.results / VARIANTS) for cell in cells_of(settings)}
+    return [
+        (gap, changes(settings, gap.published, records, variants))
+        for gap in gaps(settings, records, variants)
+    ]
+
+
+def gaps(
+    settings: Settings, records: Sequence[Record], variants: Mapping[Cell, Variants]
+) -> list[Gap]:
+    """The gap to each published number that names a system, in their order.
+
+    Raises UserError if variants are not of the trainings, translations and scores of the records.
+    """
+    return [
+        _gap(_ours(settings, number, records, variants), settings, records)
+        for number in settings.published
+        if number.system is not None
+    ]
+
+
+def changes(
+    settings: Settings,
+    number: Published,
+    records: Sequence[Record],
+    variants: Mapping[Cell, Variants],
+) -> list[Change]:
+    """What other averages, beams and length penalties make of the system that `number` names."""
+    ours = _ours(settings, number, records, variants)
+    base = own(ours.system)
+    before = _known(ours.score(base, "sacrebleu"))
+    found = []
+    for what, group in single_changes(number, ours.system).items():
+        for variant in group:
+            bleu = ours.score(variant, "sacrebleu")
+            shown = None if bleu is None else round(bleu, SHOWN)
+            difference = None if shown is None else round(shown - round(before, SHOWN), SHOWN)
+            found.append(Change(what, _value(what, variant), shown, difference, variant == base))
+    return found
+
+
+def _ours(
+    settings: Settings,
+    number: Published,
+    records: Sequence[Record],
+    variants: Mapping[Cell, Variants],
+) -> _Ours:
+    assert number.system is not None
+    system = settings.system(number.system)
+    cells = [Cell(number.system, number.corpus, seed) for seed in settings.seeds]
+    by_cell = {record.cell: record for record in records if record.test == number.test}
+    for cell in cells:
+        record, found = by_cell[cell], variants[cell].of(number.test, own(system))
+        path = cell.results / VARIANTS
+        if found is None or variants[cell].training != record.fingerprints.training:
+            raise UserError(f"{path}: of another training or other settings; run: dvc repro")
+        if found.hypotheses != record.data.hypotheses:
+            raise UserError(f"{path}: of other translations of {record.test}; run: dvc repro")
+        ways = {one.name: one.score for one in record.reconciliation}
+        if (found.bleu, found.ways) != (record.bleu.score, ways):
+            raise UserError(f"{path}: not the scores of scores.json; run: dvc repro")
+    return _Ours(number, system, [variants[cell] for cell in cells])
+
+
+def _gap(ours: _Ours, settings: Settings, records: Sequence[Record]) -> Gap:
+    number, base = ours.number, own(ours.system)
+    first = round(_known(ours.score(base, "sacrebleu")), SHOWN)
+    steps: list[Step] = []
+
+    def add(what: str, after: float | None, note: str) -> bool:
+        """Add a step to the score `after`; whether it was measured."""
+        before = steps[-1].score if steps else first
+        score = before if after is None else round(after, SHOWN)
+        steps.append(
+            Step(what, None if after is None else round(score - before, SHOWN), score, note)
+        )
+        return after is not None
+
+    way, (score, note) = number.scored, _scoring(ours)
+    if not add("scoring", score, note):
+        way = "sacrebleu"
+    variant = dataclasses.replace(base, average=averaged(number, ours.system))
+    if not add("averaging", *_averaging(ours, variant, way)):
+        variant = base
+    after = searched(number, variant)
+    add("beam and length penalty", *_searching(ours, variant, after, way))
+    twin, note = _twin(ours, settings)
+    more = _difference(number, twin, way, records) if twin else None
+    if number.tokens_per_update == ours.system.train.tokens_per_update:
+        more = 0.0
+    add("tokens per update", None if more is None else steps[-1].score + more, note)
+    unexplained = round(number.bleu - steps[-1].score, SHOWN)
+    return Gap(number, first, len(settings.seeds), tuple(steps), unexplained)
+
+
+def _scoring(ours: _Ours) -> tuple[float | None, str]:
+    way = ours.number.scored
+    if way == "otherwise":
+        return None, "how it was scored is not known, or nothing here scores so"
+    score = ours.score(own(ours.system), way)
+    if way == "sacrebleu":
+        return score, "both are sacreBLEU's"
+    if score is None:
+        return None, f"{way}: not computed for this language"
+    return score, f"sacreBLEU's for ours, {way} for theirs"
+
+
+def _averaging(ours: _Ours, variant: Variant, way: str) -> tuple[float | None, str]:
+    theirs, base = ours.number.average, own(ours.system)
+    if theirs is None:
+        return None, "how many checkpoints they averaged is not known"
+    if variant == base:
+        return ours.score(base, way), f"both {_average(variant)}"
+    score = ours.score(variant, way)
+    if score is None:
+        kept = min(len(one.checkpoints) for one in ours.variants)
+        few = f"only {kept} checkpoints" if theirs.last else "too few of them"
+        return None, f"theirs {_average(variant)}, but ours kept {few}"
+    return score, f"ours {_average(base)}, theirs {_average(variant)}"
+
+
+def _searching(ours: _Ours, before: Variant, after: Variant, way: str) -> tuple[float | None, str]:
+    known = _search(ours.number)
+    if not known:
+        return None, "how they searched is not known"
+    both = after == before
+    note = f"both {known}" if both else f"ours {_search(before)}; theirs {known}"
+    if unknown := _unknown(ours.number):
+        note += f"; not known of theirs, and kept as ours: {unknown}"
+    return ours.score(after, way), note
+
+
+def _twin(ours: _Ours, settings: Settings) -> tuple[str | None, str]:
+    """The system that has the published tokens an update and is else like ours; what to say."""
+    theirs, own_tokens = ours.number.tokens_per_update, ours.system.train.tokens_per_update
+    if theirs is None:
+        return None, "how many tokens an update of theirs had is not known"
+    if theirs == own_tokens:
+        return None, f"both {theirs:,}"
+    compared = f"ours {own_tokens:,}, theirs {theirs:,}"
+    for name, system in settings.systems.items():
+        if system.train.tokens_per_update == theirs and _like(system, ours.system):
+            return name, f"{compared}: {name} less {ours.number.system}"
+    return None, f"{compared}, but no other system differs from ours in this alone"
+
+
+def _like(one: System, other: System) -> bool:
+    """Whether two systems differ at most in the size of an update and what follows from that."""
+    same = {name: getattr(other.train, name) for name in _WITH_TOKENS}
+    return dataclasses.replace(one, train=dataclasses.replace(one.train, **same)) == other
+
+
+def _difference(number: Published, twin: str, way: str, records: Sequence[Record]) -> float | None:
+    """The mean score of the system `twin` less that of ours, each as it is."""
+
+    def mean(system: str | None) -> float | None:
+        of = (system, number.corpus, number.test)
+        found = [r for r in records if (r.system, r.corpus, r.test) == of]
+        if way == "sacrebleu":
+            return statistics.mean(record.bleu.score for record in found)
+        ways = [one.score for r in found for one in r.reconciliation if one.name == way]
+        return statistics.mean(ways) if ways else None
+
+    theirs, ours = mean(twin), mean(number.system)
+    return None if theirs is None or ours is None else theirs - ours
+
+
+def _in_way(varied: Varied, way: str) -> float | None:
+    return varied.bleu if way == "sacrebleu" else varied.ways.get(way)
+
+
+def _known(score: float | None) -> float:
+    assert score is not None, "the system as it is was scored"
+    return score
+
+
+def _value(what: str, variant: Variant) -> str:
+    if what == "average":
+        return _average(variant)
+    return str(variant.beam) if what == "beam" else f"{variant.alpha:g} ({variant.penalty})"
+
+
+def _average(variant: Variant) -> str:
+    how = variant.average
+    if how.updates:
+        return f"updates {how.updates[0]:,} to {how.updates[1]:,}"
+    kind, count = ("last", how.last) if how.last else ("best", how.best)
+    return f"the {kind} checkpoint" if count == 1 else f"the {kind} {count} checkpoints"
+
+
+def _search(of: Variant | Published) -> str:
+    """The beam and the length penalty, as far as they are known."""
+    beam = "" if of.beam is None else f"beam {of.beam}"
+    alpha = "" if of.alpha is None else f"alpha {of.alpha:g}"
+    if of.penalty is not None:
+        alpha = f"{alpha} ({of.penalty})" if alpha else f"length penalty {of.penalty}"
+    return ", ".join(filter(None, (beam, alpha)))
+
+
+def _unknown(number: Published) -> str:
+    """What of a search is not known."""
+    missing = ["beam"] if number.beam is None else []
+    if number.alpha is None and number.penalty is None:
+        missing.append("length penalty")
+    elif number.alpha is None:
+        missing.append("alpha")
+    elif number.penalty is None:
+        missing.append("kind of length penalty")
+    return ", ".join(missing)

@@ -1,0 +1,238 @@
+"""The vary stage: a cell translated in other ways, to see what of a published number they explain.
+
+How many checkpoints are averaged, and how wide and with which length penalty a search goes: each
+changed alone, and all as the published number's authors had them.
+"""
+
+import dataclasses
+import tempfile
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from bleuprint.config.experiment import Settings
+from bleuprint.config.paths import Cell, folder
+from bleuprint.config.published import Published
+from bleuprint.config.system import Average, Decode, System
+from bleuprint.runtime import environment
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import read_object, write_json
+from bleuprint.text.parallel import TextFolder
+from bleuprint.training.averaging import average, updates_in
+
+VARIANTS = "variants.json"
+LASTS, BEAMS, ALPHAS = (1, 5, 10), (1, 4), (0.0, 0.6, 1.0)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A way to translate: which checkpoints are averaged, and how is searched."""
+
+    average: Average
+    beam: int
+    alpha: float
+    penalty: str
+
+
+@dataclass(frozen=True)
+class Varied:
+    """What a variant scored on a test set.
+
+    `bleu` is sacreBLEU's, `ways` are those of reconciliation.py; `hypotheses` is the SHA-256 of the
+    translations, one line each.
+    """
+
+    test: str
+    variant: Variant
+    bleu: float
+    ways: Mapping[str, float]
+    hypotheses: str
+
+
+@dataclass(frozen=True)
+class Variants:
+    """All that was tried with a cell; `training` is its fingerprint.
+
+    `checkpoints` are the updates of those there are: of averages that need more there is no number.
+    """
+
+    training: str | None
+    checkpoints: tuple[int, ...]
+    varied: tuple[Varied, ...]
+
+    def of(self, test: str, variant: Variant) -> Varied | None:
+        found = (one for one in self.varied if (one.test, one.variant) == (test, variant))
+        return next(found, None)
+
+    @classmethod
+    def read(cls, path: Path) -> "Variants":
+        """What `vary` wrote; raises UserError if that is not it."""
+        if not path.exists():
+            raise UserError(f"{path}: no such file; run: dvc repro")
+        content = read_object(path, ("training", "checkpoints", "varied"))
+        try:
+            varied = tuple(_varied(entry) for entry in content["varied"])
+            return cls(content["training"], tuple(content["checkpoints"]), varied)
+        except (KeyError, TypeError, ValueError):
+            raise UserError(f"{path}: was not written by this version; run: dvc repro") from None
+
+
+def own(system: System) -> Variant:
+    """The system as it is."""
+    decode = system.decode
+    return Variant(system.average, decode.beam, decode.alpha, decode.penalty)
+
+
+def theirs(number: Published, system: System) -> Variant:
+    """The system, as far as is known averaged and searched as for the published number."""
+    return dataclasses.replace(searched(number, own(system)), average=averaged(number, system))
+
+
+def averaged(number: Published, system: System) -> Average:
+    return number.average or system.average
+
+
+def searched(number: Published, variant: Variant) -> Variant:
+    """A variant, as far as is known searched as for the published number."""
+    known = {name: getattr(number, name) for name in ("beam", "alpha", "penalty")}
+    return dataclasses.replace(variant, **{k: v for k, v in known.items() if v is not None})
+
+
+def single_changes(number: Published, system: System) -> dict[str, list[Variant]]:
+    """The system as it is and with another average, beam or length penalty, in rising order."""
+    base = own(system)
+    search = searched(number, base)
+    both = averaged(number, system), base.average
+    lasts = {*LASTS, *(how.last for how in both if how.last)}
+    averages = [*(Average(last=last) for last in sorted(lasts)), *both]
+    beams = sorted({*BEAMS, base.beam, search.beam})
+    alphas = {(alpha, base.penalty) for alpha in (*ALPHAS, base.alpha)}
+    alphas.add((search.alpha, search.penalty))
+    return {
+        "average": [
+            dataclasses.replace(base, average=average) for average in dict.fromkeys(averages)
+        ],
+        "beam": [dataclasses.replace(base, beam=beam) for beam in beams],
+        "alpha": [dataclasses.replace(base, alpha=a, penalty=p) for a, p in sorted(alphas)],
+    }
+
+
+def wanted(number: Published, system: System) -> list[Variant]:
+    """Every variant that says something of a published number, the system's own first."""
+    base = own(system)
+    changes = [one for group in single_changes(number, system).values() for one in group]
+    together = [searched(number, base), theirs(number, system)]
+    return list(dict.fromkeys([base, *changes, *together]))
+
+
+def vary(settings: Settings, cell: Cell, root: Path = Path()) -> None:
+    """Translate and score a cell as its published numbers ask; write variants.json.
+
+    A cell without any has no variants, and needs no model.
+    """
+    by_test: dict[str, dict[Variant, None]] = {}
+    for number in settings.published:
+        if (number.system, number.corpus) == (cell.system, cell.corpus):
+            variants = wanted(number, settings.system(cell.system))
+            by_test.setdefault(number.test, {}).update(dict.fromkeys(variants))
+    output = root / cell.results / VARIANTS
+    if not by_test:
+        _write(Variants(None, (), ()), output)
+        return
+    checkpoints = root / cell.models / "checkpoints"
+    there = updates_in(checkpoints)
+    training = read_object(checkpoints / "checkpoints.json", ("fingerprint", "validations"))
+    validated = {one["update"] for one in training["validations"]}
+    possible = {
+        test: [one for one in variants if _enough(one.average, there, validated)]
+        for test, variants in by_test.items()
+    }
+    varied = _vary(settings, cell, possible, root)
+    _write(Variants(training["fingerprint"], tuple(there), tuple(varied)), output)
+
+
+def _enough(how: Average, there: Sequence[int], validated: Collection[int]) -> bool:
+    """Whether the checkpoints of the updates that are `there` suffice for an average."""
+    if how.updates:
+        return any(how.updates[0] <= update <= how.updates[1] for update in there)
+    if how.best:
+        return how.best <= sum(update in validated for update in there)
+    return (how.last or 1) <= len(there)
+
+
+def _vary(
+    settings: Settings, cell: Cell, by_test: Mapping[str, Sequence[Variant]], root: Path
+) -> Iterator[Varied]:
+    """Translations of each variant, scored: one averaged model after the other, each made once."""
+    import torch
+
+    from bleuprint.dataset.binarized import BinaryCorpus
+    from bleuprint.decoding.engine import engine_of
+    from bleuprint.decoding.translate import search
+    from bleuprint.model.weights import load_model
+
+    corpus = BinaryCorpus(folder(cell.corpus, "binary", root))
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    decode = settings.system(cell.system).decode
+    variants = dict.fromkeys(one for several in by_test.values() for one in several)
+    for how in dict.fromkeys(one.average for one in variants):
+        with _averaged(root / cell.models / "checkpoints", how) as model_folder:
+            for variant in (one for one in variants if one.average == how):
+                model = load_model(model_folder, corpus).to(device)
+                engine = engine_of(model, corpus, _decode(decode, variant))
+                for test in (test for test, several in by_test.items() if variant in several):
+                    name = f"test.{test}"
+                    corpus.verify(name)
+                    found = search(engine, corpus, name, progress=f"translate {name}")
+                    lines = [corpus.text(corpus.target, words) for words in found]
+                    yield _scored(settings, cell, test, variant, lines, root)
+
+
+@contextmanager
+def _averaged(checkpoints: Path, how: Average) -> Iterator[Path]:
+    """A folder with an averaged model; gone afterwards, with it."""
+    work = environment.work()
+    work.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="vary-", dir=work) as scratch:
+        model = Path(scratch, "averaged")
+        average(checkpoints, how, model)
+        yield model
+
+
+def _decode(decode: Decode, variant: Variant) -> Decode:
+    search = {name: getattr(variant, name) for name in ("beam", "alpha", "penalty")}
+    return dataclasses.replace(decode, **search)
+
+
+def _scored(
+    settings: Settings, cell: Cell, test: str, variant: Variant, lines: Sequence[str], root: Path
+) -> Varied:
+    """The translations of a test set, scored as the score stage does it."""
+    from bleuprint.scoring import metrics
+    from bleuprint.scoring.bleu_variants import reconcile
+
+    corpus = settings.corpus(cell.corpus)
+    texts = TextFolder(folder(cell.corpus, "split", root), corpus.source, corpus.target)
+    references = [pair.target for pair in texts.pairs(f"test.{test}")]
+    ways = reconcile(lines, references, corpus.target)
+    return Varied(
+        test,
+        variant,
+        metrics.bleu(lines, references, corpus.target)["score"],
+        {way.name: way.score for way in ways},
+        sha256("".join(f"{line}\n" for line in lines).encode()).hexdigest(),
+    )
+
+
+def _write(variants: Variants, path: Path) -> None:
+    write_json(path, dataclasses.asdict(variants))
+
+
+def _varied(entry: Any) -> Varied:
+    variant = entry["variant"]
+    updates = variant["average"]["updates"]
+    how = Average(**{**variant["average"], "updates": updates and tuple(updates)})
+    return Varied(**{**entry, "variant": Variant(**{**variant, "average": how})})

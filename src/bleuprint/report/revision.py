@@ -1,0 +1,143 @@
+"""An experiment as it is here, or as it was at a revision of git or in an experiment of DVC's."""
+
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, cast
+
+from ruamel.yaml import YAML
+
+from bleuprint.config.experiment import Settings, load
+from bleuprint.config.paths import Cell, folder, ledger
+from bleuprint.runtime.errors import UserError
+
+# The stages whose ledgers tell what became of a corpus.
+LEDGERS = ("download", "clean", "dedup", "filter", "split", "tokenize", "binarize")
+
+
+@dataclass(frozen=True)
+class Revision:
+    """Its settings, and the root below which its outputs lie; `name` is empty for what is here."""
+
+    name: str
+    settings: Settings
+    root: Path
+    files: Any = None
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """params.yaml as it is written, anchors and merge keys resolved."""
+        text = (self.root / "params.yaml").read_text(encoding="utf-8")
+        return cast(dict[str, Any], YAML(typ="safe").load(text))
+
+    @cached_property
+    def lock(self) -> dict[str, Any]:
+        """The stages of dvc.lock, what each was last run with; none where there is no such file."""
+        try:
+            if self.files is None:
+                text = (self.root / "dvc.lock").read_text(encoding="utf-8")
+            else:
+                text = self.files.read_bytes("dvc.lock").decode()
+        except FileNotFoundError:
+            return {}
+        return cast(dict[str, Any], YAML(typ="safe").load(text).get("stages", {}))
+
+    def fetch(self, cells: Iterable[Cell]) -> None:
+        """Get the results of these cells, and the texts and accounts of their corpora.
+
+        Raises UserError naming what is not there, or not in DVC's cache.
+        """
+        for path in dict.fromkeys(path for cell in cells for path in self._wanted(cell)):
+            if self.files is not None:
+                self._get(path)
+            elif not path.exists():
+                raise UserError(f"{path}: no such file; run: dvc repro, or dvc pull")
+
+    def _wanted(self, cell: Cell) -> Iterator[Path]:
+        for name in (
+            "training.json",
+            "curves.json",
+            "translation.json",
+            "scores.json",
+            "hypotheses",
+        ):
+            yield cell.results / name
+        for stage in LEDGERS:
+            yield ledger(cell.corpus, stage)
+        if self.files is not None:
+            corpus, split = self.settings.corpus(cell.corpus), folder(cell.corpus, "split")
+            for found in self._names(split):
+                if found.startswith("test.") and found.endswith((corpus.source, corpus.target)):
+                    yield split / found
+
+    def _names(self, path: Path) -> list[str]:
+        try:
+            return [Path(found).name for found in self.files.ls(str(path), detail=False)]
+        except _lacks():
+            raise self._missing(path) from None
+
+    def _get(self, path: Path) -> None:
+        if (self.root / path).exists():
+            return
+        (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self.files.get(str(path), str(self.root / path), recursive=self.files.isdir(str(path)))
+        except _lacks():
+            shutil.rmtree(self.root / path, ignore_errors=True)
+            raise self._missing(path) from None
+
+    def _missing(self, path: Path) -> UserError:
+        return UserError(
+            f"{path} of {self.name}: not in DVC's cache; dvc pull gets it where a remote has it, "
+            f"or else: git checkout {self.name} && dvc repro"
+        )
+
+
+def _lacks() -> tuple[type[Exception], ...]:
+    """What DVC raises where a file, or the list of a folder's files, is not in its cache."""
+    from dvc.exceptions import DvcException
+    from dvc_data.index import DataIndexDirError
+
+    return OSError, DvcException, DataIndexDirError
+
+
+@contextmanager
+def at(name: str) -> Iterator[Revision]:
+    """The revision of this name, as long as the block lasts; raises UserError if there is none."""
+    if not name:
+        yield Revision(name, load(), Path())
+        return
+    from dvc.api import DVCFileSystem
+    from dvc.exceptions import DvcException
+    from dvc.repo import Repo
+    from dvc.scm import SCMError, resolve_rev
+
+    try:
+        with Repo() as repo:
+            commit = resolve_rev(repo.scm, name)
+            root = repo.root_dir
+    except (SCMError, DvcException) as error:
+        raise UserError(f"{name}: no revision of git, and no experiment of DVC: {error}") from None
+    with TemporaryDirectory(prefix="bleuprint-") as temporary:
+        files = DVCFileSystem(root, rev=commit)
+        params = Path(temporary, "params.yaml")
+        try:
+            params.write_bytes(files.read_bytes("params.yaml"))
+        except FileNotFoundError:
+            raise UserError(f"{name}: has no params.yaml") from None
+        try:
+            yield Revision(name, _load(params), Path(temporary), files)
+        except UserError as error:
+            # nobody knows the temporary folder, and it is gone by now
+            raise UserError(str(error).replace(f"{temporary}/", f"{name}: ")) from None
+
+
+def _load(params: Path) -> Settings:
+    try:
+        return load(params)
+    except UserError as error:
+        raise UserError(f"{error}: written for another version of bleuprint") from None

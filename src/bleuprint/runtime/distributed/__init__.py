@@ -1,0 +1,1 @@
+"""The processes that train one model: how they start, meet and communicate."""

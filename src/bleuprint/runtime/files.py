@@ -1,0 +1,120 @@
+"""Files that appear whole or not at all, and their hashes."""
+
+import glob
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from bleuprint.runtime.errors import UserError
+
+_BLOCK = 1 << 20
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """Give a temporary path beside `path`; renamed onto `path` if the block ends well."""
+    partial = _partial(path)
+    try:
+        yield partial
+        _sync(partial)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def whole_folder(path: Path) -> Iterator[Path]:
+    """Give an empty temporary folder beside `path`; it takes `path`'s place if all ends well."""
+    partial = _partial(path)
+    partial.mkdir()
+    try:
+        yield partial
+        for file in partial.rglob("*"):
+            if file.is_file():
+                _sync(file)
+        if path.exists():
+            # out of sight in one step: nobody finds a folder that is half removed
+            path.rename(old := partial.with_name(f"{partial.name}.old"))
+            partial.replace(path)
+            shutil.rmtree(old)
+        else:
+            partial.replace(path)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write `value` as readable JSON, in the order given; the same value gives the same bytes."""
+    with whole_file(path) as partial:
+        text = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
+        partial.write_text(text + "\n", encoding="utf-8", newline="\n")
+
+
+def read_json(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def read_object(path: Path, names: Iterable[str] = ()) -> dict[str, Any]:
+    """A JSON object that has these names; raises UserError where the file is damaged or lacks one.
+
+    A file that is not there is a FileNotFoundError.
+    """
+    try:
+        content = read_json(path)
+    except ValueError as error:
+        raise UserError(f"{path}: damaged: {error}") from None
+    if not isinstance(content, dict):
+        raise UserError(f"{path}: damaged: no JSON object")
+    if missing := [name for name in names if name not in content]:
+        raise UserError(f"{path}: holds no {missing[0]!r}: damaged, or of another version")
+    return content
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file's bytes, in hexadecimal."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def sha256_of_folder(folder: Path) -> str:
+    """One SHA-256 over the names and contents of all files in a folder, hidden ones aside."""
+    digest = hashlib.sha256()
+    for file in sorted(folder.rglob("*")):
+        name = file.relative_to(folder)
+        if file.is_file() and not any(part.startswith(".") for part in name.parts):
+            digest.update(f"{name.as_posix()}\0{sha256_of(file)}\n".encode())
+    return digest.hexdigest()
+
+
+def _partial(path: Path) -> Path:
+    """A free temporary name beside `path`; what a killed process left under one is removed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for left in path.parent.glob(f".{glob.escape(path.name)}.partial-*"):
+        if not _runs(left.name.rpartition("-")[2]):
+            shutil.rmtree(left) if left.is_dir() else left.unlink()
+    return path.with_name(f".{path.name}.partial-{os.getpid()}")
+
+
+def _runs(process: str) -> bool:
+    """Whether another process of this machine is still at work."""
+    try:
+        os.kill(int(process), 0)
+    except (ProcessLookupError, ValueError):
+        return False
+    except PermissionError:
+        return True
+    return int(process) != os.getpid()
+
+
+def _sync(path: Path) -> None:
+    """Have the kernel write the file out, so that a full disk fails here and not after."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())

@@ -1,0 +1,243 @@
+"""YAML 1.2 into frozen dataclasses, strictly: every key known, every value of its type.
+
+PyYAML reads YAML 1.1, where `1e-05` is a string and `no` is False; ruamel reads 1.2, as DVC
+does. Errors name the file, the line, the key and the value, and the nearest known key.
+"""
+
+import dataclasses
+import difflib
+import math
+import re
+import types
+import typing
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+from bleuprint.runtime.errors import UserError
+
+T = TypeVar("T")
+
+# What entries of the user's own are called: they become names of files and of stages.
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+
+
+@dataclasses.dataclass(frozen=True)
+class Range:
+    """The bounds of a number, inclusive unless `open_low` or `open_high`."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    open_low: bool = False
+    open_high: bool = False
+
+    def holds(self, value: float) -> bool:
+        above = value > self.low if self.open_low else value >= self.low
+        below = value < self.high if self.open_high else value <= self.high
+        return above and below
+
+    def __str__(self) -> str:
+        if self.high == math.inf:
+            return f"{'above' if self.open_low else 'at least'} {self.low:g}"
+        below = f"{'below' if self.open_high else 'at most'} {self.high:g}"
+        return f"{'above' if self.open_low else 'from'} {self.low:g}, {below}"
+
+
+Count = Annotated[int, Range(1)]
+Share = Annotated[float, Range(0, 1, open_high=True)]
+
+
+@dataclasses.dataclass(frozen=True)
+class Named:
+    """A mapping whose keys name dataclasses; its value is one of each named, in `kinds`' order."""
+
+    kinds: Mapping[str, type]
+
+
+def load_yaml(path: Path) -> Any:
+    """The document in `path` with its line numbers kept (ruamel's round-trip types)."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file; run from the project's root") from None
+    except UnicodeDecodeError as error:
+        line = path.read_bytes()[: error.start].count(b"\n") + 1
+        raise UserError(f"{path}:{line}: not UTF-8") from None
+    try:
+        return YAML(typ="rt").load(text)
+    except MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        problem = str(error.problem).partition(" with value")[0]
+        hint = " (is it indented as its neighbours are?)" if "<block" in problem else ""
+        raise UserError(f"{path}:{line}: not valid YAML: {problem}{hint}") from None
+    except YAMLError as error:
+        raise UserError(f"{path}: not valid YAML: {str(error).splitlines()[0]}") from None
+    except AttributeError:  # ruamel looks into what it has not read yet
+        raise UserError(f"{path}: not valid YAML: an entry is merged (<<) into itself") from None
+
+
+def build(kind: type[T], document: Any, path: Path) -> T:
+    """Make a `kind`, a dataclass, of a YAML document; raises UserError at the first mistake."""
+    return typing.cast(T, _value(kind, document, _Place(path)))
+
+
+@dataclasses.dataclass(frozen=True)
+class _Place:
+    """Where in a document we are, for messages."""
+
+    path: Path
+    key: str = ""
+    line: int | None = None
+
+    def child(self, parent: Any, name: str | int) -> "_Place":
+        key = f"{self.key}.{name}" if self.key else str(name)
+        return _Place(self.path, key, _line_of(parent, name) or self.line)
+
+    def error(self, message: str) -> UserError:
+        line = f":{self.line}" if self.line is not None else ""
+        key = f" {self.key}:" if self.key else ""
+        return UserError(f"{self.path}{line}:{key} {message}")
+
+
+def _line_of(parent: Any, name: str | int) -> int | None:
+    """The line, from 1, where `name` stands; merge keys (`<<`) are followed to the anchor."""
+    marks = getattr(parent, "lc", None)
+    if marks is None:
+        return None
+    try:
+        position = marks.key(name) if isinstance(parent, Mapping) else marks.item(name)
+        return int(position[0]) + 1
+    except (KeyError, TypeError, AttributeError):
+        bases = (base for base in getattr(parent, "merge", ()) if name in base)
+        return next((_line_of(base, name) for base in bases), None)
+
+
+def _value(kind: Any, value: Any, place: _Place) -> Any:
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin is Annotated:
+        if isinstance(arguments[1], Named):
+            return _named(arguments[1].kinds, value, place)
+        result = _value(arguments[0], value, place)
+        for bound in arguments[1:]:
+            if isinstance(bound, Range) and not bound.holds(result):
+                raise place.error(f"{result} is out of range: {bound}")
+        return result
+    if origin is Literal:
+        if value not in arguments:
+            raise place.error(f"{_shown(value)} is not one of {', '.join(map(str, arguments))}")
+        return arguments[arguments.index(value)]
+    if origin in (types.UnionType, typing.Union):
+        kinds = [one for one in arguments if one is not type(None)]
+        if len(kinds) == 1:
+            return None if value is None else _value(kinds[0], value, place)
+    if origin is dict:
+        return _mapping(arguments[1], value, place)
+    if origin is tuple:
+        return _sequence(arguments, value, place)
+    if dataclasses.is_dataclass(kind):
+        return _record(kind, value, place)
+    return _scalar(kind, value, place)
+
+
+def _scalar(kind: type, value: Any, place: _Place) -> Any:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if kind is float and number:
+        if not math.isfinite(value):
+            raise place.error(f"{value} is not a finite number")
+        return float(value)
+    if kind is int and number and isinstance(value, int):
+        return int(value)
+    if kind is bool and isinstance(value, bool):
+        return value
+    if kind is str and isinstance(value, str):
+        return str(value)
+    wanted = {float: "a number", int: "a whole number", bool: "true or false", str: "text"}
+    if kind not in wanted:  # in a rule of the user's own
+        raise place.error(
+            f"declared as {_written(kind)}, which no setting can be: "
+            "int, float, bool, str, Literal, tuple, or one of these | None"
+        )
+    text = value is not None and not isinstance(value, Mapping | list)
+    hint = " (quote it: '...')" if kind is str and text else ""
+    raise place.error(f"{_shown(value)} is not {wanted[kind]}{hint}")
+
+
+def _mapping(kind: Any, value: Any, place: _Place) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        each = f", each with {_fields(kind)}" if dataclasses.is_dataclass(kind) else ""
+        raise place.error(f"{_shown(value)} is not a mapping of names{each}")
+    result = {}
+    for name, entry in value.items():
+        here = place.child(value, name)
+        if not isinstance(name, str):
+            raise here.error(f"name {name!r} is not text: quote it")
+        if not _NAME.fullmatch(name):
+            raise here.error(
+                "a name is of letters (a to z, A to Z), digits, '-' and '_', "
+                "and begins with a letter or digit"
+            )
+        result[str(name)] = _value(kind, entry, here)
+    return result
+
+
+def _sequence(kinds: tuple[Any, ...], value: Any, place: _Place) -> tuple[Any, ...]:
+    if not isinstance(value, list):
+        raise place.error(f"{_shown(value)} is not a list: [...]")
+    if kinds[-1] is Ellipsis:
+        kinds = (kinds[0],) * len(value)
+    elif len(kinds) != len(value):
+        raise place.error(f"{_shown(value)} has {len(value)} entries, not {len(kinds)}")
+    pairs = zip(kinds, value, strict=True)
+    return tuple(_value(kind, one, place.child(value, i)) for i, (kind, one) in enumerate(pairs))
+
+
+def _record(kind: Any, value: Any, place: _Place) -> Any:
+    if not isinstance(value, Mapping):
+        wanted = f"with {_fields(kind)}" if dataclasses.fields(kind) else "without keys: {}"
+        raise place.error(f"{_shown(value)} is not a mapping {wanted}")
+    every = typing.get_type_hints(kind, include_extras=True)
+    hints = {field.name: every[field.name] for field in dataclasses.fields(kind)}
+    for name in value:
+        if name not in hints:
+            raise place.child(value, name).error(_unknown(name, hints))
+    given = {n: _value(hints[n], v, place.child(value, n)) for n, v in value.items()}
+    for field in dataclasses.fields(kind):
+        if field.name not in given and field.default is dataclasses.MISSING:
+            raise place.error(f"the key {field.name!r} is missing")
+    try:
+        return kind(**given)
+    except ValueError as error:
+        raise place.error(str(error)) from None
+
+
+def _named(kinds: Mapping[str, type], value: Any, place: _Place) -> tuple[Any, ...]:
+    if not isinstance(value, Mapping):
+        raise place.error(f"{_shown(value)} is not a mapping; known here: {', '.join(kinds)}")
+    for name in value:
+        if name not in kinds:
+            raise place.child(value, name).error(_unknown(name, kinds))
+    built = {n: _record(kinds[n], v, place.child(value, n)) for n, v in value.items()}
+    return tuple(built[name] for name in kinds if name in built)
+
+
+def _unknown(name: Any, known: Collection[str]) -> str:
+    near = difflib.get_close_matches(str(name), known, n=1)
+    every = f"known here: {', '.join(known)}" if known else "there are none here: {}"
+    return f"unknown key; {f'did you mean {near[0]!r}?' if near else every}"
+
+
+def _fields(kind: Any) -> str:
+    return ", ".join(field.name for field in dataclasses.fields(kind))
+
+
+def _shown(value: Any) -> str:
+    text = "nothing" if value is None else repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _written(kind: Any) -> str:
+    """A type as it is written."""
+    return kind.__qualname__ if isinstance(kind, type) else str(kind)

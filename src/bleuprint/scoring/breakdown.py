@@ -1,0 +1,77 @@
+"""Where a system is good: BLEU by source length, and accuracy by how rare a word is."""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bleuprint.scoring.bleu import bleu_metric
+from bleuprint.scoring.metrics import DIGITS
+
+# The upper bounds of all buckets but the last, and what each is called.
+_LENGTHS = (0, 10, 20, 30, 40, 50)
+LENGTHS = ("0", "1-10", "11-20", "21-30", "31-40", "41-50", "over 50")
+_COUNTS = (0, 1, 4, 9, 99)
+COUNTS = ("0", "1", "2-4", "5-9", "10-99", "100+")
+
+
+@dataclass(frozen=True)
+class ByLength:
+    """BLEU of the lines whose sources have so many tokens."""
+
+    tokens: str
+    lines: int
+    bleu: float
+
+
+@dataclass(frozen=True)
+class ByCount:
+    """Of the references' words that stand so often in the training text, how many were found.
+
+    `accuracy` is the share of them, from 0 to 1.
+    """
+
+    count: str
+    words: int
+    found: int
+    accuracy: float
+
+
+def bleu_by_length(
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    source_tokens: Sequence[int],
+    language: str,
+) -> list[ByLength]:
+    """BLEU as the headline's, by source length; lengths that no line has are left out."""
+    buckets: dict[int, list[tuple[str, str]]] = {}
+    for hypothesis, reference, tokens in zip(hypotheses, references, source_tokens, strict=True):
+        buckets.setdefault(bisect_left(_LENGTHS, tokens), []).append((hypothesis, reference))
+    found = []
+    for bucket, lines in sorted(buckets.items()):
+        translated, expected = zip(*lines, strict=True)
+        score = bleu_metric(expected, language).corpus_score(translated, None).score
+        found.append(ByLength(LENGTHS[bucket], len(lines), round(score, DIGITS)))
+    return found
+
+
+def word_accuracy(
+    hypotheses: Sequence[Sequence[str]],
+    references: Sequence[Sequence[str]],
+    training_counts: Mapping[str, int],
+) -> list[ByCount]:
+    """How many of the references' tokens the translations' tokens hold, by training count.
+
+    A word that a reference has twice must be there twice. The recall of compare-mt (Neubig et al.
+    2019), WordBucketer.calc_bucketed_matches. Counts that no word has are left out.
+    """
+    words, matched = Counter[int](), Counter[int]()
+    for hypothesis, reference in zip(hypotheses, references, strict=True):
+        wanted = Counter(reference)
+        for counter, counted in ((words, wanted), (matched, wanted & Counter(hypothesis))):
+            for word, times in counted.items():
+                counter[bisect_left(_COUNTS, training_counts[word])] += times
+    return [
+        ByCount(COUNTS[bucket], total, matched[bucket], round(matched[bucket] / total, DIGITS))
+        for bucket, total in sorted(words.items())
+    ]

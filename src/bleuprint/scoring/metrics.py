@@ -1,0 +1,130 @@
+"""Scores of translations against references: sacreBLEU's figures and intervals.
+
+sacreBLEU computes every number, and each carries its signature. A test set is held in memory,
+and with it the bootstrap's resamples: 72 bytes for each line and resample.
+"""
+
+import json
+import math
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypedDict, cast
+
+import numpy as np
+from sacrebleu import CHRF, TER
+from sacrebleu.metrics.base import Metric
+from sacrebleu.metrics.base import Score as SacrebleuScore
+
+from bleuprint.scoring.bleu import bleu_metric
+
+RESAMPLES = 1000
+SEED = 12345
+DIGITS = 6
+
+
+class Score(TypedDict):
+    """A score with its 95 % bootstrap interval, in points from 0 to 100; TER's may be higher."""
+
+    score: float
+    low: float
+    high: float
+    signature: str
+
+
+class BleuScore(Score):
+    """BLEU, with the penalty it holds for translations shorter than the references.
+
+    Lengths are in the tokens that BLEU counts; `length_ratio` is the translations' length by that
+    of the references, 0 where those hold nothing.
+    """
+
+    brevity_penalty: float
+    hypothesis_length: int
+    reference_length: int
+    length_ratio: float
+
+
+def bleu(hypotheses: Sequence[str], references: Sequence[str], language: str) -> BleuScore:
+    """Cased BLEU, with the tokenizer sacreBLEU chooses for the target language (mostly 13a)."""
+    metric = bleu_metric(references, language)
+    with fixed_seed():
+        result = metric.corpus_score(hypotheses, None, n_bootstrap=RESAMPLES)
+    return {
+        **_score(metric, result),
+        "brevity_penalty": round(result.bp, DIGITS),
+        "hypothesis_length": result.sys_len,
+        "reference_length": result.ref_len,
+        "length_ratio": round(result.ratio, DIGITS),
+    }
+
+
+def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
+    """chrF2 of character 6-grams, cased, without spaces."""
+    metric = _Chrf(references=[references])
+    with fixed_seed():
+        result = metric.corpus_score(hypotheses, None, n_bootstrap=RESAMPLES)
+    return _score(metric, result)
+
+
+def ter(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
+    """Translation edit rate: edits by words of the references, in lower case; lower is better.
+
+    Tokens are what stands between spaces, as sacreBLEU and Tercom have it by default.
+    """
+    metric = _Ter(references=[references])
+    with fixed_seed():
+        result = metric.corpus_score(hypotheses, None, n_bootstrap=RESAMPLES)
+    return _score(metric, result, highest=math.inf)
+
+
+@contextmanager
+def fixed_seed() -> Iterator[None]:
+    """Hold sacreBLEU to its default seed: it reads another from the environment."""
+    before = os.environ.get("SACREBLEU_SEED")
+    os.environ["SACREBLEU_SEED"] = str(SEED)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["SACREBLEU_SEED"]
+        else:
+            os.environ["SACREBLEU_SEED"] = before
+
+
+def _score(metric: Metric, result: SacrebleuScore, highest: float = 100.0) -> Score:
+    """The score as sacreBLEU prints it, its interval of mean +- half a width as two bounds."""
+    signature = metric.get_signature().format()
+    printed = json.loads(result.format(DIGITS, False, signature, True))
+    # sacreBLEU prints no interval where every resample scored 0. One of a skewed distribution
+    # is centred on the mean all the same and can reach beyond the scale.
+    mean, half = printed.get("confidence_mean", 0.0), printed.get("confidence_var", 0.0)
+    return {
+        "score": printed["score"],
+        "low": max(0.0, round(mean - half, DIGITS)),
+        "high": min(highest, round(mean + half, DIGITS)),
+        "signature": signature,
+    }
+
+
+class _Chrf(CHRF):
+    """chrF that can resample translations some of which score nothing.
+
+    sacreBLEU's resamples are float32, but for a score of 0, a float; it cannot sort both.
+    """
+
+    def _compute_score_from_stats(self, statistics: list[int]) -> Any:
+        result = super()._compute_score_from_stats(statistics)
+        if not result.score:
+            result.score = cast(float, np.float32(0))
+        return result
+
+
+class _Ter(TER):
+    """TER that can resample lines whose references are all empty, for the same reason."""
+
+    def _compute_score_from_stats(self, statistics: list[float]) -> Any:
+        result = super()._compute_score_from_stats(statistics)
+        if not statistics[1]:
+            result.score = cast(float, np.float32(result.score))
+        return result

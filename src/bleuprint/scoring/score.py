@@ -1,0 +1,107 @@
+"""The score stage: a cell's translations of all test sets, scored in every way."""
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypedDict
+
+from bleuprint.config.experiment import Corpus, Settings
+from bleuprint.config.paths import Cell, folder
+from bleuprint.corpus.test_sets import Description, names_of_tests, read_description
+from bleuprint.decoding.translation_record import TRANSLATION, Translation
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import sha256_of, write_json
+from bleuprint.scoring import metrics
+from bleuprint.scoring.bleu_variants import reconcile
+from bleuprint.scoring.breakdown import bleu_by_length, word_accuracy
+from bleuprint.text.parallel import TextFolder, read_pairs
+from bleuprint.text.tokenizers import tokenizer_for
+
+
+class SetScores(TypedDict):
+    """What scores.json holds for one test set.
+
+    `reconciliation`, `by_length` and `by_count` are lists of the fields of Reconciled, ByLength and
+    ByCount; `by_count` is None where tokens are characters. The last three are SHA-256 of files.
+    """
+
+    lines: int
+    bleu: metrics.BleuScore
+    chrf: metrics.Score
+    ter: metrics.Score
+    reconciliation: list[dict[str, Any]]
+    by_length: list[dict[str, Any]]
+    by_count: list[dict[str, Any]] | None
+    sources: str
+    references: str
+    hypotheses: str
+
+
+def score_files(
+    sources: Path, references: Path, hypotheses: Path, corpus: Corpus, described: Description
+) -> SetScores:
+    """Score one file of translations.
+
+    Raises UserError if it is not parallel to the references, or if these or the sources are not
+    what was described.
+    """
+    described.check(sources, references)
+    pairs = list(read_pairs(references, hypotheses))
+    if not pairs:
+        raise UserError(f"{references}: no lines: nothing to score")
+    expected, found = zip(*pairs, strict=True)
+    target = corpus.target
+    return {
+        "lines": len(pairs),
+        "bleu": metrics.bleu(found, expected, target),
+        "chrf": metrics.chrf(found, expected),
+        "ter": metrics.ter(found, expected),
+        "reconciliation": _plain(reconcile(found, expected, target)),
+        "by_length": _plain(bleu_by_length(found, expected, described.source_tokens, target)),
+        "by_count": _by_count(found, corpus, described),
+        "sources": sha256_of(sources),
+        "references": sha256_of(references),
+        "hypotheses": sha256_of(hypotheses),
+    }
+
+
+def score_cell(
+    settings: Settings, system: str, corpus: str, seed: int, root: Path = Path()
+) -> dict[str, SetScores]:
+    """Score a system's translations of all test sets of a corpus and write its scores.json.
+
+    Raises UserError if translation.json says of a file, or of the settings, that they are others.
+    """
+    decode = settings.system(system).decode
+    if seed not in settings.seeds:
+        raise UserError(f"params.yaml: no seed {seed}; seeds are {list(settings.seeds)}")
+    entry = settings.corpus(corpus)
+    texts = TextFolder(folder(corpus, "split", root), entry.source, entry.target)
+    cell = root / Cell(system, corpus, seed).results
+    tests = names_of_tests(entry, texts)
+    translation = Translation.read(made := cell / TRANSLATION)
+    scores = {}
+    for test in tests:
+        described = read_description(folder(corpus, "tests", root), test)
+        sources, references = texts.files(f"test.{test}")
+        hypotheses = cell / "hypotheses" / references.name
+        if hypotheses.exists():  # or score_files says that it does not
+            translation.check(made, decode, hypotheses)
+        scores[test] = score_files(sources, references, hypotheses, entry, described)
+    write_json(cell / "scores.json", scores)
+    return scores
+
+
+def _by_count(
+    hypotheses: Sequence[str], corpus: Corpus, described: Description
+) -> list[dict[str, Any]] | None:
+    if described.training_counts is None:
+        return None
+    tokenizer = tokenizer_for(corpus.target, corpus.tokenize)
+    found = [tokenizer.tokenize(line) for line in hypotheses]
+    expected = [line.split() for line in described.reference_tokens]
+    return _plain(word_accuracy(found, expected, described.training_counts))
+
+
+def _plain(found: Sequence[Any]) -> list[dict[str, Any]]:
+    return [dataclasses.asdict(one) for one in found]

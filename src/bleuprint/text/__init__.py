@@ -1,0 +1,4 @@
+"""Text: parallel files, Unicode, tokenizers.
+
+May import runtime.
+"""

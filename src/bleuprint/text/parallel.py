@@ -1,0 +1,266 @@
+"""Parallel text: the one reader and the one writer of aligned files.
+
+A line ends at the byte \\n and nowhere else: not at \\r, U+0085, U+2028 or \\x1c, where Python's
+text mode and `splitlines` would end it. Line i of one side translates line i of the other.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import repeat
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from bleuprint.runtime.errors import UserError
+
+_BLOCK = 1 << 20
+# A block of pairs ends after so many, or when a side has come to so many bytes.
+BLOCK_PAIRS = 1000
+_BLOCK_BYTES = 1 << 22
+# So many lines are read before their size is looked at.
+_LINES_AT_ONCE = 16
+# Beyond this a file is no text of sentences, and a line no longer fits into memory with ease.
+LONGEST_LINE = 1 << 26
+
+
+@dataclass(frozen=True)
+class Span:
+    """Pairs from `start`, counted from 0, up to but without `stop` (None: to the end)."""
+
+    start: int = 0
+    stop: int | None = None
+
+    def length(self, pairs: int) -> int:
+        """How many of so many pairs lie in it."""
+        return (pairs if self.stop is None else self.stop) - self.start
+
+
+WHOLE = Span()
+
+
+class Pair(NamedTuple):
+    source: str
+    target: str
+
+
+def read_lines(path: Path) -> Iterator[str]:
+    """The lines of a UTF-8 file without their \\n; raises UserError at an undecodable byte."""
+    with _open(path) as file:
+        for number, line in enumerate(file, 1):
+            yield _decode(line, path, number)
+
+
+def read_pairs(source: Path, target: Path) -> Iterator[Pair]:
+    """The pairs of two aligned files; raises UserError if one is longer than the other."""
+    with _open(source) as source_file, _open(target) as target_file:
+        number = 0
+        while True:
+            source_line, target_line = source_file.readline(), target_file.readline()
+            if not source_line or not target_line:
+                break
+            number += 1
+            yield Pair(_decode(source_line, source, number), _decode(target_line, target, number))
+        if source_line or target_line:
+            counts = [
+                number + bool(line) + sum(1 for _ in file)
+                for line, file in ((source_line, source_file), (target_line, target_file))
+            ]
+            raise UserError(
+                f"{source} has {counts[0]} lines and {target} has {counts[1]}: not parallel"
+            )
+
+
+def count_lines(path: Path) -> int:
+    """The number of lines, without a look at what they hold; the last one may lack its \\n."""
+    lines, last = 0, b""
+    with _open(path) as file:
+        while block := file.read(_BLOCK):
+            lines, last = lines + block.count(b"\n"), block[-1:]
+    return lines + (last not in (b"", b"\n"))
+
+
+@dataclass(frozen=True)
+class Block:
+    """Consecutive pairs as they lie in two aligned files, every line with its \\n.
+
+    They are decoded where they are worked on, which may be another process. `first` is the number
+    of the first pair in `files`, from 1; `before` pairs of the set lie in other files before these.
+    """
+
+    first: int
+    source: bytes
+    target: bytes
+    files: tuple[Path, Path]
+    before: int = 0
+
+    def __len__(self) -> int:
+        return self.source.count(b"\n")
+
+    def pairs(self) -> list[Pair]:
+        """The pairs; raises UserError at an undecodable byte."""
+        sides = [
+            self._lines(data, path)
+            for data, path in zip((self.source, self.target), self.files, strict=True)
+        ]
+        return [Pair(*pair) for pair in zip(*sides, strict=True)]
+
+    def numbered(self) -> Iterator[tuple[int, Pair]]:
+        """The pairs with their numbers in the set, from 1."""
+        return enumerate(self.pairs(), self.before + self.first)
+
+    def _lines(self, data: bytes, path: Path) -> list[str]:
+        try:
+            return data.decode().split("\n")[:-1]
+        except UnicodeDecodeError:
+            lines = data.split(b"\n")[:-1]
+            return [_decode(line, path, number) for number, line in enumerate(lines, self.first)]
+
+
+def read_blocks(source: Path, target: Path, span: Span = WHOLE) -> Iterator[Block]:
+    """The pairs of two aligned files, many at a time; raises UserError as `read_pairs` does.
+
+    With a span, its pairs alone: how the files end is then seen by who reads up to their end.
+    """
+    with _open(source) as source_file, _open(target) as target_file:
+        for file in (source_file, target_file):
+            _skip(file, span.start)
+        number = span.start
+        while span.stop is None or number < span.stop:
+            wanted = BLOCK_PAIRS if span.stop is None else min(BLOCK_PAIRS, span.stop - number)
+            sides = _take(source_file, target_file, wanted)
+            counts = [side.count(b"\n") for side in sides]
+            if counts[0] != counts[1]:
+                raise UserError(
+                    f"{source} has {count_lines(source)} lines and {target} has "
+                    f"{count_lines(target)}: not parallel"
+                )
+            if not counts[0]:
+                break
+            yield Block(number + 1, *sides, (source, target))
+            number += counts[0]
+
+
+def packed(pairs: Sequence[Pair]) -> tuple[bytes, bytes]:
+    """Both sides of some pairs as they lie in files."""
+    sides = ["".join(f"{pair[side]}\n" for pair in pairs) for side in (0, 1)]
+    assert all(side.count("\n") == len(pairs) for side in sides), (
+        "a line break inside a sentence would misalign the text"
+    )
+    return sides[0].encode(), sides[1].encode()
+
+
+class PairWriter:
+    """Writes aligned files; use as a context manager."""
+
+    def __init__(self, source: Path, target: Path) -> None:
+        with ExitStack() as opening:
+            self._files = [opening.enter_context(path.open("wb")) for path in (source, target)]
+            self._open = opening.pop_all()
+
+    def write(self, pair: Pair) -> None:
+        self.write_packed(*packed([pair]))
+
+    def write_packed(self, source: bytes, target: bytes) -> None:
+        """Write what `packed` made of some pairs."""
+        for file, data in zip(self._files, (source, target), strict=True):
+            file.write(data)
+
+    def __enter__(self) -> "PairWriter":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+
+@dataclass(frozen=True)
+class TextFolder:
+    """A folder of aligned texts: train, valid and test.NAME, each as NAME.LANGUAGE, two files."""
+
+    path: Path
+    source: str
+    target: str
+
+    def files(self, name: str) -> tuple[Path, Path]:
+        return self.path / f"{name}.{self.source}", self.path / f"{name}.{self.target}"
+
+    def names(self) -> list[str]:
+        """The sets in the folder: train, valid, then the tests by name."""
+        if not self.path.is_dir():
+            raise UserError(f"{self.path}: no such folder")
+        found = {file.name.removesuffix(f".{self.source}") for file in self.path.glob("*.*")}
+        present = {name for name in found if self.files(name)[0].exists()}
+        return sorted(present, key=lambda name: (name != "train", name != "valid", name))
+
+    def held_out(self) -> list[str]:
+        """The sets that are not for training: valid and the tests."""
+        return [name for name in self.names() if name != "train"]
+
+    def pairs(self, name: str) -> Iterator[Pair]:
+        return read_pairs(*self.files(name))
+
+    def count(self, name: str) -> int:
+        """The number of pairs that a set should have, going by one side."""
+        return count_lines(self.files(name)[0])
+
+    def blocks(self, name: str, span: Span = WHOLE) -> Iterator[Block]:
+        return read_blocks(*self.files(name), span)
+
+    def writer(self, name: str) -> PairWriter:
+        return PairWriter(*self.files(name))
+
+
+def _open(path: Path) -> BinaryIO:
+    try:
+        return path.open("rb")
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+
+
+def _take(source: BinaryIO, target: BinaryIO, wanted: int) -> tuple[bytes, bytes]:
+    """Up to so many lines of both files; of one more than of the other where that ends."""
+    sources: list[bytes] = []
+    targets: list[bytes] = []
+    size = 0
+    while wanted and size < _BLOCK_BYTES:
+        some = min(wanted, _LINES_AT_ONCE)
+        sources.append(_lines(source, some))
+        targets.append(_lines(target, some))
+        size += len(sources[-1]) + len(targets[-1])
+        wanted -= some
+    return b"".join(sources), b"".join(targets)
+
+
+def _lines(file: BinaryIO, wanted: int) -> bytes:
+    """The next lines, each with its \n, which the last one may lack in the file."""
+    lines = list(map(file.readline, repeat(LONGEST_LINE, wanted)))
+    found = b"".join(lines)
+    if found.count(b"\n") == wanted:
+        return found
+    if any(len(line) == LONGEST_LINE and line[-1:] != b"\n" for line in lines):
+        raise UserError(f"{file.name}: a line is longer than {LONGEST_LINE >> 20} MiB")
+    return found if found[-1:] in (b"", b"\n") else found + b"\n"
+
+
+def _skip(file: BinaryIO, lines: int) -> None:
+    """Go to the end of so many lines."""
+    while lines and (block := file.read(_BLOCK)):
+        here = block.count(b"\n")
+        if here < lines:
+            lines -= here
+            continue
+        end = -1
+        for _ in range(lines):
+            end = block.index(b"\n", end + 1)
+        file.seek(end + 1 - len(block), os.SEEK_CUR)
+        return
+
+
+def _decode(line: bytes, path: Path, number: int) -> str:
+    try:
+        return line.removesuffix(b"\n").decode()
+    except UnicodeDecodeError as error:
+        byte = line[error.start]
+        raise UserError(
+            f"{path}:{number}: byte {error.start + 1} of the line is {byte:#04x}: not UTF-8"
+        ) from None

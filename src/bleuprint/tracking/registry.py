@@ -1,0 +1,68 @@
+"""MLflow's registry: which trained system is the best of a corpus, by choice.
+
+A version links to the weights by path and SHA-256; they are not copied.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bleuprint.config.experiment import Settings
+from bleuprint.config.paths import Cell
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import sha256_of
+from bleuprint.tracking import store, sync, ui_views
+
+if TYPE_CHECKING:
+    from mlflow.entities.model_registry import ModelVersion
+    from mlflow.tracking import MlflowClient
+
+BEST, _SUM = "best", "weights.sha256"
+
+
+def register(settings: Settings, cell: Cell, root: Path = Path()) -> str:
+    """Make a training the `best` version of the model that is called after its corpus.
+
+    Says which version it is: one of the same weights and scores is taken again. Raises
+    UserError where there are no averaged weights or scores, or MLflow cannot be used.
+    """
+    weights = root / cell.models / "averaged" / "model.safetensors"
+    if not weights.exists():
+        raise UserError(f"{weights}: no such file; run: dvc pull, or dvc repro")
+    one = sync.trained(settings, cell, root)
+    if one is None:
+        raise UserError(f"{cell.results}: no training with these settings; run: dvc repro")
+    if one.problem:
+        raise UserError(one.problem)
+    scores = {k: f"{v:.2f}" for k, v in one.content.summary.items() if ui_views.is_score(k)}
+    if not scores:
+        raise UserError(f"{cell.results / 'scores.json'}: no scores of this training: dvc repro")
+    names = {name: str(value) for name, value in cell._asdict().items()}
+    where = weights.relative_to(root).as_posix()
+    tags = {**names, **scores, "weights": where, _SUM: sha256_of(weights)}
+    with store.failures_named():
+        client = store.client()
+        experiment = store.experiment(client, settings.experiment).experiment_id
+        run, _ = sync.keep(client, experiment, one, root)
+        assert run is not None
+        version = _version(client, cell, run.info.run_id, tags)
+        client.set_registered_model_alias(cell.corpus, BEST, version.version)
+    return f"{cell.corpus} version {version.version} is {BEST}: {cell}, {where}"
+
+
+def _version(
+    client: "MlflowClient", cell: Cell, run_id: str, tags: dict[str, str]
+) -> "ModelVersion":
+    """The version with these tags, made if need be."""
+    if not client.search_registered_models(f"name = '{cell.corpus}'"):
+        about = f"Translates {cell.corpus}. Its alias `{BEST}` is the version that was chosen last."
+        client.create_registered_model(cell.corpus, description=about)
+    for held in client.search_model_versions(f"name = '{cell.corpus}'"):
+        if tags.items() <= held.tags.items():
+            return held
+    note = (
+        f"System **{cell.system}**, seed {cell.seed}; weights: `{tags['weights']}`, SHA-256 "
+        f"`{tags[_SUM]}`, kept by DVC.\n\nTo use it: `bleuprint translate --system {cell.system} "
+        f"--corpus {cell.corpus} --seed {cell.seed}`"
+    )
+    source = f"runs:/{run_id}/{sync.FILES}"
+    return client.create_model_version(cell.corpus, source, run_id, tags=tags, description=note)

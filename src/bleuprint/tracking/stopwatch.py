@@ -1,0 +1,70 @@
+"""The durations of a training, kept beside its checkpoints: they are no part of its state."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+from bleuprint.runtime.files import read_object, write_json
+
+DURATIONS = "durations.json"
+
+
+class Stopwatch:
+    """Measures a training over its restarts.
+
+    `seconds` is the whole time; `rates` are target tokens a second between two points of the
+    training curve, by update, validation and checkpoints not counted; `machines` are those on which
+    it ran.
+    """
+
+    def __init__(self, folder: Path, machine: dict[str, Any]) -> None:
+        self._path, self._machine = folder / DURATIONS, machine
+        self.seconds = 0.0
+        self.rates: dict[int, float] = {}
+        self.machines: list[dict[str, Any]] = []
+        self._before, self._tokens = 0.0, 0
+        self._interval_tokens, self._interval_seconds = 0, 0.0
+        self._began = self._mark = time.monotonic()
+        if self._path.exists():
+            saved = read_object(self._path, ("seconds", "rates", "machines"))
+            self.seconds = self._before = saved["seconds"]
+            self.rates = {int(update): rate for update, rate in saved["rates"].items()}
+            self.machines = saved["machines"]
+
+    def start(self, update: int) -> None:
+        """Begin to measure after `update`, perhaps an earlier one than was measured last."""
+        self.rates = {known: rate for known, rate in self.rates.items() if known <= update}
+        self._began = self._mark = time.monotonic()
+
+    def update(self, tokens: int) -> float:
+        """Count an update; returns the target tokens a second since the start."""
+        if self._machine not in self.machines:
+            self.machines.append(self._machine)
+        now = time.monotonic()
+        self._interval_seconds += now - self._mark
+        self._interval_tokens += tokens
+        self._tokens += tokens
+        self._mark = now
+        return self._tokens / max(now - self._began, 1e-9)
+
+    def point(self, update: int) -> float:
+        """End an interval at `update`; returns its target tokens a second."""
+        rate = self._interval_tokens / max(self._interval_seconds, 1e-9)
+        self.rates[update] = rate
+        self._interval_tokens, self._interval_seconds = 0, 0.0
+        return rate
+
+    def pause(self) -> None:
+        """Leave the time since the last update out of the rates."""
+        self._mark = time.monotonic()
+
+    def save(self, update: int) -> None:
+        """Write durations.json, before the checkpoint of `update` is written."""
+        self.seconds = self._before + time.monotonic() - self._began
+        content = {
+            "update": update,
+            "seconds": self.seconds,
+            "rates": self.rates,
+            "machines": self.machines,
+        }
+        write_json(self._path, content)

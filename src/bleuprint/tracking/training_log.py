@@ -1,0 +1,84 @@
+"""What a training prints, measures and logs to MLflow: an observer of the trainer."""
+
+from dataclasses import asdict
+from pathlib import Path
+
+from bleuprint.runtime.distributed.group import Group
+from bleuprint.runtime.progress import Progress
+from bleuprint.tracking.hardware import machine_of
+from bleuprint.tracking.stopwatch import Stopwatch
+from bleuprint.tracking.tracker import Description, Tracker
+from bleuprint.training.job import Fingerprints, Job
+from bleuprint.training.observer import Observer, Status
+from bleuprint.training.train_state import State
+from bleuprint.training.train_step import Outcome
+
+
+class TrainingLog(Observer):
+    """Shows progress, logs to MLflow, and measures durations into the training's work folder."""
+
+    def __init__(
+        self, experiment: str, job: Job, marks: Fingerprints, group: Group, folder: Path
+    ) -> None:
+        self._experiment, self._job, self._marks = experiment, job, marks
+        self.stopwatch = Stopwatch(folder, machine_of(group))
+        self._tracker: Tracker | None = None
+        self._progress: Progress | None = None
+
+    def started(self, state: State, expected_updates: int | None) -> None:
+        job = self._job
+        settings = {
+            "model": asdict(job.system.model),
+            "train": asdict(job.system.train),
+            "parameters": state.parameters,
+        }
+        self._tracker = Tracker(
+            Description(
+                self._experiment, job.cell, self._marks.all, self._marks.data, settings, job.code
+            )
+        )
+        what = f"train {job.cell.system} {job.cell.corpus}"
+        self._progress = Progress(what, expected_updates, "updates", state.update)
+        self.stopwatch.start(state.update)
+
+    def updated(self, state: State, outcome: Outcome) -> None:  # noqa: ARG002
+        rate = self.stopwatch.update(outcome.target_tokens)
+        if self._progress:
+            loss = outcome.loss / outcome.target_tokens
+            self._progress.advance(note=f"loss {loss:.3f}, {rate:,.0f} tokens/s")
+
+    def recorded(self, state: State, point: dict[str, float]) -> None:
+        rate = self.stopwatch.point(state.update)
+        metrics = {f"train/{name}": value for name, value in point.items()}
+        self._log(state, {**metrics, "train/tokens_per_second": rate})
+
+    def validated(self, state: State, measures: dict[str, float]) -> None:
+        self.stopwatch.pause()
+        self._log(state, {f"valid/{name}": value for name, value in measures.items()})
+        shown = ", ".join(f"{name} {value:.3f}" for name, value in measures.items())
+        self.warned(f"update {state.update}: validation {shown}")
+
+    def skipped(self, state: State) -> None:
+        self._log(state, {"train/skipped": state.skipped})
+
+    def warned(self, message: str) -> None:
+        if self._progress:
+            self._progress.say(message)
+        else:
+            print(message, flush=True)
+
+    def saving(self, state: State) -> None:
+        self.stopwatch.save(state.update)
+
+    def saved(self, state: State) -> None:  # noqa: ARG002
+        self.stopwatch.pause()
+
+    def ended(self, state: State, status: Status) -> None:  # noqa: ARG002
+        if self._progress:
+            self._progress.close()
+        if self._tracker:
+            self._tracker.close(status)
+
+    def _log(self, state: State, metrics: dict[str, float]) -> None:
+        if self._tracker:
+            self._tracker.log(state.update, metrics)

@@ -1,0 +1,85 @@
+"""Adam and AdamW over all weights as one flat vector.
+
+The weights become views of one vector, their gradients of another: adding gradients up over
+processes, clipping and updating are then one operation each instead of one for every weight.
+"""
+
+from itertools import accumulate
+
+import torch
+from torch import Tensor, nn
+from torch.optim.adam import adam
+
+from bleuprint.config.system import Train
+
+# Numbers: each weight begins at a multiple of so many, as the fast matrix products of GPUs ask. The
+# gaps are 0 and stay so.
+_ALIGNED = 64
+
+
+class FlatAdam:
+    """Adam or AdamW, as the settings say, with the gradient clipped to a norm (0: not clipped)."""
+
+    def __init__(self, model: nn.Module, settings: Train) -> None:
+        parameters = list(model.parameters())
+        room = [-(-parameter.numel() // _ALIGNED) * _ALIGNED for parameter in parameters]
+        self.weights = torch.zeros(sum(room), device=parameters[0].device)
+        self.gradient = torch.zeros_like(self.weights)
+        for parameter, start in zip(parameters, accumulate(room, initial=0), strict=False):
+            end = start + parameter.numel()
+            self.weights[start:end] = parameter.detach().flatten()
+            parameter.data = self.weights[start:end].view_as(parameter)
+            parameter.grad = self.gradient[start:end].view_as(parameter)
+        self._settings = settings
+        self._state = {
+            "exp_avg": torch.zeros_like(self.weights),
+            "exp_avg_sq": torch.zeros_like(self.weights),
+            "step": torch.zeros((), device=self.weights.device),
+        }
+
+    def clear(self) -> None:
+        self.gradient.zero_()
+
+    def norm(self) -> float:
+        """The gradient's Euclidean norm."""
+        return float(self.gradient.norm())
+
+    @torch.no_grad()
+    def step(self, learning_rate: float, norm: float) -> None:
+        """Clip the gradient, whose `norm` is given, and update the weights."""
+        clip, settings = self._settings.clip_norm, self._settings.optimizer
+        if clip and norm > clip:
+            self.gradient.mul_(clip / norm)
+        # torch's own step as a function: making its optimiser object loads torch's compiler,
+        # which takes longer than many a stage.
+        adam(
+            [self.weights],
+            [self.gradient],
+            [self._state["exp_avg"]],
+            [self._state["exp_avg_sq"]],
+            [],
+            [self._state["step"]],
+            fused=True,
+            amsgrad=False,
+            beta1=settings.betas[0],
+            beta2=settings.betas[1],
+            lr=learning_rate,
+            weight_decay=settings.weight_decay,
+            eps=settings.epsilon,
+            maximize=False,
+            decoupled_weight_decay=settings.by == "adamw",
+        )
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Adam's moments and step count."""
+        return dict(self._state)
+
+    def load(self, tensors: dict[str, Tensor]) -> None:
+        """Copy moments and step count from `tensors`; raises ValueError if they are of another
+        optimizer.
+        """
+        own = {name: tensor.shape for name, tensor in self._state.items()}
+        if own != {name: tensor.shape for name, tensor in tensors.items()}:
+            raise ValueError("the optimizer's state does not belong to this model")
+        for name, tensor in tensors.items():
+            self._state[name].copy_(tensor)

@@ -1,0 +1,89 @@
+"""Validation: the loss and the greedy BLEU of a model on the validation set."""
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bleuprint.dataset.batch import Batch, pad, read
+from bleuprint.dataset.batching import pack
+from bleuprint.dataset.binarized import BinaryCorpus
+from bleuprint.dataset.subwords.vocabulary import BOS, EOS, PAD
+from bleuprint.model.transformer import Transformer
+from bleuprint.runtime.distributed.group import Group
+from bleuprint.runtime.errors import UserError
+from bleuprint.scoring.bleu import bleu_metric
+from bleuprint.text.parallel import read_lines
+from bleuprint.training.loss import batch_loss
+
+# Greedy outputs end at the latest this many units after their source does.
+_EXTRA = 20
+
+
+class Validator:
+    """Measures a model on a corpus's validation set."""
+
+    def __init__(self, corpus: BinaryCorpus, texts: Path, batch_tokens: int) -> None:
+        self._corpus = corpus
+        path = texts / f"valid.{corpus.target}"
+        references = list(read_lines(path))
+        if len(references) != (pairs := corpus.sets["valid"].pairs):
+            raise UserError(f"{path}: {len(references)} lines, {corpus.folder} has {pairs} pairs")
+        self._bleu = bleu_metric(references, corpus.target)
+        source, target = (
+            corpus.side("valid", language).lengths for language in (corpus.source, corpus.target)
+        )
+        self._tokens = int(target.sum())
+        order = np.lexsort((source, target))
+        limit = max(batch_tokens, int(source.max()), int(target.max()))
+        self._batches = pack(source, target, order, limit)
+
+    def measure(self, model: Transformer, group: Group) -> dict[str, float]:
+        """Loss (nats a token, without smoothing) and BLEU, the same on all processes."""
+        model.eval()
+        total = torch.zeros((), dtype=torch.float64, device=group.device)
+        with torch.no_grad():
+            for rows in self._batches[group.rank :: group.size]:
+                batch = Batch.of(read(self._corpus, "valid", rows)).to(group.device)
+                total += batch_loss(model, batch, 0.0)
+        loss = float(group.sum(total)) / self._tokens
+        lines = self._translate(model, group)
+        model.train()
+        return {"loss": loss, "bleu": self._bleu.corpus_score(lines, None).score}
+
+    def _translate(self, model: Transformer, group: Group) -> list[str]:
+        """Greedy translations, detokenised, in the order of the set."""
+        corpus = self._corpus
+        source = corpus.side("valid", corpus.source)
+        longest = int(source.lengths.max()) + _EXTRA
+        # a row that other processes translate is all PAD here, so that a sum shares them
+        found = torch.full((len(source), longest), PAD, device=group.device)
+        for rows in self._batches[group.rank :: group.size]:
+            ids = pad([source[row] for row in rows.tolist()]).to(group.device)
+            for row, words in zip(rows.tolist(), greedy(model, ids), strict=True):
+                found[row, : len(words)] = torch.tensor(words, device=group.device)
+        return [
+            corpus.text(corpus.target, [word for word in words if word != PAD])
+            for words in group.sum(found).tolist()
+        ]
+
+
+@torch.inference_mode()
+def greedy(model: Transformer, source: Tensor) -> list[list[int]]:
+    """The likeliest word at each step, for source ids (B, S), up to EOS.
+
+    A search of its own, so that work on the beam search does not train every model anew.
+    """
+    state = model.start(source)
+    words = torch.full((source.size(0),), BOS, device=source.device)
+    outputs: list[Tensor] = []
+    going = torch.ones_like(words, dtype=torch.bool)
+    longest = min(source.size(1) + _EXTRA, model.settings.max_length)
+    while bool(going.any()) and len(outputs) < longest:
+        logits, state = model.step(words, state)
+        words = torch.where(going, logits.argmax(-1), EOS)
+        outputs.append(words)
+        going = words != EOS
+    rows = torch.stack(outputs, dim=1).tolist()
+    return [row[: row.index(EOS)] if EOS in row else row for row in rows]
