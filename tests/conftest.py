@@ -21,8 +21,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 # Minutes each: begun first, so that at the end no worker has one left while others are idle.
-# test_pipeline after test_snakemake, whose worker has its first fixture already.
-LONG = ("test_snakemake", "test_train", "test_learning", "test_pipeline", "test_processes")
+# test_dvc after test_snakemake, whose worker has its first fixture already.
+LONG = ("test_snakemake", "test_trainer", "test_learning", "test_dvc", "test_launch")
 
 
 def pytest_collection_modifyitems(items):

@@ -1,0 +1,99 @@
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from test_experiment import PARAMS
+
+from bleuprint.text.parallel import TextFolder
+from corpora import PAIRS, write_set
+from root import ROOT
+from steps import DATA_STAGES
+
+BLEUPRINT = Path(sys.executable).with_name("bleuprint")
+STAGES = ROOT / "stages"
+LONG = ("sehr " * 200 + "lang", "very " * 200 + "long")
+
+
+def run(root, *command, status=0):
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("BLEUPRINT_")}
+    kept.pop("DVC_ROOT", None)
+    done = subprocess.run(command, cwd=root, env=kept, capture_output=True, text=True)
+    assert done.returncode == status, done.stderr
+    return done.stdout if status == 0 else done.stderr
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    root = tmp_path_factory.mktemp("cli")
+    (root / "params.yaml").write_text(PARAMS)
+    write_set(TextFolder(root / "inputs", "de", "no"), "a", [*PAIRS, LONG])
+    for stage in DATA_STAGES:
+        run(root, sys.executable, STAGES / f"{stage}.py", "own")
+    return root
+
+
+@pytest.fixture
+def project(prepared, tmp_path):
+    return shutil.copytree(prepared, tmp_path / "project")
+
+
+def test_show_prints_pairs_as_text(project):
+    shown = [line.split("\t") for line in run(project, BLEUPRINT, "show", "own").splitlines()]
+    assert [number for number, *_ in shown] == ["1", "2", "3", "4"]
+    kept = [pair for pair in PAIRS if list(pair) in [texts for _, *texts in shown]]
+    assert [list(pair) for pair in kept] == [texts for _, *texts in shown]
+    third = run(project, BLEUPRINT, "show", "own", "--lines", "3:3")
+    assert third == "\t".join(shown[2]) + "\n"
+    units = run(project, BLEUPRINT, "show", "own", "--lines", "3:3", "--units")
+    assert "@@ " in units and units.replace("@@ ", "") != units
+    valid = run(project, BLEUPRINT, "show", "own", "--set", "valid")
+    assert valid.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (("show", "own", "--lines", "3:9"), 1, "it has 4"),
+        (("show", "own", "--lines", "9"), 2, "not a range such as 10:20"),
+        (("show", "own", "--lines", "0:3"), 2, "not a range such as 10:20"),
+        (("show", "own", "--set", "test.x"), 1, "no set 'test.x'; there are: train, valid"),
+        (("show", "wmt"), 1, "no corpora entry 'wmt'; there are: own"),
+        (("inspect", "wmt"), 1, "no corpora entry 'wmt'; there are: own"),
+        (("inspect", "own", "--pairs", "0"), 2, "not a whole number from 1"),
+        (("train", "tiny", "own", "one"), 2, "'one' is not a whole number"),
+        (("train", "big", "own", "1"), 1, "no systems entry 'big'"),
+        (("shew", "own"), 2, "invalid choice: 'shew'"),
+        ((), 2, "required: COMMAND"),
+    ],
+)
+def test_mistakes_are_told(project, arguments, status, message):
+    told = run(project, BLEUPRINT, *arguments, status=status)
+    assert message in told and "Traceback" not in told
+
+
+def test_inspect_shows_what_rules_drop_before_anything_is_run(project):
+    shutil.rmtree(project / "data")
+    shown = run(project, BLEUPRINT, "inspect", "own")
+    assert "  length: 1 dropped (14.29%)\n" in shown
+    assert "         7  sehr sehr" in shown
+    assert {path.name for path in project.iterdir()} == {"params.yaml", "inputs", "work"}
+    few = run(project, BLEUPRINT, "inspect", "own", "--pairs", "3")
+    assert few.startswith("clean: 3 pairs in, 3 out\n")
+
+
+def test_cite_prints_the_bibtex_of_what_is_used(project):
+    cited = run(project, BLEUPRINT, "cite")
+    assert "@misc{own,}" in cited and "post-2018-call" in cited
+
+
+def test_who_stops_reading_sees_no_complaint(project):
+    (project / "params.yaml").write_text(
+        PARAMS.replace("@misc{own,}", "@misc{own, a={" + "x" * 10**6 + "}}")
+    )
+    done = subprocess.run(
+        f"{BLEUPRINT} cite | head -c 20", shell=True, cwd=project, capture_output=True, text=True
+    )
+    assert done.stderr == "" and len(done.stdout) == 20

@@ -1,0 +1,202 @@
+from collections import Counter
+from itertools import zip_longest
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from test_formats import fault, read, reading
+
+# Any sentence a line can hold; NULs have a test of their own, since many of them are UTF-16.
+SENTENCES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\n"))
+FIELDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\n\t"))
+
+
+def as_published(content: bytes) -> list[str]:
+    """The lines of a file, slowly."""
+    lines = content.removeprefix("\ufeff".encode()).split(b"\n")
+    if lines[-1] == b"":
+        lines.pop()
+        ended = len(lines)
+    else:
+        ended = len(lines) - 1
+    return [
+        (line.removesuffix(b"\r") if number < ended else line).decode()
+        for number, line in enumerate(lines)
+    ]
+
+
+def cut(content: bytes, sizes: list[int]) -> list[bytes]:
+    """The file in parts of these sizes, over and over."""
+    parts, start = [], 0
+    while start < len(content):
+        size = sizes[len(parts) % len(sizes)]
+        parts.append(content[start : start + size])
+        start += size
+    return parts
+
+
+@given(
+    pairs=st.lists(st.tuples(SENTENCES, SENTENCES), min_size=1),
+    end=st.sampled_from([b"\n", b"\r\n"]),
+    sizes=st.lists(st.integers(1, 30), min_size=1),
+)
+def test_any_two_files_of_utf_8_are_read_line_by_line(pairs, end, sizes):
+    files = [b"".join(text.encode() + end for text in side) for side in zip(*pairs, strict=True)]
+    found = list(reading("plain", [cut(file, sizes) for file in files]))
+    assert found == list(zip(*map(as_published, files), strict=True))
+    if not any(text.startswith("\ufeff") or text.endswith("\r") for pair in pairs for text in pair):
+        assert found == pairs
+
+
+@given(rows=st.lists(st.tuples(FIELDS, FIELDS, FIELDS), min_size=1), last=st.booleans())
+def test_any_columns_of_utf_8_are_read(rows, last):
+    file = "\n".join("\t".join(row) for row in rows).encode() + (b"\n" if last else b"")
+    wanted = [tuple(line.split("\t")) for line in as_published(file)]
+    if wanted and len(wanted[-1]) == 3:
+        assert read("tsv", file, columns=(3, 1)) == [(row[2], row[0]) for row in wanted]
+
+
+def test_a_last_line_needs_no_end_and_empty_lines_are_lines():
+    assert read("plain", b"a\n\nc", b"x\ny\n\n") == [("a", "x"), ("", "y"), ("c", "")]
+
+
+def test_only_a_return_before_a_line_break_goes_and_only_one_byte_order_mark():
+    mark = "\ufeff".encode()
+    files = mark * 2 + b"a\rb\r\r\n" + mark + b"c\r\n\r", b"x\ny\nz\n"
+    assert read("plain", *files) == [("\ufeffa\rb\r", "x"), ("\ufeffc", "y"), ("\r", "z")]
+
+
+def test_blocks_end_anywhere_without_effect():
+    content = "zwölf Boxkämpfer\r\n\n\ufeff☃\r\n".encode() * 3
+    wanted = read("plain", content, content)
+    assert len(wanted) == 9
+    for size in range(1, 30):
+        parts = [cut(content, [size]), cut(content, [7])]
+        assert list(reading("plain", parts)) == wanted
+
+
+@pytest.mark.parametrize("numbers", [(3, 1), (1, 3), (0, 2), (2, 0), (2, 3), (1001, 7)])
+def test_files_of_different_length_are_named_with_their_counts(numbers):
+    message = fault("plain", b"a\n" * numbers[0], b"b\n" * numbers[1])
+    assert message == (
+        f"inputs/x.de has {numbers[0]} lines and inputs/x.en has {numbers[1]}: not parallel"
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "place", "hint"),
+    [
+        (b"gut\nstra\xdfe\n", "2: byte 5 of the line is 0xdf", "; the file looks like Latin-1"),
+        (
+            b"\xef\xbb\xbfstra\xdf\n",
+            "1: byte 8 of the line is 0xdf",
+            "; the file looks like Latin-1",
+        ),
+        (b"a\r\nb\r\n\xc3", "3: byte 1 of the line is 0xc3", ""),
+        (b"a\n\n \xe6\x97\n", "3: byte 2 of the line is 0xe6", ""),
+        (b"a\xff\xfe", "1: byte 2 of the line is 0xff", ""),
+        (b"\xff\xfea\0", "1: byte 1 of the line is 0xff", "; the file looks like UTF-16"),
+        (b"a\0b\0\n\0", "1: byte 2 of the line is 0x00", "; the file looks like UTF-16"),
+        (
+            (b"a" * 999 + b"\n") * 3000 + b"\x80\n",
+            "3001: byte 1 of the line is 0x80",
+            "; the file looks",
+        ),
+    ],
+)
+@pytest.mark.parametrize("side", [0, 1])
+def test_the_first_byte_that_is_not_utf_8_is_named_with_its_place(content, place, hint, side):
+    files = [b"x\n" * (content.count(b"\n") + 1)] * 2
+    files[side] = content
+    name = ("inputs/x.de", "inputs/x.en")[side]
+    assert fault("plain", *files).startswith(f"{name}:{place}: not UTF-8{hint}")
+    if not hint:
+        assert fault("plain", *files).endswith("not UTF-8")
+
+
+def test_nuls_stay_in_text_that_has_few():
+    assert read("plain", b"abc\0\n", b"\0xyz") == [("abc\0", "\0xyz")]
+
+
+def test_the_longest_line_and_one_that_is_too_long(monkeypatch):
+    monkeypatch.setattr("bleuprint.corpus.download.formats.lines.LONGEST_LINE", 3_000_000)
+    longest = b"a" * 2_999_999
+    for line in (longest, longest + b"\nb", b"b\n" + longest + b"\n"):
+        assert max(len(pair.source) for pair in read("plain", line, line)) == 2_999_999
+    for line in (longest + b"a", longest + b"a\n", longest + b"a\nb\n"):
+        assert fault("plain", b"x\ny\n" + line, b"x\n" * 5).startswith("inputs/x.de:3: ")
+
+
+@pytest.mark.parametrize(
+    ("content", "number", "found"),
+    [(b"a\tb\tc\na\tb\n", 2, 2), (b"a\tb\tc\n\n", 2, 1), (b"a b c\n", 1, 1)],
+)
+def test_a_row_that_lacks_a_column_is_named(content, number, found):
+    message = fault("tsv", content, columns=(1, 3))
+    assert message == (
+        f"inputs/both:{number}: columns 1 and 3 are wanted, and the line has {found}"
+    )
+
+
+def test_quotes_are_text_and_further_columns_go_by():
+    assert read("tsv", b'"a\tb"\t"c"\t\td\r\n', columns=(2, 1)) == [('b"', '"a')]
+
+
+# Talks as they lie in train.tags.de-en: told of in both languages, on lines of the same kind.
+TALKS = (
+    "<url>http://x/1</url>\n<keywords>talks, Meer</keywords>\n<speaker>A. B.</speaker>\n"
+    "<talkid>1</talkid>\n<title>A. B.: {}</title>\n<description>TED Talk: {}</description>\n"
+    " {}\n{}\n\n"
+    '<reviewer href="http://x/p">C</reviewer>\n<translator href="http://x/q">D</translator>\n'
+    '<doc docid="2" genre="lectures">\n<url>http://x/2</url>\n<title></title>\n'
+    "<description> </description>\n{} < {}\n</doc>\n"
+)
+
+
+def of_shell_script(text: str) -> list[str]:
+    """What fairseq's pipeline of grep and sed makes of a file, slowly."""
+    lines = text.removesuffix("\n").split("\n")
+    for word in (
+        "<url>",
+        "<talkid>",
+        "<keywords>",
+        "<speaker>",
+        "<reviewer",
+        "<translator",
+        "<doc",
+    ):
+        lines = [line for line in lines if word not in line]
+    lines = [line for line in lines if "</doc>" not in line]
+    for tag in ("<title>", "</title>", "<description>", "</description>"):
+        lines = [line.replace(tag, "") for line in lines]
+    return lines
+
+
+def test_talks_are_read_as_by_fairseqs_script():
+    source = TALKS.format("Das Meer", "wie es <title> lebt", "Danke.", "Es & ich", "3", "4")
+    target = TALKS.format("The sea", "how it lives", "Thanks. ", "Me\tand it", "3", "4")
+    dropped = Counter()
+    found = read("ted-tags", source.encode(), target.encode(), dropped=dropped)
+    assert found == list(zip_longest(of_shell_script(source), of_shell_script(target)))
+    assert found[:3] == [
+        ("A. B.: Das Meer", "A. B.: The sea"),
+        ("TED Talk: wie es  lebt", "TED Talk: how it lives"),
+        (" Danke.", " Thanks. "),
+    ]
+    assert ("", "") in found
+    assert dropped == {"metadata": 9}
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "kinds"),
+    [
+        ("<url>x</url>", "Danke.", ("<url>", "a sentence")),
+        ("Danke.", "<reviewer href='x'>A</reviewer>", ("a sentence", "<reviewer>")),
+        ("<url>x</url>", "<talkid>1</talkid>", ("<url>", "<talkid>")),
+        ("<title>x</title>", "<description>y</description>", ("<title>", "<description>")),
+        ("<title>x</title>", "y", ("<title>", "a sentence")),
+    ],
+)
+def test_lines_of_different_kinds_are_not_parallel(source, target, kinds):
+    message = fault("ted-tags", f"a\n{source}\n".encode(), f"b\n{target}\n".encode())
+    assert message == f"inputs/x.de:2: {kinds[0]}, but inputs/x.en:2: {kinds[1]}: not parallel"

@@ -1,0 +1,66 @@
+import json
+
+import pytest
+from test_experiment import PARAMS
+
+from bleuprint.config import experiment
+from bleuprint.corpus.download.fetch import Source
+from bleuprint.corpus.preview import preview, report, visible
+from bleuprint.runtime.errors import UserError
+from bleuprint.text.parallel import TextFolder
+from corpora import PAIRS, write_set
+
+LONG = ("ein sehr " * 60 + "langer", "a very " * 60 + "long one")
+
+
+@pytest.fixture
+def corpus(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pairs = [*PAIRS, PAIRS[0], LONG, ("e\u0301in\x00s", "one"), ("\u200b", "lost")]
+    write_set(TextFolder(tmp_path / "inputs", "de", "no"), "a", pairs)
+    (tmp_path / "params.yaml").write_text(PARAMS)
+    return experiment.load().corpus("own")
+
+
+def try_it(corpus, tmp_path, pairs):
+    source = Source(None, tmp_path / "store", None)
+    return preview("own", corpus, pairs, source, tmp_path / "work" / "x", 1)
+
+
+def test_each_rule_says_what_it_did(corpus, tmp_path):
+    accounts = try_it(corpus, tmp_path, 1000)
+    assert list(accounts) == ["clean", "dedup", "filter"]
+    assert accounts["clean"]["changed"] == {"unicode": 1, "unprinted": 2}
+    assert accounts["clean"]["dropped"] == {"empty_side": 1}
+    assert accounts["dedup"]["dropped"]["duplicate_pair"] == 1
+    assert accounts["filter"]["dropped"] == {"length": 1, "ratio": 0}
+    lines = list(report(accounts, 1))
+    assert lines[0] == "clean: 10 pairs in, 9 out"
+    assert "  unicode: 1 changed (10.00%)" in lines
+    shown = lines.index("  unicode: 1 changed (10.00%)")
+    assert lines[shown + 1 : shown + 4] == [
+        "         9  e\u0301in\\x00s",
+        "          > \u00e9in\\x00s",
+        "            one",
+    ]
+    assert "  ratio: 0 dropped (0.00%)" in lines
+    assert len(list(report(accounts, 3))) > len(lines)
+
+
+def test_only_so_many_pairs_are_read(corpus, tmp_path):
+    assert try_it(corpus, tmp_path, 4)["clean"]["pairs_in"] == 4
+
+
+def test_nothing_is_left_behind(corpus, tmp_path):
+    before = {path.name for path in tmp_path.iterdir()}
+    try_it(corpus, tmp_path, 100)
+    assert {path.name for path in tmp_path.iterdir()} == before | {"work"}
+    assert not [path for path in (tmp_path / "work").rglob("*") if path.is_file()]
+
+
+def test_what_is_wrong_with_the_text_is_told(corpus, tmp_path):
+    path = tmp_path / "inputs" / "a.no"
+    path.write_bytes(path.read_bytes() + b"one more\n")
+    with pytest.raises(UserError, match=r"inputs/a\.de has 10 lines and inputs/a\.no has 11"):
+        try_it(corpus, tmp_path, 1000)
+    assert json.loads(json.dumps(str(visible("a\tb\u2028")))) == "a\\tb\\u2028"

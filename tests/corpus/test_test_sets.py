@@ -1,0 +1,164 @@
+"""Descriptions of test sets: hashes, lengths, and counts worked by hand."""
+
+import dataclasses
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import result_trees as trees
+from bleuprint.config.experiment import Settings
+from bleuprint.config.paths import folder
+from bleuprint.corpus.test_sets import Description, describe_tests, names_of_tests, read_description
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import read_json, sha256_of
+from bleuprint.text.parallel import TextFolder
+from root import ROOT
+from scoring import SEPARATORS
+
+STAGE = ROOT / "stages" / "describe_tests.py"
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> tuple[Path, Settings]:
+    """One corpus with a test set of three lines, and five of training."""
+    settings = trees.settings_in(tmp_path, corpora={"c-en-de": ("news",)})
+    split, tokens = (folder("c-en-de", stage, tmp_path) for stage in ("split", "tokens"))
+    trees.write_lines(split / "test.news.en", ["One two.", "", "Three!"])
+    trees.write_lines(split / "test.news.de", ["Eins zwei.", "Eins eins", "Drei!"])
+    trees.write_lines(tokens / "test.news.en", ["One two .", "", "Three !"])
+    trees.write_lines(tokens / "test.news.de", ["Eins zwei .", "Eins eins", "Drei !"])
+    trees.write_lines(tokens / "train.en", ["x", "x", "x", "x", "Eins"])
+    trees.write_lines(tokens / "train.de", ["Eins eins .", "eins eins", "", "zweite .", "vier ."])
+    return tmp_path, settings
+
+
+def test_a_description_worked_by_hand(made: tuple[Path, Settings]) -> None:
+    root, settings = made
+    trees.describe(root, settings, "c-en-de")
+    split = folder("c-en-de", "split", root)
+    assert read_description(folder("c-en-de", "tests", root), "news") == Description(
+        lines=3,
+        sources=sha256_of(split / "test.news.en"),
+        references=sha256_of(split / "test.news.de"),
+        source_tokens=[3, 0, 2],
+        reference_tokens=["Eins zwei .", "Eins eins", "Drei !"],
+        training_counts={"Eins": 1, "zwei": 0, ".": 3, "eins": 3, "Drei": 0, "!": 0},
+    )
+
+
+def test_the_training_text_counts_once_for_all_test_sets(made: tuple[Path, Settings]) -> None:
+    root, settings = made
+    for stage, line in (("split", "eins vier"), ("tokens", "eins vier")):
+        for language in ("en", "de"):
+            trees.write_lines(folder("c-en-de", stage, root) / f"test.more.{language}", [line])
+    trees.describe(root, settings, "c-en-de")
+    described = folder("c-en-de", "tests", root)
+    assert sorted(path.name for path in described.iterdir()) == ["more.json", "news.json"]
+    assert read_json(described / "more.json")["training_counts"] == {"eins": 3, "vier": 1}
+    assert "vier" not in read_json(described / "news.json")["training_counts"]
+
+
+def test_characters_are_no_words(made: tuple[Path, Settings]) -> None:
+    root, settings = made
+    corpus = settings.corpus("c-en-de")
+    by_character = dataclasses.replace(
+        corpus, tokenize=dataclasses.replace(corpus.tokenize, by="characters")
+    )
+    folders = [folder("c-en-de", stage, root) for stage in ("split", "tokens", "tests")]
+    describe_tests("c-en-de", by_character, *folders)
+    assert read_description(folders[2], "news").training_counts is None
+
+
+@pytest.mark.parametrize(
+    ("content", "message"), [("{", "damaged: Expecting"), ("{}", "holds no 'lines'")]
+)
+def test_a_damaged_description(tmp_path: Path, content: str, message: str) -> None:
+    (tmp_path / "news.json").write_text(content)
+    with pytest.raises(UserError, match=rf"/news\.json: {message}"):
+        read_description(tmp_path, "news")
+
+
+@pytest.mark.parametrize("separator", SEPARATORS)
+def test_a_line_ends_at_newline_only(made: tuple[Path, Settings], separator: str) -> None:
+    root, settings = made
+    split, tokens = (folder("c-en-de", stage, root) for stage in ("split", "tokens"))
+    for language in ("en", "de"):
+        trees.write_lines(split / f"test.news.{language}", [f"a{separator}b", "c", "d"])
+    before = sha256_of(split / "test.news.de")
+    trees.describe(root, settings, "c-en-de")
+    described = read_description(folder("c-en-de", "tests", root), "news")
+    assert (described.lines, described.references) == (3, before)
+    assert len(described.reference_tokens) == sum(1 for _ in (tokens / "test.news.de").open())
+
+
+def test_test_sets_come_in_the_order_of_the_settings(tmp_path: Path) -> None:
+    settings = trees.settings_in(tmp_path, corpora={"c-en-de": ("zeta", "alpha")})
+    trees.write_texts(tmp_path, settings)
+    texts = TextFolder(tmp_path / "data" / "split" / "c-en-de", "en", "de")
+    for side in texts.files("test.made"):
+        trees.write_lines(side, ["one"])
+    assert names_of_tests(settings.corpus("c-en-de"), texts) == ["zeta", "alpha", "made"]
+    texts.files("test.alpha")[0].unlink()
+    with pytest.raises(UserError, match=r"split/c-en-de/test\.alpha\.en: no such file"):
+        names_of_tests(settings.corpus("c-en-de"), texts)
+
+
+class TestStage:
+    """The script, run as DVC runs it."""
+
+    def run(self, root: Path, status: int) -> str:
+        command = [sys.executable, "-P", str(STAGE), "c-en-de"]
+        done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+        assert done.returncode == status
+        assert done.stderr.count("\n") == status
+        return done.stderr
+
+    def test_writes_the_same_as_the_function(self, made: tuple[Path, Settings]) -> None:
+        root, settings = made
+        trees.describe(root, settings, "c-en-de")
+        path = folder("c-en-de", "tests", root) / "news.json"
+        expected = path.read_bytes()
+        path.unlink()
+        self.run(root, 0)
+        assert path.read_bytes() == expected
+
+    @pytest.mark.parametrize(
+        ("file", "lines", "message"),
+        [
+            ("tokens/c-en-de/train.de", None, "tokens/c-en-de/train.de: no such file"),
+            ("tokens/c-en-de/test.news.en", ["One two .", ""], "has 2 lines and"),
+            ("split/c-en-de/test.news.de", ["Eins zwei."], "test.news.de has 1: not parallel"),
+        ],
+    )
+    def test_bad_input(
+        self, made: tuple[Path, Settings], file: str, lines: list[str] | None, message: str
+    ) -> None:
+        root, _ = made
+        (root / "data" / file).unlink()
+        if lines is not None:
+            trees.write_lines(root / "data" / file, lines)
+        assert message in self.run(root, 1)
+        assert not folder("c-en-de", "tests", root).exists()
+
+    @pytest.mark.parametrize("language", ["en", "de"])
+    def test_tokens_of_the_same_number_of_other_lines(
+        self, made: tuple[Path, Settings], language: str
+    ) -> None:
+        root, _ = made
+        path = folder("c-en-de", "tokens", root) / f"test.news.{language}"
+        lines = path.read_text().split("\n")
+        trees.write_lines(path, [*lines[:2], f"{lines[2]} !"])
+        file = f"c-en-de/test.news.{language}"
+        expected = f"data/tokens/{file}: line 3 is not what data/split/{file} was tokenized to; run"
+        assert expected in self.run(root, 1)
+        assert not folder("c-en-de", "tests", root).exists()
+
+    def test_tokens_of_another_text(self, made: tuple[Path, Settings]) -> None:
+        root, _ = made
+        for language, line in (("en", "One two ."), ("de", "Eins zwei .")):
+            path = folder("c-en-de", "tokens", root) / f"test.news.{language}"
+            trees.write_lines(path, [line])
+        expected = "test.news.en has 1 lines and data/split/c-en-de/test.news.en has 3; run: dvc"
+        assert expected in self.run(root, 1)

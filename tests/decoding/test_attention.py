@@ -1,0 +1,323 @@
+"""Attention as numbers, pages and pictures: what they show is what the model mixes by."""
+
+import base64
+import os
+import struct
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import systems
+from bleuprint.dataset.subwords.vocabulary import BOS, EOS, SPECIALS
+from bleuprint.decoding.attention import (
+    KINDS,
+    Attended,
+    AttentionMap,
+    attention_maps,
+    read_attention,
+    sentences_to_map,
+    write_attention,
+)
+from bleuprint.model.transformer import Transformer
+from bleuprint.runtime.errors import UserError
+from bleuprint.serving.attention_file import Album
+from bleuprint.serving.attention_html import HTML_TAIL, cells, html, html_head, write_png
+from prepared import Prepared, prepare
+from trainings import environment, toy_pairs
+
+COMMAND = (
+    sys.executable,
+    "-m",
+    "bleuprint.cli.main",
+    "translate",
+    "--system=micro",
+    "--corpus=toy",
+)
+# What fonts lack, what is written from right to left, what stands on another character, markup.
+ODD = ["中文", "مرحبا", "👍🏽", "$\\x$", "e@@", "\u0301a", "\x01", "\u202eabc", "<b>&", '"', "</s>"]
+
+
+class Tables(HTMLParser):
+    """The tables of a page: rows of cells, each with its attributes; and all tags there are."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tables: list[list[list[dict[str, str]]]] = []
+        self.tags: list[str] = []
+        self.captions: list[str] = []
+        self._open = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self._open = tag if tag in ("th", "td", "caption") else self._open
+        if tag == "table":
+            self.tables.append([])
+        elif tag == "tr":
+            self.tables[-1].append([])
+        elif tag in ("th", "td"):
+            self.tables[-1][-1].append({"tag": tag, "text": "", **dict(attrs)})
+
+    def handle_endtag(self, tag):
+        self._open = "" if tag == self._open else self._open
+
+    def handle_data(self, data):
+        if self._open == "caption":
+            self.captions.append(data)
+        elif self._open:
+            self.tables[-1][-1][-1]["text"] += data
+
+
+def random_map(
+    rows: list[str], columns: list[str], layers: int = 2, heads: int = 3
+) -> AttentionMap:
+    drawn = np.random.default_rng(1).dirichlet([0.3] * len(columns), (layers, heads, len(rows)))
+    return AttentionMap(rows, columns, drawn.astype(np.float32))
+
+
+def page_of(attention: AttentionMap) -> str:
+    return "".join((html_head("A page"), *html(attention, ("ar", "ja")), HTML_TAIL))
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
+    pairs = toy_pairs(100, 1)
+    sets = {"train.a": pairs, "valid.a": pairs[:5], "test.x.a": pairs[5:10]}
+    return prepare(tmp_path_factory.mktemp("maps"), sets)
+
+
+def test_a_row_is_what_was_read_to_write_its_unit(prepared: Prepared) -> None:
+    torch.manual_seed(3)
+    corpus = prepared.binary
+    source, target = (corpus.segmentation(side).vocabulary for side in ("de", "en"))
+    model = Transformer(
+        systems.model(encoder_layers=2, decoder_layers=3, tie="none"), len(source), len(target)
+    ).eval()
+    ids, words = [7, 5, 6, 9, EOS], [8, 4, 10]
+    found = attention_maps(model, corpus, ids, words)["cross"]
+    assert found.rows == [*target.decode(words), SPECIALS[EOS]]
+    assert found.columns == [*source.decode(ids), SPECIALS[EOS]]
+    assert found.weights.shape == (3, 4, 4, 5)
+    assert found.weights.sum(-1) == pytest.approx(np.ones((3, 4, 4)), abs=1e-5)
+    # a unit is written before it is known: its own row does not depend on it, the next one does
+    other = attention_maps(model, corpus, ids, [8, 11, 10])["cross"].weights
+    assert other[:, :, :2] == pytest.approx(found.weights[:, :, :2], abs=1e-6)
+    assert not np.allclose(other[:, :, 2], found.weights[:, :, 2], atol=1e-6)
+    shorter = attention_maps(model, corpus, ids, words[:1])["cross"].weights
+    assert shorter == pytest.approx(found.weights[:, :, :2], abs=1e-6)
+
+
+def test_the_encoder_reads_all_and_the_decoder_what_came_before(prepared: Prepared) -> None:
+    torch.manual_seed(3)
+    corpus = prepared.binary
+    source, target = (corpus.segmentation(side).vocabulary for side in ("de", "en"))
+    shape = systems.model(encoder_layers=2, decoder_layers=3, tie="none")
+    model = Transformer(shape, len(source), len(target)).eval()
+    ids, words = [7, 5, 6, 9, EOS], [8, 4, 10]
+    maps = attention_maps(model, corpus, ids, words)
+    encoder, decoder = maps["encoder"], maps["decoder"]
+    assert encoder.rows == encoder.columns == maps["cross"].columns
+    assert encoder.weights.shape == (2, 4, 5, 5)
+    assert decoder.rows == maps["cross"].rows
+    assert decoder.columns == [SPECIALS[BOS], *decoder.rows[:-1]]
+    assert decoder.weights.shape == (3, 4, 4, 4)
+    for one in (encoder, decoder):
+        assert one.weights.sum(-1) == pytest.approx(np.ones(one.weights.shape[:3]), abs=1e-5)
+    assert not np.triu(decoder.weights, 1).any() and encoder.weights.all()
+    assert list(attention_maps(model, corpus, ids, words, ("decoder",))) == ["decoder"]
+
+
+def test_kept_maps_are_a_byte_a_weight(tmp_path: Path) -> None:
+    made = random_map(ODD, ["a", "b", "c"])
+    entry = made.as_json()
+    assert len(base64.b64decode(entry["weights"])) == 2 * 3 * len(ODD) * 3
+    weights = np.array([[[[0, 1, 0.5]]]], np.float32)
+    # 127.5 is rounded to the even one
+    exact = AttentionMap(["r"], ["x", "y", "z"], weights).as_json()
+    assert (exact["layers"], exact["heads"]) == (1, 1)
+    assert base64.b64decode(exact["weights"]) == bytes([0, 255, 128])
+    path = tmp_path / "attention.json"
+    sentence = Attended(3, dict.fromkeys(KINDS, made))
+    write_attention(path, {"one": ("ab", [sentence]), "two": ("cd", [])})
+    (read,) = read_attention(path, "one", "ab")
+    assert read.line == 3 and list(read.maps) == list(KINDS)
+    for one in read.maps.values():
+        assert (one.rows, one.columns) == (ODD, ["a", "b", "c"])
+        assert one.weights == pytest.approx(made.weights, abs=1 / 510 + 1e-6)
+    assert read_attention(path, "two", "cd") == []
+    for test, digest, said in (
+        *(("three", "ab", "holds no 'three'"), ("one", "cd", "of other translations of one")),
+    ):
+        with pytest.raises(UserError, match=said):
+            read_attention(path, test, digest)
+    path.write_text(path.read_text().replace('"heads": 3', '"heads": 4'))
+    with pytest.raises(UserError, match=r"attention\.json: damaged at test set one"):
+        read_attention(path, "one", "ab")
+    with pytest.raises(UserError, match=r"no such file; run: dvc repro"):
+        read_attention(tmp_path / "none.json", "one", "ab")
+
+
+@pytest.mark.parametrize(
+    ("units", "kept"),
+    [
+        ([5, 6, 20, 14, 7], [1, 3]),  # the first two of 6 to 14
+        ([5, 15, 10, 3], [0, 2]),  # one, and the nearest: 5 is as far as 15, and comes first
+        ([0, 41, 40, 0], [2]),  # neither an empty one nor one that fills a page
+        ([0, 0], []),
+        ([], []),
+    ],
+)
+def test_all_systems_keep_the_same_sentences(units: list[int], kept: list[int]) -> None:
+    assert sentences_to_map(np.array(units, np.int64) + 1) == kept
+
+
+def test_a_page_holds_every_weight() -> None:
+    attention = random_map(["a", "b@@", "</s>"], ["x", "y", "z", "</s>"])
+    page = Tables(page_of(attention))
+    means = attention.weights.mean(1)
+    expected = [means[1]]
+    for layer, mean in zip(attention.weights, means, strict=True):
+        expected += [mean, *layer]
+    assert len(page.tables) == len(expected) == len(page.captions)
+    assert page.captions[:3] == ["Layer 2, mean of 3 heads", "Mean of 3 heads", "Head 1"]
+    counted = 0
+    for table, weights in zip(page.tables, expected, strict=True):
+        above, *rows = table
+        assert [cell["text"] for cell in above] == ["", "x", "y", "z", "</s>"]
+        assert [row[0]["text"] for row in rows] == ["a", "b@@", "</s>"]
+        titles = np.array([[float(cell["title"]) for cell in row[1:]] for row in rows])
+        assert titles == pytest.approx(weights, abs=6e-5)
+        assert titles.sum(1) == pytest.approx(np.ones(3), abs=3e-4)
+        for cell, weight in zip([c for row in rows for c in row[1:]], weights.flat, strict=True):
+            step = round(100 * float(weight))
+            assert (cell["text"], cell["class"]) == (str(step), f"s{step}")
+            counted += 1
+    assert counted == cells(attention)
+
+
+def test_a_page_escapes_and_isolates_and_asks_for_nothing() -> None:
+    text = page_of(random_map(ODD, ODD[::-1]))
+    page = Tables(text)
+    shown = [row[0]["text"] for row in page.tables[0][1:]]
+    assert shown == [{"\x01": "\ufffd", "\u0301a": "◌\u0301a"}.get(unit, unit) for unit in ODD]
+    assert page.tables[0][1][0]["lang"] == "ja" and page.tables[0][0][1]["lang"] == "ar"
+    assert page.tags.count("bdi") == page.tags.count("th")
+    assert not {"b", "script", "link", "img", "iframe"} & set(page.tags)
+    assert not any(word in text for word in ("http:", "https:", "url(", "@import", "src="))
+
+
+def test_a_picture_of_odd_characters_says_nothing_on_the_side(tmp_path: Path) -> None:
+    code = f"""
+import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})
+from pathlib import Path; from test_attention import *
+write_png([random_map(ODD, ODD[::-1]), random_map(ODD[:2], ODD)], Path("a.png"))
+"""
+    # a home of its own, where nothing is known of fonts yet
+    env = {**environment(), "MPLCONFIGDIR": str(tmp_path / "new")}
+    command = [sys.executable, "-W", "error", "-c", code]
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", "")
+    small, large = size(tmp_path / "a.png"), tmp_path / "b.png"
+    assert min(small) > 300
+    write_png([random_map(["x"] * 40, ["y"] * 60)], large)
+    assert size(large)[0] > size(large)[1] > small[1]
+
+
+def test_a_picture_is_dark_where_the_weight_is(tmp_path: Path) -> None:
+    from matplotlib.image import imread
+
+    weights = np.array([[[[0, 0, 1], [0, 1, 0], [0, 0, 1]]]], dtype=np.float32)
+    write_png([AttentionMap(["a"] * 3, ["b"] * 3, weights)], tmp_path / "a.png")
+    pixels = imread(tmp_path / "a.png")[:, :, :3]
+    # the frame's black lines enclose the map; Blues ends in (8, 48, 107)
+    dark = (np.abs(pixels - np.array([8, 48, 107]) / 255) < 0.01).all(-1)
+    columns = np.flatnonzero(dark.sum(0) > 20)
+    left = np.split(columns, np.flatnonzero(np.diff(columns) > 1) + 1)[0]
+    # from the left: the middle cell, then right beside it the last column's two
+    heights = dark[:, left].sum(0)
+    assert sorted(set(np.round(heights / heights.min()).astype(int))) == [1, 2]
+    assert heights[0] < heights[-1]
+
+
+def size(path: Path) -> tuple[int, int]:
+    """Width and height of a PNG in pixels."""
+    content = path.read_bytes()
+    assert content[:8] == b"\x89PNG\r\n\x1a\n"
+    width, height = struct.unpack(">II", content[16:24])
+    return width, height
+
+
+def run(root: Path, *arguments: str, text: str = "", status: int = 0) -> tuple[list[str], str]:
+    """The lines that `translate` printed, and what it said."""
+    env = {**environment(), "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+    done = subprocess.run(
+        [*COMMAND, *arguments], cwd=root, env=env, input=text.encode(), capture_output=True
+    )
+    assert done.returncode == status, done.stderr.decode()
+    return done.stdout.decode().split("\n")[:-1], done.stderr.decode()
+
+
+def test_translations_come_with_a_page(toy: Path, tmp_path: Path) -> None:
+    file, text = tmp_path / "new" / "a.html", "be ba <i>\n\nbe\n"
+    found, said = run(toy, f"--attention={file}", text=text)
+    assert (found, said) == (run(toy, text=text)[0], "")
+    content = file.read_text(encoding="utf-8")
+    page = Tables(content)
+    assert page.tags.count("section") == 3 and "&lt;i&gt;" in content
+    assert "An empty line" in content
+    assert len(page.tables) == 2 * (1 + 1 * (4 + 1))  # one layer, four heads
+    for table in page.tables:
+        for row in table[1:]:
+            assert sum(float(cell["title"]) for cell in row[1:]) == pytest.approx(1, abs=2e-3)
+    written = "".join(row[0]["text"] + " " for row in page.tables[-1][1:-1]).replace("@@ ", "")
+    assert written.strip() == found[2]
+    assert [path.name for path in file.parent.iterdir()] == ["a.html"]
+
+
+def test_a_sentence_in_pieces_has_a_map_of_each(toy: Path, tmp_path: Path) -> None:
+    run(toy, f"--attention={tmp_path / 'a.html'}", text="be " * 300 + "\n")
+    page = (tmp_path / "a.html").read_text(encoding="utf-8")
+    assert "<h3>Piece 1 of 2</h3>" in page and "<h3>Piece 2 of 2</h3>" in page
+    assert [len(table[0]) for table in Tables(page).tables[::6]] == [1 + 256, 1 + 46]
+
+
+def test_one_sentence_is_pictured(toy: Path, tmp_path: Path) -> None:
+    found, said = run(toy, f"--attention={tmp_path / 'a.png'}", text="be ba\n")
+    assert len(found) == 1 and said == ""
+    assert min(size(tmp_path / "a.png")) > 300
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text", "status", "printed", "message"),
+    [
+        (("--attention=a.txt",), "be\n", 2, 0, "'a.txt' ends in neither .html nor .png"),
+        (("--attention=n.png",), "be\nba\nbu\n", 1, 1, "standard input:2: n.png holds the"),
+        (("--attention=n.png",), "", 1, 0, "n.png: no sentence to picture"),
+        (("--attention=n.png",), "be " * 200, 1, 0, "standard input:1: a .png has room for 150"),
+        (("--attention=n.html",), "be\n" * 103, 1, 100, "standard input:101: n.html holds the"),
+        (("--attention=n.html", "--checkpoints=2"), "be\n", 1, 0, "--attention is of one model"),
+    ],
+)
+def test_what_no_file_holds_is_refused(
+    toy: Path, arguments: tuple[str, ...], text: str, status: int, printed: int, message: str
+) -> None:
+    found, said = run(toy, *arguments, text=text, status=status)
+    assert message in said and "Traceback" not in said
+    assert len(found) == printed
+    assert not [*toy.glob("*n.png*"), *toy.glob("*n.html*")]
+
+
+def test_a_page_does_not_grow_beyond_what_a_browser_opens(tmp_path: Path) -> None:
+    album = Album(tmp_path / "a.html", ("de", "en"))
+    attention = random_map(["x"] * 400, ["y"] * 400, layers=1, heads=1)  # 3 x 400 x 400 cells
+    for number in (1, 2):
+        album.add(f"a:{number}", "y", "x", lambda: [attention])
+    with pytest.raises(
+        UserError, match=r"^a:3: .*a\.html has no room for more than 1,000,000 cells"
+    ):
+        album.add("a:3", "y", "x", lambda: [attention])

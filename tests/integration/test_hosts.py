@@ -1,0 +1,217 @@
+"""One training on two hosts, by the script that users are given; each of them may be lost."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hosts import by_clock_ahead, connected, cut, kill_all, on, processes, two_hosts_up
+from root import ROOT
+from trainings import environment, fresh, project, train, without_mlflow, write_params
+
+pytestmark = pytest.mark.cluster
+SCRIPT = ROOT / "profiles" / "hosts" / "train.sh"
+CELL = Path("micro", "toy", "1")
+UPDATES = 150
+# Seconds within which a job ends on the hosts that are left.
+BOUND = 60
+
+
+Words = tuple[str, ...]
+NOTHING: Mapping[str, Words] = {}
+
+
+class Training:
+    """A training on some hosts, each of which writes its log into `root`.
+
+    `before` is what goes before the command on a host.
+    """
+
+    def __init__(
+        self, root: Path, hosts: list[str], meet: str = "", before: Mapping[str, Words] = NOTHING
+    ) -> None:
+        self.root, self.hosts = root, hosts
+        self.started = {}
+        for host in hosts:
+            command = [str(SCRIPT), f"{meet or hosts[0]}:29400", "2", "1", "micro", "toy", "1"]
+            with (root / f"{host}.log").open("w") as log:
+                self.started[host] = subprocess.Popen(
+                    on(host, *before.get(host, ()), *command),
+                    cwd=root,
+                    env={**environment(), **without_mlflow(root)},
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                )
+
+    def ends(self, *hosts: str, within: float = BOUND) -> list[int]:
+        """The statuses with which torchrun ends on these hosts; all of them, if none is named."""
+        deadline = time.monotonic() + within
+        return [
+            self.started[host].wait(max(0, deadline - time.monotonic()))
+            for host in hosts or self.hosts
+        ]
+
+    def said(self, host: str) -> str:
+        return (self.root / f"{host}.log").read_text()
+
+    def wait_for_update(self, least: int) -> None:
+        """Until there is a checkpoint of that update or a later one."""
+        deadline = time.monotonic() + 60
+        while not any(update >= least for update in self._updates()):
+            assert time.monotonic() < deadline, [self.said(host)[-2000:] for host in self.hosts]
+            time.sleep(0.02)
+
+    def _updates(self) -> Iterator[int]:
+        for path in (self.root / "work" / "trainings").glob("*/checkpoint-*"):
+            yield int(path.name.rpartition("-")[2])
+
+
+@pytest.fixture(scope="module")
+def together(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The toy project after an uninterrupted training on two hosts."""
+    root = project(tmp_path_factory.mktemp("together"), updates=UPDATES)
+    with two_hosts_up() as hosts:
+        training = Training(root, hosts)
+        assert training.ends() == [0, 0], [training.said(host)[-2000:] for host in hosts]
+    return root
+
+
+def test_two_hosts_make_the_losses_of_one_process(together: Path, tmp_path: Path) -> None:
+    alone = fresh(together, tmp_path)
+    train(alone)
+    assert losses(together) == pytest.approx(losses(alone), rel=1e-3)
+    assert read(together, "results", "training.json")["updates"] == UPDATES
+    assert read(together, "timings", "train.json")["processes"] == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("host1 2 4", "no HOST:PORT: host1\n"),
+        (":29400 2 4", "no HOST:PORT: :29400\n"),
+        ("host1:29x00 2 4", "no HOST:PORT: host1:29x00\n"),
+        ("host1:29400 two 4", "no two numbers: two 4\n"),
+        ("host1:29400 2 0", "no two numbers: 2 0\n"),
+    ],
+)
+def test_a_mistake_on_the_command_line_is_told(words: str, said: str) -> None:
+    command = [str(SCRIPT), *words.split(), "small", "phrasebook-en-de", "1"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=10)
+    assert (ended.returncode, ended.stderr) == (2, said)
+
+
+@pytest.mark.parametrize("seconds", [600, -600])
+def test_clocks_that_differ_do_no_harm(
+    together: Path, tmp_path: Path, two_hosts: list[str], seconds: int
+) -> None:
+    ahead = by_clock_ahead(tmp_path, seconds)
+    seen = subprocess.check_output([*ahead, "date", "+%s"])
+    assert int(seen) - time.time() == pytest.approx(seconds, abs=5)
+    training = Training(fresh(together, tmp_path), two_hosts, before={two_hosts[1]: ahead})
+    assert training.ends() == [0, 0]
+    assert read(tmp_path, "results", "curves.json") == read(together, "results", "curves.json")
+
+
+@pytest.mark.parametrize("killed", [0, 1])
+def test_a_killed_process_is_started_again_and_goes_on(
+    together: Path, tmp_path: Path, two_hosts: list[str], killed: int
+) -> None:
+    training = Training(fresh(together, tmp_path), two_hosts)
+    training.wait_for_update(50)
+    (worker,) = workers(two_hosts[killed])
+    os.kill(worker, signal.SIGKILL)
+    assert training.ends() == [0, 0]
+    assert "continuing from update" in "".join(map(training.said, two_hosts))
+    for name in ("training.json", "curves.json"):
+        assert read(tmp_path, "results", name) == read(together, "results", name)
+
+
+def test_a_link_that_is_cut_ends_both_sides(
+    together: Path, tmp_path: Path, two_hosts: list[str]
+) -> None:
+    training = Training(endless(together, tmp_path), two_hosts)
+    training.wait_for_update(20)
+    cut(two_hosts[0])
+    assert 0 not in training.ends()
+    for rank, host in enumerate(two_hosts):
+        line = f"process {1 - rank} of 2 on {two_hosts[1 - rank]} is gone: its host does not answer"
+        assert f"bleuprint: error: {line}\n" in training.said(host)
+
+
+@pytest.mark.parametrize("meet", ["hosts", "processes"])
+def test_a_link_that_is_cut_while_they_meet_ends_both_sides(
+    together: Path, tmp_path: Path, two_hosts: list[str], meet: str
+) -> None:
+    training = Training(fresh(together, tmp_path), two_hosts)
+    deadline = time.monotonic() + 60
+    while not (workers(two_hosts[1]) if meet == "processes" else connected(two_hosts[1], 29400)):
+        assert time.monotonic() < deadline, [training.said(host) for host in two_hosts]
+        time.sleep(0.01)
+    cut(two_hosts[0])
+    assert 0 not in training.ends()
+    (line,) = re.findall("bleuprint: error: (.*)", training.said(two_hosts[1]))
+    assert two_hosts[0] in line
+
+
+@pytest.mark.parametrize("lost", [0, 1])  # 0: where they meet
+def test_a_lost_host_ends_the_other(
+    together: Path, tmp_path: Path, two_hosts: list[str], lost: int
+) -> None:
+    training = Training(endless(together, tmp_path), two_hosts)
+    training.wait_for_update(20)
+    kill_all(two_hosts[lost])
+    left = two_hosts[1 - lost]
+    assert training.ends(left) != [0]
+    line = f"bleuprint: error: process {lost} of 2 on {two_hosts[lost]} is gone\n"
+    assert line in training.said(left)
+
+
+def test_a_host_that_never_comes_is_not_waited_for(
+    together: Path, tmp_path: Path, two_hosts: list[str]
+) -> None:
+    """Each of the two waits for a third one: to come, or to meet there."""
+    roots = [fresh(together, tmp_path / name) for name in ("comes", "meets")]
+    with ExitStack() as stack:
+        for host in two_hosts:
+            stack.callback(kill_all, host)
+        first = Training(roots[0], two_hosts[:1])
+        second = Training(roots[1], two_hosts[1:], meet="10.77.0.3")
+        assert first.ends() == [1]
+        assert second.ends() == [-signal.SIGKILL]
+    assert "RendezvousTimeoutError" in first.said(two_hosts[0])
+    named = "bleuprint: error: 10.77.0.3, where the hosts meet, cannot be reached\n"
+    assert named in second.said(two_hosts[1])
+
+
+def workers(host: str) -> list[int]:
+    """The processes that train on a host."""
+    return [
+        pid
+        for pid, command in processes(host).items()
+        if "bleuprint.cli.main" in command and "torchrun" not in command
+    ]
+
+
+def endless(made: Path, root: Path) -> Path:
+    """The same project, untrained, with more updates than there is time for."""
+    fresh(made, root)
+    write_params(root, updates=1_000_000)
+    return root
+
+
+def read(root: Path, folder: str, name: str) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((root / folder / CELL / name).read_text())
+    return content
+
+
+def losses(root: Path) -> list[float]:
+    return [point["loss"] for point in read(root, "results", "curves.json")["training"]]

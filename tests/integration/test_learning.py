@@ -1,0 +1,116 @@
+"""The phrasebook is learned by a sound model, and by no unsound one.
+
+A broken mask, a target shifted by one or a misaligned corpus must not be able to pass for a result.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from bleuprint.config.experiment import load
+from bleuprint.config.paths import Cell
+from bleuprint.config.system import Average, Keep
+from bleuprint.corpus.phrasebook import sentences
+from bleuprint.dataset.batch import Batch
+from bleuprint.dataset.binarized import BinaryCorpus
+from bleuprint.model import transformer
+from bleuprint.text.parallel import Pair
+from bleuprint.training.job import Job
+from prepared import Prepared, prepare
+from root import ROOT
+from trainings import merges, train_here
+
+UPDATES = 500
+
+
+def pairs(split: str, lines: int | None = None) -> list[Pair]:
+    both = zip(sentences(split, "de"), sentences(split, "en"), strict=True)
+    return [Pair(*pair) for pair in both][:lines]
+
+
+def moved(text: list[Pair]) -> list[Pair]:
+    """One side a line further on: what a single dropped line does to a corpus."""
+    targets = [pair.target for pair in text]
+    return [Pair(pair.source, t) for pair, t in zip(text, targets[1:] + targets[:1], strict=True)]
+
+
+def see_the_future(patch: pytest.MonkeyPatch) -> None:
+    attend = transformer.functional.scaled_dot_product_attention
+
+    def uncausal(*arguments: Any, is_causal: bool = False, **names: Any) -> Tensor:
+        del is_causal
+        return attend(*arguments, **names)
+
+    patch.setattr(transformer.functional, "scaled_dot_product_attention", uncausal)
+
+
+def shift_the_target(patch: pytest.MonkeyPatch) -> None:
+    make = Batch.of.__func__  # type: ignore[attr-defined]
+
+    def shifted(cls: type[Batch], *arguments: Any) -> Batch:
+        batch = make(cls, *arguments)
+        return dataclasses.replace(batch, target=torch.roll(batch.target, -1, dims=1))
+
+    patch.setattr(Batch, "of", classmethod(shifted))
+
+
+def nothing(patch: pytest.MonkeyPatch) -> None:
+    del patch
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Prepared]:
+    held_out = {"valid.a": pairs("valid", 200), "test.x.a": pairs("test", 50)}
+    made = {}
+    for name, train_text in (("aligned", pairs("train")), ("misaligned", moved(pairs("train")))):
+        folder = tmp_path_factory.mktemp(name)
+        made[name] = prepare(folder, {"train.a": train_text, **held_out}, units=merges(3000))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("text", "fault", "low", "high"),
+    [
+        ("aligned", nothing, 35, 100),
+        ("misaligned", nothing, 0, 10),
+        # tests of the model and of batches tell these at once, without a training
+        pytest.param("aligned", see_the_future, 0, 10, marks=pytest.mark.slow),
+        pytest.param("aligned", shift_the_target, 0, 10, marks=pytest.mark.slow),
+    ],
+    ids=["sound", "misaligned", "future seen", "target shifted"],
+)
+def test_bleu_tells_a_sound_model(
+    texts: dict[str, Prepared],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    text: str,
+    fault: Callable[[pytest.MonkeyPatch], None],
+    low: float,
+    high: float,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    fault(monkeypatch)
+    system = load(ROOT / "params.yaml").system("tiny")
+    settings = dataclasses.replace(
+        system.train,
+        updates=UPDATES,
+        validate_every=UPDATES,
+        checkpoint_every=UPDATES,
+        keep=Keep(last=1, best=0, every=0),
+    )
+    root = texts[text].root
+    job = Job(
+        cell=Cell("tiny", text, 1),
+        system=dataclasses.replace(system, train=settings, average=Average(last=1)),
+        corpus=root / "binary",
+        texts=root / "split",
+        code="code",
+    )
+    assert BinaryCorpus(job.corpus).sets["train"].pairs > 12_000
+    _, state, _ = train_here(job, tmp_path / "work")
+    assert low <= state.validations[-1]["bleu"] <= high

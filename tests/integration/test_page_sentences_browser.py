@@ -1,0 +1,172 @@
+"""Sentences and attention as somebody with a browser sees them: filtered, sorted, switched."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_sentences import HOSTILE, hostile_tree
+
+from bleuprint.config.paths import Cell
+from bleuprint.decoding.attention import read_attention
+from bleuprint.report.page.document import document
+from bleuprint.report.page.material import Material
+from bleuprint.runtime.files import sha256_of
+from browser import Browser, chromium
+
+TREE = Path("reports", "index.html")
+LISTED = "[...document.querySelectorAll('.lines article')].filter((one) => !one.hidden)"
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with chromium(tmp_path_factory.mktemp("profile")) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def material(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Material:  # noqa: ARG001
+    made = hostile_tree(tmp_path_factory.mktemp("tree"))
+    (made.root / TREE).parent.mkdir()
+    (made.root / TREE).write_text(document(made), encoding="utf-8", newline="\n")
+    return made
+
+
+@pytest.fixture
+def page(browser: Browser, material: Material) -> Iterator[Browser]:
+    """The page just opened, its list unfolded; it asks for nothing and complains of nothing."""
+    address = (material.root / TREE).as_uri()
+    browser.resize(1280)
+    browser.driver.get(address)
+    browser.script("document.querySelector('.lines').closest('details').open = true")
+    browser.wait("document.querySelector('#sentences .choices output').value")
+    yield browser
+    assert browser.complaints() == []
+    assert set(browser.requests()) <= {address}
+
+
+def choose(page: Browser, box: str, name: str, value: str) -> None:
+    page.script(
+        """const label = [...document.querySelectorAll(`${arguments[0]} .choices label`)]
+          .find((one) => one.firstChild.textContent === arguments[1]);
+        label.control.value = arguments[2];
+        for (const kind of ["input", "change"]) {
+          label.control.dispatchEvent(new Event(kind, { bubbles: true }));
+        }""",
+        *(box, name, value),
+    )
+
+
+def numbers(page: Browser) -> list[int]:
+    found: list[int] = page.script(
+        f"return {LISTED}.map((one) => Number(one.querySelector('h4').textContent))"
+    )
+    return found
+
+
+def scores(page: Browser, system: str) -> list[float]:
+    found: list[float] = page.script(
+        f"""return {LISTED}.map((one) => [...one.querySelectorAll("p")].find((p) =>
+          p.querySelector("b").textContent === arguments[0]).querySelector("i").dataset.bleu)
+          .map(Number)""",
+        system,
+    )
+    return found
+
+
+def count(page: Browser) -> str:
+    return str(page.script("return document.querySelector('#sentences output').value"))
+
+
+def test_lines_are_filtered(page: Browser, material: Material) -> None:
+    assert count(page) == "40 of 40 lines" and numbers(page) == list(range(1, 41))
+    split = material.root / "data" / "split" / "news-en-de"
+    sources = (split / "test.first.en").read_text("utf-8").split("\n")[:-1]
+    word = sources[20].split()[0]
+    expected = [i + 1 for i, line in enumerate(sources) if word in line]
+    choose(page, "#sentences", "in", "source")
+    choose(page, "#sentences", "Find", word.upper())
+    assert numbers(page) == expected
+    assert count(page) == f"{len(expected)} of 40 lines"
+    choose(page, "#sentences", "in", "outputs")
+    choose(page, "#sentences", "Find", "qzxwrong")
+    path = material.root / Cell("small", "news-en-de", 1).results / "hypotheses"
+    wrong = (path / "test.first.de").read_text("utf-8").split("\n")[:-1]
+    choose(page, "#sentences", "Show", "small")
+    assert numbers(page) == [i + 1 for i, line in enumerate(wrong) if "qzxwrong" in line]
+    # what is found is what is read: a word of the reference that is left out leaves one space
+    for i in (20, 21, 22):
+        choose(page, "#sentences", "Find", f"  {wrong[i].replace(' ', '  ')} ")
+        assert i + 1 in numbers(page)
+    choose(page, "#sentences", "Find", "not to be found")
+    assert count(page) == "0 of 40 lines"
+
+
+def test_lines_are_sorted_and_one_system_stands_alone(page: Browser) -> None:
+    choose(page, "#sentences", "Show", "small")
+    choose(page, "#sentences", "Sort by", "worst")
+    found = scores(page, "small")
+    assert found == sorted(found) and found[0] < found[-1]
+    assert page.script(
+        """return [...document.querySelectorAll(".lines p:not([hidden]) > b")]
+        .every((one) => one.textContent !== "tiny")"""
+    )
+    choose(page, "#sentences", "Sort by", "best")
+    assert scores(page, "small") == sorted(found, reverse=True)
+    choose(page, "#sentences", "Sort by", "above")
+    deltas = [a - b for a, b in zip(scores(page, "small"), scores(page, "tiny"), strict=True)]
+    assert deltas == sorted(deltas, reverse=True)
+    choose(page, "#sentences", "Show", "")
+    choose(page, "#sentences", "Sort by", "spread")
+    pairs = zip(scores(page, "small"), scores(page, "tiny"), strict=True)
+    spreads = [abs(a - b) for a, b in pairs]
+    assert spreads == sorted(spreads, reverse=True) and spreads[0] > 0
+    choose(page, "#sentences", "Sort by", "number")
+    assert numbers(page) == list(range(1, 41))
+    page.script("document.querySelector('#sentences .choices input[type=checkbox]').click()")
+    assert 0 < len(numbers(page)) < 40 and not set(numbers(page)) & {1, 2, 3, 4}
+
+
+def test_a_map_is_of_what_is_chosen(page: Browser, material: Material) -> None:
+    path = material.root / Cell("small", "news-en-de", 1).results
+    digest = sha256_of(path / "hypotheses" / "test.first.de")
+    (kept,) = read_attention(path / "attention.json", "first", digest)
+    choose(page, "#attention", "System", "small")
+    for kind, one in kept.maps.items():
+        choose(page, "#attention", "Kind", kind)
+        for layer, head in (("1", "mean"), ("0", "1")):
+            choose(page, "#attention", "Layer", layer)
+            choose(page, "#attention", "Head", head)
+            weights = one.weights[int(layer)]
+            expected = weights.mean(0) if head == "mean" else weights[int(head)]
+            assert cells(page) == [[round(100 * float(w)) for w in row] for row in expected]
+    title = page.driver.find_element("css selector", "#maps tbody td").get_attribute("title")
+    share = 100 * kept.maps["decoder"].weights[0, 1, 0, 0]
+    assert title == f"{HOSTILE[-1]} ← <s>: {share:.1f} %"
+
+
+def cells(page: Browser) -> Any:
+    return page.script(
+        """return [...document.querySelectorAll("#maps tbody tr")].map((row) =>
+        [...row.querySelectorAll("td")].map((cell) => Number(cell.textContent)))"""
+    )
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_hostile_text_stays_text_and_within_the_window(page: Browser, width: int) -> None:
+    assert page.driver.title == "trial_run – bleuprint"
+    page.resize(width)
+    assert page.script("return document.documentElement.scrollWidth") <= width
+    shown = page.script("return document.querySelector('.lines article bdi').textContent")
+    assert shown == HOSTILE[0]
+
+
+def test_all_reads_without_scripts(page: Browser, material: Material) -> None:
+    page.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        page.driver.get((material.root / TREE).as_uri())
+        assert page.driver.find_elements("css selector", ".choices") == []
+        assert len(page.driver.find_elements("css selector", ".lines article")) == 40
+        assert len(page.driver.find_elements("css selector", "#attention tbody tr")) == 2
+    finally:
+        page.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})

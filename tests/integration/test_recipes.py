@@ -1,0 +1,259 @@
+"""Recipes name files that can be had and checked, and everything in them can be cited."""
+
+import hashlib
+import os
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import get_args
+from urllib.parse import urlsplit
+
+import pytest
+from dvc.utils.serialize import load_yaml
+from ruamel.yaml import YAML
+
+from bleuprint.config.corpus_files import About, File, Format
+from bleuprint.config.experiment import Settings, load
+from bleuprint.report.citations import citations, entries
+from bleuprint.report.published import literature
+from bleuprint.rules import CHECKS, EDITS
+from bleuprint.runtime.errors import UserError
+from bleuprint.training.lr_schedule import learning_rate
+from root import ROOT
+
+RECIPES = sorted((ROOT / "recipes").glob("*.yaml"))
+SETTINGS = {path.stem: load(path) for path in RECIPES}
+
+# What no sum is published of; the first download of these records one.
+WITHOUT_SUM = {
+    "https://www.statmt.org/wmt14/test-full.tgz",
+    "https://dl.fbaipublicfiles.com/fairseq/data/iwslt14/de-en.tgz",
+}
+DOCS = (ROOT / "docs" / "corpora.md").read_text(encoding="utf-8")
+PREPARATION = (ROOT / "docs" / "preparation.md").read_text(encoding="utf-8")
+NEEDED = {"inproceedings": {"author", "title", "booktitle", "year"}, "misc": {"title"}}
+
+each_recipe = pytest.mark.parametrize("name", SETTINGS)
+
+
+def files(settings: Settings) -> list[File]:
+    texts = [text for corpus in settings.corpora.values() for text in corpus.files.texts().values()]
+    return [file for text in texts for file in text.files if not file.url.startswith("phrasebook:")]
+
+
+def every_file() -> list[File]:
+    return [file for settings in SETTINGS.values() for file in files(settings)]
+
+
+def parse(bibtex: str) -> dict[str, dict[str, str]]:
+    """The entries of a .bib file by key, read letter by letter; fails at anything odd."""
+    text = "\n".join(line for line in bibtex.split("\n") if not line.startswith("%")).strip()
+    found = {}
+    while text:
+        kind, key, text = re.match(r"@(\w+)\{([\w.+:-]+),\s*(.*)", text, re.DOTALL).groups()
+        fields = {}
+        while not text.startswith("}"):
+            field, text = re.match(r"(\w+)\s*=\s*\{(.*)", text, re.DOTALL).groups()
+            depth, place = 1, 0
+            while depth:
+                depth += {"{": 1, "}": -1}.get(text[place], 0)
+                place += 1
+            assert field not in fields
+            fields[field] = " ".join(text[: place - 1].split())
+            text = re.match(r",?\s*(.*)", text[place:], re.DOTALL)[1]
+        assert NEEDED[kind.lower()] <= fields.keys(), key
+        assert key not in found
+        found[key] = fields
+        text = text[1:].lstrip()
+    return found
+
+
+@each_recipe
+def test_dvc_reads_what_we_read(name: str) -> None:
+    path = ROOT / "recipes" / f"{name}.yaml"
+    assert load_yaml(str(path)) == YAML(typ="safe").load(path)
+
+
+@each_recipe
+def test_experiments_are_called_as_their_recipes(name: str) -> None:
+    assert SETTINGS[name].experiment == name
+
+
+@each_recipe
+def test_every_about_is_that_of_a_text(name: str) -> None:
+    for corpus in SETTINGS[name].corpora.values():
+        assert {text.about for text in corpus.files.texts().values()} == corpus.about.keys()
+
+
+def test_urls_are_of_the_web() -> None:
+    for file in every_file():
+        for url in (file.url, *file.also_at):
+            assert re.fullmatch(r"https://[a-z0-9.]+/[\w./-]+", url)
+
+
+def test_urls_are_pinned_to_a_commit_or_by_a_sum() -> None:
+    unpinned = set()
+    for file in every_file():
+        for url in (file.url, *file.also_at):
+            if urlsplit(url).hostname == "raw.githubusercontent.com":
+                assert re.search(r"/[0-9a-f]{40}/", url), url
+        if file.sha256 is None:
+            unpinned.add(file.url)
+        assert (file.size is None) == (file.sha256 is None)
+    assert unpinned == WITHOUT_SUM
+
+
+def test_a_url_has_one_sum_in_all_recipes() -> None:
+    known: dict[str, tuple[object, ...]] = {}
+    for file in every_file():
+        told = (file.sha256, file.size, file.also_at)
+        assert known.setdefault(file.url, told) == told
+
+
+def test_members_differ_between_the_sides() -> None:
+    for settings in SETTINGS.values():
+        for corpus in settings.corpora.values():
+            for text in corpus.files.texts().values():
+                sides = zip(text.files, (corpus.source, corpus.target), strict=True)
+                for file, language in sides:
+                    assert re.search(rf"\.{language}(\.|$)", file.name), file.name
+
+
+@pytest.mark.skipif(
+    not Path(os.environ.get("BLEUPRINT_MIRROR", "")).is_absolute(),
+    reason="BLEUPRINT_MIRROR names no folder with copies of the corpora",
+)
+def test_sums_and_sizes_are_those_of_the_mirror() -> None:
+    there = 0
+    for file in {file.url: file for file in every_file()}.values():
+        parts = urlsplit(file.url)
+        copy = Path(os.environ["BLEUPRINT_MIRROR"], parts.hostname, parts.path.lstrip("/"))
+        if copy.is_file():
+            published = copy.read_bytes()
+            assert (hashlib.sha256(published).hexdigest(), len(published)) == (
+                file.sha256,
+                file.size,
+            )
+            there += 1
+    assert there
+
+
+@pytest.mark.parametrize("name", ["wmt14-en-de", "wmt14-en-fr"])
+def test_wmt14_is_trained_as_in_the_paper(name: str) -> None:
+    settings = SETTINGS[name]
+    assert literature.reports_on(name, *settings.corpora[name].files.tests)
+    big = settings.systems["big"]
+    assert big.model.dropout.residual == {"wmt14-en-de": 0.3, "wmt14-en-fr": 0.1}[name]
+    assert (settings.systems["base"].average.last, big.average.last) == (5, 20)
+    for system in settings.systems.values():
+        peak = (system.model.d_model * 4000) ** -0.5
+        rate = learning_rate(system.train.schedule, 4000, system.model.d_model)
+        assert rate == pytest.approx(peak, rel=1e-5)
+
+
+def test_iwslt14_joins_its_test_set_in_the_order_of_fairseq() -> None:
+    texts = SETTINGS["iwslt14-de-en"].corpora["iwslt14-de-en"].files.tests["tst"].values()
+    sets = ["TED.dev2010", "TEDX.dev2012", "TED.tst2010", "TED.tst2011", "TED.tst2012"]
+    assert [text.source.member for text in texts] == [
+        (f"de-en/IWSLT14.{name}.de-en.de.xml",) for name in sets
+    ]
+
+
+@each_recipe
+def test_citations_are_bibtex_with_each_entry_once(name: str) -> None:
+    written = citations(SETTINGS[name])
+    cited = parse(written)
+    for corpus in SETTINGS[name].corpora.values():
+        for about in corpus.about.values():
+            for key, fields in parse(about.bibtex).items():
+                assert cited[key] == fields
+            assert about.licence in written
+    assert "post-2018-call" in cited
+    assert written.endswith("}\n")
+
+
+def test_methods_are_cited_by_experiments_that_use_them() -> None:
+    methods = {"koehn-etal-2007-moses", "sennrich-etal-2016-neural", "provilkov-etal-2020-bpe"}
+    tanaka, phrasebook = SETTINGS["tanaka-ja-en"], SETTINGS["phrasebook"]
+    assert not methods & parse(citations(tanaka)).keys()
+    assert methods - parse(citations(phrasebook)).keys() == {"provilkov-etal-2020-bpe"}
+    small = phrasebook.systems["small"]
+    dropout = replace(small, train=replace(small.train, bpe_dropout=0.1))
+    assert methods <= parse(citations(replace(phrasebook, systems={"small": dropout}))).keys()
+
+
+def test_entries_stand_in_the_order_of_use_below_what_they_are_used_for() -> None:
+    blocks = citations(SETTINGS["wmt14-en-de"]).split("\n\n")
+    assert [block.split("\n", 1)[0] for block in blocks[:3]] == [
+        "% wmt14-en-de, train.europarl: its compiler knows of no copyright restrictions",
+        "% wmt14-en-de, train.commoncrawl: free for research, as WMT releases it; "
+        "for other uses ask the owners",
+        "% wmt14-en-de, train.news-commentary test.newstest2014.newstest2014: "
+        "free for research, as WMT releases it; for other uses ask the owners",
+    ]
+    assert blocks[-1].startswith("% scores: sacreBLEU\n@inproceedings{post-2018-call,")
+
+
+def with_abouts(*bibtex: str) -> Settings:
+    """The phrasebook with one corpus for each BibTeX."""
+    base = SETTINGS["phrasebook"]
+    corpus = base.corpora["phrasebook-en-de"]
+    corpora = {
+        f"c{number}": replace(corpus, about={"phrasebook": About("none", text)})
+        for number, text in enumerate(bibtex)
+    }
+    return replace(base, corpora=corpora)
+
+
+def test_an_entry_of_two_corpora_is_told_of_both() -> None:
+    written = citations(with_abouts("@misc{a, title = {A B}}", "@misc{a,\n  title = {A\n B}}"))
+    uses = "train.phrasebook valid.phrasebook test.phrasebook.phrasebook: none"
+    assert written.startswith(f"% c0, {uses}\n% c1, {uses}\n@misc{{a, title = {{A B}}}}\n\n")
+
+
+def test_a_text_may_have_several_entries() -> None:
+    found = list(entries("@misc{a, title = {{A}}}\n@book{b:1,x={@}}\n", "here"))
+    assert found == [("a", "@misc{a, title = {{A}}}"), ("b:1", "@book{b:1,x={@}}")]
+
+
+@pytest.mark.parametrize(
+    ("bibtex", "message"),
+    [
+        (
+            ("@misc{a, title = {A}}", "@misc{a, title = {B}}"),
+            r"corpora\.c1\.about\.phrasebook\.bibtex: a is another entry in "
+            r"corpora\.c0\.about\.phrasebook\.bibtex: rename one",
+        ),
+        (("@misc{a, title = {A}",), "the braces of entry a are not balanced"),
+        (("@misc{a, title = {A}}}",), "'}' does not begin an entry"),
+        (("@misc{a, title = {A}} and B",), "'and B' does not begin an entry"),
+    ],
+)
+def test_what_cannot_be_cited_is_named(bibtex: tuple[str, ...], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        citations(with_abouts(*bibtex))
+
+
+def test_the_corpus_of_the_docs_loads_with_each_of_their_parts(tmp_path: Path) -> None:
+    whole, *snippets = re.findall(r"^```yaml\n(.*?)^```$", DOCS, re.DOTALL | re.MULTILINE)
+    yaml = YAML(typ="safe", pure=True)
+    params = yaml.load(ROOT / "params.yaml")
+    params["corpora"] = yaml.load(whole)
+    parts = [part for snippet in snippets for part in yaml.load(snippet).items()]
+    params["corpora"]["mine-de-en"]["files"]["train"].update(parts)
+    path = tmp_path / "params.yaml"
+    yaml.dump(params, path)
+    train = load(path).corpora["mine-de-en"].files.train
+    assert train.keys() == {"letters", "minutes", "web", "europarl", "nested"}
+    assert train["letters"].columns == (2, 1)
+
+
+def test_the_docs_name_every_format_rule_and_recipe() -> None:
+    assert set(re.findall(r"^\| `([a-z-]+)` \| `(?:source|both)`", DOCS, re.MULTILINE)) == set(
+        get_args(Format)
+    )
+    rules = re.findall(r"^\| `([a-z_]+): \{", PREPARATION, re.MULTILINE)
+    assert rules == [*EDITS, *CHECKS]
+    table = DOCS.split("## The recipes' corpora")[1]
+    named = re.findall(r"`([\w-]+)`", "".join(re.findall(r"^\|(.*?)\|", table, re.MULTILINE)))
+    assert sorted(named) == sorted(SETTINGS)

@@ -1,0 +1,133 @@
+"""The scripts of the data stages, as DVC runs them."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from test_experiment import PARAMS
+
+from bleuprint.config import paths
+from bleuprint.corpus.filter import Filtering
+from bleuprint.dataset.binarized import BinaryCorpus
+from bleuprint.text.parallel import TextFolder
+from corpora import CHECKED, PAIRS, TOKENIZE, write_set
+from root import ROOT
+from steps import DATA_STAGES, run_sharded
+
+SCRIPTS = ROOT / "stages"
+
+
+def stage(root, name, *arguments):
+    environment = {key: value for key, value in os.environ.items() if key != "BLEUPRINT_MIRROR"}
+    environment.pop("DVC_ROOT", None)
+    command = [sys.executable, SCRIPTS / f"{name}.py", *arguments]
+    return subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
+
+
+@pytest.fixture
+def project(tmp_path):
+    (tmp_path / "params.yaml").write_text(PARAMS)
+    inputs = TextFolder(tmp_path / "inputs", "de", "no")
+    write_set(inputs, "a", PAIRS)
+    return tmp_path
+
+
+def test_all_stages_in_a_row(project):
+    for name in DATA_STAGES:
+        done = stage(project, name, "own")
+        assert done.returncode == 0
+        assert name == "learn_bpe" or not done.stderr
+    corpus = BinaryCorpus(project / paths.folder("own", "binary"))
+    assert [corpus.sets[name].pairs for name in corpus.sets] == [4, 1, 1]
+    ledgers = project / paths.ledger("own", "clean").parent
+    assert {file.stem for file in ledgers.iterdir()} == {
+        name.removesuffix("_text")
+        for name in DATA_STAGES
+        if name not in ("describe_corpus", "describe_tests", "learn_bpe")
+    }
+    made = ("raw", "clean", "dedup", "filter", "split", "tokens", "tests", "bpe", "binary")
+    for name in (*made, "statistics"):
+        assert any((project / paths.folder("own", name)).iterdir())
+    # No temporary folder is left, nor anything outside data/.
+    assert not list(project.rglob("*.partial-*"))
+    left = [path for path in project.rglob("*") if path.is_file() and path.suffix != ".lock"]
+    assert {path.relative_to(project).parts[0] for path in left} == {
+        "params.yaml",
+        "inputs",
+        "data",
+    }
+
+
+@pytest.mark.parametrize("name", DATA_STAGES)
+def test_usage_errors_have_status_2(project, name):
+    assert stage(project, name).returncode == 2
+    assert "usage" in stage(project, name, "own", "more").stderr
+
+
+@pytest.mark.parametrize("name", DATA_STAGES)
+def test_an_unknown_corpus_is_one_line(project, name):
+    done = stage(project, name, "wmt")
+    assert done.returncode == 1
+    assert done.stderr == (
+        "bleuprint: error: params.yaml: no corpora entry 'wmt'; there are: own\n"
+    )
+
+
+@pytest.mark.parametrize("name", DATA_STAGES[1:])
+def test_a_stage_without_its_input_is_one_line(project, name):
+    done = stage(project, name, "own")
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1 and ": no such " in done.stderr
+
+
+def test_no_script_hides_a_module_of_pythons():
+    # A script's folder comes first where Python looks for modules: `import tokenize`, which
+    # torch and the printing of tracebacks need, would find stages/tokenize.py.
+    assert not {file.stem for file in SCRIPTS.glob("*.py")} & sys.stdlib_module_names
+
+
+def tiny_disk_works():
+    script = "mount -t tmpfs -o size=64k tmpfs /mnt"
+    tool = shutil.which("unshare")
+    return (
+        tool
+        and not subprocess.run([tool, "-rm", "sh", "-c", script], capture_output=True).returncode
+    )
+
+
+@pytest.mark.skipif(not tiny_disk_works(), reason="may not mount a small disk")
+def test_a_full_disk_is_one_line_and_leaves_nothing(project):
+    inputs = TextFolder(project / "inputs", "de", "no")
+    write_set(inputs, "a", [(f"{p.source} {i}", p.target) for i in range(300) for p in PAIRS])
+    (project / "data").mkdir()
+    script = f"""
+        mount -t tmpfs -o size=64k tmpfs data
+        {sys.executable} {SCRIPTS / "download.py"} own; echo status $?
+        find data -type f
+    """
+    done = subprocess.run(
+        ["unshare", "-rm", "sh", "-c", script], cwd=project, capture_output=True, text=True
+    )
+    assert done.stdout == "status 1\n"
+    assert done.stderr.startswith("bleuprint: error: No space left on device")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_a_full_device_leaves_nothing_half_written(tmp_path, monkeypatch):
+    before = TextFolder(tmp_path / "before", "de", "en")
+    write_set(before, "train", PAIRS)
+    files = TextFolder.files
+
+    def full(folder, name):
+        return files(folder, name) if folder == before else (Path("/dev/full"), Path("/dev/full"))
+
+    monkeypatch.setattr(TextFolder, "files", full)
+    step = Filtering("c", CHECKED, TOKENIZE, before, tmp_path / "after", tmp_path / "l.json")
+    with pytest.raises(OSError, match="No space left on device"):
+        run_sharded(step, tmp_path / "shards")
+    left = [path.name for path in tmp_path.rglob("*.??") if path.is_file()]
+    assert sorted(left) == ["train.de", "train.en"]

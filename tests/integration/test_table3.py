@@ -1,0 +1,115 @@
+"""The recipes of the paper's Table 3: its rows, at the paper's size and at a laptop's."""
+
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+import torch
+
+from bleuprint.config.experiment import load
+from bleuprint.config.system import System
+from bleuprint.model.transformer import Transformer, count_parameters
+from root import ROOT
+
+RECIPES = ROOT / "recipes"
+PAPER, PHRASEBOOK = (load(RECIPES / f"{n}.yaml") for n in ("table3", "table3-phrasebook"))
+
+SIZES = {"model.heads", "model.d_k", "model.d_v"}
+LAYERS = {"model.encoder_layers", "model.decoder_layers"}
+DROPOUT = {"model.dropout.embedding", "model.dropout.residual"}
+
+# The rows of Table 3 as printed: BLEU on newstest2013, parameters in millions where it gives them;
+# and the settings in which a row differs from base.
+TABLE_3: dict[str, tuple[float, int | None, set[str]]] = {
+    "base": (25.8, 65, set()),
+    "A-1-head": (24.9, None, SIZES),
+    "A-4-heads": (25.5, None, SIZES),
+    "A-16-heads": (25.8, None, SIZES),
+    "A-32-heads": (25.4, None, SIZES),
+    "B-quarter-d_k": (25.1, 58, {"model.d_k"}),
+    "B-half-d_k": (25.4, 60, {"model.d_k"}),
+    "C-third-layers": (23.7, 36, LAYERS),
+    "C-two-thirds-layers": (25.3, 50, LAYERS),
+    "C-four-thirds-layers": (25.5, 80, LAYERS),
+    "C-half-d_model": (24.5, 28, {"model.d_model", "model.d_k", "model.d_v"}),
+    "C-double-d_model": (26.0, 168, {"model.d_model", "model.d_k", "model.d_v"}),
+    "C-half-d_ff": (25.4, 53, {"model.d_ff"}),
+    "C-double-d_ff": (26.2, 90, {"model.d_ff"}),
+    "D-no-dropout": (24.6, None, DROPOUT),
+    "D-double-dropout": (25.5, None, DROPOUT),
+    "D-no-smoothing": (25.3, None, {"train.label_smoothing"}),
+    "D-double-smoothing": (25.7, None, {"train.label_smoothing"}),
+    "E-learned-positions": (25.7, None, {"model.positions"}),
+    "big": (
+        26.4,
+        213,
+        {"model.d_model", "model.d_ff", "model.heads", "train.updates", *DROPOUT},
+    ),
+}
+each_row = pytest.mark.parametrize("row", TABLE_3)
+
+
+def flat(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Settings by their path, such as train.keep.last."""
+    found: dict[str, Any] = {}
+    for name, value in settings.items():
+        if isinstance(value, dict):
+            found |= flat(value, f"{prefix}{name}.")
+        else:
+            found[prefix + name] = value
+    return found
+
+
+def changes(base: System, row: System) -> set[str]:
+    before, after = flat(asdict(base)), flat(asdict(row))
+    return {name for name in before | after if before.get(name) != after.get(name)}
+
+
+def test_both_recipes_have_the_rows_of_the_paper() -> None:
+    assert list(PAPER.systems) == list(PHRASEBOOK.systems) == list(TABLE_3)
+
+
+@each_row
+def test_a_row_differs_from_base_in_just_what_its_letter_says(row: str) -> None:
+    for settings in (PAPER, PHRASEBOOK):
+        assert changes(settings.systems["base"], settings.systems[row]) == TABLE_3[row][2]
+
+
+@each_row
+def test_the_phrasebook_has_the_papers_rows_at_an_eighth_of_the_width(row: str) -> None:
+    paper, small = PAPER.systems[row].model, PHRASEBOOK.systems[row].model
+    for size in ("d_model", "d_ff", "d_k", "d_v"):
+        assert getattr(paper, size) == 8 * getattr(small, size)
+    assert paper.heads == small.heads
+    assert (paper.encoder_layers, paper.decoder_layers) == (
+        2 * small.encoder_layers,
+        2 * small.decoder_layers,
+    )
+    assert paper.dropout == small.dropout
+    smoothing = PAPER.systems[row].train.label_smoothing
+    assert smoothing == PHRASEBOOK.systems[row].train.label_smoothing
+
+
+# The vocabularies with which the paper's numbers agree: see test_parameters.
+@pytest.mark.parametrize("row", [name for name, (_, millions, _) in TABLE_3.items() if millions])
+def test_rows_have_as_many_parameters_as_the_paper_says(row: str) -> None:
+    vocabulary = 36_000 if row == "big" else 41_000
+    with torch.device("meta"):
+        model = Transformer(PAPER.systems[row].model, vocabulary, vocabulary)
+    assert round(count_parameters(model) / 1e6) == TABLE_3[row][1]
+
+
+def test_each_row_is_held_against_the_number_of_the_paper() -> None:
+    printed = {name: bleu for name, (bleu, _, _) in TABLE_3.items()}
+    assert {number.system: number.bleu for number in PAPER.published} == printed
+    for number in PAPER.published:
+        assert number.system is not None
+        decode, average = (getattr(PAPER.systems[number.system], n) for n in ("decode", "average"))
+        used = number.beam, number.alpha, number.penalty, number.average
+        assert used == (decode.beam, decode.alpha, decode.penalty, average)
+
+
+def test_table_3_is_scored_on_the_development_set() -> None:
+    files = PAPER.corpora["wmt14-en-de"].files
+    development, test = files.valid["newstest2013"], files.tests["newstest2013"]["newstest2013"]
+    assert (development.source, development.target) == (test.source, test.target)

@@ -1,0 +1,114 @@
+"""The page's maps: what is kept where room is short, and that nothing of a text is markup."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from test_attention import Tables
+
+import result_trees as trees
+from bleuprint.config.paths import Cell
+from bleuprint.decoding.attention import (
+    KINDS,
+    Attended,
+    AttentionMap,
+    read_attention,
+    write_attention,
+)
+from bleuprint.report.page import attention
+from bleuprint.report.page.material import Material
+from bleuprint.report.records import collect
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import sha256_of
+
+SYSTEMS = ("base", "better", "other")
+HOSTILE = ["</script><b>", "مرحبا", "\x01", "👍"]
+
+
+@pytest.fixture(scope="module")
+def material(tmp_path_factory: pytest.TempPathFactory) -> Material:
+    root = tmp_path_factory.mktemp("tree")
+    settings = trees.settings_in(root, SYSTEMS, {"news-en-de": ("first", "second")})
+    trees.write_texts(root, settings)
+    for system, errors in zip(SYSTEMS, (0.3, 0.0, 0.2), strict=True):
+        trees.write_cell(root, settings, Cell(system, "news-en-de", 1), errors)
+    return Material(settings, collect(settings, root), {}, root)
+
+
+def entries(body: str) -> list[dict[str, object]]:
+    (data,) = re.findall(r'<script type="application/json" id="maps-data">(.*)</script>', body)
+    return json.loads(data)
+
+
+def test_the_baseline_is_shown_without_scripts(material: Material) -> None:
+    section = attention.attention(material)
+    assert section is not None
+    page = Tables(section.body)
+    assert page.captions == ["Layer 2, mean of 2 heads"] * 2
+    path = material.root / Cell("base", "news-en-de", 1).results
+    for table, test in zip(page.tables, ("first", "second"), strict=True):
+        digest = sha256_of(path / "hypotheses" / f"test.{test}.de")
+        (kept,) = read_attention(path / "attention.json", test, digest)
+        expected = kept.maps["cross"].weights[1].mean(0)
+        titles = np.array([[float(cell["title"]) for cell in row[1:]] for row in table[1:]])
+        assert titles == pytest.approx(expected, abs=6e-5)
+    assert "wrote" in section.body and "room for" not in section.body
+    named = [(one["sentence"], one["system"]) for one in entries(section.body)]
+    places = [f"news-en-de, test set {test}, line 1" for test in ("first", "second")]
+    assert named == [(place, name) for name in ("base", "better", "other") for place in places]
+
+
+def test_room_goes_to_the_baseline_then_to_the_best(
+    material: Material, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = attention.attention(material)
+    assert whole is not None
+    (data,) = re.findall(r'id="maps-data">\[(.*)\]</script>', whole.body)
+    sizes = [len(one.encode()) for one in re.split(r',(?=\{"sentence")', data)]
+    monkeypatch.setattr(attention, "BUDGET", sum(sizes[:4]))
+    section = attention.attention(material)
+    assert section is not None
+    assert [one["system"] for one in entries(section.body)] == ["base", "base", "better", "better"]
+    assert "room for 4 of 6 maps" in section.body
+    monkeypatch.setattr(attention, "BUDGET", 1)
+    section = attention.attention(material)
+    assert section is not None
+    assert len(entries(section.body)) == 1
+
+
+def test_units_are_no_markup(material: Material) -> None:
+    path = material.root / Cell("base", "news-en-de", 1).results / "attention.json"
+    kept = path.read_bytes()
+    maps = {
+        kind: AttentionMap(HOSTILE, HOSTILE, np.full((1, 1, 4, 4), 0.25, np.float32))
+        for kind in KINDS
+    }
+    digests = {
+        test: sha256_of(path.parent / "hypotheses" / f"test.{test}.de")
+        for test in ("first", "second")
+    }
+    try:
+        write_attention(path, {test: (sha, [Attended(1, maps)]) for test, sha in digests.items()})
+        section = attention.attention(material)
+    finally:
+        path.write_bytes(kept)
+    assert section is not None
+    page = Tables(section.body)
+    assert "b" not in page.tags and page.tags.count("script") == 1
+    assert [row[0]["text"] for row in page.tables[0][1:]] == [*HOSTILE[:2], "\ufffd", "👍"]
+    assert entries(section.body)[0]["maps"]["cross"]["rows"] == [*HOSTILE[:2], "\ufffd", "👍"]
+
+
+def test_maps_of_other_translations(material: Material) -> None:
+    path = material.root / Cell("base", "news-en-de", 1).results / "attention.json"
+    kept = path.read_bytes()
+    try:
+        write_attention(path, {"first": ("00", []), "second": ("00", [])})
+        with pytest.raises(UserError, match="is of other translations of first; run: dvc repro"):
+            attention.attention(material)
+        path.unlink()
+        with pytest.raises(UserError, match=r"attention\.json: no such file; run: dvc repro"):
+            attention.attention(material)
+    finally:
+        path.write_bytes(kept)

@@ -1,0 +1,88 @@
+"""What DVC's commands show: few numbers, and points of any set of systems."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import result_trees as trees
+from bleuprint.config.paths import Cell
+from bleuprint.report import dvc_plots
+from bleuprint.runtime.files import write_json
+from result_trees import record
+from root import ROOT
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_metrics_are_few_and_by_name() -> None:
+    paired = trees.against("tiny", 0.01)
+    records = [
+        record("tiny", "news-en-de", "first", 30.111),
+        record("tiny", "news-en-de", "second", 20.0),
+        record("tiny", "talks-en-fr", "only", 40.0),
+        record("small", "news-en-de", "first", 31.0, paired=paired),
+        record("small", "news-en-de", "second", 21.0, paired=paired),
+        record("small", "talks-en-fr", "only", 41.0, paired=paired),
+    ]
+    assert dvc_plots.metrics(records) == {
+        "BLEU": {
+            "tiny": {"news-en-de": {"first": 30.11, "second": 20.0}, "talks-en-fr": 40.0},
+            "small": {"news-en-de": {"first": 31.0, "second": 21.0}, "talks-en-fr": 41.0},
+        }
+    }
+
+
+def test_metrics_are_means_over_seeds() -> None:
+    records = [
+        record("tiny", "news-en-de", "first", score, seed=seed)
+        for seed, score in ((1, 30.111), (2, 31.222))
+    ]
+    assert dvc_plots.metrics(records) == {"BLEU": {"tiny": {"news-en-de": 30.67}}}
+
+
+def test_points_of_curves(tmp_path: Path) -> None:
+    short, long = Cell("tiny", "own", 1), Cell("wide", "own", 7)
+    for cell, count in ((short, 2), (long, 250)):
+        training = [
+            {
+                "update": n,
+                "tokens": 10 * n,
+                "loss": float(n),
+                "learning_rate": 1,
+                "gradient_norm": 1,
+            }
+            for n in range(1, count + 1)
+        ]
+        validation = [{"update": count, "loss": 1.23456, "bleu": 7.77777}]
+        curves = {"training": training, "validation": validation}
+        write_json(tmp_path / cell.results / "curves.json", curves)
+    points = rows(dvc_plots.training([short, long], tmp_path))
+    of_short = {"system": "tiny", "corpus": "own", "seed": "1"}
+    assert points[:2] == [
+        {**of_short, "update": "1", "tokens": "10", "loss": "1.0"},
+        {**of_short, "update": "2", "tokens": "20", "loss": "2.0"},
+    ]
+    # 250 points are taken by three: 1 to 3 have a mean of 2, and the last one stands alone
+    of_long = points[2:]
+    assert len(of_long) == 84 and {point["seed"] for point in of_long} == {"7"}
+    assert (of_long[0]["update"], of_long[0]["loss"]) == ("3", "2.0")
+    assert (of_long[-1]["update"], of_long[-1]["loss"]) == ("250", "250.0")
+    assert rows(dvc_plots.validation([short], tmp_path)) == [
+        {**of_short, "update": "2", "loss": "1.2346", "bleu": "7.7778"}
+    ]
+
+
+def test_the_templates_are_for_dvc() -> None:
+    from dvc_render.vega_templates import Template
+
+    for name in ("curves", "scores"):
+        content = json.loads((ROOT / ".dvc" / "plots" / f"{name}.json").read_text("utf-8"))
+        assert Template(content, name).has_anchor("data")
+
+
+def test_the_page_of_plots_asks_nothing_of_a_network() -> None:
+    page = dvc_plots.html_template()
+    assert "<script src" not in page and "{plot_divs}" in page and "vegaEmbed" in page

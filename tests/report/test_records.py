@@ -1,0 +1,374 @@
+"""Records: every number comes from the cell, corpus and test set that its name says."""
+
+import dataclasses
+import json
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import result_trees as trees
+from bleuprint.config.experiment import Settings
+from bleuprint.config.paths import Cell
+from bleuprint.report import records as results
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import read_json, sha256_of, write_json
+from bleuprint.scoring.significance import paired_tests
+from bleuprint.tracking import timings
+from root import ROOT
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Settings]:
+    root = tmp_path_factory.mktemp("made")
+    settings = trees.settings_in(root, seeds=(3, 1))
+    trees.write_all(root, settings)
+    return root, settings
+
+
+@pytest.fixture
+def copy(made: tuple[Path, Settings], tmp_path: Path) -> tuple[Path, Settings]:
+    shutil.copytree(made[0], tmp_path / "copy")
+    return tmp_path / "copy", made[1]
+
+
+def test_one_record_for_each_in_the_order_of_the_settings(made: tuple[Path, Settings]) -> None:
+    root, settings = made
+    records = results.collect(settings, root)
+    of_corpora = [("news-en-de", "first"), ("news-en-de", "second"), ("talks-en-fr", "only")]
+    expected = [
+        (system, corpus, seed, test)
+        for system in ("tiny", "small")
+        for corpus in ("news-en-de", "talks-en-fr")
+        for seed in (3, 1)
+        for of, test in of_corpora
+        if of == corpus
+    ]
+    assert [(r.system, r.corpus, r.seed, r.test) for r in records] == expected
+
+
+def test_every_figure_comes_from_its_own_cell(made: tuple[Path, Settings]) -> None:
+    root, settings = made
+    records = results.collect(settings, root)
+    for record in records:
+        folder = root / "results" / record.system / record.corpus / str(record.seed)
+        scores = read_json(folder / "scores.json")[record.test]
+        assert record.bleu.score == scores["bleu"]["score"]
+        assert record.bleu.low == scores["bleu"]["low"]
+        assert record.bleu.high == scores["bleu"]["high"]
+        assert record.bleu.signature == scores["bleu"]["signature"]
+        assert record.chrf.score == scores["chrf"]["score"]
+        assert record.ter.score == scores["ter"]["score"]
+        assert record.length == results.Length(
+            scores["bleu"]["hypothesis_length"],
+            scores["bleu"]["reference_length"],
+            scores["bleu"]["length_ratio"],
+        )
+        for name in ("reconciliation", "by_length", "by_count"):
+            parts = getattr(record, name)
+            assert [dataclasses.asdict(part) for part in parts] == scores[name] != []
+        assert record.lines == 40
+        training = read_json(folder / "training.json")
+        assert record.parameters == training["parameters"]
+        assert record.training_flops == training["flops"]
+        assert record.source_tokens == 700_000 + record.seed
+        assert record.target_tokens == 800_000 + record.seed
+        assert record.updates == 500
+        assert record.fingerprints.training == training["fingerprint"]
+        assert record.decode == dataclasses.asdict(settings.system(record.system).decode)
+        assert f"{record.source}-{record.target}" == record.pair == record.corpus[-5:]
+        split = root / "data" / "split" / record.corpus
+        name = f"test.{record.test}"
+        assert record.data == results.Data(
+            binary="b1" * 32,
+            sources=sha256_of(split / f"{name}.{record.source}"),
+            references=sha256_of(split / f"{name}.{record.target}"),
+            hypotheses=sha256_of(folder / "hypotheses" / f"{name}.{record.target}"),
+        )
+    # the two systems are the same but for their names
+    prints = {(r.corpus, r.seed, r.fingerprints.settings) for r in records}
+    assert len({settings for *_, settings in prints}) == len(prints) == 4
+    assert len({record.bleu.score for record in records}) == len(records)
+
+
+def test_paired_tests_are_against_the_first_system(made: tuple[Path, Settings]) -> None:
+    root, settings = made
+    for record in results.collect(settings, root):
+        if record.system == "tiny":
+            assert record.paired is None
+            continue
+        name = f"test.{record.test}.{record.target}"
+        lines = {}
+        for system in ("tiny", "small"):
+            cell = root / Cell(system, record.corpus, record.seed).results
+            lines[system] = (cell / "hypotheses" / name).read_text("utf-8").splitlines()
+        references = (root / "data" / "split" / record.corpus / name).read_text("utf-8")
+        p_values = paired_tests(lines, references.splitlines(), record.target)["small"]
+        assert record.paired == results.Paired("tiny", p_values)
+
+
+def test_one_system_alone_has_no_paired_test(made: tuple[Path, Settings], tmp_path: Path) -> None:
+    alone = trees.settings_in(tmp_path, systems=("small",), seeds=(1,))
+    records = results.collect(alone, made[0])
+    assert [record.system for record in records] == ["small"] * 3
+    assert {record.paired for record in records} == {None}
+
+
+def test_cells_that_are_not_in_the_settings_are_passed_over(
+    copy: tuple[Path, Settings],
+) -> None:
+    root, settings = copy
+    before = results.collect(settings, root)
+    (root / "results" / "gone" / "news-en-de" / "1").mkdir(parents=True)
+    (root / "results" / "tiny" / "news-en-de" / "9").mkdir()
+    (root / "results" / "tiny" / "old-en-de").mkdir()
+    assert results.collect(settings, root) == before
+
+
+def test_translations_of_another_training(copy: tuple[Path, Settings]) -> None:
+    root, settings = copy
+    folder = root / Cell("small", "news-en-de", 3).results
+    path = folder / "translation.json"
+    write_json(path, {**read_json(path), "model": "ab" * 32})
+    own = read_json(folder / "training.json")["fingerprint"][:12]
+    with pytest.raises(UserError) as caught:
+        results.collect(settings, root)
+    assert str(caught.value) == (
+        f"{path}: translated by another training (abababababab...) than that of "
+        f"{folder / 'training.json'} ({own}...); run: dvc repro"
+    )
+
+
+def test_settings_edited_since_translating(copy: tuple[Path, Settings]) -> None:
+    root, settings = copy
+    small = settings.system("small")
+    changed = replace(small, decode=replace(small.decode, engine="ctranslate2", precision="int8"))
+    edited = replace(settings, systems={**settings.systems, "small": changed})
+    with pytest.raises(
+        UserError, match=r"small/news-en-de/3/translation\.json: translated with decode\.engine pyt"
+    ):
+        results.collect(edited, root)
+
+
+def test_translations_and_scores_put_in_place_of_others(copy: tuple[Path, Settings]) -> None:
+    root, settings = copy
+    good, bad = (root / Cell(name, "news-en-de", 1).results for name in ("small", "tiny"))
+    shutil.copytree(good / "hypotheses", bad / "hypotheses", dirs_exist_ok=True)
+    shutil.copy(good / "scores.json", bad)
+    with pytest.raises(UserError, match=r"tiny/.*first\.de: has changed since it was translated"):
+        results.collect(settings, root)
+
+
+def test_one_training_is_not_two_seeds(copy: tuple[Path, Settings]) -> None:
+    root, settings = copy
+    one, other = (root / Cell("small", "talks-en-fr", seed).results for seed in (3, 1))
+    for name in ("training.json", "translation.json", "scores.json", "hypotheses/test.only.fr"):
+        shutil.copy(one / name, other / name)
+    with pytest.raises(
+        UserError,
+        match=r"small/talks-en-fr/1/training\.json: not run with these settings; run: dvc",
+    ):
+        results.collect(settings, root)
+
+
+def test_scores_that_the_translations_do_not_have(copy: tuple[Path, Settings]) -> None:
+    root, settings = copy
+    path = root / Cell("small", "news-en-de", 3).results / "scores.json"
+    scores = read_json(path)
+    own = scores["second"]["bleu"]["score"]
+    scores["second"]["bleu"]["score"] = 99.0
+    write_json(path, scores)
+    with pytest.raises(UserError) as caught:
+        results.collect(settings, root)
+    assert str(caught.value) == (
+        f"{path}: BLEU 99.0 on second, but the translations have {own}; run: dvc repro"
+    )
+
+
+def test_curves_of_another_training(copy: tuple[Path, Settings]) -> None:
+    root, settings = copy
+    one, other = (root / Cell(name, "news-en-de", 3).results for name in ("tiny", "small"))
+    shutil.copy(other / "curves.json", one)
+    with pytest.raises(UserError) as caught:
+        results.collect(settings, root)
+    assert str(caught.value) == (
+        f"{one / 'curves.json'}: ends at update 500 with loss 0.75, but training.json at 500 "
+        "with 1.25; run: dvc repro"
+    )
+
+
+def test_curves_need_not_be_there(copy: tuple[Path, Settings]) -> None:
+    root, settings = copy
+    before = results.collect(settings, root)
+    (root / Cell("tiny", "news-en-de", 3).results / "curves.json").unlink()
+    assert results.collect(settings, root) == before
+
+
+def test_results_of_other_settings_are_refused(copy: tuple[Path, Settings]) -> None:
+    root, settings = copy
+    cell = Cell("tiny", "news-en-de", 1)
+    assert results.verified(settings, cell, root).training["updates"] == 500
+    tiny = settings.system("tiny")
+    smoothed = dataclasses.replace(tiny, train=dataclasses.replace(tiny.train, label_smoothing=0.3))
+    changed = dataclasses.replace(settings, systems={**settings.systems, "tiny": smoothed})
+    with pytest.raises(UserError, match=r"1/training\.json: not run with these settings; run: dvc"):
+        results.verified(changed, cell, root)
+
+
+@pytest.mark.parametrize("name", ["hypotheses", "references"])
+def test_scores_of_other_translations_are_refused(copy: tuple[Path, Settings], name: str) -> None:
+    root, settings = copy
+    cell = Cell("tiny", "news-en-de", 1)
+    scores = read_json(path := root / cell.results / "scores.json")
+    scores["second"][name] = "0" * 64
+    write_json(path, scores)
+    with pytest.raises(UserError, match=r"test set second scored of other translations or refere"):
+        results.verified(settings, cell, root)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("scores.json", "{", "damaged: Expecting"),
+        ("scores.json", "[]", "damaged: no JSON object"),
+        ("scores.json", "{}", "no test set 'only' for system tiny"),
+        ("scores.json", '{"only": {}}', "was not written by this version"),
+        ("curves.json", '{"training": [], "validation": []}', "damaged, or of another version"),
+        ("training.json", "{", "damaged: Expecting"),
+        ("training.json", "{}", "holds no 'parameters'"),
+        ("translation.json", "{", "damaged: Expecting"),
+        ("translation.json", "{}", "holds no 'model'"),
+    ],
+)
+def test_a_damaged_result_names_the_file(
+    copy: tuple[Path, Settings], name: str, content: str, message: str
+) -> None:
+    root, settings = copy
+    (root / Cell("tiny", "talks-en-fr", 1).results / name).write_text(content)
+    with pytest.raises(UserError, match=rf"tiny/talks-en-fr/1/{re.escape(name)}: {message}"):
+        results.collect(settings, root)
+
+
+@pytest.mark.parametrize("name", ["train.json", "translate.json"])
+@pytest.mark.parametrize(
+    ("content", "message"), [("{", "damaged: Expecting"), ("{}", "holds no 'seconds'")]
+)
+def test_a_damaged_timing_names_the_file(
+    copy: tuple[Path, Settings], name: str, content: str, message: str
+) -> None:
+    root, _ = copy
+    cell = Cell("tiny", "news-en-de", 1)
+    (root / cell.timings / name).write_text(content)
+    with pytest.raises(UserError, match=rf"/{re.escape(name)}: {message}"):
+        timings.timing(cell, root)
+
+
+@pytest.mark.parametrize("name", ["scores.json", "training.json"])
+def test_a_missing_result_names_the_cell_and_the_file(
+    copy: tuple[Path, Settings], name: str
+) -> None:
+    root, settings = copy
+    path = (root / Cell("small", "talks-en-fr", 1).results) / name
+    path.unlink()
+    with pytest.raises(UserError) as caught:
+        results.collect(settings, root)
+    cell = "system small, corpus talks-en-fr, seed 1"
+    assert str(caught.value) == f"{path}: no such file: no result yet for {cell}; run: dvc repro"
+
+
+def test_a_missing_test_set_names_the_cell_and_the_file(copy: tuple[Path, Settings]) -> None:
+    root, settings = copy
+    path = (root / Cell("small", "news-en-de", 3).results) / "scores.json"
+    write_json(path, {"first": read_json(path)["first"]})
+    with pytest.raises(UserError, match=r"scores\.json: no test set 'second' for system small"):
+        results.collect(settings, root)
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "data/split/talks-en-fr/test.only.en",
+        "data/split/talks-en-fr/test.only.fr",
+        "results/tiny/talks-en-fr/3/hypotheses/test.only.fr",
+    ],
+)
+def test_texts_changed_since_scoring(copy: tuple[Path, Settings], file: str) -> None:
+    root, settings = copy
+    path = root / file
+    path.write_bytes(path.read_bytes().replace(trees.WORD.encode(), b"other", 1))
+    with pytest.raises(
+        UserError, match="has changed since system tiny, corpus talks-en-fr, seed 3"
+    ):
+        results.collect(settings, root)
+
+
+def test_saved_records_come_back_and_repeat_exactly(
+    made: tuple[Path, Settings], tmp_path: Path
+) -> None:
+    root, settings = made
+    records = results.collect(settings, root)
+    results.save(records, tmp_path / "results.json")
+    assert results.load(tmp_path / "results.json") == records
+    results.save(results.collect(settings, root), tmp_path / "again.json")
+    text = (tmp_path / "results.json").read_bytes()
+    assert (tmp_path / "again.json").read_bytes() == text
+    entry = json.loads(text)[-1]
+    assert list(entry)[:4] == ["system", "corpus", "seed", "test"]
+    assert entry["paired"]["baseline"] == "tiny"
+    measured = set(trees.timing_of(Cell("tiny", "news-en-de", 1))) - {"processes"}
+    assert not any(f'"{name}"' in text.decode() for name in measured)
+
+
+def test_nothing_to_load(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"results\.json: no such file; run: dvc repro"):
+        results.load(tmp_path / "results.json")
+
+
+def test_what_an_older_version_wrote(copy: tuple[Path, Settings]) -> None:
+    root, settings = copy
+    path = root / Cell("tiny", "news-en-de", 1).results / "scores.json"
+    scores = read_json(path)
+    del scores["second"]["by_count"]
+    write_json(path, scores)
+    with pytest.raises(UserError, match=r"scores\.json: was not written by this version; run: dvc"):
+        results.collect(settings, root)
+    old = ROOT / "reports" / "multi30k-cpu" / "results.json"
+    with pytest.raises(UserError, match=r"multi30k-cpu/results\.json: was not written by this ver"):
+        results.load(old)
+
+
+def test_timings_are_read_as_far_as_they_are_there(copy: tuple[Path, Settings]) -> None:
+    root, _ = copy
+    cell = Cell("tiny", "news-en-de", 1)
+    training = timings.Training(
+        *(3725.0, "Test CPU", 1, 2, "0123456789abcdef", 1234.5),
+        devices=1,
+        sustained_flops=3e12,
+        sustained_from="measured",
+        flops_by_time=1.1175e16,
+        peak_flops=4e12,
+        peak_from="known",
+        mfu=0.415,
+        versions="Python 3.11.0, torch 2.0.0",
+        rates=[1000.0, 1200.0, 1300.0, 1250.0, 1422.5],
+    )
+    assert timings.timing(cell, root) == timings.Timing(training, 2.5)
+    ((root / cell.timings) / "translate.json").unlink()
+    assert timings.timing(cell, root) == timings.Timing(training, None)
+    ((root / cell.timings) / "train.json").unlink()
+    assert timings.timing(cell, root) == timings.Timing(None, None)
+
+
+def test_timings_of_an_older_version_lack_what_it_did_not_know(
+    copy: tuple[Path, Settings],
+) -> None:
+    root, _ = copy
+    cell = Cell("tiny", "news-en-de", 1)
+    path = root / cell.timings / "train.json"
+    old = ("seconds", "device", "processes", "threads", "commit", "tokens_per_second")
+    write_json(path, {name: read_json(path)[name] for name in old})
+    training = timings.Training(3725.0, "Test CPU", 1, 2, "0123456789abcdef", 1234.5)
+    assert timings.timing(cell, root).training == training
+    assert (training.flops_by_time, training.mfu) == (None, None)

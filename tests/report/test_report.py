@@ -1,0 +1,167 @@
+"""The report stage, from a tree of results to the files in reports/."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import result_trees as trees
+from bleuprint.config.experiment import Settings
+from bleuprint.config.paths import Cell
+from bleuprint.report import report
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import read_json, sha256_of, write_json
+from root import ROOT
+
+STAGE = ROOT / "stages" / "report.py"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Settings]:
+    root = tmp_path_factory.mktemp("made")
+    settings = trees.settings_in(root)
+    trees.write_all(root, settings)
+    return root, settings
+
+
+@pytest.fixture
+def copy(made: tuple[Path, Settings], tmp_path: Path) -> tuple[Path, Settings]:
+    shutil.copytree(made[0], tmp_path / "copy")
+    return tmp_path / "copy", made[1]
+
+
+def contents(root: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in (root / "reports").iterdir()}
+
+
+def test_writes_all_reports(copy: tuple[Path, Settings]) -> None:
+    root, settings = copy
+    records = report.write_reports(settings, root)
+    names = {"index.html", "results.json", "metrics.json", "table.md", "table.csv", "table.tex"}
+    assert set(contents(root)) == names | {"training.csv", "validation.csv"}
+    page = contents(root)["table.md"].decode()
+    for one in records:
+        assert f"{one.bleu.score:.1f} [{one.bleu.low:.1f}, {one.bleu.high:.1f}]" in page
+        assert f"{one.chrf.score:.1f} [{one.chrf.low:.1f}, {one.chrf.high:.1f}]" in page
+        assert f"{one.ter.score:.1f} [{one.ter.low:.1f}, {one.ter.high:.1f}]" in page
+        for way in one.reconciliation:
+            assert f"{way.score:.1f} ({way.score - one.bleu.score:+.1f})" in page
+        assert f"{one.length.ratio:.3f}" in page and f"`{one.ter.signature}`" in page
+        assert f"`{one.bleu.signature}`" in page and f"`{one.chrf.signature}`" in page
+        digest = sha256_of(root / "data" / "split" / one.corpus / f"test.{one.test}.{one.target}")
+        assert digest[:12] in page
+    for title in ("TER", "The same translations as papers scored them", "Rare words"):
+        assert f"## {title}\n\n| System " in page
+    assert "compound-split (paper comparison only)" in page
+    assert "Test CPU, 1 x 2 threads" in page
+    latex = contents(root)["table.tex"].decode()
+    assert latex.startswith("% Needs \\usepackage{booktabs}.\n")
+    assert "\\caption{Results of trial\\_run." in latex
+    assert latex.count("\\begin{tabular}") == latex.count("\\end{tabular}") == 2
+
+
+def test_both_costs_are_shown_and_explained(copy: tuple[Path, Settings]) -> None:
+    root, settings = copy
+    report.write_reports(settings, root)
+    page, latex = (contents(root)[f"table.{kind}"].decode() for kind in ("md", "tex"))
+    tables = page.split("## ")
+    trained = next(one for one in tables if one.startswith("Training cost"))
+    scores, costs = (
+        next(line for line in part.splitlines() if line.startswith("| tiny"))
+        for part in (tables[0], trained)
+    )
+    # counted, and 3,725 s x 1 x 3e12
+    assert [cell.strip() for cell in scores.split("|")][6:8] == ["4.2e12", "1.1e16"]
+    measured = ["1.1e16 (1 x 3.0e12, measured)", "41.5 % of 4.0e12, known"]
+    assert [cell.strip() for cell in costs.split("|")][9:11] == measured
+    assert "how the paper reckons" in page and "MFU, model FLOPs utilisation" in page
+    assert "& 4.2e12 & 1.1e16 &" in latex
+
+
+def test_timings_of_an_older_version_leave_costs_open(copy: tuple[Path, Settings]) -> None:
+    root, settings = copy
+    for path in (root / "timings").rglob("train.json"):
+        old = ("seconds", "device", "processes", "threads", "commit", "tokens_per_second")
+        write_json(path, {name: read_json(path)[name] for name in old})
+    report.write_reports(settings, root)
+    page = contents(root)["table.md"].decode()
+    assert "1.1e16" not in page and "Test CPU, 1 x 2 threads" in page
+
+
+def test_no_sentence_of_a_corpus_in_what_is_committed(copy: tuple[Path, Settings]) -> None:
+    root, settings = copy
+    hypotheses = (root / Cell("tiny", "news-en-de", 1).results) / "hypotheses"
+    assert trees.WORD in (hypotheses / "test.first.de").read_text("utf-8")
+    assert trees.WORD in (root / "data/ledgers/news-en-de/clean.json").read_text("utf-8")
+    report.write_reports(settings, root)
+    for name, content in contents(root).items():
+        # the page quotes sentences, and so is not committed
+        assert (trees.WORD.encode() in content) == (name == report.PAGE), name
+
+
+def test_results_repeat_and_hold_nothing_measured(copy: tuple[Path, Settings]) -> None:
+    root, settings = copy
+    report.write_reports(settings, root)
+    before = contents(root)
+    report.write_reports(settings, root)
+    assert contents(root) == before
+    shutil.rmtree(root / "timings")
+    report.write_reports(settings, root)
+    after = contents(root)
+    assert {name for name in before if after[name] != before[name]} == {
+        *("index.html", "table.md", "table.csv", "table.tex"),
+    }
+    assert b"Test CPU" not in after["table.md"]
+
+
+def test_the_funnel_counts_by_stage_and_rule(copy: tuple[Path, Settings]) -> None:
+    root, settings = copy
+    report.write_reports(settings, root)
+    page = contents(root)["table.md"].decode()
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines()]
+    rows = [line for line in lines if len(line) == 7 and line[1] in ("train", "test.first")]
+    of_news = [row[1:] for row in rows if row[0] == "news-en-de"]
+    assert of_news[:2] == [
+        ["train", "download", "10,000", "9,999", "download_rule 1", "download_edit 7"],
+        ["train", "clean", "9,999", "9,998", "clean_rule 1", "clean_edit 7"],
+    ]
+    assert [row[1] for row in of_news[:7]] == list(trees.STAGES)
+    assert of_news[7:] == [["test.first", "binarize", "40", "40", "–", "–"]]
+    assert len(rows) == 16
+
+
+def test_a_missing_ledger(copy: tuple[Path, Settings]) -> None:
+    root, settings = copy
+    (root / "data" / "ledgers" / "talks-en-fr" / "dedup.json").unlink()
+    with pytest.raises(UserError, match=r"talks-en-fr/dedup\.json: no such file"):
+        report.write_reports(settings, root)
+    assert not (root / "reports").exists()
+
+
+def test_removing_a_system_removes_its_row(copy: tuple[Path, Settings]) -> None:
+    root, settings = copy
+    report.write_reports(settings, root)
+    assert "| small " in contents(root)["table.md"].decode()
+    report.write_reports(trees.settings_in(root, systems=("tiny",)), root)
+    for name, content in contents(root).items():
+        # <small> is an element of HTML
+        assert (b">small<" if name == "index.html" else b"small") not in content, name
+
+
+def test_the_stage(copy: tuple[Path, Settings]) -> None:
+    root, settings = copy
+    report.write_reports(settings, root)
+    expected = contents(root)
+    shutil.rmtree(root / "reports")
+    command = [sys.executable, "-P", str(STAGE)]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert contents(root) == expected
+    (root / "results" / "small" / "news-en-de" / "1" / "scores.json").unlink()
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 1
+    assert "small/news-en-de/1/scores.json: no such file: no result yet" in done.stderr
+    assert contents(root) == expected

@@ -1,0 +1,240 @@
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import pytest
+
+import bleuprint
+from bleuprint.rules import CHECKS, EDITS
+from bleuprint.rules.rule import Check, Edit
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.schema import Named, build, load_yaml
+from root import ROOT
+
+# The rules of the recipe's first corpus, and the line where they stand.
+PARAMS = (ROOT / "recipes" / "phrasebook.yaml").read_text()
+FILTER = re.search(r"^    filter: .*$", PARAMS, re.MULTILINE)
+LINE = PARAMS[: FILTER.start()].count("\n") + 1
+
+NO_QUESTIONS = """
+from dataclasses import dataclass
+from typing import Annotated
+
+from bleuprint.rules.lengths import Length
+from bleuprint.rules.rule import Candidate, Check
+from bleuprint.runtime.schema import Range
+
+
+@dataclass(frozen=True)
+class NoQuestions(Check):
+    marks: Annotated[int, Range(1)]
+
+    def keeps(self, candidate: Candidate) -> bool:
+        return all(side.count("?") < self.marks for side in candidate.pair)
+"""
+
+JUDGE = """
+from pathlib import Path
+
+from bleuprint.text.parallel import Pair
+from bleuprint.rules.rule import Candidate
+from bleuprint.config.experiment import load
+
+corpus = load(Path("params.yaml")).corpora["phrasebook-en-de"]
+print([check.name() for check in corpus.filter], corpus.filter[-1])
+for pair in (Pair("Why?", "Warum?"), Pair("Why??", "Warum?"), Pair("So.", "So.")):
+    print(corpus.filter[-1].keeps(Candidate(pair, ("en", "de"), (str.split, str.split))))
+"""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    clean: Annotated[tuple[Edit, ...], Named(EDITS)]
+    filter: Annotated[tuple[Check, ...], Named(CHECKS)]
+
+
+def chosen(tmp_path, clean="{}", filter="{}"):
+    path = tmp_path / "rules.yaml"
+    path.write_text(f"clean: {clean}\nfilter: {filter}\n")
+    return build(Chosen, load_yaml(path), Path("rules.yaml"))
+
+
+def test_rules_by_name_in_the_order_in_which_they_run():
+    assert list(EDITS) == ["entities", "unicode", "unprinted", "punctuation"]
+    assert list(CHECKS) == [
+        "identical",
+        "length",
+        "ratio",
+        "average_word",
+        "longest_word",
+        "alphabetic",
+        "script",
+        "numbers",
+        "urls",
+        "language",
+    ]
+
+
+def test_the_order_in_the_settings_does_not_matter(tmp_path):
+    rules = chosen(tmp_path, "{punctuation: {}, entities: {}}", "{urls: {}, ratio: {max: 2}}")
+    assert [rule.name() for rule in rules.clean] == ["entities", "punctuation"]
+    assert rules.filter == (CHECKS["ratio"](max=2.0), CHECKS["urls"]())
+
+
+@pytest.mark.parametrize(
+    ("filter", "message"),
+    [
+        ("{lenght: {min: 1, max: 9}}", "filter.lenght: unknown key; did you mean 'length'?"),
+        ("{length: {min: 1, maximum: 9}}", "filter.length.maximum: unknown key; did you mean"),
+        ("{length: {min: 1}}", "filter.length: the key 'max' is missing"),
+        ("{length: {min: 0, max: 9}}", "filter.length.min: 0 is out of range: at least 1"),
+        ("{length: {min: 9, max: 8}}", "filter.length: min 9 is above max 8"),
+        ("{ratio: {max: 0.9}}", "filter.ratio.max: 0.9 is out of range"),
+        ("{average_word: {min: 5, max: 4.5}}", "filter.average_word: min 5.0 is above max 4.5"),
+        ("{longest_word: {max: 0}}", "filter.longest_word.max: 0 is out of range"),
+        ("{longest_word: {max: 40.5}}", "filter.longest_word.max: 40.5 is not a whole number"),
+        ("{alphabetic: {min: 1.5}}", "filter.alphabetic.min: 1.5 is out of range"),
+        ("{script: {min: -0.1}}", "filter.script.min: -0.1 is out of range"),
+        ("{language: {likelier: 2}}", "filter.language.likelier: 2.0 is out of range: above 2"),
+        ("{numbers: {max: 3}}", "filter.numbers.max: unknown key"),
+        ("{numbers: }", "filter.numbers: nothing is not a mapping"),
+    ],
+)
+def test_a_mistake_in_a_rules_settings_is_named_with_its_place(tmp_path, filter, message):
+    with pytest.raises(UserError) as error:
+        chosen(tmp_path, filter=filter)
+    assert str(error.value).startswith(f"rules.yaml:2: {message}")
+
+
+def test_a_form_that_unicode_does_not_have(tmp_path):
+    with pytest.raises(UserError) as error:
+        chosen(tmp_path, clean="{unicode: {form: nfc}}")
+    assert str(error.value) == "rules.yaml:1: clean.unicode.form: 'nfc' is not one of NFC, NFKC"
+
+
+@pytest.mark.parametrize("name", ["script", "language"])
+def test_a_language_that_a_rule_does_not_know_is_named(name):
+    with pytest.raises(ValueError, match=rf"^rule {name} does not know language 'tlh'; it knows: "):
+        CHECKS[name].check_language("tlh")
+    CHECKS[name].check_language("de")
+
+
+def test_most_rules_are_for_any_language():
+    for kind in {**EDITS, **CHECKS}.values():
+        if kind.name() not in ("script", "language"):
+            kind.check_language("tlh")
+
+
+@pytest.fixture
+def copied(tmp_path):
+    """A copy of the package, a params.yaml, and a way to run Python on them."""
+    package = tmp_path / "bleuprint"
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(Path(bleuprint.__file__).parent, package, ignore=ignored)
+
+    def run(rule, filter, *arguments):
+        (package / "rules" / "mine.py").write_text(rule)
+        params = f"{PARAMS[: FILTER.start()]}    filter: {filter}{PARAMS[FILTER.end() :]}"
+        (tmp_path / "params.yaml").write_text(params)
+        return subprocess.run(
+            [sys.executable, *arguments],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(tmp_path)},
+            capture_output=True,
+            text=True,
+        )
+
+    return run
+
+
+def test_a_rule_of_ones_own_is_a_file_and_a_line(copied):
+    done = copied(NO_QUESTIONS, "{no_questions: {marks: 2}, ratio: {max: 3}}", "-c", JUDGE)
+    assert done.stdout.splitlines() == [
+        "['ratio', 'no_questions'] NoQuestions(marks=2)",
+        "True",
+        "False",
+        "True",
+    ], done.stderr
+
+
+def test_the_rule_in_the_documentation_does_what_it_says(copied):
+    text = (ROOT / "docs" / "preparation.md").read_text()
+    rule = re.search(r"```python\n(.*?)```", text, re.DOTALL)[1]
+    done = copied(rule, "{questions: {apart: 0}, ratio: {max: 3}}", "-c", JUDGE)
+    assert done.stdout.splitlines() == [
+        "['ratio', 'questions'] Questions(apart=0)",
+        "True",
+        "False",
+        "True",
+    ], done.stderr
+
+
+@pytest.mark.parametrize(
+    ("filter", "message"),
+    [
+        ("{no_question: {marks: 2}}", "no_question: unknown key; did you mean 'no_questions'?"),
+        ("{no_questions: {marks: 0}}", "no_questions.marks: 0 is out of range: at least 1"),
+        ("{no_questions: {mark: 2}}", "no_questions.mark: unknown key; did you mean 'marks'?"),
+        ("{no_questions: {}}", "no_questions: the key 'marks' is missing"),
+    ],
+)
+def test_mistakes_in_the_settings_of_ones_own_rule(copied, filter, message):
+    done = copied(NO_QUESTIONS, filter, "-m", "bleuprint.config.experiment")
+    place = f"bleuprint: error: params.yaml:{LINE}: corpora.phrasebook-en-de.filter"
+    assert done.stderr.splitlines() == [f"{place}.{message}"]
+    assert done.returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("(Check):", "(Check)", "11: expected ':'"),
+        ("(Check):", "(Chek):", "11: NameError: name 'Chek' is not defined"),
+        ("@dataclass(frozen=True)\n", "", "10: NoQuestions needs @dataclass(frozen=True) above it"),
+        ("(frozen=True)", "", "10: TypeError: cannot inherit non-frozen dataclass from a frozen"),
+        ("keeps(", "keep(", "10: NoQuestions has no method keeps; what is no rule itself begins"),
+        ("Annotated[int, Range(1)]", "'Count'", "10: NoQuestions has a setting of unknown type: "),
+        ("from typing", "from typin", "3: ModuleNotFoundError: No module named 'typin'"),
+    ],
+)
+def test_a_rule_that_is_not_finished_is_named_with_its_place(copied, old, new, message):
+    assert NO_QUESTIONS.count(old) == 1
+    rule = NO_QUESTIONS.replace(old, new)
+    done = copied(rule, "{no_questions: {marks: 2}}", "-m", "bleuprint.config.experiment")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("bleuprint: error: /") and f"/rules/mine.py:{message}" in line
+    assert done.returncode == 1
+
+
+def test_what_rules_are_built_upon_is_no_rule(copied):
+    above, _, keeps = NO_QUESTIONS.replace("NoQuestions", "_Marks").partition("    def ")
+    rule = f"{above}@dataclass(frozen=True)\nclass NoQuestions(_Marks):\n    def {keeps}"
+    done = copied(rule, "{no_questions: {marks: 2}, ratio: {max: 3}}", "-c", JUDGE)
+    assert done.stdout.startswith("['ratio', 'no_questions'] NoQuestions(marks=2)"), done.stderr
+
+
+@pytest.mark.parametrize("kind", ["list[int]", "tuple", "int | float", "type(None)"])
+def test_a_setting_of_a_type_that_is_not_read_is_named(copied, kind):
+    rule = NO_QUESTIONS.replace("Annotated[int, Range(1)]", kind)
+    done = copied(rule, "{no_questions: {marks: 2}}", "-m", "bleuprint.config.experiment")
+    kind = kind.replace("type(None)", "NoneType")
+    assert done.stderr == (
+        f"bleuprint: error: params.yaml:{LINE}: corpora.phrasebook-en-de.filter.no_questions.marks"
+        f": declared as {kind}, which no setting can be: int, float, bool, str, Literal, tuple, "
+        "or one of these | None\n"
+    )
+
+
+def test_two_rules_of_one_name(copied):
+    twice = NO_QUESTIONS.replace("NoQuestions", "AverageWord")
+    done = copied(twice, "{ratio: {max: 3}}", "-m", "bleuprint.config.experiment")
+    assert done.stderr == (
+        "bleuprint: error: two rules are called 'average_word': AverageWord in "
+        "bleuprint.rules.lengths and AverageWord in bleuprint.rules.mine\n"
+    )
+    assert done.returncode == 1

@@ -1,0 +1,245 @@
+"""The score stage: what scores.json holds is what each file scores, and bad files are refused."""
+
+import dataclasses
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import result_trees as trees
+import systems
+from bleuprint.config.experiment import Corpus
+from bleuprint.config.paths import Cell, folder
+from bleuprint.corpus.test_sets import Description
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import read_json, sha256_of
+from bleuprint.scoring import metrics, score
+from bleuprint.scoring.bleu_variants import WAYS, reconcile
+from bleuprint.scoring.breakdown import bleu_by_length
+from root import ROOT
+from scoring import SEPARATORS, text
+
+STAGE = ROOT / "stages" / "score.py"
+
+
+def score_lines(
+    root: Path, references: list[str], hypotheses: list[str], corpus: Corpus
+) -> score.SetScores:
+    """Scores of files that hold these lines; the references are their own sources."""
+    for name, lines in (("references", references), ("hypotheses", hypotheses)):
+        trees.write_lines(root / name, lines)
+    digest = sha256_of(root / "references")
+    lengths = [5 + i % 2 * 20 for i in range(len(references))]
+    tokens = [" ".join(line.split()) for line in references]
+    counts = {word: len(word) for line in tokens for word in line.split()}
+    described = Description(len(references), digest, digest, lengths, tokens, counts)
+    files = root / "references", root / "references", root / "hypotheses"
+    return score.score_files(*files, corpus, described)
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Corpus:
+    """A corpus into German; its tokens are what stands between spaces."""
+    corpus = trees.settings_in(tmp_path).corpus("news-en-de")
+    return dataclasses.replace(corpus, tokenize=dataclasses.replace(corpus.tokenize, by="none"))
+
+
+def test_all_scores_of_a_file(tmp_path: Path, corpus: Corpus) -> None:
+    references, good, _ = text("de")
+    found = score_lines(tmp_path, references, good, corpus)
+    assert found["lines"] == 60
+    assert found["bleu"] == metrics.bleu(good, references, "de")
+    assert found["chrf"] == metrics.chrf(good, references)
+    assert found["ter"] == metrics.ter(good, references)
+    ways = [dataclasses.asdict(one) for one in reconcile(good, references, "de")]
+    assert found["reconciliation"] == ways
+    assert [way["name"] for way in ways] == list(WAYS)
+    lengths = bleu_by_length(good, references, [5, 25] * 30, "de")
+    assert found["by_length"] == [dataclasses.asdict(one) for one in lengths]
+    assert found["references"] == found["sources"] == sha256_of(tmp_path / "references")
+    assert found["hypotheses"] == sha256_of(tmp_path / "hypotheses")
+
+
+def test_words_are_those_of_the_corpuss_tokenizer(tmp_path: Path, corpus: Corpus) -> None:
+    # the words are counted as often as they have letters, by `score_lines`
+    references, hypotheses = ["Ein Haus, a Hund"], ["ein Haus, a Hund."]
+    assert score_lines(tmp_path, references, hypotheses, corpus)["by_count"] == [
+        {"count": "1", "words": 1, "found": 1, "accuracy": 1.0},
+        {"count": "2-4", "words": 2, "found": 0, "accuracy": 0.0},
+        {"count": "5-9", "words": 1, "found": 1, "accuracy": 1.0},
+    ]
+    lowered = dataclasses.replace(corpus.tokenize, lowercase=True)
+    lower = dataclasses.replace(corpus, tokenize=lowered)
+    found = score_lines(tmp_path, ["ein haus"], ["Ein Haus"], lower)["by_count"]
+    assert found == [{"count": "2-4", "words": 2, "found": 2, "accuracy": 1.0}]
+
+
+def test_characters_have_no_word_accuracy(tmp_path: Path, corpus: Corpus) -> None:
+    trees.write_lines(tmp_path / "text", ["a b"])
+    digest = sha256_of(tmp_path / "text")
+    described = Description(1, digest, digest, [3], ["a ▁ b"], None)
+    found = score.score_files(*[tmp_path / "text"] * 3, corpus, described)
+    assert found["by_count"] is None
+
+
+@pytest.mark.parametrize("separator", SEPARATORS)
+def test_a_line_ends_at_newline_only(tmp_path: Path, corpus: Corpus, separator: str) -> None:
+    references = [f"the sentence {separator} number {i} is short" for i in range(20)]
+    # sacreBLEU takes every one of the separators for a space between words.
+    spaced = [line.replace(separator, " ") for line in references]
+    ours = score_lines(tmp_path, references, spaced, corpus)
+    assert ours["lines"] == 20
+    assert ours["bleu"]["score"] == ours["chrf"]["score"] == 100
+    # The same shifted by a line is wrong: the lines are held in order.
+    shifted = score_lines(tmp_path, references, [*references[1:], references[0]], corpus)
+    assert shifted["bleu"]["score"] < 90
+
+
+def test_a_corpus_without_a_test_set(tmp_path: Path) -> None:
+    settings = trees.settings_in(tmp_path, corpora={"c-en-de": ()})
+    trees.write_texts(tmp_path, settings)
+    with pytest.raises(UserError, match="split/c-en-de: holds no test set"):
+        score.score_cell(settings, "tiny", "c-en-de", 1, tmp_path)
+
+
+class TestStage:
+    """The script, run as DVC runs it."""
+
+    @pytest.fixture
+    def cell(self, tmp_path: Path) -> Path:
+        settings = trees.settings_in(tmp_path)
+        trees.write_texts(tmp_path, settings)
+        cell = Cell("tiny", "news-en-de", 1)
+        trees.write_cell(tmp_path, settings, cell, 0.3)
+        ((tmp_path / cell.results) / "scores.json").rename(tmp_path / "expected.json")
+        return tmp_path / cell.results
+
+    def run(self, root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-P", str(STAGE), *arguments]
+        return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+
+    def test_writes_the_scores_of_all_test_sets(self, cell: Path, tmp_path: Path) -> None:
+        done = self.run(tmp_path, "tiny", "news-en-de", "1")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert (cell / "scores.json").read_bytes() == (tmp_path / "expected.json").read_bytes()
+        scores = read_json(cell / "scores.json")
+        assert list(scores) == ["first", "second"]
+        assert list(scores["first"]) == [
+            "lines",
+            "bleu",
+            "chrf",
+            "ter",
+            "reconciliation",
+            "by_length",
+            "by_count",
+            "sources",
+            "references",
+            "hypotheses",
+        ]
+        assert scores["first"]["references"] != scores["second"]["references"]
+
+    @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            (b"one\n" * 39, "first.de has 40 lines and {file} has 39: not parallel"),
+            (b"one\n" * 41, "first.de has 40 lines and {file} has 41: not parallel"),
+            (b"one\n" * 7 + b"ab\xff\n", "{file}:8: byte 3 of the line is 0xff: not UTF-8"),
+            (None, "{file}: no such file"),
+        ],
+    )
+    def test_bad_translations(
+        self, cell: Path, tmp_path: Path, content: bytes | None, message: str
+    ) -> None:
+        file = cell / "hypotheses" / "test.first.de"
+        file.unlink()
+        if content is not None:
+            file.write_bytes(content)
+            self.translated(tmp_path)
+        self.fails(tmp_path, cell, message.format(file=file.relative_to(tmp_path)))
+
+    def test_translations_that_are_not_those_that_were_made(
+        self, cell: Path, tmp_path: Path
+    ) -> None:
+        file = cell / "hypotheses" / "test.second.de"
+        file.write_bytes(file.read_bytes().replace(b"wrong", b"right", 1))
+        where = file.relative_to(tmp_path)
+        self.fails(tmp_path, cell, f"{where}: has changed since it was translated; run: dvc repro")
+
+    def test_settings_that_are_not_those_of_the_translations(
+        self, cell: Path, tmp_path: Path
+    ) -> None:
+        params = tmp_path / "params.yaml"
+        text = params.read_text()
+        beam = systems.DECODE.beam
+        assert text.count(f"beam: {beam}\n") == 2
+        params.write_text(text.replace(f"beam: {beam}\n", "beam: 9\n", 1))
+        expected = f"decode.beam {beam}, and params.yaml has 9; run: dvc repro"
+        self.fails(tmp_path, cell, f"1/translation.json: translated with {expected}")
+
+    @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            (None, "no such file: who translated is not known; run: dvc repro"),
+            ("{", "damaged: Expecting"),
+            ("{}", "holds no 'model': damaged"),
+            ('{"model": "f", "decode": 1, "hypotheses": {}}', "damaged: decode and hypotheses"),
+        ],
+    )
+    def test_no_word_of_who_translated(
+        self, cell: Path, tmp_path: Path, content: str | None, message: str
+    ) -> None:
+        path = cell / "translation.json"
+        path.unlink()
+        if content is not None:
+            path.write_text(content)
+        self.fails(tmp_path, cell, f"news-en-de/1/translation.json: {message}")
+
+    def translated(self, root: Path) -> None:
+        """Have translation.json tell of the translations as they are now."""
+        cell = Cell("tiny", "news-en-de", 1)
+        trees.write_translation(root, trees.settings_in(root), cell)
+
+    def test_an_empty_test_set(self, cell: Path, tmp_path: Path) -> None:
+        for stage in ("split", "tokens"):
+            for language in ("en", "de"):
+                path = folder("news-en-de", stage, tmp_path) / f"test.first.{language}"
+                path.write_bytes(b"")
+        trees.describe(tmp_path, trees.settings_in(tmp_path), "news-en-de")
+        (cell / "hypotheses" / "test.first.de").write_bytes(b"")
+        self.translated(tmp_path)
+        self.fails(tmp_path, cell, "test.first.de: no lines: nothing to score")
+
+    @pytest.mark.parametrize("language", ["en", "de"])
+    def test_a_text_that_is_not_the_one_described(
+        self, cell: Path, tmp_path: Path, language: str
+    ) -> None:
+        file = folder("news-en-de", "split", tmp_path) / f"test.second.{language}"
+        expected = sha256_of(file)
+        file.write_bytes(file.read_bytes().replace(trees.WORD.encode(), b"other", 1))
+        digests = f"SHA-256 is {sha256_of(file)[:12]}..., not {expected[:12]}..."
+        self.fails(tmp_path, cell, f"{file.relative_to(tmp_path)}: {digests} as when")
+
+    def test_a_test_set_that_is_not_described(self, cell: Path, tmp_path: Path) -> None:
+        (folder("news-en-de", "tests", tmp_path) / "first.json").unlink()
+        self.fails(tmp_path, cell, "data/tests/news-en-de/first.json: no such file; run: dvc repro")
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (("tny", "news-en-de", "1"), "no systems entry 'tny'"),
+            (("tiny", "news", "1"), "no corpora entry 'news'"),
+            (("tiny", "news-en-de", "2"), "no seed 2; seeds are [1]"),
+        ],
+    )
+    def test_an_unknown_cell(
+        self, cell: Path, tmp_path: Path, arguments: tuple[str, ...], message: str
+    ) -> None:
+        self.fails(tmp_path, cell, message, *arguments)
+
+    def fails(self, root: Path, cell: Path, message: str, *arguments: str) -> None:
+        done = self.run(root, *(arguments or ("tiny", "news-en-de", "1")))
+        assert done.returncode == 1
+        assert len(done.stderr.splitlines()) == 1
+        assert message in done.stderr
+        assert not (cell / "scores.json").exists()

@@ -1,0 +1,112 @@
+"""Scores of translations that are given: those of search, where it found the same."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from test_attention import COMMAND
+
+from bleuprint.config.experiment import load
+from bleuprint.config.paths import Cell
+from bleuprint.dataset.subwords.vocabulary import EOS
+from bleuprint.decoding.forced_decoding import log_probabilities
+from bleuprint.serving.translator import load_translator
+from trainings import environment
+
+
+def run(root: Path, *arguments: str, text: bytes = b"", status: int = 0) -> tuple[list[str], str]:
+    done = subprocess.run(
+        [*COMMAND, *arguments], cwd=root, env=environment(), input=text, capture_output=True
+    )
+    assert done.returncode == status, done.stderr.decode()
+    return done.stdout.decode().split("\n")[:-1], done.stderr.decode()
+
+
+def test_what_was_found_has_the_score_it_was_found_with(
+    toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [*(toy / "data/split/toy/test.x.de").read_text().split("\n")[:-1], ""]
+    source, given = tmp_path / "source", tmp_path / "given"
+    source.write_text("".join(f"{line}\n" for line in lines))
+    scored, _ = run(toy, "--scores", str(source))
+    scores, texts = zip(*(line.split("\t") for line in scored), strict=True)
+    given.write_text("".join(f"{text}\n" for text in texts))
+    again, said = run(toy, f"--given={given}", text=source.read_bytes())
+    assert [line.split("\t")[1] for line in again] == list(texts) and said == ""
+    monkeypatch.chdir(toy)
+    settings = load()
+    translator = load_translator(
+        settings, Cell("micro", "toy", 1), settings.systems["micro"].decode
+    )
+    same = [
+        translator.ids(text, given=True) == (found.pieces[0].words if found.pieces else [])
+        for text, found in zip(texts, translator(lines), strict=True)
+    ]
+    assert sum(same) > 0.8 * len(same)
+    for line, score, is_same in zip(again, scores, same, strict=True):
+        if is_same:
+            assert float(line.split("\t")[0]) == pytest.approx(float(score), abs=1e-4)
+
+
+def test_a_score_by_hand(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = tmp_path / "given"
+    given.write_text("BA BE\n BA\n")
+    found, _ = run(toy, f"--given={given}", text=b"be ba\nbe ba\n")
+    monkeypatch.chdir(toy)
+    settings = load()
+    translator = load_translator(
+        settings, Cell("micro", "toy", 1), settings.systems["micro"].decode
+    )
+    source = [*translator.ids("be ba"), EOS]
+    for line, text in zip(found, ["BA BE", " BA"], strict=True):
+        target = [*translator.ids(text, given=True), EOS]
+        (logs,) = log_probabilities(translator.model, [source], [target])
+        score, tab, printed = line.partition("\t")
+        # gnmt's penalty with alpha 0.6
+        assert float(score) == pytest.approx(sum(logs) / ((5 + len(target)) / 6) ** 0.6, abs=1e-5)
+        assert (tab, printed) == ("\t", text)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "given", "text", "printed", "message"),
+    [
+        ((), b"BA\n", b"ba\nbe\n", 1, "standard input:2: no translation: {given} ends at line 1"),
+        (
+            (),
+            b"BA\nBE\n",
+            b"ba\n",
+            1,
+            "{given}:2: translates nothing: standard input ends at line 1",
+        ),
+        ((), b"BA\n\xff\n", b"ba\nbe\n", 0, "{given}:2: byte 1 of the line is 0xff: not UTF-8"),
+        (
+            (),
+            b"BA\n" + b"BE " * 300 + b"\nBA\n",
+            b"ba\nba\nba\n",
+            1,
+            "standard input:2 and {given}:2: 3 and 301 units, ends counted: model.max_length is",
+        ),
+        (("--n-best=2",), b"", b"", 0, "does not go with --n-best"),
+        (("--attention=a.png",), b"", b"", 0, "does not go with --attention"),
+        (("--checkpoints=2",), b"", b"", 0, "--given is of one model"),
+    ],
+)
+def test_mistakes_are_told(
+    toy: Path,
+    tmp_path: Path,
+    arguments: tuple[str, ...],
+    given: bytes,
+    text: bytes,
+    printed: int,
+    message: str,
+) -> None:
+    path = tmp_path / "given"
+    path.write_bytes(given)
+    found, said = run(toy, f"--given={path}", *arguments, text=text, status=1)
+    assert message.format(given=path) in said and "Traceback" not in said
+    assert len(found) == printed
+
+
+def test_a_file_that_is_not_there(toy: Path) -> None:
+    _, said = run(toy, "--given=nowhere", text=b"ba\n", status=1)
+    assert said == "bleuprint: error: No such file or directory: nowhere\n"

@@ -1,0 +1,233 @@
+"""A whole project in small, for tests that run DVC and Snakemake themselves on it.
+
+The graph and the code are the real ones; the corpus has some hundred pairs, and a training takes
+a second.
+"""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from root import ROOT
+
+PARAMS = """\
+experiment: micro
+seeds: [1]
+published: []
+corpora:
+  own: &own
+    source: "en"
+    target: "de"
+    about: {own: {licence: none, bibtex: "@misc{own,}"}}
+    files:
+      train: {a: {about: own, source: {path: inputs/a.en}, target: {path: inputs/a.de}}}
+      valid: {}
+      tests: {}
+    clean: {unicode: {form: NFC}, unprinted: {}}
+    dedup: {pairs: true, sources: false, targets: false, overlap: folded}
+    filter: {length: {min: 1, max: 100}, ratio: {max: 3.0}}
+    split: {valid: 0.05, test: 0.05, seed: 1}
+    tokenize: {by: moses, lowercase: false, hyphens: false, escape: false}
+    vocabulary: {bpe: {merges: 40, joint: true, threshold: 0, engine: incremental}}
+systems:
+  tiny:
+    model: &model
+      encoder_layers: 1
+      decoder_layers: 1
+      d_model: 32
+      d_ff: 48
+      heads: 2
+      d_k: 16
+      d_v: 16
+      dropout: {embedding: 0.1, residual: 0.1, attention: 0.0, activation: 0.0}
+      norm: post
+      positions: sinusoidal
+      max_length: 1024
+      activation: relu
+      layer_drop: 0.0
+      bias: true
+      output_bias: false
+      tie: all
+      initialisation: scaled
+    train: &train
+      tokens_per_update: 300
+      batch_tokens: 300
+      updates: 60
+      optimizer: {by: adam, betas: [0.9, 0.98], epsilon: 1.0e-9, weight_decay: 0.0}
+      schedule: {inverse_square_root: {peak: 0.02, warmup: 20, start: 0.0}}
+      clip_norm: 1.0
+      label_smoothing: 0.1
+      smoothing_over: vocabulary
+      bpe_dropout: 0.0
+      precision: float32
+      compile: false
+      measure: loss
+      validate_every: 60
+      checkpoint_every: 30
+      keep: {last: 2, best: 0, every: 0}
+    average: {last: 2}
+    decode: &decode {beam: 2, alpha: 0.6, penalty: gnmt, max_ratio: 1, max_extra: 5,
+                     min_length: 0, no_repeat: 0, unknown: true, engine: pytorch,
+                     precision: float32}
+  wide:
+    model: {<<: *model, d_ff: 64}
+    train:
+      <<: *train
+      schedule: {inverse_square_root: {peak: 0.015, warmup: 20, start: 0.0}}
+    average: {last: 2}
+    decode: *decode
+"""
+THIRD_SYSTEM = """\
+  deep:
+    model: {<<: *model, encoder_layers: 2}
+    train: *train
+    average: {last: 1}
+    decode: *decode
+"""
+SECOND_CORPUS = """\
+  other:
+    <<: *own
+    vocabulary: {bpe: {merges: 10, joint: true, threshold: 0, engine: incremental}}
+"""
+
+_SOURCES = (
+    "dvc.yaml",
+    "Snakefile",
+    "environment.yaml",
+    "profiles",
+    "stages",
+    "src",
+    ".dvc/config",
+    ".dvc/plots",
+    ".dvcignore",
+    ".gitignore",
+)
+_FOR_USERS = ("BLEUPRINT_", "DVC_", "MLFLOW_", "SNAKEMAKE_", "GIT_", "PYTHON", "PYTEST")
+
+
+class Project:
+    """A project's folder, and commands run in it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(_FOR_USERS)}
+        self.environment = {
+            **kept,
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "PYTHONPATH": str(root / "src"),
+            "OMP_WAIT_POLICY": "passive",  # others may be at work on the same cores
+            "DVC_NO_ANALYTICS": "1",
+            "MLFLOW_DISABLE_TELEMETRY": "true",
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            **{
+                f"GIT_{who}_{what}": "tester@localhost"
+                for who in ("AUTHOR", "COMMITTER")
+                for what in ("NAME", "EMAIL")
+            },
+        }
+
+    def start(self, *command: str) -> "subprocess.Popen[str]":
+        return subprocess.Popen(
+            command,
+            cwd=self.root,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,  # so that a signal can go to all it has started
+        )
+
+    def run(self, *command: str, status: int | None = 0, timeout: float = 240) -> str:
+        """What a command printed; fails if it ends with another status, None being any."""
+        process = self.start(*command)
+        try:
+            output, _ = process.communicate(timeout=timeout)
+        finally:
+            kill(process)
+        assert status is None or process.returncode == status, f"{command}:\n{output}"
+        return output
+
+    def repro(self) -> list[str]:
+        """`dvc repro`; the stages it ran, in order."""
+        return ran(self.run("dvc", "repro"))
+
+    def snakemake(self, *arguments: str, status: int = 0) -> str:
+        return self.run("snakemake", "-c2", *arguments, status=status)
+
+    def changed(self) -> set[str]:
+        """The stages that `dvc status` takes for changed."""
+        return set(json.loads(self.run("dvc", "status", "--json")))
+
+    def recorded(self) -> set[str]:
+        """The stages in dvc.lock."""
+        from dvc.utils.serialize import load_yaml
+
+        lock = self.root / "dvc.lock"
+        return set(load_yaml(str(lock))["stages"]) if lock.exists() else set()
+
+    def read(self, path: str) -> str:
+        return (self.root / path).read_text()
+
+    def write(self, path: str, text: str) -> None:
+        (self.root / path).write_text(text)
+
+    def edit(self, path: str, old: str, new: str) -> None:
+        text = self.read(path)
+        assert text.count(old) == 1, f"{old!r} is {text.count(old)} times in {path}"
+        self.write(path, text.replace(old, new))
+
+    def rows(self) -> list[str]:
+        """The systems in results.json, in order."""
+        return list(
+            dict.fromkeys(r["system"] for r in json.loads(self.read("reports/results.json")))
+        )
+
+    def commit(self) -> None:
+        self.run("git", "add", ".")
+        self.run("git", "commit", "--quiet", "--message", "a commit")
+
+    def copy(self, root: Path) -> "Project":
+        """The same project elsewhere, modification times included."""
+        shutil.copytree(self.root, root, symlinks=True)
+        return Project(root)
+
+
+def kill(process: "subprocess.Popen[str]", signal_: int = signal.SIGKILL) -> None:
+    """Send a signal to a process and all it has started, if it still runs."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal_)
+
+
+def ran(output: str) -> list[str]:
+    """The stages that DVC ran, from what it printed."""
+    began = "Running stage '"
+    return [
+        line.removeprefix(began).partition("'")[0]
+        for line in output.splitlines()
+        if line.startswith(began)
+    ]
+
+
+def make(root: Path) -> Project:
+    """A project as it is after cloning, with a corpus of its own: nothing has run."""
+    for name in _SOURCES:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        if (ROOT / name).is_dir():
+            ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
+            shutil.copytree(ROOT / name, root / name, ignore=ignored)
+        else:
+            shutil.copy(ROOT / name, root / name)
+    project = Project(root)
+    project.write("params.yaml", PARAMS)
+    (root / "inputs").mkdir()
+    draw, words = random.Random(1), ["ba", "deo", "fi", "gu", "kam", "leon", "min", "nu"]
+    sentences = [draw.choices(words, k=draw.randint(3, 6)) for _ in range(300)]
+    project.write("inputs/a.en", "".join(f"{' '.join(s)}\n" for s in sentences))
+    project.write("inputs/a.de", "".join(f"{' '.join(s).upper()}\n" for s in sentences))
+    project.run("git", "init", "--quiet", "--initial-branch", "main")
+    return project

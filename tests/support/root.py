@@ -1,0 +1,5 @@
+"""The project's root."""
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]

@@ -1,0 +1,21 @@
+"""The data stages: their scripts, and a step of one run whole or in shards."""
+
+import re
+from pathlib import Path
+
+from bleuprint.corpus.steps.shard import Shard
+from bleuprint.corpus.steps.sharded import Step, run_step
+from root import ROOT
+
+# The scripts that prepare a corpus, in the order of dvc.yaml.
+DATA_STAGES = re.findall(r"stages/(\w+)\.py \$\{key\}", (ROOT / "dvc.yaml").read_text())
+
+
+def run_sharded(step: Step, folder: Path, shards: int = 1, workers: int = 1) -> None:
+    """All of it at once for one shard; else shard by shard, last one first, then gathered."""
+    if shards == 1:
+        run_step(step, folder, None, workers)
+        return
+    for shard in reversed(Shard.all(shards)):
+        run_step(step, folder, shard, workers)
+    run_step(step, folder, shards, workers)

@@ -1,0 +1,198 @@
+"""A toy corpus and a micro system, and the train stage as a process of its own."""
+
+import dataclasses
+import os
+import random
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from ruamel.yaml import YAML
+
+import systems
+from bleuprint.config.experiment import Bpe, Units, load
+from bleuprint.config.paths import Cell, folder
+from bleuprint.config.system import Keep
+from bleuprint.pipeline.train_checks import check_training
+from bleuprint.pipeline.train_stage import train as run_training
+from bleuprint.runtime.code import code_fingerprint
+from bleuprint.runtime.distributed.group import Group
+from bleuprint.training.job import Fingerprints, Job
+from bleuprint.training.observer import Observer
+from bleuprint.training.train_state import State
+from prepared import prepare
+from root import ROOT
+
+STAGES = ROOT / "stages"
+WORDS = [first + second for first in "bdfgklmnprst" for second in "aeiou"]
+
+
+def toy_pairs(count: int, seed: int, shuffled: bool = False) -> list[tuple[str, str]]:
+    """Sentences of made-up words; the translation reverses their order and writes them in capitals.
+
+    `shuffled` gives every sentence another one's translation.
+    """
+    rng = random.Random(seed)
+    sources = [[rng.choice(WORDS) for _ in range(rng.randint(2, 6))] for _ in range(count)]
+    targets = [" ".join(words[::-1]).upper() for words in sources]
+    if shuffled:
+        rng.shuffle(targets)
+    return [(" ".join(words), target) for words, target in zip(sources, targets, strict=True)]
+
+
+def merges(count: int, joint: bool = True) -> Units:
+    """So many merges of byte-pair encoding."""
+    return Units(bpe=Bpe(count, joint, threshold=0, engine="incremental"))
+
+
+def project(
+    root: Path,
+    pairs: list[tuple[str, str]] | None = None,
+    units: Units | None = None,
+    test: list[tuple[str, str]] | None = None,
+    **train: Any,
+) -> Path:
+    """A folder in which `stages/train.py micro toy 1` can run; `train` changes settings."""
+    held_out = toy_pairs(40, 2)
+    sets = {
+        "train.a": pairs or toy_pairs(600, 1),
+        "valid.a": held_out,
+        "test.x.a": test or held_out,
+    }
+    prepared = prepare(root / "prepared", sets, units=units or merges(60))
+    for stage in ("binary", "split"):
+        (root / "data" / stage).mkdir(parents=True)
+        (prepared.root / stage).rename(root / "data" / stage / "toy")
+    write_params(root, **train)
+    write_graph(root)
+    return root
+
+
+def write_graph(root: Path) -> None:
+    """dvc.yaml, which names the code of a training, and that code."""
+    shutil.copy(STAGES.parent / "dvc.yaml", root)
+    (root / "src").symlink_to(STAGES.parent / "src")
+
+
+def write_params(root: Path, **train: Any) -> None:
+    """params.yaml with one system, `micro`; its corpus's files are not used any more."""
+    sides = {"source": {"path": "inputs/a.de"}, "target": {"path": "inputs/a.en"}}
+    file = {"about": "toy", **sides}
+    corpus = {
+        "source": "de",
+        "target": "en",
+        "about": {"toy": {"licence": "none", "bibtex": "@misc{toy,}"}},
+        "files": {"train": {"a": file}, "valid": {"a": file}, "tests": {"x": {"a": file}}},
+        "clean": {"unicode": {"form": "NFC"}, "unprinted": {}},
+        "dedup": {"pairs": True, "sources": False, "targets": False, "overlap": "folded"},
+        "filter": {"length": {"min": 1, "max": 100}, "ratio": {"max": 9.0}},
+        "split": {"valid": 0.1, "test": 0.1, "seed": 1},
+        "tokenize": {"by": "moses", "lowercase": False, "hyphens": False, "escape": False},
+        "vocabulary": {
+            "bpe": {"merges": 60, "joint": True, "threshold": 0, "engine": "incremental"}
+        },
+    }
+    system = systems.as_yaml(
+        dataclasses.replace(
+            systems.SYSTEM, model=systems.model(dropout=0.1), train=systems.train(**train)
+        )
+    )
+    content = {
+        "experiment": "toy",
+        "seeds": [1],
+        "published": [],
+        "corpora": {"toy": corpus},
+        "systems": {"micro": system},
+    }
+    with (root / "params.yaml").open("w", encoding="utf-8") as stream:
+        YAML().dump(content, stream)
+
+
+def environment(processes: int = 1) -> dict[str, str]:
+    """What the stage runs in: nothing of the caller's that would lead it elsewhere."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("DVC")}
+    return {
+        **kept,
+        "BLEUPRINT_PROCESSES": str(processes),
+        "CUDA_VISIBLE_DEVICES": "",  # where there are GPUs, processes would need one each
+        "OMP_NUM_THREADS": "1",  # matrices are too small for more
+    }
+
+
+def start(root: Path, processes: int = 1) -> "subprocess.Popen[str]":
+    """Start the train stage in `root`."""
+    return subprocess.Popen(
+        [sys.executable, str(STAGES / "train.py"), "micro", "toy", "1"],
+        cwd=root,
+        env={**environment(processes), **without_mlflow(root)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def without_mlflow(root: Path) -> dict[str, str]:
+    """What hides MLflow, which takes longer to load than these trainings take."""
+    hidden = root / "hidden"
+    hidden.mkdir(exist_ok=True)
+    (hidden / "mlflow.py").write_text("raise ImportError('not in this test')")
+    return {"PYTHONPATH": os.pathsep.join([str(hidden), os.environ.get("PYTHONPATH", "")])}
+
+
+def train(root: Path, processes: int = 1, status: int = 0) -> str:
+    """Run the train stage to its end and return what it said."""
+    process = start(root, processes)
+    said, _ = process.communicate(timeout=240)
+    assert process.returncode == status, said
+    return said
+
+
+def translator(root: Path) -> Path:
+    """A toy project in `root` that is ready to translate: trained, checkpoints averaged."""
+    train(project(root, keep=Keep(last=2, best=0, every=0)))
+    command = [sys.executable, str(STAGES / "average.py"), "micro", "toy", "1"]
+    subprocess.run(command, cwd=root, env=environment(), check=True)
+    return root
+
+
+def fresh(made: Path, root: Path) -> Path:
+    """The same project, untrained."""
+    shutil.copytree(made / "data", root / "data")
+    shutil.copy(made / "params.yaml", root / "params.yaml")
+    write_graph(root)
+    return root
+
+
+def job_in(root: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
+    """The training of a toy project, for this process to do."""
+    monkeypatch.chdir(root)
+    places = (folder("toy", "binary"), folder("toy", "split"))
+    return Job(Cell("micro", "toy", 1), load().system("micro"), *places, code_fingerprint("train"))
+
+
+def train_here(
+    job: Job, work: Path, observer: Observer | None = None
+) -> tuple[Path, State, Fingerprints]:
+    """Train in this process; the folder of the checkpoints, the final state, the fingerprints."""
+    alone, marks = Group(0, 1, torch.device("cpu")), Fingerprints.of(job)
+    folder = work / ".".join(map(str, job.cell))
+    check_training(job, marks, alone)
+    state = run_training(job, alone, folder, marks, observer or Observer())
+    return folder, state, marks
+
+
+def checkpoints(root: Path) -> list[Path]:
+    return sorted((root / "work" / "trainings").glob("*/checkpoint-*"))
+
+
+def wait_for_checkpoint(root: Path, more_than: int) -> None:
+    """Until there are so many checkpoints (old ones are pruned, so three at the most)."""
+    deadline = time.monotonic() + 60
+    while len(checkpoints(root)) <= more_than:
+        assert time.monotonic() < deadline, "no checkpoint within a minute"
+        time.sleep(0.02)

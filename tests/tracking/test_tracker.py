@@ -1,0 +1,211 @@
+"""MLflow shows the trainings: found again, never doubled, and never in a training's way."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from bleuprint.config.paths import Cell
+from bleuprint.tracking.runs import FINGERPRINT, GROUP, NESTED, PARENT
+from bleuprint.tracking.tracker import Description, Tracker
+from mlservers import MlServer, history, runs_in
+from trainings import STAGES, environment, project
+
+CELL = Cell("tiny", "toy", 1)
+BLEUPRINT = Path(sys.executable).with_name("bleuprint")
+
+
+def description(fingerprint: str = "f1", cell: Cell = CELL, trial: str = "trial") -> Description:
+    settings = {"train": {"updates": 9, "betas": (0.9, 0.98)}, "parameters": 12}
+    return Description(trial, cell, fingerprint, "d" * 64, settings, "c" * 64)
+
+
+@pytest.fixture
+def root(bare: Path, mldatabase: Path) -> Path:
+    """A project's root with a database."""
+    shutil.copy(mldatabase, bare)
+    return bare
+
+
+@pytest.fixture
+def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project's root without a database yet."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("MLFLOW_TRACKING_URI", "DVC_ROOT"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+def store(root: Path) -> str:
+    return f"sqlite:///{root / 'mlflow.db'}"
+
+
+def log(tracker: Tracker, *updates: int) -> None:
+    for update in updates:
+        tracker.log(update, {"train/loss": 10.0 / update})
+
+
+def losses(*updates: int) -> list[tuple[int, float]]:
+    return [(update, 10.0 / update) for update in updates]
+
+
+def test_a_resumed_training_continues_its_run_and_doubles_nothing(root: Path) -> None:
+    first = Tracker(description())
+    log(first, 1, 2, 3)
+    first.close("KILLED")
+    second = Tracker(description())
+    log(second, 2, 3, 4)  # from the checkpoint of update 1
+    second.close("FINISHED")
+    client, (run,) = runs_in(store(root), "trial")
+    assert history(client, run, "train/loss") == losses(1, 2, 3, 4)
+    assert run.info.status == "FINISHED"
+    assert run.data.params == {
+        "train.updates": "9",
+        "train.betas": "(0.9, 0.98)",
+        "parameters": "12",
+    }
+    tags = {name: run.data.tags[name] for name in ("system", "corpus", "seed", FINGERPRINT)}
+    assert tags == {"system": "tiny", "corpus": "toy", "seed": "1", FINGERPRINT: "f1"}
+    assert "dvc repro score@tiny-toy-1" in run.data.tags["mlflow.note.content"]
+    assert run.data.tags["mlflow.source.name"] == "stages/train.py"
+    data = [(one.dataset.name, one.dataset.digest) for one in run.inputs.dataset_inputs]
+    assert sorted(data) == [("toy train", "d" * 36), ("toy valid", "d" * 36)]
+
+
+def test_runs_that_differ_in_their_seed_alone_get_a_parent_and_others_none(root: Path) -> None:
+    for seed, cell in ((1, CELL), (2, Cell("tiny", "toy", 2)), (3, Cell("other", "toy", 1))):
+        Tracker(description(f"f{seed}", cell)).close("FINISHED")
+    _, runs = runs_in(store(root), "trial")
+    (parent,) = [run for run in runs if PARENT in run.data.tags]
+    assert parent.info.run_name == "tiny toy"
+    assert parent.info.status == "FINISHED"
+    above = {run.info.run_name: run.data.tags.get(NESTED) for run in runs}
+    identity = parent.info.run_id
+    assert above == {
+        "tiny toy": None,
+        "tiny toy 1": identity,
+        "tiny toy 2": identity,
+        "other toy 1": None,
+    }
+    assert len({run.data.tags[GROUP] for run in runs if GROUP in run.data.tags}) == 2
+
+
+def test_several_processes_may_create_the_database_at_once(bare: Path) -> None:
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[2]); from test_tracker import *;"
+        "t = Tracker(description(sys.argv[1])); log(t, 1); t.close('FINISHED')"
+    )
+    command = [sys.executable, "-c", code]
+    started = [
+        subprocess.Popen([*command, str(number), str(Path(__file__).parent)], cwd=bare)
+        for number in range(3)
+    ]
+    assert [process.wait(timeout=180) for process in started] == [0, 0, 0]
+    _, runs = runs_in(store(bare), "trial")
+    assert {run.data.tags[FINGERPRINT] for run in runs} == {"0", "1", "2"}
+
+
+def test_a_store_that_cannot_be_used_is_told_and_no_more(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "no-such-store://" + root.name)
+    tracker = Tracker(description())
+    log(tracker, 1, 2)
+    tracker.close("FINISHED")
+    said = capsys.readouterr().err.splitlines()
+    assert all(line.startswith("MLflow: ") for line in said)
+    assert said[-1].startswith(f"MLflow: 2 metrics of {CELL} and its end are not logged (")
+    assert said[-1].endswith("run bleuprint mlflow-sync in the end")
+
+
+def test_a_server_that_hangs_holds_no_training(
+    root: Path,  # noqa: ARG001, the working folder
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # accepts, and never answers
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        tracker, began = Tracker(description()), time.monotonic()
+        log(tracker, *range(1, 1001))
+        assert time.monotonic() - began < 1
+        tracker.close("KILLED")
+        assert time.monotonic() - began < 12
+    assert f"1000 metrics of {CELL} and its end are not logged" in capsys.readouterr().err
+
+
+def test_a_server_that_goes_and_comes_back_gets_all(
+    root: Path,  # noqa: ARG001, the working folder
+    mlserver: MlServer,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", mlserver.uri)
+    tracker = Tracker(description(trial="comes back"))
+    log(tracker, 1, 2)
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        client, runs = runs_in(mlserver.uri, "comes back")
+        if runs and history(client, runs[0], "train/loss") == losses(1, 2):
+            break
+        time.sleep(0.2)
+    mlserver.kill()
+    began = time.monotonic()
+    log(tracker, 3, 4)
+    assert time.monotonic() - began < 1
+    mlserver.start()
+    mlserver.wait()
+    log(tracker, 5)
+    tracker.close("FINISHED")
+    client, (run,) = runs_in(mlserver.uri, "comes back")
+    assert history(client, run, "train/loss") == losses(1, 2, 3, 4, 5)
+    assert run.info.status == "FINISHED"
+    said = capsys.readouterr().err
+    assert said.count("MLflow:") == 1 and "training goes on" in said
+
+
+def test_a_training_whose_server_is_away_is_logged_by_a_sync(
+    mlserver: MlServer, tmp_path: Path
+) -> None:
+    root = project(tmp_path / "project", updates=50)
+    command = [sys.executable, str(STAGES / "train.py"), "micro", "toy", "1"]
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        away = f"http://127.0.0.1:{free.getsockname()[1]}"
+    lost = {**environment(), "MLFLOW_TRACKING_URI": away}
+    said = subprocess.run(
+        command, cwd=root, env=lost, check=True, timeout=120, capture_output=True, text=True
+    )
+    assert "run bleuprint mlflow-sync" in said.stderr
+    assert (root / "results" / "micro" / "toy" / "1" / "training.json").exists()
+    assert "Traceback" not in said.stderr and "Retry" not in said.stderr
+
+    reached = {**environment(), "MLFLOW_TRACKING_URI": mlserver.uri}
+    subprocess.run([BLEUPRINT, "mlflow-sync"], cwd=root, env=reached, check=True, timeout=120)
+    client, (run,) = runs_in(mlserver.uri, "toy")
+    assert [step for step, _ in history(client, run, "train/loss")] == list(range(1, 51))
+    assert {"valid/loss", "valid/bleu", "train/tokens_per_second"} <= run.data.metrics.keys()
+    # a training that finds it finished, as after a kill in its last moment, doubles nothing
+    subprocess.run(command, cwd=root, env=reached, check=True, timeout=120)
+    client, (again,) = runs_in(mlserver.uri, "toy")
+    assert again.info.run_id == run.info.run_id and again.info.status == "FINISHED"
+    assert len(history(client, again, "train/loss")) == 50
+
+
+def test_a_server_that_is_up_gets_the_run_of_a_training(mlserver: MlServer, tmp_path: Path) -> None:
+    root = project(tmp_path / "project", updates=20)
+    command = [sys.executable, str(STAGES / "train.py"), "micro", "toy", "2"]
+    reached = {**environment(), "MLFLOW_TRACKING_URI": mlserver.uri}
+    done = subprocess.run(
+        command, cwd=root, env=reached, check=True, timeout=120, capture_output=True, text=True
+    )
+    assert "MLflow" not in done.stderr
+    client, runs = runs_in(mlserver.uri, "toy")
+    (run,) = [run for run in runs if run.data.tags.get("seed") == "2"]
+    assert [step for step, _ in history(client, run, "train/loss")] == list(range(1, 21))
+    assert run.info.status == "FINISHED"
+    assert os.environ.get("MLFLOW_TRACKING_URI") != mlserver.uri

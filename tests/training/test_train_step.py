@@ -1,0 +1,230 @@
+"""Updates that go wrong: a loss that is no number, a batch that does not fit."""
+
+import dataclasses
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+import systems
+from bleuprint.config.paths import Cell
+from bleuprint.dataset.batching import Position
+from bleuprint.dataset.binarized import BinaryCorpus
+from bleuprint.model.transformer import Transformer
+from bleuprint.runtime.distributed.group import Group
+from bleuprint.runtime.errors import UserError
+from bleuprint.training import checkpoint
+from bleuprint.training import train_step as updates
+from bleuprint.training.data_loader import Share, shares
+from bleuprint.training.job import Job
+from bleuprint.training.loss import batch_loss
+from bleuprint.training.observer import Observer
+from bleuprint.training.train_step import Learner, OutOfMemory
+from prepared import prepare
+from root import ROOT
+from trainings import merges, toy_pairs, train_here
+
+ALONE = Group(0, 1, torch.device("cpu"))
+SETTINGS = systems.train(tokens_per_update=300, batch_tokens=60)
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("learner")
+    held_out = toy_pairs(20, 2)
+    pairs = [*toy_pairs(200, 1), ("Ŵ ba", "BA"), ("be Ŵ", "BE")]
+    prepare(folder, {"train.a": pairs, "valid.a": held_out, "test.x.a": held_out}, units=merges(40))
+    return folder
+
+
+@pytest.fixture
+def corpus(root: Path) -> BinaryCorpus:
+    return BinaryCorpus(root / "binary")
+
+
+class Warnings(Observer):
+    def __init__(self) -> None:
+        self.messages: list[str] = []
+
+    def warned(self, message: str) -> None:
+        self.messages.append(message)
+
+
+def learner(corpus: BinaryCorpus, **shape: Any) -> Learner:
+    torch.manual_seed(3)
+    size = len(corpus.segmentation("de").vocabulary)
+    return Learner(Transformer(systems.model(**shape), size, size), SETTINGS, 1, ALONE)
+
+
+def first_shares(corpus: BinaryCorpus) -> Iterator[Share]:
+    return shares(corpus, systems.system(train=SETTINGS), 1, Position(), ALONE)
+
+
+def test_a_loss_that_is_no_number_names_the_batch_that_did_it(corpus: BinaryCorpus) -> None:
+    made = learner(corpus, tie="none")
+    (rare,) = corpus.segmentation("de").vocabulary.encode(["Ŵ"])
+    with torch.no_grad():
+        made.model.source_embedding.weight[rare] = torch.nan
+    side = corpus.side("train", "de")
+
+    def spoilt(share: Share) -> list[int]:
+        batches = [batch.rows.tolist() for batch in share.update.batches]
+        return [n for n, rows in enumerate(batches) if any(rare in side[row] for row in rows)]
+
+    share = next(share for share in first_shares(corpus) if spoilt(share))
+    pairs = ", ".join(str(row + 1) for row in share.update.batches[spoilt(share)[0]].rows[:5])
+    with pytest.raises(UserError, match=f"loss of update 9 is nan.* training pairs {pairs}"):
+        made.update(9, share)
+
+
+def test_an_update_that_does_not_fit_leaves_no_trace(
+    corpus: BinaryCorpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, share = learner(corpus), next(first_shares(corpus))
+    before = made.optimizer.weights.clone()
+    fail_at(monkeypatch, {3})
+    with pytest.raises(OutOfMemory):
+        made.update(1, share)
+    assert torch.equal(made.optimizer.weights, before)
+    assert not made.optimizer.gradient.any()
+    again = learner(corpus)
+    assert made.update(1, share) == again.update(1, share)
+    assert torch.equal(made.optimizer.weights, again.optimizer.weights)
+
+
+def test_one_update_may_be_left_out_and_a_second_may_not(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    system, warnings = systems.system(train=SETTINGS), Warnings()
+    job = Job(Cell("s", "c", 1), system, root / "binary", root / "split", "code")
+    fail_at(monkeypatch, {9})
+    _, state, _ = train_here(job, tmp_path, warnings)
+    assert (state.update, state.skipped) == (50, 1)
+    (warning,) = warnings.messages
+    assert "did not fit into the memory of cpu: left out" in warning
+
+    other = dataclasses.replace(job, cell=Cell("s", "c", 2))
+    fail_at(monkeypatch, {9, 30})
+    with pytest.raises(UserError, match=r"the second; lower train\.batch_tokens \(60\)"):
+        train_here(other, tmp_path)
+    saved = checkpoint.latest(tmp_path / "s.c.2")
+    assert saved is not None
+    assert saved.state["skipped"] == 2
+    assert saved.update % 10  # between two that are regular: saved for this
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        torch.OutOfMemoryError("CUDA out of memory."),
+        RuntimeError("CUDA error: out of memory"),
+        RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling cublasCreate"),
+        RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 7 bytes"),
+    ],
+)
+def test_want_of_memory_is_known_by_what_is_said(
+    corpus: BinaryCorpus, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    made, share = learner(corpus), next(first_shares(corpus))
+
+    def failing(*_: Any) -> Tensor:
+        raise error
+
+    monkeypatch.setattr(updates, "batch_loss", failing)
+    with pytest.raises(OutOfMemory):
+        made.update(1, share)
+    with pytest.raises(UserError, match=r"lower train\.batch_tokens"):
+        made.try_out(share.batches[0][0])
+
+
+def fail_at(patch: pytest.MonkeyPatch, calls: set[int]) -> None:
+    """Have the loss of some batches run out of memory, as a GPU says it."""
+    count = iter(range(1, 10**6))
+
+    def failing(*arguments: Any) -> Tensor:
+        if next(count) in calls:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return batch_loss(*arguments)
+
+    patch.setattr(updates, "batch_loss", failing)
+
+
+def test_other_errors_are_not_taken_for_want_of_memory(
+    corpus: BinaryCorpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any) -> Tensor:
+        raise RuntimeError("shapes cannot be multiplied")
+
+    monkeypatch.setattr(updates, "batch_loss", broken)
+    made, share = learner(corpus), next(first_shares(corpus))
+    with pytest.raises(RuntimeError, match="cannot be multiplied"):
+        made.update(1, share)
+    with pytest.raises(RuntimeError, match="cannot be multiplied"):
+        made.try_out(share.batches[0][0])
+
+
+def test_trying_out_a_batch_leaves_no_trace(corpus: BinaryCorpus) -> None:
+    made, share = learner(corpus), next(first_shares(corpus))
+    before = made.optimizer.weights.clone()
+    made.try_out(share.batches[0][0])
+    assert torch.equal(made.optimizer.weights, before)
+    assert not made.optimizer.gradient.any()
+
+
+def test_a_batch_is_tried_out_with_all_layers(corpus: BinaryCorpus) -> None:
+    made, share = learner(corpus, encoder_layers=8, layer_drop=0.9), next(first_shares(corpus))
+    made.model.train()
+    calls: list[int] = []
+    for number, layer in enumerate(made.model.encoder):
+        layer.register_forward_hook(lambda *_, number=number: calls.append(number))
+    made.try_out(share.batches[0][0])
+    assert calls == list(range(8))
+    made.update(1, share)
+    assert len(calls) < 8 + 8 * len(share.batches)  # a tenth of them is left
+
+
+def test_what_does_not_fit_is_told_before_the_training_starts(tmp_path: Path) -> None:
+    """A process that may have little more memory than it has, and a batch that needs a lot."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        textwrap.dedent("""
+        import resource, torch
+        from bleuprint.dataset.batch import Batch, Sides
+        from bleuprint.runtime.errors import UserError
+        from bleuprint.training.train_step import Learner
+        from bleuprint.model.transformer import Transformer
+        from bleuprint.runtime.distributed.group import Group
+        import systems
+
+        learner = Learner(
+            Transformer(systems.model(), 5000, 5000),
+            systems.train(batch_tokens=40_000, tokens_per_update=40_000),
+            1,
+            Group(0, 1, torch.device("cpu")),
+        )
+        sides = Sides([[7] * 40] * 1000, [[7] * 39 + [2]] * 1000)
+        small = Sides([[7] * 4] * 10, [[7] * 3 + [2]] * 10)
+        learner.try_out(Batch.of(small))
+        pages = int(open("/proc/self/statm").read().split()[0])
+        limit = pages * resource.getpagesize() + (300 << 20)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        try:
+            learner.try_out(Batch.of(sides))
+        except UserError as error:
+            print(error)
+        """)
+    )
+    environment = {"PYTHONPATH": f"{ROOT}/tests/support:{ROOT}/src"}
+    done = subprocess.run(
+        [sys.executable, script], env=environment, capture_output=True, text=True, timeout=120
+    )
+    assert done.stdout == (
+        "the largest batch, 1000 pairs of up to 40 tokens, does not fit into the memory of cpu: "
+        "lower train.batch_tokens (40000); train.tokens_per_update may stay\n"
+    ), done.stderr
