@@ -33,7 +33,7 @@ setup: .venv/.ready
 	@touch .venv/.ready
 
 reproduce: setup
-	@python -m bleuprint.config.experiment
+	@bleuprint check
 	dvc repro
 	@bleuprint table
 
@@ -42,9 +42,7 @@ table: setup
 
 # of the working tree and HEAD, or of REVS="HEAD~1 an-experiment"; the page needs no network
 plots: setup
-	@mkdir -p work
-	@python -m bleuprint.report.dvc_plots > work/plots.html
-	dvc plots diff --html-template work/plots.html --out work/plots $(REVS)
+	@bleuprint plots $(REVS)
 
 test: setup
 	python -m pytest -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder

@@ -47,8 +47,8 @@ def test_show_prints_pairs_as_text(project):
     assert [list(pair) for pair in kept] == [texts for _, *texts in shown]
     third = run(project, BLEUPRINT, "show", "own", "--lines", "3:3")
     assert third == "\t".join(shown[2]) + "\n"
-    units = run(project, BLEUPRINT, "show", "own", "--lines", "3:3", "--units")
-    assert "@@ " in units and units.replace("@@ ", "") != units
+    subwords = run(project, BLEUPRINT, "show", "own", "--lines", "3:3", "--subwords")
+    assert "@@ " in subwords and subwords.replace("@@ ", "") != subwords
     valid = run(project, BLEUPRINT, "show", "own", "--set", "valid")
     assert valid.count("\n") == 1
 
@@ -65,6 +65,7 @@ def test_show_prints_pairs_as_text(project):
         (("inspect", "own", "--pairs", "0"), 2, "not a whole number from 1"),
         (("train", "tiny", "own", "one"), 2, "'one' is not a whole number"),
         (("train", "big", "own", "1"), 1, "no systems entry 'big'"),
+        (("show", "own", "--units"), 2, "unrecognized arguments: --units"),
         (("shew", "own"), 2, "invalid choice: 'shew'"),
         ((), 2, "required: COMMAND"),
     ],
@@ -82,6 +83,13 @@ def test_inspect_shows_what_rules_drop_before_anything_is_run(project):
     assert {path.name for path in project.iterdir()} == {"params.yaml", "inputs", "work"}
     few = run(project, BLEUPRINT, "inspect", "own", "--pairs", "3")
     assert few.startswith("clean: 3 pairs in, 3 out\n")
+
+
+def test_check_names_the_experiment_or_the_line_that_is_wrong(project):
+    assert run(project, BLEUPRINT, "check") == "trial: params.yaml is sound\n"
+    (project / "params.yaml").write_text(PARAMS.replace("d_ff:", "d_fff:"))
+    error = run(project, BLEUPRINT, "check", status=1)
+    assert "d_fff: unknown key; did you mean 'd_ff'?" in error and error.count("\n") == 1
 
 
 def test_cite_prints_the_bibtex_of_what_is_used(project):

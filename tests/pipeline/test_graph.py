@@ -285,7 +285,9 @@ def test_a_record_that_fails_is_one_line_and_can_be_repeated(finished, capsys):
     root = finished[0]
     cache = root / ".dvc" / "cache"
     cache.write_text("no folder")
-    with pytest.raises(UserError, match=r"^DVC did not record .*cache.*; to try again: python -m"):
+    with pytest.raises(
+        UserError, match=r"^DVC did not record .*cache.*; to try again: bleuprint record"
+    ):
         graph.record(root)
     assert not (root / "dvc.lock").exists()
     cache.unlink()

@@ -184,7 +184,7 @@ def test_the_rule_in_the_documentation_does_what_it_says(copied):
     ],
 )
 def test_mistakes_in_the_settings_of_ones_own_rule(copied, filter, message):
-    done = copied(NO_QUESTIONS, filter, "-m", "bleuprint.config.experiment")
+    done = copied(NO_QUESTIONS, filter, "-m", "bleuprint", "check")
     place = f"bleuprint: error: params.yaml:{LINE}: corpora.phrasebook-en-de.filter"
     assert done.stderr.splitlines() == [f"{place}.{message}"]
     assert done.returncode == 1
@@ -205,7 +205,7 @@ def test_mistakes_in_the_settings_of_ones_own_rule(copied, filter, message):
 def test_a_rule_that_is_not_finished_is_named_with_its_place(copied, old, new, message):
     assert NO_QUESTIONS.count(old) == 1
     rule = NO_QUESTIONS.replace(old, new)
-    done = copied(rule, "{no_questions: {marks: 2}}", "-m", "bleuprint.config.experiment")
+    done = copied(rule, "{no_questions: {marks: 2}}", "-m", "bleuprint", "check")
     (line,) = done.stderr.splitlines()
     assert line.startswith("bleuprint: error: /") and f"/rules/mine.py:{message}" in line
     assert done.returncode == 1
@@ -221,7 +221,7 @@ def test_what_rules_are_built_upon_is_no_rule(copied):
 @pytest.mark.parametrize("kind", ["list[int]", "tuple", "int | float", "type(None)"])
 def test_a_setting_of_a_type_that_is_not_read_is_named(copied, kind):
     rule = NO_QUESTIONS.replace("Annotated[int, Range(1)]", kind)
-    done = copied(rule, "{no_questions: {marks: 2}}", "-m", "bleuprint.config.experiment")
+    done = copied(rule, "{no_questions: {marks: 2}}", "-m", "bleuprint", "check")
     kind = kind.replace("type(None)", "NoneType")
     assert done.stderr == (
         f"bleuprint: error: params.yaml:{LINE}: corpora.phrasebook-en-de.filter.no_questions.marks"
@@ -232,7 +232,7 @@ def test_a_setting_of_a_type_that_is_not_read_is_named(copied, kind):
 
 def test_two_rules_of_one_name(copied):
     twice = NO_QUESTIONS.replace("NoQuestions", "AverageWord")
-    done = copied(twice, "{ratio: {max: 3}}", "-m", "bleuprint.config.experiment")
+    done = copied(twice, "{ratio: {max: 3}}", "-m", "bleuprint", "check")
     assert done.stderr == (
         "bleuprint: error: two rules are called 'average_word': AverageWord in "
         "bleuprint.rules.lengths and AverageWord in bleuprint.rules.mine\n"

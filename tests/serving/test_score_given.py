@@ -31,7 +31,7 @@ def test_what_was_found_has_the_score_it_was_found_with(
     scored, _ = run(toy, "--scores", str(source))
     scores, texts = zip(*(line.split("\t") for line in scored), strict=True)
     given.write_text("".join(f"{text}\n" for text in texts))
-    again, said = run(toy, f"--given={given}", text=source.read_bytes())
+    again, said = run(toy, f"--score={given}", text=source.read_bytes())
     assert [line.split("\t")[1] for line in again] == list(texts) and said == ""
     monkeypatch.chdir(toy)
     settings = load()
@@ -51,7 +51,7 @@ def test_what_was_found_has_the_score_it_was_found_with(
 def test_a_score_by_hand(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given = tmp_path / "given"
     given.write_text("BA BE\n BA\n")
-    found, _ = run(toy, f"--given={given}", text=b"be ba\nbe ba\n")
+    found, _ = run(toy, f"--score={given}", text=b"be ba\nbe ba\n")
     monkeypatch.chdir(toy)
     settings = load()
     translator = load_translator(
@@ -86,9 +86,9 @@ def test_a_score_by_hand(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
             1,
             "standard input:2 and {given}:2: 3 and 301 units, ends counted: model.max_length is",
         ),
-        (("--n-best=2",), b"", b"", 0, "does not go with --n-best"),
-        (("--attention=a.png",), b"", b"", 0, "does not go with --attention"),
-        (("--checkpoints=2",), b"", b"", 0, "--given is of one model"),
+        (("--n-best=2",), b"", b"", 0, "it excludes --n-best"),
+        (("--attention=a.png",), b"", b"", 0, "it excludes --attention"),
+        (("--checkpoints=2",), b"", b"", 0, "--score is of one model"),
     ],
 )
 def test_mistakes_are_told(
@@ -102,11 +102,11 @@ def test_mistakes_are_told(
 ) -> None:
     path = tmp_path / "given"
     path.write_bytes(given)
-    found, said = run(toy, f"--given={path}", *arguments, text=text, status=1)
+    found, said = run(toy, f"--score={path}", *arguments, text=text, status=1)
     assert message.format(given=path) in said and "Traceback" not in said
     assert len(found) == printed
 
 
 def test_a_file_that_is_not_there(toy: Path) -> None:
-    _, said = run(toy, "--given=nowhere", text=b"ba\n", status=1)
+    _, said = run(toy, "--score=nowhere", text=b"ba\n", status=1)
     assert said == "bleuprint: error: No such file or directory: nowhere\n"

@@ -88,7 +88,7 @@ def test_what_is_too_long_is_cut_or_translated_in_pieces(translator: Translator)
     three, one = "Bbb", "be"
     assert [len(translator.ids(word)) for word in (three, one)] == [3, 1]
     sentence = f"{one} " * 2 + f"{three} " * 200
-    (cut,) = translator([sentence], long="cut")
+    (cut,) = translator([sentence], long="truncate")
     (head,) = translator([f"{one} " * 2 + f"{three} " * 84])
     assert (cut.beyond, head.beyond) == (602 - 255, 0)
     assert cut.best == head.best
@@ -118,7 +118,7 @@ def test_checkpoints_translate_together(root: Path, monkeypatch: pytest.MonkeyPa
         (("--beam=0",), b"", 2, "'0' is not a whole number from 1"),
         (("--beam=1001",), b"", 1, "--beam 1001 is beyond 1000"),
         (("--beam=999",), b"", 1, "a beam of 999 is wider than the vocabulary of "),
-        (("--given=x", "--beam=1"), b"", 1, "--given searches nothing: it does not go with --beam"),
+        (("--score=x", "--beam=1"), b"", 1, "--score does not search: it excludes --beam"),
         (("--seed=2",), b"", 1, "no training of system micro, corpus toy, seed 2"),
         (("nowhere.txt",), b"", 1, "No such file or directory: nowhere.txt"),
         ((), b"ba\n\xff\n", 1, "standard input:2: byte 1 of the line is 0xff: not UTF-8"),
@@ -174,7 +174,7 @@ def test_pieces_have_one_score_by_the_penalty_of_their_length(translator: Transl
 
 def test_a_cut_names_its_line(root: Path) -> None:
     text = b"ba\n" + b"be " * 300 + b"\nba\n"
-    found, said = run(root, "--long=cut", text=text)
+    found, said = run(root, "--too-long=truncate", text=text)
     assert len(found.splitlines()) == 3
     assert said == "bleuprint: warning: standard input:2: cut: 45 units too long\n"
     _, said = run(root, text=text)

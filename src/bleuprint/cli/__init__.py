@@ -1,4 +1,4 @@
-"""The command line: `bleuprint COMMAND`.
+"""The command line: `bleuprint COMMAND`; one module for each group of commands.
 
 May import all packages.
 """

@@ -17,7 +17,7 @@ from bleuprint.config.published import Published
 from bleuprint.config.system import System
 from bleuprint.rules import CHECKS, EDITS
 from bleuprint.rules.rule import Check, Edit
-from bleuprint.runtime.errors import UserError, run
+from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import Count, Named, Range, Share, build, load_yaml
 from bleuprint.text.tokenizers import Tokenize
 from bleuprint.text.unicode import blank_unprinted
@@ -199,7 +199,3 @@ def _entry(kind: str, entries: Mapping[str, T], name: str) -> T:
     if name not in entries:
         raise UserError(f"params.yaml: no {kind} entry {name!r}; there are: {', '.join(entries)}")
     return entries[name]
-
-
-if __name__ == "__main__":
-    run(lambda: print(f"{load().experiment}: params.yaml is sound"))

@@ -4,7 +4,7 @@ The only module that knows DVC's resolver, which is no public interface: hence D
 
 A rule of the Snakefile leaves a mark when its stage has finished. At the end of a run `record`
 tells DVC of the marked stages and of no others, for `dvc commit` takes whatever lies on disk for
-up to date. `python -m bleuprint.pipeline.graph` records what a killed run has left.
+up to date. `bleuprint record` records what a killed run has left.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from bleuprint.config import experiment, paths
-from bleuprint.runtime.errors import UserError, run, say
+from bleuprint.runtime.errors import UserError, say
 
 _STATE = Path("work", "snakemake")
 
@@ -88,7 +88,7 @@ class Stage:
     def marked_command(self, shards: int = 1) -> str:
         """The command for a shell, leaving the mark if it ends well; it gathers the shards."""
         name, mark = shlex.quote(self.name), shlex.quote(str(self.mark))
-        begin = f"env PYTHONPATH=src python -m bleuprint.pipeline.graph {name} {self.digest}"
+        begin = f"env PYTHONPATH=src python -m bleuprint record --begin {name} {self.digest}"
         gather = f" --gather {shards}" if shards > 1 and self.sharded else ""
         return f"{begin} && {self.command}{gather} && mv {mark}.begun {mark}"
 
@@ -159,8 +159,7 @@ def record(root: Path = Path()) -> None:
             _commit(done, root)
         except Exception as error:  # DVC has no one class of them; its own commands do the same
             raise UserError(
-                f"DVC did not record what finished: {error}; "
-                "to try again: python -m bleuprint.pipeline.graph"
+                f"DVC did not record what finished: {error}; to try again: bleuprint record"
             ) from error
     marks = [mark for mark in (root / _STATE / "finished").glob("*") if mark.suffix != ".begun"]
     for mark in marks:
@@ -292,11 +291,3 @@ def _true_mark(stage: Stage, needed: Iterable[str], known: Mapping[str, Any], ro
         )
     except FileNotFoundError:
         return False
-
-
-if __name__ == "__main__":
-    match sys.argv[1:]:
-        case [name, digest]:
-            run(lambda: begin(name, digest))
-        case _:
-            run(record)

@@ -96,7 +96,3 @@ def _csv(names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
     writer.writeheader()
     writer.writerows(rows)
     return file.getvalue()
-
-
-if __name__ == "__main__":
-    print(html_template(), end="")

@@ -33,7 +33,7 @@ from bleuprint.serving.attention_file import Album
 _LINES = 512
 
 # What is done with a sentence that is longer than the model can read.
-Long = Literal["pieces", "cut"]
+Long = Literal["split", "truncate"]
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Translator:
         return self._model
 
     def __call__(
-        self, sentences: Sequence[str], best: int = 1, long: Long = "pieces"
+        self, sentences: Sequence[str], best: int = 1, long: Long = "split"
     ) -> list[Translated]:
         """The `best` translations of each sentence, fewer where so many do not exist.
 
@@ -154,7 +154,7 @@ class Translator:
         """Units in pieces that the model can read, each with EOS; no word is cut in two."""
         pieces: list[list[int]] = []
         rest = ids
-        while not pieces or (rest and long == "pieces"):
+        while not pieces or (rest and long == "split"):
             end = self._end(rest)
             pieces.append([*rest[:end], EOS])
             rest = rest[end:]
@@ -204,7 +204,7 @@ def translate_streams(
             results = translator([text for _, text in lines], best or 1, long)
             output: list[str] = []
             for (number, text), translated in zip(lines, results, strict=True):
-                if translated.beyond and long == "cut":
+                if translated.beyond and long == "truncate":
                     say(f"{name}:{number}: cut: {translated.beyond} units too long", "warning")
                 if album:
                     maps = partial(translator.attention, translated)

@@ -81,4 +81,4 @@ def _html(section: Section) -> str:
 
 
 def _asset(name: str) -> str:
-    return files("bleuprint.page").joinpath(name).read_text(encoding="utf-8")
+    return files("bleuprint.report.page").joinpath(name).read_text(encoding="utf-8")

@@ -1,7 +1,7 @@
 import pytest
 
+from bleuprint.cli.show import show
 from bleuprint.config.experiment import Units, Words
-from bleuprint.dataset.show import show
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.tokenizers import Tokenize
 from corpora import PAIRS
@@ -36,8 +36,8 @@ def test_all_of_a_set_is_what_went_into_it(tmp_path):
     assert list(show(corpus, "valid", 1, 1)) == ["1\td\t"]
 
 
-def test_units_are_shown_as_the_model_sees_them(corpus):
-    (line,) = show(corpus, "train", 1, 1, units=True)
+def test_subwords_are_shown_as_the_model_reads_them(corpus):
+    (line,) = show(corpus, "train", 1, 1, subwords=True)
     number, source, target = line.split("\t")
     assert number == "1" and "@@ " in source and "</s>" not in source + target
     assert source.replace("@@ ", "") == "Die Katze schläft auf dem Ofen ."

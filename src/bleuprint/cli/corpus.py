@@ -1,0 +1,71 @@
+"""Commands that look at corpora: cite, inspect, show."""
+
+import argparse
+import re
+
+from bleuprint.cli.options import Commands, count
+from bleuprint.config import paths
+from bleuprint.config.experiment import load
+from bleuprint.runtime import environment
+
+
+def add_commands(commands: Commands) -> None:
+    cite = commands.add_parser("cite", help="the BibTeX of what the experiment uses")
+    cite.set_defaults(command=_cite)
+
+    inspect = commands.add_parser("inspect", help="what each rule would drop, with samples")
+    inspect.add_argument("corpus", metavar="CORPUS")
+    inspect.add_argument(
+        "--pairs", type=count, default=100_000, help="pairs of each file to read (%(default)s)"
+    )
+    inspect.add_argument(
+        "--samples", type=count, default=3, help="samples of each rule, up to 5 (%(default)s)"
+    )
+    inspect.set_defaults(command=_inspect)
+
+    show = commands.add_parser("show", help="pairs of a binarized corpus as text")
+    show.add_argument("corpus", metavar="CORPUS")
+    show.add_argument("--set", default="train", help="train, valid or test.NAME (%(default)s)")
+    show.add_argument(
+        "--lines", type=_lines, metavar="M:N", help="pairs M to N, counted from 1 (the first 10)"
+    )
+    show.add_argument("--subwords", action="store_true", help="show subwords, not sentences")
+    show.set_defaults(command=_show)
+
+
+def _lines(text: str) -> tuple[int, int]:
+    match = re.fullmatch(r"([0-9]+):([0-9]+)", text)
+    if match is None or not 1 <= int(match[1]) <= int(match[2]):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a range such as 10:20")
+    return int(match[1]), int(match[2])
+
+
+def _cite(_: argparse.Namespace) -> None:
+    from bleuprint.report.citations import citations
+
+    print(citations(load()), end="")
+
+
+def _inspect(given: argparse.Namespace) -> None:
+    from bleuprint.corpus.download.fetch import source_of_environment
+    from bleuprint.corpus.preview import preview, report
+
+    corpus = load().corpus(given.corpus)
+    scratch = environment.work() / "inspect"
+    accounts = preview(
+        given.corpus, corpus, given.pairs, source_of_environment(), scratch, environment.workers()
+    )
+    for line in report(accounts, given.samples):
+        print(line)
+
+
+def _show(given: argparse.Namespace) -> None:
+    from bleuprint.cli.show import show
+    from bleuprint.dataset.binarized import BinaryCorpus
+
+    load().corpus(given.corpus)
+    corpus = BinaryCorpus(paths.folder(given.corpus, "binary"))
+    corpus.verify(given.set)
+    start, stop = given.lines or (1, min(10, len(corpus.side(given.set, corpus.source))))
+    for line in show(corpus, given.set, start, stop, given.subwords):
+        print(line)

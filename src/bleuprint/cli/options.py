@@ -1,0 +1,41 @@
+"""What several commands share: types of arguments, and the options that name a training."""
+
+import argparse
+from typing import TypeAlias
+
+from bleuprint.config.experiment import Settings
+from bleuprint.config.paths import Cell
+from bleuprint.runtime.errors import UserError
+
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+
+def count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1")
+    return int(text)
+
+
+def add_cell_options(command: argparse.ArgumentParser) -> None:
+    """The options that name a training."""
+    command.add_argument("--system", required=True)
+    command.add_argument("--corpus", required=True)
+    command.add_argument("--seed", type=int, help="of the training (the first of params.yaml)")
+
+
+def cell(settings: Settings, given: argparse.Namespace) -> Cell:
+    """The cell that the options name; raises UserError if params.yaml lacks it."""
+    settings.system(given.system)
+    settings.corpus(given.corpus)
+    seed = settings.seeds[0] if given.seed is None else given.seed
+    return Cell(given.system, given.corpus, seed)
+
+
+def trained_cell(settings: Settings, given: argparse.Namespace) -> Cell:
+    """The same; raises UserError if the cell has not been trained."""
+    named = cell(settings, given)
+    if not named.models.exists():
+        raise UserError(
+            f"{named.models}: no training of {named}; dvc repro makes it, dvc pull may fetch it"
+        )
+    return named

@@ -1,0 +1,92 @@
+"""Commands that show scores: table, compare, diff, comet."""
+
+import argparse
+
+from bleuprint.cli.options import Commands, add_cell_options, cell, count
+from bleuprint.config.experiment import load
+
+
+def add_commands(commands: Commands) -> None:
+    table = commands.add_parser("table", help="the experiment's scores and costs")
+    table.add_argument(
+        "--format",
+        choices=("terminal", "markdown", "csv", "latex"),
+        default="terminal",
+        help="(%(default)s)",
+    )
+    table.set_defaults(command=_table)
+
+    compare = commands.add_parser("compare", help="two systems side by side, with sentences")
+    compare.add_argument("first", metavar="A")
+    compare.add_argument("second", metavar="B")
+    compare.add_argument("--corpus", required=True)
+    compare.add_argument("--test", help="one test set (all)")
+    compare.add_argument("--seed", type=int, help="of the trainings (the first of params.yaml)")
+    compare.add_argument(
+        "--sentences",
+        type=count,
+        default=10,
+        help="number of better, and of worse sentences (%(default)s)",
+    )
+    compare.set_defaults(command=_compare)
+
+    diff = commands.add_parser(
+        "diff", help="differences of settings, and of data, curves and scores"
+    )
+    revision = "SYSTEM, SYSTEM@REVISION or @REVISION, of git or an experiment of DVC"
+    diff.add_argument("first", metavar="A", help=revision)
+    diff.add_argument("second", metavar="B", help="the same")
+    diff.set_defaults(command=_diff)
+
+    comet = commands.add_parser("comet", help="COMET scores, where comet-score is installed")
+    add_cell_options(comet)
+    comet.add_argument("--model", default="Unbabel/wmt22-comet-da", help="(%(default)s)")
+    comet.add_argument("--program", default="comet-score", help="(%(default)s)")
+    comet.set_defaults(command=_comet)
+
+
+def _table(given: argparse.Namespace) -> None:
+    from bleuprint.report import main_table
+    from bleuprint.report.recordcsv import csv_text
+    from bleuprint.report.records import check_settings
+    from bleuprint.report.records import load as load_records
+    from bleuprint.report.terminal import show
+    from bleuprint.tracking.timings import timing
+
+    path = main_table.REPORTS / "results.json"
+    records, settings = load_records(path), load()
+    check_settings(records, settings, path)
+    timings = {record.cell: timing(record.cell) for record in records}
+    if given.format == "csv":
+        print(csv_text(records, timings, settings.published), end="")
+    elif given.format == "latex":
+        print(main_table.tex(settings, records, timings), end="")
+    elif given.format == "markdown":
+        print("\n".join(main_table.summary(settings, records, timings)))
+    else:
+        show(main_table.parts(records, timings, settings.published))
+
+
+def _compare(given: argparse.Namespace) -> None:
+    from bleuprint.report.compare import Comparison, compare
+    from bleuprint.report.terminal import show
+
+    settings = load()
+    seed = settings.seeds[0] if given.seed is None else given.seed
+    compared = Comparison(given.first, given.second, given.corpus, seed)
+    show(compare(settings, compared, given.test, given.sentences))
+
+
+def _diff(given: argparse.Namespace) -> None:
+    from bleuprint.report.diff import diff
+    from bleuprint.report.terminal import show
+
+    show(diff(given.first, given.second))
+
+
+def _comet(given: argparse.Namespace) -> None:
+    from bleuprint.report.comet import comet
+
+    settings = load()
+    for line in comet(settings, cell(settings, given), given.model, given.program):
+        print(line, flush=True)

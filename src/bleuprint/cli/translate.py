@@ -1,0 +1,104 @@
+"""The command translate."""
+
+import argparse
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from bleuprint.cli.options import Commands, add_cell_options, count, trained_cell
+from bleuprint.config.experiment import load
+from bleuprint.runtime.errors import UserError
+
+
+def add_commands(commands: Commands) -> None:
+    translate = commands.add_parser(
+        "translate", help="translate sentences with a trained system, one line for each line"
+    )
+    translate.add_argument("files", nargs="*", metavar="FILE", help="(standard input)")
+    add_cell_options(translate)
+    translate.add_argument("--beam", type=count, help="instead of the system's decode.beam")
+    translate.add_argument(
+        "--n-best",
+        type=count,
+        metavar="N",
+        help="the N best of each line, as LINE ||| TEXT ||| SCORE, lines counted from 0",
+    )
+    translate.add_argument("--scores", action="store_true", help="each score before its text")
+    translate.add_argument(
+        "--checkpoints",
+        type=count,
+        metavar="N",
+        help="the last N checkpoints as an ensemble, instead of their average",
+    )
+    translate.add_argument(
+        "--too-long",
+        choices=("split", "truncate"),
+        default="split",
+        help="what to do with sentences that are too long for the model (%(default)s)",
+    )
+    translate.add_argument(
+        "--attention",
+        type=_attention_file,
+        metavar="FILE",
+        help="write attention weights, as .html (up to 100 lines) or .png (one line)",
+    )
+    translate.add_argument(
+        "--score",
+        metavar="FILE",
+        help="score the translations in FILE, one for each line, instead of translating",
+    )
+    translate.set_defaults(command=_translate)
+
+
+def _attention_file(text: str) -> Path:
+    if Path(text).suffix not in (".html", ".png"):
+        raise argparse.ArgumentTypeError(f"{text!r} ends in neither .html nor .png")
+    return Path(text)
+
+
+def _translate(given: argparse.Namespace) -> None:
+    from bleuprint.runtime.malloc import keep_memory
+
+    keep_memory()
+
+    from bleuprint.config.system import WIDEST
+    from bleuprint.serving.attention_file import Album
+    from bleuprint.serving.score_given import score_streams
+    from bleuprint.serving.translator import load_translator, translate_streams
+
+    _check_together(given)
+    settings = load()
+    decode = settings.system(given.system).decode
+    if (given.beam or 1) > WIDEST:
+        raise UserError(f"--beam {given.beam} is beyond {WIDEST}")
+    if given.beam:
+        decode = replace(decode, beam=given.beam)
+    if (given.n_best or 1) > decode.beam:
+        raise UserError(f"--n-best {given.n_best} is beyond the beam of {decode.beam}")
+    cell = trained_cell(settings, given)
+    translator = load_translator(settings, cell, decode, given.checkpoints)
+    album = None
+    if given.attention:
+        album = Album(given.attention, (translator.corpus.source, translator.corpus.target))
+    if given.score:
+        output = score_streams(translator, given.files, given.score)
+    else:
+        output = translate_streams(
+            translator, given.files, given.n_best, given.scores, given.too_long, album
+        )
+    for lines in output:
+        for line in lines:
+            print(line)
+        sys.stdout.flush()
+    if album:
+        album.write()
+
+
+def _check_together(given: argparse.Namespace) -> None:
+    """Raise UserError at options that exclude each other."""
+    for option in ("n_best", "attention", "beam", "scores"):
+        if given.score and getattr(given, option):
+            raise UserError(f"--score does not search: it excludes --{option.replace('_', '-')}")
+    for option in ("attention", "score"):
+        if given.checkpoints and getattr(given, option):
+            raise UserError(f"--{option} is of one model: it excludes --checkpoints")
