@@ -202,7 +202,7 @@ def uncached(model: Any, sources: Any, decode: Any) -> Outputs:
             words = torch.full((len(rows), 1), BOS)
             limit = max(len(sources[row]) for row in rows) + decode.max_extra
             while words.size(1) < limit and not bool((words == EOS).any(1).all()):
-                logs = model.probabilities(model.decode(words, *memory)[:, -1])
+                logs = model.log_probs(model.decode(words, *memory)[:, -1])
                 words = torch.cat((words, logs.argmax(-1)[:, None]), 1)
         for row, line in zip(rows, words[:, 1:].tolist(), strict=True):
             found[row] = line[: line.index(EOS)] if EOS in line else line
@@ -261,32 +261,32 @@ def for_joeynmt(model: Any) -> dict[str, Any]:
     named: dict[str, Any] = {}
 
     def attention(name: str, own: Any) -> None:
-        found[f"{name}.output_layer"] = own.output
+        found[f"{name}.output_layer"] = own.out_proj
         for letter, weight, bias in zip(
             "qkv",
-            torch.split(own.input.weight, own.parts),
-            torch.split(own.input.bias, own.parts),
+            torch.split(own.in_proj.weight, own.qkv_sizes),
+            torch.split(own.in_proj.bias, own.qkv_sizes),
             strict=True,
         ):
             named[f"{name}.{letter}_layer.weight"] = weight.clone()
             named[f"{name}.{letter}_layer.bias"] = bias
 
     def feed_forward(name: str, own: Any, sublayer: Any) -> None:
-        found[f"{name}.pwff_layer.0"], found[f"{name}.pwff_layer.3"] = own.inner, own.outer
+        found[f"{name}.pwff_layer.0"], found[f"{name}.pwff_layer.3"] = own.fc1, own.fc2
         found[f"{name}.layer_norm"] = sublayer.norm
 
     for index, layer in enumerate(model.encoder):
         name = f"encoder.layers.{index}"
         attention(f"{name}.src_src_att", layer.self_attention)
-        found[f"{name}.layer_norm"] = layer.first.norm
-        feed_forward(f"{name}.feed_forward", layer.feed_forward, layer.second)
+        found[f"{name}.layer_norm"] = layer.self_attention_residual.norm
+        feed_forward(f"{name}.feed_forward", layer.feed_forward, layer.feed_forward_residual)
     for index, layer in enumerate(model.decoder):
         name = f"decoder.layers.{index}"
         attention(f"{name}.trg_trg_att", layer.self_attention)
         attention(f"{name}.src_trg_att", layer.cross_attention)
-        found[f"{name}.x_layer_norm"] = layer.first.norm
-        found[f"{name}.dec_layer_norm"] = layer.second.norm
-        feed_forward(f"{name}.feed_forward", layer.feed_forward, layer.third)
+        found[f"{name}.x_layer_norm"] = layer.self_attention_residual.norm
+        found[f"{name}.dec_layer_norm"] = layer.cross_attention_residual.norm
+        feed_forward(f"{name}.feed_forward", layer.feed_forward, layer.feed_forward_residual)
     for name, module in found.items():
         named |= {f"{name}.{key}": weight for key, weight in module.state_dict().items()}
     return named

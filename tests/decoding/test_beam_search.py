@@ -23,7 +23,7 @@ class Histories:
     sentence: Tensor
     words: Tensor
 
-    def select(self, hypotheses: Tensor, sentences: Tensor | None = None) -> "Histories":
+    def reorder(self, hypotheses: Tensor, sentences: Tensor | None = None) -> "Histories":
         del sentences  # no row is shared here
         return Histories(self.sentence[hypotheses], self.words[hypotheses])
 

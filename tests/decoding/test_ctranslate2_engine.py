@@ -118,7 +118,7 @@ def test_outputs_that_reach_their_limit_have_their_ends(corpus: BinaryCorpus, pe
 def test_a_broken_model_is_told(corpus: BinaryCorpus) -> None:
     made = model(corpus)
     with torch.no_grad():
-        made.decoder[0].third.norm.weight.fill_(torch.inf)
+        made.decoder[0].feed_forward_residual.norm.weight.fill_(torch.inf)
     for engine in ("pytorch", "ctranslate2"):
         with pytest.raises(UserError, match="no numbers"):
             search(engine_of(made, corpus, systems.decode(engine=engine)), [[5, 6, EOS]])

@@ -19,7 +19,7 @@ def model(seed: int, **shape: object) -> Transformer:
 @torch.inference_mode()
 def probabilities(decoder: Transformer | Ensemble, words: list[int]) -> list[torch.Tensor]:
     """Of each next word, after each of `words`; an ensemble gives their logarithms."""
-    state, found = decoder.start(SOURCE), []
+    state, found = decoder.init_cache(SOURCE), []
     for word in words:
         logits, state = decoder.step(torch.tensor([word] * 2), state)
         found.append(logits.exp() if isinstance(decoder, Ensemble) else logits.softmax(-1))
@@ -52,9 +52,9 @@ def test_rows_are_picked_in_all_models() -> None:
     with torch.inference_mode():
         states = []
         for _ in range(2):
-            _, state = ensemble.step(torch.tensor([BOS, BOS]), ensemble.start(SOURCE))
+            _, state = ensemble.step(torch.tensor([BOS, BOS]), ensemble.init_cache(SOURCE))
             states.append(state)
-        picked = states[0].select(torch.tensor([1]), torch.tensor([1]))
+        picked = states[0].reorder(torch.tensor([1]), torch.tensor([1]))
         found, _ = ensemble.step(torch.tensor([7]), picked)
         whole, _ = ensemble.step(torch.tensor([7, 7]), states[1])
     assert found[0].tolist() == pytest.approx(whole[1].tolist(), abs=1e-5)

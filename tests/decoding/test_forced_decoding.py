@@ -39,7 +39,7 @@ def test_they_are_those_that_search_adds_up(model: Transformer) -> None:
 def test_they_are_those_of_single_steps(model: Transformer) -> None:
     given = [17, 3, 4, EOS]
     with torch.inference_mode():
-        state, last, expected = model.start(torch.tensor([SOURCES[0]])), BOS, []
+        state, last, expected = model.init_cache(torch.tensor([SOURCES[0]])), BOS, []
         for word in given:
             logits, state = model.step(torch.tensor([last]), state)
             expected.append(float(logits.log_softmax(-1)[0, word]))

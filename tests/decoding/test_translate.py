@@ -17,7 +17,7 @@ from bleuprint.decoding import engine, translate
 from bleuprint.decoding.attention import attention_maps, read_attention
 from bleuprint.decoding.beam_search import beam_search
 from bleuprint.decoding.engine import SYMBOLS, TorchEngine
-from bleuprint.model.kv_cache import Cache
+from bleuprint.model.kv_cache import KVCache
 from bleuprint.model.transformer import Transformer
 from bleuprint.model.weights import load_model
 from bleuprint.runtime.errors import UserError
@@ -86,7 +86,7 @@ class Stubborn(Transformer):
 
     liked: tuple[int, ...] = ()
 
-    def step(self, words: Tensor, state: Cache) -> tuple[Tensor, Cache]:
+    def step(self, words: Tensor, state: KVCache) -> tuple[Tensor, KVCache]:
         logits, state = super().step(words, state)
         for rank, unit in enumerate(self.liked):
             logits[:, unit] += 1e6 / (rank + 1)
@@ -127,7 +127,7 @@ def test_greedy_validation_is_a_beam_of_one(model: Transformer) -> None:
         limits = torch.full((5,), source.size(1) + 20)
 
         with torch.inference_mode():
-            state = model.start(source)
+            state = model.init_cache(source)
         greedily = systems.decode(beam=1, alpha=0.0)
         found = beam_search(model.step, state, limits, SYMBOLS, greedily)
         # at its limit the search ends an output, where greedy decoding breaks it off
@@ -140,15 +140,15 @@ def stored(corpus: Prepared, model: Transformer, tmp_path_factory: pytest.TempPa
     """The model as the average stage leaves it."""
     from safetensors.torch import save_file
 
-    from bleuprint.model.weights import describe, weights, write_description
+    from bleuprint.model.weights import model_description, named_weights, write_description
 
     folder = tmp_path_factory.mktemp("model")
     save_file(
-        {name: tensor.clone() for name, tensor in weights(model).items()},
+        {name: tensor.clone() for name, tensor in named_weights(model).items()},
         folder / "model.safetensors",
         {"fingerprint": "f"},
     )
-    write_description(folder, describe(SHAPE, corpus.binary, "f"))
+    write_description(folder, model_description(SHAPE, corpus.binary, "f"))
     return folder
 
 

@@ -5,14 +5,14 @@ import math
 import pytest
 import torch
 
-from bleuprint.model.dropout import drop
+from bleuprint.model.dropout import dropout
 
 
 @pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.9])
 def test_a_share_goes_and_the_mean_stays(share: float) -> None:
     torch.manual_seed(1)
     x = torch.ones(1001, 333)
-    dropped = drop(x, share, training=True)
+    dropped = dropout(x, share, training=True)
     steps = round(share * 65536)
     assert set(dropped.unique().tolist()) == {0.0, torch.tensor(65536 / (65536 - steps)).item()}
     gone, count = int((dropped == 0).sum()), x.numel()
@@ -27,7 +27,7 @@ def test_a_share_goes_and_the_mean_stays(share: float) -> None:
 def test_gradients_go_the_same_way() -> None:
     torch.manual_seed(1)
     x = torch.randn(50, 7, requires_grad=True)
-    dropped = drop(x, 0.4, training=True)
+    dropped = dropout(x, 0.4, training=True)
     dropped.sum().backward()
     assert x.grad is not None
     torch.testing.assert_close(dropped.detach(), x.detach() * x.grad)
@@ -36,9 +36,9 @@ def test_gradients_go_the_same_way() -> None:
 def test_a_seed_gives_the_same_and_the_next_draw_another() -> None:
     x = torch.ones(40, 40)
     torch.manual_seed(5)
-    first, second = drop(x, 0.5, training=True), drop(x, 0.5, training=True)
+    first, second = dropout(x, 0.5, training=True), dropout(x, 0.5, training=True)
     torch.manual_seed(5)
-    assert torch.equal(drop(x, 0.5, training=True), first)
+    assert torch.equal(dropout(x, 0.5, training=True), first)
     assert not torch.equal(first, second)
 
 
@@ -46,10 +46,10 @@ def test_a_seed_gives_the_same_and_the_next_draw_another() -> None:
 def test_nothing_is_drawn_where_nothing_goes(share: float, training: bool) -> None:
     before = torch.get_rng_state()
     x = torch.ones(3)
-    assert drop(x, share, training) is x
+    assert dropout(x, share, training) is x
     assert torch.equal(torch.get_rng_state(), before)
 
 
 def test_the_kind_of_number_stays() -> None:
     for kind in (torch.bfloat16, torch.float64):
-        assert drop(torch.ones(9, dtype=kind), 0.5, training=True).dtype == kind
+        assert dropout(torch.ones(9, dtype=kind), 0.5, training=True).dtype == kind

@@ -11,9 +11,9 @@ from bleuprint.config.system import Dropout
 from bleuprint.model.transformer import (
     Attention,
     FeedForward,
-    Sublayer,
+    ResidualConnection,
     Transformer,
-    positions,
+    sinusoidal_positions,
 )
 from models import SHAPE, SOURCE, TARGET, input_of, model_of
 
@@ -28,24 +28,24 @@ def embed(shape: systems.Model, _: Tensor) -> Tensor:
 
 
 def add(shape: systems.Model, x: Tensor) -> Tensor:
-    return Sublayer(shape).train().after(torch.zeros_like(x), x)
+    return ResidualConnection(shape).train().add(torch.zeros_like(x), x)
 
 
 def attend(shape: systems.Model, x: Tensor) -> Tensor:
     """Attention whose values and output say what its weights are."""
     attention = Attention(shape).train()
     with torch.no_grad():
-        attention.input.weight.zero_()
-        attention.input.weight[-16:] = attention.output.weight.copy_(torch.eye(16))
-        attention.input.bias.zero_()
-        attention.output.bias.zero_()
+        attention.in_proj.weight.zero_()
+        attention.in_proj.weight[-16:] = attention.out_proj.weight.copy_(torch.eye(16))
+        attention.in_proj.bias.zero_()
+        attention.out_proj.bias.zero_()
     return attention(torch.eye(16).expand(len(x), 16, 16)).detach()
 
 
 def feed_forward(shape: systems.Model, x: Tensor) -> Tensor:
     network = FeedForward(shape).train()
     with torch.no_grad():
-        for linear in (network.inner, network.outer):
+        for linear in (network.fc1, network.fc2):
             linear.weight.copy_(torch.eye(16))
             linear.bias.zero_()
     return network(x).detach()
@@ -145,5 +145,5 @@ def test_layer_drop_follows_the_seed() -> None:
 def test_without_any_layer_embeddings_go_through() -> None:
     model = model_of(layer_drop=1 - 1e-12).train()
     memory, _ = model.encode(SOURCE)
-    place = positions(0, SOURCE.size(1), 16, torch.device("cpu"))
+    place = sinusoidal_positions(0, SOURCE.size(1), 16, torch.device("cpu"))
     assert torch.equal(memory, model.source_embedding(SOURCE) * 4 + place)

@@ -8,8 +8,9 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 import systems
+from bleuprint.model import linear
 from bleuprint.model.flops import forward_flops, training_flops
-from bleuprint.model.transformer import Transformer, linear
+from bleuprint.model.transformer import Transformer
 
 SHAPE = systems.model(
     encoder_layers=2, decoder_layers=3, d_model=16, d_ff=24, d_k=4, d_v=4, tie="none"

@@ -9,7 +9,7 @@ from bleuprint.model import linear as module
 from bleuprint.model.linear import Linear, linear, pack_weights
 
 onednn = pytest.mark.skipif(
-    not module._takes(torch.ones(1, 1), torch.ones(1, 1)), reason="needs oneDNN on x86"
+    not module._onednn_takes(torch.ones(1, 1), torch.ones(1, 1)), reason="needs oneDNN on x86"
 )
 
 

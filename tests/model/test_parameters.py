@@ -118,7 +118,7 @@ def matrices(model: Transformer) -> dict[str, Tensor]:
     """Every matrix by name; of attention's joint ones query, key and value apart."""
     found = {}
     for name, parameter in model.named_parameters():
-        if name.endswith("attention.input.weight"):
+        if name.endswith("attention.in_proj.weight"):
             parts = parameter[:32], parameter[32:64], parameter[64:]
             found |= {f"{name}.{part}": matrix for part, matrix in enumerate(parts)}
         elif parameter.dim() == 2:
@@ -151,29 +151,31 @@ def test_initialisations_have_the_deviations_they_say(by: str) -> None:
 def test_scaled_weights_are_those_of_earlier_versions() -> None:
     """Weights recorded when this was the only initialisation, of seed 3."""
     model = model_of(tie="all").float()
-    layer = model.encoder[0].self_attention.input.weight
+    layer = model.encoder[0].self_attention.in_proj.weight
     recorded = [
         (layer[0, :2], [-0.2284114807844162, 0.4100283980369568]),
         (layer[47, :2], [0.13060085475444794, 0.3219335675239563]),
         (model.target_embedding.weight[2, :2], [0.2510867714881897, 0.13606323301792145]),
-        (model.decoder[2].feed_forward.outer.weight[-1, -2:], [0.3130665123, 0.349132776260376]),
+        (model.decoder[2].feed_forward.fc2.weight[-1, -2:], [0.3130665123, 0.349132776260376]),
     ]
     for weights, expected in recorded:
         assert weights.tolist() == pytest.approx(expected, rel=1e-5)
 
 
 def test_names_of_weights_stay() -> None:
-    """Models that were stored before still load: new weights come with new settings alone."""
+    """Stored models still load: new settings may add weights, and rename none."""
     linear = ["weight", "bias"]
-    parts = ["feed_forward.inner", "feed_forward.outer", "first.norm", "second.norm"]
-    own = ["self_attention.input", "self_attention.output"]
-    cross = ["cross_attention.input", "cross_attention.output", "third.norm"]
+    norms = ["self_attention_residual.norm", "feed_forward_residual.norm"]
+    parts = ["feed_forward.fc1", "feed_forward.fc2", *norms]
+    own = ["self_attention.in_proj", "self_attention.out_proj"]
+    cross = ["cross_attention.in_proj", "cross_attention.out_proj"]
+    cross.append("cross_attention_residual.norm")
     expected = {"source_embedding.weight", "target_embedding.weight", "projection.weight"}
     for stack, count, inside in (("encoder", 2, own), ("decoder", 3, own + cross)):
         for number, part, kind in itertools.product(range(count), inside + parts, linear):
             expected.add(f"{stack}.{number}.{part}.{kind}")
     assert set(model_of().state_dict()) == expected
     learned = model_of(positions="learned", output_bias=True, norm="pre").state_dict()
-    norms = {f"{side}_norm.{kind}" for side in ("encoder", "decoder") for kind in linear}
+    last = {f"{side}_norm.{kind}" for side in ("encoder", "decoder") for kind in linear}
     new = {"projection.bias", "source_positions.weight", "target_positions.weight"}
-    assert set(learned) == expected | norms | new
+    assert set(learned) == expected | last | new

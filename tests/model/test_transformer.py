@@ -12,7 +12,7 @@ from bleuprint.dataset.subwords.vocabulary import PAD
 from bleuprint.model.transformer import (
     Attention,
     Transformer,
-    positions,
+    sinusoidal_positions,
 )
 from bleuprint.runtime.errors import UserError
 from models import SHAPE, SOURCE, TARGET, WORDS, input_of, model_of, trained_model_of
@@ -45,16 +45,17 @@ def reference_of(model: Transformer) -> tuple[nn.Transformer, list[tuple[Tensor,
     weights: list[tuple[Tensor, Tensor]] = []
     for theirs, ours in layers:
         attentions = [(theirs.self_attn, ours.self_attention)]
-        norms = [ours.first.norm, ours.second.norm]
+        norms = [ours.self_attention_residual.norm]
         if hasattr(theirs, "multihead_attn"):
             attentions.append((theirs.multihead_attn, ours.cross_attention))
-            norms.append(ours.third.norm)
+            norms.append(ours.cross_attention_residual.norm)
+        norms.append(ours.feed_forward_residual.norm)
         for their_attention, our_attention in attentions:
-            weights.append((their_attention.in_proj_weight, our_attention.input.weight))
-            weights.append((their_attention.in_proj_bias, our_attention.input.bias))
-            pairs.append((their_attention.out_proj, our_attention.output))
-        pairs.append((theirs.linear1, ours.feed_forward.inner))
-        pairs.append((theirs.linear2, ours.feed_forward.outer))
+            weights.append((their_attention.in_proj_weight, our_attention.in_proj.weight))
+            weights.append((their_attention.in_proj_bias, our_attention.in_proj.bias))
+            pairs.append((their_attention.out_proj, our_attention.out_proj))
+        pairs.append((theirs.linear1, ours.feed_forward.fc1))
+        pairs.append((theirs.linear2, ours.feed_forward.fc2))
         pairs += [(getattr(theirs, f"norm{number}"), n) for number, n in enumerate(norms, 1)]
     for theirs, ours in pairs:
         weights += [(theirs.weight, ours.weight), (theirs.bias, ours.bias)]
@@ -67,7 +68,7 @@ def reference_of(model: Transformer) -> tuple[nn.Transformer, list[tuple[Tensor,
 
 def reference_logits(model: Transformer, reference: nn.Transformer) -> Tensor:
     scale = math.sqrt(model.settings.d_model)
-    place = positions(0, 9, model.settings.d_model, torch.device("cpu")).double()
+    place = sinusoidal_positions(0, 9, model.settings.d_model, torch.device("cpu")).double()
     x = model.source_embedding(SOURCE) * scale + place[: SOURCE.size(1)]
     y = model.target_embedding(TARGET) * scale + place[: TARGET.size(1)]
     hidden = reference(
@@ -162,7 +163,7 @@ def test_steps_with_a_cache_equal_the_whole(
     )
     target = torch.tensor([[1, 6, 7, 5], [1, 9, 3, 4]])
     whole = model(SOURCE, target)
-    state = model.start(SOURCE)
+    state = model.init_cache(SOURCE)
     for position in range(target.size(1)):
         logits, state = model.step(target[:, position], state)
         assert (logits[:, :WORDS] == -torch.inf).all()
@@ -171,15 +172,15 @@ def test_steps_with_a_cache_equal_the_whole(
 
 def test_hypotheses_of_a_sentence_share_its_source() -> None:
     model = model_of()
-    state = model.start(SOURCE)
+    state = model.init_cache(SOURCE)
     _, state = model.step(torch.tensor([1, 1]), state)
-    state = state.select(torch.tensor([0, 0, 1, 1]))  # two hypotheses each
+    state = state.reorder(torch.tensor([0, 0, 1, 1]))  # two hypotheses each
     words = torch.tensor([6, 7, 9, 3])
     logits, state = model.step(words, state)
     for row, word in enumerate(words.tolist()):
         expected = model(SOURCE[row // 2 : row // 2 + 1], torch.tensor([[1, word]]))[0, 1]
         torch.testing.assert_close(logits[row, WORDS:], expected[WORDS:])
-    state = state.select(torch.tensor([3, 2]), torch.tensor([1]))  # the first sentence ends
+    state = state.reorder(torch.tensor([3, 2]), torch.tensor([1]))  # the first sentence ends
     logits, _ = model.step(torch.tensor([4, 5]), state)
     expected = model(SOURCE[1:], torch.tensor([[1, 3, 4]]))[0, 2]
     torch.testing.assert_close(logits[0, WORDS:], expected[WORDS:])
@@ -191,9 +192,9 @@ def test_heads_have_sizes_of_their_own() -> None:
     shape = dataclasses.replace(SHAPE, d_model=6, heads=2, d_k=3, d_v=5)
     attention = Attention(shape).double()
     x = torch.randn(2, 4, 6, dtype=torch.float64)
-    joint, bias = attention.input.weight, attention.input.bias
+    joint, bias = attention.in_proj.weight, attention.in_proj.bias
     assert joint.shape == (2 * (3 + 3 + 5), 6)
-    assert attention.output.weight.shape == (6, 2 * 5)
+    assert attention.out_proj.weight.shape == (6, 2 * 5)
     heads = []
     for head in range(2):
         places = [slice(3 * head, 3 * head + 3), slice(6 + 3 * head, 9 + 3 * head)]
@@ -201,13 +202,13 @@ def test_heads_have_sizes_of_their_own() -> None:
         query, key, value = (x @ joint[rows].T + bias[rows] for rows in places)
         scores = query @ key.mT / 3**0.5
         heads.append((scores.exp() / scores.exp().sum(-1, keepdim=True)) @ value)
-    expected = torch.cat(heads, -1) @ attention.output.weight.T + attention.output.bias
+    expected = torch.cat(heads, -1) @ attention.out_proj.weight.T + attention.out_proj.bias
     torch.testing.assert_close(attention(x), expected)
-    torch.testing.assert_close(attention.cross(x, *attention.remember(x), None), expected)
+    torch.testing.assert_close(attention.cross(x, *attention.project_key_value(x), None), expected)
 
 
 def test_positions_by_hand() -> None:
-    table = positions(2, 1, 4, torch.device("cpu"))[0]
+    table = sinusoidal_positions(2, 1, 4, torch.device("cpu"))[0]
     expected = [math.sin(2), math.cos(2), math.sin(2 / 100), math.cos(2 / 100)]
     assert table.tolist() == pytest.approx(expected)
 
@@ -231,7 +232,7 @@ def test_sentences_beyond_the_longest_are_refused(places: str) -> None:
     model = model_of(positions=places, max_length=4)
     short, long = SOURCE[:, :4], SOURCE
     message = "^a sentence of 5 positions is too long: model.max_length is 4$"
-    state = model.start(short)
+    state = model.init_cache(short)
     model.decode(TARGET, *model.encode(short))
     for _ in range(4):
         _, state = model.step(TARGET[:, 0], state)
@@ -255,11 +256,11 @@ def test_attention_weights_are_what_the_kernel_mixes_by(norm: str, bias: bool) -
         for found, layer in zip(layers, stack, strict=True):
             attention = layer.cross_attention if kind == "cross" else layer.self_attention
             if kind == "cross":
-                _, values = attention.remember(memory)
+                _, values = attention.project_key_value(memory)
             else:
-                x = input_of(attention.input, lambda: model(SOURCE, TARGET))
-                _, _, values = attention.project(x)
-            mixture = input_of(attention.output, lambda: model(SOURCE, TARGET))
+                x = input_of(attention.in_proj, lambda: model(SOURCE, TARGET))
+                _, _, values = attention.project_qkv(x)
+            mixture = input_of(attention.out_proj, lambda: model(SOURCE, TARGET))
             torch.testing.assert_close((found @ values).transpose(1, 2).flatten(2), mixture)
             torch.testing.assert_close(found.sum(-1), torch.ones_like(found[..., 0]))
     padding = (SOURCE == PAD)[:, None, None, :]
@@ -280,7 +281,7 @@ def test_half_precision_stays_near() -> None:
     with torch.autocast("cpu", torch.bfloat16):
         found = model(SOURCE, TARGET)
         found.sum().backward()
-        state = model.start(SOURCE)
+        state = model.init_cache(SOURCE)
         step, _ = model.step(TARGET[:, 0], state)
     torch.testing.assert_close(found.float(), expected, atol=0.1, rtol=0.1)
     torch.testing.assert_close(step.float()[:, WORDS:], expected[:, 0, WORDS:], atol=0.1, rtol=0.1)

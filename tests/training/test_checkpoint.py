@@ -20,7 +20,13 @@ from bleuprint.config.experiment import Units, Words
 from bleuprint.config.system import Keep
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.model.transformer import Transformer
-from bleuprint.model.weights import WEIGHTS, describe, load_model, weights, write_description
+from bleuprint.model.weights import (
+    WEIGHTS,
+    load_model,
+    model_description,
+    named_weights,
+    write_description,
+)
 from bleuprint.runtime.errors import UserError
 from bleuprint.training import checkpoint
 from corpora import PAIRS
@@ -248,9 +254,9 @@ def model_folder(root: Path, words: BinaryCorpus) -> tuple[Path, BinaryCorpus, T
     assert source != target
     torch.manual_seed(0)
     model = Transformer(SHAPE, source, target)
-    tensors = {name: tensor.numpy().copy() for name, tensor in weights(model).items()}
+    tensors = {name: tensor.numpy().copy() for name, tensor in named_weights(model).items()}
     save_file(tensors, folder / WEIGHTS, {"fingerprint": "f"})
-    write_description(folder, describe(SHAPE, corpus, "f"))
+    write_description(folder, model_description(SHAPE, corpus, "f"))
     return folder, corpus, model
 
 
@@ -265,7 +271,7 @@ def test_a_model_is_described_by_both_vocabularies(tmp_path: Path, words: Binary
     described = json.loads((folder / "model.json").read_text())["vocabularies"]
     for side, language in (("source", "de"), ("target", "en")):
         file = (corpus.folder / "segmentation" / f"vocabulary.{language}").read_bytes()
-        assert described[side]["units"] == file.count(b"\n")
+        assert described[side]["size"] == file.count(b"\n")
         assert described[side]["sha256"] == hashlib.sha256(file).hexdigest()
 
 
@@ -284,7 +290,7 @@ def test_a_model_of_another_vocabulary_is_refused(
 def test_weights_of_another_shape_are_refused(tmp_path: Path, words: BinaryCorpus) -> None:
     folder, corpus, _ = model_folder(tmp_path, words)
     other = dataclasses.replace(SHAPE, d_ff=10)
-    write_description(folder, describe(other, corpus, "f"))
+    write_description(folder, model_description(other, corpus, "f"))
     with pytest.raises(UserError, match=r"inner\.bias is \(8,\) instead of \(10,\)"):
         load_model(folder, corpus)
 
@@ -292,9 +298,9 @@ def test_weights_of_another_shape_are_refused(tmp_path: Path, words: BinaryCorpu
 def test_weights_that_are_not_finite_are_refused(tmp_path: Path, words: BinaryCorpus) -> None:
     folder, corpus, _ = model_folder(tmp_path, words)
     tensors = load_file(folder / WEIGHTS)
-    tensors["encoder.0.first.norm.bias"][0] = np.nan
+    tensors["encoder.0.self_attention_residual.norm.bias"][0] = np.nan
     save_file(tensors, folder / WEIGHTS, {"fingerprint": "f"})
-    with pytest.raises(UserError, match=r"encoder\.0\.first\.norm\.bias is not finite"):
+    with pytest.raises(UserError, match=r"self_attention_residual\.norm\.bias is not finite"):
         load_model(folder, corpus)
 
 

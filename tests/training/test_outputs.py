@@ -13,7 +13,7 @@ import systems
 from bleuprint.config.paths import Cell
 from bleuprint.config.system import Average
 from bleuprint.dataset.binarized import BinaryCorpus
-from bleuprint.model.weights import describe
+from bleuprint.model.weights import model_description
 from bleuprint.runtime.errors import UserError
 from bleuprint.training import checkpoint
 from bleuprint.training.averaging import average
@@ -73,7 +73,7 @@ def test_all_that_remain_are_exported_with_their_record(
     record = {"fingerprint": MARKS.all, "measure": measure, "validations": VALIDATIONS}
     assert json.loads((output / "checkpoints.json").read_text()) == record
     described = json.loads((output / "model.json").read_text())
-    assert described == describe(job.system.model, corpus, MARKS.all)
+    assert described == model_description(job.system.model, corpus, MARKS.all)
 
 
 def test_what_is_exported_can_be_averaged(tmp_path: Path, corpus: BinaryCorpus) -> None:

@@ -16,13 +16,13 @@ from torch import Tensor
 from bleuprint.config.system import Decode
 from bleuprint.runtime.errors import UserError
 
-State = TypeVar("State", bound="Selectable")
+State = TypeVar("State", bound="Reorderable")
 
 
-class Selectable(Protocol):
+class Reorderable(Protocol):
     """A decoder's state: rows can be picked, for hypotheses and (when some end) for sentences."""
 
-    def select(self: State, hypotheses: Tensor, sentences: Tensor | None = None) -> State: ...
+    def reorder(self: State, hypotheses: Tensor, sentences: Tensor | None = None) -> State: ...
 
 
 Step = Callable[[Tensor, State], tuple[Tensor, State]]
@@ -102,7 +102,7 @@ def beam_search(
 
         going = finished.unfinished(sentences, scores, limits)
         rows = parents + torch.arange(count, device=parents.device)[:, None] * width
-        state = state.select(rows[going].flatten(), going if len(going) < count else None)
+        state = state.reorder(rows[going].flatten(), going if len(going) < count else None)
         sentences, scores, words = sentences[going], scores[going], words[going]
     return finished.best
 

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from torch import nn
 
 from bleuprint.dataset.subwords.vocabulary import BOS, PAD, SPECIALS, Vocabulary
+from bleuprint.model.attention import Attention
 from bleuprint.model.transformer import (
-    Attention,
     DecoderLayer,
     EncoderLayer,
     FeedForward,
-    Sublayer,
+    ResidualConnection,
     Transformer,
-    positions,
+    sinusoidal_positions,
 )
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import whole_folder
@@ -80,19 +80,24 @@ def _fill(spec: Any, model: Transformer) -> None:
     ):
         side.scale_embeddings = True
         own = (
-            positions(0, settings.max_length, settings.d_model, torch.device("cpu"))
+            sinusoidal_positions(0, settings.max_length, settings.d_model, torch.device("cpu"))
             if table is None
             else table.weight
         )
         side.position_encodings.encodings = _array(own)
-    encoder, decoder = _layers(EncoderLayer, model.encoder), _layers(DecoderLayer, model.decoder)
-    for layer, own_layer in zip(spec.encoder.layer, encoder, strict=True):
-        _fill_self_attention(layer.self_attention, own_layer.self_attention, own_layer.first)
-        _fill_inner(layer.ffn, own_layer.feed_forward, own_layer.second)
-    for layer, own_decoder in zip(spec.decoder.layer, decoder, strict=True):
-        _fill_self_attention(layer.self_attention, own_decoder.self_attention, own_decoder.first)
-        _fill_cross_attention(layer.attention, own_decoder.cross_attention, own_decoder.second)
-        _fill_inner(layer.ffn, own_decoder.feed_forward, own_decoder.third)
+    for part, layer in zip(spec.encoder.layer, _layers(EncoderLayer, model.encoder), strict=True):
+        _fill_self_attention(
+            part.self_attention, layer.self_attention, layer.self_attention_residual
+        )
+        _fill_feed_forward(part.ffn, layer.feed_forward, layer.feed_forward_residual)
+    for part, decoder in zip(spec.decoder.layer, _layers(DecoderLayer, model.decoder), strict=True):
+        _fill_self_attention(
+            part.self_attention, decoder.self_attention, decoder.self_attention_residual
+        )
+        _fill_cross_attention(
+            part.attention, decoder.cross_attention, decoder.cross_attention_residual
+        )
+        _fill_feed_forward(part.ffn, decoder.feed_forward, decoder.feed_forward_residual)
     if settings.norm == "pre":
         _fill_norm(spec.encoder.layer_norm, model.encoder_norm)
         _fill_norm(spec.decoder.layer_norm, model.decoder_norm)
@@ -109,24 +114,24 @@ def _layers(kind: type[Layer], layers: nn.ModuleList) -> Iterator[Layer]:
         yield layer
 
 
-def _fill_self_attention(spec: Any, attention: Attention, sublayer: Sublayer) -> None:
-    _fill_rows(spec.linear[0], attention.input, slice(None))
-    _fill_rows(spec.linear[1], attention.output, slice(None))
-    _fill_norm(spec.layer_norm, sublayer.norm)
+def _fill_self_attention(spec: Any, attention: Attention, residual: ResidualConnection) -> None:
+    _fill_rows(spec.linear[0], attention.in_proj, slice(None))
+    _fill_rows(spec.linear[1], attention.out_proj, slice(None))
+    _fill_norm(spec.layer_norm, residual.norm)
 
 
-def _fill_cross_attention(spec: Any, attention: Attention, sublayer: Sublayer) -> None:
-    queries = attention.parts[0]
-    _fill_rows(spec.linear[0], attention.input, slice(None, queries))
-    _fill_rows(spec.linear[1], attention.input, slice(queries, None))
-    _fill_rows(spec.linear[2], attention.output, slice(None))
-    _fill_norm(spec.layer_norm, sublayer.norm)
+def _fill_cross_attention(spec: Any, attention: Attention, residual: ResidualConnection) -> None:
+    queries = attention.qkv_sizes[0]
+    _fill_rows(spec.linear[0], attention.in_proj, slice(None, queries))
+    _fill_rows(spec.linear[1], attention.in_proj, slice(queries, None))
+    _fill_rows(spec.linear[2], attention.out_proj, slice(None))
+    _fill_norm(spec.layer_norm, residual.norm)
 
 
-def _fill_inner(spec: Any, network: FeedForward, sublayer: Sublayer) -> None:
-    _fill_rows(spec.linear_0, network.inner, slice(None))
-    _fill_rows(spec.linear_1, network.outer, slice(None))
-    _fill_norm(spec.layer_norm, sublayer.norm)
+def _fill_feed_forward(spec: Any, feed_forward: FeedForward, residual: ResidualConnection) -> None:
+    _fill_rows(spec.linear_0, feed_forward.fc1, slice(None))
+    _fill_rows(spec.linear_1, feed_forward.fc2, slice(None))
+    _fill_norm(spec.layer_norm, residual.norm)
 
 
 def _fill_rows(spec: Any, linear: nn.Linear, rows: slice) -> None:

@@ -13,14 +13,14 @@ from bleuprint.dataset.batch import Sentence, pad
 from bleuprint.dataset.batching import Indices, pack
 from bleuprint.dataset.binarized import BinaryCorpus, Lengths, Sentences
 from bleuprint.dataset.subwords.vocabulary import BOS, EOS, UNK
-from bleuprint.decoding.beam_search import Selectable, Symbols, beam_search
+from bleuprint.decoding.beam_search import Reorderable, Symbols, beam_search
 from bleuprint.decoding.limits import BATCH_TOKENS, Found, empty_outputs, limits_of
 from bleuprint.model.linear import pack_weights
 from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.progress import Progress
 
-State = TypeVar("State", bound=Selectable)
+State = TypeVar("State", bound=Reorderable)
 
 SYMBOLS = Symbols(begin=BOS, end=EOS, unknown=UNK)
 
@@ -52,7 +52,7 @@ class Decoder(Protocol[State]):
     @property
     def device(self) -> torch.device: ...
 
-    def start(self, source: Tensor) -> State: ...
+    def init_cache(self, source: Tensor) -> State: ...
 
     def step(self, words: Tensor, state: State) -> tuple[Tensor, State]: ...
 
@@ -120,7 +120,7 @@ class TorchEngine:
         limits = limits_of(lengths, self._decode, self.longest)
         return beam_search(
             self._decoder.step,
-            self._decoder.start(source),
+            self._decoder.init_cache(source),
             torch.from_numpy(limits).to(source.device),
             SYMBOLS,
             self._decode,

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from bleuprint.config.system import Model
-from bleuprint.model.kv_cache import Cache
+from bleuprint.model.kv_cache import KVCache
 from bleuprint.model.transformer import Transformer
 
 
@@ -16,10 +16,10 @@ from bleuprint.model.transformer import Transformer
 class EnsembleState:
     """What each of the models keeps between steps."""
 
-    states: list[Cache]
+    states: list[KVCache]
 
-    def select(self, hypotheses: Tensor, sentences: Tensor | None = None) -> "EnsembleState":
-        return EnsembleState([state.select(hypotheses, sentences) for state in self.states])
+    def reorder(self, hypotheses: Tensor, sentences: Tensor | None = None) -> "EnsembleState":
+        return EnsembleState([state.reorder(hypotheses, sentences) for state in self.states])
 
 
 class Ensemble:
@@ -31,9 +31,9 @@ class Ensemble:
         self.settings: Model = next(m.settings for m in models if m.settings.max_length == longest)
         self.device = models[0].device
 
-    def start(self, source: Tensor) -> EnsembleState:
+    def init_cache(self, source: Tensor) -> EnsembleState:
         """The state before the first target word, for source ids (B, S)."""
-        return EnsembleState([model.start(source) for model in self._models])
+        return EnsembleState([model.init_cache(source) for model in self._models])
 
     def step(self, words: Tensor, state: EnsembleState) -> tuple[Tensor, EnsembleState]:
         """Log-probabilities (N, V) of the word after `words` (N,), and the state with them."""

@@ -28,7 +28,7 @@ def log_probabilities(
         batch = Batch.of(sides).to(model.device)
         hidden = model.decode(batch.target, *model.encode(batch.source, batch.padded))
         words = hidden.flatten(0, 1).index_select(0, batch.places)
-        logs = model.probabilities(words).gather(1, batch.wanted[:, None])[:, 0]
+        logs = model.log_probs(words).gather(1, batch.wanted[:, None])[:, 0]
         parts = torch.split(logs, [length for _, length in batch.lengths])
         for row, part in zip(chosen, parts, strict=True):
             found[row] = part.tolist()

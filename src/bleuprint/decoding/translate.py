@@ -13,7 +13,7 @@ from bleuprint.decoding.attention import Attended, attention_maps, sentences_to_
 from bleuprint.decoding.engine import Engine, engine_of
 from bleuprint.decoding.translation_record import Translation
 from bleuprint.model.transformer import Transformer
-from bleuprint.model.weights import load_model, training_of
+from bleuprint.model.weights import load_model, training_fingerprint
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import whole_folder, write_json
 
@@ -50,7 +50,7 @@ def translate_tests(
                 count += len(lines)
                 digest = hashlib.sha256(text).hexdigest()
                 attended[name.removeprefix("test.")] = digest, _attended(model, corpus, name, found)
-    Translation.of(training_of(model_folder), decode, hypotheses).write(translation)
+    Translation.of(training_fingerprint(model_folder), decode, hypotheses).write(translation)
     write_attention(attention, attended)
     write_json(timing, {"seconds": round(seconds, 3), "sentences": count})
 

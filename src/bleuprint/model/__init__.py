@@ -1,4 +1,4 @@
-"""The Transformer: its modules, its key-value cache, its FLOPs, and its weights as files.
+"""The Transformer: its modules, key-value cache, FLOP counts, and weight files.
 
 May import runtime, text, rules, config, corpus and dataset.
 """

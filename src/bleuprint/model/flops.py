@@ -1,16 +1,16 @@
-"""What a training costs, counted from shapes."""
+"""Training cost in floating-point operations, computed from tensor shapes."""
 
 from bleuprint.config.system import Model
 
 
 def forward_flops(model: Model, vocabulary: int, source: int, target: int) -> int:
-    """Floating-point operations of the matrix products for one sentence, forward.
+    """Floating-point operations of the matrix products in one sentence's forward pass.
 
-    A product of (m x k) and (k x n) takes 2mkn. Counted are projections (the last one onto the
-    target's `vocabulary`), attention scores and mixtures over `source` and `target` positions
-    without padding; a decoder position is counted against all positions of its sentence, as the
-    kernels compute it. Norms, softmax, dropout and embeddings, of either side, are left out (below
-    1 % at any usual size).
+    `vocabulary` is the size of the target vocabulary; `source` and `target` are lengths in tokens,
+    without padding. A product of (m x k) and (k x n) counts 2mkn. Included are the projections
+    (also the one to the vocabulary), attention scores and weighted sums; each decoder position
+    counts attention to all target positions, as the kernels compute it. Layer norms, softmax,
+    dropout and embedding look-ups are excluded (below 1 % at usual sizes).
     """
     d_model, d_ff = model.d_model, model.d_ff
     width = model.heads * (model.d_k + model.d_v)  # of queries and values, or of keys and outputs
@@ -28,9 +28,9 @@ def forward_flops(model: Model, vocabulary: int, source: int, target: int) -> in
 
 
 def training_flops(model: Model, vocabulary: int, source: int, target: int) -> int:
-    """Forward and backward: the backward pass takes two products for each of the forward's.
+    """Forward and backward pass; the backward pass has two products for each forward product.
 
-    Layers count as often as LayerDrop, on average, lets them run.
+    Layers are weighted by the probability that LayerDrop keeps them.
     """
     layers = forward_flops(model, 0, source, target)
     projection = forward_flops(model, vocabulary, source, target) - layers

@@ -1,4 +1,4 @@
-"""A trained model as files: weights as safetensors, beside JSON that says what they are."""
+"""A trained model on disk: model.safetensors, and model.json that describes it."""
 
 import dataclasses
 from pathlib import Path
@@ -18,12 +18,12 @@ from bleuprint.runtime.schema import build
 WEIGHTS, DESCRIPTION = "model.safetensors", "model.json"
 
 
-def describe(model: Model, corpus: BinaryCorpus, fingerprint: str) -> dict[str, Any]:
-    """What model.json holds: the shape, and the vocabularies the weights belong to."""
+def model_description(model: Model, corpus: BinaryCorpus, fingerprint: str) -> dict[str, Any]:
+    """The content of model.json: model settings, vocabularies, the training's fingerprint."""
     vocabularies = {
         side: {
-            "units": len(corpus.segmentation(language).vocabulary),
-            "sha256": sha256_of(_vocabulary(corpus, language)),
+            "size": len(corpus.segmentation(language).vocabulary),
+            "sha256": sha256_of(_vocabulary_file(corpus, language)),
         }
         for side, language in (("source", corpus.source), ("target", corpus.target))
     }
@@ -38,61 +38,63 @@ def write_description(folder: Path, description: dict[str, Any]) -> None:
     write_json(folder / DESCRIPTION, description)
 
 
-def training_of(folder: Path) -> str:
-    """The fingerprint of the training that the model in `folder` is of."""
+def training_fingerprint(folder: Path) -> str:
+    """The fingerprint of the training that made the model in `folder`."""
     return str(read_object(folder / DESCRIPTION, ("fingerprint",))["fingerprint"])
 
 
-def load_model(folder: Path, corpus: BinaryCorpus, weights: str = WEIGHTS) -> Transformer:
-    """The model in `folder`, which must have been trained on the vocabularies of `corpus`.
+def load_model(folder: Path, corpus: BinaryCorpus, weights_file: str = WEIGHTS) -> Transformer:
+    """Load the model in `folder`, in evaluation mode.
 
-    `weights`: the name of their file.
+    Raises UserError if a file is missing or damaged, if a weight is not finite, or if the model was
+    trained on other vocabularies than those of `corpus`.
     """
-    path = folder / DESCRIPTION
+    path, weights_path = folder / DESCRIPTION, folder / weights_file
     try:
         description = read_object(path, ("model", "vocabularies", "fingerprint"))
-        tensors = load_file(folder / weights)
-        with safe_open(folder / weights, "pt") as file:
-            mark = (file.metadata() or {}).get("fingerprint")
+        tensors = load_file(weights_path)
+        with safe_open(weights_path, "pt") as file:
+            fingerprint = (file.metadata() or {}).get("fingerprint")
     except FileNotFoundError as error:
         raise UserError(f"{error.filename or folder}: no such file") from None
     except SafetensorError as error:
-        raise UserError(f"{folder / weights}: damaged: {error}") from None
-    if mark != description["fingerprint"]:
-        raise UserError(f"{folder / weights}: of another training than {path} describes")
+        raise UserError(f"{weights_path}: damaged: {error}") from None
+    if fingerprint != description["fingerprint"]:
+        raise UserError(f"{weights_path}: belongs to another training than {path}")
     source, target = description["vocabularies"]["source"], description["vocabularies"]["target"]
-    for known, language in ((source, corpus.source), (target, corpus.target)):
-        vocabulary = _vocabulary(corpus, language)
-        if sha256_of(vocabulary) != known["sha256"]:
+    for expected, language in ((source, corpus.source), (target, corpus.target)):
+        vocabulary = _vocabulary_file(corpus, language)
+        if sha256_of(vocabulary) != expected["sha256"]:
             raise UserError(f"{folder}: trained on another vocabulary than {vocabulary}")
-    shape = build(Model, description["model"], path)
-    model = Transformer(shape, source["units"], target["units"])
-    if bad := [name for name, tensor in tensors.items() if not bool(tensor.isfinite().all())]:
-        raise UserError(f"{folder / weights}: {bad[0]} is not finite: the training has diverged")
+    settings = build(Model, description["model"], path)
+    model = Transformer(settings, source["size"], target["size"])
+    for name, tensor in tensors.items():
+        if not bool(tensor.isfinite().all()):
+            raise UserError(f"{weights_path}: {name} is not finite: the training has diverged")
     try:
         load_weights(model, tensors)
     except ValueError as error:
-        raise UserError(f"{folder / weights}: {error}") from None
+        raise UserError(f"{weights_path}: {error}") from None
     return model.eval()
 
 
-def weights(model: nn.Module) -> dict[str, Tensor]:
-    """The named weights, shared ones once (under their first name)."""
+def named_weights(model: nn.Module) -> dict[str, Tensor]:
+    """The weights by name; a shared one once, under its first name."""
     return {name: parameter.detach() for name, parameter in model.named_parameters()}
 
 
 def load_weights(model: nn.Module, tensors: dict[str, Tensor]) -> None:
     """Copy `tensors` into the model; raises ValueError if names or shapes differ."""
-    own = weights(model)
-    if own.keys() != tensors.keys():
-        odd = sorted(own.keys() ^ tensors.keys())
+    weights = named_weights(model)
+    if weights.keys() != tensors.keys():
+        odd = sorted(weights.keys() ^ tensors.keys())
         raise ValueError(f"weights do not belong to this model: {', '.join(odd[:3])}")
     for name, tensor in tensors.items():
-        if own[name].shape != tensor.shape:
-            shapes = f"{tuple(tensor.shape)} instead of {tuple(own[name].shape)}"
+        if weights[name].shape != tensor.shape:
+            shapes = f"{tuple(tensor.shape)} instead of {tuple(weights[name].shape)}"
             raise ValueError(f"weights do not belong to this model: {name} is {shapes}")
-        own[name].copy_(tensor)
+        weights[name].copy_(tensor)
 
 
-def _vocabulary(corpus: BinaryCorpus, language: str) -> Path:
+def _vocabulary_file(corpus: BinaryCorpus, language: str) -> Path:
     return corpus.folder / SEGMENTATION / f"vocabulary.{language}"

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from bleuprint.dataset.binarized import BinaryCorpus
-from bleuprint.model.weights import describe, write_description
+from bleuprint.model.weights import model_description, write_description
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import whole_folder, write_json
 from bleuprint.training import checkpoint
@@ -31,7 +31,7 @@ def export_checkpoints(job: Job, folder: Path, marks: Fingerprints, output: Path
             }
             write_json(partial / "checkpoints.json", record)
             corpus = BinaryCorpus(job.corpus)
-            write_description(partial, describe(job.system.model, corpus, marks.all))
+            write_description(partial, model_description(job.system.model, corpus, marks.all))
     except checkpoint.Damaged as error:
         raise UserError(f"{error}: remove it to do without, or {folder} to train again") from None
 

@@ -15,7 +15,7 @@ from bleuprint.dataset.batch import Batch, Sentence, Sides
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.dataset.subwords.vocabulary import EOS
 from bleuprint.model.transformer import Transformer, count_parameters
-from bleuprint.model.weights import load_weights, weights
+from bleuprint.model.weights import load_weights, named_weights
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.errors import Interrupted, UserError
 from bleuprint.training import checkpoint
@@ -213,7 +213,7 @@ class Trainer:
             checkpoint.save(
                 self._folder,
                 self.state.update,
-                weights(self.model),
+                named_weights(self.model),
                 self._learner.optimizer.tensors(),
                 {**asdict(self.state), "fingerprint": self._marks.all},
             )

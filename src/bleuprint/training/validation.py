@@ -75,7 +75,7 @@ def greedy(model: Transformer, source: Tensor) -> list[list[int]]:
 
     A search of its own, so that work on the beam search does not train every model anew.
     """
-    state = model.start(source)
+    state = model.init_cache(source)
     words = torch.full((source.size(0),), BOS, device=source.device)
     outputs: list[Tensor] = []
     going = torch.ones_like(words, dtype=torch.bool)

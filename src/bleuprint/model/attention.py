@@ -1,0 +1,84 @@
+"""Multi-head attention; shapes as in transformer.py."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from bleuprint.config.system import Model as Settings
+from bleuprint.model.kv_cache import KVCache
+from bleuprint.model.linear import Linear, linear
+
+
+class Attention(nn.Module):
+    """Multi-head attention (section 3.2); queries, keys and values are projected by one matrix."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__()
+        self.heads = settings.heads
+        keys, values = settings.heads * settings.d_k, settings.heads * settings.d_v
+        self.qkv_sizes = [keys, keys, values]
+        self.in_proj = Linear(settings.d_model, sum(self.qkv_sizes), bias=settings.bias)
+        self.out_proj = Linear(values, settings.d_model, bias=settings.bias)
+        self.dropout = settings.dropout.attention
+
+    def forward(self, x: Tensor, mask: Tensor | None = None, causal: bool = False) -> Tensor:
+        """Self-attention over x (B, T, D); `mask` (B, 1, 1, T) is False at keys to ignore."""
+        return self._attend(*self.project_qkv(x), mask, causal)
+
+    def cross(self, x: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
+        """Attention from x (B, T, D) to the result of `project_key_value`."""
+        return self._attend(self.project_query(x), key, value, mask)
+
+    def step(self, x: Tensor, layer: int, cache: KVCache) -> Tensor:
+        """Self-attention of one new token for each of N hypotheses, x (N, D)."""
+        qkv = torch.split(self.in_proj(x), self.qkv_sizes, dim=-1)
+        result: Tensor = self.out_proj(cache.self_attend(layer, *qkv))
+        return result
+
+    def cross_step(self, x: Tensor, layer: int, cache: KVCache) -> Tensor:
+        """Attention from x (N, D) to the sources in the cache."""
+        query = self._project(x, slice(None, self.qkv_sizes[0]))
+        result: Tensor = self.out_proj(cache.cross_attend(layer, query))
+        return result
+
+    def project_qkv(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys (B, H, T, K) and values (B, H, T, d_v) of x (B, T, D)."""
+        query, key, value = torch.split(self.in_proj(x), self.qkv_sizes, dim=-1)
+        return self._split_heads(query), self._split_heads(key), self._split_heads(value)
+
+    def project_query(self, x: Tensor) -> Tensor:
+        """Queries (B, H, T, K) of x (B, T, D)."""
+        return self._split_heads(self._project(x, slice(None, self.qkv_sizes[0])))
+
+    def project_key_value(self, memory: Tensor) -> tuple[Tensor, Tensor]:
+        """Keys (B, H, S, K) and values (B, H, S, d_v) of the encoder's output (B, S, D)."""
+        joint = self._project(memory, slice(self.qkv_sizes[0], None))
+        key, value = torch.split(joint, self.qkv_sizes[1:], dim=-1)
+        return self._split_heads(key), self._split_heads(value)
+
+    @staticmethod
+    def weights(query: Tensor, key: Tensor, mask: Tensor | None) -> Tensor:
+        """Attention weights (B, H, T, S), which the fused kernel does not return."""
+        scores = query @ key.transpose(2, 3) / math.sqrt(query.size(-1))
+        return (scores if mask is None else scores.where(mask, -torch.inf)).softmax(dim=-1)
+
+    def _project(self, x: Tensor, rows: slice) -> Tensor:
+        """x times some rows of in_proj."""
+        weight, bias = self.in_proj.weight, self.in_proj.bias
+        return linear(x, weight[rows], None if bias is None else bias[rows])
+
+    def _split_heads(self, x: Tensor) -> Tensor:
+        """(B, T, H x K) as (B, H, T, K)."""
+        return x.view(*x.shape[:2], self.heads, -1).transpose(1, 2)
+
+    def _attend(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool = False
+    ) -> Tensor:
+        p = self.dropout if self.training else 0.0
+        mixed = functional.scaled_dot_product_attention(
+            query, key, value, attn_mask=mask, dropout_p=p, is_causal=causal
+        )
+        result: Tensor = self.out_proj(mixed.transpose(1, 2).flatten(2))
+        return result
