@@ -34,6 +34,7 @@ setup: .venv/.ready
 
 reproduce: setup
 	@bleuprint check
+	@bleuprint settle
 	dvc repro
 	@bleuprint table
 

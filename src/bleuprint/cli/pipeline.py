@@ -1,4 +1,4 @@
-"""Commands beside `dvc repro` and `snakemake`: check, record, plots."""
+"""Commands beside `dvc repro` and `snakemake`: check, settle, record, plots."""
 
 import argparse
 import subprocess
@@ -12,6 +12,11 @@ from bleuprint.runtime.errors import UserError
 def add_commands(commands: Commands) -> None:
     check = commands.add_parser("check", help="check params.yaml; nothing is run")
     check.set_defaults(command=_check)
+
+    settle = commands.add_parser(
+        "settle", help="record edits of comments, docstrings and formatting without running stages"
+    )
+    settle.set_defaults(command=_settle)
 
     record = commands.add_parser(
         "record", help="record in DVC the stages that a killed Snakemake run has finished"
@@ -29,6 +34,13 @@ def add_commands(commands: Commands) -> None:
 
 def _check(_: argparse.Namespace) -> None:
     print(f"{load().experiment}: params.yaml is sound")
+
+
+def _settle(_: argparse.Namespace) -> None:
+    from bleuprint.pipeline.settle import lines, settle
+
+    for line in lines(settle()):
+        print(line)
 
 
 def _record(given: argparse.Namespace) -> None:

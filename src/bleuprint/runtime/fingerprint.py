@@ -9,6 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
 _DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -55,10 +58,13 @@ def files_of(paths: Iterable[str], root: Path) -> list[Path]:
 
 
 def of_file(name: str, content: bytes) -> str:
-    """The SHA-256 of a file's syntax tree if it is Python and can be read, else of its bytes."""
+    """The SHA-256 of what a file says: Python's syntax tree, YAML's values; others': the bytes."""
     if name.endswith(".py"):
         with suppress(SyntaxError, ValueError):
             content = repr(_syntax(ast.parse(content))).encode()
+    elif name.endswith(".yaml"):
+        with suppress(YAMLError):
+            content = repr(YAML(typ="safe").load(content)).encode()
     return hashlib.sha256(content).hexdigest()
 
 

@@ -1,0 +1,96 @@
+"""Edits of code that compute the same run nothing; all others run what they decide."""
+
+import re
+import shutil
+
+import pytest
+
+from bleuprint.pipeline.settle import _md5, _on_disk, lines, settle
+
+TRAINING = {"train@tiny-own-1", "train@wide-own-1"}
+MODEL = "src/bleuprint/model/transformer.py"
+
+
+def append(project, path, text):
+    project.write(path, project.read(path) + text)
+
+
+def test_a_comment_in_the_model_trains_nothing(reproduced):
+    text = reproduced.read(MODEL)
+    assert text.startswith('"""')
+    code = text[text.index("\nimport") :]
+    reproduced.write(MODEL, f'"""Another docstring."""\n# a comment\n{code}')
+    assert reproduced.changed() >= TRAINING
+    printed = reproduced.run("bleuprint", "settle")
+    assert re.search(r"bleuprint/model: comments, docstrings or formatting: \d stages up", printed)
+    assert reproduced.changed() == set()
+    assert reproduced.repro() == []
+    assert reproduced.run("bleuprint", "settle") == ""
+
+
+def test_a_changed_constant_trains_all(reproduced):
+    append(reproduced, MODEL, "\n_NEW = 1\n")
+    printed = reproduced.run("bleuprint", "settle")
+    assert re.search(r"bleuprint/model: transformer.py has changed: \d stages will run", printed)
+    assert reproduced.changed() >= TRAINING
+
+
+def test_one_change_in_a_folder_is_not_hidden_by_a_comment_in_it(reproduced):
+    append(reproduced, MODEL, "\n# a comment\n")
+    append(reproduced, "src/bleuprint/model/linear.py", "\n_NEW = 1\n")
+    reproduced.run("bleuprint", "settle")
+    assert reproduced.changed() >= TRAINING
+
+
+def test_new_and_removed_files_are_not_settled(reproduced):
+    reproduced.write("src/bleuprint/model/extra.py", "")
+    (reproduced.root / "src/bleuprint/dataset/batch.py").unlink()
+    printed = reproduced.run("bleuprint", "settle")
+    assert "src/bleuprint/model: extra.py is new" in printed
+    assert "src/bleuprint/dataset: batch.py is gone" in printed
+
+
+def test_a_comment_in_params_yaml_runs_nothing(reproduced):
+    append(reproduced, "params.yaml", "# a comment\n")
+    assert reproduced.changed() == {"report"}
+    reproduced.run("bleuprint", "settle")
+    assert reproduced.changed() == set()
+
+
+def test_a_version_that_is_in_no_commit_is_left_to_run(reproduced):
+    """The stages ran with code that was never committed: nothing to compare with."""
+    shutil.rmtree(reproduced.root / ".git")
+    reproduced.run("git", "init", "--quiet")
+    append(reproduced, MODEL, "\n# a comment\n")
+    (code, *_) = [code for code in settle(reproduced.root) if code.path.endswith("/model")]
+    assert code.reasons == ("has changed since a version that is in no commit",)
+    assert "will run: train@tiny-own-1" in next(lines([code]))
+
+
+def test_hashes_are_those_of_dvc(by_dvc):
+    from dvc.utils.serialize import load_yaml
+
+    lock = load_yaml(str(by_dvc.root / "dvc.lock"))
+    for entry in lock["stages"]["train@tiny-own-1"]["deps"]:
+        if entry["path"].startswith(("src/", "stages/")):
+            files = _on_disk(entry["path"], by_dvc.root)
+            assert _md5(files) == entry["md5"], entry["path"]
+            assert sum(map(len, files.values())) == entry["size"]
+
+
+@pytest.mark.parametrize(
+    ("module", "stale"),
+    [
+        ("tracking/tracker.py", False),
+        ("report/report.py", False),
+        ("serving/server.py", False),
+        ("cli/main.py", False),
+        ("runtime/progress.py", False),
+        ("model/transformer.py", True),
+        ("training/trainer.py", True),
+    ],
+)
+def test_what_an_edit_retrains(reproduced, module, stale):
+    append(reproduced, f"src/bleuprint/{module}", "\n_EDITED = True\n")
+    changed = reproduced.changed()
+    assert (TRAINING & changed == TRAINING) if stale else not TRAINING & changed
