@@ -1,4 +1,4 @@
-"""One file and another on a host, and how they are fetched into a store."""
+"""Two versions of a file on a host, and helpers to download them to a store."""
 
 import hashlib
 import json
@@ -12,8 +12,6 @@ from bleuprint.runtime.errors import UserError
 BODY = b"".join(hashlib.sha256(b"%d" % i).digest() for i in range(12_500))
 NEW = BODY[::-1]
 HALF = len(BODY) // 2
-TAG, NEW_TAG = '"one"', '"two"'
-DAY, NEXT_DAY = "Mon, 01 Jan 2024 00:00:00 GMT", "Tue, 02 Jan 2024 00:00:00 GMT"
 
 
 def sum_of(body):
@@ -41,7 +39,7 @@ def kept(tmp_path):
 
 
 def left(tmp_path):
-    """Everything in the store but what marks it as in use."""
+    """Everything in the store except lock files."""
     return [f for f in (tmp_path / "store").iterdir() if f.suffix not in (".lock", ".guard")]
 
 
@@ -53,7 +51,7 @@ def ranges(host, path="/x"):
     return [seen.range for seen in host.asked(path)]
 
 
-# For a process of its own, told the folder and the URL.
+# For a process of its own; its arguments are the folder and the URL.
 CHILD = """if True:
     import sys
     from pathlib import Path

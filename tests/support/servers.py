@@ -1,4 +1,4 @@
-"""A web server and a proxy on the loopback, whose every answer a test decides and then sees."""
+"""A web server and a proxy on the loopback interface; a test sets and inspects every response."""
 
 import http.client
 import http.server
@@ -11,11 +11,10 @@ from urllib.parse import urlsplit
 
 @dataclass
 class Seen:
-    """One request, and how many bytes of a body went out for it."""
+    """One request, and the number of bytes of the body sent for it."""
 
     path: str
     range: str | None
-    if_range: str | None
     headers: dict
     sent: int = 0
 
@@ -23,12 +22,12 @@ class Seen:
 @dataclass
 class Page:
     body: bytes
-    headers: dict = field(default_factory=dict)  # ETag, Last-Modified, ...
+    headers: dict = field(default_factory=dict)
     ranges: bool = True
 
 
 class Host(http.server.ThreadingHTTPServer):
-    """Serves `pages`; `script` holds for a path what is to happen instead, one entry a request.
+    """Serves `pages`; `script` replaces the next responses for a path, one entry a request.
 
     An entry is a function of the handler and the page, such as those below.
     """
@@ -52,9 +51,7 @@ class Host(http.server.ThreadingHTTPServer):
 
 class _Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
-        self.seen = Seen(
-            self.path, self.headers["Range"], self.headers["If-Range"], dict(self.headers)
-        )
+        self.seen = Seen(self.path, self.headers["Range"], dict(self.headers))
         self.server.seen.append(self.seen)
         script = self.server.script.get(self.path)
         page = self.server.pages.get(self.path)
@@ -83,12 +80,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
 
 def serve(handler, page, limit=None):
-    """As a good host does, heeding Range and If-Range; at most `limit` bytes, then hang up."""
-    versions = (None, page.headers.get("ETag"), page.headers.get("Last-Modified"))
+    """Serve the page, or the Range requested; at most `limit` bytes, then close."""
     wanted = re.fullmatch(r"bytes=(\d+)-", handler.headers["Range"] or "")
     begin = int(wanted[1]) if wanted and page.ranges else 0
-    if handler.headers["If-Range"] not in versions:
-        begin = 0
     whole = len(page.body)
     if begin and begin >= whole:
         handler.head(416, {"Content-Range": f"bytes */{whole}", "Content-Length": 0})
@@ -101,7 +95,7 @@ def serve(handler, page, limit=None):
 
 
 def cut(count):
-    """Begin as a good host does, and hang up after `count` bytes."""
+    """Serve the first `count` bytes, then close the connection."""
     return lambda handler, page: serve(handler, page, count)
 
 
@@ -145,7 +139,7 @@ def in_chunks(*pieces, end=True):
 
 
 class Proxy(http.server.ThreadingHTTPServer):
-    """Takes every host for the one it stands before; tunnels (CONNECT) it refuses."""
+    """Forwards requests for any host to one host; refuses tunnels (CONNECT)."""
 
     def __init__(self, host):
         super().__init__(("127.0.0.1", 0), _Relay)

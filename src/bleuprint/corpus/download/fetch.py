@@ -1,9 +1,8 @@
-"""Getting one file of a corpus: from a host, a mirror or this machine.
+"""Fetches one file of a corpus: from its host, another host, a mirror or this machine.
 
-What comes over the network is kept in a store, a folder outside the pipeline's outputs where
-each file is named by the hash of its URL: an interrupted run fetches nothing twice. A file in it
-is used again if its sum is right; delete it to fetch it anew. Where the manifest gives no sum,
-downloads.lock does, from the second time on.
+Downloads are kept in the store, a folder outside the pipeline's outputs, under the hash of their
+URL, and are used again if their SHA-256 is right. A file without a SHA-256 in params.yaml has it
+recorded in downloads.lock by its first download.
 """
 
 import hashlib
@@ -17,7 +16,7 @@ from urllib.request import url2pathname
 from filelock import FileLock
 
 from bleuprint.config.corpus_files import File
-from bleuprint.corpus.download.http import Unreachable, discard, transfer
+from bleuprint.corpus.download.http import Unreachable, transfer
 from bleuprint.corpus.download.lockfile import forget, how_to_accept, read_lock, record
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError
@@ -26,9 +25,9 @@ from bleuprint.runtime.files import sha256_of
 
 @dataclass(frozen=True)
 class Source:
-    """Where files come from besides their own hosts, where they are kept, and downloads.lock.
+    """The mirror, the store of downloads, and downloads.lock.
 
-    Without a `lock`, what has no sum is taken as it comes.
+    Without a `lock`, a file without a SHA-256 is not checked.
     """
 
     mirror: str | None
@@ -37,20 +36,19 @@ class Source:
 
 
 def source_of_environment() -> Source:
-    """The mirror that the environment names, the project's store and its downloads.lock."""
+    """The mirror in the environment, and the project's store and downloads.lock."""
     root = environment.root()
     return Source(environment.mirror(), environment.work() / "downloads", root / "downloads.lock")
 
 
-class _Differs(UserError):
-    """A file is to be had, but has another size or sum than it should."""
+class _Mismatch(UserError):
+    """A file has another size or SHA-256 than expected."""
 
 
 def fetch(file: File, source: Source) -> Path:
-    """The file as published, its size and SHA-256 checked; raises UserError if it is not to be had.
+    """The path of a file, its size and SHA-256 checked; raises UserError if no place has it.
 
-    It is to be read where it lies, not moved or changed. What has no sum is recorded in the
-    lock, and must be as that says ever after.
+    The caller must not move or change the file.
     """
     if file.path is not None:
         return _local(Path(file.path), file.path, file)
@@ -61,29 +59,23 @@ def fetch(file: File, source: Source) -> Path:
     known = read_lock(source.lock).get(file.url)
     if known is not None:
         return _first(places, replace(file, sha256=known.sha256), source, source.lock)
-    found = _first(places, file, source)
+    path = _first(places, file, source)
     source.store.mkdir(parents=True, exist_ok=True)
-    record(source.lock, file.url, found, source.store / "downloads.guard")
-    return found
+    record(source.lock, file.url, path, source.store / "downloads.guard")
+    return path
 
 
-def reject(found: Path, file: File, source: Source) -> None:
-    """Forget a file that turned out to be damaged, so that another run fetches it anew."""
-    if found.is_relative_to(source.store):
-        found.unlink(missing_ok=True)
+def reject(path: Path, file: File, source: Source) -> None:
+    """Remove a damaged download from the store and the lock; the next run downloads it again."""
+    if path.is_relative_to(source.store):
+        path.unlink(missing_ok=True)
         if file.sha256 is None and file.url is not None and source.lock is not None:
             forget(source.lock, file.url, source.store / "downloads.guard")
 
 
-def check(path: Path, name: str, file: File) -> None:
-    """Raise UserError if the file at `path`, `name` to the user, has not its size and sum."""
-    if wrong := _mismatch(path, file):
-        raise _Differs(f"{name}: {wrong}")
-
-
 @dataclass(frozen=True)
 class _Place:
-    """Where a URL leads: to a file on this machine, or over the network."""
+    """A URL, and the file on this machine that it leads to, if any."""
 
     url: str
     path: Path | None = None
@@ -104,7 +96,7 @@ def _place(url: str, source: Source) -> _Place:
 
 
 def _below_mirror(parts: SplitResult) -> str:
-    """The place of a URL in a mirror: <host>/<path>."""
+    """The path of a URL below a mirror: <host>/<path>."""
     path = parts.path.lstrip("/")
     if ".." in unquote(path).split("/"):
         raise UserError(f"{parts.geturl()}: '..' in the path of a URL")
@@ -113,7 +105,7 @@ def _below_mirror(parts: SplitResult) -> str:
 
 
 def _first(places: list[_Place], file: File, source: Source, lock: Path | None = None) -> Path:
-    """The file from the first place that has it; `lock` is where its sum comes from, if there."""
+    """The file from the first place that has it; `lock` contains its SHA-256, if given."""
     failures: list[UserError] = []
     for place in places:
         if failures:
@@ -131,7 +123,7 @@ def _advice(
     failures: list[UserError], file: File, source: Source, lock: Path | None
 ) -> Iterator[str]:
     kinds = {type(error) for error in failures}
-    if _Differs in kinds and lock is not None and file.url is not None:
+    if _Mismatch in kinds and lock is not None and file.url is not None:
         yield how_to_accept(lock, file.url)
     if Unreachable in kinds and source.mirror is None:
         yield "BLEUPRINT_MIRROR may name a folder or URL with copies"
@@ -149,12 +141,13 @@ def _copy_of(place: _Place, file: File) -> Path:
 def _local(path: Path, name: str, file: File) -> Path:
     if not path.is_file():
         raise UserError(f"{name}: no such file")
-    check(path, name, file)
+    if wrong := _mismatch(path, file):
+        raise _Mismatch(f"{name}: {wrong}")
     return path
 
 
 def _mismatch(path: Path, file: File) -> str | None:
-    """What is wrong with a file, going by the size and sum it should have."""
+    """How a file differs from its expected size and SHA-256; None if it does not."""
     size = path.stat().st_size
     if file.size is not None and size != file.size:
         return f"expected {file.size} bytes, found {size}"
@@ -164,7 +157,7 @@ def _mismatch(path: Path, file: File) -> str | None:
 
 
 def _remote(url: str, file: File, store: Path) -> Path:
-    """Fetch `url` into the store, unless it is there. Others may be after the same file."""
+    """Download `url` to the store, unless it is there; a lock keeps other processes waiting."""
     assert file.url is not None
     store.mkdir(parents=True, exist_ok=True)
     kept = store / hashlib.sha256(file.url.encode()).hexdigest()
@@ -173,16 +166,15 @@ def _remote(url: str, file: File, store: Path) -> Path:
             return kept
         kept.unlink(missing_ok=True)
         partial = kept.with_name(f"{kept.name}.partial")
-        pieced = transfer(url, partial, file)
+        resumed = transfer(url, partial, file)
         wrong = _mismatch(partial, file)
-        if wrong and pieced:  # the pieces may be of two versions
-            discard(partial)
+        if wrong and resumed:  # the parts may be of two versions
             print(f"{url}: {wrong}; fetching it once more, whole", file=sys.stderr, flush=True)
+            partial.unlink()
             transfer(url, partial, file)
             wrong = _mismatch(partial, file)
         if wrong:
-            discard(partial)
-            raise _Differs(f"{url}: {wrong}; the download was removed")
+            partial.unlink()
+            raise _Mismatch(f"{url}: {wrong}; the download was removed")
         partial.replace(kept)
-        discard(partial)
     return kept

@@ -1,7 +1,7 @@
-"""downloads.lock: what the files whose manifest gives no sum held when they were first fetched.
+"""downloads.lock: the SHA-256 of files that params.yaml gives none for.
 
-It lies at the project's root, to be committed: whoever fetches one of these files later, from
-wherever it may be, gets the same bytes or is told that they have changed.
+It lies at the project's root and is committed: a later download of the same URL, from any host or
+mirror, must have the same bytes.
 """
 
 import json
@@ -16,14 +16,14 @@ from bleuprint.runtime.files import sha256_of, write_json
 
 
 class Sum(NamedTuple):
-    """What tells a file from another: its SHA-256, in hexadecimal, and its size in bytes."""
+    """The SHA-256 of a file, in hexadecimal, and its size in bytes."""
 
     sha256: str
     size: int
 
 
 def read_lock(lock: Path) -> dict[str, Sum]:
-    """The sums recorded so far, by URL; raises UserError where the file is not as we write it."""
+    """The recorded sums by URL; raises UserError if the file is damaged."""
     if not lock.exists():
         return {}
     try:
@@ -33,14 +33,14 @@ def read_lock(lock: Path) -> dict[str, Sum]:
     except UnicodeDecodeError as error:
         raise UserError(f"{lock}: not UTF-8: byte {error.start + 1}") from None
     if not isinstance(entries, dict):
-        raise UserError(f"{lock}: holds no entries of the form URL: {{sha256, size}}")
+        raise UserError(f"{lock}: has no entries of the form URL: {{sha256, size}}")
     return {url: _sum(entry, url, lock) for url, entry in entries.items()}
 
 
 def record(lock: Path, url: str, path: Path, guard: Path) -> None:
-    """Record the sum of the file at `path`, had from `url`, unless that has been done.
+    """Record the sum of the file at `path`, downloaded from `url`, unless it is recorded.
 
-    `guard` is held meanwhile, so that of several processes none loses another's entry. Raises
+    `guard` is locked meanwhile, so that processes that record at once lose no entry. Raises
     UserError if another sum is recorded.
     """
     found = Sum(sha256_of(path), path.stat().st_size)
@@ -52,22 +52,26 @@ def record(lock: Path, url: str, path: Path, guard: Path) -> None:
                 f"{url}: expected SHA-256 {known.sha256} ({known.size} bytes), found "
                 f"{found.sha256} ({found.size} bytes); {how_to_accept(lock, url)}"
             )
-        write_json(lock, {url: sums[url]._asdict() for url in sorted(sums)})
+        _write(lock, sums)
 
 
 def forget(lock: Path, url: str, guard: Path) -> None:
-    """Take back what was recorded of a file that turned out to be damaged."""
+    """Remove the entry of a file that turned out to be damaged."""
     with FileLock(guard):
         sums = read_lock(lock)
         if sums.pop(url, None) is not None:
-            write_json(lock, {url: sums[url]._asdict() for url in sorted(sums)})
+            _write(lock, sums)
 
 
 def how_to_accept(lock: Path, url: str) -> str:
-    """What to do about a file that is meant to have changed."""
+    """The advice for a file that was changed on purpose."""
     return (
         f"to accept the new file, remove the entry {url} from {lock} and what is in work/downloads"
     )
+
+
+def _write(lock: Path, sums: dict[str, Sum]) -> None:
+    write_json(lock, {url: sums[url]._asdict() for url in sorted(sums)})
 
 
 def _sum(entry: Any, url: str, lock: Path) -> Sum:
