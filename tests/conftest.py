@@ -1,13 +1,16 @@
 """Fixtures that several files share."""
 
 import os
+import shutil
 import signal
 import time
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from filelock import FileLock
 
 # before torch is loaded: threads that wait leave the cores to the processes that tests start
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
@@ -60,11 +63,30 @@ def host():
 
 
 @pytest.fixture(scope="session")
-def toy(tmp_path_factory) -> Path:
+def made_once(tmp_path_factory):
+    """A function that makes a folder once for all of pytest-xdist's workers, who share it."""
+
+    def made(name: str, make: Callable[[Path], object]) -> Path:
+        base = tmp_path_factory.getbasetemp()
+        if "PYTEST_XDIST_WORKER" in os.environ:
+            base = base.parent
+        folder, done = base / f"shared-{name}", base / f"shared-{name}.done"
+        with FileLock(base / f"shared-{name}.lock"):
+            if not done.exists():
+                shutil.rmtree(folder, ignore_errors=True)
+                make(folder)
+                done.touch()
+        return folder
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def toy(made_once) -> Path:
     """A toy project that translates (see trainings); tests leave it as it is."""
     import trainings  # loads torch, which few need
 
-    return trainings.translator(tmp_path_factory.mktemp("toy"))
+    return made_once("toy", trainings.translator)
 
 
 @pytest.fixture(scope="session")
@@ -80,13 +102,16 @@ def mlserver(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def mldatabase(tmp_path_factory):
+def mldatabase(made_once):
     """MLflow's database without a run, to be copied: to make one takes seconds."""
-    from mlflow.tracking import MlflowClient
 
-    path = tmp_path_factory.mktemp("mldatabase") / "mlflow.db"
-    MlflowClient(f"sqlite:///{path}").search_experiments()
-    return path
+    def make(folder: Path) -> None:
+        from mlflow.tracking import MlflowClient
+
+        folder.mkdir()
+        MlflowClient(f"sqlite:///{folder / 'mlflow.db'}").search_experiments()
+
+    return made_once("mldatabase", make) / "mlflow.db"
 
 
 @pytest.fixture(scope="session")
@@ -105,22 +130,24 @@ def cluster(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def clean(tmp_path_factory):
+def clean(made_once):
     """A micro project (see micro) in which nothing has run. Not to be changed."""
     import micro
 
-    project = micro.make(tmp_path_factory.mktemp("clean") / "project")
-    project.commit()
-    return project
+    return micro.Project(made_once("clean", lambda folder: micro.make(folder).commit()))
 
 
 @pytest.fixture(scope="session")
-def by_dvc(clean, tmp_path_factory):
+def by_dvc(clean, made_once):
     """A project after `dvc repro`, committed. Not to be changed."""
-    project = clean.copy(tmp_path_factory.mktemp("dvc") / "project")
-    assert len(project.repro()) == 21
-    project.commit()
-    return project
+    import micro
+
+    def make(folder: Path) -> None:
+        project = clean.copy(folder)
+        assert len(project.repro()) == 21
+        project.commit()
+
+    return micro.Project(made_once("dvc", make))
 
 
 @pytest.fixture

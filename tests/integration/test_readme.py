@@ -65,12 +65,11 @@ def test_examples_of_settings_load(tmp_path: Path) -> None:
 
 def test_the_tree_names_what_is_there() -> None:
     tree = next(block for block in blocks("") if "stages/" in block)
-    names = r"^( *)((?:[\w./]+\.(?:py|yaml) ?)+|[\w./]+/|Snakefile)"
-    named = re.findall(names, tree, re.MULTILINE)
-    assert len(named) > 10
-    for indent, entry in named:
-        for name in entry.split():
-            assert (ROOT / ("src/bleuprint" if indent else ".") / name).exists(), name
+    for name in re.findall(r"^[\w./]+\.yaml|[\w./]+/ ", tree, re.MULTILINE):
+        assert (ROOT / name.strip()).exists(), name
+    packages = " ".join(re.findall(r"^  ((?:\w+ )+) +", tree, re.MULTILINE)).split()
+    folders = (ROOT / "src" / "bleuprint").glob("*/__init__.py")
+    assert sorted(packages) == sorted(path.parent.name for path in folders)
 
 
 def test_links_lead_somewhere() -> None:
