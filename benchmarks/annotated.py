@@ -21,8 +21,8 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from bleuprint.dataset.batch import Batch, read
-from bleuprint.dataset.batching import plan
+from bleuprint.dataset.batch import Batch, read_ids
+from bleuprint.dataset.batching import plan_epoch
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.dataset.subwords.vocabulary import PAD
 
@@ -170,16 +170,16 @@ def train(model: EncoderDecoder, corpus: BinaryCorpus, given: argparse.Namespace
     source, target = (
         corpus.side("train", language).lengths for language in (corpus.source, corpus.target)
     )
-    batches = plan(source, target, given.batch_tokens, given.seed, 0)
+    batches = plan_epoch(source, target, given.batch_tokens, given.seed, 0)
     model.train()
     tokens, began = 0, 0.0
     for number in range(2 * given.updates):
         if number == given.updates:
             tokens, began = 0, time.monotonic()
-        batch = Batch.of(read(corpus, "train", batches[number % len(batches)]))
-        real = len(batch.wanted)
+        batch = Batch.from_ids(read_ids(corpus, "train", batches[number % len(batches)]))
+        real = len(batch.labels)
         wanted = torch.full((batch.target.numel(),), PAD)
-        wanted[batch.places] = batch.wanted
+        wanted[batch.label_positions] = batch.labels
         output = model(batch.source, batch.target)
         loss = smoothed(output.contiguous().view(-1, output.size(-1)), wanted)
         torch.autograd.backward(loss / real)

@@ -163,8 +163,8 @@ class CTranslate2Together:
 
         languages = corpus.source, corpus.target
         source, target = (corpus.segmentation(language).vocabulary for language in languages)
-        self._units, self._decode = source.units, decode
-        self._ids = {unit: number for number, unit in enumerate(target.units)}
+        self._units, self._decode = source.tokens, decode
+        self._ids = {unit: number for number, unit in enumerate(target.tokens)}
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch) / "model"
             convert(model, (source, target), folder)
@@ -214,12 +214,12 @@ def joeynmt(given: argparse.Namespace, model: Any, sources: Any, decode: Any) ->
     import numpy as np
     import torch
 
-    from bleuprint.dataset.batching import pack
+    from bleuprint.dataset.batching import batch_by_size
     from bleuprint.decoding.limits import BATCH_TOKENS
     from toolkits import environment, ready
 
     lengths = np.array(list(map(len, sources)))
-    batches = pack(
+    batches = batch_by_size(
         lengths, lengths, np.argsort(-lengths), max(BATCH_TOKENS // decode.beam, max(lengths))
     )
     size = model.settings

@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bleuprint.dataset.batching import plan
+from bleuprint.dataset.batching import plan_epoch
 from bleuprint.dataset.bpe_learner import learn_merges
 
 BATCH_TOKENS, LONGEST = 3125, 250
@@ -36,7 +36,7 @@ def main() -> None:
         source = np.clip(numbers.lognormal(3.2, 0.6, given.pairs), 2, LONGEST).astype(np.int64)
         factor = numbers.normal(1.05, 0.15, given.pairs)
         target = np.clip(source * factor, 2, LONGEST).astype(np.int64)
-        measure(given.pairs, "pairs", lambda: len(plan(source, target, BATCH_TOKENS, 1, 1)))
+        measure(given.pairs, "pairs", lambda: len(plan_epoch(source, target, BATCH_TOKENS, 1, 1)))
     else:
         counts = words(given.words)
         measure(given.words, "words", lambda: len(list(learn_merges(counts, given.merges))))

@@ -3,7 +3,7 @@
 from bleuprint.config import paths
 from bleuprint.config.experiment import load
 from bleuprint.dataset.binarized import BinaryCorpus
-from bleuprint.dataset.statistics import Census
+from bleuprint.dataset.statistics import CorpusStatistics
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime.errors import run
 
@@ -12,7 +12,7 @@ def main() -> None:
     (name,) = stage_args.names(__doc__, "CORPUS")
     load().corpus(name)
     corpus = BinaryCorpus(paths.folder(name, "binary"))
-    Census.of(corpus).write(paths.folder(name, "statistics") / paths.CENSUS)
+    CorpusStatistics.from_corpus(corpus).write(paths.folder(name, "statistics") / paths.STATISTICS)
 
 
 if __name__ == "__main__":

@@ -13,8 +13,15 @@ import systems
 from bleuprint.config import system
 from bleuprint.config.experiment import load
 from bleuprint.corpus.download.fetch import Source, fetch
-from bleuprint.dataset.batch import Batch, Sides, read
-from bleuprint.dataset.batching import Position, Rows, Update, pack, plan, updates
+from bleuprint.dataset.batch import Batch, PairIds, read_ids
+from bleuprint.dataset.batching import (
+    PlannedBatch,
+    PlannedUpdate,
+    Position,
+    batch_by_size,
+    plan_epoch,
+    plan_updates,
+)
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.dataset.subwords.vocabulary import BOS, EOS, PAD
 from bleuprint.runtime.errors import UserError
@@ -35,7 +42,7 @@ SETTINGS = systems.train(tokens_per_update=10_000, batch_tokens=1)
 
 
 def test_an_epoch_holds_every_sentence_once_within_the_limit() -> None:
-    batches = plan(SOURCE, TARGET, 100, seed=1, epoch=0)
+    batches = plan_epoch(SOURCE, TARGET, 100, seed=1, epoch=0)
     assert sorted(np.concatenate(batches)) == list(range(400))
     for rows in batches:
         assert len(rows) * max(SOURCE[rows].max(), TARGET[rows].max()) <= 100
@@ -45,7 +52,7 @@ def test_batches_waste_little_on_padding() -> None:
     random = np.random.default_rng(5)
     source = random.integers(2, 30, 4000)
     target = np.clip(source + random.integers(-3, 4, 4000), 2, None)
-    batches = plan(source, target, 300, seed=1, epoch=0)
+    batches = plan_epoch(source, target, 300, seed=1, epoch=0)
     for lengths in (source, target):
         padded = sum(len(rows) * lengths[rows].max() for rows in batches)
         assert lengths.sum() / padded > 0.95
@@ -61,7 +68,7 @@ def test_on_multi30k_less_than_a_twentieth_is_padding(batch_tokens: int) -> None
         tokenize = Moses(language, hyphens=False, escape=False).tokenize
         lines = gzip.decompress(fetch(file, folder).read_bytes()).decode().split("\n")[:-1]
         sides.append(np.array([len(tokenize(line)) + 1 for line in lines]))
-    batches = plan(*sides, batch_tokens, seed=1, epoch=0)
+    batches = plan_epoch(*sides, batch_tokens, seed=1, epoch=0)
     for lengths in sides:
         padded = sum(len(rows) * lengths[rows].max() for rows in batches)
         assert 1 - lengths.sum() / padded < 0.05
@@ -69,7 +76,7 @@ def test_on_multi30k_less_than_a_twentieth_is_padding(batch_tokens: int) -> None
 
 def test_epochs_and_seeds_differ_and_repeat() -> None:
     def first(seed: int, epoch: int) -> list[int]:
-        return np.concatenate(plan(SOURCE, TARGET, 100, seed, epoch)).tolist()
+        return np.concatenate(plan_epoch(SOURCE, TARGET, 100, seed, epoch)).tolist()
 
     assert first(1, 0) == first(1, 0)
     assert first(1, 0) != first(1, 1)
@@ -105,7 +112,7 @@ def test_a_stream_continued_anywhere_is_the_same_stream() -> None:
 
 def test_a_sentence_beyond_the_limit_is_named() -> None:
     with pytest.raises(UserError, match=r"29 tokens does not fit into train.batch_tokens 20"):
-        plan(np.array([5, 29]), np.array([5, 7]), 20, 1, 0)
+        plan_epoch(np.array([5, 29]), np.array([5, 7]), 20, 1, 0)
 
 
 @pytest.fixture(scope="module")
@@ -119,19 +126,19 @@ def settings(dropout: float, batch_tokens: int = 10_000) -> system.Train:
     return dataclasses.replace(SETTINGS, bpe_dropout=dropout, batch_tokens=batch_tokens)
 
 
-def drawn(corpus: BinaryCorpus, rows: list[int], seed: int, epoch: int) -> Sides:
+def drawn(corpus: BinaryCorpus, rows: list[int], seed: int, epoch: int) -> PairIds:
     """Sentences as they are drawn, each on its own."""
     read_alone = Reader(corpus, settings(0.4), seed, LONGEST)
-    batches = read_alone([Rows(epoch, np.array([row])) for row in rows])
-    return Sides([part.source[0] for (part,) in batches], [part.target[0] for (part,) in batches])
+    batches = read_alone([PlannedBatch(epoch, np.array([row])) for row in rows])
+    return PairIds([part.source[0] for (part,) in batches], [part.target[0] for (part,) in batches])
 
 
-def pairs_of(parts: list[Sides]) -> list[tuple[list[int], list[int]]]:
+def pairs_of(parts: list[PairIds]) -> list[tuple[list[int], list[int]]]:
     return sorted(pair for part in parts for pair in zip(*part, strict=True))
 
 
 def test_dropout_changes_units_and_no_token(corpus: BinaryCorpus) -> None:
-    stored = read(corpus, "train", np.array(ROWS))
+    stored = read_ids(corpus, "train", np.array(ROWS))
     after = drawn(corpus, ROWS, seed=1, epoch=0)
     for language, old, new in zip(("de", "en"), stored, after, strict=True):
         assert sum(list(a) != b for a, b in zip(old, new, strict=True)) > 20
@@ -145,14 +152,16 @@ def test_dropout_depends_on_seed_epoch_and_sentence_alone(corpus: BinaryCorpus) 
     first = drawn(corpus, ROWS, seed=1, epoch=0)
     assert drawn(corpus, ROWS, seed=1, epoch=1) != first
     assert drawn(corpus, ROWS, seed=2, epoch=0) != first
-    (together,) = Reader(corpus, settings(0.4), 1, LONGEST)([Rows(0, np.array(ROWS))])
+    (together,) = Reader(corpus, settings(0.4), 1, LONGEST)([PlannedBatch(0, np.array(ROWS))])
     assert pairs_of(together) == pairs_of([first])
 
 
 def test_batches_that_have_grown_are_cut_at_the_limit(corpus: BinaryCorpus) -> None:
     rows = np.array(ROWS)
     source, target = (corpus.side("train", language).lengths for language in ("de", "en"))
-    batches = [Rows(0, rows[part]) for part in pack(source[rows], target[rows], rows, 40)]
+    batches = [
+        PlannedBatch(0, rows[part]) for part in batch_by_size(source[rows], target[rows], rows, 40)
+    ]
     grown = Reader(corpus, settings(0.4, batch_tokens=40), 1, LONGEST)(batches)
     assert len(grown) == len(batches)
     assert sum(map(len, grown)) > len(batches)
@@ -164,17 +173,17 @@ def test_batches_that_have_grown_are_cut_at_the_limit(corpus: BinaryCorpus) -> N
 
 def test_a_sentence_that_outgrows_the_limit_stays_whole(corpus: BinaryCorpus) -> None:
     (parts,) = Reader(corpus, settings(0.4, batch_tokens=2), 1, LONGEST)(
-        [Rows(0, np.array(ROWS[:5]))]
+        [PlannedBatch(0, np.array(ROWS[:5]))]
     )
     assert pairs_of(parts) == pairs_of([drawn(corpus, ROWS[:5], seed=1, epoch=0)])
 
 
 def test_a_draw_beyond_the_models_limit_is_not_used(corpus: BinaryCorpus) -> None:
-    stored = read(corpus, "train", np.array(ROWS))
+    stored = read_ids(corpus, "train", np.array(ROWS))
     limit = max(map(len, stored.source + stored.target))
     draws = drawn(corpus, ROWS, seed=1, epoch=0)
     reader = Reader(corpus, settings(0.4), 1, limit)
-    batches = reader([Rows(0, np.array([row])) for row in ROWS])
+    batches = reader([PlannedBatch(0, np.array([row])) for row in ROWS])
     kept = 0
     for side in range(2):
         for own, old, (part,) in zip(draws[side], stored[side], batches, strict=True):
@@ -185,7 +194,9 @@ def test_a_draw_beyond_the_models_limit_is_not_used(corpus: BinaryCorpus) -> Non
 
 
 def test_any_number_of_processes_reads_the_same(corpus: BinaryCorpus) -> None:
-    parts = [[Rows(epoch, rows)] for epoch in (0, 1) for rows in np.array(ROWS).reshape(10, 4)]
+    parts = [
+        [PlannedBatch(epoch, rows)] for epoch in (0, 1) for rows in np.array(ROWS).reshape(10, 4)
+    ]
     one, three = (
         list(map_parts(partial(Reader, corpus, settings(0.4), 1, LONGEST), parts, workers))
         for workers in (1, 3)
@@ -194,20 +205,22 @@ def test_any_number_of_processes_reads_the_same(corpus: BinaryCorpus) -> None:
 
 
 def test_a_batch_pads_and_shifts() -> None:
-    sides = Sides([[5, 6, EOS], [7, EOS]], [[8, EOS], [9, 10, 11, EOS]])
-    batch = Batch.of(sides)
+    sides = PairIds([[5, 6, EOS], [7, EOS]], [[8, EOS], [9, 10, 11, EOS]])
+    batch = Batch.from_ids(sides)
     assert batch.source.tolist() == [[5, 6, EOS], [7, EOS, PAD]]
     assert batch.target.tolist() == [[BOS, 8, EOS, PAD], [BOS, 9, 10, 11]]
-    assert batch.wanted.tolist() == [8, EOS, 9, 10, 11, EOS]
-    assert batch.places.tolist() == [0, 1, 4, 5, 6, 7]
+    assert batch.labels.tolist() == [8, EOS, 9, 10, 11, EOS]
+    assert batch.label_positions.tolist() == [0, 1, 4, 5, 6, 7]
     assert batch.lengths == [(3, 2), (2, 4)]
-    assert batch.padded
-    assert not Batch.of(Sides([[5, EOS], [7, EOS]], sides.target)).padded
+    assert batch.has_padding
+    assert not Batch.from_ids(PairIds([[5, EOS], [7, EOS]], sides.target)).has_padding
 
 
-def plain(update: Update) -> list[tuple[int, list[int]]]:
+def plain(update: PlannedUpdate) -> list[tuple[int, list[int]]]:
     return [(epoch, rows.tolist()) for epoch, rows in update.batches]
 
 
 def stream(start: Position):  # type: ignore[no-untyped-def]
-    return updates(SOURCE, TARGET, tokens_per_update=500, batch_tokens=120, seed=3, start=start)
+    return plan_updates(
+        SOURCE, TARGET, tokens_per_update=500, batch_tokens=120, seed=3, start=start
+    )

@@ -172,7 +172,7 @@ def test_corpus_json_vouches_for_itself(tmp_path):
     ("change", "message"),
     [
         ({"version": 2}, "version 2 of the format; this bleuprint reads 1"),
-        ({"format": "another"}, "does not say that it is a bleuprint binary corpus"),
+        ({"format": "another"}, "its format is not 'bleuprint binary corpus'"),
     ],
 )
 def test_other_formats_and_versions_are_refused(tmp_path, change, message):
@@ -185,7 +185,7 @@ def test_other_formats_and_versions_are_refused(tmp_path, change, message):
 @pytest.mark.parametrize("text", ["[]", '{"source": "de", "target": "en", "sets": {}}'])
 def test_json_of_something_else_is_refused(tmp_path, text):
     (tmp_path / "corpus.json").write_text(text)
-    with pytest.raises(UserError, match=r"corpus\.json: does not say"):
+    with pytest.raises(UserError, match=r"corpus\.json: its format is not"):
         BinaryCorpus(tmp_path)
 
 
@@ -209,13 +209,13 @@ def test_arrays_of_something_else_are_named(tmp_path):
     folder = prepare(tmp_path, SETS).binary.folder
     paths = [folder / "test.x.de.ids.npy", folder / "test.x.de.ends.npy"]
     damage(paths[0], 0)
-    with pytest.raises(UserError, match=r"test\.x\.de\.ids\.npy: not a whole array: .*magic"):
+    with pytest.raises(UserError, match=r"test\.x\.de\.ids\.npy: not a complete array: .*magic"):
         BinaryCorpus(folder).side("test.x", "de")
     for values in (np.zeros(3, "<f8"), np.zeros((3, 3), "<u2"), np.zeros(3, ">u2")):
         np.save(paths[0], values)
-        with pytest.raises(UserError, match=r"test\.x\.de\.ids\.npy: holds [<>]"):
+        with pytest.raises(UserError, match=r"test\.x\.de\.ids\.npy: an array of [<>]"):
             Sentences(*paths)
-    with pytest.raises(UserError, match=r"holds \d+ ids, test\.x\.en\.ends\.npy wants"):
+    with pytest.raises(UserError, match=r"has \d+ ids; test\.x\.en\.ends\.npy expects"):
         Sentences(folder / "test.y.de.ids.npy", folder / "test.x.en.ends.npy")
 
 

@@ -7,7 +7,7 @@ import pytest
 from bleuprint.config.experiment import Bpe, Units, Words
 from bleuprint.dataset import statistics
 from bleuprint.dataset.binarized import BinaryCorpus
-from bleuprint.dataset.statistics import Census
+from bleuprint.dataset.statistics import CorpusStatistics
 from bleuprint.dataset.subwords.vocabulary import SPECIALS
 from bleuprint.text.parallel import read_lines
 from corpora import PAIRS
@@ -23,35 +23,36 @@ APART = Units(bpe=Bpe(merges=15, joint=False, threshold=0, engine="incremental")
 
 
 def by_hand(made: Prepared, name: str, language: str) -> dict[str, object]:
-    """What a side should have, by way of each word's own units."""
+    """What a side should have, computed from each word's own tokens."""
     segmentation = made.binary.segmentation(language)
-    known = set(segmentation.vocabulary.units) - set(SPECIALS)
+    known = set(segmentation.vocabulary.tokens) - set(SPECIALS)
     lines = list(read_lines(made.root / "tokens" / f"{name}.{language}"))
     words = [line.split() for line in lines]
-    units = [[segmentation.segment([word]) for word in line] for line in words]
-    pieces, lengths = [0] * statistics.PIECES, [0] * (max(map(len, words)) + 1)
-    for line in units:
+    tokens = [[segmentation.segment([word]) for word in line] for line in words]
+    most = statistics.MAX_TOKENS_PER_WORD
+    tokens_per_word, lengths = [0] * most, [0] * (max(map(len, words)) + 1)
+    for line in tokens:
         lengths[len(line)] += 1
         for word in line:
-            pieces[min(len(word), statistics.PIECES) - 1] += 1
+            tokens_per_word[min(len(word), most) - 1] += 1
     return {
         "words": sum(map(len, words)),
-        "units": sum(len(word) for line in units for word in line),
-        "unknown": sum(unit not in known for line in units for word in line for unit in word),
-        "longest": max(sum(map(len, line)) for line in units),
-        "lengths": lengths,
-        "pieces": pieces,
+        "tokens": sum(len(word) for line in tokens for word in line),
+        "unk": sum(token not in known for line in tokens for word in line for token in word),
+        "max_tokens": max(sum(map(len, line)) for line in tokens),
+        "sentence_lengths": lengths,
+        "tokens_per_word": tokens_per_word,
     }
 
 
 @pytest.mark.parametrize("units", [JOINT, APART, Units(words=Words(True, 1000, 2))])
 @pytest.mark.parametrize("at_once", [1, 2, 1 << 16])
-def test_it_counts_what_cutting_up_each_word_gives(
+def test_counts_equal_those_of_words_segmented_one_by_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, units: Units, at_once: int
 ) -> None:
     monkeypatch.setattr(statistics, "_SENTENCES", at_once)
     made = prepare(tmp_path, SETS, units=units)
-    found = Census.of(made.binary)
+    found = CorpusStatistics.from_corpus(made.binary)
     assert list(found.sets) == ["train", "valid", "test.x"]
     assert found.joint == units.joint
     compared = 0
@@ -59,23 +60,23 @@ def test_it_counts_what_cutting_up_each_word_gives(
         for language, side in sides.items():
             expected = by_hand(made, name, language)
             assert side.sentences == made.binary.sets[name].pairs
-            assert (side.units, side.longest) == (expected["units"], expected["longest"])
-            assert side.unknown == expected["unknown"]
-            if units.words or not side.unknown:  # else it is a word, wherever it stands
+            assert (side.tokens, side.max_tokens) == (expected["tokens"], expected["max_tokens"])
+            assert side.unk == expected["unk"]
+            if units.words or not side.unk:  # else it is a word, wherever it stands
                 assert vars(side) == expected
                 compared += 1
     assert compared >= 3
 
 
-def test_an_unknown_unit_ends_a_word(tmp_path: Path) -> None:
+def test_an_unknown_token_ends_a_word(tmp_path: Path) -> None:
     made = prepare(tmp_path, SETS, units=APART)
-    side = Census.of(made.binary).sets["test.x"]["de"]
+    side = CorpusStatistics.from_corpus(made.binary).sets["test.x"]["de"]
     ids = made.binary.side("test.x", "de")
-    texts = made.binary.segmentation("de").vocabulary.units
-    assert side.unknown > 0
+    texts = made.binary.segmentation("de").vocabulary.tokens
+    assert side.unk > 0
     ends = [sum(not texts[i].endswith("@@") for i in one.tolist()[:-1]) for one in ids]
-    assert side.words == sum(ends) == sum(side.pieces)
-    assert [side.lengths[n] for n in sorted(set(ends))] == [
+    assert side.words == sum(ends) == sum(side.tokens_per_word)
+    assert [side.sentence_lengths[n] for n in sorted(set(ends))] == [
         ends.count(n) for n in sorted(set(ends))
     ]
 
@@ -83,17 +84,17 @@ def test_an_unknown_unit_ends_a_word(tmp_path: Path) -> None:
 def test_long_sentences_are_counted_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(statistics, "LONGEST", 2)
+    monkeypatch.setattr(statistics, "MAX_SENTENCE_LENGTH", 2)
     made = prepare(tmp_path, SETS, units=JOINT)
-    side = Census.of(made.binary).sets["train"]["de"]
+    side = CorpusStatistics.from_corpus(made.binary).sets["train"]["de"]
     words = [len(line.split()) for line in read_lines(made.root / "tokens" / "train.de")]
-    assert side.lengths == [sum(min(n, 3) == length for n in words) for length in range(4)]
+    assert side.sentence_lengths == [sum(min(n, 3) == length for n in words) for length in range(4)]
 
 
-def test_vocabularies_and_their_rare_units(tmp_path: Path) -> None:
+def test_vocabularies_and_their_rare_tokens(tmp_path: Path) -> None:
     made = prepare(tmp_path, SETS, units=JOINT)
     counts = [count for _, count in made.binary.segmentation("de").vocabulary.counts[4:]]
-    found = Census.of(made.binary).vocabularies
+    found = CorpusStatistics.from_corpus(made.binary).vocabularies
     assert found["de"] == found["en"]
     assert (found["de"].size, found["de"].below_10) == (len(counts), sum(n < 10 for n in counts))
     assert 0 < found["de"].below_10 <= found["de"].below_100 < found["de"].size
@@ -101,6 +102,6 @@ def test_vocabularies_and_their_rare_units(tmp_path: Path) -> None:
 
 def test_it_is_read_as_it_was_written(tmp_path: Path) -> None:
     prepare(tmp_path, SETS)
-    written = Census.of(BinaryCorpus(tmp_path / "binary"))
-    written.write(tmp_path / "census.json")
-    assert Census.read(tmp_path / "census.json") == written
+    written = CorpusStatistics.from_corpus(BinaryCorpus(tmp_path / "binary"))
+    written.write(tmp_path / "statistics.json")
+    assert CorpusStatistics.read(tmp_path / "statistics.json") == written

@@ -50,7 +50,7 @@ def see_the_future(patch: pytest.MonkeyPatch) -> None:
 
 
 def shift_the_target(patch: pytest.MonkeyPatch) -> None:
-    make = Batch.of.__func__  # type: ignore[attr-defined]
+    make = Batch.from_ids.__func__  # type: ignore[attr-defined]
 
     def shifted(cls: type[Batch], *arguments: Any) -> Batch:
         batch = make(cls, *arguments)

@@ -77,7 +77,7 @@ def write_texts(root: Path, settings: Settings, lines: int = 40) -> None:
             describe(root, settings, name)
         for number, stage in enumerate(STAGES):
             write_json(root / "data" / "ledgers" / name / f"{stage}.json", _ledger(stage, number))
-        write_json(root / "data" / "statistics" / name / "census.json", _census(corpus))
+        write_json(root / "data" / "statistics" / name / "statistics.json", _statistics(corpus))
 
 
 def describe(root: Path, settings: Settings, corpus: str) -> None:
@@ -255,9 +255,9 @@ def _ledger(stage: str, number: int) -> dict[str, Any]:
     return {"stage": stage, "corpus": "x", "sets": {"train": train, "test.first": quiet}}
 
 
-def _census(corpus: Corpus) -> dict[str, Any]:
-    side = {"words": 90, "units": 120, "unknown": 3, "longest": 17}
-    side |= {"lengths": [0, 0, 0, 30], "pieces": [70, 10, 10, 0]}
+def _statistics(corpus: Corpus) -> dict[str, Any]:
+    side = {"words": 90, "tokens": 120, "unk": 3, "max_tokens": 17}
+    side |= {"sentence_lengths": [0, 0, 0, 30], "tokens_per_word": [70, 10, 10, 0]}
     languages = corpus.source, corpus.target
     names = ["train", *(f"test.{test}" for test in corpus.files.tests)]
     return {

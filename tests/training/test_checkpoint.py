@@ -291,7 +291,7 @@ def test_weights_of_another_shape_are_refused(tmp_path: Path, words: BinaryCorpu
     folder, corpus, _ = model_folder(tmp_path, words)
     other = dataclasses.replace(SHAPE, d_ff=10)
     write_description(folder, model_description(other, corpus, "f"))
-    with pytest.raises(UserError, match=r"inner\.bias is \(8,\) instead of \(10,\)"):
+    with pytest.raises(UserError, match=r"fc1\.bias is \(8,\) instead of \(10,\)"):
         load_model(folder, corpus)
 
 
@@ -310,7 +310,9 @@ def test_weights_of_another_training_are_refused(
 ) -> None:
     folder, corpus, _ = model_folder(tmp_path, words)
     save_file(load_file(folder / WEIGHTS), folder / WEIGHTS, mark)
-    with pytest.raises(UserError, match=r"model\.safetensors: of another training than .*json"):
+    with pytest.raises(
+        UserError, match=r"model\.safetensors: belongs to another training than .*json"
+    ):
         load_model(folder, corpus)
 
 

@@ -195,7 +195,7 @@ def test_what_does_not_fit_is_told_before_the_training_starts(tmp_path: Path) ->
     script.write_text(
         textwrap.dedent("""
         import resource, torch
-        from bleuprint.dataset.batch import Batch, Sides
+        from bleuprint.dataset.batch import Batch, PairIds
         from bleuprint.runtime.errors import UserError
         from bleuprint.training.train_step import Learner
         from bleuprint.model.transformer import Transformer
@@ -208,14 +208,14 @@ def test_what_does_not_fit_is_told_before_the_training_starts(tmp_path: Path) ->
             1,
             Group(0, 1, torch.device("cpu")),
         )
-        sides = Sides([[7] * 40] * 1000, [[7] * 39 + [2]] * 1000)
-        small = Sides([[7] * 4] * 10, [[7] * 3 + [2]] * 10)
-        learner.try_out(Batch.of(small))
+        sides = PairIds([[7] * 40] * 1000, [[7] * 39 + [2]] * 1000)
+        small = PairIds([[7] * 4] * 10, [[7] * 3 + [2]] * 10)
+        learner.try_out(Batch.from_ids(small))
         pages = int(open("/proc/self/statm").read().split()[0])
         limit = pages * resource.getpagesize() + (300 << 20)
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
         try:
-            learner.try_out(Batch.of(sides))
+            learner.try_out(Batch.from_ids(sides))
         except UserError as error:
             print(error)
         """)

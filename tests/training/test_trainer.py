@@ -18,7 +18,7 @@ import bleuprint.training.data_loader
 import systems
 from bleuprint.config.system import Average, Constant, Keep, Schedule, System
 from bleuprint.dataset.batch import Batch
-from bleuprint.dataset.batching import Position, updates
+from bleuprint.dataset.batching import Position, plan_updates
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.model.transformer import Transformer, count_parameters
 from bleuprint.model.weights import load_model
@@ -207,7 +207,7 @@ def test_the_loss_is_a_mean_over_the_tokens_that_dropout_made(
 
     corpus = BinaryCorpus(job.corpus)
     update, _ = next(
-        updates(
+        plan_updates(
             *(corpus.side("train", language).lengths for language in ("de", "en")),
             tokens_per_update=settings.tokens_per_update,
             batch_tokens=settings.batch_tokens,
@@ -219,8 +219,8 @@ def test_the_loss_is_a_mean_over_the_tokens_that_dropout_made(
     sizes = (len(corpus.segmentation(language).vocabulary) for language in ("de", "en"))
     model = Transformer(shape, *sizes)
     read = Reader(corpus, settings, seed=1, longest=shape.max_length)(update.batches)
-    batches = [Batch.of(part) for parts in read for part in parts]
-    tokens = sum(len(batch.wanted) for batch in batches)
+    batches = [Batch.from_ids(part) for parts in read for part in parts]
+    tokens = sum(len(batch.labels) for batch in batches)
     assert tokens > 1.2 * update.tokens
     loss = sum(batch_loss(model, batch, settings.label_smoothing) for batch in batches) / tokens
     assert len(batches) > len(update.batches)

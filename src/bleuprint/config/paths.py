@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 # What is in statistics.
-CENSUS = "census.json"
+STATISTICS = "statistics.json"
 
 
 def folder(corpus: str, stage: str, root: Path = Path()) -> Path:

@@ -1,4 +1,4 @@
-"""From clean text to batches of ids: vocabularies, binary files, batches.
+"""Clean text to batches of token ids: vocabularies, binary files, batches.
 
 May import runtime, text, rules, config and corpus.
 """

@@ -1,4 +1,4 @@
-"""A batch of sentence pairs: read, and as tensors."""
+"""A batch of sentence pairs, as ids and as tensors."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,64 +16,64 @@ from bleuprint.dataset.subwords.vocabulary import BOS, PAD
 Sentence = NDArray[Any] | list[int]
 
 
-class Sides(NamedTuple):
+class PairIds(NamedTuple):
     """Sentence pairs as ids; each sentence ends in EOS."""
 
     source: list[Sentence]
     target: list[Sentence]
 
 
-def read(corpus: BinaryCorpus, name: str, rows: Indices) -> Sides:
-    """These pairs of the set `name`, as they lie there."""
+def read_ids(corpus: BinaryCorpus, name: str, rows: Indices) -> PairIds:
+    """Read these pairs of the set `name`."""
     source, target = (corpus.side(name, language) for language in (corpus.source, corpus.target))
-    chosen = rows.tolist()
-    return Sides([source[row] for row in chosen], [target[row] for row in chosen])
+    indices = rows.tolist()
+    return PairIds([source[row] for row in indices], [target[row] for row in indices])
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Sentences as the model takes them: source (B, S), and target (B, T) that begins with BOS.
+    """The tensors that the model trains on: source (B, S), and target (B, T) that begins with BOS.
 
-    `wanted` (N,) are the words to come, EOS included and padding not, after the positions `places`
-    (N,) of the target, counted through all B x T. `lengths` are those of each pair, EOS included;
-    `padded` tells if there is PAD in the source. All this is found out before the batch is on an
-    accelerator, where asking would mean waiting for it.
+    `labels` (N,) are the tokens to predict, with EOS and without padding; `label_positions` (N,)
+    are the positions in the flattened target (B x T) that predict them. `lengths` are those of
+    each pair, EOS included. `has_padding`: whether the source contains PAD. All are computed before
+    the batch is moved, since reading from an accelerator means waiting for it.
     """
 
     source: Tensor
     target: Tensor
-    wanted: Tensor
-    places: Tensor
+    labels: Tensor
+    label_positions: Tensor
     lengths: list[tuple[int, int]]
-    padded: bool
+    has_padding: bool
 
     @classmethod
-    def of(cls, sides: Sides, pinned: bool = False) -> "Batch":
-        """`pinned`: in memory that a GPU reads from by itself."""
-        lengths = list(zip(map(len, sides.source), map(len, sides.target), strict=True))
-        source, words = pad(sides.source), pad(sides.target)
-        begin = torch.full((len(words), 1), BOS)
-        # BOS in front, the last column away: padding stays padding, EOS is never an input
-        target = torch.cat((begin, words[:, :-1]), dim=1)
-        words = words.flatten()
-        places = words.ne(PAD).nonzero().flatten()
-        padded = bool((source == PAD).any())
-        batch = cls(source, target, words[places], places, lengths, padded)
-        return batch._with(Tensor.pin_memory) if pinned else batch
+    def from_ids(cls, pairs: PairIds, pin_memory: bool = False) -> "Batch":
+        """`pin_memory`: in page-locked memory, which a GPU copies from asynchronously."""
+        lengths = list(zip(map(len, pairs.source), map(len, pairs.target), strict=True))
+        source, labels = pad(pairs.source), pad(pairs.target)
+        bos = torch.full((len(labels), 1), BOS)
+        # BOS in front, the last column removed: padding stays padding, EOS is never an input
+        target = torch.cat((bos, labels[:, :-1]), dim=1)
+        labels = labels.flatten()
+        positions = labels.ne(PAD).nonzero().flatten()
+        has_padding = bool((source == PAD).any())
+        batch = cls(source, target, labels[positions], positions, lengths, has_padding)
+        return batch._map(Tensor.pin_memory) if pin_memory else batch
 
     def to(self, device: torch.device) -> "Batch":
-        """The batch on a device; what is queued there may have to wait for it, we do not."""
-        return self._with(lambda tensor: tensor.to(device, non_blocking=True))
+        """The batch on a device; the copy is asynchronous."""
+        return self._map(lambda tensor: tensor.to(device, non_blocking=True))
 
-    def _with(self, function: Callable[[Tensor], Tensor]) -> "Batch":
+    def _map(self, function: Callable[[Tensor], Tensor]) -> "Batch":
         """The batch with a function applied to its tensors."""
         return Batch(
             function(self.source),
             function(self.target),
-            function(self.wanted),
-            function(self.places),
+            function(self.labels),
+            function(self.label_positions),
             self.lengths,
-            self.padded,
+            self.has_padding,
         )
 
 

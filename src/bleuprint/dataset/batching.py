@@ -1,10 +1,10 @@
-"""Which sentences are trained on together, and in which order.
+"""The plan of a training: which sentences form a batch, and the order of the batches.
 
-A batch is sentences of like length, at most `batch_tokens` positions a side, padding included;
-an update is the next batches with `tokens_per_update` target tokens in all. Both follow from
-the lengths and the seed alone, so that any number of processes, sharing out the batches of an
-update, makes the same updates. The lengths are those of the text as it was binarized: BPE-dropout
-makes sentences longer, so that updates hold more tokens than planned.
+A batch has sentences of similar length and at most `batch_tokens` positions a side, padding
+included; an update has the next batches with `tokens_per_update` target tokens in all. Both depend
+on the lengths and the seed only, so that any number of processes, which divide the batches of an
+update among them, make the same updates. The lengths are those of the binarized text; BPE-dropout
+makes sentences longer, so that updates then have more tokens than planned.
 """
 
 from collections.abc import Iterator
@@ -19,56 +19,61 @@ from bleuprint.runtime.errors import UserError
 Indices = NDArray[np.int64]
 
 
-class Rows(NamedTuple):
-    """A batch as planned: which sentences, and in which pass over the text."""
+class PlannedBatch(NamedTuple):
+    """The sentences of a batch, by their index in the set."""
 
-    epoch: int
+    epoch: int  # from 0
     rows: Indices
 
 
 @dataclass(frozen=True)
-class Update:
-    """The batches of one update, and their target tokens as planned."""
+class PlannedUpdate:
+    """The batches of one update, and their target tokens without BPE-dropout."""
 
-    batches: list[Rows]
+    batches: list[PlannedBatch]
     tokens: int
 
 
 @dataclass(frozen=True)
 class Position:
-    """Where training stands in the plan: the next batch to come, and the tokens behind it."""
+    """A position in the plan: the next batch, and the number of target tokens before it."""
 
     epoch: int = 0
     batch: int = 0
     tokens: int = 0
 
 
-def plan(
+def plan_epoch(
     source: Indices, target: Indices, batch_tokens: int, seed: int, epoch: int
 ) -> list[Indices]:
-    """The batches of an epoch, shuffled: indices of sentences with lengths `source`, `target`."""
+    """The batches of an epoch in random order, as indices of sentences.
+
+    `source` and `target` are the lengths of all sentences, EOS included.
+    """
     random = np.random.Generator(np.random.PCG64((seed, epoch)))
     order = random.permutation(len(source))
     # lexsort is stable: sentences of the same lengths stay shuffled among themselves
-    order = order[np.lexsort(_keys(source[order], target[order]))]
-    batches = pack(source, target, order, batch_tokens)
+    order = order[np.lexsort(_sort_keys(source[order], target[order]))]
+    batches = batch_by_size(source, target, order, batch_tokens)
     return [batches[index] for index in random.permutation(len(batches))]
 
 
-def _keys(source: Indices, target: Indices) -> tuple[Indices, Indices]:
-    """By what to sort pairs so that little is padded on either side: the last key is the first.
+def _sort_keys(source: Indices, target: Indices) -> tuple[Indices, Indices]:
+    """Keys for np.lexsort (the last is the primary one) that minimize padding on both sides.
 
-    Pairs of one longer side go from those whose source is shorter to those whose target is, and of
-    the next one back again: where one ends and the next begins, shapes are alike. On Multi30k, in
-    batches of 4,096 tokens, 3 % of both sides is padding; sorting by target and source leaves 11 %
-    of the source.
+    Pairs are sorted by the length of their longer side; among those of one length, by the
+    difference of both sides, alternately rising and falling, so that neighboring shapes are
+    similar. On Multi30k in batches of 4,096 tokens, 3 % of either side is padding; sorted by
+    target and source length, 11 % of the source would be.
     """
     longer, difference = np.maximum(source, target), source - target
     return np.where(longer % 2, difference, -difference), longer
 
 
-def pack(source: Indices, target: Indices, order: Indices, batch_tokens: int) -> list[Indices]:
-    """Cut `order` into runs whose padded size stays within `batch_tokens` on either side."""
+def batch_by_size(
+    source: Indices, target: Indices, order: Indices, batch_tokens: int
+) -> list[Indices]:
+    """Split `order` into runs whose padded size is at most `batch_tokens` on either side."""
     batches, start, longest = [], 0, 0
     lengths = np.maximum(source, target)[order].tolist()
     for index, length in enumerate(lengths):
@@ -86,7 +91,7 @@ def pack(source: Indices, target: Indices, order: Indices, batch_tokens: int) ->
     return batches
 
 
-def updates(
+def plan_updates(
     source: Indices,
     target: Indices,
     *,
@@ -95,28 +100,27 @@ def updates(
     seed: int,
     start: Position,
     epochs: int | None = None,
-) -> Iterator[tuple[Update, Position]]:
-    """Updates from `start` on, each with the position after it; without end, or for some epochs.
+) -> Iterator[tuple[PlannedUpdate, Position]]:
+    """Yield the updates from `start`, each with the position after it.
 
-    The last update of the last epoch is what is left.
+    Ends after `epochs` (None: never); the last update may be smaller.
     """
-    chosen: list[Rows] = []
+    batches: list[PlannedBatch] = []
     tokens, total, first, epoch = 0, start.tokens, start.batch, start.epoch
     while epochs is None or epoch < epochs:
-        batches = plan(source, target, batch_tokens, seed, epoch)
-        for index in range(first, len(batches)):
-            chosen.append(Rows(epoch, batches[index]))
-            tokens += int(target[batches[index]].sum())
-            # counted over the whole training, so that what one update has too much of,
-            # the next has less
+        planned = plan_epoch(source, target, batch_tokens, seed, epoch)
+        for index in range(first, len(planned)):
+            batches.append(PlannedBatch(epoch, planned[index]))
+            tokens += int(target[planned[index]].sum())
+            # counted over the whole training: an excess of one update makes the next one smaller
             if total // tokens_per_update < (total + tokens) // tokens_per_update:
                 total += tokens
-                ended = index + 1 == len(batches)
+                ended = index + 1 == len(planned)
                 yield (
-                    Update(chosen, tokens),
+                    PlannedUpdate(batches, tokens),
                     Position(epoch + ended, 0 if ended else index + 1, total),
                 )
-                chosen, tokens = [], 0
+                batches, tokens = [], 0
         epoch, first = epoch + 1, 0
-    if chosen:
-        yield Update(chosen, tokens), Position(epoch, 0, total + tokens)
+    if batches:
+        yield PlannedUpdate(batches, tokens), Position(epoch, 0, total + tokens)

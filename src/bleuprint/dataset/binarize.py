@@ -1,4 +1,4 @@
-"""Writing a corpus as arrays of ids; binary.py says how they lie on disk, and reads them."""
+"""Writing a corpus as arrays of ids; binarized.py documents the format and reads it."""
 
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
@@ -40,15 +40,15 @@ from bleuprint.text.tokenizers import Tokenize
 
 _BLOCK = 1 << 18
 
-Types = tuple[np.dtype[Any], ...]
+IdTypes = tuple[np.dtype[Any], ...]
 
 
 @dataclass(frozen=True)
 class Binarizing:
-    """The stage for one corpus.
+    """The stage binarize for one corpus.
 
-    `edits` and `tokenize` are what made its `tokens`: they are recorded, so that a sentence can be
-    made ready for a model from the folder `binary` alone.
+    `edits` and `tokenize` are the settings that made `tokens`. They are recorded, so that the
+    folder `binary` suffices to prepare a sentence for a model.
     """
 
     corpus: str
@@ -61,7 +61,7 @@ class Binarizing:
 
     @classmethod
     def of(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
-        """The stage as its settings and the layout have it."""
+        """The stage with the corpus's settings and the project's folders."""
         return cls(
             name,
             corpus.tokenize,
@@ -79,7 +79,7 @@ class Binarizing:
         self._encode(part, "train", blocks, progress, workers)
 
     def gather(self, parts: Sequence[Path], workers: int) -> None:
-        """Join the shards, encode the other sets, and describe it all."""
+        """Join the shards, encode the other sets, and write the header and the ledger."""
         with whole_folder(self.binary) as folder:
             sizes = {"train": self._join(parts, folder)}
             for name in self.tokens.held_out():
@@ -88,14 +88,14 @@ class Binarizing:
                 sizes[name] = self._encode(folder, name, blocks, progress, workers)
             hidden = shutil.ignore_patterns(".*")
             shutil.copytree(self.segmentation, folder / SEGMENTATION, ignore=hidden)
-            write_header(folder, self._about(sizes))
-            self._account(sizes)
+            write_header(folder, self._header(sizes))
+            self._write_ledger(sizes)
 
     def _encode(
         self, folder: Path, name: str, blocks: Iterable[Block], progress: Progress, workers: int
     ) -> SetSize:
-        """Write what blocks hold as the set `name`."""
-        prepare = partial(_Blocks, self.segmentation, self._languages, self._types)
+        """Encode blocks of pairs into the set `name`."""
+        prepare = partial(_BlockEncoder, self.segmentation, self._languages, self._types)
         with _SetWriter(folder, name, self._languages, self._types) as writer, progress:
             for sides in map_parts(prepare, blocks, workers):
                 writer.write(sides)
@@ -103,14 +103,14 @@ class Binarizing:
         return writer.size
 
     def _join(self, parts: Iterable[Path], folder: Path) -> SetSize:
-        """Write one after the other what shards of train left."""
+        """Concatenate the shards of train."""
         with _SetWriter(folder, "train", self._languages, self._types) as writer:
             for part in parts:
                 writer.append(part)
         if writer.size.pairs != (pairs := self.tokens.count("train")):
             raise UserError(
-                f"{folder}: shards of {writer.size.pairs} pairs, but there are {pairs}: "
-                "remove those in work/shards"
+                f"{folder}: the shards have {writer.size.pairs} pairs instead of {pairs}: "
+                "remove work/shards"
             )
         return writer.size
 
@@ -119,8 +119,8 @@ class Binarizing:
         return self.tokens.source, self.tokens.target
 
     @cached_property
-    def _types(self) -> Types:
-        """What the ids of each language are stored as: the smallest type that holds all of them."""
+    def _types(self) -> IdTypes:
+        """The smallest type that holds all ids, for each language."""
         sizes = [
             len(Segmentation.read(self.segmentation, language).vocabulary)
             for language in self._languages
@@ -129,7 +129,7 @@ class Binarizing:
             next(kind for kind in ID_TYPES if size - 1 <= np.iinfo(kind).max) for size in sizes
         )
 
-    def _about(self, sizes: dict[str, SetSize]) -> dict[str, Any]:
+    def _header(self, sizes: dict[str, SetSize]) -> dict[str, Any]:
         return {
             "source": self.tokens.source,
             "target": self.tokens.target,
@@ -139,46 +139,48 @@ class Binarizing:
             "sets": {name: asdict(size) for name, size in sizes.items()},
         }
 
-    def _account(self, sizes: dict[str, SetSize]) -> None:
+    def _write_ledger(self, sizes: dict[str, SetSize]) -> None:
         ledger = Ledger("binarize", self.corpus, ())
         for name, size in sizes.items():
             ledger.open(name).keep(size.pairs)
         ledger.write(self.ledger)
 
 
-class _Side(NamedTuple):
-    """One side of a block: the ids of its sentences, each ended by EOS, and how many each has."""
+class _EncodedSide(NamedTuple):
+    """One side of a block: the ids of all sentences with EOS, and the length of each."""
 
     ids: Ids
     lengths: Lengths
 
 
-class _Blocks:
-    """Turns blocks into ids, in whichever process."""
+class _BlockEncoder:
+    """Encodes blocks to ids, in a worker process."""
 
-    def __init__(self, folder: Path, languages: Iterable[str], types: Types) -> None:
+    def __init__(self, folder: Path, languages: Iterable[str], types: IdTypes) -> None:
         self._segmentations = [Segmentation.read(folder, language) for language in languages]
         self._types = types
 
-    def __call__(self, block: Block) -> tuple[_Side, ...]:
+    def __call__(self, block: Block) -> tuple[_EncodedSide, ...]:
         sides = zip(*block.pairs(), strict=True)
-        return tuple(map(_encoded, sides, self._segmentations, self._types))
+        return tuple(map(_encode_side, sides, self._segmentations, self._types))
 
 
-def _encoded(lines: Iterable[str], segmentation: Segmentation, kind: np.dtype[Any]) -> _Side:
+def _encode_side(
+    lines: Iterable[str], segmentation: Segmentation, kind: np.dtype[Any]
+) -> _EncodedSide:
     ids = np.fromiter(segmentation.encode(lines), kind)
-    # No text makes an EOS: there is one for each line.
+    # Text never encodes to EOS: there is exactly one a line.
     ends = np.flatnonzero(ids == EOS) + 1
-    return _Side(ids, np.diff(ends, prepend=0))
+    return _EncodedSide(ids, np.diff(ends, prepend=0))
 
 
 class _SetWriter:
-    """Writes both sides of a set bit by bit; use as a context manager.
+    """Writes both sides of a set incrementally; a context manager.
 
-    Its `size` is known when all is written.
+    `size` is valid once everything is written.
     """
 
-    def __init__(self, folder: Path, name: str, languages: Iterable[str], types: Types) -> None:
+    def __init__(self, folder: Path, name: str, languages: Iterable[str], types: IdTypes) -> None:
         self._name, self._languages = name, tuple(languages)
         with ExitStack() as opening:
             self._sides = [
@@ -197,14 +199,14 @@ class _SetWriter:
     def __exit__(self, *_: object) -> None:
         self._open.close()
 
-    def write(self, sides: Sequence[_Side]) -> None:
-        """Write the pairs of a block."""
+    def write(self, sides: Sequence[_EncodedSide]) -> None:
+        """Append the pairs of a block."""
         for (ids, ends), side in zip(self._sides, sides, strict=True):
             ends.write(ids.length + np.cumsum(side.lengths))
             self._write_ids(ids, side.ids)
 
     def append(self, part: Path) -> None:
-        """Write the pairs of the set of this name in the folder `part`."""
+        """Append the set of the same name from the folder `part`."""
         for (ids, ends), language in zip(self._sides, self._languages, strict=True):
             before = ids.length
             for block in _read_array(part / f"{self._name}.{language}.{IDS}"):
@@ -223,7 +225,7 @@ class _SetWriter:
 
 
 class _ArrayWriter:
-    """Writes a .npy file of one dimension bit by bit; use as a context manager."""
+    """Writes a one-dimensional .npy file incrementally; a context manager."""
 
     def __init__(self, path: Path, dtype: np.dtype[Any]) -> None:
         self._dtype, self.length = dtype, 0
@@ -239,7 +241,7 @@ class _ArrayWriter:
 
     def __exit__(self, *_: object) -> None:
         with self._file:
-            # numpy leaves room in the header for the length to grow.
+            # numpy pads the header so that the length can grow.
             self._file.seek(0)
             self._write_header()
 
@@ -249,7 +251,7 @@ class _ArrayWriter:
 
 
 def _read_array(path: Path) -> Iterator[npt.NDArray[Any]]:
-    """A .npy file of one dimension, many numbers at a time."""
+    """Yield blocks of a one-dimensional .npy file."""
     with path.open("rb") as file:
         npy.read_magic(file)
         _, _, dtype = npy.read_array_header_1_0(file)

@@ -1,17 +1,17 @@
 """A corpus as arrays of ids on disk, read through memory mapping.
 
-A folder holds, for each SET and LANGUAGE, two arrays of one dimension in numpy's format, version
-1.0, their numbers little-endian and aligned to 64 bytes:
+A folder contains, for each SET and LANGUAGE, two one-dimensional arrays in numpy's format, version
+1.0, little-endian and aligned to 64 bytes:
 
-- SET.LANGUAGE.ids.npy: the ids of all sentences one after the other, each ended by EOS; 16 bits
-  each where the vocabulary allows, else 32
-- SET.LANGUAGE.ends.npy: where in it each sentence ends; 64 bits each
+- SET.LANGUAGE.ids.npy: the ids of all sentences, each followed by EOS; 16 bits if the vocabulary
+  is small enough, else 32
+- SET.LANGUAGE.ends.npy: the index after the last id of each sentence; 64 bits
 
-Beside them lie segmentation/, as `learn_segmentation` left it, and corpus.json, the header: format
-and version, languages, whether they share a vocabulary, how their text was cleaned and tokenised,
-how large the sets are, size and SHA-256 of every file, and its own SHA-256. Opening a corpus reads
-the header and looks at the sizes of the files; what belongs to a set or a language is opened when
-it is first asked for. Nothing is ever written, so any number of processes may read.
+It also contains segmentation/, the output of `learn_segmentation`, and corpus.json, the header:
+format and version, languages, whether they share a vocabulary, cleaning and tokenization settings,
+sizes of the sets, size and SHA-256 of every file, and its own SHA-256. Opening a corpus reads the
+header and checks file sizes; the files of a set or language are opened on first use. Files are only
+read, so any number of processes can share them.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, sha256_of, write_json
 from bleuprint.runtime.schema import build
 
-# Imported where they are used: reading ids needs none of them, and they load for half a second.
+# Imported where they are used: reading ids does not need them, and importing takes half a second.
 if TYPE_CHECKING:
     from bleuprint.dataset.subwords.segmentation import Segmentation
     from bleuprint.text.tokenizers import Tokenizer
@@ -40,7 +40,7 @@ IDS, ENDS, CORPUS, SEGMENTATION = "ids.npy", "ends.npy", "corpus.json", "segment
 Ids = npt.NDArray[np.unsignedinteger[Any]]
 Lengths = npt.NDArray[np.int64]
 
-# What the arrays may be of.
+# The types that arrays may have.
 ID_TYPES = tuple(map(np.dtype, ("<u2", "<u4")))
 END_TYPE = np.dtype("<i8")
 
@@ -54,7 +54,7 @@ class Sentences:
         self._ends: Lengths = _mapped(ends, END_TYPE)
         last = int(self._ends[-1]) if len(self._ends) else 0
         if last != len(self._ids):
-            raise UserError(f"{ids}: holds {len(self._ids)} ids, {ends.name} wants {last}")
+            raise UserError(f"{ids}: has {len(self._ids)} ids; {ends.name} expects {last}")
 
     def __len__(self) -> int:
         return len(self._ends)
@@ -73,13 +73,13 @@ class Sentences:
         return lengths
 
     def __reduce__(self) -> tuple[type["Sentences"], tuple[Path, Path]]:
-        # Another process maps the files itself: pickled as it is, a mapping is copied.
+        # Another process maps the files again; pickling a mapping would copy its content.
         return Sentences, self._paths
 
 
 @dataclass(frozen=True)
 class SetSize:
-    """How large a set is; tokens count EOS, `unknown` counts UNK on both sides."""
+    """The size of a set; tokens include EOS, `unknown` is the number of UNK on both sides."""
 
     pairs: int
     source_tokens: int
@@ -89,27 +89,27 @@ class SetSize:
 
 @dataclass(frozen=True)
 class StoredFile:
-    """A file as it was written; its size is in bytes."""
+    """Size in bytes and SHA-256 of a file as written."""
 
     size: int
     sha256: str
 
 
 class BinaryCorpus:
-    """A corpus as `Binarizing` leaves it.
+    """A corpus written by the stage binarize.
 
-    Raises UserError if a file is missing or of another size, or if corpus.json is damaged or
-    written in another version of the format.
+    Raises UserError if a file is missing or has another size, or if corpus.json is damaged or of
+    another version of the format.
     """
 
     def __init__(self, folder: Path) -> None:
-        about = _read_header(folder / CORPUS)
-        self.folder, self._about = folder, about
-        self.source: str = about["source"]
-        self.target: str = about["target"]
-        self.joint: bool = about["joint"]
-        self.sets = {name: SetSize(**size) for name, size in about["sets"].items()}
-        self._files = {folder / name: StoredFile(**file) for name, file in about["files"].items()}
+        header = _read_header(folder / CORPUS)
+        self.folder, self._header = folder, header
+        self.source: str = header["source"]
+        self.target: str = header["target"]
+        self.joint: bool = header["joint"]
+        self.sets = {name: SetSize(**size) for name, size in header["sets"].items()}
+        self._files = {folder / name: StoredFile(**file) for name, file in header["files"].items()}
         self._sides: dict[tuple[str, str], Sentences] = {}
         self._segmentations: dict[str, Segmentation] = {}
         self._tokenizers: dict[str, Tokenizer] = {}
@@ -129,7 +129,7 @@ class BinaryCorpus:
         return self._sides[set_name, language]
 
     def segmentation(self, language: str) -> "Segmentation":
-        """The way of a language from tokens to ids and back."""
+        """The segmentation of a language, which maps words to ids and back."""
         from bleuprint.dataset.subwords.segmentation import Segmentation
 
         if language not in self._segmentations:
@@ -138,33 +138,33 @@ class BinaryCorpus:
         return self._segmentations[language]
 
     def tokenizer(self, language: str) -> "Tokenizer":
-        """What made the tokens of a language, and makes sentences of them again."""
+        """The tokenizer of a language, with the settings that the corpus was tokenized with."""
         from bleuprint.text.tokenizers import Tokenize, tokenizer_for
 
         if language not in self._tokenizers:
-            settings = build(Tokenize, self._about["tokenize"], self.folder / CORPUS)
+            settings = build(Tokenize, self._header["tokenize"], self.folder / CORPUS)
             self._tokenizers[language] = tokenizer_for(language, settings)
         return self._tokenizers[language]
 
     def text(self, language: str, ids: Iterable[int]) -> str:
-        """The sentence that these ids stand for, detokenised."""
-        tokens = self.segmentation(language).decode(ids)
-        return self.tokenizer(language).detokenize(tokens)
+        """The detokenized sentence of these ids."""
+        words = self.segmentation(language).decode(ids)
+        return self.tokenizer(language).detokenize(words)
 
     def verify(self, set_name: str | None = None) -> None:
-        """Read everything, or one set; raises UserError at a file that is not as it was written."""
+        """Hash all files, or those of one set; raises UserError if one differs from the header."""
         begin = "" if set_name is None else f"{set_name}."
         for path, file in self._files.items():
             if path.name.startswith(begin) and sha256_of(path) != file.sha256:
                 raise UserError(f"{path}: damaged: its SHA-256 is not the one in {CORPUS}")
 
     def __reduce__(self) -> tuple[type["BinaryCorpus"], tuple[Path]]:
-        # Another process opens the files itself: pickled as it is, what has been read is copied.
+        # Another process opens the files again; pickling would copy what has been read.
         return BinaryCorpus, (self.folder,)
 
 
-def write_header(folder: Path, about: Mapping[str, Any]) -> None:
-    """Write corpus.json once all other files of a corpus are there."""
+def write_header(folder: Path, content: Mapping[str, Any]) -> None:
+    """Write corpus.json; all other files of the corpus must have been written."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     files = {
         path.relative_to(folder).as_posix(): {
@@ -173,7 +173,7 @@ def write_header(folder: Path, about: Mapping[str, Any]) -> None:
         }
         for path in paths
     }
-    header = {"format": FORMAT, "version": VERSION, **about, "files": files}
+    header = {"format": FORMAT, "version": VERSION, **content, "files": files}
     write_json(folder / CORPUS, {**header, "sha256": _digest(header)})
 
 
@@ -185,11 +185,11 @@ def _read_header(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise UserError(f"{path}: damaged: {error}") from None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise UserError(f"{path}: does not say that it is a {FORMAT}")
+        raise UserError(f"{path}: its format is not {FORMAT!r}")
     if (version := header.get("version")) != VERSION:
         raise UserError(f"{path}: version {version} of the format; this bleuprint reads {VERSION}")
     if header.pop("sha256", None) != _digest(header):
-        raise UserError(f"{path}: damaged: its SHA-256 is not the one that it names")
+        raise UserError(f"{path}: damaged: its SHA-256 is not the recorded one")
     return header
 
 
@@ -197,24 +197,24 @@ def _digest(header: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(header).encode()).hexdigest()
 
 
-def _check_size(path: Path, wanted: int) -> None:
+def _check_size(path: Path, expected: int) -> None:
     try:
         size = path.stat().st_size
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
-    if size != wanted:
-        what = "cut short" if size < wanted else "too long"
-        raise UserError(f"{path}: {what}: {size} bytes, {CORPUS} says {wanted}")
+    if size != expected:
+        what = "cut short" if size < expected else "too long"
+        raise UserError(f"{path}: {what}: {size} bytes, {CORPUS} expects {expected}")
 
 
 def _mapped(path: Path, *types: np.dtype[Any]) -> Any:
     try:
-        # A plain array over the mapping: slicing np.memmap itself costs several times as much.
+        # A plain array over the mapping: slicing np.memmap takes several times as long.
         array = np.asarray(npy.open_memmap(path, mode="r"))
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except ValueError as error:
-        raise UserError(f"{path}: not a whole array: {error}") from None
+        raise UserError(f"{path}: not a complete array: {error}") from None
     if array.dtype not in types or array.ndim != 1:
-        raise UserError(f"{path}: holds {array.dtype.str} in {array.ndim} dimensions")
+        raise UserError(f"{path}: an array of {array.dtype.str} with {array.ndim} dimensions")
     return array

@@ -1,6 +1,6 @@
-"""Learning how the languages of a corpus are segmented and numbered.
+"""Learning BPE codes and vocabularies from the training text.
 
-Memory grows with the number of different words.
+Memory grows with the number of distinct words.
 """
 
 import io
@@ -28,22 +28,22 @@ from bleuprint.runtime.process_pool import map_parts
 from bleuprint.runtime.progress import Progress, track
 from bleuprint.text.parallel import Span, TextFolder
 
-# Into so many parts train is cut to count its words.
+# Train is split into this many parts to count its words in parallel.
 _PARTS = 8
 
-# How often each word occurs, by language: of two that are learnt from together, or of one.
-Group = dict[str, Counter[str]]
+# Word counts by language: both languages of a joint vocabulary, or one.
+WordCounts = dict[str, Counter[str]]
 
 
 def learn_segmentation(
     corpus: str, settings: Units, tokens: TextFolder, folder: Path, workers: int = 1
 ) -> None:
-    """Learn from train how its two languages are segmented and numbered.
+    """Learn the codes and vocabularies of both languages from train.
 
     Writes segmentation.json and, for each LANGUAGE, vocabulary.LANGUAGE; with BPE also
-    codes.LANGUAGE and, where there is a threshold, allowed.LANGUAGE: the units that reach it and
-    how often they occur, as for subword-nmt's --vocabulary. If joint, codes and vocabulary are
-    learnt from both languages together, and are the same for both.
+    codes.LANGUAGE and, if there is a threshold, allowed.LANGUAGE: the subwords that reach it and
+    their counts, the format of subword-nmt's --vocabulary. If joint, codes and vocabulary are
+    learned from both languages together and are the same for both.
     """
     words = count_words(corpus, tokens, workers)
     groups = [words] if settings.joint else [{language: words[language]} for language in words]
@@ -58,13 +58,13 @@ def learn_segmentation(
                 vocabulary.write(unfinished / f"vocabulary.{language}")
 
 
-def count_words(corpus: str, tokens: TextFolder, workers: int = 1) -> Group:
-    """How often each token occurs in train, in the order of their first occurrence."""
-    counts: Group = {tokens.source: Counter(), tokens.target: Counter()}
+def count_words(corpus: str, tokens: TextFolder, workers: int = 1) -> WordCounts:
+    """How often each word occurs in train, in the order of first occurrence."""
+    counts: WordCounts = {tokens.source: Counter(), tokens.target: Counter()}
     total = tokens.count("train")
     spans = [shard.span(total) for shard in Shard.all(_PARTS)]
     with Progress(f"count words {corpus}", len(spans), "parts") as progress:
-        for part in map_parts(partial(_Words, tokens), spans, workers):
+        for part in map_parts(partial(_WordCounter, tokens), spans, workers):
             for words, more in zip(counts.values(), part, strict=True):
                 words.update(more)
             progress.advance()
@@ -73,8 +73,8 @@ def count_words(corpus: str, tokens: TextFolder, workers: int = 1) -> Group:
     return counts
 
 
-class _Words:
-    """Counts the words of a span of train on both sides, in whichever process."""
+class _WordCounter:
+    """Counts the words of a span of train on both sides, in a worker process."""
 
     def __init__(self, tokens: TextFolder) -> None:
         self._tokens = tokens
@@ -90,77 +90,76 @@ class _Words:
 
 
 def learn_codes(what: str, settings: BpeSettings, words: Mapping[str, int]) -> str:
-    """The codes of at most `settings.merges` merges, learnt from how often words occur.
+    """Learn the codes of at most `settings.merges` merges from word counts.
 
-    They are those of `subword-nmt learn-bpe`. A line on stderr says how many merges were learnt,
-    of `what`, and how long that took.
+    The result is that of `subword-nmt learn-bpe`. Prints the number of merges and the seconds to
+    stderr, in a line that begins with `what`.
     """
-    # A word of one character holds no pair; of one that begins with \r, subword-nmt would see
-    # the rest as the word.
+    # A word of one character has no pair; subword-nmt drops a leading \r.
     words = {
         word: count for word, count in words.items() if len(word) > 1 and not word.startswith("\r")
     }
     learn = {"incremental": _incremental, "subword-nmt": _subword_nmt}[settings.engine]
     start = time.monotonic()
     text = learn(what, words, settings.merges) if settings.merges and words else HEADER
-    learnt, seconds = text.count("\n") - 1, time.monotonic() - start
-    said = f"{what}: {learnt:,} merges learnt in {seconds:.1f} s ({settings.engine})"
-    print(said, file=sys.stderr, flush=True)
+    count, seconds = text.count("\n") - 1, time.monotonic() - start
+    message = f"{what}: {count:,} merges learned in {seconds:.1f} s ({settings.engine})"
+    print(message, file=sys.stderr, flush=True)
     return text
 
 
-def _learn_bpe(corpus: str, settings: BpeSettings, group: Group, folder: Path) -> None:
-    """Write the codes of a group, the same for each language, and which units each may use."""
+def _learn_bpe(corpus: str, settings: BpeSettings, group: WordCounts, folder: Path) -> None:
+    """Write the codes of a group and the subwords that each language may use."""
     words = sum(group.values(), Counter[str]())
     codes = learn_codes(f"learn_bpe {corpus} {'+'.join(group)}", settings, words)
     for language in group:
         (folder / f"codes.{language}").write_bytes(codes.encode())
         if settings.threshold:
-            counts = _count_units(read_bpe(folder, language), group[language])
+            counts = _count_subwords(read_bpe(folder, language), group[language])
             allowed = most_frequent(counts, settings.threshold)
             if not allowed:
                 raise UserError(
                     f"corpora.{corpus}.vocabulary.bpe.threshold is {settings.threshold}: "
-                    f"no unit of {language} occurs so often in train"
+                    f"no subword of {language} occurs that often in train"
                 )
             write_counts(folder / f"allowed.{language}", allowed)
 
 
-def _vocabulary(settings: Units, group: Group, folder: Path) -> Vocabulary:
-    """The units that a group's languages are made of in the end."""
+def _vocabulary(settings: Units, group: WordCounts, folder: Path) -> Vocabulary:
+    """The vocabulary of a group's languages once segmented."""
     if settings.words is not None:
         words = sum(group.values(), Counter[str]())
-        return Vocabulary.of(words, settings.words.max_size, settings.words.min_count)
-    units = (_count_units(read_bpe(folder, language), group[language]) for language in group)
-    return Vocabulary.of(sum(units, Counter[str]()))
+        return Vocabulary.from_counts(words, settings.words.max_size, settings.words.min_count)
+    subwords = (_count_subwords(read_bpe(folder, language), group[language]) for language in group)
+    return Vocabulary.from_counts(sum(subwords, Counter[str]()))
 
 
-def _count_units(codes: Bpe, words: Counter[str]) -> Counter[str]:
-    """How often each unit occurs; each different word is segmented once."""
+def _count_subwords(codes: Bpe, words: Counter[str]) -> Counter[str]:
+    """How often each subword occurs; each distinct word is segmented once."""
     counts: Counter[str] = Counter()
     for word, count in words.items():
-        for unit in codes.split(word):
-            counts[unit] += count
+        for subword in codes.split(word):
+            counts[subword] += count
     return counts
 
 
 def _incremental(what: str, words: Mapping[str, int], merges: int) -> str:
-    found = track(learn_merges(words, merges), what, merges, "merges")
-    return HEADER + "".join(f"{first} {second}\n" for first, second in found)
+    pairs = track(learn_merges(words, merges), what, merges, "merges")
+    return HEADER + "".join(f"{first} {second}\n" for first, second in pairs)
 
 
 def _subword_nmt(_: str, words: Mapping[str, int], merges: int) -> str:
-    learnt = io.StringIO(newline="\n")
-    # Counts are passed on, and not the text: subword-nmt splits lines where Python does.
+    output = io.StringIO(newline="\n")
+    # Counts instead of the text, because subword-nmt splits lines as Python does.
     entries = [f"{word} {count}" for word, count in words.items()]
     with _quiet():
-        learn_bpe(entries, learnt, merges, is_dict=True)
-    return learnt.getvalue()
+        learn_bpe(entries, output, merges, is_dict=True)
+    return output.getvalue()
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Let the learner's bar reach a terminal and nothing else, since it never ends a line."""
+    """Hide subword-nmt's progress bar unless stderr is a terminal: it writes no line ends."""
     if sys.stderr.isatty():
         yield
         return

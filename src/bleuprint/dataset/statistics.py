@@ -1,7 +1,7 @@
-"""A binarised corpus counted: how long its sentences are, and how its words are made of units.
+"""Statistics of a binarized corpus: sentence lengths, tokens per word, vocabulary.
 
-Words are counted as the model sees them: a word ends with a unit that is not continued, and an
-unknown unit is one. Arrays are read a part at a time, so that memory does not grow with the corpus.
+Words are counted as the model sees them: a word ends at each token without a continuation mark;
+UNK counts as a word. Arrays are read in blocks, so that memory does not grow with the corpus.
 """
 
 import dataclasses
@@ -17,38 +17,38 @@ from bleuprint.dataset.subwords.bpe import CONTINUED
 from bleuprint.dataset.subwords.vocabulary import SPECIALS, UNK
 from bleuprint.runtime.files import read_object, write_json
 
-# Sentences counted one by one up to this length; the last number of `lengths` is of all beyond.
-LONGEST = 200
-# Words of one unit, two, three, and of more.
-PIECES = 4
+# `sentence_lengths` has one bin for each length up to this many words, and one for all beyond.
+MAX_SENTENCE_LENGTH = 200
+# `tokens_per_word` has bins for words of one, two, three, and of more tokens.
+MAX_TOKENS_PER_WORD = 4
 _SENTENCES = 1 << 16
 
 _Counts = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Side:
-    """One side of a set; ends of sentences are not counted.
+class SideStatistics:
+    """One side of a set, without EOS.
 
-    `lengths[n]` sentences have n words (see LONGEST), `pieces[n]` words n + 1 units (see PIECES).
-    `longest` is in units, as what a model must be able to take.
+    `unk`: how many tokens are UNK; `max_tokens`: the length of the longest sentence in tokens.
+    `sentence_lengths[n]` sentences have n words, `tokens_per_word[n]` words have n + 1 tokens.
     """
 
     words: int
-    units: int
-    unknown: int
-    longest: int
-    lengths: list[int]
-    pieces: list[int]
+    tokens: int
+    unk: int
+    max_tokens: int
+    sentence_lengths: list[int]
+    tokens_per_word: list[int]
 
     @property
     def sentences(self) -> int:
-        return sum(self.lengths)
+        return sum(self.sentence_lengths)
 
 
 @dataclass(frozen=True)
-class Units:
-    """A language's vocabulary: its size without special symbols, and how many of its units occur
+class VocabularyStatistics:
+    """A language's vocabulary: its size without special tokens, and how many of its tokens occur
     less than 10 and less than 100 times in the training text (of both languages, if shared).
     """
 
@@ -58,78 +58,85 @@ class Units:
 
 
 @dataclass(frozen=True)
-class Census:
-    """A corpus: its sets by name and language, its vocabularies by language."""
+class CorpusStatistics:
+    """The content of statistics.json: sets by name and language, vocabularies by language.
+
+    `joint`: whether both languages share one vocabulary.
+    """
 
     joint: bool
-    sets: dict[str, dict[str, Side]]
-    vocabularies: dict[str, Units]
+    sets: dict[str, dict[str, SideStatistics]]
+    vocabularies: dict[str, VocabularyStatistics]
 
     @classmethod
-    def of(cls, corpus: BinaryCorpus) -> "Census":
+    def from_corpus(cls, corpus: BinaryCorpus) -> "CorpusStatistics":
         languages = corpus.source, corpus.target
         vocabularies = {}
         for language in languages:
             counts = corpus.segmentation(language).vocabulary.counts[len(SPECIALS) :]
             rare = (sum(count < bound for _, count in counts) for bound in (10, 100))
-            vocabularies[language] = Units(len(counts), *rare)
+            vocabularies[language] = VocabularyStatistics(len(counts), *rare)
         sets = {
-            name: {language: _side(corpus, name, language) for language in languages}
+            name: {language: _count_side(corpus, name, language) for language in languages}
             for name in corpus.sets
         }
         return cls(corpus.joint, sets, vocabularies)
 
     @classmethod
-    def read(cls, path: Path) -> "Census":
+    def read(cls, path: Path) -> "CorpusStatistics":
         content = read_object(path, ("joint", "sets", "vocabularies"))
         return cls(
             content["joint"],
             {
-                name: {language: Side(**side) for language, side in sides.items()}
+                name: {language: SideStatistics(**side) for language, side in sides.items()}
                 for name, sides in content["sets"].items()
             },
-            {language: Units(**units) for language, units in content["vocabularies"].items()},
+            {
+                language: VocabularyStatistics(**vocabulary)
+                for language, vocabulary in content["vocabularies"].items()
+            },
         )
 
     def write(self, path: Path) -> None:
         write_json(path, dataclasses.asdict(self))
 
 
-def _side(corpus: BinaryCorpus, name: str, language: str) -> Side:
+def _count_side(corpus: BinaryCorpus, name: str, language: str) -> SideStatistics:
     sentences = corpus.side(name, language)
-    texts = corpus.segmentation(language).vocabulary.units
-    complete = np.array([not text.endswith(CONTINUED) for text in texts])
-    lengths, pieces = np.zeros(LONGEST + 2, np.int64), np.zeros(PIECES, np.int64)
-    unknown = 0
-    for ids, stops in _parts(sentences):
-        end = np.zeros(len(ids), bool)
-        end[stops - 1] = True
-        last = complete[ids] & ~end  # of a word
-        bounds = np.flatnonzero(last | end)
-        units = np.diff(bounds, prepend=-1)[last[bounds]]
+    tokens = corpus.segmentation(language).vocabulary.tokens
+    ends_word = np.array([not token.endswith(CONTINUED) for token in tokens])
+    sentence_lengths = np.zeros(MAX_SENTENCE_LENGTH + 2, np.int64)
+    tokens_per_word = np.zeros(MAX_TOKENS_PER_WORD, np.int64)
+    unk = 0
+    for ids, stops in _blocks(sentences):
+        is_eos = np.zeros(len(ids), bool)
+        is_eos[stops - 1] = True
+        last = ends_word[ids] & ~is_eos  # the last token of a word
+        bounds = np.flatnonzero(last | is_eos)
+        sizes = np.diff(bounds, prepend=-1)[last[bounds]]
         words = np.add.reduceat(last, np.concatenate(([0], stops[:-1])), dtype=np.int64)
-        unknown += int((ids == UNK).sum())
-        pieces += np.bincount(np.minimum(units, PIECES) - 1, minlength=PIECES)
-        lengths += np.bincount(np.minimum(words, LONGEST + 1), minlength=LONGEST + 2)
-    return Side(
-        words=int(pieces.sum()),
-        units=int(sentences.lengths.sum()) - len(sentences),
-        unknown=unknown,
-        longest=int(sentences.lengths.max(initial=1)) - 1,
-        lengths=_trimmed(lengths),
-        pieces=pieces.tolist(),
+        unk += int((ids == UNK).sum())
+        tokens_per_word += _histogram(sizes - 1, MAX_TOKENS_PER_WORD)
+        sentence_lengths += _histogram(words, MAX_SENTENCE_LENGTH + 2)
+    longest = int(np.flatnonzero(sentence_lengths).max(initial=0))
+    return SideStatistics(
+        words=int(tokens_per_word.sum()),
+        tokens=int(sentences.lengths.sum()) - len(sentences),
+        unk=unk,
+        max_tokens=int(sentences.lengths.max(initial=1)) - 1,
+        sentence_lengths=sentence_lengths[: longest + 1].tolist(),
+        tokens_per_word=tokens_per_word.tolist(),
     )
 
 
-def _parts(sentences: Sentences) -> Iterator[tuple[_Counts, _Counts]]:
-    """The ids of some sentences, and where in them each one stops."""
+def _histogram(values: _Counts, bins: int) -> _Counts:
+    """How often each value from 0 occurs; those beyond the last bin count there."""
+    return np.bincount(np.minimum(values, bins - 1), minlength=bins)
+
+
+def _blocks(sentences: Sentences) -> Iterator[tuple[_Counts, _Counts]]:
+    """Blocks of sentences: the ids of all, and the index after each one's last id."""
     for start in range(0, len(sentences), _SENTENCES):
-        some = [sentences[i] for i in range(start, min(start + _SENTENCES, len(sentences)))]
-        yield np.concatenate(some).astype(np.int64), np.cumsum([len(one) for one in some])
-
-
-def _trimmed(lengths: _Counts) -> list[int]:
-    """Without the zeros behind the longest."""
-    last = int(np.flatnonzero(lengths).max(initial=0))
-    counts: list[int] = lengths[: last + 1].tolist()
-    return counts
+        stop = min(start + _SENTENCES, len(sentences))
+        block = [sentences[i] for i in range(start, stop)]
+        yield np.concatenate(block).astype(np.int64), np.cumsum([len(ids) for ids in block])

@@ -92,7 +92,7 @@ def attention_maps(
     ids = (torch.tensor([side], device=model.device) for side in (source, target))
     weights = model.attention_weights(*ids)
     units, theirs = (
-        corpus.segmentation(language).vocabulary.units
+        corpus.segmentation(language).vocabulary.tokens
         for language in (corpus.target, corpus.source)
     )
     written, before = [units[i] for i in (*words, EOS)], [units[i] for i in target]

@@ -58,7 +58,7 @@ def convert(
         vocabularies,
         strict=True,
     ):
-        register(list(vocabulary.units))
+        register(list(vocabulary.tokens))
     _, begin, end, unknown = SPECIALS
     spec.config.bos_token = spec.config.decoder_start_token = begin
     spec.config.eos_token, spec.config.unk_token = end, unknown

@@ -36,8 +36,8 @@ class CTranslate2Engine:
         )
         self.longest = model.settings.max_length
         self._model, self._decode = model, decode
-        self._units, self._target = source.units, target
-        self._ids = {unit: number for number, unit in enumerate(target.units)}
+        self._units, self._target = source.tokens, target
+        self._ids = {unit: number for number, unit in enumerate(target.tokens)}
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch) / "model"
             convert(model, (source, target), folder, decode.precision)

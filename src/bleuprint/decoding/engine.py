@@ -10,7 +10,7 @@ from torch import Tensor
 
 from bleuprint.config.system import Decode, Model
 from bleuprint.dataset.batch import Sentence, pad
-from bleuprint.dataset.batching import Indices, pack
+from bleuprint.dataset.batching import Indices, batch_by_size
 from bleuprint.dataset.binarized import BinaryCorpus, Lengths, Sentences
 from bleuprint.dataset.subwords.vocabulary import BOS, EOS, UNK
 from bleuprint.decoding.beam_search import Reorderable, Symbols, beam_search
@@ -94,7 +94,7 @@ class TorchEngine:
         order = np.argsort(-lengths, kind="stable")
         order = order[lengths[order] > 1]  # nothing but EOS translates to nothing
         bar.advance(len(lengths) - len(order))
-        batches = pack(lengths, lengths, order, self._batch_tokens(lengths))
+        batches = batch_by_size(lengths, lengths, order, self._batch_tokens(lengths))
 
         def search(rows: Indices) -> Found:
             ids = pad([sources[row] for row in rows.tolist()]).to(self._decoder.device)

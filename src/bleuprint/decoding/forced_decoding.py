@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from bleuprint.dataset.batch import Batch, Sentence, Sides
-from bleuprint.dataset.batching import pack
+from bleuprint.dataset.batch import Batch, PairIds, Sentence
+from bleuprint.dataset.batching import batch_by_size
 from bleuprint.model.transformer import Transformer
 
 # Positions a side that are read at once; it changes no result.
@@ -22,13 +22,13 @@ def log_probabilities(
     longest = int(max(source.max(initial=1), target.max(initial=1)))
     order = np.lexsort((target, source))
     found: list[list[float]] = [[] for _ in sources]
-    for rows in pack(source, target, order, max(_BATCH_TOKENS, longest)):
+    for rows in batch_by_size(source, target, order, max(_BATCH_TOKENS, longest)):
         chosen = rows.tolist()
-        sides = Sides([sources[row] for row in chosen], [targets[row] for row in chosen])
-        batch = Batch.of(sides).to(model.device)
-        hidden = model.decode(batch.target, *model.encode(batch.source, batch.padded))
-        words = hidden.flatten(0, 1).index_select(0, batch.places)
-        logs = model.log_probs(words).gather(1, batch.wanted[:, None])[:, 0]
+        sides = PairIds([sources[row] for row in chosen], [targets[row] for row in chosen])
+        batch = Batch.from_ids(sides).to(model.device)
+        hidden = model.decode(batch.target, *model.encode(batch.source, batch.has_padding))
+        words = hidden.flatten(0, 1).index_select(0, batch.label_positions)
+        logs = model.log_probs(words).gather(1, batch.labels[:, None])[:, 0]
         parts = torch.split(logs, [length for _, length in batch.lengths])
         for row, part in zip(chosen, parts, strict=True):
             found[row] = part.tolist()

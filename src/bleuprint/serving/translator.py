@@ -165,7 +165,7 @@ class Translator:
         room = self._most - 1
         if len(ids) <= room:
             return len(ids)
-        units = self.corpus.segmentation(self.corpus.source).vocabulary.units
+        units = self.corpus.segmentation(self.corpus.source).vocabulary.tokens
         ends = (end for end in range(room, 0, -1) if not units[ids[end - 1]].endswith(CONTINUED))
         return next(ends, room)
 

@@ -13,8 +13,15 @@ from typing import TypeVar
 import numpy as np
 
 from bleuprint.config.system import System, Train
-from bleuprint.dataset.batch import Batch, Sentence, Sides, read
-from bleuprint.dataset.batching import Indices, Position, Rows, Update, pack, updates
+from bleuprint.dataset.batch import Batch, PairIds, Sentence, read_ids
+from bleuprint.dataset.batching import (
+    Indices,
+    PlannedBatch,
+    PlannedUpdate,
+    Position,
+    batch_by_size,
+    plan_updates,
+)
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.dataset.subwords.vocabulary import EOS
 from bleuprint.runtime import environment
@@ -41,14 +48,14 @@ class Reader:
         self._corpus, self._settings, self._seed = corpus, settings, seed
         self._longest = longest
 
-    def __call__(self, batches: Sequence[Rows]) -> list[list[Sides]]:
+    def __call__(self, batches: Sequence[PlannedBatch]) -> list[list[PairIds]]:
         """Each batch whole; cut into parts of batch_tokens, by length, where dropout draws."""
         if not self._settings.bpe_dropout:
-            return [[read(self._corpus, "train", rows)] for _, rows in batches]
+            return [[read_ids(self._corpus, "train", rows)] for _, rows in batches]
         return [self._cut(self._draw(epoch, rows)) for epoch, rows in batches]
 
-    def _draw(self, epoch: int, rows: Indices) -> Sides:
-        sides = read(self._corpus, "train", rows)
+    def _draw(self, epoch: int, rows: Indices) -> PairIds:
+        sides = read_ids(self._corpus, "train", rows)
         languages = self._corpus.source, self._corpus.target
         source, target = (
             [
@@ -57,7 +64,7 @@ class Reader:
             ]
             for language, side in zip(languages, sides, strict=True)
         )
-        return Sides(source, target)
+        return PairIds(source, target)
 
     def _drawn(self, language: str, seed: str, ids: Sentence) -> Sentence:
         segmentation = self._corpus.segmentation(language)
@@ -65,14 +72,16 @@ class Reader:
         drawn = [*segmentation.resegment(words, self._settings.bpe_dropout, Random(seed)), EOS]
         return drawn if len(drawn) <= self._longest else ids
 
-    def _cut(self, sides: Sides) -> list[Sides]:
+    def _cut(self, sides: PairIds) -> list[PairIds]:
         """Pairs that were of one length have grown unevenly: sort them, and keep the limit."""
         source, target = (np.array(list(map(len, side))) for side in sides)
         longer = np.maximum(source, target)
         order = np.lexsort((source + target, longer))
-        parts = pack(source, target, order, max(self._settings.batch_tokens, int(longer.max())))
+        parts = batch_by_size(
+            source, target, order, max(self._settings.batch_tokens, int(longer.max()))
+        )
         return [
-            Sides([sides.source[row] for row in part], [sides.target[row] for row in part])
+            PairIds([sides.source[row] for row in part], [sides.target[row] for row in part])
             for part in (rows.tolist() for rows in parts)
         ]
 
@@ -84,7 +93,7 @@ class Share:
     A batch is in one part, or in several (see Reader). `position` is that after the update.
     """
 
-    update: Update
+    update: PlannedUpdate
     places: range
     batches: list[list[Batch]]
     position: Position
@@ -109,7 +118,7 @@ def _shares(
         corpus.side("train", language).lengths for language in (corpus.source, corpus.target)
     )
     plan, ahead = tee(
-        updates(
+        plan_updates(
             source,
             target,
             tokens_per_update=settings.tokens_per_update,
@@ -125,7 +134,7 @@ def _shares(
     pinned = group.device.type == "cuda"
     with closing(batches):
         for read_batches, (update, position) in zip(batches, plan, strict=True):
-            made = [[Batch.of(part, pinned) for part in parts] for parts in read_batches]
+            made = [[Batch.from_ids(part, pinned) for part in parts] for parts in read_batches]
             places = range(group.rank, len(update.batches), group.size)
             yield Share(update, places, made, position)
 

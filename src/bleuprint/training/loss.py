@@ -20,9 +20,9 @@ def batch_loss(
     model: Transformer, batch: Batch, smoothing: float, over: Over = "vocabulary"
 ) -> Tensor:
     """The summed label-smoothed loss of a batch's target; padding is not projected."""
-    hidden = model.decode(batch.target, *model.encode(batch.source, batch.padded))
-    words = hidden.flatten(0, 1).index_select(0, batch.places)
-    return smoothed_loss(model.projection(words), batch.wanted, smoothing, over)
+    hidden = model.decode(batch.target, *model.encode(batch.source, batch.has_padding))
+    words = hidden.flatten(0, 1).index_select(0, batch.label_positions)
+    return smoothed_loss(model.projection(words), batch.labels, smoothing, over)
 
 
 def smoothed_loss(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch
 
-from bleuprint.dataset.batch import Batch, Sentence, Sides
+from bleuprint.dataset.batch import Batch, PairIds, Sentence
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.dataset.subwords.vocabulary import EOS
 from bleuprint.model.transformer import Transformer, count_parameters
@@ -193,7 +193,7 @@ class Trainer:
             pairs = max(1, tokens // max(one, other))
             sources: list[Sentence] = [[EOS] * one for _ in range(pairs)]
             sources[0] = [EOS] * max(1, one - 1)  # some kernels differ where there is padding
-            yield Batch.of(Sides(sources, [[EOS] * other] * pairs))
+            yield Batch.from_ids(PairIds(sources, [[EOS] * other] * pairs))
 
     def _warn_of_idle(self, share: Share) -> None:
         """Warn, once, that an update has fewer batches than there are processes."""

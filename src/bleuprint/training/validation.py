@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bleuprint.dataset.batch import Batch, pad, read
-from bleuprint.dataset.batching import pack
+from bleuprint.dataset.batch import Batch, pad, read_ids
+from bleuprint.dataset.batching import batch_by_size
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.dataset.subwords.vocabulary import BOS, EOS, PAD
 from bleuprint.model.transformer import Transformer
@@ -37,7 +37,7 @@ class Validator:
         self._tokens = int(target.sum())
         order = np.lexsort((source, target))
         limit = max(batch_tokens, int(source.max()), int(target.max()))
-        self._batches = pack(source, target, order, limit)
+        self._batches = batch_by_size(source, target, order, limit)
 
     def measure(self, model: Transformer, group: Group) -> dict[str, float]:
         """Loss (nats a token, without smoothing) and BLEU, the same on all processes."""
@@ -45,7 +45,7 @@ class Validator:
         total = torch.zeros((), dtype=torch.float64, device=group.device)
         with torch.no_grad():
             for rows in self._batches[group.rank :: group.size]:
-                batch = Batch.of(read(self._corpus, "valid", rows)).to(group.device)
+                batch = Batch.from_ids(read_ids(self._corpus, "valid", rows)).to(group.device)
                 total += batch_loss(model, batch, 0.0)
         loss = float(group.sum(total)) / self._tokens
         lines = self._translate(model, group)

@@ -145,7 +145,7 @@ def test_one_line_in_a_log_says_what_was_learnt(engine, capfd):
     learn_codes("learn_bpe c de+en", settings(50, engine), Counter(words()))
     out, err = capfd.readouterr()
     assert out == ""
-    assert re.fullmatch(rf"learn_bpe c de\+en: 50 merges learnt in \d+\.\d s \({engine}\)\n", err)
+    assert re.fullmatch(rf"learn_bpe c de\+en: 50 merges learned in \d+\.\d s \({engine}\)\n", err)
 
 
 @pytest.mark.parametrize(

@@ -156,10 +156,10 @@ def test_words_are_limited_by_count_and_number(tmp_path):
     folder = TextFolder(tmp_path / "tokens", "de", "en")
     write_set(folder, "train", [("a@@ b a@@ c", "a@@ x"), ("b b", "x z")])
     de, en = learn(folder, tmp_path / "bpe", in_words(joint=False, max_size=2))
-    assert de.vocabulary.units == [*SPECIALS, "b", "a@@"]
-    assert en.vocabulary.units == [*SPECIALS, "x", "a@@"]
+    assert de.vocabulary.tokens == [*SPECIALS, "b", "a@@"]
+    assert en.vocabulary.tokens == [*SPECIALS, "x", "a@@"]
     joint = learn(folder, tmp_path / "bpe", in_words(joint=True, max_size=9, min_count=2))
-    assert {side.vocabulary.units == [*SPECIALS, "a@@", "b", "x"] for side in joint} == {True}
+    assert {side.vocabulary.tokens == [*SPECIALS, "a@@", "b", "x"] for side in joint} == {True}
     names = {path.name for path in (tmp_path / "bpe").iterdir()}
     assert names == {"segmentation.json", "vocabulary.de", "vocabulary.en"}
     assert ids_of(joint[0], "a@@ b q") == [4, 5, UNK]
@@ -241,7 +241,7 @@ def test_words_whose_parts_have_no_ids_stay_as_they_are(tmp_path):
     side = hand_made(tmp_path)
     ids = ids_of(side, "xy abc")
     drawn = side.resegment(ids, 1.0, random.Random(1))
-    assert [side.vocabulary.units[i] for i in drawn] == ["xy", "a@@", "b@@", "c"]
+    assert [side.vocabulary.tokens[i] for i in drawn] == ["xy", "a@@", "b@@", "c"]
 
 
 def test_words_that_hold_unk_stay_as_they_are(tmp_path):
@@ -251,7 +251,7 @@ def test_words_that_hold_unk_stay_as_they_are(tmp_path):
     assert side.vocabulary.encode(["ab@@", "?", "ab", "?", "ab", "ab"]) == ids
     drawn = side.resegment(ids, 1.0, random.Random(1))
     kept = ["ab@@", "<unk>", "ab", "<unk>", "ab", "a@@", "b"]
-    assert [side.vocabulary.units[i] for i in drawn] == kept
+    assert [side.vocabulary.tokens[i] for i in drawn] == kept
     assert side.resegment(side.vocabulary.encode(["ab", "ab@@"]), 1.0, random.Random(1)) == (
         side.vocabulary.encode(["a@@", "b", "ab@@"])
     )
@@ -267,14 +267,14 @@ def test_a_line_for_all_that_is_learnt_together(tokens, tmp_path, capfd):
     learn(tokens, tmp_path / "bpe", bpe(30, joint=False))
     said = capfd.readouterr().err.split("\n")[:-1]
     assert [re.sub(r" in .* s", "", line) for line in said] == [
-        f"learn_bpe c {language}: 30 merges learnt (incremental)" for language in ("de", "en")
+        f"learn_bpe c {language}: 30 merges learned (incremental)" for language in ("de", "en")
     ]
     learn(tokens, tmp_path / "bpe", in_words())
     assert capfd.readouterr() == ("", "")
 
 
 def test_a_threshold_that_no_unit_reaches_is_refused(tokens, tmp_path):
-    with pytest.raises(UserError, match=r"corpora\.c\..*threshold is 99999: no unit of de"):
+    with pytest.raises(UserError, match=r"corpora\.c\..*threshold is 99999: no subword of de"):
         learn(tokens, tmp_path / "bpe", bpe(threshold=99999))
     assert list(tmp_path.iterdir()) == []
 

@@ -7,40 +7,40 @@ from bleuprint.runtime.errors import UserError
 
 
 def test_ids_go_by_count_and_then_by_code_point():
-    vocabulary = Vocabulary.of(Counter({"b": 2, "ä": 2, "a": 2, "z": 9, "A": 2}))
-    assert vocabulary.units == [*SPECIALS, "z", "A", "a", "b", "ä"]
+    vocabulary = Vocabulary.from_counts(Counter({"b": 2, "ä": 2, "a": 2, "z": 9, "A": 2}))
+    assert vocabulary.tokens == [*SPECIALS, "z", "A", "a", "b", "ä"]
     assert vocabulary.encode(["z", "ä"]) == [4, 8]
     assert len(vocabulary) == 9
 
 
 def test_special_symbols_have_the_ids_they_are_named_after():
-    units = Vocabulary.of(Counter()).units
+    units = Vocabulary.from_counts(Counter()).tokens
     assert [units[i] for i in (PAD, BOS, EOS, UNK)] == ["<pad>", "<s>", "</s>", "<unk>"]
 
 
 def test_a_limited_vocabulary_keeps_the_most_frequent_besides_the_special_symbols():
     counts = Counter({"a": 3, "c": 2, "b": 2, "d": 2, "e": 1, "<s>": 9})
-    assert Vocabulary.of(counts, max_size=3).units == [*SPECIALS, "a", "b", "c"]
-    assert Vocabulary.of(counts, min_count=2).units == [*SPECIALS, "a", "b", "c", "d"]
-    assert Vocabulary.of(counts, max_size=1, min_count=3).units == [*SPECIALS, "a"]
-    assert Vocabulary.of(counts, max_size=9, min_count=4).units == [*SPECIALS]
+    assert Vocabulary.from_counts(counts, max_size=3).tokens == [*SPECIALS, "a", "b", "c"]
+    assert Vocabulary.from_counts(counts, min_count=2).tokens == [*SPECIALS, "a", "b", "c", "d"]
+    assert Vocabulary.from_counts(counts, max_size=1, min_count=3).tokens == [*SPECIALS, "a"]
+    assert Vocabulary.from_counts(counts, max_size=9, min_count=4).tokens == [*SPECIALS]
 
 
 def test_text_cannot_pass_for_a_special_symbol():
-    vocabulary = Vocabulary.of(Counter({"</s>": 5, "a": 1, "<pad>": 3}))
+    vocabulary = Vocabulary.from_counts(Counter({"</s>": 5, "a": 1, "<pad>": 3}))
     assert len(vocabulary) == 5
     assert vocabulary.encode(["<pad>", "<s>", "</s>", "<unk>", "a"]) == [UNK] * 4 + [4]
 
 
 def test_decoding_leaves_out_all_but_the_unknown():
-    vocabulary = Vocabulary.of(Counter("ab"))
+    vocabulary = Vocabulary.from_counts(Counter("ab"))
     assert vocabulary.encode(["a", "x", "b"]) == [4, UNK, 5]
     assert vocabulary.decode([BOS, 4, UNK, 5, EOS, PAD, PAD]) == ["a", "<unk>", "b"]
 
 
 def test_written_and_read_back_with_odd_units(tmp_path):
     counts = Counter({"a@@": 3, "\x85": 2, "\u2028@@": 2, "\r": 1, "7": 1, "\x1c": 1})
-    vocabulary = Vocabulary.of(counts)
+    vocabulary = Vocabulary.from_counts(counts)
     vocabulary.write(tmp_path / "v.txt")
     again = Vocabulary.read(tmp_path / "v.txt")
     assert again.counts == vocabulary.counts
@@ -54,7 +54,7 @@ def test_written_and_read_back_with_odd_units(tmp_path):
     ("text", "message"),
     [
         ("a 1\n", r"v\.txt: does not begin with <pad> <s> </s> <unk> but a"),
-        ("<pad> 0\n<s> 0\n</s> 0\n<unk> 0\nab\n", r"v\.txt:5: 'ab' is not a unit and its count"),
+        ("<pad> 0\n<s> 0\n</s> 0\n<unk> 0\nab\n", r"v\.txt:5: 'ab' is not a token and its count"),
         ("<pad> 0\n<s> 0\n</s> 0\n<unk> 0\na b\n", r"v\.txt:5: 'a b' is not"),
         ("", "but nothing"),
     ],

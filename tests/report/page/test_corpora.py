@@ -1,4 +1,4 @@
-"""The page's section on data: ledgers and censuses as people read them."""
+"""The page's section on data: ledgers and statistics as people read them."""
 
 import json
 from html.parser import HTMLParser
@@ -86,15 +86,15 @@ def test_overlap_and_samples_are_told(material: Material) -> None:
     assert corpora(material).body == body
 
 
-def test_a_census_in_words(material: Material) -> None:
+def test_statistics_of_a_corpus(material: Material) -> None:
     body = corpora(material).body
     rows = [row for row in Tables(body).rows if row[0] == "test.first"]
     assert rows == [
-        # 90 words in 30 sentences, 120 units; 70 of 90 words are one unit
+        # 90 words in 30 sentences, 120 tokens; 70 of 90 words are one token
         ["test.first", language, "30", "90", "3.0", "120", "1.33", "77.8 %", "3", "17"]
         for language in ("en", "de")
     ]
-    assert "96 units, of which 8 occur less than 10 times and 30 less than 100 times" in body
+    assert "96 tokens, of which 8 occur less than 10 times and 30 less than 100 times" in body
     assert body.count("<svg") == 2
 
 

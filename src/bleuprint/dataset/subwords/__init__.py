@@ -1,1 +1,1 @@
-"""Tokens to ids and back: BPE, vocabularies, segmentation."""
+"""Words to token ids and back: BPE, vocabularies, segmentation."""

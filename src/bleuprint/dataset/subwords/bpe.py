@@ -1,6 +1,6 @@
-"""Byte-pair encoding as by subword-nmt.
+"""Byte-pair encoding (Sennrich et al. 2016), with the results of subword-nmt.
 
-A unit that the next one continues ends in "@@". Memory grows with the number of different words.
+A subword that does not end its word ends in "@@". Memory grows with the number of distinct words.
 """
 
 import sys
@@ -16,68 +16,70 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import read_lines
 
 CONTINUED = "@@"
-# What the last character of a word bears in codes.
+# The mark of a word's last symbol in codes.
 END = "</w>"
 
 HEADER = "#version: 0.2\n"
-# A rank that no merge has.
-_NEVER = sys.maxsize
+# The rank of pairs that are no merge.
+_NO_MERGE = sys.maxsize
 
 
 class Bpe:
-    """Splits words into units by the merges of `learn_codes`; without any, into characters."""
+    """Splits words into subwords by the merges of `learn_codes` (none: into characters)."""
 
     def __init__(self, codes: Path, allowed: Path | None = None) -> None:
-        """`allowed`: units and their counts; merges that make others are undone where possible."""
+        """`allowed`: a file of subwords and counts; merges that make other subwords are undone."""
         lines = list(read_lines(codes))
         if not lines or lines[0] + "\n" != HEADER:
             raise UserError(f"{codes}:1: not the codes of a byte-pair encoding")
         merges = [tuple(line.split(" ")) for line in lines[1:]]
         for number, (line, merge) in enumerate(zip(lines[1:], merges, strict=True), 2):
             if len(merge) != 2:
-                raise UserError(f"{codes}:{number}: {line!r} is not a merge of two units")
-        # In subword-nmt's order: of a merge that is there twice, the first one counts.
+                raise UserError(f"{codes}:{number}: {line!r} is not a merge of two symbols")
+        # As in subword-nmt, the first of two equal merges counts.
         self._ranks = {merge: rank for rank, merge in reversed(list(enumerate(merges)))}
         self._parts = {"".join(merge): merge for merge in self._ranks}
-        self._allowed = {unit for unit, _ in read_counts(allowed)} if allowed else None
+        self._allowed = {subword for subword, _ in read_counts(allowed)} if allowed else None
 
     def split(self, word: str) -> list[str]:
-        """The units of a word that is not empty."""
+        """The subwords of a word, which must not be empty."""
         rank_of = self._ranks.get
-        return self._units(word, lambda pairs: [rank_of(pair, _NEVER) for pair in pairs])
+        return self._split(word, lambda pairs: [rank_of(pair, _NO_MERGE) for pair in pairs])
 
     def split_at_random(self, word: str, dropout: float, random: Random) -> list[str]:
-        """The units of a word when each merge, each time it could be made, is left out with
-        probability `dropout`: BPE-dropout (Provilkov et al. 2020).
+        """The subwords of a word with BPE-dropout (Provilkov et al. 2020): at each step, each
+        possible merge is skipped with probability `dropout`.
 
-        Draws as subword-nmt does, pair by pair.
+        Draws one random number a pair, in subword-nmt's order.
         """
         rank_of, draw = self._ranks.get, random.random
-        return self._units(
+        return self._split(
             word,
-            lambda pairs: [rank_of(pair, _NEVER) if draw() > dropout else _NEVER for pair in pairs],
+            lambda pairs: [
+                rank_of(pair, _NO_MERGE) if draw() > dropout else _NO_MERGE for pair in pairs
+            ],
         )
 
-    def _units(self, word: str, ranks_of: "_RanksOf") -> list[str]:
+    def _split(self, word: str, ranks_of: "_RanksOf") -> list[str]:
         if len(word) == 1:
             return [word]
-        symbols = _merged([*word[:-1], word[-1] + END], ranks_of)
+        symbols = _merge([*word[:-1], word[-1] + END], ranks_of)
         symbols[-1] = symbols[-1].removesuffix(END)
         if self._allowed:
             symbols = check_vocab_and_split(symbols, self._parts, self._allowed, CONTINUED)
-        return _marked(symbols)
+        return _mark_continued(symbols)
 
 
-# The rank of each of some pairs of symbols; _NEVER of one that is not to be merged.
+# Maps pairs of symbols to the ranks of their merges, or to _NO_MERGE.
 _RanksOf = Callable[[Iterable[tuple[str, str]]], list[int]]
 
 
-def _merged(symbols: list[str], ranks_of: _RanksOf) -> list[str]:
-    """The symbols when nothing is left to merge; of all merges that of the lowest rank is first."""
+def _merge(symbols: list[str], ranks_of: _RanksOf) -> list[str]:
+    """Apply the merge of the lowest rank until none is left."""
     while len(symbols) > 1:
         ranks = ranks_of(pairwise(symbols))
         first = min(ranks)
-        if first == _NEVER:
+        if first == _NO_MERGE:
             break
         merged: list[str] = []
         done = 0
@@ -90,22 +92,25 @@ def _merged(symbols: list[str], ranks_of: _RanksOf) -> list[str]:
     return symbols
 
 
-def join(units: Iterable[str]) -> list[str]:
-    """The tokens that these units make; the last one ends wherever the units do."""
-    tokens, begun = [], ""
-    for unit in units:
-        if unit.endswith(CONTINUED):
-            begun += unit.removesuffix(CONTINUED)
+def join(subwords: Iterable[str]) -> list[str]:
+    """Join subwords to words; the last word ends with the last subword, whatever its mark."""
+    words, start = [], ""
+    for subword in subwords:
+        if subword.endswith(CONTINUED):
+            start += subword.removesuffix(CONTINUED)
         else:
-            tokens.append(begun + unit)
-            begun = ""
-    return [*tokens, begun] if begun else tokens
+            words.append(start + subword)
+            start = ""
+    return [*words, start] if start else words
 
 
-def _marked(parts: Iterable[str]) -> list[str]:
-    """The parts of a word as units; the last one never looks continued: "@@" becomes "@@@ @"."""
-    *begun, last = parts
-    units = [part + CONTINUED for part in begun]
+def _mark_continued(symbols: Iterable[str]) -> list[str]:
+    """Add "@@" to all symbols of a word but the last.
+
+    A last symbol that ends in "@@" itself is split: "@@" becomes "@@@ @".
+    """
+    *others, last = symbols
+    subwords = [symbol + CONTINUED for symbol in others]
     if last.endswith(CONTINUED):
-        return [*units, last[:-1] + CONTINUED, last[-1]]
-    return [*units, last]
+        return [*subwords, last[:-1] + CONTINUED, last[-1]]
+    return [*subwords, last]

@@ -1,6 +1,6 @@
-"""The way of one language from tokens to ids and back: in units of BPE, or in whole words.
+"""Segmentation of one language: words to token ids and back, by BPE or as whole words.
 
-Memory grows with the number of different words.
+"Words" are what the tokenizer separated. Memory grows with the number of distinct words.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,76 +15,76 @@ from bleuprint.runtime.files import read_json
 from bleuprint.runtime.memoize import Remembered
 
 ABOUT = "segmentation.json"
-# No token holds it.
+# Cannot occur in a word.
 _LINE_END = "\n"
 
 
 class Segmentation:
-    """How one language is segmented and numbered, as `learn_segmentation` found."""
+    """The BPE codes and the vocabulary of one language, as written by `learn_segmentation`."""
 
     def __init__(self, language: str, vocabulary: Vocabulary, codes: Bpe | None) -> None:
-        """`codes`: None where words are the units."""
+        """`codes`: None if tokens are whole words."""
         self.language, self.vocabulary = language, vocabulary
         self._bpe = codes
-        self._units = Remembered(self._split)
+        self._subwords = Remembered(self._split)
         self._ids = Remembered(self._ids_of)
-        self._continued = [unit.endswith(CONTINUED) for unit in vocabulary.units]
-        self._texts = [unit.removesuffix(CONTINUED) for unit in vocabulary.units]
+        self._continued = [token.endswith(CONTINUED) for token in vocabulary.tokens]
+        self._texts = [token.removesuffix(CONTINUED) for token in vocabulary.tokens]
 
     @classmethod
     def read(cls, folder: Path, language: str) -> "Segmentation":
-        """Read what belongs to `language`; raises UserError at a file that is not sound."""
+        """Read the files of `language`; raises UserError if one is malformed."""
         vocabulary = Vocabulary.read(folder / f"vocabulary.{language}")
         in_words = read_json(folder / ABOUT)["kind"] == "words"
         return cls(language, vocabulary, None if in_words else read_bpe(folder, language))
 
-    def segment(self, tokens: Sequence[str]) -> list[str]:
-        """The units of these tokens."""
-        return list(chain.from_iterable(map(self._units.__getitem__, tokens)))
+    def segment(self, words: Sequence[str]) -> list[str]:
+        """Split words into tokens."""
+        return list(chain.from_iterable(map(self._subwords.__getitem__, words)))
 
-    def join(self, units: Iterable[str]) -> list[str]:
-        """The tokens that these units make; the last one ends wherever the units do."""
-        return list(units) if self._bpe is None else bpe.join(units)
+    def join(self, tokens: Iterable[str]) -> list[str]:
+        """Join tokens to words; the last word ends with the last token, whatever its mark."""
+        return list(tokens) if self._bpe is None else bpe.join(tokens)
 
     def encode(self, lines: Iterable[str]) -> Iterator[int]:
-        """The ids of lines of tokens between spaces, EOS after each; UNK for units not known."""
+        """The ids of lines of words separated by spaces, with EOS after each line."""
         words = f" {_LINE_END} ".join(chain(lines, [""])).split(" ")
         return chain.from_iterable(map(self._ids.__getitem__, words))
 
     def decode(self, ids: Iterable[int]) -> list[str]:
-        """The tokens of `ids` without padding, BOS and EOS; UNK reads "<unk>"."""
+        """The words of `ids` without PAD, BOS and EOS; UNK becomes "<unk>"."""
         return self.join(self.vocabulary.decode(ids))
 
     def resegment(self, ids: Sequence[int], dropout: float, random: Random) -> list[int]:
-        """The ids (without EOS) of the same tokens, segmented anew with BPE-dropout.
+        """Segment the words of `ids` again with BPE-dropout; returns ids without EOS.
 
-        Each merge is left out with probability `dropout` each time it could be made. No UNK comes
-        of it: a word stays as it is if a unit drawn for it is not in the vocabulary, or if UNK
-        is, or may be, a part of it. Whole words stay as they are.
+        Each possible merge is skipped with probability `dropout`. Adds no UNK: a word keeps its
+        ids if a subword drawn for it is not in the vocabulary, or if UNK is or may be part of it.
+        Without BPE, ids stay the same.
         """
         if self._bpe is None or not dropout:
             return list(ids)
-        found: list[int] = []
+        result: list[int] = []
         word: list[int] = []
         keep = False
         for i in ids:
             word.append(i)
             if self._continued[i]:
                 continue
-            # What follows UNK may be the rest of one word with it.
+            # the tokens after UNK may belong to the same word
             keep_next = i == UNK
             keep |= keep_next
-            found += word if keep else self._drawn(self._bpe, word, dropout, random)
+            result += word if keep else self._draw(self._bpe, word, dropout, random)
             word, keep = [], keep_next
-        return found + word
+        return result + word
 
-    def _drawn(self, codes: Bpe, word: list[int], dropout: float, random: Random) -> list[int]:
+    def _draw(self, codes: Bpe, word: list[int], dropout: float, random: Random) -> list[int]:
         text = "".join([self._texts[i] for i in word])
         drawn = self.vocabulary.encode(codes.split_at_random(text, dropout, random))
         return word if UNK in drawn else drawn
 
     def _split(self, word: str) -> list[str]:
-        """The units of a word; none of an empty one, which a line without tokens holds."""
+        """The tokens of a word; none for the empty word, which an empty line contains."""
         if self._bpe is None or not word:
             return [word] if word else []
         return self._bpe.split(word)

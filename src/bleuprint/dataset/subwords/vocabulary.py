@@ -1,12 +1,11 @@
-"""A vocabulary: units and their ids.
+"""A vocabulary: tokens (subwords or words) and their ids.
 
-The special symbols are defined here and nowhere else. A unit of the text that is spelt like one
-("<s>", say) is not given an id of its own and reads as UNK, so text can never end a sentence or
-pass for padding.
+Special tokens are defined here only. A token of the text that is spelled like one ("<s>", say) gets
+no id of its own and is encoded as UNK, so that text can neither end a sentence nor be padding.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import takewhile
 from pathlib import Path
 
@@ -19,74 +18,71 @@ SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
 
 
 class Vocabulary:
-    """Units in the order of their ids: the special symbols, then by count, then by code point."""
+    """Tokens in the order of their ids: special tokens, then by count, then by code point."""
 
     def __init__(self, counts: Iterable[tuple[str, int]]) -> None:
-        """`counts`: units other than the special symbols, in the order of their ids."""
-        self.counts = [(symbol, 0) for symbol in SPECIALS] + list(counts)
-        self.units = [unit for unit, _ in self.counts]
-        self._ids = {unit: i for i, unit in enumerate(self.units) if i >= len(SPECIALS)}
+        """`counts`: the tokens other than special ones, in the order of their ids."""
+        self.counts = [(token, 0) for token in SPECIALS] + list(counts)
+        self.tokens = [token for token, _ in self.counts]
+        self._ids = {token: i for i, token in enumerate(self.tokens) if i >= len(SPECIALS)}
 
     @classmethod
-    def of(
+    def from_counts(
         cls, counts: Counter[str], max_size: int | None = None, min_count: int = 1
     ) -> "Vocabulary":
-        """The vocabulary of a text, from how often each unit occurs in it.
+        """The vocabulary of a text in which each token occurs `counts` times.
 
-        `max_size`: the most frequent units that are kept (None: all), the special symbols not
-        among them; what is rarer than `min_count` is left out.
+        Keeps the `max_size` most frequent tokens (None: all; special tokens do not count) among
+        those that occur at least `min_count` times.
         """
-        known = Counter({unit: count for unit, count in counts.items() if unit not in SPECIALS})
-        return cls(most_frequent(known, min_count)[:max_size])
+        ordinary = Counter({token: n for token, n in counts.items() if token not in SPECIALS})
+        return cls(most_frequent(ordinary, min_count)[:max_size])
 
     def __len__(self) -> int:
-        return len(self.units)
+        return len(self.tokens)
 
-    def encode(self, units: Iterable[str]) -> list[int]:
-        """The ids of `units`; UNK for those that are not in the vocabulary. Adds no EOS."""
-        return [self._ids.get(unit, UNK) for unit in units]
+    def encode(self, tokens: Iterable[str]) -> list[int]:
+        """The ids of `tokens`, UNK for those not in the vocabulary. Adds no EOS."""
+        return [self._ids.get(token, UNK) for token in tokens]
 
     def decode(self, ids: Iterable[int]) -> list[str]:
-        """The units of `ids` without padding, BOS and EOS; UNK reads "<unk>"."""
-        return [self.units[i] for i in ids if i not in (PAD, BOS, EOS)]
+        """The tokens of `ids` without PAD, BOS and EOS; UNK becomes "<unk>"."""
+        return [self.tokens[i] for i in ids if i not in (PAD, BOS, EOS)]
 
     def write(self, path: Path) -> None:
-        """Write "unit count" a line; the line number less one is the id."""
+        """Write "token count" a line; line n has the token of id n - 1."""
         write_counts(path, self.counts)
 
     @classmethod
     def read(cls, path: Path) -> "Vocabulary":
         entries = read_counts(path)
-        found = tuple(unit for unit, _ in entries[: len(SPECIALS)])
-        if found != SPECIALS:
-            raise UserError(f"{path}: does not begin with {_shown(SPECIALS)} but {_shown(found)}")
+        first = tuple(token for token, _ in entries[: len(SPECIALS)])
+        if first != SPECIALS:
+            expected, found = " ".join(SPECIALS), " ".join(first) or "nothing"
+            raise UserError(f"{path}: does not begin with {expected} but {found}")
         return cls(entries[len(SPECIALS) :])
 
 
 def most_frequent(counts: Counter[str], min_count: int) -> list[tuple[str, int]]:
-    """The units that occur at least `min_count` times: by count, then by code point."""
+    """The tokens that occur at least `min_count` times, by count, then by code point."""
     entries = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
     return list(takewhile(lambda entry: entry[1] >= min_count, entries))
 
 
 def write_counts(path: Path, entries: Iterable[tuple[str, int]]) -> None:
-    """Write "unit count" a line, in the order given."""
+    """Write "token count" a line, in the order given."""
     with whole_file(path) as partial, partial.open("wb") as file:
-        for unit, count in entries:
-            file.write(f"{unit} {count}\n".encode())
+        for token, count in entries:
+            file.write(f"{token} {count}\n".encode())
 
 
 def read_counts(path: Path) -> list[tuple[str, int]]:
-    """What `write_counts` wrote; raises UserError at a line that is something else."""
+    """Read the file of `write_counts`; raises UserError at a malformed line."""
     return [_entry(line, path, number) for number, line in enumerate(read_lines(path), 1)]
 
 
 def _entry(line: str, path: Path, number: int) -> tuple[str, int]:
-    unit, space, count = line.rpartition(" ")
-    if not space or not unit or not count.isdecimal():
-        raise UserError(f"{path}:{number}: {line!r} is not a unit and its count")
-    return unit, int(count)
-
-
-def _shown(units: Sequence[str]) -> str:
-    return " ".join(units) or "nothing"
+    token, space, count = line.rpartition(" ")
+    if not space or not token or not count.isdecimal():
+        raise UserError(f"{path}:{number}: {line!r} is not a token and its count")
+    return token, int(count)

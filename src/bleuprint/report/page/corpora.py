@@ -3,8 +3,12 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bleuprint.config.paths import CENSUS, folder
-from bleuprint.dataset.statistics import LONGEST, Census, Side
+from bleuprint.config.paths import STATISTICS, folder
+from bleuprint.dataset.statistics import (
+    MAX_SENTENCE_LENGTH,
+    CorpusStatistics,
+    SideStatistics,
+)
 from bleuprint.report.page.chart import chart, line_styles
 from bleuprint.report.page.funnel import Accounts, Kept, accounts, kept, training
 from bleuprint.report.page.html import Entry, details, escape, figure, paragraph, table
@@ -47,23 +51,23 @@ def _corpus(material: Material, name: str) -> Iterator[str]:
     if samples := "".join(_samples(found, (corpus.source, corpus.target))):
         yield details("Samples of what the rules did", samples)
     yield paragraph(_overlap(corpus.dedup.overlap, pairs.dropped))
-    census = Census.read(folder(name, "statistics", material.root) / CENSUS)
-    yield f'<div class="charts">{"".join(_lengths(name, census))}</div>\n'
+    statistics = CorpusStatistics.read(folder(name, "statistics", material.root) / STATISTICS)
+    yield f'<div class="charts">{"".join(_lengths(name, statistics))}</div>\n'
     yield table(
         [
             *("Set", "Language", "Sentences", "Words", "a sentence"),
-            *("Units", "a word", "Uncut words", "Unknown", "Longest"),
+            *("Tokens", "a word", "Unsplit words", "Unknown", "Longest"),
         ],
         [
             _set_row(set_name, language, side)
-            for set_name, sides in census.sets.items()
+            for set_name, sides in statistics.sets.items()
             for language, side in sides.items()
         ],
-        "What the model reads and writes: words, and the units that they are cut into, in which "
-        "the longest sentence is counted; a unit that the vocabulary lacks counts as a word",
+        "What the model reads and writes: words, and the tokens that they are split into, in which "
+        "the longest sentence is counted; a token that the vocabulary lacks counts as a word",
         left=2,
     )
-    yield paragraph(_vocabulary(census))
+    yield paragraph(_vocabulary(statistics))
 
 
 def _in_short(found: Kept) -> str:
@@ -141,13 +145,16 @@ def _overlap(compared: str, dropped: Mapping[str, int]) -> str:
     )
 
 
-def _lengths(name: str, census: Census) -> Iterator[str]:
+def _lengths(name: str, statistics: CorpusStatistics) -> Iterator[str]:
     """A histogram of sentence lengths for each language: training text as an area, others lines."""
-    for language in census.vocabularies:
+    for language in statistics.vocabularies:
         title = f"How long the sentences of {name} are: {language}"
         shares = {
-            set_name: [100 * count / sides[language].sentences for count in sides[language].lengths]
-            for set_name, sides in census.sets.items()
+            set_name: [
+                100 * count / sides[language].sentences
+                for count in sides[language].sentence_lengths
+            ]
+            for set_name, sides in statistics.sets.items()
             if sides[language].sentences
         }
         styles = line_styles(list(shares))
@@ -160,34 +167,39 @@ def _lengths(name: str, census: Census) -> Iterator[str]:
             drawn.axes.set_ylabel("% of the sentences")
             drawn.axes.legend(fontsize=9)
         most = max(map(len, shares.values()), default=0)
-        more = f" The last step holds all beyond {LONGEST} words." if most > LONGEST + 1 else ""
+        more = (
+            f" The last step holds all beyond {MAX_SENTENCE_LENGTH} words."
+            if most > MAX_SENTENCE_LENGTH + 1
+            else ""
+        )
         yield figure(drawn.svg(), f"{escape(title)}.{more}")
 
 
-def _set_row(name: str, language: str, side: Side) -> list[Entry]:
+def _set_row(name: str, language: str, side: SideStatistics) -> list[Entry]:
     words, sentences = max(side.words, 1), max(side.sentences, 1)
-    whole = 100 * side.pieces[0] / words
+    whole = 100 * side.tokens_per_word[0] / words
     return [
         Entry.text(name),
         Entry.text(language),
         Entry.number(side.sentences, f"{side.sentences:,}"),
         Entry.number(side.words, f"{side.words:,}"),
         Entry.number(0, f"{side.words / sentences:.1f}"),
-        Entry.number(side.units, f"{side.units:,}"),
-        Entry.number(0, f"{side.units / words:.2f}"),
+        Entry.number(side.tokens, f"{side.tokens:,}"),
+        Entry.number(0, f"{side.tokens / words:.2f}"),
         Entry.number(whole, f"{whole:.1f} %"),
-        Entry.number(side.unknown, f"{side.unknown:,}"),
-        Entry.number(side.longest, f"{side.longest:,}"),
+        Entry.number(side.unk, f"{side.unk:,}"),
+        Entry.number(side.max_tokens, f"{side.max_tokens:,}"),
     ]
 
 
-def _vocabulary(census: Census) -> str:
-    vocabularies = list(census.vocabularies.items())
+def _vocabulary(statistics: CorpusStatistics) -> str:
+    vocabularies = list(statistics.vocabularies.items())
+    shown = vocabularies[:1] if statistics.joint else vocabularies
     texts = [
-        f"{language}: {units.size:,} units, of which {units.below_10:,} occur less than 10 times "
-        f"and {units.below_100:,} less than 100 times in the training text"
-        for language, units in (vocabularies[:1] if census.joint else vocabularies)
+        f"{language}: {vocabulary.size:,} tokens, of which {vocabulary.below_10:,} occur less than "
+        f"10 times and {vocabulary.below_100:,} less than 100 times in the training text"
+        for language, vocabulary in shown
     ]
-    if census.joint:
+    if statistics.joint:
         texts = [texts[0].replace(f"{vocabularies[0][0]}:", "Both languages share one:", 1)]
     return f"Vocabularies. {'; '.join(texts)}."
