@@ -17,7 +17,7 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, sha256_of, write_json
 from bleuprint.tracking.registry import register
 from bleuprint.tracking.runs import NESTED, PARENT
-from bleuprint.tracking.sync import sync, sync_all, trained
+from bleuprint.tracking.sync import read_cell, sync, sync_all
 from bleuprint.tracking.tracker import Tracker
 from mlservers import history, runs_in, write_project
 
@@ -137,7 +137,7 @@ def test_parents_keep_means_over_seeds_whose_outputs_are_elsewhere(root: Path) -
 
 def test_a_run_that_was_logged_in_part_is_completed(root: Path) -> None:
     settings, cell = load(), Cell("tiny", "news-en-de", 1)
-    one = trained(settings, cell, root)
+    one = read_cell(settings, cell, root)
     assert one is not None
     tracker = Tracker(one.description)
     tracker.log(10, {"train/loss": 5.0})
@@ -201,14 +201,14 @@ def test_scores_of_other_references_or_settings_are_left_out(root: Path) -> None
     decode = dataclasses.replace(settings.system("tiny").decode, beam=7)
     system = dataclasses.replace(settings.system("tiny"), decode=decode)
     other = dataclasses.replace(settings, systems={**settings.systems, "tiny": system})
-    one = trained(other, cell, root)
+    one = read_cell(other, cell, root)
     assert one and "decode.beam" in one.problem and "params.yaml has 7" in one.problem
     references = root / "data" / "split" / "news-en-de" / "test.first.de"
     references.write_text(references.read_text("utf-8").upper(), "utf-8")
-    one = trained(settings, cell, root)
+    one = read_cell(settings, cell, root)
     assert one and "scores.json: of another file than" in one.problem
     references.unlink()  # results alone were pulled
-    one = trained(settings, cell, root)
+    one = read_cell(settings, cell, root)
     assert one and not one.problem
 
 
@@ -217,7 +217,7 @@ def test_the_report_stage_completes_runs_and_makes_none_of_a_training(root: Path
     assert list(sync(settings, make=False)) == []
     client, _ = runs_in(store(root), "trial_run")
     assert client.get_experiment_by_name("trial_run") is None
-    one = trained(settings, Cell("tiny", "news-en-de", 2), root)
+    one = read_cell(settings, Cell("tiny", "news-en-de", 2), root)
     assert one is not None
     Tracker(one.description).close("FINISHED")
     list(sync(settings, make=False))

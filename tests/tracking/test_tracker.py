@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from bleuprint.config.paths import Cell
-from bleuprint.tracking.runs import FINGERPRINT, GROUP, NESTED, PARENT
-from bleuprint.tracking.tracker import Description, Tracker
+from bleuprint.tracking.runs import FINGERPRINT, GROUP, NESTED, PARENT, Description
+from bleuprint.tracking.tracker import Tracker
 from mlservers import MlServer, history, runs_in
 from trainings import STAGES, environment, project
 
@@ -66,7 +66,7 @@ def test_a_resumed_training_continues_its_run_and_doubles_nothing(root: Path) ->
     assert run.info.status == "FINISHED"
     assert run.data.params == {
         "train.updates": "9",
-        "train.betas": "(0.9, 0.98)",
+        "train.betas": "0.9, 0.98",
         "parameters": "12",
     }
     tags = {name: run.data.tags[name] for name in ("system", "corpus", "seed", FINGERPRINT)}
@@ -97,12 +97,13 @@ def test_runs_that_differ_in_their_seed_alone_get_a_parent_and_others_none(root:
 
 def test_several_processes_may_create_the_database_at_once(bare: Path) -> None:
     code = (
-        "import sys; sys.path.insert(0, sys.argv[2]); from test_tracker import *;"
+        "import sys; sys.path[:0] = sys.argv[2:]; from test_tracker import *;"
         "t = Tracker(description(sys.argv[1])); log(t, 1); t.close('FINISHED')"
     )
-    command = [sys.executable, "-c", code]
+    here = Path(__file__).parent
+    folders = [str(here), str(here.parent / "support")]
     started = [
-        subprocess.Popen([*command, str(number), str(Path(__file__).parent)], cwd=bare)
+        subprocess.Popen([sys.executable, "-c", code, str(number), *folders], cwd=bare)
         for number in range(3)
     ]
     assert [process.wait(timeout=180) for process in started] == [0, 0, 0]
@@ -165,7 +166,7 @@ def test_a_server_that_goes_and_comes_back_gets_all(
     assert history(client, run, "train/loss") == losses(1, 2, 3, 4, 5)
     assert run.info.status == "FINISHED"
     said = capsys.readouterr().err
-    assert said.count("MLflow:") == 1 and "training goes on" in said
+    assert said.count("MLflow:") == 1 and "training continues" in said
 
 
 def test_a_training_whose_server_is_away_is_logged_by_a_sync(

@@ -1,4 +1,4 @@
-"""MLflow, hardware and durations: views of a training that decide nothing of it.
+"""MLflow, hardware and durations: views of a training, which its result does not depend on.
 
 May import the packages from runtime to training.
 """

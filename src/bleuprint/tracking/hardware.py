@@ -1,20 +1,20 @@
-"""The machine a training runs on, and how fast its devices compute, for what a clock measured."""
+"""The hardware of a training, and the FLOP/s of its devices."""
 
 import platform
 import re
-import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch.utils.benchmark import Timer
 
 from bleuprint.model.linear import linear
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.git import commit
 
-# Rates that the paper reckons its own and others' trainings by (Vaswani et al. 2017, section 6.1,
-# footnote 5): sustained single-precision FLOP/s of one device.
+# The sustained single-precision FLOP/s of one device by which Vaswani et al. (2017, section 6.1,
+# footnote 5) compute the cost of their own and others' trainings.
 _PAPER = {"K80": 2.8e12, "K40": 3.7e12, "M40": 6.0e12, "P100": 9.5e12}
 
 # Dense peaks in TFLOP/s by NVIDIA's data sheets and, for GeForce, architecture white papers (GA102,
@@ -45,24 +45,20 @@ _PEAKS: dict[str, tuple[float, float | None, float | None]] = {
 }
 
 # How torch multiplies float32 matrices, by precision.
-_PRODUCTS = {"float32": "highest", "tf32": "high", "bfloat16": "high"}
-# Measuring: sizes of the square matrices (smaller ones measure how threads wait for each other),
-# and how many seconds a reading must last, or else the size grows, and all of them together.
-_SMALLEST, _LARGEST = 1024, 4096
-_READING, _ALL = 0.004, 0.08
+_MATMUL_PRECISION = {"float32": "highest", "tf32": "high", "bfloat16": "high"}
 
 
 def machine_of(group: Group) -> dict[str, Any]:
-    """The hardware, the commit of the code, and the versions that computed."""
+    """The hardware, the commit of the code, and the versions of Python and torch."""
     versions = f"Python {platform.python_version()}, torch {torch.__version__}"
     return {**hardware_of(group), "commit": commit(), "versions": versions}
 
 
 def hardware_of(group: Group) -> dict[str, Any]:
-    """What computes: processes, each with its device and threads.
+    """The device, the number of processes and the threads of each.
 
-    A GPU belongs to one process; on CPUs a device is a process with its threads. So there are as
-    many devices as processes; all are taken to be like this one's.
+    A device is a GPU, or a process with its threads on a CPU: there are as many devices as
+    processes, and all are assumed to be like this one's.
     """
     gpu = group.device.type == "cuda"
     return {
@@ -73,7 +69,7 @@ def hardware_of(group: Group) -> dict[str, Any]:
 
 
 def paper_flops(device_name: str) -> float | None:
-    """The sustained FLOP/s that the paper gives a device, None for those it does not name."""
+    """The sustained FLOP/s that the paper assumes for a device; None for other devices."""
     name = re.match("|".join(_PAPER), _short(device_name))
     return _PAPER[name[0]] if name else None
 
@@ -92,66 +88,36 @@ def peak_flops(device_name: str, precision: str) -> float | None:
 
 
 def measured_flops(device: torch.device, precision: str) -> float:
-    """The best rate of a large square matrix product, in FLOP/s, on this device and its threads.
+    """The highest measured FLOP/s of a large square matrix product on this device.
 
-    It takes 0.1 to 0.2 s on two cores, as on a GPU. Other work on the device lowers it: where
-    processes share a CPU the others must be idle, and what they reach together may then be less
-    than the sum.
+    Takes 0.1 to 0.4 s. Other work on the device lowers it: if processes share a CPU the others must
+    be idle, and the rate of all together may be below the sum.
     """
+    size = 4096 if device.type == "cuda" else 2048
+    dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32
+    # random numbers, since GPUs multiply zeros faster
+    random = torch.Generator(device).manual_seed(1)
+    factor = torch.rand(size, size, generator=random, device=device, dtype=dtype)
+    names = {"linear": linear, "factor": factor}
+    threads = torch.get_num_threads()
     before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision(_PRODUCTS[precision])
+    torch.set_float32_matmul_precision(_MATMUL_PRECISION[precision])
     try:
-        dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32
-        return _best_rate(device, dtype)
+        with torch.no_grad():
+            timer = Timer("linear(factor, factor, None)", globals=names, num_threads=threads)
+            return 2 * size**3 / min(timer.blocked_autorange(min_run_time=0.08).times)
     finally:
         torch.set_float32_matmul_precision(before)
 
 
 def flops_by_time(seconds: float, devices: int, sustained: float) -> float:
-    """What a training cost as the paper reckons it: time x devices x sustained FLOP/s."""
+    """The cost of a training as in the paper: time x devices x sustained FLOP/s."""
     return seconds * devices * sustained
 
 
 def utilization(flops: float, seconds: float, devices: int, peak: float) -> float:
-    """Model FLOPs utilisation (MFU): counted operations as a share of what the devices can do."""
+    """Model FLOPs utilization (MFU): counted operations as a share of the devices' peak."""
     return flops / (seconds * devices * peak)
-
-
-def _best_rate(device: torch.device, dtype: torch.dtype) -> float:
-    size, times, best, spent = _SMALLEST, 1, 0.0, 0.0
-    factor = _factor(size, device, dtype)
-    while spent < _ALL:
-        seconds = _seconds(factor, times)
-        spent += seconds
-        best = max(best, times * 2 * size**3 / seconds)
-        if seconds < _READING and size < _LARGEST:
-            size *= 2
-            factor = _factor(size, device, dtype)
-        elif seconds < _READING:
-            times *= 2
-    return best
-
-
-def _factor(size: int, device: torch.device, dtype: torch.dtype) -> Tensor:
-    """A matrix of random numbers, with zeros a GPU is faster; multiplied once, to load its code."""
-    random = torch.Generator(device).manual_seed(1)
-    factor = torch.rand(size, size, generator=random, device=device, dtype=dtype)
-    _seconds(factor, 1)
-    return factor
-
-
-def _seconds(factor: Tensor, times: int) -> float:
-    """How long the product of `factor` and itself transposed takes, so many times."""
-    gpu = factor.device.type == "cuda"
-    if gpu:
-        torch.cuda.synchronize(factor.device)
-    began = time.perf_counter()
-    with torch.no_grad():
-        for _ in range(times):
-            linear(factor, factor, None)
-    if gpu:
-        torch.cuda.synchronize(factor.device)
-    return time.perf_counter() - began
 
 
 def _short(device_name: str) -> str:
@@ -160,10 +126,9 @@ def _short(device_name: str) -> str:
 
 
 def _processor() -> str:
-    """The processor's name as Linux tells it."""
-    try:
-        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    except OSError:
-        return "CPU"
-    names = [line for line in text.split("\n") if line.startswith("model name")]
-    return names[0].partition(":")[2].strip() if names else "CPU"
+    """The processor's name as in /proc/cpuinfo."""
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n"):
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return "CPU"

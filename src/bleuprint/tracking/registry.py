@@ -1,4 +1,4 @@
-"""MLflow's registry: which trained system is the best of a corpus, by choice.
+"""MLflow's model registry: which trained system is the best of a corpus, as chosen by the user.
 
 A version links to the weights by path and SHA-256; they are not copied.
 """
@@ -20,45 +20,46 @@ BEST, _SUM = "best", "weights.sha256"
 
 
 def register(settings: Settings, cell: Cell, root: Path = Path()) -> str:
-    """Make a training the `best` version of the model that is called after its corpus.
+    """Give a training the alias `best` in the model named after its corpus.
 
-    Says which version it is: one of the same weights and scores is taken again. Raises
-    UserError where there are no averaged weights or scores, or MLflow cannot be used.
+    Returns a line that names the version; a version of the same weights and scores is used again.
+    Raises UserError if there are no averaged weights or scores, or MLflow cannot be used.
     """
     weights = root / cell.models / "averaged" / "model.safetensors"
     if not weights.exists():
         raise UserError(f"{weights}: no such file; run: dvc pull, or dvc repro")
-    one = sync.trained(settings, cell, root)
-    if one is None:
+    trained = sync.read_cell(settings, cell, root)
+    if trained is None:
         raise UserError(f"{cell.results}: no training with these settings; run: dvc repro")
-    if one.problem:
-        raise UserError(one.problem)
-    scores = {k: f"{v:.2f}" for k, v in one.content.summary.items() if ui_views.is_score(k)}
+    if trained.problem:
+        raise UserError(trained.problem)
+    summary = trained.content.summary
+    scores = {k: f"{v:.2f}" for k, v in summary.items() if ui_views.is_score(k)}
     if not scores:
         raise UserError(f"{cell.results / 'scores.json'}: no scores of this training: dvc repro")
     names = {name: str(value) for name, value in cell._asdict().items()}
-    where = weights.relative_to(root).as_posix()
-    tags = {**names, **scores, "weights": where, _SUM: sha256_of(weights)}
+    path = weights.relative_to(root).as_posix()
+    tags = {**names, **scores, "weights": path, _SUM: sha256_of(weights)}
     with store.failures_named():
         client = store.client()
         experiment = store.experiment(client, settings.experiment).experiment_id
-        run, _ = sync.keep(client, experiment, one, root)
+        run, _ = sync.log_cell(client, experiment, trained, root)
         assert run is not None
         version = _version(client, cell, run.info.run_id, tags)
         client.set_registered_model_alias(cell.corpus, BEST, version.version)
-    return f"{cell.corpus} version {version.version} is {BEST}: {cell}, {where}"
+    return f"{cell.corpus} version {version.version} is {BEST}: {cell}, {path}"
 
 
 def _version(
     client: "MlflowClient", cell: Cell, run_id: str, tags: dict[str, str]
 ) -> "ModelVersion":
-    """The version with these tags, made if need be."""
+    """The version with these tags, created if necessary."""
     if not client.search_registered_models(f"name = '{cell.corpus}'"):
-        about = f"Translates {cell.corpus}. Its alias `{BEST}` is the version that was chosen last."
-        client.create_registered_model(cell.corpus, description=about)
-    for held in client.search_model_versions(f"name = '{cell.corpus}'"):
-        if tags.items() <= held.tags.items():
-            return held
+        note = f"Translates {cell.corpus}. Its alias `{BEST}` is the version chosen last."
+        client.create_registered_model(cell.corpus, description=note)
+    for version in client.search_model_versions(f"name = '{cell.corpus}'"):
+        if tags.items() <= version.tags.items():
+            return version
     note = (
         f"System **{cell.system}**, seed {cell.seed}; weights: `{tags['weights']}`, SHA-256 "
         f"`{tags[_SUM]}`, kept by DVC.\n\nTo use it: `bleuprint translate --system {cell.system} "

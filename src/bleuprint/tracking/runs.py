@@ -1,35 +1,37 @@
-"""Runs of MLflow: what one is to hold, and how it is found, made and completed.
+"""MLflow runs: what they hold, and how they are found, created and completed.
 
-A run is found by the fingerprint of its training. Runs that differ in their seed alone bear one
-group's mark; where there are two of them, they are nested below a parent.
+A run is found by the fingerprint of its training. Runs that differ only in their seed have the same
+group tag; if there are two or more seeds, the runs are nested below a parent run.
 """
 
 import json
 import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Self
 
-from bleuprint.config.corpus_files import Parts
 from bleuprint.config.experiment import Corpus
 from bleuprint.config.paths import Cell, folder
+from bleuprint.config.system import System
 from bleuprint.runtime import fingerprint
+from bleuprint.runtime.flatten import dotted
 from bleuprint.tracking import store
 
 if TYPE_CHECKING:
-    from mlflow.entities import Run
+    from mlflow.entities import Metric, Run
     from mlflow.tracking import MlflowClient
 
 FINGERPRINT, GROUP, PARENT = "bleuprint.fingerprint", "bleuprint.group", "bleuprint.parent"
 NOTE, NESTED, COMMIT = "mlflow.note.content", "mlflow.parentRunId", "mlflow.source.git.commit"
-# MLflow's limits: characters of a digest and of a parameter, metrics and others at a time.
-_DIGEST, _VALUE, _METRICS, _OTHERS = 36, 6000, 1000, 100
+# MLflow's limits: characters of a digest and of a parameter, metrics in one request
+_DIGEST, _VALUE, _METRICS = 36, 6000, 1000
+_CONTEXTS = {"train": "training", "valid": "validation"}
 
 
 @dataclass(frozen=True)
 class Description:
-    """What a run is of: the names under which MLflow shows and finds it."""
+    """The training that a run shows; `data` and `code` are fingerprints."""
 
     experiment: str
     cell: Cell
@@ -38,15 +40,31 @@ class Description:
     settings: Mapping[str, Any]
     code: str
 
+    @classmethod
+    def of(cls, experiment: str, cell: Cell, system: System, facts: Mapping[str, Any]) -> Self:
+        """`facts`: fingerprint, data, code and parameters, as in training.json."""
+        settings = {
+            "model": asdict(system.model),
+            "train": asdict(system.train),
+            "parameters": facts["parameters"],
+        }
+        return cls(experiment, cell, facts["fingerprint"], facts["data"], settings, facts["code"])
+
     def group(self) -> str:
-        """The mark of the trainings that differ in their seed alone."""
+        """The fingerprint shared by the trainings that differ only in their seed."""
         system, corpus, _ = self.cell
         return fingerprint.of_settings(system, corpus, self.settings, self.data, self.code)
+
+    def tags(self) -> dict[str, str]:
+        """The tags by which the run is found. Rows that differ only in decoding share a
+        fingerprint, hence the cell.
+        """
+        return {**_tags(self.cell), FINGERPRINT: self.fingerprint}
 
 
 @dataclass(frozen=True)
 class Point:
-    """A value on a curve, `seconds` after its run began."""
+    """A value on a curve, `seconds` after the start of the run."""
 
     name: str
     update: int
@@ -56,19 +74,26 @@ class Point:
 
 @dataclass(frozen=True)
 class Data:
-    """A dataset of a run, used for `context`: training, validation or testing."""
+    """A dataset of a run: a set of a corpus (train, valid or test.NAME)."""
 
-    name: str
+    corpus: str
+    set: str
     digest: str
-    context: str
-    path: str
     urls: tuple[str, ...] = ()
     pairs: int | None = None
+
+    @classmethod
+    def of(
+        cls, corpus: str, name: str, digest: str, settings: Corpus | None, pairs: int | None = None
+    ) -> Self:
+        parts = settings.files.sets().get(name, {}) if settings else {}
+        urls = [file.url or file.path or "" for text in parts.values() for file in text.files]
+        return cls(corpus, name, digest[:_DIGEST], tuple(dict.fromkeys(urls)), pairs)
 
 
 @dataclass(frozen=True)
 class Content:
-    """What a run is to hold; `summary` are metrics of the whole run, which may change."""
+    """What a run holds; `summary`: metrics of the whole run, which may be replaced."""
 
     name: str
     tags: Mapping[str, str]
@@ -79,17 +104,16 @@ class Content:
     data: Sequence[Data] = ()
 
 
-def beginning(
+def initial_content(
     description: Description, group: str, commit: str | None, corpus: Corpus | None
 ) -> Content:
-    """What is known of a training when it begins."""
+    """The content of a run when its training starts."""
     cell = description.cell
     return Content(
         name=" ".join(map(str, cell)),
         tags={
-            **_tags(cell),
+            **description.tags(),
             "commit": commit or "unknown",
-            FINGERPRINT: description.fingerprint,
             GROUP: group,
             "mlflow.source.name": "stages/train.py",
             "mlflow.source.type": "LOCAL",
@@ -97,46 +121,29 @@ def beginning(
         },
         note=_note(cell, commit),
         params=parameters(description.settings),
-        data=[
-            _data(cell.corpus, "train", "training", description.data, corpus),
-            _data(cell.corpus, "valid", "validation", description.data, corpus),
-        ],
+        data=[Data.of(cell.corpus, name, description.data, corpus) for name in _CONTEXTS],
     )
 
 
-def test_data(corpus: str, test: str, scores: Mapping[str, Any], settings: Corpus) -> Data:
-    """A test set; `scores` are those of scores.json, which know its files' sums."""
-    digest = fingerprint.of_settings(scores["sources"], scores["references"])
-    return _data(corpus, f"test.{test}", "testing", digest, settings, scores["lines"])
-
-
 def parameters(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Settings as MLflow holds them: text, one level deep."""
-    return {name: str(value)[:_VALUE] for name, value in flat(settings)}
+    """Settings by dotted key, cut to MLflow's maximum length."""
+    return {name: text[:_VALUE] for name, text in dotted(settings).items()}
 
 
-def flat(settings: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
-    for key, value in settings.items():
-        if isinstance(value, Mapping):
-            yield from flat(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value
+def find(client: "MlflowClient", experiment: str, tags: Mapping[str, str]) -> "Run | None":
+    """The newest run with these tags."""
+    return next(iter(find_all(client, experiment, tags)), None)
 
 
-def find(client: "MlflowClient", experiment: str, cell: Cell, fingerprint: str) -> "Run | None":
-    """The run of a training; rows that differ in decoding alone have one fingerprint."""
-    return find_by(client, experiment, {**_tags(cell), FINGERPRINT: fingerprint})
-
-
-def find_by(client: "MlflowClient", experiment: str, tags: Mapping[str, str]) -> "Run | None":
-    found = _search(client, experiment, tags)
-    return found[0] if found else None
+def find_all(client: "MlflowClient", experiment: str, tags: Mapping[str, str]) -> list["Run"]:
+    query = " and ".join(f"tags.`{name}` = '{value}'" for name, value in tags.items())
+    return list(client.search_runs([experiment], query, max_results=1000))
 
 
 def create(
     client: "MlflowClient", experiment: str, content: Content, seconds: float | None = None
 ) -> "Run":
-    """A new run; with `seconds` one that has ended now and took so long."""
+    """A new run; with `seconds`, a finished one that ends now and lasted that long."""
     now = int(time.time() * 1000)
     tags = {**content.tags, NOTE: content.note}
     start = now if seconds is None else now - round(seconds * 1000)
@@ -148,41 +155,44 @@ def create(
 
 
 def complete(client: "MlflowClient", run: "Run", content: Content) -> bool:
-    """Add what the run lacks of its content and replace what has changed; whether that was any.
+    """Add what the run lacks of `content`, replace what has changed; returns whether it did.
 
-    Parameters cannot be changed, and a note may be the user's own: they are left as they are.
+    Parameters cannot be changed, and a note may have been edited by the user: both are kept.
     """
     from mlflow.entities import Metric, Param, RunTag
 
     held, now = run.data, int(time.time() * 1000)
-    wanted = {NOTE: held.tags.get(NOTE, content.note), **content.tags}
-    tags = [RunTag(key, text) for key, text in wanted.items() if held.tags.get(key) != text]
+    tags = [
+        RunTag(key, text)
+        for key, text in {NOTE: held.tags.get(NOTE, content.note), **content.tags}.items()
+        if held.tags.get(key) != text
+    ]
     params = [Param(k, text) for k, text in content.params.items() if k not in held.params]
-    steps = steps_of(client, run, {point.name for point in content.points})
+    steps = logged_steps(client, run, {point.name for point in content.points})
     metrics = [
-        Metric(point.name, point.value, run.info.start_time + round(1000 * point.seconds), step)
-        for point in content.points
-        if (step := point.update) not in steps[point.name]
+        Metric(p.name, p.value, run.info.start_time + round(1000 * p.seconds), p.update)
+        for p in content.points
+        if p.update not in steps[p.name]
     ]
     metrics += [
         Metric(name, value, now, 0)
         for name, value in content.summary.items()
-        if not same(held.metrics.get(name), value)
+        if name not in held.metrics or not _equal(held.metrics[name], value)
     ]
+    log_metrics(client, run, metrics)
+    if params or tags:
+        client.log_batch(run.info.run_id, params=params, tags=tags)
+    return _add_data(client, run, content.data) or bool(metrics or params or tags)
+
+
+def log_metrics(client: "MlflowClient", run: "Run", metrics: Sequence["Metric"]) -> None:
+    """Log metrics in as few requests as MLflow allows."""
     for start in range(0, len(metrics), _METRICS):
         client.log_batch(run.info.run_id, metrics=metrics[start : start + _METRICS])
-    for start in range(0, max(len(params), len(tags)), _OTHERS // 2):
-        some = slice(start, start + _OTHERS // 2)
-        client.log_batch(run.info.run_id, params=params[some], tags=tags[some])
-    return bool(_add_data(client, run, content.data) or metrics or params or tags)
 
 
-def same(held: float | None, value: float) -> bool:
-    return held is not None and (held == value or (math.isnan(held) and math.isnan(value)))
-
-
-def steps_of(client: "MlflowClient", run: "Run", names: Iterable[str]) -> dict[str, set[int]]:
-    """The updates at which each metric is logged already."""
+def logged_steps(client: "MlflowClient", run: "Run", names: Iterable[str]) -> dict[str, set[int]]:
+    """The updates at which each metric has been logged."""
     return {
         name: {point.step for point in client.get_metric_history(run.info.run_id, name)}
         if name in run.data.metrics
@@ -192,72 +202,47 @@ def steps_of(client: "MlflowClient", run: "Run", names: Iterable[str]) -> dict[s
 
 
 def nest(client: "MlflowClient", experiment: str, description: Description, group: str) -> bool:
-    """Put a group's runs below a parent where they are of several seeds; whether any was moved."""
-    runs = of_group(client, experiment, group)
+    """Move the runs of a group below a parent if there are several seeds; returns whether any was.
+
+    The parent is created if necessary.
+    """
+    runs = find_all(client, experiment, {GROUP: group})
     if len({run.data.tags["seed"] for run in runs}) < 2:
         return False
+    system, corpus, _ = description.cell
+    content = Content(
+        name=f"{system} {corpus}",
+        tags={"system": system, "corpus": corpus, PARENT: group},
+        note=f"System **{system}** on corpus **{corpus}**: the runs below differ only in their "
+        "seed. Test scores are means over them, `..._deviation` their standard deviations.",
+        params=parameters(description.settings),
+    )
     with store.lock():
-        parent = find_by(client, experiment, {PARENT: group})
-        parent = parent or create(client, experiment, _parent(description, group), seconds=0)
-    identity = parent.info.run_id
-    orphans = [run for run in runs if run.data.tags.get(NESTED) != identity]
+        parent = find(client, experiment, {PARENT: group})
+        parent = parent or create(client, experiment, content, seconds=0)
+    orphans = [run for run in runs if run.data.tags.get(NESTED) != parent.info.run_id]
     for run in orphans:
-        client.set_tag(run.info.run_id, NESTED, identity)
+        client.set_tag(run.info.run_id, NESTED, parent.info.run_id)
     return bool(orphans)
 
 
-def _parent(description: Description, group: str) -> Content:
-    system, corpus, _ = description.cell
-    return Content(
-        name=f"{system} {corpus}",
-        tags={"system": system, "corpus": corpus, PARENT: group},
-        note=f"System **{system}** on corpus **{corpus}**: the runs below differ in their seed "
-        "alone. Test scores are means over them, `..._deviation` their standard deviations.",
-        params=parameters(description.settings),
-    )
-
-
-def of_group(client: "MlflowClient", experiment: str, group: str) -> list["Run"]:
-    """The runs of trainings that differ in their seed alone, as MLflow holds them now."""
-    return _search(client, experiment, {GROUP: group})
-
-
-def _search(client: "MlflowClient", experiment: str, tags: Mapping[str, str]) -> list["Run"]:
-    wanted = " and ".join(f"tags.`{name}` = '{value}'" for name, value in tags.items())
-    return list(client.search_runs([experiment], wanted, max_results=1000))
+def _equal(a: float, b: float) -> bool:
+    return a == b or (math.isnan(a) and math.isnan(b))
 
 
 def _tags(cell: Cell) -> dict[str, str]:
-    return {"system": cell.system, "corpus": cell.corpus, "seed": str(cell.seed)}
+    return {name: str(value) for name, value in cell._asdict().items()}
 
 
 def _note(cell: Cell, commit: str | None) -> str:
-    """Markdown: what this is, and the command that repeats it."""
-    stage = "-".join(map(str, cell))
+    """Markdown: the cell, and the command that repeats it."""
     at = f"at commit `{commit.rstrip('+')}`" if commit else "with this code"
-    changed = ", whose code had changes that are not in it," if commit and "+" in commit else ""
+    changed = ", whose code had uncommitted changes," if commit and "+" in commit else ""
     return (
         f"System **{cell.system}** on corpus **{cell.corpus}** with seed {cell.seed}.\n\n"
         f"To repeat it {at}{changed} with the same `params.yaml`:\n\n"
-        f"```\ndvc repro score@{stage}\n```\n\n"
-        f"Its files, with their sizes and SHA-256, are listed in the artifact `files.json`."
-    )
-
-
-def _data(
-    corpus: str,
-    name: str,
-    context: str,
-    digest: str,
-    settings: Corpus | None,
-    pairs: int | None = None,
-) -> Data:
-    stage = "split" if context == "testing" else "binary"
-    parts: Parts = settings.files.sets().get(name, {}) if settings else {}
-    urls = [file.url or file.path or "" for text in parts.values() for file in text.files]
-    path = folder(corpus, stage).as_posix()
-    return Data(
-        f"{corpus} {name}", digest[:_DIGEST], context, path, tuple(dict.fromkeys(urls)), pairs
+        f"```\ndvc repro score@{'-'.join(map(str, cell))}\n```\n\n"
+        "Its files, with their sizes and SHA-256, are listed in the artifact `files.json`."
     )
 
 
@@ -265,17 +250,21 @@ def _add_data(client: "MlflowClient", run: "Run", data: Sequence[Data]) -> bool:
     from mlflow.entities import Dataset, DatasetInput, InputTag
 
     inputs = run.inputs.dataset_inputs if run.inputs else []
-    held = {(one.dataset.name, one.dataset.digest) for one in inputs}
-    new = [one for one in data if (one.name, one.digest) not in held]
-    if not new:
-        return False
-    made = []
-    for one in new:
-        url = next((url for url in one.urls if url.startswith("http")), None)
-        place = {"url": url} if url else {"uri": one.path}
-        source = json.dumps({**place, "prepared": one.path, "files": one.urls})
-        profile = None if one.pairs is None else json.dumps({"num_rows": one.pairs})
-        dataset = Dataset(one.name, one.digest, "http" if url else "local", source, profile=profile)
-        made.append(DatasetInput(dataset, [InputTag("mlflow.data.context", one.context)]))
-    client.log_inputs(run.info.run_id, made)
-    return True
+    held = {(entry.dataset.name, entry.dataset.digest) for entry in inputs}
+    new = []
+    for entry in data:
+        name, context = f"{entry.corpus} {entry.set}", _CONTEXTS.get(entry.set, "testing")
+        if (name, entry.digest) in held:
+            continue
+        stage = "split" if context == "testing" else "binary"
+        path = folder(entry.corpus, stage).as_posix()
+        url = next((url for url in entry.urls if url.startswith("http")), None)
+        place = {"url": url} if url else {"uri": path}
+        source = json.dumps({**place, "prepared": path, "files": entry.urls})
+        profile = None if entry.pairs is None else json.dumps({"num_rows": entry.pairs})
+        kind = "http" if url else "local"
+        dataset = Dataset(name, entry.digest, kind, source, profile=profile)
+        new.append(DatasetInput(dataset, [InputTag("mlflow.data.context", context)]))
+    if new:
+        client.log_inputs(run.info.run_id, new)
+    return bool(new)

@@ -1,4 +1,4 @@
-"""The durations of a training, kept beside its checkpoints: they are no part of its state."""
+"""The durations of a training, saved beside its checkpoints; they are no part of its state."""
 
 import time
 from pathlib import Path
@@ -10,11 +10,10 @@ DURATIONS = "durations.json"
 
 
 class Stopwatch:
-    """Measures a training over its restarts.
+    """Measures a training across restarts.
 
-    `seconds` is the whole time; `rates` are target tokens a second between two points of the
-    training curve, by update, validation and checkpoints not counted; `machines` are those on which
-    it ran.
+    `seconds`: the total time. `rates`: by update, the target tokens per second since the previous
+    point of the training curve, without validation and checkpoints. `machines`: those it ran on.
     """
 
     def __init__(self, folder: Path, machine: dict[str, Any]) -> None:
@@ -32,12 +31,12 @@ class Stopwatch:
             self.machines = saved["machines"]
 
     def start(self, update: int) -> None:
-        """Begin to measure after `update`, perhaps an earlier one than was measured last."""
-        self.rates = {known: rate for known, rate in self.rates.items() if known <= update}
+        """Start after `update`, which may precede the last one that was measured."""
+        self.rates = {at: rate for at, rate in self.rates.items() if at <= update}
         self._began = self._mark = time.monotonic()
 
     def update(self, tokens: int) -> float:
-        """Count an update; returns the target tokens a second since the start."""
+        """Count an update; returns the target tokens per second since the start."""
         if self._machine not in self.machines:
             self.machines.append(self._machine)
         now = time.monotonic()
@@ -48,23 +47,18 @@ class Stopwatch:
         return self._tokens / max(now - self._began, 1e-9)
 
     def point(self, update: int) -> float:
-        """End an interval at `update`; returns its target tokens a second."""
+        """End an interval at `update`; returns its target tokens per second."""
         rate = self._interval_tokens / max(self._interval_seconds, 1e-9)
         self.rates[update] = rate
         self._interval_tokens, self._interval_seconds = 0, 0.0
         return rate
 
     def pause(self) -> None:
-        """Leave the time since the last update out of the rates."""
+        """Exclude the time since the last update from the rates."""
         self._mark = time.monotonic()
 
     def save(self, update: int) -> None:
         """Write durations.json, before the checkpoint of `update` is written."""
         self.seconds = self._before + time.monotonic() - self._began
-        content = {
-            "update": update,
-            "seconds": self.seconds,
-            "rates": self.rates,
-            "machines": self.machines,
-        }
-        write_json(self._path, content)
+        measured = {"seconds": self.seconds, "rates": self.rates, "machines": self.machines}
+        write_json(self._path, {"update": update, **measured})

@@ -1,7 +1,7 @@
 """MLflow's store: the user's server, or mlflow.db at the project's root.
 
-A server may be slow, gone or hang: no request takes longer than half a minute, unless the user's
-own MLFLOW_HTTP_REQUEST_... say so.
+A server may be slow, down or hang: no request takes longer than half a minute, unless the user sets
+MLFLOW_HTTP_REQUEST_... differently.
 """
 
 import logging
@@ -20,48 +20,46 @@ if TYPE_CHECKING:
     from mlflow.entities import Experiment
     from mlflow.tracking import MlflowClient
 
-# What MLflow reads: its own figures wait for minutes, and it would print addresses of runs.
-_QUIET = {
+# MLflow's own defaults wait for minutes and print the addresses of runs.
+_DEFAULTS = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
 }
-# Those that tell on stderr what is told here in one line.
-_TALKATIVE = ("mlflow", "alembic", "urllib3", "mlflow.system_metrics")
-# Stores that keep no files.
-_DATABASES = "sqlite:", "postgresql", "mysql", "mssql"
+# Their warnings repeat what is reported here in one line.
+_SILENCED = ("mlflow", "alembic", "urllib3", "mlflow.system_metrics")
 
 
 def uri() -> str:
-    """Where MLflow keeps its runs."""
+    """The address of MLflow's store."""
     return os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{environment.root() / 'mlflow.db'}"
 
 
-def remote() -> bool:
-    """Whether that is a server, which may come back after it was away."""
+def is_server() -> bool:
+    """Whether the store is a server, which may be down and come back."""
     return uri().startswith(("http://", "https://"))
 
 
 def client() -> "MlflowClient":
-    """A client of the store, which is made if need be."""
-    for name, value in _QUIET.items():
+    """A client of the store; the default database is created if necessary."""
+    for name, value in _DEFAULTS.items():
         os.environ.setdefault(name, value)
     from mlflow.tracking import MlflowClient
 
-    for name in _TALKATIVE:
+    for name in _SILENCED:
         logging.getLogger(name).setLevel(logging.ERROR)
     if os.environ.get("MLFLOW_TRACKING_URI"):
         return MlflowClient(uri(), registry_uri=uri())
     # Processes that create the database at the same time crash in its migrations.
     with lock():
-        made = MlflowClient(uri(), registry_uri=uri())
-        made.search_experiments(max_results=1)
-        return made
+        client = MlflowClient(uri(), registry_uri=uri())
+        client.search_experiments(max_results=1)
+        return client
 
 
 def lock() -> FileLock:
-    """Held where two processes would make the same thing twice."""
+    """Held while something is created that two processes must not create twice."""
     environment.work().mkdir(parents=True, exist_ok=True)
     return FileLock(environment.work() / "mlflow.lock")
 
@@ -71,35 +69,33 @@ def find_experiment(client: "MlflowClient", name: str) -> "Experiment | None":
 
 
 def experiment(client: "MlflowClient", name: str) -> "Experiment":
-    """The experiment called `name`, made if need be."""
+    """The experiment called `name`, created if necessary."""
     from mlflow.exceptions import MlflowException
 
-    if found := find_experiment(client, name):
-        return found
-    with suppress(MlflowException):  # another process was first
-        client.create_experiment(name, artifact_location=_artifacts(name))
-    if found := find_experiment(client, name):
-        return found
-    raise MlflowException(f"no experiment {name!r} could be made")
+    if find_experiment(client, name) is None:
+        with suppress(MlflowException):  # another process was first
+            client.create_experiment(name, artifact_location=_artifacts(name))
+    if experiment := find_experiment(client, name):
+        return experiment
+    raise MlflowException(f"experiment {name!r} could not be created")
 
 
 def _artifacts(experiment: str) -> str | None:
-    """Where an experiment's artifacts go; None where MLflow itself has a place for them.
+    """The folder of an experiment's artifacts; None if the store chooses it.
 
-    For a database it would take the folder it was called in.
+    For a database MLflow would choose the working directory.
     """
-    store = uri()
-    if not store.startswith(_DATABASES):
+    if not uri().startswith(("sqlite:", "postgresql", "mysql", "mssql")):
         return None
-    file = store.removeprefix("sqlite:///").partition("?")[0]
-    local = store.startswith("sqlite:///")
+    file = uri().removeprefix("sqlite:///").partition("?")[0]
+    local = uri().startswith("sqlite:///")
     root = Path(file).resolve().parent if local else environment.root().resolve()
     return (root / "mlartifacts" / experiment).as_uri()
 
 
 @contextmanager
 def failures_named() -> Iterator[None]:
-    """Raise UserError where MLflow or its database fails, naming the store; bugs stay bugs."""
+    """Raise UserError, naming the store, if MLflow or its database fails; not for bugs."""
     from mlflow.exceptions import MlflowException
     from sqlalchemy.exc import SQLAlchemyError
 
@@ -110,16 +106,16 @@ def failures_named() -> Iterator[None]:
 
 
 def reason(error: Exception) -> str:
-    """Why something failed, in one line that is not too long.
+    """The cause of an error in one line of at most 200 characters.
 
-    Of a server that is away: what the system says ("Connection refused"), without the six errors
-    that libraries wrap around it.
+    For a server that is down: the system's message ("Connection refused"), without the six
+    exceptions that libraries wrap around it.
     """
     inner: BaseException | None = error
     while inner is not None:
         if type(inner).__module__ in ("builtins", "socket") and isinstance(inner, OSError):
-            what = inner.strerror or str(inner) or type(inner).__name__
-            return f"{inner.filename}: {what}" if inner.filename else what
+            cause = inner.strerror or str(inner) or type(inner).__name__
+            return f"{inner.filename}: {cause}" if inner.filename else cause
         inner = inner.__cause__ or inner.__context__
     line = " ".join(str(error).split()) or type(error).__name__
     return line if len(line) <= 200 else f"{line[:199]}…"

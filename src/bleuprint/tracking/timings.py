@@ -1,4 +1,4 @@
-"""What a clock measured of a cell: in no record, since it does not repeat."""
+"""Measured durations of a cell. They do not repeat, so no record contains them."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -9,26 +9,19 @@ from typing import Any
 from bleuprint.config.paths import Cell
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.files import read_object, write_json
-from bleuprint.tracking.hardware import (
-    flops_by_time,
-    hardware_of,
-    measured_flops,
-    paper_flops,
-    peak_flops,
-    utilization,
-)
+from bleuprint.tracking import hardware
+from bleuprint.tracking.hardware import measured_flops
 from bleuprint.tracking.stopwatch import Stopwatch
 from bleuprint.training.train_state import State
 
 
 @dataclass(frozen=True)
 class Training:
-    """How long a training took, and where; and what it cost by time.
+    """The duration, hardware and cost by time of a training.
 
-    `devices` that each sustain `sustained_flops` a second (the `paper`'s figure, or `measured`)
-    would have done `flops_by_time`; `mfu` is the share that they did of `peak_flops` a second
-    (`known` or `measured`). `rates` are the target tokens a second at the curve's points. None is
-    what is not known, or was not yet written down.
+    `flops_by_time` = seconds x `devices` x `sustained_flops` (from the `paper`, or `measured`);
+    `mfu`: counted operations as a share of `peak_flops` (`known` or `measured`). `rates`: target
+    tokens per second at the points of the curve. None: unknown, or written by an older version.
     """
 
     seconds: float
@@ -50,31 +43,31 @@ class Training:
 
 @dataclass(frozen=True)
 class Timing:
-    """What was measured of a cell; None where nothing was."""
+    """The durations of a cell; None if nothing was measured."""
 
     training: Training | None
     translate_seconds: float | None
 
 
 def timing(cell: Cell, root: Path = Path()) -> Timing:
-    """What was measured when a cell was trained and translated, as far as it is there."""
-    train, translate = ((root / cell.timings) / f"{n}.json" for n in ("train", "translate"))
-    training = None
+    """The durations of a cell, as far as their files exist."""
+    train, translate = (root / cell.timings / f"{name}.json" for name in ("train", "translate"))
+    training, seconds = None, None
     if train.exists():
         fields = dataclasses.fields(Training)
-        names = [field.name for field in fields]
         required = [field.name for field in fields if field.default is dataclasses.MISSING]
         measured = read_object(train, required)
-        training = Training(**{name: measured[name] for name in names if name in measured})
-    return Timing(
-        training, read_object(translate, ("seconds",))["seconds"] if translate.exists() else None
-    )
+        names = [field.name for field in fields if field.name in measured]
+        training = Training(**{name: measured[name] for name in names})
+    if translate.exists():
+        seconds = read_object(translate, ("seconds",))["seconds"]
+    return Timing(training, seconds)
 
 
 def write_training(
     path: Path, state: State, stopwatch: Stopwatch, precision: str, group: Group
 ) -> None:
-    """Write the durations and the hardware of a training; if it was resumed, all its machines."""
+    """Write the durations and the hardware of a training; of a resumed one, all its machines."""
 
     def joined(name: str) -> Any:
         values = list(dict.fromkeys(machine[name] for machine in stopwatch.machines))
@@ -94,28 +87,28 @@ def write_training(
 def _cost_by_time(
     state: State, stopwatch: Stopwatch, precision: str, group: Group
 ) -> dict[str, Any]:
-    """What the training cost as the paper reckons, and the share it got of the devices' peak.
+    """The cost by time and the MFU; nothing if the training ran on different machines.
 
-    Nothing where it ran on unlike machines: how long on each is not known. None for what would
-    have to be measured but cannot be: here are other devices, or they are slower now, with other
-    work, than the training was.
+    Values are None if they would have to be measured on other devices than are here, or if the
+    devices here are slower now, with other work, than the training was.
     """
-    here = hardware_of(group)
+    here = hardware.hardware_of(group)
     ran = [{name: machine[name] for name in here} for machine in stopwatch.machines]
-    if any(hardware != ran[0] for hardware in ran):
+    if any(machine != ran[0] for machine in ran):
         return {}
     device, devices, seconds = ran[0]["device"], ran[0]["processes"], max(stopwatch.seconds, 1e-9)
     measured = measured_flops(group.device, precision) if ran[0] == here else None
-    if measured and utilization(state.flops, seconds, devices, measured) > 1:
+    if measured and hardware.utilization(state.flops, seconds, devices, measured) > 1:
         measured = None
-    paper, known = paper_flops(device), peak_flops(device, precision)
+    paper, known = hardware.paper_flops(device), hardware.peak_flops(device, precision)
     sustained, peak = paper or measured, known or measured
+    mfu = peak and hardware.utilization(state.flops, seconds, devices, peak)
     return {
         "devices": devices,
         "sustained_flops": sustained,
         "sustained_from": "paper" if paper else measured and "measured",
-        "flops_by_time": sustained and flops_by_time(seconds, devices, sustained),
+        "flops_by_time": sustained and hardware.flops_by_time(seconds, devices, sustained),
         "peak_flops": peak,
         "peak_from": "known" if known else measured and "measured",
-        "mfu": peak and round(utilization(state.flops, seconds, devices, peak), 4),
+        "mfu": mfu and round(mfu, 4),
     }

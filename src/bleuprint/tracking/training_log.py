@@ -1,4 +1,4 @@
-"""What a training prints, measures and logs to MLflow: an observer of the trainer."""
+"""An observer of the trainer that prints progress, measures durations and logs to MLflow."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -6,8 +6,9 @@ from pathlib import Path
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.progress import Progress
 from bleuprint.tracking.hardware import machine_of
+from bleuprint.tracking.runs import Description
 from bleuprint.tracking.stopwatch import Stopwatch
-from bleuprint.tracking.tracker import Description, Tracker
+from bleuprint.tracking.tracker import Tracker
 from bleuprint.training.job import Fingerprints, Job
 from bleuprint.training.observer import Observer, Status
 from bleuprint.training.train_state import State
@@ -15,7 +16,7 @@ from bleuprint.training.train_step import Outcome
 
 
 class TrainingLog(Observer):
-    """Shows progress, logs to MLflow, and measures durations into the training's work folder."""
+    """Prints progress, logs to MLflow, and saves durations in the training's work folder."""
 
     def __init__(
         self, experiment: str, job: Job, marks: Fingerprints, group: Group, folder: Path
@@ -26,19 +27,11 @@ class TrainingLog(Observer):
         self._progress: Progress | None = None
 
     def started(self, state: State, expected_updates: int | None) -> None:
-        job = self._job
-        settings = {
-            "model": asdict(job.system.model),
-            "train": asdict(job.system.train),
-            "parameters": state.parameters,
-        }
-        self._tracker = Tracker(
-            Description(
-                self._experiment, job.cell, self._marks.all, self._marks.data, settings, job.code
-            )
-        )
-        what = f"train {job.cell.system} {job.cell.corpus}"
-        self._progress = Progress(what, expected_updates, "updates", state.update)
+        job, marks = self._job, self._marks
+        facts = {**asdict(marks), "fingerprint": marks.all, "parameters": state.parameters}
+        self._tracker = Tracker(Description.of(self._experiment, job.cell, job.system, facts))
+        label = f"train {job.cell.system} {job.cell.corpus}"
+        self._progress = Progress(label, expected_updates, "updates", state.update)
         self.stopwatch.start(state.update)
 
     def updated(self, state: State, outcome: Outcome) -> None:  # noqa: ARG002

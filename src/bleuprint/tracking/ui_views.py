@@ -1,6 +1,6 @@
-"""How MLflow's page shows an experiment: a note, and a view with the columns that matter.
+"""What MLflow's page shows of an experiment: a note, and a view with the columns that matter.
 
-A view that is shared by MLflow's "Share" button is a tag of the experiment; ours is one, too.
+A view that MLflow's "Share" button saves is a tag of the experiment, and so is ours.
 """
 
 import json
@@ -20,7 +20,7 @@ SCORES = "bleu", "chrf", "ter"
 
 
 def is_score(metric: str) -> bool:
-    """Whether a metric is of a test set, and no deviation of such."""
+    """Whether a metric is a score of a test set, not its deviation."""
     kind, _, test = metric.partition("/")
     return kind in SCORES and bool(test) and not test.endswith("_deviation")
 
@@ -28,35 +28,24 @@ def is_score(metric: str) -> bool:
 def decorate(
     client: "MlflowClient", experiment: "Experiment", settings: Settings, scores: Sequence[str]
 ) -> bool:
-    """Give the experiment its note, unless it has one, and its view; whether anything is new."""
-    first = next(name for name in scores if name.startswith("bleu/"))
-    wanted = {
+    """Set the experiment's view, and its note unless it has one; returns whether that is new."""
+    held, identity = experiment.tags, experiment.experiment_id
+    tags = {
         "mlflow.experimentKind": "custom_model_development",
-        "mlflow.experiment.primaryMetric.name": first,
+        "mlflow.experiment.primaryMetric.name": next(s for s in scores if s.startswith("bleu/")),
         "mlflow.experiment.primaryMetric.greaterIsBetter": "True",
         f"mlflow.sharedViewState.{VIEW}": json.dumps(_view(scores)),
+        NOTE: held.get(NOTE, _note(settings, identity)),
     }
-    if NOTE not in experiment.tags:
-        wanted[NOTE] = _note(settings, experiment.experiment_id)
-    new = {name: text for name, text in wanted.items() if experiment.tags.get(name) != text}
+    new = {name: text for name, text in tags.items() if held.get(name) != text}
     for name, text in new.items():
-        client.set_experiment_tag(experiment.experiment_id, name, text)
+        client.set_experiment_tag(identity, name, text)
     return bool(new)
-
-
-def links(experiment: str) -> tuple[str, str]:
-    """The addresses, after the server's, of our columns and of the charts."""
-    runs = f"#/experiments/{experiment}/runs?workflowType=machine_learning"
-    return f"{runs}&viewStateShareKey={VIEW}", f"{runs}&compareRunsMode=CHART"
 
 
 def _view(scores: Sequence[str]) -> dict[str, object]:
     metrics = [name for kind in ("bleu/", "chrf/") for name in scores if name.startswith(kind)]
-    columns = [
-        *(f"metrics.`{name}`" for name in [*metrics, "total/teraflop", "total/seconds"]),
-        "params.`parameters`",
-        "tags.`seed`",
-    ]
+    columns = [f"metrics.`{name}`" for name in [*metrics, "total/teraflop", "total/seconds"]]
     return {
         "orderByKey": "attributes.start_time",
         "orderByAsc": False,
@@ -65,15 +54,16 @@ def _view(scores: Sequence[str]) -> dict[str, object]:
         "modelVersionFilter": "All Runs",
         "searchFilter": "",
         "datasetsFilter": [],
-        "selectedColumns": columns,
+        "selectedColumns": [*columns, "params.`parameters`", "tags.`seed`"],
     }
 
 
 def _note(settings: Settings, experiment: str) -> str:
     systems, corpora = ", ".join(settings.systems), ", ".join(settings.corpora)
-    table, charts = links(experiment)
+    runs = f"#/experiments/{experiment}/runs?workflowType=machine_learning"
     return (
-        f"[Scores and costs]({table}), [all curves]({charts}): {systems} on {corpora}.\n\n"
-        "Run `report` holds the report page. A run is a training; those that differ in their seed "
-        "alone are below one run, which holds their means."
+        f"[Scores and costs]({runs}&viewStateShareKey={VIEW}), "
+        f"[all curves]({runs}&compareRunsMode=CHART): {systems} on {corpora}.\n\n"
+        "Run `report` holds the report page. A run is a training; those that differ only in their "
+        "seed are below one run, which holds their means."
     )
