@@ -17,7 +17,7 @@ from bleuprint.runtime.errors import UserError
 
 try:
     STAGES = graph.stages()
-    slurm.spread(workflow.resource_settings, STAGES)
+    slurm.apply_kind_overrides(workflow.resource_settings, STAGES)
 except UserError as error:
     sys.exit(f"bleuprint: error: {error}")
 
@@ -27,7 +27,7 @@ graph.use_this_python()
 
 onstart:
     slurm.check_or_exit(workflow)
-    dvc_lock.claim_or_exit(
+    dvc_lock.lock_or_exit(
         path for job in workflow.dag.needrun_jobs() for path in job.output
     )
 

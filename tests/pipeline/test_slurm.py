@@ -1,4 +1,4 @@
-"""What is asked of a cluster, and refused before it is: no SLURM is needed here."""
+"""Resources of jobs, and what is refused before any is submitted, without a SLURM."""
 
 import sys
 from types import SimpleNamespace
@@ -9,19 +9,11 @@ from snakemake.settings.types import ResourceSettings
 
 import micro
 from bleuprint.pipeline import dvc_lock, graph, slurm
-from bleuprint.pipeline.slurm import Node, Request, check_requests, check_status_command, spread
+from bleuprint.pipeline.slurm import apply_kind_overrides, check_jobs, check_status_command
 from bleuprint.runtime.errors import UserError
 
-# What `sinfo -N -e -o '%N|%P|%c|%m|%G|%l'` prints of three nodes.
-SINFO = """\
-c1|cpu*|64|515000|(null)|4:00:00
-g1|gpu|32|257000|gpu:a100:4(S:0-1)|2-00:00:00
-g2|gpu|32|257000|gpu:a100:4(S:0-1),mps:400|2-00:00:00
-c1|long|64|515000|(null)|infinite
-"""
-CPU = Node("c1", "cpu", True, 64, 515000, 0, 240)
-GPUS = [Node(name, "gpu", False, 32, 257000, 4, 2880) for name in ("g1", "g2")]
-NODES = [CPU, *GPUS, Node("c1", "long", False, 64, 515000, 0, None)]
+# What `sinfo -o '%P|%l'` prints; "quick" is the default partition.
+LIMITS = "quick*|4:00:00\ngpu|2-00:30:00\ntiny|30:00\nlong|infinite\n"
 
 
 @pytest.fixture(scope="module")
@@ -29,34 +21,31 @@ def stages(tmp_path_factory):
     return graph.stages(micro.make(tmp_path_factory.mktemp("cluster") / "project").root)
 
 
-def request(**changes):
-    usual = {"name": "train@small-own-1", "partition": "gpu", "cpus": 8, "memory": 32000}
-    return Request(**{**usual, "minutes": 1440, "gpus": 1, "nodes": 1, **changes})
+def program(folder, name, lines, status=0):
+    """A program that prints `lines` to both outputs."""
+    (folder / name).write_text(f"#!/bin/sh\ntee /dev/stderr <<'END'\n{lines}END\nexit {status}\n")
+    (folder / name).chmod(0o755)
 
 
-def test_slurms_nodes_are_read(tmp_path, monkeypatch):
-    (tmp_path / "sinfo").write_text(f"#!/bin/sh\ncat <<'END'\n{SINFO}END\n")
-    (tmp_path / "sinfo").chmod(0o755)
+@pytest.fixture
+def bin(tmp_path, monkeypatch):
+    """A folder of programs that are found first; SLURM's sinfo is in it."""
+    program(tmp_path, "sinfo", LIMITS)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    assert slurm._nodes() == NODES
+    return tmp_path
 
 
-def test_jobs_that_a_killed_run_has_left_are_named(tmp_path, monkeypatch):
+def test_jobs_that_a_killed_run_has_left_are_named(bin, tmp_path):
     lines = f"7|rule_train@a-b-1|{tmp_path}\n8|mine|{tmp_path}\n9|rule_train@a-b-1|/elsewhere\n"
-    (tmp_path / "squeue").write_text(f"#!/bin/sh\ncat <<'END'\n{lines}END\n")
-    (tmp_path / "squeue").chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    with pytest.raises(UserError, match=r"go on: 7; wait for them \(squeue\).*scancel 7$"):
+    program(bin, "squeue", lines)
+    with pytest.raises(UserError, match=r"run here: 7; wait for them \(squeue\).*scancel 7$"):
         slurm.check_no_earlier_jobs(tmp_path)
     slurm.check_no_earlier_jobs(tmp_path.parent)
 
 
-@pytest.mark.parametrize(
-    ("limit", "minutes"),
-    [("infinite", None), ("n/a", None), ("30:00", 30), ("4:00:00", 240), ("2-12:30:00", 3630)],
-)
-def test_time_limits_as_slurm_writes_them(limit, minutes):
-    assert slurm._minutes(limit) == minutes
+@pytest.mark.usefixtures("bin")
+def test_time_limits_as_slurm_prints_them():
+    assert slurm._time_limits() == {"quick": 240, "": 240, "gpu": 2910, "tiny": 30}
 
 
 def test_only_trainings_and_translations_ask_for_gpus(stages):
@@ -72,7 +61,7 @@ def test_a_job_that_is_tried_again_gets_twice_the_memory_unless_it_trains(stages
     assert [memory["train"](None, attempt) for attempt in (1, 2, 3)] == [32000] * 3
 
 
-def test_what_is_said_of_a_stage_holds_for_each_of_its_jobs(stages):
+def test_overrides_of_a_kind_are_those_of_each_of_its_rules(stages):
     settings = ResourceSettings(
         overwrite_threads={"train": 16, "train@wide-own-1": 4, "shard_clean": 2},
         overwrite_resources={
@@ -80,7 +69,7 @@ def test_what_is_said_of_a_stage_holds_for_each_of_its_jobs(stages):
             "train@tiny-own-1": Resources.from_mapping({"gpu": 2}),
         },
     )
-    spread(settings, stages)
+    apply_kind_overrides(settings, stages)
     threads = {"train@tiny-own-1": 16, "train@wide-own-1": 4, "shard_clean@own": 2}
     assert {name: settings.overwrite_threads.get(name) for name in threads} == threads
     assert "clean@own" not in settings.overwrite_threads
@@ -97,65 +86,75 @@ def test_what_is_said_of_a_stage_holds_for_each_of_its_jobs(stages):
 def test_the_name_of_no_stage_is_refused(stages, option):
     settings = ResourceSettings(**{option: {"trian": Resources.from_mapping({"gpu": 2})}})
     with pytest.raises(UserError, match=r"there is no stage 'trian'; there are: .*train, "):
-        spread(settings, stages)
+        apply_kind_overrides(settings, stages)
 
 
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"partition": "gup"}, "slurm_partition is 'gup'.*partitions are: cpu, gpu, long"),
-        ({"cpus": 33}, "train@small-own-1 asks for a node with 33 CPUs.*gpu has none such"),
-        ({"memory": 300_000}, "300000 MB.*nodes of 32 CPUs, 257000 MB, 4 GPUs.*give `train` less"),
-        ({"gpus": 5}, "5 GPUs, and partition gpu has none such"),
-        (
-            {"gpus": 12, "nodes": 3},
-            "asks for 3 nodes with 8 CPUs, 32000 MB, 4 GPUs.*gpu has 2 such",
-        ),
-        ({"partition": None}, "partition cpu has none such"),
-        ({"partition": "cpu,long", "gpus": 0, "nodes": 2}, "partition cpu,long has 1 such"),
-        ({"minutes": 2881}, "asks for 2881 minutes, and partition gpu gives 2880"),
-        ({"partition": "cpu", "gpus": 0}, "asks for 1440 minutes, and partition cpu gives 240"),
-    ],
-)
-def test_what_no_node_can_give_is_refused(changes, said):
-    with pytest.raises(UserError, match=said):
-        check_requests([request(), request(**changes)], NODES)
+class Given(dict):
+    """A job's resources, which the executor reads as items and as attributes."""
 
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {},
-        {"cpus": 32, "memory": 257_000, "gpus": 4, "minutes": 2880},
-        {"gpus": 8, "nodes": 2},
-        {"partition": "cpu,gpu"},
-        {"partition": None, "gpus": 0, "minutes": 240},
-        {"partition": "long", "gpus": 0, "minutes": 99_999},
-    ],
-)
-def test_what_nodes_can_give_is_not(changes):
-    check_requests([request(**changes)], NODES)
-
-
-def test_without_a_default_partition_it_is_left_to_slurm():
-    check_requests([request(partition=None, gpus=99)], GPUS)
+    __getattr__ = dict.__getitem__
 
 
 def job(**given):
-    usual = {"mem_mb": 4000, "runtime": 60, "gpu": 0, "nodes": 1}
+    usual = {"mem_mb": 4000, "runtime": 60, "gpu": 1, "nodes": 1}
     rule = SimpleNamespace(name="train@small-own-1")
-    return SimpleNamespace(rule=rule, threads=8, resources={**usual, **given})
+    return SimpleNamespace(rule=rule, threads=8, resources=Given({**usual, **given}))
 
 
-@pytest.mark.parametrize("given", [{"gpu": "a100:2"}, {"nodes": 0}, {"runtime": "long"}])
-def test_a_resource_that_is_no_number_is_named(given):
-    ((name, value),) = given.items()
-    with pytest.raises(UserError, match=f"train@small-own-1 asks for {name}: {value!r}"):
-        slurm._request(job(**given))
+def sbatch_prints(bin, lines="", status=0):
+    """An sbatch that notes its options in `asked`."""
+    program(bin, "sbatch", lines, status)
+    script = (
+        (bin / "sbatch")
+        .read_text()
+        .replace("#!/bin/sh\n", f'#!/bin/sh\necho "$@" >> {bin}/asked\n')
+    )
+    (bin / "sbatch").write_text(script)
 
 
-def test_a_partition_may_be_called_by_a_number():
-    assert slurm._request(job(slurm_partition=1)).partition == "1"
+def test_slurm_tests_each_kind_of_job_once(bin):
+    sbatch_prints(bin)
+    jobs = [job(), job(), job(gpu=2, slurm_partition="long", slurm_extra="--signal=TERM@120")]
+    check_jobs(jobs, None)
+    first, second = (bin / "asked").read_text().splitlines()
+    assert {"-t", "60", "--mem", "4000", "--gpus=1", "--cpus-per-task=8"} <= set(first.split())
+    assert {"--nodes=1", "--test-only"} <= set(first.split())
+    assert {"long", "--gpus=2", "--signal=TERM@120"} <= set(second.split())
+
+
+def test_what_slurm_refuses_is_named(bin):
+    program(bin, "sinfo", "")
+    sbatch_prints(bin, "allocation failure: not\navailable\n", status=1)
+    with pytest.raises(
+        UserError, match=r"^train@small-own-1 asks for 8 CPUs, 4000 MB and 1 GPUs on"
+    ) as e:
+        check_jobs([job()], None)
+    assert "SLURM says: allocation failure: not available; change `train` by" in str(e.value)
+
+
+def test_where_nodes_are_down_it_is_no_more_than_a_note(bin, capsys):
+    sbatch_prints(bin, "not available\n", status=1)
+    check_jobs([job()], None)
+    assert "bleuprint: note: train@small-own-1 asks for" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("partition", "minutes", "longest"),
+    [(None, 241, 240), ("gpu", 2911, 2910), ("tiny,quick", 241, 240)],
+)
+def test_a_job_that_is_too_long_for_its_partition_is_refused(bin, partition, minutes, longest):
+    sbatch_prints(bin)
+    check_jobs([job(slurm_partition=partition, runtime=longest)], None)
+    said = f"asks for {minutes} minutes, and its partition allows {longest}"
+    with pytest.raises(UserError, match=said):
+        check_jobs([job(slurm_partition=partition, runtime=minutes)], None)
+    check_jobs([job(slurm_partition="long,tiny", runtime=99_999)], None)
+
+
+def test_what_the_executor_refuses_is_named(bin):
+    sbatch_prints(bin)
+    with pytest.raises(UserError, match=r"train@small-own-1: .*'nodes' must be an integer"):
+        check_jobs([job(nodes=0)], None)
 
 
 def accounts(storage, age=300):
@@ -173,10 +172,10 @@ def sacct(tmp_path, monkeypatch):
     ("command", "interval", "configuration", "said"),
     [
         ("sacct", 40, accounts("none"), "put `slurm-status-command: squeue` into the profile"),
-        (None, 40, accounts("none"), "Snakemake would wait for ever"),
+        (None, 40, accounts("none"), "Snakemake would wait forever"),
         ("sacct", 40, {**accounts("none"), "AccountingStorageType": "(null)"}, "keeps no accounts"),
-        ("squeue", 40, accounts("none", age=60), "forgets a job 60 s after its end"),
-        ("squeue", 101, accounts("none"), "is 101, more than a third of this cluster's MinJobAge"),
+        ("squeue", 40, accounts("none", age=60), "its MinJobAge of 60 s must be 180 s at least"),
+        ("squeue", 101, accounts("none"), "is 101, more than a third of its MinJobAge of 300 s"),
     ],
 )
 def test_a_run_that_would_wait_for_ever_is_refused(command, interval, configuration, said):
@@ -204,20 +203,20 @@ def test_where_there_is_no_sacct_the_executor_asks_squeue(tmp_path, monkeypatch)
 
 def test_where_there_is_no_slurm_it_is_said(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(UserError, match="scontrol: not installed here"):
+    with pytest.raises(UserError, match="scontrol: not installed; is this a login node"):
         slurm._configuration()
 
 
 def test_dvc_stays_away_from_what_snakemake_writes(tmp_path):
     project = micro.make(tmp_path / "project")
-    claim = (
-        "from bleuprint.pipeline.dvc_lock import *; claim(['data/clean/own']);"
+    lock = (
+        "from bleuprint.pipeline.dvc_lock import *; lock_outputs(['data/clean/own']);"
         "print('held', flush=True)"
     )
-    holder = project.start(sys.executable, "-c", f"{claim}; input()")
+    holder = project.start(sys.executable, "-c", f"{lock}; input()")
     try:
         assert holder.stdout.readline() == "held\n"
-        for command in (["dvc", "repro", "clean@own"], [sys.executable, "-c", claim]):
+        for command in (["dvc", "repro", "clean@own"], [sys.executable, "-c", lock]):
             output = project.run(*command, status=None)
             assert "is busy, it is being blocked by:" in output
             assert f"(PID {holder.pid}): snakemake" in output
@@ -226,7 +225,7 @@ def test_dvc_stays_away_from_what_snakemake_writes(tmp_path):
         micro.kill(holder)
         holder.wait()
     # one that was killed holds nothing any more
-    assert project.run(sys.executable, "-c", f"{claim}; release()").endswith("held\n")
+    assert project.run(sys.executable, "-c", f"{lock}; release()").endswith("held\n")
     project.run("dvc", "repro", "clean@own")
 
 
@@ -236,9 +235,9 @@ def test_a_file_of_locks_that_was_cut_short_is_one_line(tmp_path, capsys):
     locks.parent.mkdir(exist_ok=True)
     locks.write_text('{"data": [')
     with pytest.raises(UserError, match=r"rwlock.*corrupted"):
-        dvc_lock.claim(["data/clean/own"], root)
+        dvc_lock.lock_outputs(["data/clean/own"], root)
     locks.unlink()
-    dvc_lock.claim(["data/clean/own"], root)
+    dvc_lock.lock_outputs(["data/clean/own"], root)
     locks.write_text("")  # the disk was full
     dvc_lock.release()
     assert "rwlock" in capsys.readouterr().err

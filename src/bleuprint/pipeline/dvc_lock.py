@@ -1,8 +1,8 @@
-"""What a run of Snakemake will write, claimed from DVC: nobody else works on it meanwhile.
+"""Lock the outputs that a Snakemake run will write in DVC, so that `dvc repro` does not touch them.
 
-DVC removes a stage's outputs before it runs it. Without a claim, `dvc repro` in the same folder
-would remove what Snakemake has made and not yet recorded. DVC goes by process ids, so it holds on
-one machine; against a second Snakemake, wherever it runs, there is Snakemake's own lock.
+DVC removes a stage's outputs before it runs the stage; without a lock, `dvc repro` in the same
+folder would remove what Snakemake has made and not yet recorded. DVC's locks name processes, so
+they hold on one machine. Snakemake has a lock of its own against a second Snakemake anywhere.
 """
 
 import sys
@@ -12,11 +12,11 @@ from pathlib import Path
 
 from bleuprint.runtime.errors import UserError, say
 
-_CLAIMS = ExitStack()
+_LOCKS = ExitStack()
 
 
-def claim(paths: Iterable[str], root: Path = Path()) -> None:
-    """Claim outputs until `release`; raises UserError where DVC is at work on one of them."""
+def lock_outputs(paths: Iterable[str], root: Path = Path()) -> None:
+    """Lock outputs until `release`; raises UserError if DVC is working on one of them."""
     from dvc.exceptions import DvcException
     from dvc.repo import Repo
     from dvc.rwlock import rwlock
@@ -24,28 +24,27 @@ def claim(paths: Iterable[str], root: Path = Path()) -> None:
     with Repo(str(root)) as repo:
         hardlink = repo.config["core"].get("hardlink_lock", False)
         written = [repo.fs.abspath(str(root / path)) for path in paths]
-        claimed = rwlock(repo.tmp_dir, repo.fs, "snakemake", [], written, hardlink)
+        lock = rwlock(repo.tmp_dir, repo.fs, "snakemake", [], written, hardlink)
     try:
-        _CLAIMS.enter_context(claimed)
+        _LOCKS.enter_context(lock)
     except (DvcException, OSError) as error:
-        # of a lock several lines, the last of which says how to go on if the process is gone
         raise UserError(str(error)) from error
 
 
-def claim_or_exit(paths: Iterable[str]) -> None:
-    """Claim what a run will write, or end it in one line before it begins."""
+def lock_or_exit(paths: Iterable[str]) -> None:
+    """Lock the outputs of a run, or exit with one line before it starts."""
     try:
-        claim(paths)
+        lock_outputs(paths)
     except UserError as error:
         say(str(error))
         sys.exit(1)
 
 
 def release() -> None:
-    """Give back what was claimed; where that fails it is told, and holds nobody up."""
+    """Release the locks; prints a failure and does not raise."""
     from dvc.exceptions import DvcException
 
     try:
-        _CLAIMS.close()
+        _LOCKS.close()
     except (DvcException, OSError) as error:
         say(str(error))
