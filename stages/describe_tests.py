@@ -2,7 +2,7 @@
 
 from bleuprint.config import paths
 from bleuprint.config.experiment import load
-from bleuprint.corpus.test_sets import describe_tests
+from bleuprint.corpus.test_sets import describe_test_sets
 from bleuprint.corpus.tokenize import Tokenizing
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime.errors import run
@@ -13,7 +13,7 @@ def main() -> None:
     corpus = load().corpus(name)
     split, tokens, tests = (paths.folder(name, stage) for stage in ("split", "tokens", "tests"))
     Tokenizing.of(name, corpus).check_tests()
-    describe_tests(name, corpus, split, tokens, tests)
+    describe_test_sets(name, corpus, split, tokens, tests)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,12 @@ import pytest
 import result_trees as trees
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import folder
-from bleuprint.corpus.test_sets import Description, describe_tests, names_of_tests, read_description
+from bleuprint.corpus.test_sets import (
+    Description,
+    describe_test_sets,
+    names_of_test_sets,
+    read_description,
+)
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, sha256_of
 from bleuprint.text.parallel import TextFolder
@@ -67,7 +72,7 @@ def test_characters_are_no_words(made: tuple[Path, Settings]) -> None:
         corpus, tokenize=dataclasses.replace(corpus.tokenize, by="characters")
     )
     folders = [folder("c-en-de", stage, root) for stage in ("split", "tokens", "tests")]
-    describe_tests("c-en-de", by_character, *folders)
+    describe_test_sets("c-en-de", by_character, *folders)
     assert read_description(folders[2], "news").training_counts is None
 
 
@@ -99,10 +104,10 @@ def test_test_sets_come_in_the_order_of_the_settings(tmp_path: Path) -> None:
     texts = TextFolder(tmp_path / "data" / "split" / "c-en-de", "en", "de")
     for side in texts.files("test.made"):
         trees.write_lines(side, ["one"])
-    assert names_of_tests(settings.corpus("c-en-de"), texts) == ["zeta", "alpha", "made"]
+    assert names_of_test_sets(settings.corpus("c-en-de"), texts) == ["zeta", "alpha", "made"]
     texts.files("test.alpha")[0].unlink()
     with pytest.raises(UserError, match=r"split/c-en-de/test\.alpha\.en: no such file"):
-        names_of_tests(settings.corpus("c-en-de"), texts)
+        names_of_test_sets(settings.corpus("c-en-de"), texts)
 
 
 class TestStage:

@@ -172,7 +172,7 @@ def test_gathering_holds_a_part_of_a_shard_in_memory(tmp_path):
     binarizing = step(tmp_path, train=[("a " * 50, "b " * 50)] * 1000)
     part = tmp_path / "part"
     part.mkdir()
-    binarizing.sift(Shard(), part, 1)
+    binarizing.process_shard(Shard(), part, 1)
     for path in part.glob("*.npy"):
         # The same numbers over and over do for what is only copied.
         np.save(path, np.tile(np.load(path), 200))

@@ -14,7 +14,7 @@ import systems
 from bleuprint.config.experiment import Corpus, Settings, load
 from bleuprint.config.paths import Cell, folder
 from bleuprint.config.system import Average
-from bleuprint.corpus.test_sets import describe_tests
+from bleuprint.corpus.test_sets import describe_test_sets
 from bleuprint.decoding.attention import (
     ATTENTION,
     KINDS,
@@ -83,7 +83,7 @@ def write_texts(root: Path, settings: Settings, lines: int = 40) -> None:
 def describe(root: Path, settings: Settings, corpus: str) -> None:
     """Write what describe_tests would."""
     folders = [folder(corpus, stage, root) for stage in ("split", "tokens", "tests")]
-    describe_tests(corpus, settings.corpus(corpus), *folders)
+    describe_test_sets(corpus, settings.corpus(corpus), *folders)
 
 
 def write_cell(root: Path, settings: Settings, cell: Cell, errors: float) -> None:

@@ -104,8 +104,8 @@ def test_ranges_hold_what_the_library_lists(language):
 
 
 def test_remembering_little_changes_nothing(monkeypatch):
-    monkeypatch.setattr(memoize, "MOST", 3)
-    monkeypatch.setattr(memoize, "LONGEST", 6)
+    monkeypatch.setattr(memoize, "MAX_WORDS", 3)
+    monkeypatch.setattr(memoize, "MAX_LENGTH", 6)
     tokenizer = Moses("en", False, False)
     sentence = "No. 5 (isn't) Ann's, no. five is. (isn't) unfortunately, Ann's. No. Five"
     for _ in range(3):

@@ -48,14 +48,14 @@ def _cite(_: argparse.Namespace) -> None:
 
 def _inspect(given: argparse.Namespace) -> None:
     from bleuprint.corpus.download.fetch import source_of_environment
-    from bleuprint.corpus.preview import preview, report
+    from bleuprint.corpus.inspect import inspect_corpus, report
 
     corpus = load().corpus(given.corpus)
     scratch = environment.work() / "inspect"
-    accounts = preview(
+    stages = inspect_corpus(
         given.corpus, corpus, given.pairs, source_of_environment(), scratch, environment.workers()
     )
-    for line in report(accounts, given.samples):
+    for line in report(stages, given.samples):
         print(line)
 
 

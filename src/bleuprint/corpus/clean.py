@@ -1,7 +1,7 @@
-"""Cleaning: raw files into one training text of normalised sentences.
+"""The stage clean: raw files to one training text of normalized sentences.
 
-Only training text is changed. Validation and test sets go on byte for byte, nothing dropped: what
-a system is scored on is what was published. The tokeniser reads them through the same edits.
+Validation and test sets are copied byte for byte, so that systems are scored on what was published;
+the stage tokenize applies the same edits to them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,8 +12,14 @@ from typing import Self
 
 from bleuprint.config import paths
 from bleuprint.config.experiment import Corpus
-from bleuprint.corpus.steps.filtering import Sieve, count, gather_train, join_files, sift_shard
-from bleuprint.corpus.steps.ledger import Account, Ledger
+from bleuprint.corpus.steps.filtering import (
+    PairFilter,
+    count_set,
+    filter_shard,
+    gather_train,
+    join_files,
+)
+from bleuprint.corpus.steps.ledger import Ledger, SetCounts
 from bleuprint.corpus.steps.shard import Shard
 from bleuprint.rules.rule import Edits, apply
 from bleuprint.runtime.files import whole_folder
@@ -36,7 +42,7 @@ class Cleaning:
 
     @classmethod
     def of(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
-        """The stage as its settings and the layout have it."""
+        """The stage with the settings and paths of a corpus."""
         return cls(
             name,
             corpus.clean,
@@ -46,67 +52,67 @@ class Cleaning:
             paths.ledger(name, "clean", root),
         )
 
-    def sift(self, shard: Shard, part: Path, workers: int) -> None:
-        """Clean a shard of the parts of train, joined in their order."""
+    def process_shard(self, shard: Shard, part: Path, workers: int) -> None:
+        """Clean a shard of the joined parts of train."""
         counts = {name: self.raw.count(name) for name in self._parts("train")}
         total = sum(counts.values())
         span = shard.span(total)
-        after = TextFolder(part, self.raw.source, self.raw.target)
-        sift_shard(
+        filter_shard(
             _joined_blocks(self.raw, counts, span),
             span.length(total),
-            partial(sieve, self.edits, (self.raw.source, self.raw.target)),
-            after,
-            self._account,
+            partial(cleaning_filter, self.edits, self.raw.languages),
+            self.raw.at(part),
+            self._new_ledger(),
             workers,
         )
 
     def gather(self, parts: Sequence[Path], workers: int) -> None:  # noqa: ARG002
-        """Join the shards, and the parts of each set held out."""
-        ledger = self._account
+        """Join the shards of train, and the parts of each held-out set."""
+        ledger = self._new_ledger()
         with whole_folder(self.clean) as unfinished:
-            after = TextFolder(unfinished, self.raw.source, self.raw.target)
+            after = self.raw.at(unfinished)
             pairs = sum(self.raw.count(part) for part in self._parts("train"))
             gather_train(parts, after, ledger, pairs)
             for name in self.sets:
                 if name != "train" and self.sets[name]:
-                    befores = [self.raw.files(part) for part in self._parts(name)]
+                    raw = [self.raw.files(part) for part in self._parts(name)]
                     for sides, joined in zip(
-                        zip(*befores, strict=True), after.files(name), strict=True
+                        zip(*raw, strict=True), after.files(name), strict=True
                     ):
                         join_files(sides, joined)
-                    count(after, name, ledger)
+                    count_set(after, name, ledger)
             ledger.write(self.ledger)
 
-    @property
-    def _account(self) -> Ledger:
+    def _new_ledger(self) -> Ledger:
         return Ledger("clean", self.corpus, (EMPTY,), tuple(edit.name() for edit in self.edits))
 
     def _parts(self, name: str) -> list[str]:
         return [f"{name}.{part}" for part in self.sets[name]]
 
 
-def sieve(edits: Edits, languages: tuple[str, str]) -> Sieve:
-    """Puts pairs through the edits, and drops those of which nothing is left on a side."""
+def cleaning_filter(edits: Edits, languages: tuple[str, str]) -> PairFilter:
+    """Applies the edits to pairs, and drops pairs with an empty side."""
     source, target = languages
 
-    def judge(number: int, pair: Pair, account: Account) -> Pair | None:
+    def keep_or_drop(number: int, pair: Pair, counts: SetCounts) -> Pair | None:
         for edit in edits:
             new = Pair(apply(edit, pair.source, source), apply(edit, pair.target, target))
             if new != pair:
-                account.change(edit.name(), number, pair, new)
+                counts.change(edit.name(), number, pair, new)
                 pair = new
         new = Pair(single_spaces(pair.source), single_spaces(pair.target))
         if all(blank_white(side).strip(" ") for side in new):
             return new
-        account.drop(EMPTY, number, pair)
+        counts.drop(EMPTY, number, pair)
         return None
 
-    return Sieve(judge, partial(Account.of, (EMPTY,), [edit.name() for edit in edits]))
+    return PairFilter(
+        keep_or_drop, partial(SetCounts.zero, (EMPTY,), [edit.name() for edit in edits])
+    )
 
 
 def _joined_blocks(raw: TextFolder, counts: Mapping[str, int], span: Span) -> Iterator[Block]:
-    """Those pairs of sets joined one after the other that lie in a span, numbered throughout."""
+    """The pairs of a span of the sets in `counts` joined, numbered throughout."""
     before = 0
     for name, pairs in counts.items():
         start = max(span.start - before, 0)

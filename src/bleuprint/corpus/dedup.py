@@ -1,11 +1,11 @@
-"""Deduplication: each training pair once, and none that validation or a test set gives away.
+"""The stage dedup: drops repeated training pairs, and pairs with a held-out sentence.
 
-Sifting hashes the pairs, a shard at a time; gathering sees the hashes of all shards together, so
-that no duplicate hides in another shard, and drops pairs in the order of the text.
+Pairs are hashed shard by shard; gathering compares the hashes of all shards and drops pairs in the
+order of the text, so that duplicates are found across shards.
 
-Memory: 16 bytes a training pair while duplicates are looked for, then 4 for each way in which they
-are, 1 for what becomes of the pair, and the hash of each that occurs more than once; in each worker
-four hashes a pair held out.
+Memory: 16 bytes a training pair while duplicates are searched, then 4 for each key and 1 for the
+rule that drops the pair, and the hashes that occur more than once; in each worker four hashes a
+held-out pair.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +21,14 @@ import numpy.typing as npt
 from bleuprint.config import paths
 from bleuprint.config.experiment import Corpus, Dedup
 from bleuprint.corpus.heldout import HASH_BYTES, HeldOutSentences, hash_of
-from bleuprint.corpus.steps.filtering import Verdicts, carry_over, drop, join_files, refuse_nothing
+from bleuprint.corpus.steps.filtering import (
+    DroppedBy,
+    check_not_empty,
+    check_pairs,
+    copy_sets,
+    join_files,
+    write_kept,
+)
 from bleuprint.corpus.steps.ledger import Ledger
 from bleuprint.corpus.steps.shard import Shard
 from bleuprint.corpus.steps.sharded import shard_blocks
@@ -32,23 +39,23 @@ from bleuprint.runtime.process_pool import map_parts
 from bleuprint.runtime.progress import Progress
 from bleuprint.text.parallel import Block, Pair, TextFolder
 
-# Of these the first that holds drops a pair; the names are those of the settings.
+# By the names of the settings; the first key that a pair shares with an earlier one drops it.
 _KEYS: dict[str, Callable[[Pair], bytes]] = {
     "pairs": lambda pair: hash_of(f"{pair.source}\n{pair.target}"),
     "sources": lambda pair: hash_of(pair.source),
     "targets": lambda pair: hash_of(pair.target),
 }
 _RULES = {"pairs": "duplicate_pair", "sources": "same_source", "targets": "same_target"}
-_OVERLAPS = ("source_held_out", "target_held_out")
+_OVERLAP_RULES = ("source_held_out", "target_held_out")
 _HELD_OUT = "held-out"
 _HASHES_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True)
 class Deduplication:
-    """The stage for one corpus; `edits` are those that its training text has been through.
+    """The stage for one corpus; `edits` are those applied to its training text.
 
-    Sentences held out are looked for as they are, and as they would be after the same edits.
+    Training sentences are compared with held-out sentences as published and after the edits.
     """
 
     corpus: str
@@ -60,7 +67,7 @@ class Deduplication:
 
     @classmethod
     def of(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
-        """The stage as its settings and the layout have it."""
+        """The stage with the settings and paths of a corpus."""
         return cls(
             name,
             corpus.dedup,
@@ -70,49 +77,41 @@ class Deduplication:
             paths.ledger(name, "dedup", root),
         )
 
-    def sift(self, shard: Shard, part: Path, workers: int) -> None:
-        """Hash the pairs of a shard of train, and look for them in the sets held out."""
+    def process_shard(self, shard: Shard, part: Path, workers: int) -> None:
+        """Hash the pairs of a shard of train, and look them up in the held-out sets."""
         blocks, pairs = shard_blocks(self.before, shard)
-        progress = Progress(f"hash {self.corpus} train", pairs, "pairs")
         with ExitStack() as opened:
+            progress = opened.enter_context(Progress(f"hash {self.corpus} train", pairs, "pairs"))
             names = (*self.keys, _HELD_OUT)
             files = [opened.enter_context((part / name).open("wb")) for name in names]
-            for found in map_parts(partial(_Hashes, self), blocks, workers):
-                for file, data in zip(files, found, strict=True):
+            for columns in map_parts(partial(_BlockHasher, self), blocks, workers):
+                for file, data in zip(files, columns, strict=True):
                     file.write(data)
-                progress.advance(len(found[-1]))
-        progress.close()
+                progress.advance(len(columns[-1]))
 
     def gather(self, parts: Sequence[Path], workers: int) -> None:  # noqa: ARG002
-        """Drop repeated and leaked pairs from train."""
-        rules = (*(_RULES[key] for key in self.keys), *self._overlaps)
+        """Drop repeated and held-out pairs from train."""
+        overlaps = () if self.settings.overlap == "none" else _OVERLAP_RULES
+        rules = (*(_RULES[key] for key in self.keys), *overlaps)
         ledger = Ledger("dedup", self.corpus, rules)
         with whole_folder(self.dedup) as unfinished:
-            after = TextFolder(unfinished, self.before.source, self.before.target)
-            account = ledger.open("train")
-            verdicts = self._verdicts(parts, unfinished)
-            drop(self.before, after, verdicts, rules, account)
-            refuse_nothing(account, "train", ledger)
-            carry_over(self.before, after, self.before.held_out(), ledger)
+            after = self.before.at(unfinished)
+            counts = ledger.open("train")
+            dropped_by = self._dropped_by(parts, unfinished)
+            write_kept(self.before, after, dropped_by, rules, counts)
+            check_not_empty(counts, "train", ledger)
+            copy_sets(self.before, after, self.before.held_out(), ledger)
             ledger.write(self.ledger)
 
     @property
     def keys(self) -> list[str]:
-        """What duplicates are looked for by."""
+        """The keys by which pairs are compared: pairs, sources, targets."""
         return [key for key in _KEYS if getattr(self.settings, key)]
 
-    @property
-    def _overlaps(self) -> tuple[str, ...]:
-        return () if self.settings.overlap == "none" else _OVERLAPS
-
-    def _verdicts(self, parts: Sequence[Path], scratch: Path) -> Verdicts:
-        """For each pair of train 0 if it stays, else the number, from 1, of the rule it breaks."""
+    def _dropped_by(self, parts: Sequence[Path], scratch: Path) -> DroppedBy:
         leaks = np.concatenate([np.fromfile(part / _HELD_OUT, np.uint8) for part in parts])
-        if len(leaks) != (pairs := self.before.count("train")):
-            raise UserError(
-                f"{parts[0].parent}: shards of {len(leaks)} pairs, but there are {pairs}: remove it"
-            )
-        verdicts = np.where(leaks, leaks + len(self.keys), 0).astype(np.uint8)
+        check_pairs(parts, len(leaks), pairs := self.before.count("train"))
+        dropped_by = np.where(leaks, leaks + len(self.keys), 0).astype(np.uint8)
         groups = []
         for key in self.keys:
             joined = scratch / key
@@ -121,32 +120,33 @@ class Deduplication:
                 raise UserError(f"{parts[0].parent}: shards without all hashes: remove it")
             groups.append(_groups(joined))
             joined.unlink()
-        repeated = np.zeros(len(verdicts), bool)
-        for of_key in groups:
-            repeated |= of_key > 0
-        seen = [bytearray(int(of_key.max(initial=0)) + 1) for of_key in groups]
-        # A pair that is dropped is no reason to drop another: of those that agree, one stays.
-        for index in np.flatnonzero(repeated & (verdicts == 0)).tolist():
-            ids = [int(of_key[index]) for of_key in groups]
+        repeated = np.zeros(pairs, bool)
+        for key_groups in groups:
+            repeated |= key_groups > 0
+        seen = [bytearray(int(key_groups.max(initial=0)) + 1) for key_groups in groups]
+        # Only a pair that is kept drops later ones: of the pairs that agree, one stays.
+        for index in np.flatnonzero(repeated & (dropped_by == 0)).tolist():
+            ids = [int(key_groups[index]) for key_groups in groups]
             known = (n for n, group in enumerate(ids) if group and seen[n][group])
             if (rule := next(known, None)) is not None:
-                verdicts[index] = rule + 1
+                dropped_by[index] = rule + 1
                 continue
             for n, group in enumerate(ids):
                 seen[n][group] = 1
-        return verdicts
+        return dropped_by
 
 
-class _Hashes:
-    """Turns a block into the hashes of its pairs, one string a key, and what is held out of it."""
+class _BlockHasher:
+    """Returns for a block the hashes of its pairs by each key, and its held-out sides."""
 
     def __init__(self, stage: Deduplication) -> None:
         self._keys = [_KEYS[key] for key in stage.keys]
         self._held_out = HeldOutSentences(stage.settings.overlap)
-        languages = stage.before.source, stage.before.target
         for name in stage.before.held_out():
             for pair in stage.before.pairs(name):
-                source, target = map(edited, pair, languages, (stage.edits, stage.edits))
+                source, target = map(
+                    edited, pair, stage.before.languages, (stage.edits, stage.edits)
+                )
                 self._held_out.add([pair, Pair(source, target)])
 
     def __call__(self, block: Block) -> list[bytes]:
@@ -156,12 +156,11 @@ class _Hashes:
 
 
 def _groups(hashes: Path) -> npt.NDArray[np.int32]:
-    """For each hash in a file 0 if it is there once, else a number that equal ones share.
+    """For each hash in a file 0 if it occurs once, else a number shared by equal hashes.
 
-    Sorting an array finds those in 16 bytes a hash; a Python set of all would take 100.
+    Sorting an array takes 16 bytes a hash; a Python set would take 100.
     """
-    # Fixed-width byte strings compare as a whole here: what numpy ignores at the end of one, NUL,
-    # is what it pads the shorter one with.
+    # numpy ignores NULs at the end of byte strings, but pads with them too: comparison is exact.
     array = np.fromfile(hashes, f"S{HASH_BYTES}")
     groups = np.zeros(len(array), np.int32)
     array.sort()

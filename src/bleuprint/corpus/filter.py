@@ -1,4 +1,4 @@
-"""Filtering: training pairs that a check refuses are dropped; held-out sets stay as they are."""
+"""The stage filter: drops training pairs that fail a check; held-out sets are copied."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,8 +8,8 @@ from typing import Self
 
 from bleuprint.config import paths
 from bleuprint.config.experiment import Corpus
-from bleuprint.corpus.steps.filtering import Sieve, carry_over, gather_train, sift_shard
-from bleuprint.corpus.steps.ledger import Account, Ledger
+from bleuprint.corpus.steps.filtering import PairFilter, copy_sets, filter_shard, gather_train
+from bleuprint.corpus.steps.ledger import Ledger, SetCounts
 from bleuprint.corpus.steps.shard import Shard
 from bleuprint.corpus.steps.sharded import shard_blocks
 from bleuprint.rules.rule import Candidate, Check
@@ -22,7 +22,7 @@ Checks = tuple[Check, ...]
 
 @dataclass(frozen=True)
 class Filtering:
-    """The stage for one corpus; lengths are counted in the tokens that `tokenize` will make."""
+    """The stage for one corpus; lengths are in tokens of `tokenize`."""
 
     corpus: str
     checks: Checks
@@ -33,7 +33,7 @@ class Filtering:
 
     @classmethod
     def of(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
-        """The stage as its settings and the layout have it."""
+        """The stage with the settings and paths of a corpus."""
         return cls(
             name,
             corpus.filter,
@@ -43,40 +43,39 @@ class Filtering:
             paths.ledger(name, "filter", root),
         )
 
-    def sift(self, shard: Shard, part: Path, workers: int) -> None:
-        """Check a shard of train."""
-        sift_shard(
+    def process_shard(self, shard: Shard, part: Path, workers: int) -> None:
+        """Filter a shard of train."""
+        filter_shard(
             *shard_blocks(self.before, shard),
-            partial(sieve, self.checks, self.tokenize, (self.before.source, self.before.target)),
-            TextFolder(part, self.before.source, self.before.target),
-            self._account,
+            partial(checking_filter, self.checks, self.tokenize, self.before.languages),
+            self.before.at(part),
+            self._new_ledger(),
             workers,
         )
 
     def gather(self, parts: Sequence[Path], workers: int) -> None:  # noqa: ARG002
-        """Join the shards; the other sets go on."""
-        ledger = self._account
+        """Join the shards of train, and copy the held-out sets."""
+        ledger = self._new_ledger()
         with whole_folder(self.filtered) as unfinished:
-            after = TextFolder(unfinished, self.before.source, self.before.target)
+            after = self.before.at(unfinished)
             gather_train(parts, after, ledger, self.before.count("train"))
-            carry_over(self.before, after, self.before.held_out(), ledger)
+            copy_sets(self.before, after, self.before.held_out(), ledger)
             ledger.write(self.ledger)
 
-    @property
-    def _account(self) -> Ledger:
+    def _new_ledger(self) -> Ledger:
         return Ledger("filter", self.corpus, tuple(check.name() for check in self.checks))
 
 
-def sieve(checks: Checks, tokenize: Tokenize, languages: tuple[str, str]) -> Sieve:
-    """Drops a pair by the first check that does not keep it."""
+def checking_filter(checks: Checks, tokenize: Tokenize, languages: tuple[str, str]) -> PairFilter:
+    """Drops a pair by the first check that it fails."""
     source, target = (tokenizer_for(language, tokenize).tokenize for language in languages)
 
-    def judge(number: int, pair: Pair, account: Account) -> Pair | None:
+    def keep_or_drop(number: int, pair: Pair, counts: SetCounts) -> Pair | None:
         candidate = Candidate(pair, languages, (source, target))
         for check in checks:
             if not check.keeps(candidate):
-                account.drop(check.name(), number, pair)
+                counts.drop(check.name(), number, pair)
                 return None
         return pair
 
-    return Sieve(judge, partial(Account.of, [check.name() for check in checks]))
+    return PairFilter(keep_or_drop, partial(SetCounts.zero, [check.name() for check in checks]))

@@ -1,4 +1,4 @@
-"""Sentences held out: what validation and test sets hold must not be trained on."""
+"""Sentences of validation and test sets, which must not be in the training text."""
 
 from collections.abc import Iterable
 from hashlib import blake2b
@@ -13,12 +13,12 @@ Overlap = Literal["none", "exact", "folded"]
 
 
 def hash_of(text: str) -> bytes:
-    """A hash that no two texts will share."""
+    """A hash of 16 bytes: different texts have different hashes in practice."""
     return blake2b(text.encode(), digest_size=HASH_BYTES).digest()
 
 
 class HeldOutSentences:
-    """Sentences that must not turn up in training, compared as `overlap` says."""
+    """A set of sentences, compared exactly, or by `comparable` if `overlap` is folded."""
 
     def __init__(self, overlap: Overlap) -> None:
         self._overlap = overlap
@@ -33,7 +33,7 @@ class HeldOutSentences:
             self._targets.add(self._key(pair.target))
 
     def sides(self, pairs: Iterable[Pair]) -> bytes:
-        """For each pair 0 if neither sentence is held out, 1 if the source is, else 2."""
+        """For each pair 0 if neither sentence is in the set, 1 if the source is, else 2."""
         return bytes(map(self._side, pairs))
 
     def _side(self, pair: Pair) -> int:

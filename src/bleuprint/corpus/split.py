@@ -1,12 +1,13 @@
-"""Splitting: validation and test sets for corpora that come without them.
+"""The stage split: draws the validation and test sets that a corpus lacks.
 
-Pairs are drawn by a seeded permutation, or validation takes each n-th; what is left stays in its
-order. Pairs left in train that share a sentence with what was drawn are dropped, as are drawn
-validation pairs that share one with the test set.
+Pairs are drawn by a seeded permutation, or every n-th pair validates; the other pairs keep their
+order. Pairs left in train that share a sentence with a drawn pair are dropped, and drawn validation
+pairs that share one with the test set.
 
-Memory, where pairs are drawn: 9 bytes a training pair, and two hashes for each pair drawn.
+Memory, where pairs are drawn: 9 bytes a training pair, and two hashes for each drawn pair.
 """
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -16,9 +17,10 @@ import numpy.typing as npt
 from bleuprint.config.experiment import Split
 from bleuprint.corpus.heldout import HeldOutSentences, Overlap
 from bleuprint.corpus.steps.filtering import (
-    carry_over,
-    drop,
-    refuse_nothing,
+    DroppedBy,
+    check_not_empty,
+    copy_sets,
+    write_kept,
 )
 from bleuprint.corpus.steps.ledger import Ledger
 from bleuprint.runtime.errors import UserError
@@ -30,9 +32,8 @@ from bleuprint.text.parallel import Block, TextFolder
 RULES = ("drawn_for_valid", "drawn_for_test", "source_held_out", "target_held_out")
 NEW_TEST = "test.held-out"
 
+# As numbers of RULES: 0 stays in train.
 _TRAIN, _VALID, _TEST = range(3)
-
-Places = npt.NDArray[np.uint8]
 
 
 def split_folder(
@@ -44,27 +45,27 @@ def split_folder(
     ledger_path: Path,
     workers: int,
 ) -> None:
-    """Draw the sets that are missing; those that a corpus came with stay as they are."""
+    """Draw the sets that are missing; published sets are copied."""
     ledger = Ledger("split", corpus, RULES)
     given = before.held_out()
     with whole_folder(split) as unfinished:
-        after = TextFolder(unfinished, before.source, before.target)
+        after = before.at(unfinished)
         if "valid" in given and len(given) > 1:
-            carry_over(before, after, ["train"], ledger)
+            copy_sets(before, after, ["train"], ledger)
         else:
-            places = _draw(corpus, settings, before.count("train"), given)
-            drawn = HeldOutSentences(overlap)
-            for name, place in ((NEW_TEST, _TEST), ("valid", _VALID)):
-                if (chosen := places == place).any():
-                    _write_drawn(before, after, name, chosen, drawn, ledger)
-                    drawn.add(after.pairs(name))
-            _write_rest(before, after, places, drawn, ledger, workers)
-        carry_over(before, after, given, ledger)
+            drawn_for = _draw(corpus, settings, before.count("train"), given)
+            held_out = HeldOutSentences(overlap)
+            for name, number in ((NEW_TEST, _TEST), ("valid", _VALID)):
+                if (drawn := drawn_for == number).any():
+                    _write_drawn(before, after, name, drawn, held_out, ledger)
+                    held_out.add(after.pairs(name))
+            _write_rest(before, after, drawn_for, held_out, ledger, workers)
+        copy_sets(before, after, given, ledger)
         ledger.write(ledger_path)
 
 
-def _draw(corpus: str, settings: Split, pairs: int, given: list[str]) -> Places:
-    """Where each pair of train goes."""
+def _draw(corpus: str, settings: Split, pairs: int, given: list[str]) -> DroppedBy:
+    """The set of each training pair: _TRAIN, _VALID or _TEST."""
     has_valid, has_test = "valid" in given, any(name != "valid" for name in given)
     valid = 0 if has_valid or settings.every else max(1, round(settings.valid * pairs))
     test = 0 if has_test else max(1, round(settings.test * pairs))
@@ -73,72 +74,66 @@ def _draw(corpus: str, settings: Split, pairs: int, given: list[str]) -> Places:
             f"corpus {corpus}: {pairs} pairs are too few to draw {valid or 1} for validation "
             f"and {test} to test, and train on the rest"
         )
-    places = np.full(pairs, _TRAIN, np.uint8)
+    drawn_for = np.full(pairs, _TRAIN, np.uint8)
     if settings.every and not has_valid:
-        places[settings.every - 1 :: settings.every] = _VALID
+        drawn_for[settings.every - 1 :: settings.every] = _VALID
     if valid + test:
         order = np.random.Generator(np.random.PCG64(settings.seed)).permutation(pairs)
-        places[order[:test]] = _TEST
-        places[order[test : test + valid]] = _VALID
-    return places
+        drawn_for[order[:test]] = _TEST
+        drawn_for[order[test : test + valid]] = _VALID
+    return drawn_for
 
 
 def _write_drawn(
     before: TextFolder,
     after: TextFolder,
     name: str,
-    chosen: npt.NDArray[np.bool_],
-    drawn: HeldOutSentences,
+    drawn: npt.NDArray[np.bool_],
+    held_out: HeldOutSentences,
     ledger: Ledger,
 ) -> None:
-    """Write the pairs drawn for one set, less those that share a sentence with the set before."""
-    account = ledger.open(name)
+    """Write the pairs drawn for one set, except those with a held-out sentence."""
+    counts = ledger.open(name)
     with after.writer(name) as writer:
         for block in before.blocks("train"):
-            here = chosen[block.first - 1 :][: len(block)]
-            if not here.any():
+            chosen = drawn[block.first - 1 :][: len(block)]
+            if not chosen.any():
                 continue
-            pairs = [entry for entry, taken in zip(block.numbered(), here, strict=True) if taken]
-            sides = drawn.sides(pair for _, pair in pairs)
+            pairs = [
+                entry for entry, is_drawn in zip(block.numbered(), chosen, strict=True) if is_drawn
+            ]
+            sides = held_out.sides(pair for _, pair in pairs)
             for (number, pair), side in zip(pairs, sides, strict=True):
                 if side:
-                    account.drop(RULES[1 + side], number, pair)
+                    counts.drop(RULES[1 + side], number, pair)
                 else:
-                    account.keep()
+                    counts.keep()
                     writer.write(pair)
-    refuse_nothing(account, name, ledger)
+    check_not_empty(counts, name, ledger)
 
 
 def _write_rest(
     before: TextFolder,
     after: TextFolder,
-    places: Places,
-    drawn: HeldOutSentences,
+    drawn_for: DroppedBy,
+    held_out: HeldOutSentences,
     ledger: Ledger,
     workers: int,
 ) -> None:
-    """Write what stays in train: what was not drawn, and shares no sentence with what was."""
-    account = ledger.open("train")
-    progress = Progress(f"split {ledger.corpus} train", len(places), "pairs")
-    verdicts = places.copy()
+    """Write the pairs that were not drawn and have no held-out sentence."""
+    counts = ledger.open("train")
+    dropped_by = drawn_for.copy()
     done = 0
-    for sides in map_parts(partial(_Sides, drawn), before.blocks("train"), workers):
-        here = slice(done, done + len(sides))
-        shared = np.frombuffer(sides, np.uint8)
-        leaks = np.where(shared, shared + _TEST, 0)
-        verdicts[here] = np.where(places[here], places[here], leaks)
-        done += len(sides)
-        progress.advance(len(sides))
-    progress.close()
-    drop(before, after, verdicts, RULES, account)
-    refuse_nothing(account, "train", ledger)
+    with Progress(f"split {ledger.corpus} train", len(drawn_for), "pairs") as progress:
+        for data in map_parts(partial(_side_finder, held_out), before.blocks("train"), workers):
+            sides = np.frombuffer(data, np.uint8)
+            rules = dropped_by[done : done + len(sides)]
+            rules[:] = np.where(rules, rules, np.where(sides, sides + _TEST, 0))
+            done += len(sides)
+            progress.advance(len(sides))
+    write_kept(before, after, dropped_by, RULES, counts)
+    check_not_empty(counts, "train", ledger)
 
 
-class _Sides:
-    """Looks for the sentences of a block among those drawn, in whichever process."""
-
-    def __init__(self, drawn: HeldOutSentences) -> None:
-        self._drawn = drawn
-
-    def __call__(self, block: Block) -> bytes:
-        return self._drawn.sides(block.pairs())
+def _side_finder(held_out: HeldOutSentences) -> Callable[[Block], bytes]:
+    return lambda block: held_out.sides(block.pairs())

@@ -44,7 +44,7 @@ class Description:
                 )
 
 
-def names_of_tests(corpus: Corpus, texts: TextFolder) -> list[str]:
+def names_of_test_sets(corpus: Corpus, texts: TextFolder) -> list[str]:
     """The test sets of a corpus: in the order of params.yaml, then those that split has made."""
     found = [name.removeprefix("test.") for name in texts.names() if name.startswith("test.")]
     missing = [name for name in corpus.files.tests if name not in found]
@@ -55,13 +55,13 @@ def names_of_tests(corpus: Corpus, texts: TextFolder) -> list[str]:
     return [*corpus.files.tests, *(name for name in found if name not in corpus.files.tests)]
 
 
-def describe_tests(name: str, corpus: Corpus, texts: Path, tokens: Path, folder: Path) -> None:
+def describe_test_sets(name: str, corpus: Corpus, texts: Path, tokens: Path, folder: Path) -> None:
     """Write TEST.json for each test set of a corpus.
 
     `texts` is the folder of its text, `tokens` that of the same as the model gets to see it.
     """
     split, tokenized = (TextFolder(path, corpus.source, corpus.target) for path in (texts, tokens))
-    tests = {test: _described(split, tokenized, test) for test in names_of_tests(corpus, split)}
+    tests = {test: _described(split, tokenized, test) for test in names_of_test_sets(corpus, split)}
     if corpus.tokenize.by != "characters":
         counts = _training_counts(name, tokenized, tests.values())
         tests = {
@@ -74,7 +74,7 @@ def describe_tests(name: str, corpus: Corpus, texts: Path, tokens: Path, folder:
 
 
 def read_description(folder: Path, test: str) -> Description:
-    """What `describe_tests` wrote of a test set."""
+    """What `describe_test_sets` wrote of a test set."""
     path = folder / f"{test}.json"
     if not path.exists():
         raise UserError(f"{path}: no such file; run: dvc repro")

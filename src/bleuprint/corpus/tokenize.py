@@ -1,4 +1,4 @@
-"""Tokenising a corpus."""
+"""The stage tokenize: sentences to tokens separated by spaces."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,8 +8,13 @@ from typing import Self
 
 from bleuprint.config import paths
 from bleuprint.config.experiment import Corpus
-from bleuprint.corpus.steps.filtering import Sifted, gather_train, sift, sift_shard
-from bleuprint.corpus.steps.ledger import Account, Ledger
+from bleuprint.corpus.steps.filtering import (
+    FilteredBlock,
+    filter_blocks,
+    filter_shard,
+    gather_train,
+)
+from bleuprint.corpus.steps.ledger import Ledger, SetCounts
 from bleuprint.corpus.steps.shard import Shard
 from bleuprint.corpus.steps.sharded import shard_blocks
 from bleuprint.rules.rule import Edits, edited
@@ -24,8 +29,8 @@ from bleuprint.text.tokenizers import Tokenize, tokenizer_for
 class Tokenizing:
     """The stage for one corpus.
 
-    Sets that the corpus came with (`given`), which cleaning left alone, are read through its
-    `edits` here: what the model gets to see looks like what it was trained on.
+    The sets in `given`, published with the corpus, were not cleaned: `edits` are applied to them
+    here, so that the model reads them in the form of its training text.
     """
 
     corpus: str
@@ -38,7 +43,7 @@ class Tokenizing:
 
     @classmethod
     def of(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
-        """The stage as its settings and the layout have it."""
+        """The stage with the settings and paths of a corpus."""
         return cls(
             name,
             corpus.tokenize,
@@ -49,74 +54,65 @@ class Tokenizing:
             paths.ledger(name, "tokenize", root),
         )
 
-    def sift(self, shard: Shard, part: Path, workers: int) -> None:
-        """Tokenise a shard of train."""
-        sift_shard(
-            *shard_blocks(self.before, shard),
-            self._work(()),
-            TextFolder(part, self.before.source, self.before.target),
-            self._account,
-            workers,
-        )
+    def process_shard(self, shard: Shard, part: Path, workers: int) -> None:
+        """Tokenize a shard of train."""
+        ledger = Ledger("tokenize", self.corpus, ())
+        blocks, pairs = shard_blocks(self.before, shard)
+        tokenizer = self._tokenizer("train")
+        filter_shard(blocks, pairs, tokenizer, self.before.at(part), ledger, workers)
 
     def gather(self, parts: Sequence[Path], workers: int) -> None:
-        """Join the shards, and tokenise the other sets."""
-        ledger = self._account
+        """Join the shards of train, and tokenize the held-out sets."""
+        ledger = Ledger("tokenize", self.corpus, ())
         with whole_folder(self.tokens) as unfinished:
-            after = TextFolder(unfinished, self.before.source, self.before.target)
+            after = self.before.at(unfinished)
             gather_train(parts, after, ledger, self.before.count("train"))
             for name in self.before.held_out():
                 progress = Progress(f"tokenize {self.corpus} {name}", None, "pairs")
-                account = ledger.open(name)
-                blocks, work = (
-                    self.before.blocks(name),
-                    self._work(self.edits if name in self.given else ()),
-                )
-                sift(blocks, work, after, name, progress, account, workers)
+                blocks, counts = self.before.blocks(name), ledger.open(name)
+                tokenizer = self._tokenizer(name)
+                filter_blocks(blocks, tokenizer, after, name, progress, counts, workers)
             ledger.write(self.ledger)
 
     def check_tests(self) -> None:
-        """Raise UserError unless the tokens of the test sets are those of their text.
+        """Raise UserError if a line of tokens of a test set differs from its text tokenized.
 
-        Lines beyond the shorter one's end are not looked at.
+        Lines of one without a line of the other are not compared.
         """
-        after = TextFolder(self.tokens, self.before.source, self.before.target)
+        after = self.before.at(self.tokens)
         for name in self.before.held_out():
             if not name.startswith("test."):
                 continue
-            made = self._work(self.edits if name in self.given else ())()
-            both = zip(self.before.pairs(name), after.pairs(name), strict=False)
-            for number, (text, tokens) in enumerate(both, start=1):
+            tokenizer = self._tokenizer(name)()
+            lines = zip(self.before.pairs(name), after.pairs(name), strict=False)
+            for number, (text, tokens) in enumerate(lines, start=1):
                 for side, path in enumerate(after.files(name)):
-                    if made.tokens(side, text[side]) != tokens[side]:
+                    if tokenizer.tokens(side, text[side]) != tokens[side]:
                         raise UserError(
                             f"{path}: line {number} is not what {self.before.files(name)[side]} "
                             "was tokenized to; run: dvc repro"
                         )
 
-    def _work(self, edits: Edits) -> "partial[_Blocks]":
-        return partial(_Blocks, (self.before.source, self.before.target), self.settings, edits)
-
-    @property
-    def _account(self) -> Ledger:
-        return Ledger("tokenize", self.corpus, ())
+    def _tokenizer(self, name: str) -> "partial[_BlockTokenizer]":
+        edits = self.edits if name in self.given and name != "train" else ()
+        return partial(_BlockTokenizer, self.before.languages, self.settings, edits)
 
 
-class _Blocks:
-    """Tokenises blocks, in whichever process."""
+class _BlockTokenizer:
+    """Tokenizes blocks of pairs."""
 
     def __init__(self, languages: tuple[str, str], settings: Tokenize, edits: Edits) -> None:
         self._languages, self._edits = languages, edits
         self._tokenizers = [tokenizer_for(language, settings) for language in languages]
 
-    def __call__(self, block: Block) -> Sifted:
+    def __call__(self, block: Block) -> FilteredBlock:
         pairs = [
             Pair(self.tokens(0, source), self.tokens(1, target)) for source, target in block.pairs()
         ]
-        return Sifted(*packed(pairs), Account(len(pairs), len(pairs)))
+        return FilteredBlock(*packed(pairs), SetCounts(len(pairs), len(pairs)))
 
     def tokens(self, side: int, sentence: str) -> str:
-        """A sentence of the source (side 0) or the target, a space between its tokens."""
+        """The tokens of a source sentence (side 0) or a target sentence, separated by spaces."""
         if self._edits:
             sentence = edited(sentence, self._languages[side], self._edits)
         return " ".join(self._tokenizers[side].tokenize(sentence))

@@ -72,7 +72,7 @@ class Binarizing:
             paths.ledger(name, "binarize", root),
         )
 
-    def sift(self, shard: Shard, part: Path, workers: int) -> None:
+    def process_shard(self, shard: Shard, part: Path, workers: int) -> None:
         """Encode a shard of train."""
         blocks, pairs = shard_blocks(self.tokens, shard)
         progress = Progress(f"binarize {self.corpus} train", pairs, "pairs")

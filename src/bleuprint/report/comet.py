@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell, folder
-from bleuprint.corpus.test_sets import names_of_tests
+from bleuprint.corpus.test_sets import names_of_test_sets
 from bleuprint.report.records import scored_lines
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import TextFolder, read_lines
@@ -32,7 +32,7 @@ def comet(
     """
     entry = settings.corpus(cell.corpus)
     texts = TextFolder(folder(cell.corpus, "split", root), entry.source, entry.target)
-    for test in names_of_tests(entry, texts):
+    for test in names_of_test_sets(entry, texts):
         references, hypotheses = scored_lines(settings, cell, test, root)
         sources = list(read_lines(texts.files(f"test.{test}")[0]))
         score = comet_score(sources, hypotheses, references, model, program)

@@ -10,7 +10,7 @@ from typing import Any
 
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell, folder
-from bleuprint.corpus.test_sets import names_of_tests
+from bleuprint.corpus.test_sets import names_of_test_sets
 from bleuprint.report.grid import Column, Grid, Row
 from bleuprint.report.main_table import METRICS
 from bleuprint.report.records import scored_lines, scores_of, verified
@@ -68,7 +68,7 @@ def compare(
     for cell in compared.cells:
         verified(settings, cell, root)
     texts = TextFolder(folder(compared.corpus, "split", root), entry.source, entry.target)
-    tests = names_of_tests(entry, texts)
+    tests = names_of_test_sets(entry, texts)
     if test is not None and test not in tests:
         raise UserError(
             f"corpus {compared.corpus}: no test set {test!r}; there are: {', '.join(tests)}"

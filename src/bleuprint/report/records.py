@@ -12,7 +12,7 @@ from typing import Any
 
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell, folder
-from bleuprint.corpus.test_sets import names_of_tests
+from bleuprint.corpus.test_sets import names_of_test_sets
 from bleuprint.decoding.translation_record import TRANSLATION, Translation
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.code import code_fingerprint
@@ -292,7 +292,7 @@ def _texts(settings: Settings, corpus: str, root: Path) -> TextFolder:
 
 
 def _tests(settings: Settings, corpus: str, root: Path) -> list[str]:
-    return names_of_tests(settings.corpus(corpus), _texts(settings, corpus, root))
+    return names_of_test_sets(settings.corpus(corpus), _texts(settings, corpus, root))
 
 
 def _record(

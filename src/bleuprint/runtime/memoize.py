@@ -1,20 +1,19 @@
-"""What has been worked out once, by word: most of a text is words it has had before."""
+"""A bounded memo table for functions of words; most words of a text repeat."""
 
 from collections.abc import Callable
 from typing import TypeVar
 
 R = TypeVar("R")
 
-# Words of a text that are remembered: some tens of megabytes at most; longer ones hardly come
-# again.
-MOST = 200_000
-LONGEST = 50
+# The number of words kept, some tens of megabytes at most; longer words are rarely repeated.
+MAX_WORDS = 200_000
+MAX_LENGTH = 50
 
 
-class Remembered(dict[str, R]):
-    """A function of words as a mapping: asked for a word that it does not hold, it calls it.
+class BoundedCache(dict[str, R]):
+    """A function of words as a mapping: a missing word calls the function.
 
-    Looking a word up takes a third of the time that functools.lru_cache needs for it.
+    A lookup takes a third of the time of functools.lru_cache.
     """
 
     def __init__(self, function: Callable[[str], R]) -> None:
@@ -22,9 +21,9 @@ class Remembered(dict[str, R]):
         self._function = function
 
     def __missing__(self, word: str) -> R:
-        found = self._function(word)
-        if len(word) <= LONGEST:
-            if len(self) >= MOST:  # all are forgotten
+        value = self._function(word)
+        if len(word) <= MAX_LENGTH:
+            if len(self) >= MAX_WORDS:
                 self.clear()
-            self[word] = found
-        return found
+            self[word] = value
+        return value

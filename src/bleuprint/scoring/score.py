@@ -7,7 +7,7 @@ from typing import Any, TypedDict
 
 from bleuprint.config.experiment import Corpus, Settings
 from bleuprint.config.paths import Cell, folder
-from bleuprint.corpus.test_sets import Description, names_of_tests, read_description
+from bleuprint.corpus.test_sets import Description, names_of_test_sets, read_description
 from bleuprint.decoding.translation_record import TRANSLATION, Translation
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import sha256_of, write_json
@@ -78,7 +78,7 @@ def score_cell(
     entry = settings.corpus(corpus)
     texts = TextFolder(folder(corpus, "split", root), entry.source, entry.target)
     cell = root / Cell(system, corpus, seed).results
-    tests = names_of_tests(entry, texts)
+    tests = names_of_test_sets(entry, texts)
     translation = Translation.read(made := cell / TRANSLATION)
     scores = {}
     for test in tests:

@@ -19,7 +19,7 @@ from typing import Any
 
 from sacremoses import MosesDetokenizer, MosesTokenizer
 
-from bleuprint.runtime.memoize import Remembered
+from bleuprint.runtime.memoize import BoundedCache
 from bleuprint.text.unicode import blank_white
 
 Tokens = list[str]
@@ -47,7 +47,7 @@ class Moses:
         self._whole: Callable[[str], Tokens] = partial(
             library.tokenize, aggressive_dash_splits=hyphens, escape=escape
         )
-        self._chunks = Remembered(_Chunks(self._whole, frozenset(library.IsAlnum)))
+        self._chunks = BoundedCache(_Chunks(self._whole, frozenset(library.IsAlnum)))
         self._lower = frozenset(library.IsLower)
         self._detokenizer = MosesDetokenizer(language)
         self._escape = escape

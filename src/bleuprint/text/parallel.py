@@ -181,6 +181,14 @@ class TextFolder:
     source: str
     target: str
 
+    @property
+    def languages(self) -> tuple[str, str]:
+        return self.source, self.target
+
+    def at(self, path: Path) -> "TextFolder":
+        """A folder of the same languages at another path."""
+        return TextFolder(path, self.source, self.target)
+
     def files(self, name: str) -> tuple[Path, Path]:
         return self.path / f"{name}.{self.source}", self.path / f"{name}.{self.target}"
 

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 
-from bleuprint.runtime.memoize import Remembered
+from bleuprint.runtime.memoize import BoundedCache
 
 # Zero-width joiner and non-joiner: not printed, but part of the spelling in several scripts.
 _JOINERS = frozenset({0x200C, 0x200D})
@@ -59,7 +59,7 @@ def _folded(word: str) -> str:
     return folded.translate(_WORDLESS).replace(" ", "")
 
 
-_FOLDED = Remembered(_folded)
+_FOLDED = BoundedCache(_folded)
 
 
 def blank_unprinted(text: str) -> str:

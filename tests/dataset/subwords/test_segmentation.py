@@ -170,7 +170,7 @@ def test_words_are_limited_by_count_and_number(tmp_path):
 
 @pytest.mark.parametrize("units", [bpe(), bpe(threshold=8), in_words()])
 def test_ids_are_those_of_the_units_and_decode_to_the_tokens(units, tokens, tmp_path, monkeypatch):
-    monkeypatch.setattr(memoize, "MOST", 3)
+    monkeypatch.setattr(memoize, "MAX_WORDS", 3)
     for side in learn(tokens, tmp_path / "bpe", units):
         for line in lines(tokens, "train", side.language) * 2:
             ids = ids_of(side, line)

@@ -1,7 +1,7 @@
-"""Downloading: the texts of a corpus, out of their archives and formats, as aligned lines.
+"""The stage download: the texts of a corpus as aligned lines.
 
-Sentences stay as they were published; what their format adds (a byte order mark, carriage returns
-at the ends of lines, markup) is taken off.
+Sentences stay as published; what their format adds (a byte order mark, carriage returns at line
+ends, markup) is removed.
 """
 
 from collections import Counter
@@ -34,7 +34,7 @@ def download_corpus(
 ) -> None:
     """Write the parts of train, valid and each test.NAME as SET.PART, in two languages each.
 
-    With `first`, no more than so many pairs of each part.
+    With `first`, only the first pairs of each part, at most that many.
     """
     ledger = Ledger("download", corpus, ())
     with whole_folder(raw.path) as partial:
@@ -47,38 +47,38 @@ def download_corpus(
 def _write(
     text: Text, name: str, after: TextFolder, ledger: Ledger, source: Source, first: int | None
 ) -> None:
-    account, dropped = ledger.open(name), Counter[str]()
+    counts, dropped = ledger.open(name), Counter[str]()
     progress = Progress(f"read {ledger.corpus} {name}", None, "pairs")
     with ExitStack() as opened, after.writer(name) as writer:
         streams = [opened.enter_context(_open(file, source)) for file in text.files]
         languages = (after.source, after.target)
         pairs = islice(read_text(text, streams, languages, dropped), first)
-        while some := list(islice(pairs, BLOCK_PAIRS)):
-            writer.write_packed(*packed(some))
-            account.keep(len(some))
-            progress.advance(len(some))
+        while block := list(islice(pairs, BLOCK_PAIRS)):
+            writer.write_packed(*packed(block))
+            counts.keep(len(block))
+            progress.advance(len(block))
     progress.close()
-    account.dropped.update(dropped)
-    account.pairs_in += dropped.total()
+    counts.dropped.update(dropped)
+    counts.pairs_in += dropped.total()
 
 
 @contextmanager
 def _open(file: File, source: Source) -> Iterator[BinaryIO]:
-    """The bytes of a file, unpacked."""
+    """A stream of an unpacked file."""
     if (file.url or "").startswith(_PHRASEBOOK):
         yield _phrasebook(file.name.removeprefix(_PHRASEBOOK))
         return
-    found = fetch(file, source)
+    path = fetch(file, source)
     try:
-        with open_member(found, file.url or file.path or "", file.member) as stream:
+        with open_member(path, file.url or file.path or "", file.member) as stream:
             yield stream
     except Damaged:
-        reject(found, file, source)
+        reject(path, file, source)
         raise
 
 
 def _phrasebook(which: str) -> BinaryIO:
-    # Imported here, since other corpora have no use for its grammar.
+    # imported here: other corpora do not use its grammar
     from bleuprint.corpus.phrasebook import sentences
 
     split, _, language = which.partition(".")

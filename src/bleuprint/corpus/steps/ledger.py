@@ -1,4 +1,4 @@
-"""The account a data stage gives of itself: pairs in, pairs out, and what each rule did."""
+"""The ledger of a data stage: pairs in, pairs out, and what each rule changed or dropped."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -13,10 +13,10 @@ SAMPLE_CHARACTERS = 200
 
 
 @dataclass
-class Account:
-    """What became of one set (train, valid, test.NAME), or of a part of it.
+class SetCounts:
+    """The counts of one set (train, valid, test.NAME), or of a part of it.
 
-    `changed` counts pairs of which an edit changed a side; `samples` shows a few, by rule.
+    `changed`: pairs with a side that an edit changed; `samples`: the first few pairs by rule.
     """
 
     pairs_in: int = 0
@@ -26,12 +26,12 @@ class Account:
     samples: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, drops: Iterable[str], edits: Iterable[str] = ()) -> "Account":
-        """An account in which each rule stands at zero."""
-        return cls(changed=dict.fromkeys(edits, 0), dropped=dict.fromkeys(drops, 0))
+    def zero(cls, rules: Iterable[str], edits: Iterable[str] = ()) -> "SetCounts":
+        """Counts in which every rule and edit has a zero."""
+        return cls(changed=dict.fromkeys(edits, 0), dropped=dict.fromkeys(rules, 0))
 
     def keep(self, pairs: int = 1) -> None:
-        """Count pairs that came in and went out."""
+        """Count pairs that are kept."""
         self.pairs_in += pairs
         self.pairs_out += pairs
 
@@ -39,30 +39,30 @@ class Account:
         """Count pair `number` of the set as dropped by `rule`."""
         self.pairs_in += 1
         self.dropped[rule] = self.dropped.get(rule, 0) + 1
-        self._sample(rule, {"pair": number, "source": pair.source, "target": pair.target})
+        self._sample(rule, number, source=pair.source, target=pair.target)
 
     def change(self, rule: str, number: int, before: Pair, after: Pair) -> None:
         """Count pair `number` of the set as changed by `rule`."""
         self.changed[rule] = self.changed.get(rule, 0) + 1
-        old = {"pair": number, "source": before.source, "target": before.target}
-        self._sample(rule, {**old, "new_source": after.source, "new_target": after.target})
+        old = {"source": before.source, "target": before.target}
+        self._sample(rule, number, **old, new_source=after.source, new_target=after.target)
 
-    def add(self, later: "Account") -> None:
-        """Take in the account of the pairs that follow."""
+    def add(self, later: "SetCounts") -> None:
+        """Add the counts of the pairs that follow."""
         self.pairs_in += later.pairs_in
         self.pairs_out += later.pairs_out
-        for mine, theirs in ((self.changed, later.changed), (self.dropped, later.dropped)):
-            for rule, count in theirs.items():
-                mine[rule] = mine.get(rule, 0) + count
+        for counts, more in ((self.changed, later.changed), (self.dropped, later.dropped)):
+            for rule, count in more.items():
+                counts[rule] = counts.get(rule, 0) + count
         for rule, samples in later.samples.items():
-            known = self.samples.setdefault(rule, [])
-            known += samples[: SAMPLES - len(known)]
+            kept = self.samples.setdefault(rule, [])
+            kept += samples[: SAMPLES - len(kept)]
 
-    def _sample(self, rule: str, sample: dict[str, Any]) -> None:
-        """Keep the first few to be looked at."""
+    def _sample(self, rule: str, number: int, **sides: str) -> None:
         samples = self.samples.setdefault(rule, [])
         if len(samples) < SAMPLES:
-            samples.append({key: _cut(value) for key, value in sample.items()})
+            cut = {side: text[:SAMPLE_CHARACTERS] for side, text in sides.items()}
+            samples.append({"pair": number, **cut})
 
     @property
     def drops(self) -> str:
@@ -73,27 +73,23 @@ class Account:
 
 @dataclass
 class Ledger:
-    """The accounts of all sets of a corpus in one stage."""
+    """The counts of all sets of a corpus in one stage."""
 
     stage: str
     corpus: str
     rules: tuple[str, ...]
     edits: tuple[str, ...] = ()
-    accounts: dict[str, Account] = field(default_factory=dict)
+    sets: dict[str, SetCounts] = field(default_factory=dict)
 
-    def open(self, name: str) -> Account:
-        """Start the account of set `name`, every rule at zero."""
-        self.accounts[name] = Account.of(self.rules, self.edits)
-        return self.accounts[name]
+    def open(self, name: str) -> SetCounts:
+        """Add counts of zero for set `name`."""
+        self.sets[name] = SetCounts.zero(self.rules, self.edits)
+        return self.sets[name]
 
     def write(self, path: Path) -> None:
-        """Check that out equals in minus dropped, then write the ledger as JSON."""
-        for name, account in self.accounts.items():
-            left = account.pairs_in - sum(account.dropped.values())
-            assert account.pairs_out == left, f"{self.stage} lost count of {name}: {account}"
-        sets = {name: vars(account) for name, account in self.accounts.items()}
+        """Check that pairs out are pairs in minus dropped, then write the ledger as JSON."""
+        for name, counts in self.sets.items():
+            left = counts.pairs_in - sum(counts.dropped.values())
+            assert counts.pairs_out == left, f"{self.stage} lost count of {name}: {counts}"
+        sets = {name: vars(counts) for name, counts in self.sets.items()}
         write_json(path, {"stage": self.stage, "corpus": self.corpus, "sets": sets})
-
-
-def _cut(value: Any) -> Any:
-    return value[:SAMPLE_CHARACTERS] if isinstance(value, str) else value

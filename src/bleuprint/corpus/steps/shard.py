@@ -1,4 +1,4 @@
-"""A part of a corpus's training text that is worked on by itself, and perhaps elsewhere."""
+"""A shard of the training text of a corpus."""
 
 import re
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from bleuprint.text.parallel import Span
 
 @dataclass(frozen=True)
 class Shard:
-    """Shard `number`, from 1, of `of`: `3-of-8` for short, as Snakemake writes it."""
+    """Shard `number`, from 1, of `of`; written 3-of-8, as by Snakemake."""
 
     number: int = 1
     of: int = 1
@@ -17,10 +17,10 @@ class Shard:
     @classmethod
     def parse(cls, text: str) -> "Shard":
         """The shard that `text` names; raises UserError if it names none."""
-        found = re.fullmatch(r"([1-9][0-9]*)-of-([1-9][0-9]*)", text)
-        if found is None or int(found[1]) > int(found[2]):
+        match = re.fullmatch(r"([1-9][0-9]*)-of-([1-9][0-9]*)", text)
+        if match is None or int(match[1]) > int(match[2]):
             raise UserError(f"shard {text!r}: not one such as 3-of-8")
-        return cls(int(found[1]), int(found[2]))
+        return cls(int(match[1]), int(match[2]))
 
     @classmethod
     def all(cls, of: int) -> list["Shard"]:
@@ -28,9 +28,9 @@ class Shard:
         return [cls(number, of) for number in range(1, of + 1)]
 
     def span(self, pairs: int) -> Span:
-        """Which of so many pairs it holds: all shards together hold each pair once, in order.
+        """The pairs of the shard in a text of `pairs` pairs.
 
-        The last one reads to the end, to see that both sides end there.
+        The last shard has an open end: its reader checks that both sides end there.
         """
         start = pairs * (self.number - 1) // self.of
         return Span(start, None if self.number == self.of else pairs * self.number // self.of)

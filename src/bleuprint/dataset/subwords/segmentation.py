@@ -12,7 +12,7 @@ from bleuprint.dataset.subwords import bpe
 from bleuprint.dataset.subwords.bpe import CONTINUED, Bpe
 from bleuprint.dataset.subwords.vocabulary import EOS, UNK, Vocabulary
 from bleuprint.runtime.files import read_json
-from bleuprint.runtime.memoize import Remembered
+from bleuprint.runtime.memoize import BoundedCache
 
 ABOUT = "segmentation.json"
 # Cannot occur in a word.
@@ -26,8 +26,8 @@ class Segmentation:
         """`codes`: None if tokens are whole words."""
         self.language, self.vocabulary = language, vocabulary
         self._bpe = codes
-        self._subwords = Remembered(self._split)
-        self._ids = Remembered(self._ids_of)
+        self._subwords = BoundedCache(self._split)
+        self._ids = BoundedCache(self._ids_of)
         self._continued = [token.endswith(CONTINUED) for token in vocabulary.tokens]
         self._texts = [token.removesuffix(CONTINUED) for token in vocabulary.tokens]
 

@@ -5,7 +5,7 @@ from test_experiment import PARAMS
 
 from bleuprint.config import experiment
 from bleuprint.corpus.download.fetch import Source
-from bleuprint.corpus.preview import preview, report, visible
+from bleuprint.corpus.inspect import inspect_corpus, report, visible
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import TextFolder
 from corpora import PAIRS, write_set
@@ -22,19 +22,19 @@ def corpus(tmp_path, monkeypatch):
     return experiment.load().corpus("own")
 
 
-def try_it(corpus, tmp_path, pairs):
+def inspected(corpus, tmp_path, pairs):
     source = Source(None, tmp_path / "store", None)
-    return preview("own", corpus, pairs, source, tmp_path / "work" / "x", 1)
+    return inspect_corpus("own", corpus, pairs, source, tmp_path / "work" / "x", 1)
 
 
 def test_each_rule_says_what_it_did(corpus, tmp_path):
-    accounts = try_it(corpus, tmp_path, 1000)
-    assert list(accounts) == ["clean", "dedup", "filter"]
-    assert accounts["clean"]["changed"] == {"unicode": 1, "unprinted": 2}
-    assert accounts["clean"]["dropped"] == {"empty_side": 1}
-    assert accounts["dedup"]["dropped"]["duplicate_pair"] == 1
-    assert accounts["filter"]["dropped"] == {"length": 1, "ratio": 0}
-    lines = list(report(accounts, 1))
+    counts = inspected(corpus, tmp_path, 1000)
+    assert list(counts) == ["clean", "dedup", "filter"]
+    assert counts["clean"]["changed"] == {"unicode": 1, "unprinted": 2}
+    assert counts["clean"]["dropped"] == {"empty_side": 1}
+    assert counts["dedup"]["dropped"]["duplicate_pair"] == 1
+    assert counts["filter"]["dropped"] == {"length": 1, "ratio": 0}
+    lines = list(report(counts, 1))
     assert lines[0] == "clean: 10 pairs in, 9 out"
     assert "  unicode: 1 changed (10.00%)" in lines
     shown = lines.index("  unicode: 1 changed (10.00%)")
@@ -44,23 +44,23 @@ def test_each_rule_says_what_it_did(corpus, tmp_path):
         "            one",
     ]
     assert "  ratio: 0 dropped (0.00%)" in lines
-    assert len(list(report(accounts, 3))) > len(lines)
+    assert len(list(report(counts, 3))) > len(lines)
 
 
 def test_only_so_many_pairs_are_read(corpus, tmp_path):
-    assert try_it(corpus, tmp_path, 4)["clean"]["pairs_in"] == 4
+    assert inspected(corpus, tmp_path, 4)["clean"]["pairs_in"] == 4
 
 
 def test_nothing_is_left_behind(corpus, tmp_path):
     before = {path.name for path in tmp_path.iterdir()}
-    try_it(corpus, tmp_path, 100)
+    inspected(corpus, tmp_path, 100)
     assert {path.name for path in tmp_path.iterdir()} == before | {"work"}
     assert not [path for path in (tmp_path / "work").rglob("*") if path.is_file()]
 
 
-def test_what_is_wrong_with_the_text_is_told(corpus, tmp_path):
+def test_texts_that_are_not_parallel_are_refused(corpus, tmp_path):
     path = tmp_path / "inputs" / "a.no"
     path.write_bytes(path.read_bytes() + b"one more\n")
     with pytest.raises(UserError, match=r"inputs/a\.de has 10 lines and inputs/a\.no has 11"):
-        try_it(corpus, tmp_path, 1000)
+        inspected(corpus, tmp_path, 1000)
     assert json.loads(json.dumps(str(visible("a\tb\u2028")))) == "a\\tb\\u2028"

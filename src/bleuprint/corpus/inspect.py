@@ -1,4 +1,4 @@
-"""What the rules would do to a corpus, tried on its first pairs before anything is run."""
+"""The command inspect: runs clean, dedup and filter on the first pairs of a corpus."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -17,13 +17,13 @@ from bleuprint.runtime.files import read_json
 from bleuprint.text.parallel import TextFolder
 
 
-def preview(
+def inspect_corpus(
     name: str, corpus: Corpus, pairs: int, source: Source, scratch: Path, workers: int
 ) -> dict[str, Any]:
-    """The accounts of train in clean, dedup and filter, for its first pairs.
+    """The counts of train in clean, dedup and filter, as in their ledgers.
 
-    No more than `pairs` of each file are read, so duplicates further on are not seen. All is done
-    in a folder of its own below `scratch`: no output of a stage is touched.
+    Only the first `pairs` pairs of each file are read: later duplicates are not found. Outputs go
+    to a temporary folder below `scratch`; those of the stages are not changed.
     """
     scratch.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=scratch) as folder:
@@ -42,15 +42,15 @@ def preview(
         return {stage: ledger["sets"]["train"] for stage, ledger in ledgers.items()}
 
 
-def report(accounts: dict[str, Any], samples: int) -> Iterator[str]:
-    """The lines that show what `preview` found, rule by rule."""
-    for stage, account in accounts.items():
-        yield f"{stage}: {account['pairs_in']:,} pairs in, {account['pairs_out']:,} out"
-        for done in ("changed", "dropped"):
-            for rule, count in account[done].items():
-                share = count / max(account["pairs_in"], 1)
-                yield f"  {rule}: {count:,} {done} ({share:.2%})"
-                yield from _samples(account["samples"].get(rule, [])[:samples])
+def report(stages: dict[str, Any], samples: int) -> Iterator[str]:
+    """The lines that `bleuprint inspect` prints, rule by rule."""
+    for stage, counts in stages.items():
+        yield f"{stage}: {counts['pairs_in']:,} pairs in, {counts['pairs_out']:,} out"
+        for action in ("changed", "dropped"):
+            for rule, count in counts[action].items():
+                share = count / max(counts["pairs_in"], 1)
+                yield f"  {rule}: {count:,} {action} ({share:.2%})"
+                yield from _samples(counts["samples"].get(rule, [])[:samples])
 
 
 def _samples(samples: Iterable[dict[str, Any]]) -> Iterator[str]:
@@ -65,5 +65,5 @@ def _samples(samples: Iterable[dict[str, Any]]) -> Iterator[str]:
 
 
 def visible(text: str) -> str:
-    """`text` with what a terminal would not print in Python's escapes."""
+    """`text` with characters that are not printable as Python's escapes."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
