@@ -50,7 +50,7 @@ def test_time_limits_as_slurm_prints_them():
 
 def test_only_trainings_and_translations_ask_for_gpus(stages):
     asked = {stage.kind: slurm.resources(stage) for stage in stages}
-    assert {kind for kind, given in asked.items() if given["gpu"]} == {"train", "translate", "vary"}
+    assert {kind for kind, given in asked.items() if given["gpu"]} == {"train", "translate"}
     assert asked["train"]["runtime"] == 24 * 60
     assert all(given["nodes"] == 1 for given in asked.values())
 

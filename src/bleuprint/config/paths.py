@@ -43,7 +43,7 @@ class Cell(NamedTuple):
     @property
     def results(self) -> Path:
         """What repeats exactly: training.json, curves.json, hypotheses/, translation.json,
-        attention.json, scores.json and variants.json.
+        attention.json and scores.json.
         """
         return Path("results", self._path)
 

@@ -25,6 +25,7 @@ from bleuprint.tracking.timings import Timing, timing
 STAGES = ("download", "clean", "dedup", "filter", "split", "tokenize", "binarize")
 SHORT = 12
 PAGE = "index.html"
+RESULTS = main_table.REPORTS / "results.json"
 
 
 def write_reports(settings: Settings, root: Path = Path()) -> list[Record]:
@@ -41,7 +42,7 @@ def write_reports(settings: Settings, root: Path = Path()) -> list[Record]:
     cells = list(timings)
     _write(reports / "training.csv", dvc_plots.training(cells, root))
     _write(reports / "validation.csv", dvc_plots.validation(cells, root))
-    gaps = gap_tables.markdown_of(measured(settings, records, root))
+    gaps = gap_tables.markdown_of(settings, measured(settings, records, root))
     _write(reports / "table.md", page(settings, records, timings, funnel, gaps))
     _write(reports / "table.csv", csv_text(records, timings, settings.published))
     _write(reports / "table.tex", main_table.tex(settings, records, timings))

@@ -1,7 +1,6 @@
-"""The vary stage: a cell that published numbers name is translated as they were; others are not."""
+"""A cell that published numbers name is translated as their authors did."""
 
 import dataclasses
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,9 +12,9 @@ from ruamel.yaml import YAML
 from bleuprint.config.experiment import load
 from bleuprint.config.paths import Cell
 from bleuprint.config.system import Average, Keep
-from bleuprint.report.published.variants import Variant, Variants, own
+from bleuprint.report.published.variants import Variant, Variants, own, path_of
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_json, sha256_of
+from bleuprint.runtime.files import sha256_of
 from bleuprint.scoring import metrics
 from trainings import STAGES, environment, project, train
 
@@ -43,16 +42,28 @@ def publish(root: Path, **number: Any) -> None:
     yaml.dump(params, root / "params.yaml")
 
 
-def stage(root: Path, name: str, **more: str) -> "subprocess.CompletedProcess[str]":
+def stage(root: Path, name: str) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, str(STAGES / f"{name}.py"), *map(str, CELL)]
-    variables = {**environment(), **more}
-    return subprocess.run(command, cwd=root, env=variables, capture_output=True, text=True)
+    return subprocess.run(command, cwd=root, env=environment(), capture_output=True, text=True)
+
+
+def measured(root: Path) -> "subprocess.CompletedProcess[str]":
+    """`measure` in a process of its own, in the project's folder."""
+    code = (
+        "from bleuprint.config.experiment import load\n"
+        "from bleuprint.config.paths import Cell\n"
+        "from bleuprint.report.published.variants import measure\n"
+        "from bleuprint.runtime.errors import run\n"
+        f"run(lambda: measure(load(), {CELL!r}))"
+    )
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, cwd=root, env=environment(), capture_output=True, text=True)
 
 
 def varied(root: Path) -> Variants:
-    done = stage(root, "vary")
+    done = measured(root)
     assert done.returncode == 0, done.stderr
-    return Variants.read(root / CELL.results / "variants.json")
+    return Variants.read(path_of(CELL, root))
 
 
 @pytest.fixture(scope="module")
@@ -133,10 +144,10 @@ def test_a_variant_is_what_a_system_with_its_settings_translates(
 
 def test_it_repeats_and_leaves_nothing_behind(trained: Path, found: Variants) -> None:
     publish(trained, **NUMBER)
-    before = sha256_of(trained / CELL.results / "variants.json")
+    before = sha256_of(path_of(CELL, trained))
     assert varied(trained) == found
-    assert sha256_of(trained / CELL.results / "variants.json") == before
-    assert not list((trained / "work").glob("vary-*"))
+    assert sha256_of(path_of(CELL, trained)) == before
+    assert not list((trained / "work").glob("variants-*"))
 
 
 def test_their_best_checkpoints_are_averaged_if_there_are_so_many(
@@ -150,24 +161,13 @@ def test_their_best_checkpoints_are_averaged_if_there_are_so_many(
     assert len(found.checkpoints) == 3
 
 
-@pytest.mark.parametrize("other", [None, {**NUMBER, "system": None}])
-def test_a_cell_that_no_number_names_runs_no_model(
-    trained: Path, tmp_path: Path, other: dict[str, Any] | None
-) -> None:
-    """Nor is there one, and torch, which takes seconds to load, is not."""
+def test_a_cell_without_checkpoints_is_refused(trained: Path, tmp_path: Path) -> None:
     (tmp_path / "params.yaml").write_bytes((trained / "params.yaml").read_bytes())
-    publish(tmp_path, **(other or {}))
-    hidden = tmp_path / "hidden"
-    hidden.mkdir()
-    (hidden / "torch.py").write_text("raise ImportError('not in this test')")
-    path = os.pathsep.join([str(hidden), os.environ.get("PYTHONPATH", "")])
-    done = stage(tmp_path, "vary", PYTHONPATH=path)
-    assert done.returncode == 0, done.stderr
-    assert read_json(tmp_path / CELL.results / "variants.json") == {
-        "training": None,
-        "checkpoints": [],
-        "varied": [],
-    }
+    publish(tmp_path, **NUMBER)
+    done = measured(tmp_path)
+    assert done.returncode == 1
+    expected = "models/micro/toy/1/checkpoints: no such folder; run: dvc repro, or dvc pull"
+    assert done.stderr == f"bleuprint: error: {expected}\n"
 
 
 @pytest.mark.parametrize(
@@ -175,13 +175,13 @@ def test_a_cell_that_no_number_names_runs_no_model(
 )
 def test_numbers_of_what_is_not_there_are_refused(trained: Path, key: str, message: str) -> None:
     publish(trained, **{**NUMBER, key: "big"})
-    done = stage(trained, "vary")
+    done = measured(trained)
     assert done.returncode == 1 and "Traceback" not in done.stderr
     assert f"published number of 'A paper': {message}; there are: " in done.stderr
 
 
 def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "variants.json"
-    path.write_text('{"training": null, "checkpoints": [], "varied": [{}]}')
-    with pytest.raises(UserError, match=r"variants\.json: was not written by this version"):
+    path = tmp_path / "1.json"
+    path.write_text('{"training": "f1", "checkpoints": [], "varied": [{}]}')
+    with pytest.raises(UserError, match=r"/1\.json: was not written by this version"):
         Variants.read(path)

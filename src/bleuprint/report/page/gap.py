@@ -4,7 +4,7 @@ from bleuprint.report.page.chart import chart
 from bleuprint.report.page.html import Entry, details, escape, figure, paragraph, table
 from bleuprint.report.page.material import Material, Section
 from bleuprint.report.published import gap_tables
-from bleuprint.report.published.gap import Change, Gap, measured
+from bleuprint.report.published.gap import Change, Gap, measured, unmeasured
 
 _CAPTION = "From our score to the published number. The axis does not begin at 0."
 # So many gaps are shown in full; of more, the tables of single changes are folded away.
@@ -15,9 +15,10 @@ _TOTAL, _MORE, _LESS, _LEFT = "#555555", "#0072B2", "#D55E00", "#999999"
 def gap_section(material: Material) -> Section | None:
     """A part for each published number that names a system of ours."""
     found = measured(material.settings, material.records, material.root)
-    if not found:
+    hints = [gap_tables.hint(number) for number in unmeasured(material.settings, found)]
+    if not found and not hints:
         return None
-    parts = [paragraph(escape(gap_tables.EXPLAINED))]
+    parts = [paragraph(escape(gap_tables.EXPLAINED))] if found else []
     for number, (gap, varied) in enumerate(found):
         parts.append(f"<h3>{escape(gap_tables.heading(gap))}</h3>\n")
         parts.append(paragraph(escape(gap_tables.sentence(gap))))
@@ -25,6 +26,7 @@ def gap_section(material: Material) -> Section | None:
         parts.append(_steps(gap))
         opened = len(found) <= _OPENED
         parts.append(details("With one thing changed", _changes(varied), opened=opened))
+    parts += [paragraph(escape(text)) for text in hints]
     return Section("gap", "Why not the published score?", "".join(parts))
 
 

@@ -10,7 +10,7 @@ from bleuprint.report.page.html import counted, details, escape
 from bleuprint.report.page.material import Material, Section
 from bleuprint.report.page.scores import disagreement, p_text, score_text
 from bleuprint.report.published import gap_tables
-from bleuprint.report.published.gap import measured
+from bleuprint.report.published.gap import measured, unmeasured
 from bleuprint.report.system_results import SIGNIFICANT, Difference, Standing, paired_t
 
 _SHOWN = 3
@@ -101,7 +101,10 @@ def _published(material: Material) -> Iterator[str]:
     found = measured(material.settings, material.records, material.root)
     for gap, _ in found:
         yield f"{escape(gap_tables.heading(gap))}. {escape(gap_tables.sentence(gap))} {more}"
-    if not found:
+    missing = unmeasured(material.settings, found)
+    for number in missing:
+        yield escape(gap_tables.hint(number))
+    if not found and not missing:
         yield (
             "No published score to compare with is named (<code>published</code> in params.yaml, "
             "with a <code>system</code>). Papers often count BLEU in other ways: "

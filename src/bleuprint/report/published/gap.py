@@ -16,17 +16,16 @@ from bleuprint.config.paths import Cell
 from bleuprint.config.published import Published
 from bleuprint.config.system import System
 from bleuprint.report.published.variants import (
-    VARIANTS,
     Variant,
     Variants,
     Varied,
     averaged,
     own,
+    path_of,
     searched,
     single_changes,
 )
 from bleuprint.report.records import Record
-from bleuprint.runtime.errors import UserError
 
 # BLEU is shown with so many digits, and added up as shown.
 SHOWN = 2
@@ -114,12 +113,21 @@ def cells_of(settings: Settings) -> list[Cell]:
 def measured(
     settings: Settings, records: Sequence[Record], root: Path = Path()
 ) -> list[tuple[Gap, list["Change"]]]:
-    """Each gap, with what single changes make of the system, from the results below `root`."""
-    variants = {cell: Variants.read(root / cell.results / VARIANTS) for cell in cells_of(settings)}
+    """Each measured gap, with the effect of single changes, from the variants below `root`."""
+    paths = {cell: path_of(cell, root) for cell in cells_of(settings)}
+    variants = {cell: Variants.read(path) for cell, path in paths.items() if path.exists()}
     return [
         (gap, changes(settings, gap.published, records, variants))
         for gap in gaps(settings, records, variants)
     ]
+
+
+def unmeasured(
+    settings: Settings, found: Sequence[tuple[Gap, Sequence[Change]]]
+) -> list[Published]:
+    """The published numbers that name a system, and whose gap is not in `found`."""
+    known = [gap.published for gap, _ in found]
+    return [n for n in settings.published if n.system is not None and n not in known]
 
 
 def gaps(
@@ -127,12 +135,13 @@ def gaps(
 ) -> list[Gap]:
     """The gap to each published number that names a system, in their order.
 
-    Raises UserError if variants are not of the trainings, translations and scores of the records.
+    Left out are those whose variants lack a seed, or are of other trainings, translations or scores
+    than the records: the system was trained or translated again since.
     """
     return [
-        _gap(_ours(settings, number, records, variants), settings, records)
+        _gap(ours, settings, records)
         for number in settings.published
-        if number.system is not None
+        if (ours := _ours(settings, number, records, variants))
     ]
 
 
@@ -144,6 +153,7 @@ def changes(
 ) -> list[Change]:
     """What other averages, beams and length penalties make of the system that `number` names."""
     ours = _ours(settings, number, records, variants)
+    assert ours is not None, "the gap to this number is measured"
     base = own(ours.system)
     before = _known(ours.score(base, "sacrebleu"))
     found = []
@@ -161,21 +171,24 @@ def _ours(
     number: Published,
     records: Sequence[Record],
     variants: Mapping[Cell, Variants],
-) -> _Ours:
-    assert number.system is not None
+) -> _Ours | None:
+    """The measured variants of a number's system; None if they are not of these records."""
+    if number.system is None:
+        return None
     system = settings.system(number.system)
     cells = [Cell(number.system, number.corpus, seed) for seed in settings.seeds]
     by_cell = {record.cell: record for record in records if record.test == number.test}
     for cell in cells:
-        record, found = by_cell[cell], variants[cell].of(number.test, own(system))
-        path = cell.results / VARIANTS
-        if found is None or variants[cell].training != record.fingerprints.training:
-            raise UserError(f"{path}: of another training or other settings; run: dvc repro")
-        if found.hypotheses != record.data.hypotheses:
-            raise UserError(f"{path}: of other translations of {record.test}; run: dvc repro")
-        ways = {one.name: one.score for one in record.reconciliation}
-        if (found.bleu, found.ways) != (record.bleu.score, ways):
-            raise UserError(f"{path}: not the scores of scores.json; run: dvc repro")
+        record = by_cell[cell]
+        found = variants[cell].of(number.test, own(system)) if cell in variants else None
+        ways = {way.name: way.score for way in record.reconciliation}
+        if (
+            found is None
+            or variants[cell].training != record.fingerprints.training
+            or found.hypotheses != record.data.hypotheses
+            or (found.bleu, found.ways) != (record.bleu.score, ways)
+        ):
+            return None
     return _Ours(number, system, [variants[cell] for cell in cells])
 
 

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
+from bleuprint.config.experiment import Settings
+from bleuprint.config.published import Published
 from bleuprint.report.grid import Column, Grid, Row, markdown
-from bleuprint.report.published.gap import Change, Gap
+from bleuprint.report.published.gap import Change, Gap, unmeasured
 
 UNMEASURED = "not measured"
 UNEXPLAINED = "other data, settings or program, chance, and what was not measured"
@@ -19,7 +21,10 @@ CHANGES = (
 
 
 def heading(gap: Gap) -> str:
-    number = gap.published
+    return _heading(gap.published)
+
+
+def _heading(number: Published) -> str:
     return f"{number.system} against {number.name}: {number.corpus}, {number.test}"
 
 
@@ -57,15 +62,38 @@ def signed(bleu: float) -> str:
     return f"{bleu:+.2f}".replace("-", "−") if bleu else "0.00"
 
 
-def markdown_of(found: Sequence[tuple[Gap, Sequence[Change]]]) -> list[str]:
-    """The parts of the report's section, none if there is no gap."""
-    if not found:
+def hint(number: Published) -> str:
+    """How to measure the gap to a number."""
+    return (
+        f"{_heading(number)}: not measured. To measure it: bleuprint gap --system {number.system} "
+        f"--corpus {number.corpus}; then: dvc repro --single-item --force report"
+    )
+
+
+def parts(
+    settings: Settings, found: Sequence[tuple[Gap, Sequence[Change]]]
+) -> Iterator[str | Grid]:
+    """Lines and tables on every gap, and a line on each that is not measured."""
+    for gap, changes in found:
+        yield heading(gap)
+        yield sentence(gap)
+        yield _steps(gap)
+        yield f"\n{CHANGES}"
+        yield _changes(changes)
+        yield ""
+    yield from map(hint, unmeasured(settings, found))
+
+
+def markdown_of(settings: Settings, found: Sequence[tuple[Gap, Sequence[Change]]]) -> list[str]:
+    """The parts of the report's section, none if no published number names a system."""
+    hints = list(map(hint, unmeasured(settings, found)))
+    if not found and not hints:
         return []
-    parts = ["## The gap to published numbers", EXPLAINED]
+    parts = ["## The gap to published numbers", *([EXPLAINED] if found else [])]
     for gap, changes in found:
         parts += [f"### {heading(gap)}", sentence(gap), markdown(_steps(gap))]
         parts += [CHANGES, markdown(_changes(changes))]
-    return parts
+    return [*parts, *hints]
 
 
 def _steps(gap: Gap) -> Grid:

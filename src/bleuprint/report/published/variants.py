@@ -1,7 +1,7 @@
-"""The vary stage: a cell translated in other ways, to see what of a published number they explain.
+"""A trained system translated in other ways, as the published numbers of params.yaml ask for.
 
-How many checkpoints are averaged, and how wide and with which length penalty a search goes: each
-changed alone, and all as the published number's authors had them.
+The number of averaged checkpoints, the beam and the length penalty: each changed alone, and all set
+to the values of the published number.
 """
 
 import dataclasses
@@ -23,7 +23,6 @@ from bleuprint.runtime.files import read_object, write_json
 from bleuprint.text.parallel import TextFolder
 from bleuprint.training.averaging import average, updates_in
 
-VARIANTS = "variants.json"
 LASTS, BEAMS, ALPHAS = (1, 5, 10), (1, 4), (0.0, 0.6, 1.0)
 
 
@@ -39,9 +38,9 @@ class Variant:
 
 @dataclass(frozen=True)
 class Varied:
-    """What a variant scored on a test set.
+    """The scores of a variant on a test set.
 
-    `bleu` is sacreBLEU's, `ways` are those of reconciliation.py; `hypotheses` is the SHA-256 of the
+    `bleu` is sacreBLEU's, `ways` are those of bleu_variants.py; `hypotheses` is the SHA-256 of the
     translations, one line each.
     """
 
@@ -54,12 +53,12 @@ class Varied:
 
 @dataclass(frozen=True)
 class Variants:
-    """All that was tried with a cell; `training` is its fingerprint.
+    """The variants of a cell; `training` is the fingerprint of its training.
 
-    `checkpoints` are the updates of those there are: of averages that need more there is no number.
+    `checkpoints` are the updates of the kept checkpoints. Averages of more are not measured.
     """
 
-    training: str | None
+    training: str
     checkpoints: tuple[int, ...]
     varied: tuple[Varied, ...]
 
@@ -69,15 +68,15 @@ class Variants:
 
     @classmethod
     def read(cls, path: Path) -> "Variants":
-        """What `vary` wrote; raises UserError if that is not it."""
-        if not path.exists():
-            raise UserError(f"{path}: no such file; run: dvc repro")
+        """Read what `measure` wrote; raises UserError if it is of another version."""
         content = read_object(path, ("training", "checkpoints", "varied"))
         try:
             varied = tuple(_varied(entry) for entry in content["varied"])
             return cls(content["training"], tuple(content["checkpoints"]), varied)
         except (KeyError, TypeError, ValueError):
-            raise UserError(f"{path}: was not written by this version; run: dvc repro") from None
+            raise UserError(
+                f"{path}: was not written by this version; run: bleuprint gap"
+            ) from None
 
 
 def own(system: System) -> Variant:
@@ -128,42 +127,46 @@ def wanted(number: Published, system: System) -> list[Variant]:
     return list(dict.fromkeys([base, *changes, *together]))
 
 
-def vary(settings: Settings, cell: Cell, root: Path = Path()) -> None:
-    """Translate and score a cell as its published numbers ask; write variants.json.
+def path_of(cell: Cell, root: Path = Path()) -> Path:
+    """Where `measure` writes and the report reads a cell's variants; DVC does not own this file."""
+    return root / "reports" / "variants" / cell.system / cell.corpus / f"{cell.seed}.json"
 
-    A cell without any has no variants, and needs no model.
+
+def measure(settings: Settings, cell: Cell, root: Path = Path()) -> None:
+    """Translate and score a cell as its published numbers ask; write the file `path_of` names.
+
+    Raises UserError if there are no checkpoints or texts of the cell.
     """
     by_test: dict[str, dict[Variant, None]] = {}
     for number in settings.published:
         if (number.system, number.corpus) == (cell.system, cell.corpus):
             variants = wanted(number, settings.system(cell.system))
             by_test.setdefault(number.test, {}).update(dict.fromkeys(variants))
-    output = root / cell.results / VARIANTS
-    if not by_test:
-        _write(Variants(None, (), ()), output)
-        return
     checkpoints = root / cell.models / "checkpoints"
-    there = updates_in(checkpoints)
+    if not checkpoints.exists():
+        raise UserError(f"{checkpoints}: no such folder; run: dvc repro, or dvc pull")
+    kept = updates_in(checkpoints)
     training = read_object(checkpoints / "checkpoints.json", ("fingerprint", "validations"))
-    validated = {one["update"] for one in training["validations"]}
+    validated = {validation["update"] for validation in training["validations"]}
     possible = {
-        test: [one for one in variants if _enough(one.average, there, validated)]
+        test: [variant for variant in variants if _enough(variant.average, kept, validated)]
         for test, variants in by_test.items()
     }
-    varied = _vary(settings, cell, possible, root)
-    _write(Variants(training["fingerprint"], tuple(there), tuple(varied)), output)
+    varied = _translate(settings, cell, possible, root)
+    found = Variants(training["fingerprint"], tuple(kept), tuple(varied))
+    write_json(path_of(cell, root), dataclasses.asdict(found))
 
 
-def _enough(how: Average, there: Sequence[int], validated: Collection[int]) -> bool:
-    """Whether the checkpoints of the updates that are `there` suffice for an average."""
+def _enough(how: Average, kept: Sequence[int], validated: Collection[int]) -> bool:
+    """Whether the kept checkpoints, by their updates, suffice for an average."""
     if how.updates:
-        return any(how.updates[0] <= update <= how.updates[1] for update in there)
+        return any(how.updates[0] <= update <= how.updates[1] for update in kept)
     if how.best:
-        return how.best <= sum(update in validated for update in there)
-    return (how.last or 1) <= len(there)
+        return how.best <= sum(update in validated for update in kept)
+    return (how.last or 1) <= len(kept)
 
 
-def _vary(
+def _translate(
     settings: Settings, cell: Cell, by_test: Mapping[str, Sequence[Variant]], root: Path
 ) -> Iterator[Varied]:
     """Translations of each variant, scored: one averaged model after the other, each made once."""
@@ -196,7 +199,7 @@ def _averaged(checkpoints: Path, how: Average) -> Iterator[Path]:
     """A folder with an averaged model; gone afterwards, with it."""
     work = environment.work()
     work.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="vary-", dir=work) as scratch:
+    with tempfile.TemporaryDirectory(prefix="variants-", dir=work) as scratch:
         model = Path(scratch, "averaged")
         average(checkpoints, how, model)
         yield model
@@ -225,10 +228,6 @@ def _scored(
         {way.name: way.score for way in ways},
         sha256("".join(f"{line}\n" for line in lines).encode()).hexdigest(),
     )
-
-
-def _write(variants: Variants, path: Path) -> None:
-    write_json(path, dataclasses.asdict(variants))
 
 
 def _varied(entry: Any) -> Varied:
