@@ -4,10 +4,10 @@ import micro
 
 NUMBER = """\
 published:
-  - {name: A paper, source: Table 1, corpus: own, test: own, bleu: 60.0, scored: tokenised,
+  - {name: A paper, source: Table 1, corpus: own, test: held-out, bleu: 60.0, scored: tokenised,
      system: tiny, average: {last: 1}, beam: 3, alpha: 1.0, penalty: length}
 """
-HEADING = "tiny against A paper: own, own"
+HEADING = "tiny against A paper: own, held-out"
 
 
 def test_a_gap_is_measured_by_a_command_and_shown_by_the_report(reproduced):
