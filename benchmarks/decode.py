@@ -69,6 +69,7 @@ def compare(given: argparse.Namespace) -> None:
 
     from bleuprint.config.experiment import load
     from bleuprint.config.paths import Cell, folder
+    from bleuprint.config.system import LengthPenalty
     from bleuprint.dataset.binarized import BinaryCorpus
     from bleuprint.decoding.engine import engine_of
     from bleuprint.model.weights import load_model
@@ -83,10 +84,11 @@ def compare(given: argparse.Namespace) -> None:
     cell = Cell(given.system, given.corpus, settings.seeds[0])
     model = load_model(cell.models / "averaged", corpus)
     for beam in given.beams:
+        own = settings.system(given.system).decode
         decode = dataclasses.replace(
-            settings.system(given.system).decode,
+            own,
             beam=beam,
-            penalty="length",
+            length_penalty=LengthPenalty("length", own.length_penalty.alpha),
             engine="pytorch",
             precision="float32",
         )
@@ -178,8 +180,8 @@ class CTranslate2Together:
         results = self._engine.translate_batch(
             [[self._units[number] for number in ids[:-1]] for ids in sources],
             beam_size=self._decode.beam,
-            length_penalty=self._decode.alpha,
-            max_decoding_length=max(map(len, sources)) + self._decode.max_extra,
+            length_penalty=self._decode.length_penalty.alpha,
+            max_decoding_length=max(map(len, sources)) + self._decode.max_len_b,
             batch_type="tokens",
             max_batch_size=BATCH_TOKENS,
         )
@@ -200,7 +202,7 @@ def uncached(model: Any, sources: Any, decode: Any) -> Outputs:
         with torch.inference_mode():
             memory = model.encode(pad([sources[row] for row in rows]))
             words = torch.full((len(rows), 1), BOS)
-            limit = max(len(sources[row]) for row in rows) + decode.max_extra
+            limit = max(len(sources[row]) for row in rows) + decode.max_len_b
             while words.size(1) < limit and not bool((words == EOS).any(1).all()):
                 logs = model.log_probs(model.decode(words, *memory)[:, -1])
                 words = torch.cat((words, logs.argmax(-1)[:, None]), 1)
@@ -230,9 +232,9 @@ def joeynmt(given: argparse.Namespace, model: Any, sources: Any, decode: Any) ->
         "model": {"layers": size.encoder_layers, "norm": size.norm, "heads": size.heads}
         | {"d_model": size.d_model, "d_ff": size.d_ff},
         "batches": [[list(map(int, sources[row])) for row in rows] for rows in batches],
-        "extra": decode.max_extra,
+        "extra": decode.max_len_b,
         "beam": decode.beam,
-        "alpha": decode.alpha,
+        "alpha": decode.length_penalty.alpha,
     }
     with tempfile.TemporaryDirectory() as scratch:
         weights, asked = Path(scratch) / "weights.pt", Path(scratch) / "job.json"

@@ -57,8 +57,8 @@ def measure(given: argparse.Namespace) -> None:
         decode = dataclasses.replace(
             settings.system(given.system).decode,
             beam=given.beam,
-            max_ratio=1.0,
-            max_extra=0,
+            max_len_a=1.0,
+            max_len_b=0,
             min_length=length,
         )
         engine = engine_of(model, corpus, decode)

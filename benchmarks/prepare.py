@@ -46,17 +46,18 @@ corpora:
   c:
     source: "en"
     target: "de"
-    about: {{c: {{licence: "-", bibtex: "@misc{{c,}}"}}}}
+    license_and_citation: {{c: {{license: "-", bibtex: "@misc{{c,}}"}}}}
     files:
-      train: {{c: {{about: c, source: {{path: inputs/c.en}}, target: {{path: inputs/c.de}}}}}}
+      train:
+        c: {{license_and_citation: c, source: {{path: inputs/c.en}}, target: {{path: inputs/c.de}}}}
       valid: {{}}
       tests: {{}}
-    clean: {{unicode: {{form: NFC}}, unprinted: {{}}}}
-    dedup: {{pairs: true, sources: false, targets: false, overlap: folded}}
+    clean: {{unicode: {{form: NFC}}, non_printing: {{}}}}
+    dedup: {{pairs: true, sources: false, targets: false, decontaminate: normalized}}
     filter: {{length: {{min: 1, max: 250}}, ratio: {{max: 9.0}}}}
     split: {{valid: 0.005, test: 0.005, seed: 1}}
-    tokenize: {{by: moses, lowercase: false, hyphens: false, escape: false}}
-    vocabulary: {{bpe: {{merges: {merges}, joint: true, threshold: 0, engine: incremental}}}}
+    tokenize: {{name: moses, lowercase: false, hyphens: false, escape: false}}
+    vocabulary: {{bpe: {{num_merges: {merges}, joint: true, threshold: 0, engine: incremental}}}}
 systems:
 """
 

@@ -134,7 +134,7 @@ def runs(system: System) -> list[tuple[str, int]]:
     """The paper's number of updates, and those of one pass over each corpus."""
     tokens = system.train.tokens_per_update
     passes = [(f"one pass over {c.name}", round(c.pairs * c.units / tokens)) for c in CORPORA]
-    return [(f"{system.train.updates:,} updates", system.train.updates or 0), *passes]
+    return [(f"{system.train.max_updates:,} updates", system.train.max_updates or 0), *passes]
 
 
 def update_flops(system: System, vocabulary: int = 37_000, length: int = 30) -> float:

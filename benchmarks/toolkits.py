@@ -97,7 +97,7 @@ def configure(trial: Trial, name: str) -> str:
     """Write a peer's settings into the scratch folder; their path."""
     given = {
         **asdict(trial.size),
-        "batch_tokens": BATCH_TOKENS,
+        "max_tokens": BATCH_TOKENS,
         "pairs": BinaryCorpus(trial.project / folder(CORPUS, "binary")).sets["train"].pairs,
         "seed": trial.seed,
         "updates": trial.updates,

@@ -127,7 +127,7 @@ def compare(given: argparse.Namespace) -> None:
                 contestant.speeds.append(contestant.train(trial))
         timing = read_json(project / Cell(SYSTEM, CORPUS, 1).timings / "train.json")
     machine = {"cpu": timing["device"], "threads": given.threads, "commit": timing["commit"]}
-    settings = {"batch_tokens": BATCH_TOKENS, "updates": given.updates, "rounds": given.rounds}
+    settings = {"max_tokens": BATCH_TOKENS, "updates": given.updates, "rounds": given.rounds}
     rows = show(contestants)
     ours, most = contestants[0].best.gflops or 0.0, max(rates)
     print(f"bleuprint sustains {ours:.0f} of the {most:.0f} GFLOP/s of products: {ours / most:.1%}")
@@ -172,7 +172,7 @@ def make_corpus(project: Path, size: Size, updates: int, rounds: int) -> dict[st
     name = "multi30k-en-de" if os.environ.get("BLEUPRINT_MIRROR") else "phrasebook-en-de"
     recipe = read_recipe(name.partition("-")[0])
     corpus = recipe["corpora"][name]
-    corpus["vocabulary"]["bpe"]["merges"] = MERGES
+    corpus["vocabulary"]["bpe"]["num_merges"] = MERGES
     # what is held out is drawn, and little: training ends with a translation of it
     corpus["files"] |= {"valid": {}, "tests": {}}
     corpus["split"] |= {"valid": 0.001, "test": 0.001}
@@ -211,7 +211,7 @@ def system(size: Size, updates: int) -> dict[str, Any]:
     }
     settings["train"] |= {
         "tokens_per_update": BATCH_TOKENS,
-        "batch_tokens": BATCH_TOKENS,
+        "max_tokens": BATCH_TOKENS,
         "updates": 2 * updates,
         "validate_every": 2 * updates,
         "checkpoint_every": 2 * updates,

@@ -16,7 +16,7 @@ def main() -> None:
     split = paths.folder(name, "split")
     ledger = paths.ledger(name, "split")
     workers = environment.workers()
-    split_folder(name, corpus.split, corpus.dedup.overlap, before, split, ledger, workers)
+    split_folder(name, corpus.split, corpus.dedup.decontaminate, before, split, ledger, workers)
 
 
 if __name__ == "__main__":

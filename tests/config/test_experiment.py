@@ -10,17 +10,17 @@ corpora:
   own:
     source: "de"
     target: "no"
-    about: {own: {licence: none, bibtex: "@misc{own,}"}}
+    license_and_citation: {own: {license: none, bibtex: "@misc{own,}"}}
     files:
-      train: {a: {about: own, source: {path: inputs/a.de}, target: {path: inputs/a.no}}}
+      train: {a: {license_and_citation: own, source: {path: inputs/a.de}, target: {path: inputs/a.no}}}
       valid: {}
       tests: {}
-    clean: {unprinted: {}, unicode: {form: NFC}}
-    dedup: {pairs: true, sources: false, targets: false, overlap: folded}
+    clean: {non_printing: {}, unicode: {form: NFC}}
+    dedup: {pairs: true, sources: false, targets: false, decontaminate: normalized}
     filter: {ratio: {max: 3.0}, length: {min: 1, max: 100}}
     split: {valid: 0.05, test: 0.05, seed: 1}
-    tokenize: {by: moses, lowercase: false, hyphens: false, escape: false}
-    vocabulary: {bpe: {merges: 10, joint: true, threshold: 0, engine: incremental}}
+    tokenize: {name: moses, lowercase: false, hyphens: false, escape: false}
+    vocabulary: {bpe: {num_merges: 10, joint: true, threshold: 0, engine: incremental}}
 systems:
   base:
     model: &model
@@ -33,35 +33,36 @@ systems:
       d_v: 4
       dropout: {embedding: 0, residual: 0, attention: 0.0, activation: 0.0}
       norm: post
-      positions: sinusoidal
-      max_length: 1024
+      positional_encoding: sinusoidal
+      max_positions: 1024
       activation: relu
       layer_drop: 0.0
       bias: true
       output_bias: false
-      tie: all
-      initialisation: scaled
+      tie_embeddings: all
+      init: scaled
     train: &train
       tokens_per_update: 100
-      batch_tokens: 100
-      updates: 10
-      optimizer: {by: adam, betas: [0.9, 0.98], epsilon: 1e-9, weight_decay: 0.0}
-      schedule: {inverse_square_root: {peak: 1e-03, warmup: 4, start: 0.0}}
+      max_tokens: 100
+      max_updates: 10
+      optimizer: {name: adam, betas: [0.9, 0.98], eps: 1e-9, weight_decay: 0.0}
+      lr_schedule: {inverse_sqrt: {lr: 1e-03, warmup_updates: 4, warmup_init_lr: 0.0}}
       clip_norm: 1.0
       label_smoothing: 0.1
-      smoothing_over: vocabulary
+      label_smoothing_target: uniform
       bpe_dropout: 0
       precision: float32
       compile: false
-      measure: loss
+      validation_metric: loss
       validate_every: 5
       checkpoint_every: 5
       keep: {last: 2, best: 0, every: 0}
     average: {last: 2}
-    decode: {beam: 1, alpha: 0.6, penalty: gnmt, max_ratio: 1, max_extra: 10,
-             min_length: 0, no_repeat: 0, unknown: true, engine: pytorch, precision: float32}
+    decode: {beam: 1, length_penalty: {kind: gnmt, alpha: 0.6}, max_len_a: 1, max_len_b: 10,
+             min_length: 0, no_repeat_ngram: 0, allow_unk: true, engine: pytorch,
+             precision: float32}
 published: []
-"""
+"""  # noqa: E501
 
 
 def read(tmp_path, text=PARAMS):
@@ -72,17 +73,17 @@ def read(tmp_path, text=PARAMS):
 
 def test_values_are_those_of_yaml_1_2(tmp_path):
     settings = read(tmp_path)
-    assert settings.system("base").train.schedule.inverse_square_root.peak == 0.001
+    assert settings.system("base").train.lr_schedule.inverse_sqrt.lr == 0.001
     assert settings.corpus("own").target == "no"
     assert settings.system("base").model.dropout.residual == 0.0
 
 
 def test_rules_run_in_one_order_however_they_are_written(tmp_path):
     corpus = read(tmp_path).corpus("own")
-    assert [edit.name() for edit in corpus.clean] == ["unicode", "unprinted"]
+    assert [edit.name() for edit in corpus.clean] == ["unicode", "non_printing"]
     assert [check.name() for check in corpus.filter] == ["length", "ratio"]
     other = PARAMS.replace(
-        "{unprinted: {}, unicode: {form: NFC}}", "{unicode: {form: NFC}, unprinted: {}}"
+        "{non_printing: {}, unicode: {form: NFC}}", "{unicode: {form: NFC}, non_printing: {}}"
     )
     assert other != PARAMS and read(tmp_path, other).corpus("own") == corpus
     none = PARAMS.replace("{ratio: {max: 3.0}, length: {min: 1, max: 100}}", "{}")
@@ -131,7 +132,7 @@ def test_rows_made_with_merge_keys(tmp_path):
         ("  own:", "  -own:", "and begins with a letter or digit"),
         ("  own:", "  2:", "4: corpora.2: name 2 is not text: quote it"),
         ('target: "no"', 'target: "de"', "source and target are both 'de'"),
-        ("source: {path: inputs/a.de}", "source: {path: /etc/a}", "lie below inputs/"),
+        ("source: {path: inputs/a.de}", "source: {path: /etc/a}", "must be below inputs/"),
         ("max: 100", "max: 0", "14: corpora.own.filter.length.max: 0 is out of range"),
         ("lowercase: false", "lowercase: no", "'no' is not true or false"),
         ("ratio: {", "rato: {", "14: corpora.own.filter.rato: unknown key; did you mean 'ratio'?"),
@@ -139,8 +140,16 @@ def test_rows_made_with_merge_keys(tmp_path):
         ("{form: NFC}", "{}", "12: corpora.own.clean.unicode: the key 'form' is missing"),
         ("{form: NFC}", "NFC", "12: corpora.own.clean.unicode: 'NFC' is not a mapping with form"),
         ("{form: NFC}", "{form: }", "clean.unicode.form: nothing is not one of NFC, NFKC"),
-        ("unprinted: {}", "unprinted: true", "unprinted: True is not a mapping without keys: {}"),
-        ("unprinted: {}", "unprinted: {form: NFC}", "form: unknown key; there are none here: {}"),
+        (
+            "non_printing: {}",
+            "non_printing: true",
+            "non_printing: True is not a mapping without keys: {}",
+        ),
+        (
+            "non_printing: {}",
+            "non_printing: {form: NFC}",
+            "form: unknown key; there are none here: {}",
+        ),
         ("{ratio: {max: 3.0}, length: {min: 1, max: 100}}", "[ratio]", "is not a mapping"),
         (
             "{ratio: {max: 3.0}, length: {min: 1, max: 100}}",
@@ -148,41 +157,61 @@ def test_rows_made_with_merge_keys(tmp_path):
             "14: corpora.own.filter.min_words: unknown key; known here: identical, length, ratio",
         ),
         ("vocabulary:", "learn_bpe:", "17: corpora.own.learn_bpe: unknown key; known here: source"),
-        ("overlap: folded", "overlap: fuzzy", "'fuzzy' is not one of none, exact, folded"),
-        ("seed: 1}", "seed: 1, every: 23}", "valid 0.05 and every 23: valid must be 0"),
-        ("by: moses", "by: spacy", "'spacy' is not one of moses, characters, none"),
         (
-            "by: moses, lowercase: false, hyphens: false",
-            "by: none, lowercase: false, hyphens: true",
+            "decontaminate: normalized",
+            "decontaminate: fuzzy",
+            "'fuzzy' is not one of none, exact, normalized",
+        ),
+        ("seed: 1}", "seed: 1, every: 23}", "valid 0.05 and every 23: valid must be 0"),
+        ("name: moses", "name: spacy", "'spacy' is not one of moses, characters, none"),
+        (
+            "name: moses, lowercase: false, hyphens: false",
+            "name: none, lowercase: false, hyphens: true",
             "hyphens and escape go with moses, not with none",
         ),
-        ("joint: true", "joint: false", "system base ties all embeddings (model.tie), but corpus"),
+        (
+            "joint: true",
+            "joint: false",
+            "system base ties all embeddings (model.tie_embeddings), but corpus",
+        ),
         (
             "engine: incremental}",
             "engine: incremental}, words: {joint: true, max_size: 9, min_count: 1}",
             "needs either bpe or words",
         ),
-        ("about: own, source", "about: wmt, source", "train.a: about names no 'wmt'"),
-        ('"@misc{own,}"', "own (2026)", "bibtex is 'own (2026)': an entry begins with @type{key,"),
-        ("{about: own, source", "{about: own, format: tmx, source", "has both sides in one file"),
-        ("{about: own, source", "{about: own, format: tsv, source", "has both sides in one file"),
         (
-            "{about: own, source",
-            "{about: own, columns: [1, 2], source",
-            "columns go with format tsv",
+            "license_and_citation: own, source",
+            "license_and_citation: wmt, source",
+            "train.a: no license_and_citation entry 'wmt'",
+        ),
+        ('"@misc{own,}"', "own (2026)", "bibtex is 'own (2026)': an entry begins with @type{key,"),
+        (
+            "{license_and_citation: own, source",
+            "{license_and_citation: own, format: tmx, source",
+            "has both sides in one file",
+        ),
+        (
+            "{license_and_citation: own, source",
+            "{license_and_citation: own, format: tsv, source",
+            "has both sides in one file",
+        ),
+        (
+            "{license_and_citation: own, source",
+            "{license_and_citation: own, columns: [1, 2], source",
+            "format tsv needs columns",
         ),
         ("target: {path: inputs/a.no}", "both: {path: inputs/a.no}", "needs two files"),
-        ("{path: inputs/a.de}", "{path: inputs/a.tgz, member: [../x]}", "without '..'"),
+        ("{path: inputs/a.de}", "{path: inputs/a.tgz, archive_member: [../x]}", "without '..'"),
         (
             "{path: inputs/a.de}",
-            "{path: inputs/a.de, also_at: [http://x/y]}",
-            "also_at goes with url",
+            "{path: inputs/a.de, mirrors: [http://x/y]}",
+            "mirrors needs url",
         ),
         ("precision: float32}", "precision: int8}", "precision int8 needs engine ctranslate2"),
         (
-            "min_length: 0, no_repeat: 0, unknown: true, engine: pytorch",
-            "min_length: 0, no_repeat: 3, unknown: true, engine: ctranslate2",
-            "no_repeat 3 needs engine pytorch",
+            "min_length: 0, no_repeat_ngram: 0, allow_unk: true, engine: pytorch",
+            "min_length: 0, no_repeat_ngram: 3, allow_unk: true, engine: ctranslate2",
+            "no_repeat_ngram 3 needs engine pytorch",
         ),
         ("beam: 1,", "beam: 1001,", "1001"),
         (
@@ -195,15 +224,23 @@ def test_rows_made_with_merge_keys(tmp_path):
             "average: {updates: [2, 3]}",
             "average.updates [2, 3]: training keeps none of these, but [5, 10]",
         ),
-        ("start: 0.0}", "start: 0.1}", "inverse_square_root: start 0.1 is above peak 0.001"),
+        ("init_lr: 0.0}", "init_lr: 0.1}", "inverse_sqrt: warmup_init_lr 0.1 is above lr 0.001"),
         ("experiment: trial", "experiment: [", "not valid YAML"),
         ("experiment: trial", "experiment: a\x00", "not valid YAML"),
         ("heads: 2", "heads: 2\n      heads: 4", 'found duplicate key "heads"'),
-        ("batch_tokens: 100", "batch_tokens: 101", "batch_tokens 101 is beyond tokens_per_update"),
-        ("updates: 10", "updates:", "systems.base.train: needs updates, epochs or patience"),
-        ("peak: 1e-03, ", "", "systems.base.train.schedule.inverse_square_root: the key 'peak'"),
-        ("start: 0.0}", "start: 0.0}, noam: {factor: 1, warmup: 1}", "needs one of inverse_square"),
-        ("every: 0}", "every: 7}", "keep.every 7 is no multiple of checkpoint_every 5"),
+        ("max_tokens: 100", "max_tokens: 101", "max_tokens 101 is above tokens_per_update 100"),
+        (
+            "max_updates: 10",
+            "max_updates:",
+            "base.train: needs max_updates, max_epochs or patience",
+        ),
+        ("lr: 1e-03, ", "", "systems.base.train.lr_schedule.inverse_sqrt: the key 'lr' is missing"),
+        (
+            "init_lr: 0.0}",
+            "init_lr: 0.0}, noam: {factor: 1, warmup_updates: 1}",
+            "needs one of inverse_sqrt",
+        ),
+        ("every: 0}", "every: 7}", "keep.every 7 is not a multiple of checkpoint_every 5"),
         ("average: {last: 2}", "average: {}", "base.average: needs one of last, best, updates"),
         (
             "average: {last: 2}",
@@ -217,27 +254,27 @@ def test_rows_made_with_merge_keys(tmp_path):
         (
             "{path: inputs/a.de}",
             "{url: inputs/a.de}",
-            "'inputs/a.de': not of http, https or file (",
+            "'inputs/a.de': not http, https or file (",
         ),
         (
             "{path: inputs/a.de}",
             "{url: ftp://x/a.de}",
             "9: corpora.own.files.train.a.source: url is",
         ),
-        ("{path: inputs/a.de}", "{url: https:///a.de}", "'https:///a.de': not of http, https or"),
-        ("{path: inputs/a.de}", "{url: http://a:b/x}", "'http://a:b/x': not a valid address: Port"),
-        ("{path: inputs/a.de}", '{url: "http://[::1/x"}', "not a valid address: Invalid IPv6 URL"),
+        ("{path: inputs/a.de}", "{url: https:///a.de}", "'https:///a.de': not http, https or"),
+        ("{path: inputs/a.de}", "{url: http://a:b/x}", "'http://a:b/x': not a valid URL: Port"),
+        ("{path: inputs/a.de}", '{url: "http://[::1/x"}', "not a valid URL: Invalid IPv6 URL"),
         ("{path: inputs/a.de}", '{url: "http://x/a "}', "'http://x/a ': spaces around it"),
-        ("{path: inputs/a.de}", '{url: "http://x/a\\nb"}', "or unprinted characters in it"),
+        ("{path: inputs/a.de}", '{url: "http://x/a\\nb"}', "or non-printing characters in it"),
         (
             "{path: inputs/a.de}",
-            "{url: http://x/a, also_at: [x/a]}",
-            "9: corpora.own.files.train.a.source: also_at is 'x/a': not of http, https or file (",
+            "{url: http://x/a, mirrors: [x/a]}",
+            "9: corpora.own.files.train.a.source: mirrors is 'x/a': not http, https or file (",
         ),
         (
             "{path: inputs/a.de}",
-            "{url: http://x/a, also_at: http://y/a}",
-            "source.also_at: 'http://y/a' is not a list: [...]",
+            "{url: http://x/a, mirrors: http://y/a}",
+            "source.mirrors: 'http://y/a' is not a list: [...]",
         ),
         (
             "{path: inputs/a.de}",
@@ -245,7 +282,7 @@ def test_rows_made_with_merge_keys(tmp_path):
             f"sha256 is '{'a' * 63}', 63 characters: 64 hexadecimal digits, lower case",
         ),
         ("path: inputs/a.de", "path: [a.de, b.de]", "source.path: ['a.de', 'b.de'] is not text"),
-        ("train: {a: ", "train: [x] # {a: ", "['x'] is not a mapping of names, each with about, "),
+        ("train: {a: ", "train: [x] # {a: ", "['x'] is not a mapping of names, each with license_"),
         (
             "    clean:",
             "   clean:",
@@ -286,7 +323,7 @@ def test_two_cells_of_one_name_are_refused(tmp_path):
 @pytest.mark.parametrize("name", [r"A\vB", r"A\nB", r"\u202eA"])
 def test_a_published_number_of_unprinted_characters_is_refused(tmp_path, name):
     number = f'{{name: "{name}", source: x, corpus: own, test: held-out, bleu: 3, scored: intl}}'
-    with pytest.raises(UserError, match=r"published number of .* holds a character that is not pr"):
+    with pytest.raises(UserError, match=r"published number of .* contains a non-printing char"):
         read(tmp_path, PARAMS.replace("published: []", f"published: [{number}]"))
 
 

@@ -48,7 +48,7 @@ def test_training_sentences_are_edited_and_empty_ones_dropped(tmp_path, shards):
     clean, sets = run(tmp_path, train=("z", "a"), shards=shards)
     assert list(clean.pairs("train")) == [PAIRS[0], ("éin s", "o ne")]
     assert sets["train"]["dropped"] == {"empty_side": 2}
-    assert sets["train"]["changed"] == {"unicode": 1, "unprinted": 3}
+    assert sets["train"]["changed"] == {"unicode": 1, "non_printing": 3}
     samples = sets["train"]["samples"]
     assert [(sample["pair"], sample["target"]) for sample in samples["empty_side"]] == [
         (3, "lost"),

@@ -13,7 +13,7 @@ from bleuprint.text.parallel import Pair, TextFolder
 from corpora import DEDUP, PAIRS, write_set
 from steps import run_sharded
 
-ALL = Dedup(pairs=True, sources=True, targets=True, overlap="folded")
+ALL = Dedup(pairs=True, sources=True, targets=True, decontaminate="normalized")
 
 
 def run(tmp_path, settings=DEDUP, shards=1, workers=1, edits=(), **sets):
@@ -46,7 +46,9 @@ def slow_and_obvious(settings, train, held_out):
             or (settings.sources and pair.source in {other.source for other in kept})
             or (settings.targets and pair.target in {other.target for other in kept})
         )
-        leaked = settings.overlap != "none" and (pair.source in sources or pair.target in targets)
+        leaked = settings.decontaminate != "none" and (
+            pair.source in sources or pair.target in targets
+        )
         if not twice and not leaked:
             kept.append(pair)
     return kept
@@ -92,20 +94,20 @@ def test_what_is_held_out_leaves_train(tmp_path):
 def test_how_sentences_are_compared_is_a_choice(tmp_path):
     train = [Pair("über Nacht", "over night"), Pair("am Tag", "by day"), Pair("früh", "early")]
     odd = [("\ufeffu\u0308ber\u2028NACHT!\r", "x"), ("y", " by\u200b day\x00"), ("z", "early")]
-    for overlap, left in (("none", train), ("exact", train[:2]), ("folded", [])):
-        settings = Dedup(pairs=True, sources=False, targets=False, overlap=overlap)
+    for overlap, left in (("none", train), ("exact", train[:2]), ("normalized", [])):
+        settings = Dedup(pairs=True, sources=False, targets=False, decontaminate=overlap)
         after, sets = run(tmp_path, settings, train=[*train, PAIRS[0]], test_x=odd)
         assert list(after.pairs("train")) == [*left, PAIRS[0]]
         assert list(after.pairs("test.x")) == odd
         assert ("source_held_out" in sets["train"]["dropped"]) == (overlap != "none")
 
 
-@pytest.mark.parametrize("overlap", ["exact", "folded"])
+@pytest.mark.parametrize("overlap", ["exact", "normalized"])
 def test_an_edit_hides_no_overlap(tmp_path, overlap):
     edits = (EDITS["entities"](), EDITS["punctuation"]())
     known = [Pair('Sie sagt "Ja".', "AT&T is known."), *PAIRS[2:4]]  # as cleaning leaves them
     raw = [Pair("Sie sagt &bdquo;Ja&ldquo;.", "x"), Pair("y", "AT&amp;T is known."), PAIRS[2]]
-    settings = Dedup(pairs=True, sources=False, targets=False, overlap=overlap)
+    settings = Dedup(pairs=True, sources=False, targets=False, decontaminate=overlap)
     for held_out in raw:
         after, _ = run(tmp_path, settings, edits=edits, train=known, test_x=[held_out])
         lost = PAIRS[2] if held_out is PAIRS[2] else known[0]
@@ -113,10 +115,10 @@ def test_an_edit_hides_no_overlap(tmp_path, overlap):
         assert list(after.pairs("test.x")) == [held_out]
 
 
-@pytest.mark.parametrize("overlap", ["exact", "folded"])
+@pytest.mark.parametrize("overlap", ["exact", "normalized"])
 def test_a_sentence_that_only_an_edit_would_change_is_found_as_it_is(tmp_path, overlap):
     twice = Pair("&amp;lt;", "x")  # was escaped three times: an edit takes off one
-    settings = Dedup(pairs=True, sources=False, targets=False, overlap=overlap)
+    settings = Dedup(pairs=True, sources=False, targets=False, decontaminate=overlap)
     edits = (EDITS["entities"](),)
     after, _ = run(
         tmp_path, settings, edits=edits, train=[twice, PAIRS[0]], valid=[(twice[0], "y")]

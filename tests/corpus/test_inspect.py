@@ -30,7 +30,7 @@ def inspected(corpus, tmp_path, pairs):
 def test_each_rule_says_what_it_did(corpus, tmp_path):
     counts = inspected(corpus, tmp_path, 1000)
     assert list(counts) == ["clean", "dedup", "filter"]
-    assert counts["clean"]["changed"] == {"unicode": 1, "unprinted": 2}
+    assert counts["clean"]["changed"] == {"unicode": 1, "non_printing": 2}
     assert counts["clean"]["dropped"] == {"empty_side": 1}
     assert counts["dedup"]["dropped"]["duplicate_pair"] == 1
     assert counts["filter"]["dropped"] == {"length": 1, "ratio": 0}

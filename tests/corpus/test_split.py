@@ -15,11 +15,13 @@ MANY = [Pair(f"Satz {i}", f"sentence {i}") for i in range(200)]
 SHARES = Split(0.05, 0.1, 7)
 
 
-def run(root, settings=SHARES, overlap="folded", workers=1, **sets):
+def run(root, settings=SHARES, decontaminate="normalized", workers=1, **sets):
     before = TextFolder(root / "before", "de", "en")
     for name, pairs in sets.items():
         write_set(before, name.replace("_", "."), pairs)
-    split_folder("c", settings, overlap, before, root / "after", root / "ledger.json", workers)
+    split_folder(
+        "c", settings, decontaminate, before, root / "after", root / "ledger.json", workers
+    )
     after = TextFolder(root / "after", "de", "en")
     found = {name: list(after.pairs(name)) for name in after.names()}
     return found, json.loads((root / "ledger.json").read_text())["sets"]
@@ -87,14 +89,14 @@ def test_workers_change_nothing(tmp_path):
 
 def test_sharing_a_sentence_is_as_the_settings_compare(tmp_path):
     train = [Pair(f"s{i // 3}", f"t{i // 2}") for i in range(300)]
-    found, ledger = run(tmp_path, overlap="none", train=train)
+    found, ledger = run(tmp_path, decontaminate="none", train=train)
     assert [len(pairs) for pairs in found.values()] == [255, 15, 30]
     assert ledger["train"]["dropped"]["source_held_out"] == 0
     shouted = [
         Pair(f"S{i // 2}", f"T{i}") if i % 2 else Pair(f"s{i // 2}", f"t{i}") for i in range(300)
     ]
-    exact, _ = run(tmp_path, overlap="exact", train=shouted)
-    folded, _ = run(tmp_path, overlap="folded", train=shouted)
+    exact, _ = run(tmp_path, decontaminate="exact", train=shouted)
+    folded, _ = run(tmp_path, decontaminate="normalized", train=shouted)
     assert len(exact["train"]) == 255 > len(folded["train"])
 
 

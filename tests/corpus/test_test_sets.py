@@ -69,7 +69,7 @@ def test_characters_are_no_words(made: tuple[Path, Settings]) -> None:
     root, settings = made
     corpus = settings.corpus("c-en-de")
     by_character = dataclasses.replace(
-        corpus, tokenize=dataclasses.replace(corpus.tokenize, by="characters")
+        corpus, tokenize=dataclasses.replace(corpus.tokenize, name="characters")
     )
     folders = [folder("c-en-de", stage, root) for stage in ("split", "tokens", "tests")]
     describe_test_sets("c-en-de", by_character, *folders)

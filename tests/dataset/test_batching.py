@@ -38,7 +38,7 @@ TARGET = np.clip(SOURCE + LENGTHS.integers(-3, 4, 400), 2, None)
 
 LONGEST = 1000
 ROWS = list(range(40))
-SETTINGS = systems.train(tokens_per_update=10_000, batch_tokens=1)
+SETTINGS = systems.train(tokens_per_update=10_000, max_tokens=1)
 
 
 def test_an_epoch_holds_every_sentence_once_within_the_limit() -> None:
@@ -59,8 +59,8 @@ def test_batches_waste_little_on_padding() -> None:
 
 
 @pytest.mark.skipif("BLEUPRINT_MIRROR" not in os.environ, reason="BLEUPRINT_MIRROR names no folder")
-@pytest.mark.parametrize("batch_tokens", [900, 2500, 4096])
-def test_on_multi30k_less_than_a_twentieth_is_padding(batch_tokens: int) -> None:
+@pytest.mark.parametrize("max_tokens", [900, 2500, 4096])
+def test_on_multi30k_less_than_a_twentieth_is_padding(max_tokens: int) -> None:
     text = load(ROOT / "recipes" / "multi30k-cpu.yaml").corpus("multi30k-de-en").files.train
     folder = Source(os.environ["BLEUPRINT_MIRROR"], ROOT / "inputs", None)
     sides = []
@@ -68,7 +68,7 @@ def test_on_multi30k_less_than_a_twentieth_is_padding(batch_tokens: int) -> None
         tokenize = Moses(language, hyphens=False, escape=False).tokenize
         lines = gzip.decompress(fetch(file, folder).read_bytes()).decode().split("\n")[:-1]
         sides.append(np.array([len(tokenize(line)) + 1 for line in lines]))
-    batches = plan_epoch(*sides, batch_tokens, seed=1, epoch=0)
+    batches = plan_epoch(*sides, max_tokens, seed=1, epoch=0)
     for lengths in sides:
         padded = sum(len(rows) * lengths[rows].max() for rows in batches)
         assert 1 - lengths.sum() / padded < 0.05
@@ -111,7 +111,7 @@ def test_a_stream_continued_anywhere_is_the_same_stream() -> None:
 
 
 def test_a_sentence_beyond_the_limit_is_named() -> None:
-    with pytest.raises(UserError, match=r"29 tokens does not fit into train.batch_tokens 20"):
+    with pytest.raises(UserError, match=r"29 tokens does not fit into train.max_tokens 20"):
         plan_epoch(np.array([5, 29]), np.array([5, 7]), 20, 1, 0)
 
 
@@ -122,8 +122,8 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> BinaryCorpus:
     return prepare(root, sets, units=merges(30, joint=False)).binary
 
 
-def settings(dropout: float, batch_tokens: int = 10_000) -> system.Train:
-    return dataclasses.replace(SETTINGS, bpe_dropout=dropout, batch_tokens=batch_tokens)
+def settings(dropout: float, max_tokens: int = 10_000) -> system.Train:
+    return dataclasses.replace(SETTINGS, bpe_dropout=dropout, max_tokens=max_tokens)
 
 
 def drawn(corpus: BinaryCorpus, rows: list[int], seed: int, epoch: int) -> PairIds:
@@ -162,7 +162,7 @@ def test_batches_that_have_grown_are_cut_at_the_limit(corpus: BinaryCorpus) -> N
     batches = [
         PlannedBatch(0, rows[part]) for part in batch_by_size(source[rows], target[rows], rows, 40)
     ]
-    grown = Reader(corpus, settings(0.4, batch_tokens=40), 1, LONGEST)(batches)
+    grown = Reader(corpus, settings(0.4, max_tokens=40), 1, LONGEST)(batches)
     assert len(grown) == len(batches)
     assert sum(map(len, grown)) > len(batches)
     for part in (part for parts in grown for part in parts):
@@ -172,7 +172,7 @@ def test_batches_that_have_grown_are_cut_at_the_limit(corpus: BinaryCorpus) -> N
 
 
 def test_a_sentence_that_outgrows_the_limit_stays_whole(corpus: BinaryCorpus) -> None:
-    (parts,) = Reader(corpus, settings(0.4, batch_tokens=2), 1, LONGEST)(
+    (parts,) = Reader(corpus, settings(0.4, max_tokens=2), 1, LONGEST)(
         [PlannedBatch(0, np.array(ROWS[:5]))]
     )
     assert pairs_of(parts) == pairs_of([drawn(corpus, ROWS[:5], seed=1, epoch=0)])
@@ -221,6 +221,4 @@ def plain(update: PlannedUpdate) -> list[tuple[int, list[int]]]:
 
 
 def stream(start: Position):  # type: ignore[no-untyped-def]
-    return plan_updates(
-        SOURCE, TARGET, tokens_per_update=500, batch_tokens=120, seed=3, start=start
-    )
+    return plan_updates(SOURCE, TARGET, tokens_per_update=500, max_tokens=120, seed=3, start=start)

@@ -21,7 +21,7 @@ from bleuprint.text.parallel import TextFolder
 from corpora import EDITS, PAIRS, TOKENIZE, write_set
 from steps import run_sharded
 
-APART = Units(bpe=Bpe(merges=10, joint=False, threshold=0, engine="incremental"))
+APART = Units(bpe=Bpe(num_merges=10, joint=False, threshold=0, engine="incremental"))
 
 
 def write_words(folder, joint=False, **counts):
@@ -86,9 +86,9 @@ def test_corpus_json_says_what_the_text_went_through(tmp_path):
     corpus = made(binarizing)
     about = json.loads((binarizing.binary / "corpus.json").read_text())
     assert about["format"] == "bleuprint binary corpus" and about["version"] == 1
-    assert about["clean"] == {"unicode": {"form": "NFC"}, "unprinted": {}}
+    assert about["clean"] == {"unicode": {"form": "NFC"}, "non_printing": {}}
     assert about["tokenize"] == {
-        "by": "moses",
+        "name": "moses",
         "lowercase": False,
         "hyphens": False,
         "escape": False,

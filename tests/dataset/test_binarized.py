@@ -24,7 +24,7 @@ SETS = {
     "test.x.a": PAIRS[3:5],
     "test.y.a": PAIRS[5:],
 }
-APART = Units(bpe=Bpe(merges=20, joint=False, threshold=0, engine="incremental"))
+APART = Units(bpe=Bpe(num_merges=20, joint=False, threshold=0, engine="incremental"))
 
 
 def rewrite(path, **changes):
@@ -95,7 +95,7 @@ def test_many_processes_read_at_once_and_write_nothing(tmp_path):
 
 
 def test_text_is_made_ready_and_back_as_the_corpus_was(tmp_path):
-    characters = Tokenize(by="characters", lowercase=True, hyphens=False, escape=False)
+    characters = Tokenize(name="characters", lowercase=True, hyphens=False, escape=False)
     edits = (EDITS["entities"](), EDITS["unicode"](form="NFKC"))
     sets = {**SETS, "train.a": [("Ein&nbsp;Oﬀen", "Ab  ▁c"), *PAIRS]}
     prepare(tmp_path, sets, edits=edits, tokenize=characters)
@@ -107,7 +107,7 @@ def test_text_is_made_ready_and_back_as_the_corpus_was(tmp_path):
 
 
 def test_moses_escapes_are_undone(tmp_path):
-    escaping = Tokenize(by="moses", lowercase=False, hyphens=True, escape=True)
+    escaping = Tokenize(name="moses", lowercase=False, hyphens=True, escape=True)
     sets = {**SETS, "train.a": [("Sie's ein-mal", "it's so-so [!]"), *PAIRS]}
     made = prepare(tmp_path, sets, tokenize=escaping)
     assert "&apos;s" in next(made.text("tokens").pairs("train")).target

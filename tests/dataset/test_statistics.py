@@ -18,8 +18,8 @@ SETS = {
     "valid.a": [("Ein Qualm.", "")],
     "test.x.a": [*PAIRS[3:], ("Zebras Qxy", "Yaks")],
 }
-JOINT = Units(bpe=Bpe(merges=40, joint=True, threshold=0, engine="incremental"))
-APART = Units(bpe=Bpe(merges=15, joint=False, threshold=0, engine="incremental"))
+JOINT = Units(bpe=Bpe(num_merges=40, joint=True, threshold=0, engine="incremental"))
+APART = Units(bpe=Bpe(num_merges=15, joint=False, threshold=0, engine="incremental"))
 
 
 def by_hand(made: Prepared, name: str, language: str) -> dict[str, object]:

@@ -96,7 +96,9 @@ def test_a_row_is_what_was_read_to_write_its_unit(prepared: Prepared) -> None:
     corpus = prepared.binary
     source, target = (corpus.segmentation(side).vocabulary for side in ("de", "en"))
     model = Transformer(
-        systems.model(encoder_layers=2, decoder_layers=3, tie="none"), len(source), len(target)
+        systems.model(encoder_layers=2, decoder_layers=3, tie_embeddings="none"),
+        len(source),
+        len(target),
     ).eval()
     ids, words = [7, 5, 6, 9, EOS], [8, 4, 10]
     found = attention_maps(model, corpus, ids, words)["cross"]
@@ -116,7 +118,7 @@ def test_the_encoder_reads_all_and_the_decoder_what_came_before(prepared: Prepar
     torch.manual_seed(3)
     corpus = prepared.binary
     source, target = (corpus.segmentation(side).vocabulary for side in ("de", "en"))
-    shape = systems.model(encoder_layers=2, decoder_layers=3, tie="none")
+    shape = systems.model(encoder_layers=2, decoder_layers=3, tie_embeddings="none")
     model = Transformer(shape, len(source), len(target)).eval()
     ids, words = [7, 5, 6, 9, EOS], [8, 4, 10]
     maps = attention_maps(model, corpus, ids, words)

@@ -70,9 +70,9 @@ def exhaustive(sentence: int, limit: int, settings: Decode) -> list[Hypothesis]:
     found = []
     for length in range(min(settings.min_length, limit - 1), limit):
         for each in itertools.product(range(2, UNITS), repeat=length):
-            words, size = list(each), settings.no_repeat
+            words, size = list(each), settings.no_repeat_ngram
             runs = [each[i : i + size] for i in range(length - size + 1)] if size else []
-            if len(set(runs)) < len(runs) or (UNKNOWN in words and not settings.unknown):
+            if len(set(runs)) < len(runs) or (UNKNOWN in words and not settings.allow_unk):
                 continue
             log = log_probability(sentence, words)
             found.append(Hypothesis(words, log / length_penalty(length + 1, settings), log))
@@ -92,7 +92,7 @@ def same(found: list[Hypothesis], expected: list[Hypothesis]) -> None:
 def test_a_wide_beam_finds_what_exhaustive_search_finds(
     alpha: float, limit: int, penalty: str
 ) -> None:
-    settings = systems.decode(beam=UNITS**limit, alpha=alpha, penalty=penalty)
+    settings = systems.decode(beam=UNITS**limit, alpha=alpha, kind=penalty)
     sentences = [11, 12, 13]
     for sentence, found in zip(sentences, find(sentences, [limit] * 3, settings), strict=True):
         same(found, exhaustive(sentence, limit, settings)[:1])
@@ -104,10 +104,10 @@ def test_a_wide_beam_finds_what_exhaustive_search_finds(
         {},
         {"min_length": 2},
         {"min_length": 9},
-        {"no_repeat": 1},
-        {"no_repeat": 2},
-        {"unknown": False},
-        {"unknown": False, "no_repeat": 1, "min_length": 1},
+        {"no_repeat_ngram": 1},
+        {"no_repeat_ngram": 2},
+        {"allow_unk": False},
+        {"allow_unk": False, "no_repeat_ngram": 1, "min_length": 1},
     ],
     ids=str,
 )
@@ -132,7 +132,7 @@ def test_an_n_best_list_is_sorted_and_free_of_duplicates(beam: int) -> None:
 
 def test_with_nothing_left_to_say_an_output_ends() -> None:
     """Three words, none of which may come twice, are asked for nine."""
-    settings = systems.decode(beam=3, no_repeat=1, min_length=9)
+    settings = systems.decode(beam=3, no_repeat_ngram=1, min_length=9)
     for (best,) in find(list(range(10)), [12] * 10, settings):
         assert sorted(best.words) == [2, 3, 4]
 
@@ -143,7 +143,7 @@ def test_with_nothing_left_to_say_an_output_ends() -> None:
 def test_to_stop_early_loses_nothing(
     monkeypatch: pytest.MonkeyPatch, beam: int, penalty: str, best: int
 ) -> None:
-    settings = systems.decode(beam=beam, alpha=1.0, penalty=penalty)
+    settings = systems.decode(beam=beam, alpha=1.0, kind=penalty)
     sentences, limits = list(range(60)), [7] * 60
     early = find(sentences, limits, settings, min(best, beam))
     # a bound that nothing reaches: each search goes on to its last ending
@@ -185,5 +185,5 @@ def test_the_limit_counts_the_end() -> None:
 def test_penalty_by_hand() -> None:
     assert length_penalty(1, systems.decode(alpha=0.6)) == 1.0
     assert length_penalty(7, systems.decode(alpha=1.0)) == 2.0
-    assert length_penalty(9, systems.decode(penalty="length", alpha=0.5)) == 3.0
-    assert length_penalty(9, systems.decode(penalty="length", alpha=0.0)) == 1.0
+    assert length_penalty(9, systems.decode(kind="length", alpha=0.5)) == 3.0
+    assert length_penalty(9, systems.decode(kind="length", alpha=0.0)) == 1.0

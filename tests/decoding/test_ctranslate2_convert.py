@@ -43,9 +43,16 @@ def pairs(count: int) -> tuple[list[list[int]], list[list[int]]]:
     [
         {},
         {"norm": "pre", "activation": "gelu"},
-        {"positions": "learned", "max_length": 20, "output_bias": True},
+        {"positional_encoding": "learned", "max_positions": 20, "output_bias": True},
         {"encoder_layers": 3, "decoder_layers": 2, "bias": False},
-        {"norm": "pre", "positions": "learned", "tie": "none", "heads": 2, "d_k": 16, "d_v": 16},
+        {
+            "norm": "pre",
+            "positional_encoding": "learned",
+            "tie_embeddings": "none",
+            "heads": 2,
+            "d_k": 16,
+            "d_v": 16,
+        },
     ],
     ids=str,
 )

@@ -33,7 +33,9 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> BinaryCorpus:
 def model(corpus: BinaryCorpus, **shape: Any) -> Transformer:
     torch.manual_seed(8)
     sizes = (len(corpus.segmentation(side).vocabulary) for side in ("de", "en"))
-    made = Transformer(systems.model(tie="decoder", output_bias=True, **shape), *sizes).eval()
+    made = Transformer(
+        systems.model(tie_embeddings="decoder", output_bias=True, **shape), *sizes
+    ).eval()
     with torch.no_grad():
         for parameter in made.parameters():
             parameter.mul_(2)  # far from even probabilities, so that searches differ
@@ -51,13 +53,13 @@ def search(engine: Engine, sources: list[list[int]], best: int = 1) -> Found:
     return engine.search(sources, np.array(list(map(len, sources))), best)
 
 
-@pytest.mark.parametrize("shape", [{}, {"norm": "pre", "positions": "learned"}], ids=str)
+@pytest.mark.parametrize("shape", [{}, {"norm": "pre", "positional_encoding": "learned"}], ids=str)
 @pytest.mark.parametrize("beam", [1, 4])
 def test_it_finds_what_our_search_finds(
     corpus: BinaryCorpus, shape: dict[str, Any], beam: int
 ) -> None:
     made = model(corpus, **shape)
-    settings = {"beam": beam, "max_extra": 6, "penalty": "length"}
+    settings = {"beam": beam, "max_len_b": 6, "kind": "length"}
     sources = sentences(corpus, 60)
     expected = search(engine_of(made, corpus, systems.decode(**settings)), sources)
     engine = engine_of(made, corpus, systems.decode(**settings, engine="ctranslate2"))
@@ -80,13 +82,13 @@ def test_it_finds_what_our_search_finds(
 @pytest.mark.parametrize("penalty", ["gnmt", "length"])
 def test_scores_are_those_of_our_penalty(corpus: BinaryCorpus, penalty: str) -> None:
     made = model(corpus)
-    decode = systems.decode(beam=4, penalty=penalty, alpha=1.0, engine="ctranslate2")
+    decode = systems.decode(beam=4, kind=penalty, alpha=1.0, engine="ctranslate2")
     sources = [source for source in sentences(corpus, 30) if len(source) > 1]
     found = search(CTranslate2Engine(made, corpus, decode), sources, best=3)
     for source, outputs in zip(sources, found, strict=True):
         assert len(outputs) == 3
         assert [one.score for one in outputs] == sorted((o.score for o in outputs), reverse=True)
-        ended = [one for one in outputs if len(one.words) + 1 < len(source) + decode.max_extra]
+        ended = [one for one in outputs if len(one.words) + 1 < len(source) + decode.max_len_b]
         targets = [[*one.words, EOS] for one in ended]
         logs = log_probabilities(made, [source] * len(ended), targets)
         for one, each in zip(ended, logs, strict=True):
@@ -101,7 +103,7 @@ def test_outputs_that_reach_their_limit_have_their_ends(corpus: BinaryCorpus, pe
     made, sources = model(corpus), sentences(corpus, 40)
     with torch.no_grad():
         made.projection.bias[EOS] = -5.0  # nothing ends by itself
-    settings = {"beam": 3, "max_ratio": 0.5, "max_extra": 0, "penalty": penalty}
+    settings = {"beam": 3, "max_len_a": 0.5, "max_len_b": 0, "kind": penalty}
     expected = search(TorchEngine(made, systems.decode(**settings)), sources)
     decode = systems.decode(**settings, engine="ctranslate2")
     found = search(CTranslate2Engine(made, corpus, decode), sources)

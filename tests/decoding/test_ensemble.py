@@ -43,8 +43,8 @@ def test_a_model_thrice_is_that_model() -> None:
 
 
 def test_the_shortest_limit_holds() -> None:
-    models = [model(1), model(2, max_length=9), model(3)]
-    assert Ensemble(models).settings.max_length == 9
+    models = [model(1), model(2, max_positions=9), model(3)]
+    assert Ensemble(models).settings.max_positions == 9
 
 
 def test_rows_are_picked_in_all_models() -> None:

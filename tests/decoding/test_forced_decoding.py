@@ -25,7 +25,7 @@ def model() -> Transformer:
 
 def test_they_are_those_that_search_adds_up(model: Transformer) -> None:
     lengths = np.array(list(map(len, SOURCES)))
-    engine = TorchEngine(model, systems.decode(beam=4, max_extra=4))
+    engine = TorchEngine(model, systems.decode(beam=4, max_len_b=4))
     found = engine.search(SOURCES, lengths, best=3)
     sources = [source for source, outputs in zip(SOURCES, found, strict=True) for _ in outputs]
     outputs = [output for outputs in found for output in outputs]

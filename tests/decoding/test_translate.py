@@ -28,10 +28,10 @@ from prepared import Prepared, prepare
 from trainings import merges, toy_pairs
 
 SHAPE = systems.model(
-    decoder_layers=2, d_model=16, d_k=4, d_v=4, d_ff=32, norm="pre", tie="decoder"
+    decoder_layers=2, d_model=16, d_k=4, d_v=4, d_ff=32, norm="pre", tie_embeddings="decoder"
 )
 EMPTY = 3
-DECODE = systems.decode(max_extra=5)
+DECODE = systems.decode(max_len_b=5)
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +113,7 @@ def test_no_output_holds_a_special_symbol(corpus: Prepared, model: Transformer, 
 @pytest.mark.parametrize("extra", [0, 5])
 def test_limits_follow_the_source(corpus: Prepared, model: Transformer, extra: int) -> None:
     source = corpus.binary.side("test.x", "de")
-    found = outputs(stubborn(model, 7), source, systems.decode(beam=1, max_extra=extra))
+    found = outputs(stubborn(model, 7), source, systems.decode(beam=1, max_len_b=extra))
     # without EOS on either side: an output runs to its source's length and `extra` more
     expected = [int(length) - 1 + extra for length in source.lengths]
     expected[EMPTY] = 0

@@ -47,7 +47,7 @@ def test_a_clone_without_data_is_up_to_date(by_dvc, tmp_path):
 
 
 def test_dvc_shows_few_numbers_and_plots_of_two_revisions(reproduced):
-    reproduced.run("dvc", "exp", "run", "-n", "other", "-S", "systems.tiny.train.updates=40")
+    reproduced.run("dvc", "exp", "run", "-n", "other", "-S", "systems.tiny.train.max_updates=40")
     shown = reproduced.run("dvc", "metrics", "show")
     assert re.findall(r"BLEU\S+", shown) == ["BLEU.tiny.own", "BLEU.wide.own"]
     changes = reproduced.run("dvc", "metrics", "diff", "--all", "HEAD", "other")
@@ -57,7 +57,7 @@ def test_dvc_shows_few_numbers_and_plots_of_two_revisions(reproduced):
         *("--drop", "^(models|results|timings|data)"),
     )
     heads = table.partition("\n")[0].split(",")
-    assert "systems.tiny.train.updates" in heads and len(heads) < 12, heads
+    assert "systems.tiny.train.max_updates" in heads and len(heads) < 12, heads
     reproduced.run(sys.executable, "-m", "bleuprint", "plots", "HEAD", "other")
     page = reproduced.read("work/plots/index.html")
     specs = [json.loads(text) for text in re.findall(r"var spec = (\{.*\});\n", page)]

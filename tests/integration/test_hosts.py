@@ -78,7 +78,7 @@ class Training:
 @pytest.fixture(scope="module")
 def together(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The toy project after an uninterrupted training on two hosts."""
-    root = project(tmp_path_factory.mktemp("together"), updates=UPDATES)
+    root = project(tmp_path_factory.mktemp("together"), max_updates=UPDATES)
     with two_hosts_up() as hosts:
         training = Training(root, hosts)
         assert training.ends() == [0, 0], [training.said(host)[-2000:] for host in hosts]
@@ -204,7 +204,7 @@ def workers(host: str) -> list[int]:
 def endless(made: Path, root: Path) -> Path:
     """The same project, untrained, with more updates than there is time for."""
     fresh(made, root)
-    write_params(root, updates=1_000_000)
+    write_params(root, max_updates=1_000_000)
     return root
 
 

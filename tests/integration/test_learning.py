@@ -98,7 +98,7 @@ def test_bleu_tells_a_sound_model(
     system = load(ROOT / "params.yaml").system("tiny")
     settings = dataclasses.replace(
         system.train,
-        updates=UPDATES,
+        max_updates=UPDATES,
         validate_every=UPDATES,
         checkpoint_every=UPDATES,
         keep=Keep(last=1, best=0, every=0),

@@ -9,7 +9,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from bleuprint.config.experiment import load
-from bleuprint.config.system import Average, Dropout, Keep, Model, Optimizer, Schedule, Train
+from bleuprint.config.system import Average, Dropout, Keep, LrSchedule, Model, Optimizer, Train
 from root import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -77,7 +77,7 @@ def test_links_lead_somewhere() -> None:
         assert target.startswith("https://") or (ROOT / target).exists(), target
 
 
-@pytest.mark.parametrize("kind", [Model, Train, Dropout, Optimizer, Keep, Schedule, Average])
+@pytest.mark.parametrize("kind", [Model, Train, Dropout, Optimizer, Keep, LrSchedule, Average])
 def test_every_setting_of_a_system_is_explained(kind: type) -> None:
     text = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
     named = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]+)`", text))))

@@ -12,7 +12,7 @@ import pytest
 from dvc.utils.serialize import load_yaml
 from ruamel.yaml import YAML
 
-from bleuprint.config.corpus_files import About, File, Format
+from bleuprint.config.corpus_files import File, Format, LicenseAndCitation
 from bleuprint.config.experiment import Settings, load
 from bleuprint.report.citations import citations, entries
 from bleuprint.report.published import literature
@@ -82,19 +82,21 @@ def test_experiments_are_called_as_their_recipes(name: str) -> None:
 @each_recipe
 def test_every_about_is_that_of_a_text(name: str) -> None:
     for corpus in SETTINGS[name].corpora.values():
-        assert {text.about for text in corpus.files.texts().values()} == corpus.about.keys()
+        assert {
+            text.license_and_citation for text in corpus.files.texts().values()
+        } == corpus.license_and_citation.keys()
 
 
 def test_urls_are_of_the_web() -> None:
     for file in every_file():
-        for url in (file.url, *file.also_at):
+        for url in (file.url, *file.mirrors):
             assert re.fullmatch(r"https://[a-z0-9.]+/[\w./-]+", url)
 
 
 def test_urls_are_pinned_to_a_commit_or_by_a_sum() -> None:
     unpinned = set()
     for file in every_file():
-        for url in (file.url, *file.also_at):
+        for url in (file.url, *file.mirrors):
             if urlsplit(url).hostname == "raw.githubusercontent.com":
                 assert re.search(r"/[0-9a-f]{40}/", url), url
         if file.sha256 is None:
@@ -106,7 +108,7 @@ def test_urls_are_pinned_to_a_commit_or_by_a_sum() -> None:
 def test_a_url_has_one_sum_in_all_recipes() -> None:
     known: dict[str, tuple[object, ...]] = {}
     for file in every_file():
-        told = (file.sha256, file.size, file.also_at)
+        told = (file.sha256, file.size, file.mirrors)
         assert known.setdefault(file.url, told) == told
 
 
@@ -147,14 +149,14 @@ def test_wmt14_is_trained_as_in_the_paper(name: str) -> None:
     assert (settings.systems["base"].average.last, big.average.last) == (5, 20)
     for system in settings.systems.values():
         peak = (system.model.d_model * 4000) ** -0.5
-        rate = learning_rate(system.train.schedule, 4000, system.model.d_model)
+        rate = learning_rate(system.train.lr_schedule, 4000, system.model.d_model)
         assert rate == pytest.approx(peak, rel=1e-5)
 
 
 def test_iwslt14_joins_its_test_set_in_the_order_of_fairseq() -> None:
     texts = SETTINGS["iwslt14-de-en"].corpora["iwslt14-de-en"].files.tests["tst"].values()
     sets = ["TED.dev2010", "TEDX.dev2012", "TED.tst2010", "TED.tst2011", "TED.tst2012"]
-    assert [text.source.member for text in texts] == [
+    assert [text.source.archive_member for text in texts] == [
         (f"de-en/IWSLT14.{name}.de-en.de.xml",) for name in sets
     ]
 
@@ -164,10 +166,10 @@ def test_citations_are_bibtex_with_each_entry_once(name: str) -> None:
     written = citations(SETTINGS[name])
     cited = parse(written)
     for corpus in SETTINGS[name].corpora.values():
-        for about in corpus.about.values():
+        for about in corpus.license_and_citation.values():
             for key, fields in parse(about.bibtex).items():
                 assert cited[key] == fields
-            assert about.licence in written
+            assert about.license in written
     assert "post-2018-call" in cited
     assert written.endswith("}\n")
 
@@ -199,7 +201,9 @@ def with_abouts(*bibtex: str) -> Settings:
     base = SETTINGS["phrasebook"]
     corpus = base.corpora["phrasebook-en-de"]
     corpora = {
-        f"c{number}": replace(corpus, about={"phrasebook": About("none", text)})
+        f"c{number}": replace(
+            corpus, license_and_citation={"phrasebook": LicenseAndCitation("none", text)}
+        )
         for number, text in enumerate(bibtex)
     }
     return replace(base, corpora=corpora)
@@ -221,8 +225,8 @@ def test_a_text_may_have_several_entries() -> None:
     [
         (
             ("@misc{a, title = {A}}", "@misc{a, title = {B}}"),
-            r"corpora\.c1\.about\.phrasebook\.bibtex: a is another entry in "
-            r"corpora\.c0\.about\.phrasebook\.bibtex: rename one",
+            r"corpora\.c1\.license_and_citation\.phrasebook\.bibtex: a is another entry in "
+            r"corpora\.c0\.license_and_citation\.phrasebook\.bibtex: rename one",
         ),
         (("@misc{a, title = {A}",), "the braces of entry a are not balanced"),
         (("@misc{a, title = {A}}}",), "'}' does not begin an entry"),

@@ -77,7 +77,7 @@ def test_touch_has_snakemake_take_over_what_dvc_made(reproduced):
 def test_a_failing_stage_is_not_recorded_and_others_are(by_snakemake, tmp_path):
     project = by_snakemake.copy(tmp_path / "project")
     project.edit("params.yaml", "label_smoothing: 0.1", "label_smoothing: 0.2")  # of both
-    project.edit("params.yaml", "peak: 0.015", "peak: 1.0e+38")
+    project.edit("params.yaml", "lr: 0.015", "lr: 1.0e+38")
     output = project.snakemake("--keep-going", status=1)
     assert output.count("bleuprint: error: the loss of update") >= 1
     assert "recorded in DVC: 4 of 19 stages" in output

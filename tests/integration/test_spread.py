@@ -76,7 +76,7 @@ def test_all_nodes_train_and_make_the_losses_of_one_process(
 def test_told_to_stop_they_save(
     trained: Path, tmp_path: Path, cluster: Cluster, receiver: str
 ) -> None:
-    write_params(fresh(trained, tmp_path), updates=100_000)
+    write_params(fresh(trained, tmp_path), max_updates=100_000)
     job = submit(cluster, tmp_path)
     wait_for_checkpoint(tmp_path, 0)
     if receiver == "steps":

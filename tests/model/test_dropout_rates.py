@@ -66,7 +66,14 @@ def test_each_dropout_drops_its_own_numbers_and_scales_the_others(kind: str, pla
     torch.manual_seed(3)
     dropout = dataclasses.replace(systems.NO_DROPOUT, **{kind: 0.25})
     shape = dataclasses.replace(
-        SHAPE, heads=1, d_k=16, d_v=16, d_ff=16, norm="pre", positions="learned", dropout=dropout
+        SHAPE,
+        heads=1,
+        d_k=16,
+        d_v=16,
+        d_ff=16,
+        norm="pre",
+        positional_encoding="learned",
+        dropout=dropout,
     )
     make, number = PLACES[place]
     found = make(shape, torch.ones(4, 16, 16))

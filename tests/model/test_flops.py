@@ -13,7 +13,7 @@ from bleuprint.model.flops import forward_flops, training_flops
 from bleuprint.model.transformer import Transformer
 
 SHAPE = systems.model(
-    encoder_layers=2, decoder_layers=3, d_model=16, d_ff=24, d_k=4, d_v=4, tie="none"
+    encoder_layers=2, decoder_layers=3, d_model=16, d_ff=24, d_k=4, d_v=4, tie_embeddings="none"
 )
 
 
@@ -23,7 +23,7 @@ SHAPE = systems.model(
         {},
         {"d_k": 3, "d_v": 7},
         {"d_k": 8, "d_v": 2, "heads": 1, "bias": False},
-        {"d_ff": 40, "encoder_layers": 1, "positions": "learned", "norm": "pre"},
+        {"d_ff": 40, "encoder_layers": 1, "positional_encoding": "learned", "norm": "pre"},
         {"d_model": 10, "decoder_layers": 1, "activation": "gelu", "output_bias": True},
     ],
 )

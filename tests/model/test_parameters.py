@@ -18,7 +18,7 @@ from models import model_of
 
 @pytest.mark.parametrize(("tie", "copies"), [("all", 1), ("decoder", 2), ("none", 3)])
 def test_tied_weights_are_counted_once(tie: str, copies: int) -> None:
-    model = model_of(tie=tie)
+    model = model_of(tie_embeddings=tie)
     attention = 4 * 16 * 16 + 4 * 16
     feed_forward = 2 * 16 * 24 + 24 + 16
     encoder = attention + feed_forward + 2 * 32
@@ -43,7 +43,7 @@ def test_biases_are_counted_where_they_are() -> None:
     ],
 )
 def test_vocabularies_apart_are_counted_each(tie: str, expected: int) -> None:
-    model = model_of(source=20, target=7, tie=tie)
+    model = model_of(source=20, target=7, tie_embeddings=tie)
     assert count_parameters(model) == expected
     assert model.projection.weight.shape == model.target_embedding.weight.shape == (7, 16)
     assert model.source_embedding.weight.shape == (20, 16)
@@ -58,10 +58,10 @@ def test_the_course_notebook_has_as_many_parameters_as_it_prints() -> None:
         heads=8,
         d_k=32,
         d_v=32,
-        positions="learned",
-        max_length=100,
+        positional_encoding="learned",
+        max_positions=100,
         output_bias=True,
-        tie="none",
+        tie_embeddings="none",
     )
     with torch.device("meta"):
         assert count_parameters(Transformer(notebook, 8015, 6192)) == 9_233_200
@@ -110,7 +110,14 @@ def test_heads_alone_change_no_number_of_parameters(heads: int, size: int) -> No
     assert count_parameters(row) == count_parameters(base)
 
 
-WIDE = {"d_model": 64, "d_ff": 96, "heads": 4, "d_k": 8, "d_v": 24, "positions": "learned"}
+WIDE = {
+    "d_model": 64,
+    "d_ff": 96,
+    "heads": 4,
+    "d_k": 8,
+    "d_v": 24,
+    "positional_encoding": "learned",
+}
 SMALL = math.sqrt(2 / (5 * 64))
 
 
@@ -128,7 +135,7 @@ def matrices(model: Transformer) -> dict[str, Tensor]:
 
 @pytest.mark.parametrize("by", ["xavier", "scaled", "small"])
 def test_initialisations_have_the_deviations_they_say(by: str) -> None:
-    model = model_of(90, 70, initialisation=by, max_length=50, output_bias=True, **WIDE)
+    model = model_of(90, 70, init=by, max_positions=50, output_bias=True, **WIDE)
     found = matrices(model)
     assert len(found) == 5 + 2 * 6 + 3 * 10
     for name, matrix in found.items():
@@ -150,7 +157,7 @@ def test_initialisations_have_the_deviations_they_say(by: str) -> None:
 
 def test_scaled_weights_are_those_of_earlier_versions() -> None:
     """Weights recorded when this was the only initialisation, of seed 3."""
-    model = model_of(tie="all").float()
+    model = model_of(tie_embeddings="all").float()
     layer = model.encoder[0].self_attention.in_proj.weight
     recorded = [
         (layer[0, :2], [-0.2284114807844162, 0.4100283980369568]),
@@ -175,7 +182,7 @@ def test_names_of_weights_stay() -> None:
         for number, part, kind in itertools.product(range(count), inside + parts, linear):
             expected.add(f"{stack}.{number}.{part}.{kind}")
     assert set(model_of().state_dict()) == expected
-    learned = model_of(positions="learned", output_bias=True, norm="pre").state_dict()
+    learned = model_of(positional_encoding="learned", output_bias=True, norm="pre").state_dict()
     last = {f"{side}_norm.{kind}" for side in ("encoder", "decoder") for kind in linear}
     new = {"projection.bias", "source_positions.weight", "target_positions.weight"}
     assert set(learned) == expected | last | new

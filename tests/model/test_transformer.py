@@ -154,7 +154,7 @@ def test_steps_with_a_cache_equal_the_whole(
 ) -> None:
     model = trained_model_of(
         norm=norm,
-        positions=places,
+        positional_encoding=places,
         d_k=sizes[0],
         d_v=sizes[1],
         bias=bias,
@@ -214,12 +214,12 @@ def test_positions_by_hand() -> None:
 
 
 def test_each_side_learns_positions_of_its_own() -> None:
-    model = model_of(positions="learned")
+    model = model_of(positional_encoding="learned")
     for layer, words, places, ids in (
         (model.encoder[0], model.source_embedding, model.source_positions, SOURCE),
         (model.decoder[0], model.target_embedding, model.target_positions, TARGET),
     ):
-        assert places.weight.shape == (SHAPE.max_length, SHAPE.d_model)
+        assert places.weight.shape == (SHAPE.max_positions, SHAPE.d_model)
         x = input_of(layer, lambda: model(SOURCE, TARGET))
         for row, column in itertools.product(range(2), range(ids.size(1))):
             expected = words.weight[ids[row, column]] * 4 + places.weight[column]
@@ -229,9 +229,9 @@ def test_each_side_learns_positions_of_its_own() -> None:
 
 @pytest.mark.parametrize("places", ["sinusoidal", "learned"])
 def test_sentences_beyond_the_longest_are_refused(places: str) -> None:
-    model = model_of(positions=places, max_length=4)
+    model = model_of(positional_encoding=places, max_positions=4)
     short, long = SOURCE[:, :4], SOURCE
-    message = "^a sentence of 5 positions is too long: model.max_length is 4$"
+    message = "^a sentence of 5 positions is too long: model.max_positions is 4$"
     state = model.init_cache(short)
     model.decode(TARGET, *model.encode(short))
     for _ in range(4):
@@ -276,7 +276,7 @@ def test_attention_weights_are_of_evaluation() -> None:
 
 
 def test_half_precision_stays_near() -> None:
-    model = model_of(d_k=3, d_v=5, activation="gelu", positions="learned").float()
+    model = model_of(d_k=3, d_v=5, activation="gelu", positional_encoding="learned").float()
     expected = model(SOURCE, TARGET)
     with torch.autocast("cpu", torch.bfloat16):
         found = model(SOURCE, TARGET)

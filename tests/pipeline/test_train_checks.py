@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from bleuprint.config.system import Constant, Schedule
+from bleuprint.config.system import Constant, LrSchedule
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.errors import UserError
 from bleuprint.training.optimizer import FlatAdam
@@ -99,18 +99,18 @@ def test_processes_with_checkpoints_that_differ_are_refused(
 
 def test_processes_without_a_batch_are_told_once(untrained: Path, tmp_path: Path) -> None:
     root = fresh(untrained, tmp_path)
-    write_params(root, tokens_per_update=40, batch_tokens=40, updates=10)
+    write_params(root, tokens_per_update=40, max_tokens=40, max_updates=10)
     said = train(root, 2)
     told = (
         r"update \d+ has fewer batches \(1\) than there are processes \(2\), of which some idle: "
-        r"lower train\.batch_tokens \(40\)"
+        r"lower train\.max_tokens \(40\)"
     )
     assert len(re.findall(told, said)) == said.count("idle") == 1
 
 
 def test_a_diverging_training_is_told_by_whoever_sees_it_first(tmp_path: Path) -> None:
-    schedule = Schedule(constant=Constant(1e30))
-    root = project(tmp_path, schedule=schedule, clip_norm=0.0, validate_every=10, updates=1)
+    schedule = LrSchedule(constant=Constant(1e30))
+    root = project(tmp_path, lr_schedule=schedule, clip_norm=0.0, validate_every=10, max_updates=1)
     said = train(root, status=1)
     assert re.search(r"error: the validation loss after update 1 is (nan|inf): lower", said)
     assert "Traceback" not in said
@@ -129,7 +129,7 @@ def test_a_test_sentence_beyond_the_model_is_told_before_the_training(tmp_path: 
     said = train(project(tmp_path, test=long), status=1)
     assert "line 1 of test.x.de has 601 units" in said
     assert not list(tmp_path.glob("work/trainings/*/checkpoint-*"))
-    only_reference = project(tmp_path / "other", test=long[1:], updates=5)
+    only_reference = project(tmp_path / "other", test=long[1:], max_updates=5)
     train(only_reference)
 
 
@@ -145,10 +145,10 @@ def test_processes_that_differ_are_refused(
 
 
 def test_a_diverging_training_names_what_to_lower(tmp_path: Path) -> None:
-    root = project(tmp_path, schedule=Schedule(constant=Constant(1e30)), clip_norm=0.0)
+    root = project(tmp_path, lr_schedule=LrSchedule(constant=Constant(1e30)), clip_norm=0.0)
     said = train(root, status=1)
     assert said.splitlines()[-1].startswith("bleuprint: error: the loss of update")
-    assert "train.schedule" in said
+    assert "train.lr_schedule" in said
     assert "Traceback" not in said
 
 
@@ -162,8 +162,8 @@ def test_an_infinite_gradient_stops_it_with_the_weights_unharmed(
 
 
 def test_a_sentence_beyond_the_batch_is_one_clear_line(tmp_path: Path) -> None:
-    said = train(project(tmp_path, batch_tokens=5), status=1)
-    assert "does not fit into train.batch_tokens 5" in said
+    said = train(project(tmp_path, max_tokens=5), status=1)
+    assert "does not fit into train.max_tokens 5" in said
     assert "Traceback" not in said
 
 

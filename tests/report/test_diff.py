@@ -103,7 +103,7 @@ def test_two_systems_of_one_seed(tree: Path) -> None:
     assert output.startswith("tiny and small\n")
     found = lines(output)
     settings = found[found.index(["Settings"]) : found.index(["Training"])]
-    assert ["model.d_ff", "64", "128"] in settings and ["train.updates", "10", "20"] in settings
+    assert ["model.d_ff", "64", "128"] in settings and ["train.max_updates", "10", "20"] in settings
     assert len(settings) == 7
     # loss 5 to 1 against 4.5 to 0.5 in steps of 1: the second is below 1 at its end alone, and as
     # BLEU goes up alike both reach 30 there; 1,600 tokens an update

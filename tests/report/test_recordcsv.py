@@ -37,8 +37,10 @@ def test_csv_reads_back_whole() -> None:
             *(one.bleu.signature, one.chrf.signature),
         )
         assert row["training_flops"] == one.training_flops
-        for name in ("engine", "precision", "beam", "alpha", "penalty"):
+        for name in ("engine", "precision", "beam"):
             assert row[name] == one.decode[name]
+        penalty = {key: row[f"length_penalty.{key}"] for key in ("kind", "alpha")}
+        assert penalty == one.decode["length_penalty"]
         assert row["hypotheses_sha256"] == one.data.hypotheses
     small = frame[frame.system == "small"]
     assert small.train_seconds.isna().all() and small.device.isna().all()

@@ -25,7 +25,7 @@ SETTINGS = {
     "script": {"min": 0.8},
     "numbers": {},
     "urls": {},
-    "language": {"likelier": 10.0},
+    "language_id": {"likelier": 10.0},
 }
 ALL = [CHECKS[name](**settings) for name, settings in SETTINGS.items()]
 
@@ -324,23 +324,23 @@ RUSSIAN = "Старик читает газету на скамейке."
     ],
 )
 def test_language(sentence, language, kept):
-    assert keeps_side("language", sentence, language, fine=(ENGLISH, "en")) is kept
+    assert keeps_side("language_id", sentence, language, fine=(ENGLISH, "en")) is kept
 
 
 def test_how_much_likelier_another_language_must_be():
-    assert not keeps("language", ENGLISH, "Haus, Hund, Hand", ("en", "da"), likelier=2.01)
-    assert keeps("language", ENGLISH, "Haus, Hund, Hand", ("en", "da"), likelier=1e30)
+    assert not keeps("language_id", ENGLISH, "Haus, Hund, Hand", ("en", "da"), likelier=2.01)
+    assert keeps("language_id", ENGLISH, "Haus, Hund, Hand", ("en", "da"), likelier=1e30)
 
 
 def test_a_language_is_told_by_how_a_line_begins():
-    assert keeps("language", ENGLISH, GERMAN * 25 + RUSSIAN * 100)
+    assert keeps("language_id", ENGLISH, GERMAN * 25 + RUSSIAN * 100)
 
 
 def test_the_identifier_is_loaded_at_first_use_and_only_once():
     program = """
 import sys
 from bleuprint.rules import CHECKS
-check = CHECKS["language"](likelier=10)
+check = CHECKS["language_id"](likelier=10)
 print("py3langid" in sys.modules)
 from bleuprint.rules import language
 print([check.passes("Das ist ein kleines Haus.", "de") for _ in range(3)])
@@ -352,7 +352,7 @@ print(language._identifier.cache_info().misses)
 
 def test_likelihoods_are_the_same_in_every_process_whatever_the_processor():
     program = f"""
-from bleuprint.rules.language import _identifier
+from bleuprint.rules.language_id import _identifier
 print([(name, round(value, 12)) for name, value in _identifier().rank({GERMAN * 5!r})])
 """
     outputs = {

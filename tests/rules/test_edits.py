@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from bleuprint.rules import EDITS
 from corpora import LINE_ENDS_ELSEWHERE, TORTURE
 
-ENTITIES, UNPRINTED, PUNCTUATION = (EDITS[n]() for n in ("entities", "unprinted", "punctuation"))
+ENTITIES, UNPRINTED, PUNCTUATION = (EDITS[n]() for n in ("entities", "non_printing", "punctuation"))
 NFC, NFKC = (EDITS["unicode"](form=form) for form in ("NFC", "NFKC"))
 
 LINE_ENDS = ["\n", *LINE_ENDS_ELSEWHERE]

@@ -65,7 +65,7 @@ def chosen(tmp_path, clean="{}", filter="{}"):
 
 
 def test_rules_by_name_in_the_order_in_which_they_run():
-    assert list(EDITS) == ["entities", "unicode", "unprinted", "punctuation"]
+    assert list(EDITS) == ["entities", "unicode", "non_printing", "punctuation"]
     assert list(CHECKS) == [
         "identical",
         "length",
@@ -76,7 +76,7 @@ def test_rules_by_name_in_the_order_in_which_they_run():
         "script",
         "numbers",
         "urls",
-        "language",
+        "language_id",
     ]
 
 
@@ -100,7 +100,10 @@ def test_the_order_in_the_settings_does_not_matter(tmp_path):
         ("{longest_word: {max: 40.5}}", "filter.longest_word.max: 40.5 is not a whole number"),
         ("{alphabetic: {min: 1.5}}", "filter.alphabetic.min: 1.5 is out of range"),
         ("{script: {min: -0.1}}", "filter.script.min: -0.1 is out of range"),
-        ("{language: {likelier: 2}}", "filter.language.likelier: 2.0 is out of range: above 2"),
+        (
+            "{language_id: {likelier: 2}}",
+            "filter.language_id.likelier: 2.0 is out of range: above 2",
+        ),
         ("{numbers: {max: 3}}", "filter.numbers.max: unknown key"),
         ("{numbers: }", "filter.numbers: nothing is not a mapping"),
     ],
@@ -117,7 +120,7 @@ def test_a_form_that_unicode_does_not_have(tmp_path):
     assert str(error.value) == "rules.yaml:1: clean.unicode.form: 'nfc' is not one of NFC, NFKC"
 
 
-@pytest.mark.parametrize("name", ["script", "language"])
+@pytest.mark.parametrize("name", ["script", "language_id"])
 def test_a_language_that_a_rule_does_not_know_is_named(name):
     with pytest.raises(ValueError, match=rf"^rule {name} does not know language 'tlh'; it knows: "):
         CHECKS[name].check_language("tlh")
@@ -126,7 +129,7 @@ def test_a_language_that_a_rule_does_not_know_is_named(name):
 
 def test_most_rules_are_for_any_language():
     for kind in {**EDITS, **CHECKS}.values():
-        if kind.name() not in ("script", "language"):
+        if kind.name() not in ("script", "language_id"):
             kind.check_language("tlh")
 
 

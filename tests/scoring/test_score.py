@@ -42,7 +42,7 @@ def score_lines(
 def corpus(tmp_path: Path) -> Corpus:
     """A corpus into German; its tokens are what stands between spaces."""
     corpus = trees.settings_in(tmp_path).corpus("news-en-de")
-    return dataclasses.replace(corpus, tokenize=dataclasses.replace(corpus.tokenize, by="none"))
+    return dataclasses.replace(corpus, tokenize=dataclasses.replace(corpus.tokenize, name="none"))
 
 
 def test_all_scores_of_a_file(tmp_path: Path, corpus: Corpus) -> None:

@@ -84,7 +84,7 @@ def test_a_score_by_hand(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
             b"BA\n" + b"BE " * 300 + b"\nBA\n",
             b"ba\nba\nba\n",
             1,
-            "standard input:2 and {given}:2: 3 and 301 units, ends counted: model.max_length is",
+            "standard input:2 and {given}:2: 3 and 301 units, ends counted: model.max_positions is",
         ),
         (("--n-best=2",), b"", b"", 0, "it excludes --n-best"),
         (("--attention=a.png",), b"", b"", 0, "it excludes --attention"),

@@ -280,7 +280,7 @@ def test_signals_end_it_at_work(toy: Path, tmp_path: Path, number: signal.Signal
     for old, new in (("beam: 2", "beam: 30"), ("min_length: 0", "min_length: 200")):
         assert params.count(old) == 1
         params = params.replace(old, new)
-    (root / "params.yaml").write_text(params.replace("max_extra: 10", "max_extra: 250"))
+    (root / "params.yaml").write_text(params.replace("max_len_b: 10", "max_len_b: 250"))
     with serving(root) as server, ThreadPoolExecutor(2) as pool:
         body = json.dumps({"text": ("be ba di gu " * 50 + "\n") * 100})  # minutes of work
         for _ in range(2):

@@ -84,7 +84,7 @@ def test_whatever_comes_in_a_line_goes_out(translator: Translator) -> None:
 
 
 def test_what_is_too_long_is_cut_or_translated_in_pieces(translator: Translator) -> None:
-    # of three units and of one; a piece has room for 255, since max_length 256 counts the end
+    # of three units and of one; a piece has room for 255, since max_positions 256 counts the end
     three, one = "Bbb", "be"
     assert [len(translator.ids(word)) for word in (three, one)] == [3, 1]
     sentence = f"{one} " * 2 + f"{three} " * 200

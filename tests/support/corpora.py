@@ -22,11 +22,11 @@ PAIRS = [
     Pair("Sie liest gern alte Briefe.", "She likes to read old letters."),
 ]
 
-EDITS: tuple[Edit, ...] = (KNOWN_EDITS["unicode"](form="NFC"), KNOWN_EDITS["unprinted"]())
+EDITS: tuple[Edit, ...] = (KNOWN_EDITS["unicode"](form="NFC"), KNOWN_EDITS["non_printing"]())
 CHECKED: tuple[Check, ...] = (CHECKS["length"](min=1, max=100), CHECKS["ratio"](max=100.0))
-DEDUP = Dedup(pairs=True, sources=False, targets=False, overlap="folded")
-TOKENIZE = Tokenize(by="moses", lowercase=False, hyphens=False, escape=False)
-UNITS = Units(bpe=Bpe(merges=20, joint=True, threshold=0, engine="incremental"))
+DEDUP = Dedup(pairs=True, sources=False, targets=False, decontaminate="normalized")
+TOKENIZE = Tokenize(name="moses", lowercase=False, hyphens=False, escape=False)
+UNITS = Units(bpe=Bpe(num_merges=20, joint=True, threshold=0, engine="incremental"))
 
 
 def write_set(folder: TextFolder, name: str, pairs: Iterable[Sequence[str]]) -> None:

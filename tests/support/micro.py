@@ -23,17 +23,18 @@ corpora:
   own: &own
     source: "en"
     target: "de"
-    about: {own: {licence: none, bibtex: "@misc{own,}"}}
+    license_and_citation: {own: {license: none, bibtex: "@misc{own,}"}}
     files:
-      train: {a: {about: own, source: {path: inputs/a.en}, target: {path: inputs/a.de}}}
+      train:
+        a: {license_and_citation: own, source: {path: inputs/a.en}, target: {path: inputs/a.de}}
       valid: {}
       tests: {}
-    clean: {unicode: {form: NFC}, unprinted: {}}
-    dedup: {pairs: true, sources: false, targets: false, overlap: folded}
+    clean: {unicode: {form: NFC}, non_printing: {}}
+    dedup: {pairs: true, sources: false, targets: false, decontaminate: normalized}
     filter: {length: {min: 1, max: 100}, ratio: {max: 3.0}}
     split: {valid: 0.05, test: 0.05, seed: 1}
-    tokenize: {by: moses, lowercase: false, hyphens: false, escape: false}
-    vocabulary: {bpe: {merges: 40, joint: true, threshold: 0, engine: incremental}}
+    tokenize: {name: moses, lowercase: false, hyphens: false, escape: false}
+    vocabulary: {bpe: {num_merges: 40, joint: true, threshold: 0, engine: incremental}}
 systems:
   tiny:
     model: &model
@@ -46,39 +47,39 @@ systems:
       d_v: 16
       dropout: {embedding: 0.1, residual: 0.1, attention: 0.0, activation: 0.0}
       norm: post
-      positions: sinusoidal
-      max_length: 1024
+      positional_encoding: sinusoidal
+      max_positions: 1024
       activation: relu
       layer_drop: 0.0
       bias: true
       output_bias: false
-      tie: all
-      initialisation: scaled
+      tie_embeddings: all
+      init: scaled
     train: &train
       tokens_per_update: 300
-      batch_tokens: 300
-      updates: 60
-      optimizer: {by: adam, betas: [0.9, 0.98], epsilon: 1.0e-9, weight_decay: 0.0}
-      schedule: {inverse_square_root: {peak: 0.02, warmup: 20, start: 0.0}}
+      max_tokens: 300
+      max_updates: 60
+      optimizer: {name: adam, betas: [0.9, 0.98], eps: 1.0e-9, weight_decay: 0.0}
+      lr_schedule: {inverse_sqrt: {lr: 0.02, warmup_updates: 20, warmup_init_lr: 0.0}}
       clip_norm: 1.0
       label_smoothing: 0.1
-      smoothing_over: vocabulary
+      label_smoothing_target: uniform
       bpe_dropout: 0.0
       precision: float32
       compile: false
-      measure: loss
+      validation_metric: loss
       validate_every: 60
       checkpoint_every: 30
       keep: {last: 2, best: 0, every: 0}
     average: {last: 2}
-    decode: &decode {beam: 2, alpha: 0.6, penalty: gnmt, max_ratio: 1, max_extra: 5,
-                     min_length: 0, no_repeat: 0, unknown: true, engine: pytorch,
+    decode: &decode {beam: 2, length_penalty: {kind: gnmt, alpha: 0.6}, max_len_a: 1, max_len_b: 5,
+                     min_length: 0, no_repeat_ngram: 0, allow_unk: true, engine: pytorch,
                      precision: float32}
   wide:
     model: {<<: *model, d_ff: 64}
     train:
       <<: *train
-      schedule: {inverse_square_root: {peak: 0.015, warmup: 20, start: 0.0}}
+      lr_schedule: {inverse_sqrt: {lr: 0.015, warmup_updates: 20, warmup_init_lr: 0.0}}
     average: {last: 2}
     decode: *decode
 """
@@ -92,7 +93,7 @@ THIRD_SYSTEM = """\
 SECOND_CORPUS = """\
   other:
     <<: *own
-    vocabulary: {bpe: {merges: 10, joint: true, threshold: 0, engine: incremental}}
+    vocabulary: {bpe: {num_merges: 10, joint: true, threshold: 0, engine: incremental}}
 """
 
 _SOURCES = (

@@ -11,7 +11,7 @@ from bleuprint.dataset.subwords.vocabulary import PAD
 from bleuprint.model.transformer import Transformer
 
 SHAPE = systems.model(
-    encoder_layers=2, decoder_layers=3, d_model=16, d_ff=24, d_k=4, d_v=4, tie="none"
+    encoder_layers=2, decoder_layers=3, d_model=16, d_ff=24, d_k=4, d_v=4, tie_embeddings="none"
 )
 SOURCE = torch.tensor([[5, 6, 7, 8, 2], [9, 4, 2, PAD, PAD]])
 WORDS = 2  # PAD and BOS come before them

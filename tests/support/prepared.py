@@ -64,7 +64,7 @@ def prepare(
     run(Deduplication("c", DEDUP, edits, text("clean"), root / "dedup", ledger("dedup")), "dedup")
     filtered = root / "filter", ledger("filter")
     run(Filtering("c", checks, tokenize, text("dedup"), *filtered), "filter")
-    drawing = Split(0.2, 0.2, 1), "folded", text("filter")
+    drawing = Split(0.2, 0.2, 1), "normalized", text("filter")
     split_folder("c", *drawing, root / "split", ledger("split"), workers)
     tokens = root / "tokens", ledger("tokenize")
     given = frozenset(name for name, of in parts.items() if of)

@@ -290,27 +290,31 @@ def _training(settings: Settings, cell: Cell) -> dict[str, Any]:
 
 def _corpus(name: str, tests: tuple[str, ...]) -> dict[str, Any]:
     source, target = name.split("-")[-2:]
-    pair = {"about": "own", "source": {"path": "inputs/a"}, "target": {"path": "inputs/b"}}
+    pair = {
+        "license_and_citation": "own",
+        "source": {"path": "inputs/a"},
+        "target": {"path": "inputs/b"},
+    }
     sets = {"train": {"all": pair}, "valid": {}, "tests": {test: {"all": pair} for test in tests}}
     return {
         "source": source,
         "target": target,
-        "about": {"own": {"licence": "none", "bibtex": "@misc{own,}"}},
+        "license_and_citation": {"own": {"license": "none", "bibtex": "@misc{own,}"}},
         "files": sets,
         "clean": {"unicode": {"form": "NFC"}},
-        "dedup": {"pairs": True, "sources": False, "targets": False, "overlap": "folded"},
+        "dedup": {"pairs": True, "sources": False, "targets": False, "decontaminate": "normalized"},
         "filter": {"length": {"min": 1, "max": 100}, "ratio": {"max": 3.0}},
         "split": {"valid": 0.05, "test": 0.05, "seed": 1},
-        "tokenize": {"by": "moses", "lowercase": False, "hyphens": False, "escape": False},
+        "tokenize": {"name": "moses", "lowercase": False, "hyphens": False, "escape": False},
         "vocabulary": {
-            "bpe": {"merges": 100, "joint": True, "threshold": 0, "engine": "incremental"}
+            "bpe": {"num_merges": 100, "joint": True, "threshold": 0, "engine": "incremental"}
         },
     }
 
 
 def _system() -> dict[str, Any]:
     system = dataclasses.replace(
-        systems.SYSTEM, train=systems.train(updates=10), average=Average(last=1)
+        systems.SYSTEM, train=systems.train(max_updates=10), average=Average(last=1)
     )
     return systems.as_yaml(system)  # type: ignore[no-any-return]
 

@@ -7,11 +7,12 @@ from bleuprint.config.system import (
     Average,
     Decode,
     Dropout,
-    InverseSquareRoot,
+    InverseSqrt,
     Keep,
+    LengthPenalty,
+    LrSchedule,
     Model,
     Optimizer,
-    Schedule,
     System,
     Train,
 )
@@ -27,44 +28,45 @@ MODEL = Model(
     d_k=8,
     d_v=8,
     norm="post",
-    positions="sinusoidal",
-    max_length=256,
+    positional_encoding="sinusoidal",
+    max_positions=256,
     activation="relu",
     dropout=NO_DROPOUT,
     layer_drop=0.0,
     bias=True,
     output_bias=False,
-    tie="all",
-    initialisation="scaled",
+    tie_embeddings="all",
+    init="scaled",
 )
 
 TRAIN = Train(
     tokens_per_update=200,
-    batch_tokens=70,
-    optimizer=Optimizer(by="adam", betas=(0.9, 0.98), epsilon=1e-9, weight_decay=0.0),
-    schedule=Schedule(inverse_square_root=InverseSquareRoot(peak=0.005, warmup=20, start=0.0)),
+    max_tokens=70,
+    optimizer=Optimizer(name="adam", betas=(0.9, 0.98), eps=1e-9, weight_decay=0.0),
+    lr_schedule=LrSchedule(
+        inverse_sqrt=InverseSqrt(lr=0.005, warmup_updates=20, warmup_init_lr=0.0)
+    ),
     clip_norm=1.0,
     label_smoothing=0.1,
-    smoothing_over="vocabulary",
+    label_smoothing_target="uniform",
     bpe_dropout=0.0,
     precision="float32",
     compile=False,
-    measure="loss",
+    validation_metric="loss",
     validate_every=25,
     checkpoint_every=10,
     keep=Keep(last=3, best=0, every=0),
-    updates=50,
+    max_updates=50,
 )
 
 DECODE = Decode(
     beam=2,
-    alpha=0.6,
-    penalty="gnmt",
-    max_ratio=1.0,
-    max_extra=10,
+    length_penalty=LengthPenalty("gnmt", alpha=0.6),
+    max_len_a=1.0,
+    max_len_b=10,
     min_length=0,
-    no_repeat=0,
-    unknown=True,
+    no_repeat_ngram=0,
+    allow_unk=True,
     engine="pytorch",
     precision="float32",
 )
@@ -83,7 +85,10 @@ def train(**changes: Any) -> Train:
 
 
 def decode(**changes: Any) -> Decode:
-    """DECODE, but for these."""
+    """DECODE with these changes; `kind` and `alpha` are those of the length penalty."""
+    penalty = {name: changes.pop(name) for name in ("kind", "alpha") if name in changes}
+    if penalty:
+        changes["length_penalty"] = dataclasses.replace(DECODE.length_penalty, **penalty)
     return dataclasses.replace(DECODE, **changes)
 
 

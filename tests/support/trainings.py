@@ -82,19 +82,19 @@ def write_graph(root: Path) -> None:
 def write_params(root: Path, **train: Any) -> None:
     """params.yaml with one system, `micro`; its corpus's files are not used any more."""
     sides = {"source": {"path": "inputs/a.de"}, "target": {"path": "inputs/a.en"}}
-    file = {"about": "toy", **sides}
+    file = {"license_and_citation": "toy", **sides}
     corpus = {
         "source": "de",
         "target": "en",
-        "about": {"toy": {"licence": "none", "bibtex": "@misc{toy,}"}},
+        "license_and_citation": {"toy": {"license": "none", "bibtex": "@misc{toy,}"}},
         "files": {"train": {"a": file}, "valid": {"a": file}, "tests": {"x": {"a": file}}},
-        "clean": {"unicode": {"form": "NFC"}, "unprinted": {}},
-        "dedup": {"pairs": True, "sources": False, "targets": False, "overlap": "folded"},
+        "clean": {"unicode": {"form": "NFC"}, "non_printing": {}},
+        "dedup": {"pairs": True, "sources": False, "targets": False, "decontaminate": "normalized"},
         "filter": {"length": {"min": 1, "max": 100}, "ratio": {"max": 9.0}},
         "split": {"valid": 0.1, "test": 0.1, "seed": 1},
-        "tokenize": {"by": "moses", "lowercase": False, "hyphens": False, "escape": False},
+        "tokenize": {"name": "moses", "lowercase": False, "hyphens": False, "escape": False},
         "vocabulary": {
-            "bpe": {"merges": 60, "joint": True, "threshold": 0, "engine": "incremental"}
+            "bpe": {"num_merges": 60, "joint": True, "threshold": 0, "engine": "incremental"}
         },
     }
     system = systems.as_yaml(

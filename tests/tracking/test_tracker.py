@@ -21,7 +21,7 @@ BLEUPRINT = Path(sys.executable).with_name("bleuprint")
 
 
 def description(fingerprint: str = "f1", cell: Cell = CELL, trial: str = "trial") -> Description:
-    settings = {"train": {"updates": 9, "betas": (0.9, 0.98)}, "parameters": 12}
+    settings = {"train": {"max_updates": 9, "betas": (0.9, 0.98)}, "parameters": 12}
     return Description(trial, cell, fingerprint, "d" * 64, settings, "c" * 64)
 
 
@@ -65,7 +65,7 @@ def test_a_resumed_training_continues_its_run_and_doubles_nothing(root: Path) ->
     assert history(client, run, "train/loss") == losses(1, 2, 3, 4)
     assert run.info.status == "FINISHED"
     assert run.data.params == {
-        "train.updates": "9",
+        "train.max_updates": "9",
         "train.betas": "0.9, 0.98",
         "parameters": "12",
     }
@@ -172,7 +172,7 @@ def test_a_server_that_goes_and_comes_back_gets_all(
 def test_a_training_whose_server_is_away_is_logged_by_a_sync(
     mlserver: MlServer, tmp_path: Path
 ) -> None:
-    root = project(tmp_path / "project", updates=50)
+    root = project(tmp_path / "project", max_updates=50)
     command = [sys.executable, str(STAGES / "train.py"), "micro", "toy", "1"]
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -198,7 +198,7 @@ def test_a_training_whose_server_is_away_is_logged_by_a_sync(
 
 
 def test_a_server_that_is_up_gets_the_run_of_a_training(mlserver: MlServer, tmp_path: Path) -> None:
-    root = project(tmp_path / "project", updates=20)
+    root = project(tmp_path / "project", max_updates=20)
     command = [sys.executable, str(STAGES / "train.py"), "micro", "toy", "2"]
     reached = {**environment(), "MLFLOW_TRACKING_URI": mlserver.uri}
     done = subprocess.run(

@@ -38,13 +38,13 @@ def save(path: Path, mark: dict[str, str] | None = MARK, /, **tensors: Any) -> P
     return path
 
 
-def exported(folder: Path, measure: str = "loss", ends: int = 50) -> Path:
+def exported(folder: Path, metric: str = "loss", ends: int = 50) -> Path:
     """Checkpoints whose only weight is their update; the last, of update 50, was not validated."""
     folder.mkdir()
     for update in (10, 20, 30, 40, ends):
         save(folder / f"{update:07d}.safetensors", a=[update])
     (folder / "model.json").write_text('{"of": "f1"}\n')
-    record = {**MARK, "measure": measure, "validations": VALIDATIONS}
+    record = {**MARK, "validation_metric": metric, "validations": VALIDATIONS}
     (folder / "checkpoints.json").write_text(json.dumps(record))
     return folder
 
@@ -74,7 +74,7 @@ def test_the_mean_is_that_of_exact_sums(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "measure", "chosen"),
+    ("settings", "metric", "chosen"),
     [
         (Average(last=1), "loss", [50]),
         (Average(last=2), "loss", [40, 50]),
@@ -91,9 +91,9 @@ def test_the_mean_is_that_of_exact_sums(tmp_path: Path) -> None:
     ],
 )
 def test_the_ones_asked_for_are_averaged(
-    tmp_path: Path, settings: Average, measure: str, chosen: list[int]
+    tmp_path: Path, settings: Average, metric: str, chosen: list[int]
 ) -> None:
-    folder = exported(tmp_path / "checkpoints", measure)
+    folder = exported(tmp_path / "checkpoints", metric)
     average(folder, settings, tmp_path / "averaged")
     expected = np.float32(sum(chosen) / len(chosen))
     assert load_file(tmp_path / "averaged" / WEIGHTS)["a"].tolist() == [expected]

@@ -32,7 +32,7 @@ from bleuprint.training import checkpoint
 from corpora import PAIRS
 from prepared import prepare
 
-SHAPE = systems.model(d_model=8, d_ff=8, heads=2, d_k=4, d_v=4, tie="decoder")
+SHAPE = systems.model(d_model=8, d_ff=8, heads=2, d_k=4, d_v=4, tie_embeddings="decoder")
 
 
 FILES = [checkpoint.MODEL, checkpoint.OPTIMIZER, checkpoint.STATE]

@@ -43,7 +43,7 @@ FIVE = torch.tensor([[1.0, 1.0, 2.0, 2.0, 4.0]]).log()
 
 def test_smoothing_over_the_others_leaves_out_the_right_unit_and_padding() -> None:
     # 0.3 goes to the three others, 0.1 each: units 1, 2 and 3
-    value = smoothed_loss(FIVE, torch.tensor([4]), 0.3, "others")
+    value = smoothed_loss(FIVE, torch.tensor([4]), 0.3, "non_target")
     by_hand = -0.7 * math.log(0.4) - 0.1 * (math.log(0.1) + 2 * math.log(0.2))
     assert float(value) == pytest.approx(by_hand)
 
@@ -64,12 +64,12 @@ def test_smoothing_over_the_others_is_the_annotated_transformers() -> None:
     smoothed[:, PAD] = 0.0
     divergence = torch.nn.KLDivLoss(reduction="sum")(logits.log_softmax(-1), smoothed)
     entropy = -(smoothed * smoothed.clamp(min=1e-30).log()).sum()
-    ours = smoothed_loss(logits, targets, 0.1, "others")
+    ours = smoothed_loss(logits, targets, 0.1, "non_target")
     torch.testing.assert_close(ours, divergence + entropy)
 
 
 def test_without_smoothing_both_are_the_same() -> None:
     logits, targets = torch.randn(5, 9), torch.tensor([1, 2, 3, 4, 8])
     torch.testing.assert_close(
-        smoothed_loss(logits, targets, 0.0, "others"), smoothed_loss(logits, targets, 0.0)
+        smoothed_loss(logits, targets, 0.0, "non_target"), smoothed_loss(logits, targets, 0.0)
     )

@@ -4,48 +4,48 @@ import math
 
 import pytest
 
-from bleuprint.config.system import Constant, Cosine, InverseSquareRoot, Noam, Schedule
+from bleuprint.config.system import Constant, Cosine, InverseSqrt, LrSchedule, Noam
 from bleuprint.training.lr_schedule import learning_rate
 
 
-def rates(schedule: Schedule, *updates: int, d_model: int = 512) -> list[float]:
+def rates(schedule: LrSchedule, *updates: int, d_model: int = 512) -> list[float]:
     return [learning_rate(schedule, update, d_model) for update in updates]
 
 
 def test_inverse_square_root_by_hand() -> None:
-    schedule = Schedule(inverse_square_root=InverseSquareRoot(peak=0.4, warmup=100, start=0.0))
+    schedule = LrSchedule(inverse_sqrt=InverseSqrt(lr=0.4, warmup_updates=100, warmup_init_lr=0.0))
     assert rates(schedule, 1, 50, 100, 400, 10_000) == pytest.approx([0.004, 0.2, 0.4, 0.2, 0.04])
 
 
 def test_it_starts_where_it_is_told_to() -> None:
-    schedule = Schedule(inverse_square_root=InverseSquareRoot(peak=0.5, warmup=10, start=0.1))
+    schedule = LrSchedule(inverse_sqrt=InverseSqrt(lr=0.5, warmup_updates=10, warmup_init_lr=0.1))
     # a tenth of the way from 0.1 to 0.5 at each update
     assert rates(schedule, 1, 5, 10, 40) == pytest.approx([0.14, 0.3, 0.5, 0.25])
 
 
 def test_noam_is_the_papers() -> None:
-    schedule = Schedule(noam=Noam(factor=2.0, warmup=4000))
+    schedule = LrSchedule(noam=Noam(factor=2.0, warmup_updates=4000))
     for update in (1, 3999, 4000, 4001, 100_000):
         paper = 2 * 512**-0.5 * min(update**-0.5, update * 4000**-1.5)
         assert rates(schedule, update) == pytest.approx([paper])
     # 512^-0.5 * 4000^-0.5, as is printed for the base model
-    assert rates(Schedule(noam=Noam(1.0, 4000)), 4000) == pytest.approx([0.000698771], rel=1e-5)
+    assert rates(LrSchedule(noam=Noam(1.0, 4000)), 4000) == pytest.approx([0.000698771], rel=1e-5)
 
 
 def test_noam_peaks_where_the_inverse_square_root_does() -> None:
     peak = (256 * 50) ** -0.5
-    same = Schedule(inverse_square_root=InverseSquareRoot(peak, 50, 0.0))
+    same = LrSchedule(inverse_sqrt=InverseSqrt(peak, 50, 0.0))
     updates = range(1, 300)
-    noam = rates(Schedule(noam=Noam(1.0, 50)), *updates, d_model=256)
+    noam = rates(LrSchedule(noam=Noam(1.0, 50)), *updates, d_model=256)
     assert noam == pytest.approx(rates(same, *updates))
 
 
 def test_constant() -> None:
-    assert rates(Schedule(constant=Constant(0.0005)), 1, 7, 10**6) == [0.0005] * 3
+    assert rates(LrSchedule(constant=Constant(0.0005)), 1, 7, 10**6) == [0.0005] * 3
 
 
 def test_cosine_by_hand() -> None:
-    schedule = Schedule(cosine=Cosine(peak=1.0, warmup=10, updates=110, end=0.2))
+    schedule = LrSchedule(cosine=Cosine(lr=1.0, warmup_updates=10, max_updates=110, min_lr=0.2))
     # half-way down it is the mean of both ends; a quarter of the way cos(pi / 4)
     quarter = 0.2 + 0.8 * (1 + math.sqrt(0.5)) / 2
     expected = [0.1, 0.5, 1.0, quarter, 0.6, 0.2, 0.2]
@@ -53,6 +53,6 @@ def test_cosine_by_hand() -> None:
 
 
 def test_cosine_without_warmup_starts_at_its_peak() -> None:
-    schedule = Schedule(cosine=Cosine(peak=1.0, warmup=0, updates=100, end=0.0))
+    schedule = LrSchedule(cosine=Cosine(lr=1.0, warmup_updates=0, max_updates=100, min_lr=0.0))
     assert rates(schedule, 50) == pytest.approx([0.5])
     assert rates(schedule, 1)[0] == pytest.approx(1.0, abs=1e-3)

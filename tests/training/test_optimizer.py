@@ -28,7 +28,7 @@ def test_equals_torchs_own_with_clipping_and_decay(
     clip: float, decay: float, by: Literal["adam", "adamw"], kind: Any
 ) -> None:
     ours, theirs = network(), network()
-    chosen = Optimizer(by=by, betas=(0.9, 0.98), epsilon=1e-9, weight_decay=decay)
+    chosen = Optimizer(name=by, betas=(0.9, 0.98), eps=1e-9, weight_decay=decay)
     flat = FlatAdam(ours, dataclasses.replace(SETTINGS, clip_norm=clip, optimizer=chosen))
     adam = kind(theirs.parameters(), betas=(0.9, 0.98), eps=1e-9, weight_decay=decay)
     inputs = torch.randn(7, 3)

@@ -55,11 +55,15 @@ def trained(folder: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("measure", ["loss", "bleu"])
+@pytest.mark.parametrize("metric", ["loss", "bleu"])
 def test_all_that_remain_are_exported_with_their_record(
-    tmp_path: Path, corpus: BinaryCorpus, measure: str
+    tmp_path: Path, corpus: BinaryCorpus, metric: str
 ) -> None:
-    job, work, output = job_on(corpus, measure=measure), trained(tmp_path / "work"), tmp_path / "o"
+    job, work, output = (
+        job_on(corpus, validation_metric=metric),
+        trained(tmp_path / "work"),
+        tmp_path / "o",
+    )
     export_checkpoints(job, work, MARKS, output)
     names = ["0000010.safetensors", "0000030.safetensors", "0000035.safetensors"]
     assert sorted(path.name for path in output.iterdir()) == [
@@ -70,7 +74,7 @@ def test_all_that_remain_are_exported_with_their_record(
     for name in names:
         saved = work / f"checkpoint-{name.partition('.')[0]}" / checkpoint.MODEL
         assert (output / name).read_bytes() == saved.read_bytes()
-    record = {"fingerprint": MARKS.all, "measure": measure, "validations": VALIDATIONS}
+    record = {"fingerprint": MARKS.all, "validation_metric": metric, "validations": VALIDATIONS}
     assert json.loads((output / "checkpoints.json").read_text()) == record
     described = json.loads((output / "model.json").read_text())
     assert described == model_description(job.system.model, corpus, MARKS.all)

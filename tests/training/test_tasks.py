@@ -9,7 +9,7 @@ import pytest
 import systems
 from bleuprint.config.experiment import Units, Words
 from bleuprint.config.paths import Cell
-from bleuprint.config.system import Average, Constant, Cosine, Keep, Schedule, System
+from bleuprint.config.system import Average, Constant, Cosine, Keep, LrSchedule, System
 from bleuprint.dataset.batch import pad
 from bleuprint.model.weights import load_model
 from bleuprint.text.tokenizers import Tokenize
@@ -21,7 +21,7 @@ from prepared import prepare
 from trainings import train_here
 
 WORDS = Units(words=Words(joint=False, max_size=100, min_count=1))
-SPACES = Tokenize(by="none", lowercase=False, hyphens=False, escape=False)
+SPACES = Tokenize(name="none", lowercase=False, hyphens=False, escape=False)
 
 
 def translations(
@@ -55,16 +55,24 @@ def test_copying_is_learnt_to_exactness(tmp_path: Path, monkeypatch: pytest.Monk
     unseen = parts["test.x.a"]
     settings = systems.train(
         tokens_per_update=800,
-        batch_tokens=800,
-        schedule=Schedule(cosine=Cosine(peak=0.003, warmup=100, updates=900, end=0.0)),
+        max_tokens=800,
+        lr_schedule=LrSchedule(
+            cosine=Cosine(lr=0.003, warmup_updates=100, max_updates=900, min_lr=0.0)
+        ),
         label_smoothing=0.0,
         validate_every=900,
         checkpoint_every=900,
         keep=Keep(last=1, best=0, every=0),
-        updates=900,
+        max_updates=900,
     )
     shape = systems.model(
-        encoder_layers=2, decoder_layers=2, d_model=64, d_ff=128, d_k=16, d_v=16, tie="none"
+        encoder_layers=2,
+        decoder_layers=2,
+        d_model=64,
+        d_ff=128,
+        d_k=16,
+        d_v=16,
+        tie_embeddings="none",
     )
     system = dataclasses.replace(systems.SYSTEM, model=shape, train=settings)
     assert translations(tmp_path, system, sets, unseen) == unseen
@@ -79,14 +87,16 @@ def test_four_words_are_learnt_by_heart(tmp_path: Path, monkeypatch: pytest.Monk
     }
     settings = systems.train(
         tokens_per_update=5,
-        batch_tokens=5,
-        schedule=Schedule(constant=Constant(0.001)),
+        max_tokens=5,
+        lr_schedule=LrSchedule(constant=Constant(0.001)),
         label_smoothing=0.0,
         validate_every=40,
         checkpoint_every=40,
         keep=Keep(last=1, best=0, every=0),
-        updates=40,
+        max_updates=40,
     )
-    system = dataclasses.replace(systems.SYSTEM, model=systems.model(tie="none"), train=settings)
+    system = dataclasses.replace(
+        systems.SYSTEM, model=systems.model(tie_embeddings="none"), train=settings
+    )
     found = translations(tmp_path, system, sets, ["ich mochte ein bier"])
     assert found == ["i want a beer"]

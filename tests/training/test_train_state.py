@@ -34,18 +34,18 @@ def test_the_best_are_the_lowest_losses_or_the_highest_bleu() -> None:
 @pytest.mark.parametrize(
     ("stops", "finished"),
     [
-        ({"updates": 50}, True),
-        ({"updates": 51}, False),
-        ({"updates": None, "epochs": 2}, True),
-        ({"updates": None, "epochs": 3}, False),
-        ({"updates": 90, "epochs": 2}, True),
+        ({"max_updates": 50}, True),
+        ({"max_updates": 51}, False),
+        ({"max_updates": None, "max_epochs": 2}, True),
+        ({"max_updates": None, "max_epochs": 3}, False),
+        ({"max_updates": 90, "max_epochs": 2}, True),
         # the best loss was at 20, and three validations have not bettered it since
-        ({"updates": None, "patience": 3}, True),
-        ({"updates": None, "patience": 4}, False),
-        ({"updates": 90, "patience": 3}, True),
+        ({"max_updates": None, "patience": 3}, True),
+        ({"max_updates": None, "patience": 4}, False),
+        ({"max_updates": 90, "patience": 3}, True),
         # the best BLEU was at 30
-        ({"updates": None, "patience": 3, "measure": "bleu"}, False),
-        ({"updates": None, "patience": 2, "measure": "bleu"}, True),
+        ({"max_updates": None, "patience": 3, "validation_metric": "bleu"}, False),
+        ({"max_updates": None, "patience": 2, "validation_metric": "bleu"}, True),
     ],
 )
 def test_it_stops_at_whatever_comes_first(stops: dict[str, Any], finished: bool) -> None:
@@ -53,7 +53,7 @@ def test_it_stops_at_whatever_comes_first(stops: dict[str, Any], finished: bool)
 
 
 def test_patience_waits_for_a_first_validation() -> None:
-    assert not state(validations=0).finished(systems.train(updates=None, patience=1))
+    assert not state(validations=0).finished(systems.train(max_updates=None, patience=1))
 
 
 def test_weights_are_validated_once() -> None:

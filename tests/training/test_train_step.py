@@ -31,7 +31,7 @@ from root import ROOT
 from trainings import merges, toy_pairs, train_here
 
 ALONE = Group(0, 1, torch.device("cpu"))
-SETTINGS = systems.train(tokens_per_update=300, batch_tokens=60)
+SETTINGS = systems.train(tokens_per_update=300, max_tokens=60)
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def first_shares(corpus: BinaryCorpus) -> Iterator[Share]:
 
 
 def test_a_loss_that_is_no_number_names_the_batch_that_did_it(corpus: BinaryCorpus) -> None:
-    made = learner(corpus, tie="none")
+    made = learner(corpus, tie_embeddings="none")
     (rare,) = corpus.segmentation("de").vocabulary.encode(["Ŵ"])
     with torch.no_grad():
         made.model.source_embedding.weight[rare] = torch.nan
@@ -111,7 +111,7 @@ def test_one_update_may_be_left_out_and_a_second_may_not(
 
     other = dataclasses.replace(job, cell=Cell("s", "c", 2))
     fail_at(monkeypatch, {9, 30})
-    with pytest.raises(UserError, match=r"the second; lower train\.batch_tokens \(60\)"):
+    with pytest.raises(UserError, match=r"the second; lower train\.max_tokens \(60\)"):
         train_here(other, tmp_path)
     saved = checkpoint.latest(tmp_path / "s.c.2")
     assert saved is not None
@@ -139,7 +139,7 @@ def test_want_of_memory_is_known_by_what_is_said(
     monkeypatch.setattr(updates, "batch_loss", failing)
     with pytest.raises(OutOfMemory):
         made.update(1, share)
-    with pytest.raises(UserError, match=r"lower train\.batch_tokens"):
+    with pytest.raises(UserError, match=r"lower train\.max_tokens"):
         made.try_out(share.batches[0][0])
 
 
@@ -204,7 +204,7 @@ def test_what_does_not_fit_is_told_before_the_training_starts(tmp_path: Path) ->
 
         learner = Learner(
             Transformer(systems.model(), 5000, 5000),
-            systems.train(batch_tokens=40_000, tokens_per_update=40_000),
+            systems.train(max_tokens=40_000, tokens_per_update=40_000),
             1,
             Group(0, 1, torch.device("cpu")),
         )
@@ -226,5 +226,5 @@ def test_what_does_not_fit_is_told_before_the_training_starts(tmp_path: Path) ->
     )
     assert done.stdout == (
         "the largest batch, 1000 pairs of up to 40 tokens, does not fit into the memory of cpu: "
-        "lower train.batch_tokens (40000); train.tokens_per_update may stay\n"
+        "lower train.max_tokens (40000); train.tokens_per_update may stay\n"
     ), done.stderr

@@ -16,7 +16,7 @@ import torch
 
 import bleuprint.training.data_loader
 import systems
-from bleuprint.config.system import Average, Constant, Keep, Schedule, System
+from bleuprint.config.system import Average, Constant, Keep, LrSchedule, System
 from bleuprint.dataset.batch import Batch
 from bleuprint.dataset.batching import Position, plan_updates
 from bleuprint.dataset.binarized import BinaryCorpus
@@ -117,7 +117,7 @@ def test_killed_again_and_again_it_ends_with_the_same_weights(
 ) -> None:
     roots = [fresh(trained, tmp_path / name) for name in ("whole", "killed")]
     for root in roots:
-        write_params(root, updates=250)
+        write_params(root, max_updates=250)
     train(roots[0])
     rng, root = random.Random(7), roots[1]
     for least in (30, 70, 110, 150, 190):
@@ -199,7 +199,7 @@ def test_the_loss_is_a_mean_over_the_tokens_that_dropout_made(
     dropped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = job_in(fresh(dropped, tmp_path), monkeypatch)
-    once = {"updates": 1, "checkpoint_every": 1, "keep": Keep(last=1, best=0, every=0)}
+    once = {"max_updates": 1, "checkpoint_every": 1, "keep": Keep(last=1, best=0, every=0)}
     settings = dataclasses.replace(job.system.train, bpe_dropout=0.9, **once)
     shape = dataclasses.replace(job.system.model, dropout=systems.NO_DROPOUT)
     job = dataclasses.replace(job, system=System(shape, settings, Average(1), job.system.decode))
@@ -210,7 +210,7 @@ def test_the_loss_is_a_mean_over_the_tokens_that_dropout_made(
         plan_updates(
             *(corpus.side("train", language).lengths for language in ("de", "en")),
             tokens_per_update=settings.tokens_per_update,
-            batch_tokens=settings.batch_tokens,
+            max_tokens=settings.max_tokens,
             seed=1,
             start=Position(),
         )
@@ -218,7 +218,7 @@ def test_the_loss_is_a_mean_over_the_tokens_that_dropout_made(
     torch.manual_seed(1)
     sizes = (len(corpus.segmentation(language).vocabulary) for language in ("de", "en"))
     model = Transformer(shape, *sizes)
-    read = Reader(corpus, settings, seed=1, longest=shape.max_length)(update.batches)
+    read = Reader(corpus, settings, seed=1, longest=shape.max_positions)(update.batches)
     batches = [Batch.from_ids(part) for parts in read for part in parts]
     tokens = sum(len(batch.labels) for batch in batches)
     assert tokens > 1.2 * update.tokens
@@ -235,7 +235,7 @@ def test_vocabularies_apart_make_a_model_that_reads_back(
 ) -> None:
     pairs = [*toy_pairs(600, 1), ("ba be", "QU QU")]  # Q is of the target alone
     job = job_in(project(tmp_path, pairs, units=merges(30, joint=False)), monkeypatch)
-    shape = dataclasses.replace(job.system.model, tie="decoder")
+    shape = dataclasses.replace(job.system.model, tie_embeddings="decoder")
     job = dataclasses.replace(job, system=dataclasses.replace(job.system, model=shape))
     work, state, marks = train_here(job, tmp_path / "work")
     export_checkpoints(job, work, marks, tmp_path / "checkpoints")
@@ -271,7 +271,7 @@ def test_other_settings_start_afresh(trained: Path, tmp_path: Path) -> None:
     wait_for_checkpoint(root, 0)
     process.kill()
     process.communicate(timeout=60)
-    write_params(root, schedule=Schedule(constant=Constant(0.004)))
+    write_params(root, lr_schedule=LrSchedule(constant=Constant(0.004)))
     assert "continuing from" not in train(root)
     assert facts(root)["settings"] != facts(trained)["settings"]
     write_params(root)

@@ -1,4 +1,4 @@
-"""params.yaml as frozen dataclasses, and the paths of what the pipeline writes.
+"""params.yaml as frozen dataclasses, and the paths of the pipeline's files.
 
 May import runtime, text and rules.
 """

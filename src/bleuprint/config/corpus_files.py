@@ -1,6 +1,6 @@
-"""What a corpus is made of: its files, where they are had, their formats, on what terms.
+"""The texts of a corpus in params.yaml: files, addresses, formats, licenses.
 
-A part of `settings.py`, which says how these are read and checked.
+Part of the settings in `experiment.py`.
 """
 
 import re
@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from bleuprint.runtime.schema import Range
 
 Format = Literal["plain", "tsv", "tmx", "ted-tags", "ted-xml", "sgml", "wmt-xml"]
-# Those of which one file holds both sides.
+# The formats with both sides in one file.
 TWO_SIDED = frozenset({"tsv", "tmx", "wmt-xml"})
 
 _PHRASEBOOK = [
@@ -22,39 +22,39 @@ _PHRASEBOOK = [
 
 @dataclass(frozen=True)
 class File:
-    """One file: fetched from `url`, or from one of `also_at`, or lying at `path` below `inputs/`.
+    """One file: downloaded from `url` or one of `mirrors`, or local at `path` below `inputs/`.
 
     A URL is http, https or file, or `phrasebook:SPLIT.LANGUAGE` for the embedded corpus.
-    `member` leads into an archive (.tar, .tgz, .zip, ...): the name of the member, and where that
-    is an archive too, the name in there, and so on. What is named .gz in the end is unpacked.
-    `sha256` and `size` (bytes) are of the file as fetched; without a sum, the first download
-    records it in downloads.lock, and later ones must agree.
+    `archive_member`: the name of the file in an archive (.tar, .tgz, .zip, ...); if that is an
+    archive too, the name in it follows, and so on. A name that ends in .gz is decompressed.
+    `sha256` and `size` (bytes) are of the downloaded file; without a hash, the first download
+    records it in downloads.lock, and later ones must have the same.
     """
 
     url: str | None = None
-    also_at: tuple[str, ...] = ()
+    mirrors: tuple[str, ...] = ()
     path: str | None = None
-    member: tuple[str, ...] = ()
+    archive_member: tuple[str, ...] = ()
     sha256: str | None = None
     size: Annotated[int, Range(0)] | None = None
 
     def __post_init__(self) -> None:
         if (self.url is None) == (self.path is None):
             raise ValueError("needs either url or path")
-        if self.also_at and self.url is None:
-            raise ValueError("also_at goes with url")
+        if self.mirrors and self.url is None:
+            raise ValueError("mirrors needs url")
         if self.sha256 is not None and not re.fullmatch("[0-9a-f]{64}", self.sha256):
-            found = f"{self.sha256!r}, {len(self.sha256)} characters"
-            raise ValueError(f"sha256 is {found}: 64 hexadecimal digits, lower case")
+            given = f"{self.sha256!r}, {len(self.sha256)} characters"
+            raise ValueError(f"sha256 is {given}: 64 hexadecimal digits, lower case")
         if self.path is not None and not _below_inputs(self.path):
-            raise ValueError(f"path is {self.path!r}: local files lie below inputs/")
-        for name in self.member:
+            raise ValueError(f"path is {self.path!r}: local files must be below inputs/")
+        for name in self.archive_member:
             if not name or name.startswith("/") or ".." in name.split("/"):
-                raise ValueError(f"member is {name!r}: a path inside the archive, without '..'")
+                raise ValueError(f"archive_member is {name!r}: a path in the archive, without '..'")
         if self.url is not None:
             self._check_url(self.url)
-        for url in self.also_at:
-            _scheme("also_at", url)
+        for url in self.mirrors:
+            _scheme("mirrors", url)
 
     def _check_url(self, url: str) -> None:
         begin, _, rest = url.partition(":")
@@ -63,23 +63,23 @@ class File:
                 known = ", ".join(_PHRASEBOOK)
                 raise ValueError(f"url is {url!r}: phrasebook: and one of {known}")
         elif _scheme("url", url) == "file" and self.sha256 is None:
-            raise ValueError(f"url is {url!r}: needs sha256, or its changes go unnoticed")
+            raise ValueError(f"url is {url!r}: needs sha256, or changes of the file go unnoticed")
 
     @property
     def name(self) -> str:
-        """What the file is called in messages."""
-        return "!".join((self.url or self.path or "", *self.member))
+        """The file's name in messages: the URL or path, then archive members after `!`."""
+        return "!".join((self.url or self.path or "", *self.archive_member))
 
 
 @dataclass(frozen=True)
 class Text:
     """One parallel text in two files, `source` and `target`, or in one, `both`.
 
-    `about` names the entry that says where it comes from. `columns` (from 1) are those of source
-    and target in a tsv file.
+    `license_and_citation`: the corpus's entry for this text. `columns`: the columns of source and
+    target in a tsv file, from 1.
     """
 
-    about: str
+    license_and_citation: str
     format: Format = "plain"
     source: File | None = None
     target: File | None = None
@@ -89,17 +89,17 @@ class Text:
     def __post_init__(self) -> None:
         if self.format in TWO_SIDED:
             if self.both is None or self.source is not None or self.target is not None:
-                raise ValueError(f"format {self.format} has both sides in one file: both")
+                raise ValueError(f"format {self.format} has both sides in one file: needs both")
         elif self.source is None or self.target is None or self.both is not None:
             raise ValueError(f"format {self.format} needs two files: source and target")
         if (self.format == "tsv") != (self.columns is not None):
-            raise ValueError("columns go with format tsv, which needs them")
+            raise ValueError("format tsv needs columns, and no other format has them")
         if self.columns is not None and len(set(self.columns)) == 1:
             raise ValueError(f"columns {list(self.columns)}: source and target are the same")
 
     @property
     def files(self) -> tuple[File, ...]:
-        """The two files, source first, or the one that holds both sides."""
+        """The two files, source first, or the one file with both sides."""
         return tuple(file for file in (self.source, self.target, self.both) if file is not None)
 
 
@@ -108,7 +108,7 @@ Parts = dict[str, Text]
 
 @dataclass(frozen=True)
 class Files:
-    """The sets of a corpus, each of parts that are joined in this order."""
+    """The sets of a corpus; each is the concatenation of its parts in this order."""
 
     train: Parts
     valid: Parts
@@ -127,11 +127,11 @@ class Files:
         return {"train": self.train, "valid": self.valid, **tests}
 
     def given(self) -> list[str]:
-        """The sets that have parts; what is missing of valid and tests is drawn from train."""
+        """The sets that have parts; missing validation and test sets are split from train."""
         return [name for name, parts in self.sets().items() if parts]
 
     def texts(self) -> dict[str, Text]:
-        """Every text by the name of its set and its part, as SET.PART."""
+        """Every text, by SET.PART."""
         return {
             f"{name}.{part}": text
             for name, parts in self.sets().items()
@@ -140,10 +140,10 @@ class Files:
 
 
 @dataclass(frozen=True)
-class About:
-    """Where a text comes from, and on what terms; `bibtex` is one entry, or several."""
+class LicenseAndCitation:
+    """The license of a text, in one line, and one or more BibTeX entries to cite."""
 
-    licence: str
+    license: str
     bibtex: str
 
     def __post_init__(self) -> None:
@@ -152,16 +152,16 @@ class About:
 
 
 def _scheme(key: str, url: str) -> str:
-    """What an address begins with; raises ValueError unless files can be had from such a one."""
+    """The scheme of a URL; raises ValueError unless it is http, https or file."""
     try:
         parts = urlsplit(url)
-        _ = parts.port  # one that is no number shows when it is asked for
+        _ = parts.port  # raises if it is not a number
     except ValueError as error:
-        raise ValueError(f"{key} is {url!r}: not a valid address: {error}") from None
+        raise ValueError(f"{key} is {url!r}: not a valid URL: {error}") from None
     if url != url.strip() or not url.isprintable():
-        raise ValueError(f"{key} is {url!r}: spaces around it, or unprinted characters in it")
+        raise ValueError(f"{key} is {url!r}: spaces around it, or non-printing characters in it")
     if parts.scheme != "file" and not (parts.scheme in ("http", "https") and parts.hostname):
-        raise ValueError(f"{key} is {url!r}: not of http, https or file (in inputs/: path)")
+        raise ValueError(f"{key} is {url!r}: not http, https or file (files in inputs/: path)")
     return parts.scheme
 
 

@@ -1,8 +1,8 @@
 """params.yaml as frozen dataclasses: the one place where settings are read.
 
-Every setting is spelled out in params.yaml: there are no defaults here, so that what DVC
-tracks is the whole of what a stage computes from. What does not change a result (workers,
-GPUs, mirrors) is never a setting; see `environment.py`.
+Every setting is written in params.yaml: there are no defaults here, so that DVC tracks everything
+that a stage computes from. What does not change a result (workers, GPUs, mirrors) is not a setting
+but an environment variable; see `environment.py`.
 """
 
 import re
@@ -12,7 +12,8 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
-from bleuprint.config.corpus_files import About, Files
+from bleuprint.config import renamed
+from bleuprint.config.corpus_files import Files, LicenseAndCitation
 from bleuprint.config.published import Published
 from bleuprint.config.system import System
 from bleuprint.rules import CHECKS, EDITS
@@ -27,24 +28,25 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Dedup:
-    """Which training pairs are dropped for being there twice, or for being held out.
+    """Which training pairs are dropped as duplicates, or as contained in a held-out set.
 
-    Of pairs that agree (`pairs`), or only in their `sources` or `targets`, the first stays.
-    `overlap`: how sentences are compared with those of validation and test sets: not at all, as
-    they are, or folded (without regard to case, punctuation, spaces and compatible characters).
+    Of equal pairs (`pairs`), or of pairs with equal `sources` or `targets`, the first is kept.
+    `decontaminate`: how sentences are compared with those of validation and test sets: not at all
+    (none), as they are (exact), or without regard to case, punctuation, spaces and compatible
+    characters (normalized).
     """
 
     pairs: bool
     sources: bool
     targets: bool
-    overlap: Literal["none", "exact", "folded"]
+    decontaminate: Literal["none", "exact", "normalized"]
 
 
 @dataclass(frozen=True)
 class Split:
-    """Shares of the pairs that become validation and test sets where a corpus has none.
+    """Shares of the pairs that become validation and test sets if a corpus has none.
 
-    With `every`, validation is not drawn but takes each n-th pair.
+    With `every`, validation takes every n-th pair instead of a random share.
     """
 
     valid: Share
@@ -54,20 +56,20 @@ class Split:
 
     def __post_init__(self) -> None:
         if self.valid + self.test >= 1:
-            raise ValueError(f"valid {self.valid} and test {self.test} leave nothing to train on")
+            raise ValueError(f"valid {self.valid} and test {self.test} leave no training pairs")
         if self.every is not None and self.valid:
             raise ValueError(f"valid {self.valid} and every {self.every}: valid must be 0")
 
 
 @dataclass(frozen=True)
 class Bpe:
-    """Byte-pair encoding, learnt from both languages together (`joint`) or from each alone.
+    """Byte-pair encoding, learned from both languages together (`joint`) or from each alone.
 
-    `threshold`: units rarer than this in their language are split again, as by subword-nmt's
-    --vocabulary-threshold. `engine`: what learns; both find the same merges.
+    `threshold`: subwords rarer than this in their language are split again, as by subword-nmt's
+    --vocabulary-threshold. `engine`: the implementation; both learn the same merges.
     """
 
-    merges: Annotated[int, Range(0)]
+    num_merges: Annotated[int, Range(0)]
     joint: bool
     threshold: Annotated[int, Range(0)]
     engine: Literal["incremental", "subword-nmt"]
@@ -75,7 +77,7 @@ class Bpe:
 
 @dataclass(frozen=True)
 class Words:
-    """Whole tokens: the `max_size` most frequent that occur at least `min_count` times."""
+    """Whole words: the `max_size` most frequent that occur at least `min_count` times."""
 
     joint: bool
     max_size: Count
@@ -84,7 +86,7 @@ class Words:
 
 @dataclass(frozen=True)
 class Units:
-    """What sentences are made of for the model: either `bpe` or `words`."""
+    """The tokens of the model: either subwords (`bpe`) or `words`."""
 
     bpe: Bpe | None = None
     words: Words | None = None
@@ -103,11 +105,11 @@ class Units:
 
 @dataclass(frozen=True)
 class Corpus:
-    """One column of the table: a language pair with its texts and their preparation."""
+    """One column of the table: a language pair, its texts and their preparation."""
 
     source: str
     target: str
-    about: dict[str, About]
+    license_and_citation: dict[str, LicenseAndCitation]
     files: Files
     clean: Annotated[tuple[Edit, ...], Named(EDITS)]
     dedup: Dedup
@@ -127,8 +129,10 @@ class Corpus:
         for rule, side in product((*self.clean, *self.filter), (self.source, self.target)):
             rule.check_language(side)
         for name, text in self.files.texts().items():
-            if text.about not in self.about:
-                raise ValueError(f"{name}: about names no {text.about!r}")
+            if text.license_and_citation not in self.license_and_citation:
+                raise ValueError(
+                    f"{name}: no license_and_citation entry {text.license_and_citation!r}"
+                )
 
 
 @dataclass(frozen=True)
@@ -164,14 +168,18 @@ class Settings:
 
 def load(path: Path = Path("params.yaml")) -> Settings:
     """Read and check the experiment; raises UserError naming file, line, key and value."""
-    return build(Settings, load_yaml(path), path)
+    document = load_yaml(path)
+    try:
+        return build(Settings, document, path)
+    except UserError as error:
+        raise renamed.refusal(document, path) or error from None
 
 
 def _check_cell(system: str, row: System, corpus: str, column: Corpus) -> None:
-    """Raise ValueError where a system and a corpus do not go together."""
-    if row.model.tie == "all" and not column.vocabulary.joint:
+    """Raise ValueError if a system cannot be trained on a corpus."""
+    if row.model.tie_embeddings == "all" and not column.vocabulary.joint:
         raise ValueError(
-            f"system {system} ties all embeddings (model.tie), "
+            f"system {system} ties all embeddings (model.tie_embeddings), "
             f"but corpus {corpus} has a vocabulary for each language (vocabulary)"
         )
     if row.train.bpe_dropout and column.vocabulary.bpe is None:
@@ -181,11 +189,11 @@ def _check_cell(system: str, row: System, corpus: str, column: Corpus) -> None:
 def _check_published(
     number: Published, corpora: Mapping[str, Corpus], systems: Mapping[str, System]
 ) -> None:
-    """Raise ValueError where a published number is of something that the experiment lacks."""
+    """Raise ValueError if a published number names an entry that the experiment lacks."""
     what = f"published number of {number.name!r}"
     for text in (number.name, number.source):
         if blank_unprinted(text) != text:
-            raise ValueError(f"{what}: {text!r} holds a character that is not printed")
+            raise ValueError(f"{what}: {text!r} contains a non-printing character")
     if number.corpus not in corpora:
         raise ValueError(f"{what}: no corpus {number.corpus!r}; there are: {', '.join(corpora)}")
     tests = corpora[number.corpus].files.tests or ("held-out",)

@@ -1,13 +1,13 @@
-"""Where the pipeline keeps things, relative to the project's root.
+"""Paths of the pipeline's files, relative to the project's root.
 
-With a `root`, what belongs to a corpus lies below that: a preview keeps its own. Stage comes before
-corpus, so that what needs one stage of every corpus (the report) can name it.
+A `root` other than that is for previews, which have their own data. The stage comes before the
+corpus, so that the report can depend on one folder: a stage's output for all corpora.
 """
 
 from pathlib import Path
 from typing import NamedTuple
 
-# What is in statistics.
+# The file in a corpus's statistics folder.
 STATISTICS = "statistics.json"
 
 
@@ -19,17 +19,17 @@ def folder(corpus: str, stage: str, root: Path = Path()) -> Path:
 
 
 def ledger(corpus: str, stage: str, root: Path = Path()) -> Path:
-    """The account that a data stage gives of itself."""
+    """The ledger of a data stage: counts of pairs in, out, changed and dropped."""
     return root / "data" / "ledgers" / corpus / f"{stage}.json"
 
 
 def shards(corpus: str, stage: str, root: Path = Path()) -> Path:
-    """Where shards of a stage's work on a corpus wait to be gathered; Snakemake removes them."""
+    """Shards of a stage's output that are not merged yet; Snakemake removes them."""
     return root / "work" / "shards" / stage / corpus
 
 
 class Cell(NamedTuple):
-    """What is trained once: a system on a corpus with a seed; where what comes of it lies."""
+    """One training: a system on a corpus with a seed; and the folders of its outputs."""
 
     system: str
     corpus: str
@@ -42,14 +42,14 @@ class Cell(NamedTuple):
 
     @property
     def results(self) -> Path:
-        """What repeats exactly: training.json, curves.json, hypotheses/, translation.json,
+        """Reproducible outputs: training.json, curves.json, hypotheses/, translation.json,
         attention.json and scores.json.
         """
         return Path("results", self._path)
 
     @property
     def timings(self) -> Path:
-        """What a clock measured: train.json, translate.json."""
+        """Measured durations: train.json, translate.json."""
         return Path("timings", self._path)
 
     def __str__(self) -> str:

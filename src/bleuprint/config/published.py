@@ -1,4 +1,4 @@
-"""Published numbers that an experiment's are held against, as params.yaml names them."""
+"""Published scores that params.yaml names for comparison with the experiment's own."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -11,10 +11,10 @@ from bleuprint.runtime.schema import Count, Range
 class Published:
     """A published BLEU score on one of the experiment's test sets.
 
-    `name` is the row it gets in the table, `source` where it was printed. `scored` is how: one of
-    reconciliation.WAYS, as sacreBLEU scores by default, or otherwise (in a way that nothing here
-    computes). With a `system`, the gap between that system's score and this one is explained as far
-    as it can be measured; the rest are what its authors are known to have used.
+    `name`: its row of the table; `source`: where it was published. `scored`: a variant of
+    bleu_variants.WAYS, sacreBLEU's default (sacrebleu), or one that is not computed here
+    (otherwise). With a `system`, the gap between that system's score and this one is broken down
+    as far as it can be measured. The other fields: what its authors are known to have used.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The settings of a system, a row of the table: a model, how it is trained, how it translates."""
+"""The settings of a system, a row of the table: its model, training, averaging and decoding."""
 
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, Literal
@@ -8,14 +8,14 @@ from bleuprint.runtime.schema import Count, Range, Share
 Above0 = Annotated[float, Range(0, open_low=True)]
 AtLeast0 = Annotated[float, Range(0)]
 
-# More hypotheses than anybody keeps.
+# The largest beam: far above any beam in use.
 WIDEST = 1000
 
 
 @dataclass(frozen=True)
 class Dropout:
-    """Shares of numbers set to 0: of embeddings with their positions, of what each sublayer adds
-    to the residual stream, of attention weights, of the feed-forward networks' inner layers.
+    """Dropout probabilities: of embeddings with their positions, of what each sublayer adds to the
+    residual stream, of attention weights, of the feed-forward networks' inner activations.
     """
 
     embedding: Share
@@ -28,13 +28,14 @@ class Dropout:
 class Model:
     """The Transformer's shape, in the paper's names.
 
-    `d_k`, `d_v`: sizes of each head's queries and keys, and of its values. `max_length`: the most
-    positions a sentence may have, its EOS (or BOS) counted. `layer_drop`: the share of layers left
-    out, at random, in training. `bias`: whether linear layers have one; `output_bias`: whether the
-    projection to the vocabulary has. `initialisation`: Xavier uniform throughout (xavier), or for
-    the layers only, with embeddings normal of deviation d_model^-0.5 (scaled), or those with layers
-    normal of deviation (2 / (5 d_model))^0.5 (small; Nguyen and Salazar 2019), with which deep
-    post-norm models train.
+    `d_k`, `d_v`: the size of each head's queries and keys, and of its values. `max_positions`: the
+    most tokens of a sentence, EOS (or BOS) included. `layer_drop`: the probability with which
+    training skips a layer. `bias`: whether linear layers have one; `output_bias`: whether the
+    projection to the vocabulary has one. `tie_embeddings`: which of source embedding, target
+    embedding and output projection share one matrix. `init`: Xavier uniform throughout (xavier);
+    Xavier uniform for layers, with embeddings of standard deviation d_model^-0.5 (scaled); or the
+    same embeddings with layers of standard deviation (2 / (5 d_model))^0.5 (small; Nguyen and
+    Salazar 2019), with which deep post-norm models train.
     """
 
     encoder_layers: Count
@@ -45,82 +46,84 @@ class Model:
     d_k: Count
     d_v: Count
     norm: Literal["post", "pre"]
-    positions: Literal["sinusoidal", "learned"]
-    max_length: Annotated[int, Range(2)]
+    positional_encoding: Literal["sinusoidal", "learned"]
+    max_positions: Annotated[int, Range(2)]
     activation: Literal["relu", "gelu"]
     dropout: Dropout
     layer_drop: Share
     bias: bool
     output_bias: bool
-    tie: Literal["all", "decoder", "none"]
-    initialisation: Literal["xavier", "scaled", "small"]
+    tie_embeddings: Literal["all", "decoder", "none"]
+    init: Literal["xavier", "scaled", "small"]
 
     def __post_init__(self) -> None:
-        if self.positions == "sinusoidal" and self.d_model % 2:
-            raise ValueError(f"d_model {self.d_model} is odd: sinusoidal positions come in pairs")
+        if self.positional_encoding == "sinusoidal" and self.d_model % 2:
+            raise ValueError(f"d_model {self.d_model} is odd: sinusoidal encodings come in pairs")
 
 
 @dataclass(frozen=True)
 class Optimizer:
-    """Adam (Kingma and Ba 2015), `weight_decay` added to the gradient, or AdamW (Loshchilov and
-    Hutter 2019), where weights shrink by themselves, by learning rate times `weight_decay`.
+    """Adam (Kingma and Ba 2015), with `weight_decay` added to the gradient, or AdamW (Loshchilov
+    and Hutter 2019), with weights multiplied by 1 - learning rate * `weight_decay`.
     """
 
-    by: Literal["adam", "adamw"]
+    name: Literal["adam", "adamw"]
     betas: tuple[Share, Share]
-    epsilon: Above0
+    eps: Above0
     weight_decay: AtLeast0
 
 
 @dataclass(frozen=True)
-class InverseSquareRoot:
-    """Linear from `start` to `peak` over `warmup` updates, then down with their square root."""
+class InverseSqrt:
+    """Linear from `warmup_init_lr` to `lr` in `warmup_updates`, then lr * (warmup / update)^0.5."""
 
-    peak: Above0
-    warmup: Count
-    start: AtLeast0
+    lr: Above0
+    warmup_updates: Count
+    warmup_init_lr: AtLeast0
 
     def __post_init__(self) -> None:
-        if self.start > self.peak:
-            raise ValueError(f"start {self.start} is above peak {self.peak}")
+        if self.warmup_init_lr > self.lr:
+            raise ValueError(f"warmup_init_lr {self.warmup_init_lr} is above lr {self.lr}")
 
 
 @dataclass(frozen=True)
 class Noam:
-    """The paper's: `factor` * d_model^-0.5 * min(update^-0.5, update * warmup^-1.5)."""
+    """The paper's: `factor` * d_model^-0.5 * min(update^-0.5, update * warmup_updates^-1.5)."""
 
     factor: Above0
-    warmup: Count
+    warmup_updates: Count
 
 
 @dataclass(frozen=True)
 class Constant:
-    """The same learning rate throughout."""
+    """The same learning rate for every update."""
 
-    rate: Above0
+    lr: Above0
 
 
 @dataclass(frozen=True)
 class Cosine:
-    """Linear from 0 to `peak` over `warmup` updates, then half a cosine to `end` at `updates`."""
+    """Linear from 0 to `lr` in `warmup_updates`, then half a cosine down to `min_lr`."""
 
-    peak: Above0
-    warmup: Annotated[int, Range(0)]
-    updates: Count
-    end: AtLeast0
+    lr: Above0
+    warmup_updates: Annotated[int, Range(0)]
+    max_updates: Count
+    min_lr: AtLeast0
 
     def __post_init__(self) -> None:
-        if self.warmup >= self.updates:
-            raise ValueError(f"warmup {self.warmup} leaves nothing of updates {self.updates}")
-        if self.end > self.peak:
-            raise ValueError(f"end {self.end} is above peak {self.peak}")
+        if self.warmup_updates >= self.max_updates:
+            raise ValueError(
+                f"warmup_updates {self.warmup_updates} must be below max_updates {self.max_updates}"
+            )
+        if self.min_lr > self.lr:
+            raise ValueError(f"min_lr {self.min_lr} is above lr {self.lr}")
 
 
 @dataclass(frozen=True)
-class Schedule:
-    """How the learning rate goes: one of these."""
+class LrSchedule:
+    """The learning-rate schedule: exactly one of these."""
 
-    inverse_square_root: InverseSquareRoot | None = None
+    inverse_sqrt: InverseSqrt | None = None
     noam: Noam | None = None
     constant: Constant | None = None
     cosine: Cosine | None = None
@@ -131,9 +134,9 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Keep:
-    """Which checkpoints stay: the `last` so many, the `best` so many, and each `every`-th update's.
+    """Which checkpoints are kept: the `last` N, the `best` N, and that of every `every`-th update.
 
-    0: none. Best are those of the lowest validation loss or the highest BLEU (`train.measure`).
+    0: none. Best: lowest validation loss or highest BLEU (`train.validation_metric`).
     """
 
     last: Count
@@ -145,58 +148,59 @@ class Keep:
 class Train:
     """How a model is trained.
 
-    `tokens_per_update` counts target tokens over all processes; an update is made of batches
-    of at most `batch_tokens` tokens, padding included, which the processes share out.
-    Training stops after so many `updates` or `epochs`, or when so many validations in a row
-    (`patience`) have not bettered the best `measure`; at whatever is given and comes first.
-    `smoothing_over`: what the smoothed share of the right word goes to: all V units of the
-    vocabulary, or the V - 2 that are neither it nor padding (others).
-    `bpe_dropout`: the share of merges left out, at random, each time a sentence is trained on;
+    `tokens_per_update`: target tokens per update, over all processes. `max_tokens`: the size of a
+    batch, padding included; the batches of an update are divided among the processes.
+    Training ends after `max_updates` or `max_epochs`, or after `patience` validations in a row
+    that did not improve `validation_metric`; the first condition that holds counts.
+    `label_smoothing_target`: what receives the smoothed probability: all V tokens of the
+    vocabulary (uniform), or the V - 2 that are neither the label nor padding (non_target).
+    `bpe_dropout`: the probability of leaving out a merge, drawn each time a sentence is read;
     batches and updates are planned by the lengths without it, and hold more tokens with it (about
     a sixth at 0.1).
-    `precision`, `compile`: of products, in matrices: float32, on GPUs also rounded to tf32 or
-    bfloat16; and whether torch compiles the model, which takes minutes and pays on GPUs.
+    `precision`: of matrix products: float32, or on GPUs tf32 or bfloat16. `compile`: torch.compile,
+    which takes minutes and pays off on GPUs.
     """
 
     tokens_per_update: Count
-    batch_tokens: Count
+    max_tokens: Count
     optimizer: Optimizer
-    schedule: Schedule
+    lr_schedule: LrSchedule
     clip_norm: AtLeast0
     label_smoothing: Share
-    smoothing_over: Literal["vocabulary", "others"]
+    label_smoothing_target: Literal["uniform", "non_target"]
     bpe_dropout: Share
     precision: Literal["float32", "tf32", "bfloat16"]
     compile: bool
-    measure: Literal["loss", "bleu"]
+    validation_metric: Literal["loss", "bleu"]
     validate_every: Count
     checkpoint_every: Count
     keep: Keep
-    updates: Count | None = None
-    epochs: Count | None = None
+    max_updates: Count | None = None
+    max_epochs: Count | None = None
     patience: Count | None = None
 
     def __post_init__(self) -> None:
-        if self.batch_tokens > self.tokens_per_update:
+        if self.max_tokens > self.tokens_per_update:
             raise ValueError(
-                f"batch_tokens {self.batch_tokens} is beyond tokens_per_update "
-                f"{self.tokens_per_update}: updates would be larger than they say"
+                f"max_tokens {self.max_tokens} is above tokens_per_update {self.tokens_per_update}"
             )
-        if self.updates is None and self.epochs is None and self.patience is None:
-            raise ValueError("needs updates, epochs or patience, or it would never stop")
-        for name, updates in (("keep.every", self.keep.every), ("validate_every", self.keep.best)):
-            rhythm = self.keep.every if name == "keep.every" else self.validate_every
-            if updates and rhythm % self.checkpoint_every:
+        if self.max_updates is None and self.max_epochs is None and self.patience is None:
+            raise ValueError("needs max_updates, max_epochs or patience, or it would never end")
+        for name, count, every in (
+            ("keep.every", self.keep.every, self.keep.every),
+            ("validate_every", self.keep.best, self.validate_every),
+        ):
+            if count and every % self.checkpoint_every:
                 raise ValueError(
-                    f"{name} {rhythm} is no multiple of checkpoint_every {self.checkpoint_every}: "
-                    "there would be no checkpoint to keep"
+                    f"{name} {every} is not a multiple of checkpoint_every {self.checkpoint_every}:"
+                    " there would be no checkpoint to keep"
                 )
 
 
 @dataclass(frozen=True)
 class Average:
-    """Which checkpoints are averaged: the `last` so many, the `best` so many, or all that are kept
-    from one of `updates` to the other. One of these.
+    """Which checkpoints are averaged: the `last` N, the `best` N, or all that are kept from the
+    first to the second of `updates`. Exactly one of these.
     """
 
     last: Count | None = None
@@ -206,37 +210,46 @@ class Average:
     def __post_init__(self) -> None:
         _check_one(self)
         if self.updates and self.updates[0] > self.updates[1]:
-            raise ValueError(f"updates {list(self.updates)}: from the first to the last")
+            raise ValueError(f"updates {list(self.updates)}: the first is above the second")
+
+
+@dataclass(frozen=True)
+class LengthPenalty:
+    """The divisor of a hypothesis's log-probability.
+
+    ((5 + length) / 6)^alpha (gnmt; Wu et al. 2016) or length^alpha (length; fairseq's lenpen).
+    """
+
+    kind: Literal["gnmt", "length"]
+    alpha: Annotated[float, Range(0, 10)]
 
 
 @dataclass(frozen=True)
 class Decode:
-    """Beam search, of `beam` hypotheses; see search.py.
+    """Beam search of `beam` hypotheses; see beam_search.py.
 
-    `penalty`: what log-probabilities are divided by, ((5 + length) / 6)^alpha (gnmt) or
-    length^alpha (length). An output has at most `max_ratio` times the units of its source and
-    `max_extra` more, and at least `min_length`, ends not counted. `no_repeat`: no run of so many
-    units comes twice in it (0: any may). `unknown`: whether it may hold the unknown unit.
-    `engine`, `precision`: what searches, with numbers of which kind; int8 is CTranslate2's alone.
+    An output has at most `max_len_a` * source tokens + `max_len_b` tokens and at least
+    `min_length`, EOS not counted. `no_repeat_ngram`: no n-gram of this order occurs twice in an
+    output (0: no limit). `allow_unk`: whether an output may contain the unknown token.
+    `engine`, `precision`: the implementation, and its number format; int8 needs CTranslate2.
     """
 
     beam: Annotated[int, Range(1, WIDEST)]
-    alpha: Annotated[float, Range(0, 10)]
-    penalty: Literal["gnmt", "length"]
-    max_ratio: Annotated[float, Range(0, 1000)]
-    max_extra: Annotated[int, Range(0, 100_000)]
+    length_penalty: LengthPenalty
+    max_len_a: Annotated[float, Range(0, 1000)]
+    max_len_b: Annotated[int, Range(0, 100_000)]
     min_length: Annotated[int, Range(0, 100_000)]
-    no_repeat: Annotated[int, Range(0, 100_000)]
-    unknown: bool
+    no_repeat_ngram: Annotated[int, Range(0, 100_000)]
+    allow_unk: bool
     engine: Literal["pytorch", "ctranslate2"]
     precision: Literal["float32", "int8"]
 
     def __post_init__(self) -> None:
         if (self.engine, self.precision) == ("pytorch", "int8"):
             raise ValueError("precision int8 needs engine ctranslate2")
-        for name in ("min_length", "no_repeat"):
+        for name in ("min_length", "no_repeat_ngram"):
             if self.engine == "ctranslate2" and getattr(self, name):
-                # it forbids words before it computes probabilities, and so has others than ours
+                # it masks tokens before the softmax, and so normalizes differently from ours
                 raise ValueError(f"{name} {getattr(self, name)} needs engine pytorch")
 
 
@@ -255,28 +268,28 @@ class System:
             model.d_k * model.heads == model.d_v * model.heads == model.d_model
         ):
             raise ValueError(
-                f"decode.engine ctranslate2 takes d_k and d_v of d_model / heads only, not "
+                f"decode.engine ctranslate2 needs d_k and d_v equal to d_model / heads, not "
                 f"{model.d_k} and {model.d_v} of {model.d_model} / {model.heads}"
             )
-        for name, wanted, kept, every in (
+        for name, count, kept, every in (
             ("last", self.average.last, keep.last, train.checkpoint_every),
             ("best", self.average.best, keep.best, train.validate_every),
         ):
-            if train.updates is not None:
-                kept = min(kept, -(-train.updates // every))
-            if wanted is not None and wanted > kept:
-                raise ValueError(f"average.{name} {wanted}: training keeps {kept} checkpoints")
+            if train.max_updates is not None:
+                kept = min(kept, -(-train.max_updates // every))
+            if count is not None and count > kept:
+                raise ValueError(f"average.{name} {count}: training keeps {kept} checkpoints")
         if self.average.updates:
             self._check_interval(*self.average.updates)
 
     def _check_interval(self, first: int, last: int) -> None:
-        """Raise ValueError if training is sure to keep no checkpoint from `first` to `last`."""
-        keep, end, every = self.train.keep, self.train.updates, self.train.checkpoint_every
+        """Raise ValueError if training certainly keeps no checkpoint from `first` to `last`."""
+        keep, end, every = self.train.keep, self.train.max_updates, self.train.checkpoint_every
         if end is not None and end < first:
             raise ValueError(f"average.updates begins at {first}: training ends at {end}")
         milestones = keep.every and last // keep.every * keep.every >= first
-        if milestones or keep.best or end is None or self.train.epochs or self.train.patience:
-            return  # there is one, or nobody knows where training will end and which are best
+        if milestones or keep.best or end is None or self.train.max_epochs or self.train.patience:
+            return  # there is one, or the end and the best are not known before the training
         rounds = -(-end // every)
         kept = [min(end, n * every) for n in range(max(1, rounds - keep.last + 1), rounds + 1)]
         if not any(first <= update <= last for update in kept):
@@ -287,7 +300,7 @@ class System:
 
 
 def _check_one(settings: Any) -> None:
-    """Raise ValueError unless just one of the fields is given."""
+    """Raise ValueError unless exactly one of the fields is given."""
     names = [field.name for field in fields(settings)]
     if sum(getattr(settings, name) is not None for name in names) != 1:
         raise ValueError(f"needs one of {', '.join(names)}")

@@ -91,7 +91,7 @@ class Deduplication:
 
     def gather(self, parts: Sequence[Path], workers: int) -> None:  # noqa: ARG002
         """Drop repeated and held-out pairs from train."""
-        overlaps = () if self.settings.overlap == "none" else _OVERLAP_RULES
+        overlaps = () if self.settings.decontaminate == "none" else _OVERLAP_RULES
         rules = (*(_RULES[key] for key in self.keys), *overlaps)
         ledger = Ledger("dedup", self.corpus, rules)
         with whole_folder(self.dedup) as unfinished:
@@ -141,7 +141,7 @@ class _BlockHasher:
 
     def __init__(self, stage: Deduplication) -> None:
         self._keys = [_KEYS[key] for key in stage.keys]
-        self._held_out = HeldOutSentences(stage.settings.overlap)
+        self._held_out = HeldOutSentences(stage.settings.decontaminate)
         for name in stage.before.held_out():
             for pair in stage.before.pairs(name):
                 source, target = map(

@@ -9,7 +9,7 @@ from bleuprint.text.unicode import comparable
 
 HASH_BYTES = 16
 
-Overlap = Literal["none", "exact", "folded"]
+Decontaminate = Literal["none", "exact", "normalized"]
 
 
 def hash_of(text: str) -> bytes:
@@ -20,13 +20,13 @@ def hash_of(text: str) -> bytes:
 class HeldOutSentences:
     """A set of sentences, compared exactly, or by `comparable` if `overlap` is folded."""
 
-    def __init__(self, overlap: Overlap) -> None:
-        self._overlap = overlap
+    def __init__(self, decontaminate: Decontaminate) -> None:
+        self._decontaminate = decontaminate
         self._sources: set[bytes] = set()
         self._targets: set[bytes] = set()
 
     def add(self, pairs: Iterable[Pair]) -> None:
-        if self._overlap == "none":
+        if self._decontaminate == "none":
             return
         for pair in pairs:
             self._sources.add(self._key(pair.source))
@@ -44,4 +44,4 @@ class HeldOutSentences:
         return 2 if self._key(pair.target) in self._targets else 0
 
     def _key(self, sentence: str) -> bytes:
-        return hash_of(comparable(sentence) if self._overlap == "folded" else sentence)
+        return hash_of(comparable(sentence) if self._decontaminate == "normalized" else sentence)

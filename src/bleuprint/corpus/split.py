@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bleuprint.config.experiment import Split
-from bleuprint.corpus.heldout import HeldOutSentences, Overlap
+from bleuprint.corpus.heldout import Decontaminate, HeldOutSentences
 from bleuprint.corpus.steps.filtering import (
     DroppedBy,
     check_not_empty,
@@ -39,7 +39,7 @@ _TRAIN, _VALID, _TEST = range(3)
 def split_folder(
     corpus: str,
     settings: Split,
-    overlap: Overlap,
+    decontaminate: Decontaminate,
     before: TextFolder,
     split: Path,
     ledger_path: Path,
@@ -54,7 +54,7 @@ def split_folder(
             copy_sets(before, after, ["train"], ledger)
         else:
             drawn_for = _draw(corpus, settings, before.count("train"), given)
-            held_out = HeldOutSentences(overlap)
+            held_out = HeldOutSentences(decontaminate)
             for name, number in ((NEW_TEST, _TEST), ("valid", _VALID)):
                 if (drawn := drawn_for == number).any():
                     _write_drawn(before, after, name, drawn, held_out, ledger)

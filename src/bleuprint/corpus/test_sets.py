@@ -62,7 +62,7 @@ def describe_test_sets(name: str, corpus: Corpus, texts: Path, tokens: Path, fol
     """
     split, tokenized = (TextFolder(path, corpus.source, corpus.target) for path in (texts, tokens))
     tests = {test: _described(split, tokenized, test) for test in names_of_test_sets(corpus, split)}
-    if corpus.tokenize.by != "characters":
+    if corpus.tokenize.name != "characters":
         counts = _training_counts(name, tokenized, tests.values())
         tests = {
             test: dataclasses.replace(one, training_counts=_of_words(one, counts))

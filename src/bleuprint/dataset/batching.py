@@ -1,6 +1,6 @@
 """The plan of a training: which sentences form a batch, and the order of the batches.
 
-A batch has sentences of similar length and at most `batch_tokens` positions a side, padding
+A batch has sentences of similar length and at most `max_tokens` positions a side, padding
 included; an update has the next batches with `tokens_per_update` target tokens in all. Both depend
 on the lengths and the seed only, so that any number of processes, which divide the batches of an
 update among them, make the same updates. The lengths are those of the binarized text; BPE-dropout
@@ -44,7 +44,7 @@ class Position:
 
 
 def plan_epoch(
-    source: Indices, target: Indices, batch_tokens: int, seed: int, epoch: int
+    source: Indices, target: Indices, max_tokens: int, seed: int, epoch: int
 ) -> list[Indices]:
     """The batches of an epoch in random order, as indices of sentences.
 
@@ -54,7 +54,7 @@ def plan_epoch(
     order = random.permutation(len(source))
     # lexsort is stable: sentences of the same lengths stay shuffled among themselves
     order = order[np.lexsort(_sort_keys(source[order], target[order]))]
-    batches = batch_by_size(source, target, order, batch_tokens)
+    batches = batch_by_size(source, target, order, max_tokens)
     return [batches[index] for index in random.permutation(len(batches))]
 
 
@@ -71,19 +71,19 @@ def _sort_keys(source: Indices, target: Indices) -> tuple[Indices, Indices]:
 
 
 def batch_by_size(
-    source: Indices, target: Indices, order: Indices, batch_tokens: int
+    source: Indices, target: Indices, order: Indices, max_tokens: int
 ) -> list[Indices]:
-    """Split `order` into runs whose padded size is at most `batch_tokens` on either side."""
+    """Split `order` into runs whose padded size is at most `max_tokens` on either side."""
     batches, start, longest = [], 0, 0
     lengths = np.maximum(source, target)[order].tolist()
     for index, length in enumerate(lengths):
-        if length > batch_tokens:
+        if length > max_tokens:
             raise UserError(
-                f"a sentence of {length} tokens does not fit into train.batch_tokens "
-                f"{batch_tokens}: raise it, or lower filter.length.max"
+                f"a sentence of {length} tokens does not fit into train.max_tokens "
+                f"{max_tokens}: raise it, or lower filter.length.max"
             )
         longest = max(longest, length)
-        if longest * (index + 1 - start) > batch_tokens:
+        if longest * (index + 1 - start) > max_tokens:
             batches.append(order[start:index])
             start, longest = index, length
     if start < len(order):
@@ -96,7 +96,7 @@ def plan_updates(
     target: Indices,
     *,
     tokens_per_update: int,
-    batch_tokens: int,
+    max_tokens: int,
     seed: int,
     start: Position,
     epochs: int | None = None,
@@ -108,7 +108,7 @@ def plan_updates(
     batches: list[PlannedBatch] = []
     tokens, total, first, epoch = 0, start.tokens, start.batch, start.epoch
     while epochs is None or epoch < epochs:
-        planned = plan_epoch(source, target, batch_tokens, seed, epoch)
+        planned = plan_epoch(source, target, max_tokens, seed, epoch)
         for index in range(first, len(planned)):
             batches.append(PlannedBatch(epoch, planned[index]))
             tokens += int(target[planned[index]].sum())

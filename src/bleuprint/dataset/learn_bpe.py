@@ -90,7 +90,7 @@ class _WordCounter:
 
 
 def learn_codes(what: str, settings: BpeSettings, words: Mapping[str, int]) -> str:
-    """Learn the codes of at most `settings.merges` merges from word counts.
+    """Learn the codes of at most `settings.num_merges` merges from word counts.
 
     The result is that of `subword-nmt learn-bpe`. Prints the number of merges and the seconds to
     stderr, in a line that begins with `what`.
@@ -101,7 +101,7 @@ def learn_codes(what: str, settings: BpeSettings, words: Mapping[str, int]) -> s
     }
     learn = {"incremental": _incremental, "subword-nmt": _subword_nmt}[settings.engine]
     start = time.monotonic()
-    text = learn(what, words, settings.merges) if settings.merges and words else HEADER
+    text = learn(what, words, settings.num_merges) if settings.num_merges and words else HEADER
     count, seconds = text.count("\n") - 1, time.monotonic() - start
     message = f"{what}: {count:,} merges learned in {seconds:.1f} s ({settings.engine})"
     print(message, file=sys.stderr, flush=True)

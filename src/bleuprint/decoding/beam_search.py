@@ -53,8 +53,9 @@ def length_penalty(length: int, settings: Decode) -> float:
 
     ((5 + length) / 6)^alpha (gnmt: Wu et al. 2016, equation 14), or length^alpha (length: fairseq).
     """
-    base = (5 + length) / 6 if settings.penalty == "gnmt" else length
-    return float(base**settings.alpha)
+    penalty = settings.length_penalty
+    base = (5 + length) / 6 if penalty.kind == "gnmt" else length
+    return float(base**penalty.alpha)
 
 
 @torch.inference_mode()
@@ -114,15 +115,15 @@ def _forbid(logs: Tensor, words: Tensor, last: Tensor, symbols: Symbols, setting
     settings leave nothing.
     """
     early, ends = words.size(2) <= settings.min_length, bool(last.any())
-    if settings.unknown and not (early or ends or settings.no_repeat):
+    if settings.allow_unk and not (early or ends or settings.no_repeat_ngram):
         return
     ending = logs[:, :, symbols.end].clone()
     if early:
         logs[:, :, symbols.end] = -torch.inf
-    if not settings.unknown:
+    if not settings.allow_unk:
         logs[:, :, symbols.unknown] = -torch.inf
-    if settings.no_repeat:
-        _forbid_repetition(logs, words, settings.no_repeat)
+    if settings.no_repeat_ngram:
+        _forbid_repetition(logs, words, settings.no_repeat_ngram)
     if ends:
         logs[last] = -torch.inf
     stuck = logs.amax(-1) == -torch.inf

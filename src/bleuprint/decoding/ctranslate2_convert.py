@@ -80,7 +80,7 @@ def _fill(spec: Any, model: Transformer) -> None:
     ):
         side.scale_embeddings = True
         own = (
-            sinusoidal_positions(0, settings.max_length, settings.d_model, torch.device("cpu"))
+            sinusoidal_positions(0, settings.max_positions, settings.d_model, torch.device("cpu"))
             if table is None
             else table.weight
         )

@@ -34,7 +34,7 @@ class CTranslate2Engine:
         source, target = (
             corpus.segmentation(language).vocabulary for language in (corpus.source, corpus.target)
         )
-        self.longest = model.settings.max_length
+        self.longest = model.settings.max_positions
         self._model, self._decode = model, decode
         self._units, self._target = source.tokens, target
         self._ids = {unit: number for number, unit in enumerate(target.tokens)}
@@ -74,7 +74,7 @@ class CTranslate2Engine:
         if limit == 1:  # room for the end alone
             return [_Nothing() for _ in sources]
         decode = self._decode
-        most = best if decode.penalty == "length" else decode.beam
+        most = best if decode.length_penalty.kind == "length" else decode.beam
         waiting: list[Any] = self._engine.translate_batch(
             [[self._units[int(number)] for number in ids[:-1]] for ids in sources],
             batch_type="tokens",
@@ -82,11 +82,11 @@ class CTranslate2Engine:
             asynchronous=True,
             beam_size=decode.beam,
             num_hypotheses=most,
-            length_penalty=decode.alpha,
+            length_penalty=decode.length_penalty.alpha,
             max_input_length=0,
             max_decoding_length=limit - 1,
             min_decoding_length=0,
-            disable_unk=not decode.unknown,
+            disable_unk=not decode.allow_unk,
             return_scores=True,
         )
         return waiting
@@ -100,7 +100,7 @@ class CTranslate2Engine:
                 ids = list(map(int, source))
                 log = sum(log_probabilities(self._model, [ids], [[*words, EOS]])[0])
             else:
-                log = score * length**self._decode.alpha
+                log = score * length**self._decode.length_penalty.alpha
             if not math.isfinite(log):
                 raise UserError("the model is broken: its probabilities are no numbers (NaN)")
             yield Hypothesis(words, log / length_penalty(length, self._decode), log)

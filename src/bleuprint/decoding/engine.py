@@ -79,7 +79,7 @@ class TorchEngine:
 
     def __init__(self, decoder: Decoder[State], decode: Decode) -> None:
         self._decoder, self._decode = decoder, decode
-        self.longest = decoder.settings.max_length
+        self.longest = decoder.settings.max_positions
 
     def search(
         self,

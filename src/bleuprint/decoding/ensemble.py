@@ -27,8 +27,10 @@ class Ensemble:
 
     def __init__(self, models: Sequence[Transformer]) -> None:
         self._models = models
-        longest = min(model.settings.max_length for model in models)
-        self.settings: Model = next(m.settings for m in models if m.settings.max_length == longest)
+        longest = min(model.settings.max_positions for model in models)
+        self.settings: Model = next(
+            m.settings for m in models if m.settings.max_positions == longest
+        )
         self.device = models[0].device
 
     def init_cache(self, source: Tensor) -> EnsembleState:

@@ -14,8 +14,8 @@ BATCH_TOKENS = 16384
 
 def limits_of(lengths: Lengths, decode: Decode, longest: int) -> Lengths:
     """The longest output of sources of these lengths; both count the end."""
-    units = np.floor((lengths - 1) * decode.max_ratio).astype(np.int64)
-    found: Lengths = np.minimum(units + decode.max_extra + 1, longest)
+    units = np.floor((lengths - 1) * decode.max_len_a).astype(np.int64)
+    found: Lengths = np.minimum(units + decode.max_len_b + 1, longest)
     return found
 
 

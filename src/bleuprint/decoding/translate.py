@@ -64,7 +64,7 @@ def search(
     if longest > most:
         raise UserError(
             f"{corpus.folder}: line {int(source.lengths.argmax()) + 1} of {name}.{corpus.source} "
-            f"has {longest} units, its end counted: raise model.max_length ({most})"
+            f"has {longest} units, its end counted: raise model.max_positions ({most})"
         )
     return [best[0].words for best in engine.search(source, source.lengths, progress=progress)]
 

@@ -9,8 +9,8 @@ from bleuprint.config.system import Model as Settings
 
 
 def initialize(model: nn.Module, settings: Settings) -> None:
-    """Draw the weights as `settings.initialisation` names; biases are 0, norms the identity."""
-    scheme, d_model = settings.initialisation, settings.d_model
+    """Draw the weights as `settings.init` names; biases are 0, norms the identity."""
+    scheme, d_model = settings.init, settings.d_model
     queries, values = settings.heads * settings.d_k, settings.heads * settings.d_v
     for name, parameter in model.named_parameters():
         in_layer = name.startswith(("encoder", "decoder"))

@@ -142,7 +142,7 @@ class Transformer(nn.Module):
     """Encoder and decoder; embeddings are scaled by sqrt(D) before positions are added."""
 
     def __init__(self, settings: Settings, source_vocabulary: int, target_vocabulary: int) -> None:
-        """The vocabularies are sizes in tokens; with tie "all" they must be one vocabulary."""
+        """The vocabularies are sizes in tokens; one vocabulary if tie_embeddings is "all"."""
         super().__init__()
         self.settings = settings
         self.layer_drop = settings.layer_drop
@@ -156,12 +156,14 @@ class Transformer(nn.Module):
         self.encoder_norm = nn.LayerNorm(d_model) if pre else nn.Identity()
         self.decoder_norm = nn.LayerNorm(d_model) if pre else nn.Identity()
         self.source_positions, self.target_positions = (
-            nn.Embedding(settings.max_length, d_model) if settings.positions == "learned" else None
+            nn.Embedding(settings.max_positions, d_model)
+            if settings.positional_encoding == "learned"
+            else None
             for _ in range(2)
         )
-        if settings.tie in ("all", "decoder"):
+        if settings.tie_embeddings in ("all", "decoder"):
             self.projection.weight = self.target_embedding.weight
-        if settings.tie == "all":
+        if settings.tie_embeddings == "all":
             assert source_vocabulary == target_vocabulary, "tied embeddings of two vocabularies"
             self.source_embedding.weight = self.target_embedding.weight
         initialize(self, settings)
@@ -264,10 +266,10 @@ class Transformer(nn.Module):
     ) -> Tensor:
         """Embed ids (B, T) at positions from `start`: (B, T, D)."""
         settings, end = self.settings, start + ids.size(1)
-        if end > settings.max_length:
+        if end > settings.max_positions:
             raise UserError(
                 f"a sentence of {end} positions is too long: "
-                f"model.max_length is {settings.max_length}"
+                f"model.max_positions is {settings.max_positions}"
             )
         if positions is None:
             signal = sinusoidal_positions(start, ids.size(1), settings.d_model, ids.device)

@@ -73,7 +73,7 @@ class _Cited(NamedTuple):
 def citations(settings: Settings) -> str:
     """The BibTeX of the whole experiment, each entry once, in the order of first use.
 
-    Above an entry stands a comment for each use of it: corpus, texts and licence, or the method.
+    Above an entry stands a comment for each use of it: corpus, texts and license, or the method.
     Raises UserError if what should be BibTeX is not, or if one key names two different entries.
     """
     cited: dict[str, _Cited] = {}
@@ -118,7 +118,7 @@ def _uses(settings: Settings) -> Iterator[Use]:
     corpora = settings.corpora.values()
     for name, corpus in settings.corpora.items():
         yield from _texts(name, corpus)
-    if any(corpus.tokenize.by == "moses" for corpus in corpora):
+    if any(corpus.tokenize.name == "moses" for corpus in corpora):
         yield Use("tokenisation: Moses", MOSES, "bleuprint")
     if any(corpus.vocabulary.bpe for corpus in corpora):
         yield Use("vocabulary: byte-pair encoding", BPE, "bleuprint")
@@ -131,8 +131,8 @@ def _texts(name: str, corpus: Corpus) -> Iterator[Use]:
     """What is said about the texts of a corpus, of each text that says it."""
     said: dict[str, list[str]] = {}
     for text, files in corpus.files.texts().items():
-        said.setdefault(files.about, []).append(text)
+        said.setdefault(files.license_and_citation, []).append(text)
     for key, texts in said.items():
-        about = corpus.about[key]
-        reason = " ".join(f"{name}, {' '.join(texts)}: {about.licence}".split())
-        yield Use(reason, about.bibtex, f"corpora.{name}.about.{key}.bibtex")
+        about = corpus.license_and_citation[key]
+        reason = " ".join(f"{name}, {' '.join(texts)}: {about.license}".split())
+        yield Use(reason, about.bibtex, f"corpora.{name}.license_and_citation.{key}.bibtex")

@@ -170,7 +170,9 @@ def _settings(side: Side, pair: Pair) -> dict[str, str]:
     corpora: dict[str, Any] = dict.fromkeys(document["corpora"], "there")
     for name in pair.corpora:
         # where a corpus comes from is told, and changes no result
-        corpora[name] = {k: v for k, v in document["corpora"][name].items() if k != "about"}
+        corpora[name] = {
+            k: v for k, v in document["corpora"][name].items() if k != "license_and_citation"
+        }
     every = {**document["systems"][side.system], "corpora": corpora, "seeds": document["seeds"]}
     return dotted(every)
 

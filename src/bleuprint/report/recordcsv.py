@@ -10,12 +10,13 @@ from bleuprint.config.published import Published
 from bleuprint.report.published import literature
 from bleuprint.report.records import Record
 from bleuprint.report.system_results import Difference, standings
+from bleuprint.runtime.flatten import dotted
 from bleuprint.scoring.metrics import DIGITS
 from bleuprint.tracking.timings import Timing
 
 # How every score of ours is, as published.py has it.
 SCORED = "sacrebleu"
-_DECODE = ("engine", "precision", "beam", "alpha", "penalty")
+_DECODE = ("engine", "precision", "beam", "length_penalty.kind", "length_penalty.alpha")
 
 
 def csv_text(
@@ -51,6 +52,7 @@ def _flat(record: Record, measured: Timing, difference: Difference | None) -> di
     """A record and its timing on one level; missing values stay empty."""
     bleu, chrf, ter = record.bleu, record.chrf, record.ter
     paired, training = record.paired, measured.training
+    decode = dotted(record.decode)
     return {
         "system": record.system,
         "corpus": record.corpus,
@@ -84,7 +86,7 @@ def _flat(record: Record, measured: Timing, difference: Difference | None) -> di
         "source_tokens": record.source_tokens,
         "target_tokens": record.target_tokens,
         "training_flops": record.training_flops,
-        **{name: record.decode[name] for name in _DECODE},
+        **{name: decode[name] for name in _DECODE},
         "train_seconds": training and training.seconds,
         "train_tokens_per_second": training and training.tokens_per_second,
         "device": training and training.device,

@@ -220,9 +220,9 @@ def check_settings(records: Sequence[Record], settings: Settings, path: Path) ->
 
 def settings_of(settings: Settings, cell: Cell) -> str:
     """The fingerprint of all settings of a cell, from the corpus's files to decoding."""
-    # where a corpus comes from is told, and changes no result
+    # license and citation change no result
     corpus = dict(vars(settings.corpus(cell.corpus)))
-    del corpus["about"]
+    del corpus["license_and_citation"]
     return fingerprint.of_settings(settings.system(cell.system), corpus, cell.seed)
 
 

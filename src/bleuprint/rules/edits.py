@@ -41,7 +41,7 @@ class Unicode(Edit):
 
 
 @dataclass(frozen=True)
-class Unprinted(Edit):
+class NonPrinting(Edit):
     """Controls and what is not printed (soft hyphens, byte order marks, ...) become spaces."""
 
     rank: ClassVar[int] = 30

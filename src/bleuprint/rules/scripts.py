@@ -1,6 +1,6 @@
 """Letters, and the scripts (Unicode's names) in which languages are written.
 
-Listed are the languages that the check `language` can tell apart, by the codes it has for them.
+Listed are the languages that the check `language_id` can distinguish, by the codes it has for them.
 """
 
 from functools import cache

@@ -1,4 +1,4 @@
-"""Settings as text by dotted key, train.schedule.noam.warmup, so that they can be held together."""
+"""Settings as text by dotted key, such as train.lr_schedule.noam.factor, for comparison."""
 
 import dataclasses
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ def _leaves(key: str, value: Any) -> Iterator[tuple[str, str]]:
         for name, inner in value.items():
             yield from _leaves(f"{key}.{name}" if key else str(name), inner)
     elif isinstance(value, list | tuple) and any(map(dataclasses.is_dataclass, value)):
-        for inner in value:  # rules, each of a kind of its own
-            yield from _leaves(f"{key}.{type(inner).__name__.lower()}", inner)
+        for inner in value:  # rules
+            yield from _leaves(f"{key}.{inner.name()}", inner)
     elif value is not None:
         yield key, ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

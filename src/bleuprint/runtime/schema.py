@@ -94,7 +94,7 @@ class _Place:
 
     def child(self, parent: Any, name: str | int) -> "_Place":
         key = f"{self.key}.{name}" if self.key else str(name)
-        return _Place(self.path, key, _line_of(parent, name) or self.line)
+        return _Place(self.path, key, line_of(parent, name) or self.line)
 
     def error(self, message: str) -> UserError:
         line = f":{self.line}" if self.line is not None else ""
@@ -102,7 +102,7 @@ class _Place:
         return UserError(f"{self.path}{line}:{key} {message}")
 
 
-def _line_of(parent: Any, name: str | int) -> int | None:
+def line_of(parent: Any, name: str | int) -> int | None:
     """The line, from 1, where `name` stands; merge keys (`<<`) are followed to the anchor."""
     marks = getattr(parent, "lc", None)
     if marks is None:
@@ -112,7 +112,7 @@ def _line_of(parent: Any, name: str | int) -> int | None:
         return int(position[0]) + 1
     except (KeyError, TypeError, AttributeError):
         bases = (base for base in getattr(parent, "merge", ()) if name in base)
-        return next((_line_of(base, name) for base in bases), None)
+        return next((line_of(base, name) for base in bases), None)
 
 
 def _value(kind: Any, value: Any, place: _Place) -> Any:

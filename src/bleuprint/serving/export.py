@@ -27,7 +27,7 @@ def release(settings: Settings, cell: Cell, output: Path, precision: Precision) 
     about = {
         "source": corpus.source,
         "target": corpus.target,
-        "max_length": model.settings.max_length,
+        "max_positions": model.settings.max_positions,
         **dataclasses.asdict(settings.corpus(cell.corpus).tokenize),
         **dataclasses.asdict(settings.system(cell.system).decode),
         "precision": precision,

@@ -57,11 +57,12 @@ def _scores(
     """
     sources = [[*translator.ids(sentence), EOS] for sentence in sentences]
     targets = [[*translator.ids(text, given=True), EOS] for text in texts]
-    most, too_long = translator.model.settings.max_length, ""
+    most, too_long = translator.model.settings.max_positions, ""
     for i, (source, target) in enumerate(zip(sources, targets, strict=True)):
         if max(len(source), len(target)) > most:
             too_long = (
-                f"{len(source)} and {len(target)} units, ends counted: model.max_length is {most}"
+                f"{len(source)} and {len(target)} units, ends counted: "
+                f"model.max_positions is {most}"
             )
             sources, targets = sources[:i], targets[:i]
             break

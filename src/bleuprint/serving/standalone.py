@@ -26,7 +26,7 @@ def main() -> None:
     translator = ctranslate2.Translator(str(HERE / "model"), compute_type=settings["precision"])
     sys.stdin.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
     text = Text(settings)
-    number, most = 0, settings["max_length"] - 1
+    number, most = 0, settings["max_positions"] - 1
     while lines := [line.rstrip("\n") for line in islice(sys.stdin, BATCH)]:
         units = [text.units(line) for line in lines]
         for sentence in units:
@@ -62,26 +62,26 @@ class Text:
         return tokens if self._bpe is None else self._bpe.segment_tokens(tokens)
 
     def sentence(self, units: list[str]) -> str:
-        by = self._settings["by"]
+        tokenizer = self._settings["name"]
         tokens = f"{' '.join(units)} ".replace("@@ ", "").split() if self._bpe else units
-        if by == "moses":
+        if tokenizer == "moses":
             escaped = self._settings["escape"]
             result: str = self._back.detokenize(tokens, unescape=escaped)
             return result
-        if by == "characters":
+        if tokenizer == "characters":
             pairs = {"▁": " ", "▁▁": "▁"}
             return " ".join("".join(pairs.get(token, token) for token in tokens).split())
         return " ".join(tokens)
 
     def _tokens(self, sentence: str) -> list[str]:
         settings = self._settings
-        if settings["by"] == "moses":
+        if settings["name"] == "moses":
             hyphens, escape = settings["hyphens"], settings["escape"]
             found: list[str] = self._moses.tokenize(
                 sentence, aggressive_dash_splits=hyphens, escape=escape
             )
             return found
-        if settings["by"] == "characters":
+        if settings["name"] == "characters":
             names = {" ": "▁", "▁": "▁▁"}
             return [names.get(character, character) for character in " ".join(sentence.split())]
         return sentence.split()
@@ -93,8 +93,8 @@ def search(
     """The best output of each sentence; those with one limit of length are searched together."""
     groups: dict[int, list[int]] = {}
     for place, units in enumerate(sentences):
-        limit = int(len(units) * settings["max_ratio"]) + settings["max_extra"]
-        groups.setdefault(min(limit, settings["max_length"] - 1), []).append(place)
+        limit = int(len(units) * settings["max_len_a"]) + settings["max_len_b"]
+        groups.setdefault(min(limit, settings["max_positions"] - 1), []).append(place)
     found: list[list[str]] = [[] for _ in sentences]
     for limit, places in groups.items():
         wanted = [place for place in places if sentences[place] and limit]
@@ -102,12 +102,12 @@ def search(
             [sentences[place] for place in wanted],
             beam_size=settings["beam"],
             num_hypotheses=settings["beam"],
-            length_penalty=settings["alpha"],
+            length_penalty=settings["length_penalty"]["alpha"],
             max_input_length=0,
             max_decoding_length=limit,
             min_decoding_length=min(settings["min_length"], limit),
-            no_repeat_ngram_size=settings["no_repeat"],
-            disable_unk=not settings["unknown"],
+            no_repeat_ngram_size=settings["no_repeat_ngram"],
+            disable_unk=not settings["allow_unk"],
             return_scores=True,
         )
         for place, result in zip(wanted, results, strict=True):
@@ -122,8 +122,8 @@ def score(output: tuple[float, list[str]], settings: dict[str, Any], limit: int)
     An output of `limit` units has broken off: it has no end, which the length of others counts.
     """
     given, units = output
-    alpha, length = settings["alpha"], len(units) + (len(units) < limit)
-    if settings["penalty"] == "length":
+    alpha, length = settings["length_penalty"]["alpha"], len(units) + (len(units) < limit)
+    if settings["length_penalty"]["kind"] == "length":
         return given
     return float(given * length**alpha / ((5 + length) / 6) ** alpha)
 

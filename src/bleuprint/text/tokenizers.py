@@ -20,14 +20,14 @@ class Tokenize:
     are Moses'.
     """
 
-    by: Literal["moses", "characters", "none"]
+    name: Literal["moses", "characters", "none"]
     lowercase: bool
     hyphens: bool
     escape: bool
 
     def __post_init__(self) -> None:
-        if self.by != "moses" and (self.hyphens or self.escape):
-            raise ValueError(f"hyphens and escape go with moses, not with {self.by}")
+        if self.name != "moses" and (self.hyphens or self.escape):
+            raise ValueError(f"hyphens and escape go with moses, not with {self.name}")
 
 
 class Tokenizer(Protocol):
@@ -43,7 +43,7 @@ class Tokenizer(Protocol):
 def tokenizer_for(language: str, settings: Tokenize) -> Tokenizer:
     """What makes tokens of the sentences of a language."""
     tokenizer: Tokenizer
-    match settings.by:
+    match settings.name:
         case "moses":
             tokenizer = Moses(language, settings.hyphens, settings.escape)
         case "characters":

@@ -94,9 +94,9 @@ def _choose(checkpoints: Path, settings: Average, training: dict[str, Any]) -> l
 
 def _ranking(training: dict[str, Any]) -> list[int]:
     """The validated updates, best first; of equals the earlier one."""
-    measure = training["measure"]
-    sign = {"loss": 1, "bleu": -1}[measure]
-    ranked = sorted(training["validations"], key=lambda one: (sign * one[measure], one["update"]))
+    metric = training["validation_metric"]
+    sign = {"loss": 1, "bleu": -1}[metric]
+    ranked = sorted(training["validations"], key=lambda one: (sign * one[metric], one["update"]))
     return [one["update"] for one in ranked]
 
 

@@ -49,7 +49,7 @@ class Reader:
         self._longest = longest
 
     def __call__(self, batches: Sequence[PlannedBatch]) -> list[list[PairIds]]:
-        """Each batch whole; cut into parts of batch_tokens, by length, where dropout draws."""
+        """Each batch whole; cut into parts of max_tokens, by length, where dropout draws."""
         if not self._settings.bpe_dropout:
             return [[read_ids(self._corpus, "train", rows)] for _, rows in batches]
         return [self._cut(self._draw(epoch, rows)) for epoch, rows in batches]
@@ -78,7 +78,7 @@ class Reader:
         longer = np.maximum(source, target)
         order = np.lexsort((source + target, longer))
         parts = batch_by_size(
-            source, target, order, max(self._settings.batch_tokens, int(longer.max()))
+            source, target, order, max(self._settings.max_tokens, int(longer.max()))
         )
         return [
             PairIds([sides.source[row] for row in part], [sides.target[row] for row in part])
@@ -122,14 +122,14 @@ def _shares(
             source,
             target,
             tokens_per_update=settings.tokens_per_update,
-            batch_tokens=settings.batch_tokens,
+            max_tokens=settings.max_tokens,
             seed=seed,
             start=start,
-            epochs=settings.epochs,
+            epochs=settings.max_epochs,
         )
     )
     own = (update.batches[group.rank :: group.size] for update, _ in ahead)
-    reader = partial(Reader, corpus, settings, seed, system.model.max_length)
+    reader = partial(Reader, corpus, settings, seed, system.model.max_positions)
     batches = map_parts(reader, own, _readers(settings, group))
     pinned = group.device.type == "cuda"
     with closing(batches):

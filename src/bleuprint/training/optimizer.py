@@ -65,9 +65,9 @@ class FlatAdam:
             beta2=settings.betas[1],
             lr=learning_rate,
             weight_decay=settings.weight_decay,
-            eps=settings.epsilon,
+            eps=settings.eps,
             maximize=False,
-            decoupled_weight_decay=settings.by == "adamw",
+            decoupled_weight_decay=settings.name == "adamw",
         )
 
     def tensors(self) -> dict[str, Tensor]:

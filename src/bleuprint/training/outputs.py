@@ -26,7 +26,7 @@ def export_checkpoints(job: Job, folder: Path, marks: Fingerprints, output: Path
                 checkpoint.copy_model(path, partial / f"{update:07d}.safetensors")
             record = {
                 "fingerprint": marks.all,
-                "measure": job.system.train.measure,
+                "validation_metric": job.system.train.validation_metric,
                 "validations": checkpoint.state_of(kept[-1])["validations"],
             }
             write_json(partial / "checkpoints.json", record)

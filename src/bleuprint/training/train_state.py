@@ -42,8 +42,8 @@ class State:
     def finished(self, settings: Train) -> bool:
         """Whether one of the conditions is met under which training stops."""
         return (
-            (settings.updates is not None and self.update >= settings.updates)
-            or (settings.epochs is not None and self.position.epoch >= settings.epochs)
+            (settings.max_updates is not None and self.update >= settings.max_updates)
+            or (settings.max_epochs is not None and self.position.epoch >= settings.max_epochs)
             or (settings.patience is not None and self._unbettered(settings) >= settings.patience)
         )
 
@@ -62,5 +62,5 @@ class State:
         """How many validations there have been since the best."""
         if not self.validations:
             return 0
-        best = self.ranking(settings.measure)[0]
+        best = self.ranking(settings.validation_metric)[0]
         return sum(validation["update"] > best for validation in self.validations)

@@ -74,7 +74,7 @@ class Learner:
         norm = self._group.of_first(self.optimizer.norm())
         if not math.isfinite(loss) or not math.isfinite(norm):
             raise self._diverged(number, share, losses, loss / tokens, norm)
-        rate = learning_rate(self._settings.schedule, number, self.model.settings.d_model)
+        rate = learning_rate(self._settings.lr_schedule, number, self.model.settings.d_model)
         self.optimizer.step(rate, norm)
         return Outcome(loss, norm, rate, source_tokens, tokens, flops)
 
@@ -98,8 +98,8 @@ class Learner:
             pairs, length = batch.source.size(0), max(max(pair) for pair in batch.lengths)
             raise UserError(
                 f"the largest batch, {pairs} pairs of up to {length} tokens, does not fit into the "
-                f"memory of {self._group.device}: lower train.batch_tokens "
-                f"({self._settings.batch_tokens}); train.tokens_per_update may stay"
+                f"memory of {self._group.device}: lower train.max_tokens "
+                f"({self._settings.max_tokens}); train.tokens_per_update may stay"
             )
 
     def _count(self, batches: Iterable[Batch]) -> list[int]:
@@ -140,7 +140,10 @@ class Learner:
         for part in batch:
             with torch.autocast(device.type, torch.bfloat16, enabled=half):
                 loss = batch_loss(
-                    self.model, part.to(device), settings.label_smoothing, settings.smoothing_over
+                    self.model,
+                    part.to(device),
+                    settings.label_smoothing,
+                    settings.label_smoothing_target,
                 )
             torch.autograd.backward(loss / tokens)
             total += loss.detach()
@@ -157,7 +160,9 @@ class Learner:
             pairs = ", ".join(str(row + 1) for row in rows[:_NAMED_PAIRS].tolist())
             more = ", ..." if len(rows) > _NAMED_PAIRS else ""
             what += f"; it begins with the batch of training pairs {pairs}{more}"
-        return UserError(f"{what}: lower the learning rate (train.schedule) or lengthen its warmup")
+        return UserError(
+            f"{what}: lower the learning rate (train.lr_schedule) or lengthen its warmup"
+        )
 
 
 def for_memory(error: Exception) -> bool:

@@ -76,7 +76,7 @@ class Trainer:
                 self._prune(finished=True)
                 return
             self._dry_run()
-            validator = Validator(self._corpus, self._job.texts, settings.batch_tokens)
+            validator = Validator(self._corpus, self._job.texts, settings.max_tokens)
             with closing(self._shares()) as updates:
                 for share in updates:
                     made = self._update(share)
@@ -130,7 +130,7 @@ class Trainer:
         what = (
             f"update {self.state.update + 1} did not fit into the memory of {self._group.device}: "
         )
-        lower = f"lower train.batch_tokens ({self._settings.batch_tokens})"
+        lower = f"lower train.max_tokens ({self._settings.max_tokens})"
         if self.state.skipped > 1:
             self._save(finished=False)
             raise UserError(f"{what}the second; {lower}")
@@ -156,10 +156,10 @@ class Trainer:
     def _expected_updates(self) -> int | None:
         """About how many updates there will be, if the settings limit them."""
         settings = self._settings
-        if settings.updates is not None or settings.epochs is None:
-            return settings.updates
+        if settings.max_updates is not None or settings.max_epochs is None:
+            return settings.max_updates
         tokens = int(self._corpus.side("train", self._corpus.target).lengths.sum())
-        return -(-tokens * settings.epochs // settings.tokens_per_update)
+        return -(-tokens * settings.max_epochs // settings.tokens_per_update)
 
     def _validate(self, validator: Validator) -> None:
         # compiled layers would be compiled once more for each length of output
@@ -168,7 +168,7 @@ class Trainer:
         if not math.isfinite(measures["loss"]):
             raise UserError(
                 f"the validation loss after update {self.state.update} is {measures['loss']}: "
-                "lower the learning rate (train.schedule) or lengthen its warmup"
+                "lower the learning rate (train.lr_schedule) or lengthen its warmup"
             )
         self.state.validations.append({"update": self.state.update, **measures})
         self._observer.validated(self.state, measures)
@@ -183,7 +183,7 @@ class Trainer:
         """The full batches that take the most memory: for attention those of the longest
         sentences, for the projection to the vocabulary those without padding.
         """
-        corpus, tokens = self._corpus, self._settings.batch_tokens
+        corpus, tokens = self._corpus, self._settings.max_tokens
         source, target = (
             int(corpus.side("train", language).lengths.max())
             for language in (corpus.source, corpus.target)
@@ -203,8 +203,8 @@ class Trainer:
             self._warned = True
             self._observer.warned(
                 f"update {self.state.update + 1} has fewer batches ({count}) than there are "
-                f"processes ({size}), of which some idle: lower train.batch_tokens "
-                f"({self._settings.batch_tokens})"
+                f"processes ({size}), of which some idle: lower train.max_tokens "
+                f"({self._settings.max_tokens})"
             )
 
     def _save(self, finished: bool) -> None:
@@ -224,7 +224,7 @@ class Trainer:
     def _prune(self, finished: bool) -> None:
         if self._group.first:
             settings = self._settings
-            ranking = self.state.ranking(settings.measure)
+            ranking = self.state.ranking(settings.validation_metric)
             every = settings.checkpoint_every
             checkpoint.prune(self._folder, settings.keep, every, ranking, finished)
 

@@ -24,7 +24,7 @@ _EXTRA = 20
 class Validator:
     """Measures a model on a corpus's validation set."""
 
-    def __init__(self, corpus: BinaryCorpus, texts: Path, batch_tokens: int) -> None:
+    def __init__(self, corpus: BinaryCorpus, texts: Path, max_tokens: int) -> None:
         self._corpus = corpus
         path = texts / f"valid.{corpus.target}"
         references = list(read_lines(path))
@@ -36,7 +36,7 @@ class Validator:
         )
         self._tokens = int(target.sum())
         order = np.lexsort((source, target))
-        limit = max(batch_tokens, int(source.max()), int(target.max()))
+        limit = max(max_tokens, int(source.max()), int(target.max()))
         self._batches = batch_by_size(source, target, order, limit)
 
     def measure(self, model: Transformer, group: Group) -> dict[str, float]:
@@ -79,7 +79,7 @@ def greedy(model: Transformer, source: Tensor) -> list[list[int]]:
     words = torch.full((source.size(0),), BOS, device=source.device)
     outputs: list[Tensor] = []
     going = torch.ones_like(words, dtype=torch.bool)
-    longest = min(source.size(1) + _EXTRA, model.settings.max_length)
+    longest = min(source.size(1) + _EXTRA, model.settings.max_positions)
     while bool(going.any()) and len(outputs) < longest:
         logits, state = model.step(words, state)
         words = torch.where(going, logits.argmax(-1), EOS)

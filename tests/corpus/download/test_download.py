@@ -80,8 +80,8 @@ def test_every_part_of_every_set_lies_under_its_name(tmp_path, host):
 def test_archives_in_archives_and_formats_go_together(tmp_path, host):
     inner = packed({"deep/c.tmx.gz": gzip.compress(TMX)})
     url = host.put("/all.tar", packed({"texts/inner.tgz": inner, "tsv": b"x\tb\ta\n"}, "w"))
-    tmx = File(url=url, member=("texts/inner.tgz", "deep/c.tmx.gz"))
-    tsv = Text("x", "tsv", both=File(url=url, member=("tsv",)), columns=(3, 2))
+    tmx = File(url=url, archive_member=("texts/inner.tgz", "deep/c.tmx.gz"))
+    tsv = Text("x", "tsv", both=File(url=url, archive_member=("tsv",)), columns=(3, 2))
     raw, sets = download(tmp_path, Files({"m": Text("x", "tmx", both=tmx), "s": tsv}, {}, {}))
     assert list(raw.pairs("train.m")) == [("eins", "one")]
     assert list(raw.pairs("train.s")) == [("a", "b")]

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.usefixtures("pauses", "no_proxies")
 def test_the_next_place_is_tried_when_one_fails(tmp_path, host, capfd):
     wrong, right = host.put("/wrong", NEW), host.put("/right", BODY)
     places = [host.url("/no"), "http://127.0.0.1:1/x", wrong, right, host.url("/never")]
-    file = File(url=places[0], also_at=tuple(places[1:]), sha256=sum_of(BODY))
+    file = File(url=places[0], mirrors=tuple(places[1:]), sha256=sum_of(BODY))
     assert get(tmp_path, file) == BODY
     assert not host.asked("/never")
     assert kept(tmp_path)[0].name == sum_of(file.url.encode())
@@ -44,7 +44,7 @@ def test_when_every_place_fails_one_line_names_them_all(tmp_path, host):
     wrong = host.put("/wrong", NEW)
     places = [host.url("/no"), wrong, host.url("/gone")]
     host.script["/gone"] = [status(410)]
-    message = refused(tmp_path, File(url=places[0], also_at=tuple(places[1:]), sha256=sum_of(BODY)))
+    message = refused(tmp_path, File(url=places[0], mirrors=tuple(places[1:]), sha256=sum_of(BODY)))
     assert all(place in message for place in places)
     assert "HTTP 404" in message and sum_of(NEW) in message and "HTTP 410" in message
 
@@ -53,7 +53,7 @@ def test_a_place_that_fails_midway_is_gone_on_from_at_the_next(tmp_path, host, m
     monkeypatch.setattr(http, "ATTEMPTS", 1)
     first, second = host.put("/x", BODY), host.put("/y", BODY)
     host.script["/x"] = [cut(HALF)]
-    file = File(url=first, also_at=(second,), sha256=sum_of(BODY))
+    file = File(url=first, mirrors=(second,), sha256=sum_of(BODY))
     assert get(tmp_path, file) == BODY
     assert ranges(host, "/y") == [f"bytes={HALF}-"]
 
@@ -63,13 +63,13 @@ def test_pieces_of_two_places_are_not_joined_without_a_sum(tmp_path, host, monke
     monkeypatch.setattr(http, "ATTEMPTS", 1)
     first, second = host.put("/x", BODY), host.put("/y", NEW)
     host.script["/x"] = [cut(HALF)]
-    assert get(tmp_path, File(url=first, also_at=(second,), **known)) == NEW
+    assert get(tmp_path, File(url=first, mirrors=(second,), **known)) == NEW
     assert ranges(host, "/y") == [None]
 
 
 def test_an_address_of_another_scheme_is_refused_before_anything_is_fetched(host):
-    with pytest.raises(ValueError, match=r"also_at is 'ftp://data\.invalid/x': not of http"):
-        File(url=host.put("/x", BODY), also_at=("ftp://data.invalid/x",))
+    with pytest.raises(ValueError, match=r"mirrors is 'ftp://data\.invalid/x': not http"):
+        File(url=host.put("/x", BODY), mirrors=("ftp://data.invalid/x",))
     assert host.seen == []
 
 
@@ -107,7 +107,7 @@ def test_each_address_has_its_place_in_the_mirror(tmp_path, capfd):
     put_in_mirror(tmp_path, "b.invalid/x", NEW)
     copy = put_in_mirror(tmp_path, "c.invalid/x", BODY)
     urls = [f"https://{name}.invalid/x" for name in "abc"]
-    file = File(url=urls[0], also_at=tuple(urls[1:]), sha256=sum_of(BODY))
+    file = File(url=urls[0], mirrors=tuple(urls[1:]), sha256=sum_of(BODY))
     assert fetch(file, place(tmp_path, mirror=str(tmp_path / "mirror"))) == copy
     assert capfd.readouterr().err.count("\n") == 2
     copy.unlink()
@@ -118,7 +118,7 @@ def test_each_address_has_its_place_in_the_mirror(tmp_path, capfd):
 
 def test_a_mirror_may_be_a_url(tmp_path, host):
     host.put("/copies/b.invalid/v1/x", BODY)
-    file = File(url="https://a.invalid/v1/x", also_at=("https://b.invalid/v1/x",))
+    file = File(url="https://a.invalid/v1/x", mirrors=("https://b.invalid/v1/x",))
     assert get(tmp_path, file, mirror=host.url("/copies/")) == BODY
     assert [seen.path for seen in host.seen] == ["/copies/a.invalid/v1/x", "/copies/b.invalid/v1/x"]
     assert kept(tmp_path)[0].name == sum_of(file.url.encode())
@@ -229,8 +229,8 @@ def test_the_lock_holds_for_mirrors_and_other_places(tmp_path, host):
     assert str(copy) in message and sum_of(BODY) in message and f"remove the entry {url}" in message
     host.script["/x"] = [status(404)] * 2
     wrong, right = host.put("/wrong", NEW), host.put("/right", BODY)
-    assert sum_of(NEW) in refused(tmp_path, File(url=url, also_at=(wrong,)))
-    assert get(tmp_path, File(url=url, also_at=(wrong, right))) == BODY
+    assert sum_of(NEW) in refused(tmp_path, File(url=url, mirrors=(wrong,)))
+    assert get(tmp_path, File(url=url, mirrors=(wrong, right))) == BODY
 
 
 def test_a_download_from_a_mirror_is_locked_under_its_address(tmp_path):

@@ -205,7 +205,7 @@ def test_a_download_that_stalls_is_resumed(tmp_path, host, monkeypatch):
 
 @pytest.mark.parametrize("url", ["http://a:b/x", "http://[::1/x"])
 def test_an_invalid_url_is_one_line(url):
-    with pytest.raises(ValueError, match="not a valid address") as error:
+    with pytest.raises(ValueError, match="not a valid URL") as error:
         File(url=url)
     assert url in str(error.value) and "\n" not in str(error.value)
 

@@ -21,7 +21,7 @@ ENGINES = ["incremental", "subword-nmt"]
 
 
 def settings(merges, engine="incremental"):
-    return BpeSettings(merges=merges, joint=True, threshold=0, engine=engine)
+    return BpeSettings(num_merges=merges, joint=True, threshold=0, engine=engine)
 
 
 def words(seed=3, count=400):

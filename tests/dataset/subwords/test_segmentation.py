@@ -27,7 +27,7 @@ PARTS = {
 
 
 def bpe(merges=80, joint=True, threshold=0, engine="incremental"):
-    return Units(bpe=Bpe(merges=merges, joint=joint, threshold=threshold, engine=engine))
+    return Units(bpe=Bpe(num_merges=merges, joint=joint, threshold=threshold, engine=engine))
 
 
 def in_words(joint=False, max_size=10**6, min_count=1):

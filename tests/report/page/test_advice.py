@@ -121,5 +121,5 @@ def test_evidence_of_several_seeds_says_which() -> None:
 
 
 def test_what_makes_a_training_longer_is_named() -> None:
-    (found,) = advice.on_histories([("base", validations(2.0, 1.5))], "train.epochs")
-    assert "raise train.epochs." in found.why
+    (found,) = advice.on_histories([("base", validations(2.0, 1.5))], "train.max_epochs")
+    assert "raise train.max_epochs." in found.why

@@ -111,7 +111,7 @@ def test_each_step_starts_where_the_one_before_ends(settings: Settings) -> None:
 
 def test_rows_that_differ_in_tokens_per_update_alone_tell_its_size(settings: Settings) -> None:
     tiny = settings.systems["tiny"]
-    train = dataclasses.replace(tiny.train, tokens_per_update=4000, batch_tokens=500, updates=5)
+    train = dataclasses.replace(tiny.train, tokens_per_update=4000, max_tokens=500, max_updates=5)
     twin = dataclasses.replace(tiny, train=train)
     two = dataclasses.replace(settings, systems={"tiny": tiny, "twin": twin})
     found = gap(two, NUMBER, variants(), records(two, twin=26.7))

@@ -72,7 +72,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     `publish`.
     """
     root = tmp_path_factory.mktemp("variants")
-    train(project(root, keep=Keep(last=3, best=0, every=0), updates=200))
+    train(project(root, keep=Keep(last=3, best=0, every=0), max_updates=200))
     for name in ("average", "translate"):
         assert stage(root, name).returncode == 0
     return root
@@ -133,7 +133,7 @@ def test_a_variant_is_what_a_system_with_its_settings_translates(
     params = yaml.load(trained / "params.yaml")
     micro = params["systems"]["micro"]
     micro["average"] = {"last": 2}
-    micro["decode"].update({"beam": 3, "alpha": 1.0, "penalty": "length"})
+    micro["decode"].update({"beam": 3, "length_penalty": {"kind": "length", "alpha": 1.0}})
     yaml.dump(params, tmp_path / "params.yaml")
     for name in ("average", "translate"):
         assert stage(tmp_path, name).returncode == 0

@@ -70,7 +70,7 @@ def _open(file: File, source: Source) -> Iterator[BinaryIO]:
         return
     path = fetch(file, source)
     try:
-        with open_member(path, file.url or file.path or "", file.member) as stream:
+        with open_member(path, file.url or file.path or "", file.archive_member) as stream:
             yield stream
     except Damaged:
         reject(path, file, source)

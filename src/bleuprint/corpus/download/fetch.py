@@ -53,7 +53,7 @@ def fetch(file: File, source: Source) -> Path:
     if file.path is not None:
         return _local(Path(file.path), file.path, file)
     assert file.url is not None
-    places = [_place(url, source) for url in (file.url, *file.also_at)]
+    places = [_place(url, source) for url in (file.url, *file.mirrors)]
     if file.sha256 is not None or source.lock is None:
         return _first(places, file, source)
     known = read_lock(source.lock).get(file.url)

@@ -121,7 +121,7 @@ _OF_RECORDS: tuple[tuple[str, str, Callable[[Record], str | None]], ...] = (
     (
         "Correct the length of the translations",
         "BLEU punishes what is too short, and words too many are wrong words. Try another "
-        "decode.alpha (higher: longer), and look at what the filters drop.",
+        "decode.length_penalty.alpha (higher: longer), and look at what the filters drop.",
         lambda record: length_off(record.length.ratio),
     ),
     (

@@ -50,7 +50,7 @@ def _corpus(material: Material, name: str) -> Iterator[str]:
     )
     if samples := "".join(_samples(found, (corpus.source, corpus.target))):
         yield details("Samples of what the rules did", samples)
-    yield paragraph(_overlap(corpus.dedup.overlap, pairs.dropped))
+    yield paragraph(_overlap(corpus.dedup.decontaminate, pairs.dropped))
     statistics = CorpusStatistics.read(folder(name, "statistics", material.root) / STATISTICS)
     yield f'<div class="charts">{"".join(_lengths(name, statistics))}</div>\n'
     yield table(
@@ -134,9 +134,9 @@ def _overlap(compared: str, dropped: Mapping[str, int]) -> str:
     if compared == "none":
         return (
             "Overlap of training text with validation and test sets was not looked for "
-            "(<code>dedup.overlap: none</code>): scores may be too good."
+            "(<code>dedup.decontaminate: none</code>): scores may be too good."
         )
-    how = {"exact": "as they are", "folded": "without regard to case, punctuation and spaces"}
+    how = {"exact": "as they are", "normalized": "without regard to case, punctuation and spaces"}
     found = sum(dropped.get(rule, 0) for rule in _OVERLAP)
     what = f"{found:,} training pairs held one, and were removed" if found else "none was found"
     return (

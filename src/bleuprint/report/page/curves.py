@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bleuprint.config.paths import Cell
-from bleuprint.config.system import Noam, Schedule, System
+from bleuprint.config.system import LrSchedule, Noam, System
 from bleuprint.report.page.chart import Chart, chart, line_styles
 from bleuprint.report.page.history import History, Point, Validation, history, thinned
 from bleuprint.report.page.html import Entry, details, escape, figure, paragraph, table
@@ -173,18 +173,18 @@ def _schedules(material: Material) -> str:
     """The learning rates that the settings ask for, without a training."""
     systems = material.settings.systems
     ends = {name: _last_update(material, name, one) for name, one in systems.items()}
-    drawn: dict[tuple[Schedule, int], list[str]] = {}
+    drawn: dict[tuple[LrSchedule, int], list[str]] = {}
     for name, one in systems.items():
-        width = one.model.d_model if one.train.schedule.noam else 0
-        drawn.setdefault((one.train.schedule, width), []).append(name)
+        width = one.model.d_model if one.train.lr_schedule.noam else 0
+        drawn.setdefault((one.train.lr_schedule, width), []).append(name)
     lines = {
         _names(names): (schedule, width, max(ends[name] for name in names))
         for (schedule, width), names in drawn.items()
     }
     text = "As the settings have them, drawn without a training."
-    if any(one.train.schedule.noam for one in systems.values()):
+    if any(one.train.lr_schedule.noam for one in systems.values()):
         for width, warmup in _ANNOTATED:
-            schedule = Schedule(noam=Noam(factor=1.0, warmup=warmup))
+            schedule = LrSchedule(noam=Noam(factor=1.0, warmup_updates=warmup))
             name = f"{width}:{warmup}"
             lines[name] = schedule, width, _ANNOTATED_UPDATES
         text += " Those named by d_model:warmup are the ones that The Annotated Transformer draws."
@@ -202,8 +202,8 @@ def _schedules(material: Material) -> str:
 
 
 def _last_update(material: Material, name: str, system: System) -> int:
-    if system.train.updates is not None:
-        return system.train.updates
+    if system.train.max_updates is not None:
+        return system.train.max_updates
     return max(record.updates for record in material.records if record.system == name)
 
 

@@ -21,7 +21,7 @@ def provenance(material: Material) -> Section:
     body += "<h3>Settings of the systems</h3>\n" + _systems(material)
     body += "<h3>Corpora</h3>\n"
     for name, corpus in settings.corpora.items():
-        body += details(f"{escape(name)}: files and licences", _files(corpus))
+        body += details(f"{escape(name)}: files and licenses", _files(corpus))
         body += details(f"{escape(name)}: settings", _flat_table(_preparation(corpus)))
     body += details("What to cite, as BibTeX", f"<pre>{escape(citations(settings))}</pre>\n")
     body += "<h3>Fingerprints</h3>\n" + _fingerprints(material)
@@ -104,7 +104,7 @@ def _preparation(corpus: Corpus) -> dict[str, str]:
     settings = {
         field.name: getattr(corpus, field.name)
         for field in dataclasses.fields(corpus)
-        if field.name not in ("about", "files")
+        if field.name not in ("license_and_citation", "files")
     }
     return dotted(settings)
 
@@ -115,15 +115,15 @@ def _flat_table(settings: Mapping[str, str]) -> str:
 
 
 def _files(corpus: Corpus) -> str:
-    heads = ("Text", "Side", "File", "SHA-256", "Licence")
+    heads = ("Text", "Side", "File", "SHA-256", "License")
     rows = []
     for name, text in corpus.files.texts().items():
-        licence = corpus.about[text.about].licence
+        license_ = corpus.license_and_citation[text.license_and_citation].license
         sides = {"source": text.source, "target": text.target, "both": text.both}
         for side, file in sides.items():
             if file is not None:
                 cells = [Entry.text(one) for one in (name, side, file.name)]
-                rows.append([*cells, _sum(file), Entry.text(licence)])
+                rows.append([*cells, _sum(file), Entry.text(license_)])
     return table(heads, rows, "Addresses as in params.yaml", left=5)
 
 

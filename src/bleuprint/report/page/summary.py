@@ -25,7 +25,9 @@ def summary(material: Material) -> Section:
     facts = [*best, *_published(material), _cost(material), *_cleaning(material)]
     body = _list(fact for fact in facts if fact)
     systems = material.settings.systems.values()
-    ends = dict.fromkeys("updates" if one.train.epochs is None else "epochs" for one in systems)
+    ends = dict.fromkeys(
+        "max_updates" if one.train.max_epochs is None else "max_epochs" for one in systems
+    )
     longer = " or ".join(f"train.{one}" for one in ends)
     advice = [*on_histories(list(_validations(material)), longer)]
     advice += on_records(material.standings)

@@ -32,7 +32,7 @@ SHOWN = 2
 
 # In which settings two systems may differ of which one has updates of another size.
 _WITH_TOKENS = (
-    *("tokens_per_update", "batch_tokens", "updates", "epochs"),
+    *("tokens_per_update", "max_tokens", "max_updates", "max_epochs"),
     *("validate_every", "checkpoint_every"),
 )
 

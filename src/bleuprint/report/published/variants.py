@@ -11,12 +11,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell, folder
 from bleuprint.config.published import Published
-from bleuprint.config.system import Average, Decode, System
+from bleuprint.config.system import Average, Decode, LengthPenalty, System
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_object, write_json
@@ -33,7 +33,7 @@ class Variant:
     average: Average
     beam: int
     alpha: float
-    penalty: str
+    penalty: Literal["gnmt", "length"]
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,8 @@ class Variants:
 
 def own(system: System) -> Variant:
     """The system as it is."""
-    decode = system.decode
-    return Variant(system.average, decode.beam, decode.alpha, decode.penalty)
+    decode, penalty = system.decode, system.decode.length_penalty
+    return Variant(system.average, decode.beam, penalty.alpha, penalty.kind)
 
 
 def theirs(number: Published, system: System) -> Variant:
@@ -206,8 +206,8 @@ def _averaged(checkpoints: Path, how: Average) -> Iterator[Path]:
 
 
 def _decode(decode: Decode, variant: Variant) -> Decode:
-    search = {name: getattr(variant, name) for name in ("beam", "alpha", "penalty")}
-    return dataclasses.replace(decode, **search)
+    penalty = LengthPenalty(variant.penalty, variant.alpha)
+    return dataclasses.replace(decode, beam=variant.beam, length_penalty=penalty)
 
 
 def _scored(

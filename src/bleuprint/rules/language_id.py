@@ -14,7 +14,7 @@ _ENOUGH = 1000
 
 
 @dataclass(frozen=True)
-class Language(SideCheck):
+class LanguageId(SideCheck):
     """Drops a pair with a side that is clearly in another language.
 
     That is, another one is at least `likelier` times as likely as its own, so that what is too
@@ -40,7 +40,7 @@ class Language(SideCheck):
 def _identifier() -> Any:
     """py3langid's model, loaded once a process: half a second or more, some 190 MB.
 
-    It was chosen for a model in the package, which makes no connection, a licence without ties
+    It was chosen for a model in the package, which makes no connection, a license without ties
     (BSD) and no dependency but NumPy; on sentences of 5 words and more it was as sure as
     fastText's lid.176.ftz, and as sure as lingua at twenty times its speed.
     """
