@@ -13,7 +13,7 @@ import torch
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.files import read_json
 from bleuprint.tracking import hardware as machine
-from bleuprint.tracking import timings
+from bleuprint.tracking import training_cost
 from bleuprint.tracking.hardware import (
     flops_by_time,
     measured_flops,
@@ -22,7 +22,7 @@ from bleuprint.tracking.hardware import (
     utilization,
 )
 from bleuprint.tracking.stopwatch import Stopwatch
-from bleuprint.tracking.timings import write_training
+from bleuprint.tracking.training_cost import write_training
 from bleuprint.training.train_state import State
 
 CPU = torch.device("cpu")
@@ -168,7 +168,7 @@ def exported(stopwatch: Stopwatch, path: Path, group: Group = ALONE) -> dict[str
 @pytest.fixture
 def rate(monkeypatch: pytest.MonkeyPatch) -> float:
     """What measuring gives: 4e10 FLOP/s."""
-    monkeypatch.setattr(timings, "measured_flops", lambda *_: 4e10)
+    monkeypatch.setattr(training_cost, "measured_flops", lambda *_: 4e10)
     return 4e10
 
 

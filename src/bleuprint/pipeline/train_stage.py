@@ -16,7 +16,7 @@ from bleuprint.runtime.distributed import slurm
 from bleuprint.runtime.distributed.group import Group, join, relaunch_if_several
 from bleuprint.runtime.distributed.launch import spread_over_nodes
 from bleuprint.runtime.errors import UserError
-from bleuprint.tracking import timings
+from bleuprint.tracking.training_cost import write_training
 from bleuprint.tracking.training_log import TrainingLog
 from bleuprint.training.job import Fingerprints, Job
 from bleuprint.training.observer import Observer
@@ -49,7 +49,7 @@ def train_cell(cell: Cell) -> None:
         export_checkpoints(job, work, marks, cell.models / "checkpoints")
         export_facts(state, marks, cell.results)
         precision = job.system.train.precision
-        timings.write_training(cell.timings / "train.json", state, log.stopwatch, precision, group)
+        write_training(cell.timings / "train.json", state, log.stopwatch, precision, group)
     group.close()
 
 
