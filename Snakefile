@@ -1,9 +1,9 @@
 # The graph of dvc.yaml, run in parallel or on a cluster: `snakemake -c2`. Nothing is defined here.
 #
-# What finishes is recorded in DVC when the run ends, well or not, so that `dvc repro` and
-# `dvc status` know it. What `dvc repro`, `dvc checkout` or `dvc pull` has made looks out of date
-# to Snakemake, which goes by modification times: where `dvc status` is clean,
-# `snakemake --touch -F -c1` tells it so.
+# Finished stages are recorded in DVC when the run ends, also if it fails, so that `dvc repro` and
+# `dvc status` take them for up to date. Outputs of `dvc repro`, `dvc checkout` and `dvc pull` look
+# out of date to Snakemake, which compares modification times: if `dvc status` is clean, run
+# `snakemake --touch -F -c1`.
 #
 # `snakemake -c8 --set-scatter shards=8` prepares each corpus in eight jobs a stage, to the same bytes.
 #
@@ -34,12 +34,12 @@ onstart:
 
 onsuccess:
     dvc_lock.release()
-    graph.record_or_tell()
+    graph.record_or_print_error()
 
 
 onerror:
     dvc_lock.release()
-    graph.record_or_tell()
+    graph.record_or_print_error()
 
 
 rule all:
@@ -56,8 +56,8 @@ scattergather:
 SHARDS = gather.shards("{scatteritem}")
 
 
-# Loop variables are looked up when a rule runs, and would then be the last stage's: what the
-# shell command uses goes through params and log.
+# Loop variables are looked up when a rule runs, and would then be those of the last stage: the
+# shell command reads params and log instead.
 for stage in STAGES:
     scattered = stage.sharded and len(SHARDS) > 1
     if scattered:
@@ -91,7 +91,7 @@ for stage in STAGES:
         output:
             [directory(path) for path in stage.folders],
             stage.files,
-            # kept from before if the stage fails, since they are in git
+            # not removed if the stage fails, since they are in git
             [update(path) for path in stage.kept],
         log:
             stage.log,
@@ -103,6 +103,6 @@ for stage in STAGES:
         params:
             command=stage.marked_command(len(SHARDS)),
         shell:
-            # Told to stop (SIGTERM reaches all of a job's processes) they wait for the stage to save.
+            # SIGTERM reaches all of a job's processes: the shell and tee wait until the stage has saved.
             "export BLEUPRINT_WORKERS=${{BLEUPRINT_WORKERS:-{threads}}}; trap : TERM;"
             " ({params.command}) 2>&1 | (trap '' TERM; tee {log})"

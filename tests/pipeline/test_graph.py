@@ -216,7 +216,7 @@ def finished(project, tmp_path, stages):
 
 def marked(root, *both):
     inputs, known = graph.inputs(graph.stages(root), root), graph._recorded(root)
-    return [s.name for s in both if graph._true_mark(s, inputs[s.name], known, root)]
+    return [s.name for s in both if graph._is_valid(s, inputs[s.name], known, root)]
 
 
 def test_a_mark_holds_while_nothing_has_changed(finished):

@@ -50,7 +50,7 @@ MailProg=/bin/true
 GresTypes=gpu
 {nodes}
 PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
-PartitionName=small Nodes={first} MaxTime=INFINITE State=UP
+PartitionName=small Nodes={first} MaxTime=60 State=UP
 """
 _NODE = (
     "NodeName=n{port} NodeHostname=localhost NodeAddr=127.0.0.1 Port={port} "

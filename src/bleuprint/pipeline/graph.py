@@ -1,10 +1,10 @@
-"""The pipeline's graph as dvc.yaml defines it, for the Snakefile; what finished goes back to DVC.
+"""The stages of dvc.yaml for the Snakefile, and recording of finished stages in DVC.
 
-The only module that knows DVC's resolver, which is no public interface: hence DVC's pinned version.
+The only module that uses DVC's resolver, which is not a public interface: DVC's version is pinned.
 
 A rule of the Snakefile leaves a mark when its stage has finished. At the end of a run `record`
-tells DVC of the marked stages and of no others, for `dvc commit` takes whatever lies on disk for
-up to date. `bleuprint record` records what a killed run has left.
+commits the marked stages to DVC and no others, since `dvc commit` takes any output on disk for up
+to date. `bleuprint record` records what a killed run has left.
 """
 
 import hashlib
@@ -17,24 +17,25 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import chdir
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, reduce
+from itertools import chain
+from operator import getitem
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from bleuprint.config import experiment, paths
 from bleuprint.runtime.errors import UserError, say
 
-_STATE = Path("work", "snakemake")
+_WORK = Path("work", "snakemake")
 
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage of the resolved dvc.yaml: a rule for Snakemake.
+    """One stage of the resolved dvc.yaml, a rule for Snakemake.
 
-    `outputs` holds the metrics too; `kept` are those of them that git keeps instead of DVC.
-    `parameters` are the values of the stage's part of params.yaml, by dotted key. What it may take
-    of a machine: `threads` and GPUs, and on a cluster `memory_gb` and `hours`. A `sharded` stage
-    can work on a part of its corpus, and join such parts.
+    `outputs` includes metrics; `kept`: the outputs that are in git instead of DVC's cache.
+    `parameters`: the values of the stage's `params`, by dotted key. `threads`, `gpu`, `memory_gb`
+    and `hours` are its resources. A `sharded` stage can process shards of its corpus and join them.
     """
 
     name: str
@@ -51,17 +52,17 @@ class Stage:
 
     @property
     def kind(self) -> str:
-        """The stage's name in dvc.yaml: that of `train@small-phrasebook-1` is `train`."""
+        """The stage's name in dvc.yaml: `train` for `train@small-phrasebook-1`."""
         return self.name.partition("@")[0]
 
     @property
     def folders(self) -> list[str]:
-        """The outputs that are folders: those without a suffix."""
+        """The outputs without a suffix, which are folders."""
         return [path for path in self.outputs if not Path(path).suffix]
 
     @property
     def files(self) -> list[str]:
-        """The outputs that are files of DVC's."""
+        """The outputs that are files in DVC's cache."""
         return [path for path in self.outputs if Path(path).suffix and path not in self.kept]
 
     @property
@@ -72,21 +73,21 @@ class Stage:
 
     @property
     def log(self) -> str:
-        return str(_STATE / "logs" / f"{self.name}.log")
+        return str(_WORK / "logs" / f"{self.name}.log")
 
     @property
     def mark(self) -> Path:
-        """A file that is there when the stage has finished, and tells what it began from."""
-        return _STATE / "finished" / self.name
+        """A file that exists once the stage has finished; it contains the state it started from."""
+        return _WORK / "finished" / self.name
 
     @property
     def shard(self) -> str:
-        """The folder of a shard, which Snakemake's wildcard names."""
+        """The folder of a shard, with Snakemake's wildcard."""
         _, _, corpus = self.name.partition("@")
         return str(paths.shards(corpus, self.kind) / "{scatteritem}")
 
     def marked_command(self, shards: int = 1) -> str:
-        """The command for a shell, leaving the mark if it ends well; it gathers the shards."""
+        """The shell command that runs the stage, joins its shards, and leaves the mark."""
         name, mark = shlex.quote(self.name), shlex.quote(str(self.mark))
         begin = f"env PYTHONPATH=src python -m bleuprint record --begin {name} {self.digest}"
         gather = f" --gather {shards}" if shards > 1 and self.sharded else ""
@@ -94,7 +95,7 @@ class Stage:
 
 
 def stages(root: Path = Path()) -> list[Stage]:
-    """All stages, from a dvc.yaml and a params.yaml that are checked first."""
+    """All stages. Raises UserError at a mistake in params.yaml or dvc.yaml."""
     experiment.load(root / "params.yaml")
     from dvc.exceptions import DvcException
     from dvc.parsing import DataResolver
@@ -112,69 +113,69 @@ def stages(root: Path = Path()) -> list[Stage]:
 
 
 def inputs(graph: Iterable[Stage], root: Path = Path()) -> dict[str, list[str]]:
-    """By a stage's name the files it depends on, and the outputs of others, each by itself.
+    """The dependencies by stage, as outputs of other stages and as single files.
 
-    A dependency may be an output, a folder in which outputs lie, something inside an output, or
-    a file or folder that no stage makes.
+    A dependency in dvc.yaml may be an output, a folder of outputs, a file inside an output, or a
+    file or folder that no stage makes.
     """
     graph = list(graph)
     outputs = {path: None for stage in graph for path in stage.outputs}
     at_or_below: dict[str, list[str]] = defaultdict(list)
     for output in outputs:
-        for path in (output, *_above(output)):
+        for path in (output, *_parents(output)):
             at_or_below[path].append(output)
 
     @cache
-    def found(dependency: str) -> list[str]:
-        around = [path for path in _above(dependency) if path in outputs]
-        return at_or_below.get(dependency, around) or list(_files(dependency, root))
+    def resolved(dependency: str) -> list[str]:
+        above = [path for path in _parents(dependency) if path in outputs]
+        return at_or_below.get(dependency, above) or list(_files(dependency, root))
 
     return {
-        stage.name: list(dict.fromkeys(path for each in stage.dependencies for path in found(each)))
+        stage.name: list(dict.fromkeys(chain.from_iterable(map(resolved, stage.dependencies))))
         for stage in graph
     }
 
 
 def begin(name: str, digest: str, root: Path = Path()) -> None:
-    """Note what a stage begins from: its mark-to-be. `digest` is that of the command that runs."""
+    """Write the state that a stage starts from beside its mark; `digest`: that of its rule."""
     graph = stages(root)
     (stage,) = [stage for stage in graph if stage.name == name]
     begun = root / f"{stage.mark}.begun"
     begun.parent.mkdir(parents=True, exist_ok=True)
-    needed, known = inputs(graph, root)[name], _recorded(root)
-    begun.write_text(f"{digest} {_beginning(stage, needed, known, root)}")
+    files, recorded = inputs(graph, root)[name], _recorded(root)
+    begun.write_text(f"{digest} {_state(stage, files, recorded, root)}")
 
 
 def record(root: Path = Path()) -> None:
-    """Tell DVC of the stages that have finished; a failure is told, and can be made good.
+    """Commit the stages that have finished to DVC. Raises UserError if DVC fails.
 
-    A mark counts only while it is true: the command and parameters are those of now, nothing
-    the stage depends on has changed since it began, and DVC has not run the stage meanwhile.
+    A mark is valid if the command and parameters are unchanged, no dependency has changed since the
+    stage started, and DVC has not run the stage since.
     """
     graph = stages(root)
-    needed, known = inputs(graph, root), _recorded(root)
-    done = {stage.name for stage in graph if _true_mark(stage, needed[stage.name], known, root)}
+    files, recorded = inputs(graph, root), _recorded(root)
+    done = {stage.name for stage in graph if _is_valid(stage, files[stage.name], recorded, root)}
     if done:
         try:
             _commit(done, root)
-        except Exception as error:  # DVC has no one class of them; its own commands do the same
+        except Exception as error:  # DVC's errors have no common class; its own commands do this
             raise UserError(
-                f"DVC did not record what finished: {error}; to try again: bleuprint record"
+                f"DVC did not record the finished stages: {error}; to try again: bleuprint record"
             ) from error
-    marks = [mark for mark in (root / _STATE / "finished").glob("*") if mark.suffix != ".begun"]
+    marks = [mark for mark in (root / _WORK / "finished").glob("*") if mark.suffix != ".begun"]
     for mark in marks:
         mark.unlink(missing_ok=True)
     if left := sorted({mark.name for mark in marks} - done):
         say(
-            "not recorded, since what they depend on has changed after they began: "
-            f"{', '.join(left)}; dvc repro runs them again",
+            f"not recorded, since a dependency has changed after the start: {', '.join(left)}; "
+            "dvc repro runs them again",
             "note",
         )
     print(f"recorded in DVC: {len(done)} of {len(graph)} stages", file=sys.stderr)
 
 
-def record_or_tell(*_: object) -> None:
-    """Record at the end of a Snakemake run, whose own end a failure must not hide."""
+def record_or_print_error() -> None:
+    """Record at the end of a Snakemake run; a failure must not hide the run's own result."""
     try:
         record()
     except UserError as error:
@@ -182,7 +183,7 @@ def record_or_tell(*_: object) -> None:
 
 
 def use_this_python() -> None:
-    """Have `python` in the stages' commands mean the one that runs now."""
+    """Put this Python first on PATH, for the stages' commands."""
     here = str(Path(sys.executable).parent)
     os.environ["PATH"] = f"{here}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
 
@@ -196,7 +197,9 @@ def _stage(name: str, entry: Mapping[str, Any], parameters: Mapping[str, Any]) -
         dependencies=tuple(entry.get("deps", ())),
         outputs=tuple(outputs),
         kept=tuple(path for path, flags in outputs.items() if not flags.get("cache", True)),
-        parameters={key: _lookup(parameters, key) for key in entry.get("params", ())},
+        parameters={
+            key: reduce(getitem, key.split("."), parameters) for key in entry.get("params", ())
+        },
         threads=meta["threads"],
         memory_gb=meta["memory_gb"],
         hours=meta["hours"],
@@ -210,19 +213,12 @@ def _output(item: str | Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
     return (item, {}) if isinstance(item, str) else next(iter(item.items()))
 
 
-def _lookup(parameters: Any, key: str) -> Any:
-    for part in key.split("."):
-        parameters = parameters[part]
-    return parameters
-
-
-def _above(path: str) -> list[str]:
-    """The folders in which a path lies."""
+def _parents(path: str) -> list[str]:
     return [str(folder) for folder in PurePosixPath(path).parents]
 
 
 def _files(dependency: str, root: Path) -> Iterator[str]:
-    """A file by itself; of a folder the files in it, as DVC sees them."""
+    """The files of a folder, without those that DVC ignores; or the file itself."""
     if not (root / dependency).is_dir():
         yield dependency
         return
@@ -233,9 +229,9 @@ def _files(dependency: str, root: Path) -> Iterator[str]:
 
 
 def _commit(names: Collection[str], root: Path) -> None:
-    """`dvc commit --force` of some stages, with one reading and one writing of dvc.lock.
+    """`dvc commit --force` of some stages, which reads and writes dvc.lock once.
 
-    Where a stage fails, those before it are recorded.
+    If a stage fails, those before it are recorded.
     """
     from dvc.logger import set_loggers_level
     from dvc.repo import Repo, lock_repo
@@ -246,7 +242,7 @@ def _commit(names: Collection[str], root: Path) -> None:
         try:
             for stage in [stage for stage in stages if stage.name in names]:
                 stage.save()
-                # With links made anew, files would look changed to Snakemake.
+                # relinked files would look changed to Snakemake
                 stage.commit(relink=False)
                 saved.append(stage)
         finally:
@@ -255,39 +251,44 @@ def _commit(names: Collection[str], root: Path) -> None:
 
 
 def _recorded(root: Path) -> Mapping[str, Any]:
-    """What dvc.lock has of each stage, by its name."""
+    """The stages of dvc.lock by name."""
     from dvc.utils.serialize import load_yaml
 
     lock = root / "dvc.lock"
     return (load_yaml(str(lock)).get("stages") or {}) if lock.exists() else {}
 
 
-def _beginning(stage: Stage, needed: Iterable[str], known: Mapping[str, Any], root: Path) -> str:
-    """The SHA-256 of what decides a stage's outputs: its digest, and the files it depends on.
+def _state(
+    stage: Stage, dependencies: Iterable[str], recorded: Mapping[str, Any], root: Path
+) -> str:
+    """The SHA-256 of all that decides a stage's outputs: its digest and the files it depends on.
 
-    Of these the sizes and modification times, to be compared with no clock but with what they
-    were: where hosts share a file system, the clocks that made them need not agree. And what DVC
-    had recorded of the stage, for `dvc repro` may have replaced its outputs since.
+    Files count by size and modification time, which are compared with their former values and with
+    no clock: the clocks of hosts that share a file system may differ. The stage's entry in dvc.lock
+    is included, since `dvc repro` may have replaced the outputs.
     """
-    files = [(path, *_status(root / path)) for each in needed for path in _files(each, root)]
-    text = json.dumps([stage.digest, files, known.get(stage.name)], default=str)
+    files = [(path, *_status(root / path)) for each in dependencies for path in _files(each, root)]
+    text = json.dumps([stage.digest, files, recorded.get(stage.name)], default=str)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _status(path: Path) -> tuple[int, int]:
-    """A file's size and modification time; opened, since NFS may hold what they were before."""
+    """A file's size and modification time; opened first, since NFS may return cached values."""
     with path.open("rb") as file:
         status = os.fstat(file.fileno())
     return status.st_size, status.st_mtime_ns
 
 
-def _true_mark(stage: Stage, needed: Iterable[str], known: Mapping[str, Any], root: Path) -> bool:
+def _is_valid(
+    stage: Stage, dependencies: Iterable[str], recorded: Mapping[str, Any], root: Path
+) -> bool:
+    """Whether a stage has a valid mark (see `record`) and all outputs."""
     try:
-        began = (root / stage.mark).read_text()
+        mark = (root / stage.mark).read_text()
         return (
-            began.startswith(stage.digest)
+            mark.startswith(stage.digest)
             and all((root / path).exists() for path in stage.outputs)
-            and began == f"{stage.digest} {_beginning(stage, needed, known, root)}"
+            and mark == f"{stage.digest} {_state(stage, dependencies, recorded, root)}"
         )
     except FileNotFoundError:
         return False
