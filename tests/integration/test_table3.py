@@ -39,7 +39,7 @@ TABLE_3: dict[str, tuple[float, int | None, set[str]]] = {
     "D-double-dropout": (25.5, None, DROPOUT),
     "D-no-smoothing": (25.3, None, {"train.label_smoothing"}),
     "D-double-smoothing": (25.7, None, {"train.label_smoothing"}),
-    "E-learned-positions": (25.7, None, {"model.positions"}),
+    "E-learned-positions": (25.7, None, {"model.positional_encoding"}),
     "big": (
         26.4,
         213,
