@@ -25,8 +25,8 @@ from bleuprint.decoding.attention import (
 )
 from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.errors import UserError
-from bleuprint.serving.attention_file import Album
-from bleuprint.serving.attention_html import HTML_TAIL, cells, html, html_head, write_png
+from bleuprint.serving.attention_file import AttentionFile, html_cells
+from bleuprint.serving.attention_png import write_png
 from prepared import Prepared, prepare
 from trainings import environment, toy_pairs
 
@@ -80,8 +80,11 @@ def random_map(
     return AttentionMap(rows, columns, drawn.astype(np.float32))
 
 
-def page_of(attention: AttentionMap) -> str:
-    return "".join((html_head("A page"), *html(attention, ("ar", "ja")), HTML_TAIL))
+def page_of(attention: AttentionMap, path: Path) -> str:
+    file = AttentionFile(path, ("ar", "ja"))
+    file.add("a:1", "x", "a", lambda: [attention])
+    file.write()
+    return path.read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -178,9 +181,9 @@ def test_all_systems_keep_the_same_sentences(units: list[int], kept: list[int]) 
     assert sentences_to_map(np.array(units, np.int64) + 1) == kept
 
 
-def test_a_page_holds_every_weight() -> None:
+def test_a_page_holds_every_weight(tmp_path: Path) -> None:
     attention = random_map(["a", "b@@", "</s>"], ["x", "y", "z", "</s>"])
-    page = Tables(page_of(attention))
+    page = Tables(page_of(attention, tmp_path / "a.html"))
     means = attention.weights.mean(1)
     expected = [means[1]]
     for layer, mean in zip(attention.weights, means, strict=True):
@@ -199,11 +202,11 @@ def test_a_page_holds_every_weight() -> None:
             step = round(100 * float(weight))
             assert (cell["text"], cell["class"]) == (str(step), f"s{step}")
             counted += 1
-    assert counted == cells(attention)
+    assert counted == html_cells(attention)
 
 
-def test_a_page_escapes_and_isolates_and_asks_for_nothing() -> None:
-    text = page_of(random_map(ODD, ODD[::-1]))
+def test_a_page_escapes_and_isolates_and_asks_for_nothing(tmp_path: Path) -> None:
+    text = page_of(random_map(ODD, ODD[::-1]), tmp_path / "a.html")
     page = Tables(text)
     shown = [row[0]["text"] for row in page.tables[0][1:]]
     assert shown == [{"\x01": "\ufffd", "\u0301a": "◌\u0301a"}.get(unit, unit) for unit in ODD]
@@ -214,8 +217,9 @@ def test_a_page_escapes_and_isolates_and_asks_for_nothing() -> None:
 
 
 def test_a_picture_of_odd_characters_says_nothing_on_the_side(tmp_path: Path) -> None:
+    folders = [str(Path(module).parent) for module in (__file__, systems.__file__)]
     code = f"""
-import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})
+import sys; sys.path[:0] = {folders!r}
 from pathlib import Path; from test_attention import *
 write_png([random_map(ODD, ODD[::-1]), random_map(ODD[:2], ODD)], Path("a.png"))
 """
@@ -299,7 +303,7 @@ def test_one_sentence_is_pictured(toy: Path, tmp_path: Path) -> None:
     [
         (("--attention=a.txt",), "be\n", 2, 0, "'a.txt' ends in neither .html nor .png"),
         (("--attention=n.png",), "be\nba\nbu\n", 1, 1, "standard input:2: n.png holds the"),
-        (("--attention=n.png",), "", 1, 0, "n.png: no sentence to picture"),
+        (("--attention=n.png",), "", 1, 0, "n.png: no sentence to draw"),
         (("--attention=n.png",), "be " * 200, 1, 0, "standard input:1: a .png has room for 150"),
         (("--attention=n.html",), "be\n" * 103, 1, 100, "standard input:101: n.html holds the"),
         (("--attention=n.html", "--checkpoints=2"), "be\n", 1, 0, "--attention is of one model"),
@@ -315,11 +319,11 @@ def test_what_no_file_holds_is_refused(
 
 
 def test_a_page_does_not_grow_beyond_what_a_browser_opens(tmp_path: Path) -> None:
-    album = Album(tmp_path / "a.html", ("de", "en"))
+    file = AttentionFile(tmp_path / "a.html", ("de", "en"))
     attention = random_map(["x"] * 400, ["y"] * 400, layers=1, heads=1)  # 3 x 400 x 400 cells
     for number in (1, 2):
-        album.add(f"a:{number}", "y", "x", lambda: [attention])
+        file.add(f"a:{number}", "y", "x", lambda: [attention])
     with pytest.raises(
         UserError, match=r"^a:3: .*a\.html has no room for more than 1,000,000 cells"
     ):
-        album.add("a:3", "y", "x", lambda: [attention])
+        file.add("a:3", "y", "x", lambda: [attention])

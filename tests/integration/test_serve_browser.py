@@ -115,8 +115,8 @@ def test_controls_have_names(page: Browser) -> None:
           && each.textContent || each.getAttribute("aria-label"))"""
     )
     assert names == [
-        "Text to translate, each line by itself",
-        "Translations of a line",
+        "Text to translate, one sentence per line",
+        "Translations per line",
         "Attention",
         "Translate",
         "Layer ",
@@ -140,7 +140,7 @@ def test_what_is_wrong_is_said_in_words(page: Browser) -> None:
     go(page, " \n ")
     assert one(page, "[role=alert]").text == "There is nothing to translate: write something first."
     go(page, "be " * 30_000)
-    said = "This was refused (413): the body has more than 65,536 bytes."
+    said = "The request was refused (413): the body has more than 65,536 bytes."
     assert one(page, "[role=alert]").text == said
     assert texts(page, "section section, .translation") == []
     go(page, "be")
@@ -154,7 +154,7 @@ def test_a_server_that_is_gone(browser: Browser, toy: Path) -> None:
         server.process.send_signal(signal.SIGTERM)
         server.process.wait(timeout=10)
         go(browser, "be")
-        said = "The server does not answer. Does bleuprint serve still run?"
+        said = "No answer from the server. Is bleuprint serve still running?"
         assert one(browser, "[role=alert]").text == said
     assert all("ERR_CONNECTION_REFUSED" in complaint for complaint in browser.complaints())
     assert {address.rpartition("/")[0] for address in browser.requests()} >= {server.url}

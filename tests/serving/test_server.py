@@ -18,7 +18,7 @@ import pytest
 
 from bleuprint.config.experiment import load
 from bleuprint.config.paths import Cell
-from bleuprint.serving.api import Asked, answer
+from bleuprint.serving.api import TranslationRequest, answer
 from bleuprint.serving.translator import Translator, load_translator
 from trainings import environment
 
@@ -125,7 +125,7 @@ def test_attention_that_is_too_much_is_left_out(toy: Path, monkeypatch: pytest.M
     lines = translator(["be ba", "be " * 50, "be"])
     first, *_ = (4 * len(p.source) * (len(p.words) + 1) for line in lines for p in line.pieces)
     monkeypatch.setattr("bleuprint.serving.api._WEIGHTS", first)
-    found = answer(translator, Asked("be ba\n" + "be " * 50 + "\nbe", 1, True))
+    found = answer(translator, TranslationRequest("be ba\n" + "be " * 50 + "\nbe", 1, True))
     there = [line["attention"] is not None for line in found["lines"]]
     assert there == [True, False, False]
     assert [line["translations"][0]["text"] for line in found["lines"]] == [
@@ -139,7 +139,7 @@ def test_the_page_is_all_there_is(server: Server) -> None:
     assert b"<textarea" in page and b"{{" not in page
     assert server.ask("GET", "/", headers={"Host": f"localhost:{server.port}"})[0] == 200
     for path in (
-        "/serve.html",
+        "/serve.html.j2",
         "/translate/",
         "/docs",
         "/../params.yaml",
@@ -263,7 +263,7 @@ def test_who_comes_when_eight_wait_is_sent_away(server: Server) -> None:
     assert len(refused) == 4
     for headers, told in refused:
         assert headers["retry-after"] == "5"
-        assert "8 others wait already" in json.loads(told)["error"]
+        assert "8 requests wait already" in json.loads(told)["error"]
     assert server.translate(text="be")[0] == 200
 
 

@@ -62,7 +62,7 @@ def _translate(given: argparse.Namespace) -> None:
     keep_memory()
 
     from bleuprint.config.system import WIDEST
-    from bleuprint.serving.attention_file import Album
+    from bleuprint.serving.attention_file import AttentionFile
     from bleuprint.serving.score_given import score_streams
     from bleuprint.serving.translator import load_translator, translate_streams
 
@@ -77,21 +77,21 @@ def _translate(given: argparse.Namespace) -> None:
         raise UserError(f"--n-best {given.n_best} is beyond the beam of {decode.beam}")
     cell = trained_cell(settings, given)
     translator = load_translator(settings, cell, decode, given.checkpoints)
-    album = None
+    attention = None
     if given.attention:
-        album = Album(given.attention, (translator.corpus.source, translator.corpus.target))
+        attention = AttentionFile(given.attention, (translator.corpus.source, translator.corpus.target))
     if given.score:
         output = score_streams(translator, given.files, given.score)
     else:
         output = translate_streams(
-            translator, given.files, given.n_best, given.scores, given.too_long, album
+            translator, given.files, given.n_best, given.scores, given.too_long, attention
         )
     for lines in output:
         for line in lines:
             print(line)
         sys.stdout.flush()
-    if album:
-        album.write()
+    if attention:
+        attention.write()
 
 
 def _check_together(given: argparse.Namespace) -> None:

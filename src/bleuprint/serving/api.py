@@ -1,4 +1,4 @@
-"""What the JSON endpoint of `bleuprint serve` is asked, and what it answers."""
+"""The JSON endpoint of `bleuprint serve`: its requests and its answers."""
 
 import json
 from dataclasses import dataclass
@@ -9,36 +9,36 @@ from starlette.exceptions import HTTPException
 from bleuprint.decoding.attention import AttentionMap
 from bleuprint.serving.translator import Piece, Translator
 
-# Attention weights in one answer, at most: some megabytes.
+# Attention weights of one answer, at most: some megabytes.
 _WEIGHTS = 300_000
-# Lines of one request, which others wait for.
+# Lines of one request, at most: other requests wait for it.
 _LINES = 100
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A request: text to translate line by line, how many translations, and whether with maps."""
+class TranslationRequest:
+    """Text to translate line by line, how many translations of each, and whether with attention."""
 
     text: str
     n_best: int
     attention: bool
 
     @classmethod
-    def of(cls, body: bytes, beam: int) -> Self:
-        """Read {"text": str, "n_best": int, "attention": bool}; all but the text may be left out.
+    def parse(cls, body: bytes, beam: int) -> Self:
+        """Read {"text": str, "n_best": int, "attention": bool}; only the text is required.
 
-        Raises status 400 if it is not JSON, 422 if it says something else.
+        Raises HTTPException: status 400 if it is not JSON, 422 if a key or value is invalid.
         """
         try:
-            asked = json.loads(body.decode())
+            content = json.loads(body.decode())
         except (ValueError, RecursionError) as error:
             raise HTTPException(400, f"the body is not JSON: {error}") from None
-        if not isinstance(asked, dict) or "text" not in asked:
+        if not isinstance(content, dict) or "text" not in content:
             raise HTTPException(422, 'the body must be an object: {"text": "..."}')
-        asked = {"n_best": min(4, beam), "attention": False, **asked}
-        text, n_best, attention = asked.pop("text"), asked.pop("n_best"), asked.pop("attention")
-        if asked:
-            raise HTTPException(422, f"unknown key {next(iter(asked))!r}")
+        content = {"n_best": min(4, beam), "attention": False, **content}
+        text, n_best, attention = map(content.pop, ("text", "n_best", "attention"))
+        if content:
+            raise HTTPException(422, f"unknown key {next(iter(content))!r}")
         if not isinstance(text, str) or any("\ud800" <= c <= "\udfff" for c in text):
             raise HTTPException(422, "text must be a string of whole characters")
         if text.removesuffix("\n").count("\n") >= _LINES:
@@ -50,33 +50,27 @@ class Asked:
         return cls(text, n_best, attention)
 
 
-def answer(translator: Translator, asked: Asked) -> dict[str, Any]:
+def answer(translator: Translator, request: TranslationRequest) -> dict[str, Any]:
     """{"lines": [{"translations": [{"text", "score"}, ...], "attention", "beyond"}, ...]}.
 
-    For each line of the text: its translations, best first; a list of the best one's maps, one
-    for each piece (null if not asked for, or if the maps of the lines so far are too large); of
-    how many units it was too long.
+    For each line of the text: its translations, best first; the attention maps of the best one,
+    one per piece (null if not requested, or if the weights of the lines so far are too many); and
+    by how many tokens the line is too long for the model.
     """
-    lines = asked.text.removesuffix("\n").split("\n")
-    room, answers = _WEIGHTS if asked.attention else 0, []
-    for translated in translator(lines, asked.n_best):
+    lines = request.text.removesuffix("\n").split("\n")
+    room, answers = _WEIGHTS, []
+    for translated in translator(lines, request.n_best):
         room -= sum(_weights(translator, piece) for piece in translated.pieces)
-        with_maps = asked.attention and room >= 0
-        maps = list(map(_as_json, translator.attention(translated))) if with_maps else None
-        answers.append(
-            {
-                "translations": [
-                    {"text": one.text, "score": round(one.score, 6)} for one in translated.best
-                ],
-                "attention": maps,
-                "beyond": translated.beyond,
-            }
-        )
+        maps = None
+        if request.attention and room >= 0:
+            maps = list(map(_as_json, translator.attention(translated)))
+        best = [{"text": each.text, "score": round(each.score, 6)} for each in translated.best]
+        answers.append({"translations": best, "attention": maps, "beyond": translated.beyond})
     return {"lines": answers}
 
 
 def _weights(translator: Translator, piece: Piece) -> int:
-    """How many weights the map of a piece has."""
+    """The number of attention weights of a piece."""
     model = translator.model.settings
     return model.decoder_layers * model.heads * len(piece.source) * (len(piece.words) + 1)
 

@@ -27,7 +27,7 @@ from bleuprint.model.weights import load_model
 from bleuprint.rules.rule import Edits, edited
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.line_stream import read_lines_together
-from bleuprint.serving.attention_file import Album
+from bleuprint.serving.attention_file import AttentionFile
 
 # Lines that are translated together, at most.
 _LINES = 512
@@ -189,7 +189,7 @@ def translate_streams(
     best: int | None,
     scores: bool,
     long: Long,
-    album: Album | None = None,
+    album: AttentionFile | None = None,
 ) -> Iterator[list[str]]:
     """Lines of output for the lines of files, one after the other, or of standard input.
 

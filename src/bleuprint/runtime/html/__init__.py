@@ -1,0 +1,30 @@
+"""Jinja2 environments for HTML, and the templates that all pages share.
+
+base.html.j2 is the page that others extend, with base.css; macros.html.j2 has tables and figures;
+base.js builds elements in the browser.
+"""
+
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+_HERE = Path(__file__).parent
+
+
+def environment(*folders: Path) -> Environment:
+    """Templates of `folders` and of this one: values are escaped, an undefined name raises."""
+    made = Environment(
+        loader=FileSystemLoader([*folders, _HERE]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made.filters |= {"counted": counted, "thousands": "{:,}".format}
+    return made
+
+
+def counted(number: int, noun: str) -> str:
+    """1 sentence; 1,000 sentences."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
