@@ -79,7 +79,8 @@ def _translate(given: argparse.Namespace) -> None:
     translator = load_translator(settings, cell, decode, given.checkpoints)
     attention = None
     if given.attention:
-        attention = AttentionFile(given.attention, (translator.corpus.source, translator.corpus.target))
+        corpus = translator.corpus
+        attention = AttentionFile(given.attention, (corpus.source, corpus.target))
     if given.score:
         output = score_streams(translator, given.files, given.score)
     else:

@@ -15,8 +15,9 @@ from bleuprint.config.published import Published
 from bleuprint.report.page.chart import line_styles
 from bleuprint.report.page.curves import curves
 from bleuprint.report.page.history import history, thinned
-from bleuprint.report.page.material import Material, Section
+from bleuprint.report.page.material import Material
 from bleuprint.report.page.scores import scores
+from bleuprint.report.page.section import Section
 from bleuprint.report.page.summary import summary
 from bleuprint.report.published import literature
 from bleuprint.report.records import Metric, Record, collect
@@ -81,7 +82,7 @@ def test_what_is_not_significant_is_said_so(settings: Settings) -> None:
     assert table.row("odd")["Against the baseline"] == "-0.2 n.s. p=0.410"
     assert table.marks[:3] == ["baseline", "", "weak"]
     text = parsed(summary(material(settings, *found))).sections["summary"]
-    assert "significant by itself (p=0.030), but not when corrected" in text
+    assert "significant when tested alone (p=0.030), but not when corrected" in text
     assert "Second is base, 1.0 below" not in text  # which has just been said
     assert "odd, wmt14-en-de, newstest2014: -0.2 BLEU against base, p=0.410" in text
 
@@ -136,15 +137,15 @@ def test_tests_that_disagree_are_both_shown(settings: Settings) -> None:
         (
             0.04,
             0.061,
-            "significant by one test (p=0.040), not by the other (randomisation p=0.061)",
+            "significant by one test (p=0.040), not by the other (randomization p=0.061)",
         ),
-        (0.061, 0.04, "not significant (p=0.061; by randomisation p=0.040, it is)"),
+        (0.061, 0.04, "not significant (p=0.061; by randomization p=0.040, it is)"),
     ):
         big = trees.record("big", CORPUS, TEST, 21, paired=trees.against("base", first, second))
         made = material(settings, record("base", 20.0), big)
         (table,) = parsed(scores(made)).tables["scores"]
         shown = table.row("big")["Against the baseline"]
-        assert f"p={first:.3f} (randomisation p={second:.3f})" in shown
+        assert f"p={first:.3f} (randomization p={second:.3f})" in shown
         assert said in parsed(summary(made)).sections["summary"]
 
 
@@ -172,8 +173,8 @@ def test_trainings_without_times_are_not_counted_as_timed(settings: Settings) ->
 
 def test_the_way_to_the_published_score_is_shown(settings: Settings) -> None:
     section = summary(material(settings, record("base", 20.0)))
-    assert "No published score to compare with is named" in parsed(section).sections["summary"]
-    assert '<a href="#reconciliation">' in section.body
+    assert "params.yaml names no published score to compare with" in parsed(section).sections["summary"]
+    assert '<a href="#variants">' in section.body
 
 
 def test_published_rows_are_marked(settings: Settings) -> None:

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bleuprint.report.page.history import Validation
-from bleuprint.report.page.html import counted
 from bleuprint.report.records import Record
 from bleuprint.report.system_results import SIGNIFICANT, Difference, Standing
+from bleuprint.runtime.html import counted
 from bleuprint.scoring.breakdown import ByCount, ByLength
 
 # A validation loss that the last quarter of the training took down by 1 % is still falling.

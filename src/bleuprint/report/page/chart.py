@@ -3,21 +3,22 @@
 import hashlib
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
-from bleuprint.report.page.html import escape
+from markupsafe import Markup, escape
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
-# After Okabe and Ito (2008), told apart with any colour vision: without yellow, and with orange and
-# sky blue darker, for 3:1 on white at least.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#A66F00", "#3A93C8", "#000000")
-_DASHES = ("-", "--", ":", "-.")
+# After Okabe and Ito (2008), distinct with any color vision: without yellow, and with orange and
+# sky blue darker, for a contrast of at least 3:1 on white.
+_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#A66F00", "#3A93C8", "#000000")
+# matplotlib's line styles, as SVG's stroke-dasharray.
+_DASHES = {"-": "", "--": "6 3", ":": "2 2", "-.": "6 3 2 3"}
 
 _STYLE: dict[str, Any] = {
     "font.family": "sans-serif",
@@ -35,42 +36,36 @@ _STYLE: dict[str, Any] = {
 }
 
 
-def line_styles(names: list[str]) -> dict[str, dict[str, Any]]:
-    """A line for each name: neighbours differ in colour and in dashes, for print in grey."""
-    styles = zip(cycle(_COLOURS), cycle(_DASHES), strict=False)
-    return {
-        name: {"color": colour, "linestyle": dash}
-        for name, (colour, dash) in zip(names, styles, strict=False)
-    }
+def line_styles(names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """A line for each name: neighbors differ in color and in dashes, for print in gray."""
+    styles = zip(names, cycle(_COLORS), cycle(_DASHES), strict=False)
+    return {name: {"color": color, "linestyle": dash} for name, color, dash in styles}
 
 
+def legend(systems: Sequence[str]) -> list[dict[str, str]]:
+    """Name, color and SVG dashes of each system's line, for legend.html.j2."""
+    return [
+        {"name": name, "color": style["color"], "dashes": _DASHES[style["linestyle"]]}
+        for name, style in line_styles(systems).items()
+    ]
+
+
+def line_id(system: int, seed: int) -> str:
+    """The gid of a system's line in a chart: page.js finds it by this."""
+    return f"of-{system}.{seed}"
+
+
+@dataclass
 class Chart:
-    """A figure to draw on with `axes`; `svg` is what becomes of it."""
+    """`axes` to draw on; `svg` is the drawing once the block that `chart` opens has ended."""
 
-    def __init__(self, figure: "Figure", axes: "Axes", name: str) -> None:
-        self.axes = axes
-        self._figure, self._name, self._text = figure, name, ""
-
-    def svg(self) -> str:
-        """The drawing, when the block that `chart` opens has ended."""
-        assert self._text
-        return self._text
-
-    def _render(self, title: str) -> None:
-        file = io.StringIO()
-        self._figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
-        text = file.getvalue()
-        text = text[text.index("<svg") :]
-        # ids are of the whole page
-        text = re.sub(r'(id="|href="#|url\(#)', rf"\g<1>{self._name}-", text)
-        # as wide as the page lets it be
-        text = re.sub(r'<svg [^>]*?(viewBox="[^"]*")[^>]*>', r"<svg \1 TITLE>", text, count=1)
-        self._text = text.replace("TITLE", f'role="img" aria-label="{escape(title)}"', 1)
+    axes: "Axes"
+    svg: Markup = field(default_factory=Markup)
 
 
 @contextmanager
 def chart(name: str, title: str, width: float = 6.4, height: float = 3.6) -> Iterator[Chart]:
-    """A chart of so many inches; `name` begins its ids, `title` is read aloud for it."""
+    """A chart of a size in inches; `name` is the prefix of its ids, `title` its aria-label."""
     import matplotlib
     from matplotlib.figure import Figure
 
@@ -78,6 +73,16 @@ def chart(name: str, title: str, width: float = 6.4, height: float = 3.6) -> Ite
     style: Any = {**_STYLE, "svg.hashsalt": salt}
     with matplotlib.rc_context(style):
         figure = Figure(figsize=(width, height))
-        drawn = Chart(figure, figure.add_subplot(), name)
-        yield drawn
-        drawn._render(title)
+        made = Chart(figure.add_subplot())
+        yield made
+        file = io.StringIO()
+        figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
+    text = file.getvalue()
+    text = text[text.index("<svg") :]
+    # ids are unique in the whole page
+    text = re.sub(r'(id="|href="#|url\(#)', rf"\g<1>{name}-", text)
+    # without width and height it is as wide as its figure
+    view = re.search(r'viewBox="[^"]*"', text)
+    assert view
+    _, _, rest = text.partition(">")
+    made.svg = Markup(f'<svg {view[0]} role="img" aria-label="{escape(title)}">{rest}')

@@ -17,7 +17,7 @@ Accounts = Mapping[str, Mapping[str, Account]]
 
 @dataclass(frozen=True)
 class Kept:
-    """Training pairs that were read and that are left, and how many each rule dropped."""
+    """Training pairs: how many were read, how many are left, how many each rule dropped."""
 
     read: int
     left: int
@@ -36,20 +36,21 @@ def accounts(material: Material, corpus: str) -> Accounts:
     }
 
 
-def training(found: Accounts) -> Iterator[tuple[str, str, Account]]:
-    """Stage, set and account of the training text in the stages' order; it is downloaded in parts,
-    train.NAME.
+def training(by_stage: Accounts) -> Iterator[tuple[str, str, Account]]:
+    """Stage, set and account of the training text in the stages' order.
+
+    It is downloaded in parts, the sets train.NAME.
     """
-    for stage, sets in found.items():
+    for stage, sets in by_stage.items():
         for name, account in sets.items():
             if name == "train" or name.startswith("train."):
                 yield stage, name, account
 
 
-def kept(found: Accounts) -> Kept:
+def kept(by_stage: Accounts) -> Kept:
     """From what was downloaded to what is trained on."""
     read, left, dropped = 0, 0, dict[str, int]()
-    for stage, _, account in training(found):
+    for stage, _, account in training(by_stage):
         read += account["pairs_in"] if stage == STAGES[0] else 0
         left = account["pairs_out"]
         for rule, count in account["dropped"].items():

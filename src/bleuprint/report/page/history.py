@@ -1,4 +1,4 @@
-"""How a training went: the points of its curves, as curves.json holds them."""
+"""The curves of a training, as curves.json holds them."""
 
 import statistics
 from collections.abc import Sequence
@@ -13,8 +13,10 @@ from bleuprint.runtime.files import read_object
 
 @dataclass(frozen=True)
 class Point:
-    """The training at an update: `loss` (nats a token, smoothed if the training is) is the mean
-    since the point before; `gradient_norm` is of this update, before clipping.
+    """The training at an update.
+
+    `loss` (nats per token, with label smoothing if the training has it) is the mean since the
+    point before; `gradient_norm` is of this update, before clipping.
     """
 
     update: int
@@ -25,7 +27,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Validation:
-    """On the validation set, greedily translated: `loss` in nats a token, without smoothing."""
+    """On the validation set: `loss` in nats per token, without smoothing; BLEU of greedy search."""
 
     update: int
     loss: float
@@ -39,12 +41,12 @@ class History:
 
     @property
     def best(self) -> Validation | None:
-        """The validation of the lowest loss, of equals the first; None where there was none."""
-        return min(self.validation, key=lambda one: one.loss, default=None)
+        """The first validation of the lowest loss; None if there was none."""
+        return min(self.validation, key=lambda each: each.loss, default=None)
 
 
 def history(cell: Cell, root: Path) -> History | None:
-    """What curves.json of a cell says; None where there is no such file."""
+    """The content of a cell's curves.json; None if there is no such file."""
     path = root / cell.results / "curves.json"
     if not path.exists():
         return None
@@ -52,8 +54,8 @@ def history(cell: Cell, root: Path) -> History | None:
     names = "update", "loss", "learning_rate", "gradient_norm"
     try:
         return History(
-            tuple(Point(**{name: one[name] for name in names}) for one in content["training"]),
-            tuple(Validation(**one) for one in content["validation"]),
+            tuple(Point(**{name: each[name] for name in names}) for each in content["training"]),
+            tuple(Validation(**each) for each in content["validation"]),
         )
     except (KeyError, TypeError):
         raise UserError(f"{path}: damaged, or of another version; run: dvc repro") from None

@@ -29,16 +29,3 @@ class Material:
     def cells(self) -> list[Cell]:
         """Each training once, in the order of the records."""
         return list(dict.fromkeys(record.cell for record in self.records))
-
-
-@dataclass(frozen=True)
-class Section:
-    """A part of the page: what links point to, its heading, and its HTML below the heading.
-
-    `assets` are styles and scripts of its own: names of files beside this one.
-    """
-
-    anchor: str
-    title: str
-    body: str
-    assets: tuple[str, ...] = ()

@@ -1,27 +1,19 @@
-// Lists of lines: filtered, sorted, and for one system alone.
+// Lists of lines: filtered, sorted, limited to one system.
 (() => {
-  // An element with these properties; text never becomes markup.
-  const make = (tag, properties = {}, ...children) => {
-    const made = Object.assign(document.createElement(tag), properties);
-    made.append(...children);
-    return made;
-  };
-  const select = (pairs) => make("select", {},
-    ...pairs.map(([value, textContent]) => make("option", { value, textContent })));
   const folded = (text) => text.normalize("NFC").toLowerCase().replace(/\s+/g, " ").trim();
 
-  // What a paragraph says, without what is in the reference alone.
-  const said = (node) => [...node.childNodes].map((part) =>
+  // The text of a paragraph without what is only in the reference.
+  const output = (node) => [...node.childNodes].map((part) =>
     part.nodeName === "DEL" ? "" : part.textContent).join("");
 
-  // The line as it is compared: done once, when a list is first opened.
+  // A line as it is filtered and sorted: read once, when a list is first opened.
   function read(article) {
     const [source, reference, ...rest] = article.querySelectorAll("p");
-    const text = (node) => folded(said(node.querySelector("bdi")));
+    const text = (node) => folded(output(node.querySelector("bdi")));
     return {
       article,
       number: Number(article.querySelector("h4").textContent),
-      words: said(source.querySelector("bdi")).length,
+      words: output(source.querySelector("bdi")).length,
       source: text(source),
       reference: text(reference),
       outputs: rest.map((node) => ({
@@ -40,7 +32,7 @@
     const several = systems.options.length > 2;
     const baseline = list.dataset.baseline;
     const filter = make("input", { type: "search", autocomplete: "off", spellcheck: false });
-    const where = select([["all", "any text"], ["source", "source"], ["reference", "reference"],
+    const where = choice([["all", "any text"], ["source", "source"], ["reference", "reference"],
       ["outputs", "outputs"]]);
     const orders = [["number", "line number"], ["worst", "BLEU, lowest first"],
       ["best", "BLEU, highest first"], ["long", "source length, longest first"],
@@ -49,7 +41,7 @@
       orders.splice(3, 0, ["spread", "difference between systems"],
         ["above", `better than ${baseline} first`], ["below", `worse than ${baseline} first`]);
     }
-    const order = select(orders);
+    const order = choice(orders);
     const differ = make("input", { type: "checkbox" });
     const count = make("output");
     const label = (text, control) => make("label", {}, text, control);
@@ -62,7 +54,7 @@
     const chosen = (line) => systems.value
       ? line.outputs.filter((output) => output.system === systems.value) : line.outputs;
     const mean = (outputs) => outputs.reduce((sum, { bleu }) => sum + bleu, 0) / outputs.length;
-    // how far the chosen one, or the best or worst of all, is above the baseline
+    // BLEU above the baseline: of the chosen system, or the best or worst of all
     const above = (line, choose) => {
       const base = line.outputs.find(({ system }) => system === baseline).bleu;
       return choose(...chosen(line).map(({ bleu }) => bleu - base));
@@ -84,7 +76,7 @@
 
     let sorted = "number ";
     function update() {
-      const wanted = folded(filter.value);
+      const text = folded(filter.value);
       let shown = 0;
       for (const line of lines) {
         const texts = [];
@@ -94,7 +86,7 @@
           texts.push(...chosen(line).map(({ text }) => text));
         }
         const same = line.outputs.every(({ text }) => text === line.outputs[0].text);
-        const keep = texts.some((text) => text.includes(wanted)) && !(differ.checked && same);
+        const keep = texts.some((each) => each.includes(text)) && !(differ.checked && same);
         line.article.hidden = !keep;
         shown += keep;
         for (const { node, system } of line.outputs) {

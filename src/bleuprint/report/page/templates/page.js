@@ -1,12 +1,10 @@
-"use strict";
-
 document.documentElement.classList.add("scripted");
 
-// tables: a head sorts by its column, numbers from the largest, and the other way the next time
+// tables: a head sorts by its column, numbers from the largest; a second click reverses the order
 {
   const sort = (head, place) => {
     const row = head.parentElement, body = head.closest("table").tBodies[0];
-    const key = (line) => line.cells[place].dataset.key;
+    const key = ({ cells: { [place]: cell } }) => cell.dataset.key ?? cell.textContent;
     const filled = [...body.rows].filter((line) => key(line) !== "");
     const numbers = filled.every((line) => !Number.isNaN(Number(key(line))));
     const now = head.getAttribute("aria-sort") ?? (numbers ? "ascending" : "descending");
@@ -21,10 +19,8 @@ document.documentElement.classList.add("scripted");
     head.setAttribute("aria-sort", order);
   };
   for (const head of document.querySelectorAll("table.sortable thead th")) {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.title = "Sort by this column";
-    button.append(...head.childNodes);
+    const button = make("button", { type: "button", title: "Sort by this column" },
+      ...head.childNodes);
     head.append(button);
     button.addEventListener("click", () => sort(head, head.cellIndex));
   }
@@ -49,19 +45,16 @@ document.documentElement.classList.add("scripted");
       box.addEventListener("change", () => show(box.dataset.system, box.checked));
     }
     for (const [name, shown] of systems > SHOWN ? [["All", true], ["None", false]] : []) {
-      const item = document.createElement("li"), button = document.createElement("button");
-      button.type = "button";
-      button.textContent = name;
+      const button = make("button", { type: "button", textContent: name });
       button.addEventListener("click", () => {
         for (let system = 0; system < systems; system++) show(system, shown);
       });
-      item.append(button);
-      legend.append(item);
+      legend.append(make("li", {}, button));
     }
   }
 }
 
-// paper: what is folded away is printed, but for the long lists of lines
+// print: folded parts are opened, except the long lists of lines
 {
   let opened = [];
   addEventListener("beforeprint", () => {
