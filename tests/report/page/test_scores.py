@@ -173,7 +173,10 @@ def test_trainings_without_times_are_not_counted_as_timed(settings: Settings) ->
 
 def test_the_way_to_the_published_score_is_shown(settings: Settings) -> None:
     section = summary(material(settings, record("base", 20.0)))
-    assert "params.yaml names no published score to compare with" in parsed(section).sections["summary"]
+    assert (
+        "params.yaml names no published score to compare with"
+        in parsed(section).sections["summary"]
+    )
     assert '<a href="#variants">' in section.body
 
 
