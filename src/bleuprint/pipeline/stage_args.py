@@ -1,4 +1,4 @@
-"""The command line of the scripts in stages/: a few names, one after the other."""
+"""The arguments of the scripts in stages/."""
 
 import argparse
 
@@ -8,7 +8,7 @@ from bleuprint.runtime.errors import UserError
 
 
 def names(description: str | None, *wanted: str) -> list[str]:
-    """The command line's arguments, one for each name in `wanted`; else usage and status 2."""
+    """The positional arguments of the names in `wanted`; usage and status 2 if they are others."""
     parser = argparse.ArgumentParser(description=description)
     for name in wanted:
         parser.add_argument(name.lower(), metavar=name)
@@ -17,12 +17,12 @@ def names(description: str | None, *wanted: str) -> list[str]:
 
 
 def shard(description: str | None) -> tuple[str, Shard | int | None]:
-    """The corpus named by the argument, and its shard to work on, or how many to gather."""
+    """The corpus, and its shard to process or the number of shards to join."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("corpus", metavar="CORPUS")
     part = parser.add_mutually_exclusive_group()
-    part.add_argument("--shard", metavar="K-of-N", help="do this shard of the training text only")
-    part.add_argument("--gather", metavar="N", type=int, help="join so many shards")
+    part.add_argument("--shard", metavar="K-of-N", help="process this shard of the training text")
+    part.add_argument("--gather", metavar="N", type=int, help="join N shards")
     given = parser.parse_args()
     if given.gather is not None and given.gather < 1:
         parser.error(f"--gather {given.gather}: at least 1")
