@@ -94,7 +94,7 @@ def test_an_edit_knows_the_language(tmp_path):
 
 def test_an_edit_that_breaks_a_line_is_named(tmp_path):
     write_set(TextFolder(tmp_path / "raw", "de", "en"), "train.a", PAIRS)
-    with pytest.raises(UserError, match="rule lines: it puts a line break into 'Die Katze"):
+    with pytest.raises(UserError, match="rule lines: it inserts a line break into 'Die Katze"):
         run(tmp_path, edits=(Lines(),))
     with pytest.raises(UserError, match="rule lines"):
         edited(PAIRS[0].source, "de", (Lines(),))

@@ -122,7 +122,9 @@ def test_a_form_that_unicode_does_not_have(tmp_path):
 
 @pytest.mark.parametrize("name", ["script", "language_id"])
 def test_a_language_that_a_rule_does_not_know_is_named(name):
-    with pytest.raises(ValueError, match=rf"^rule {name} does not know language 'tlh'; it knows: "):
+    with pytest.raises(
+        ValueError, match=rf"^rule {name} does not support language 'tlh'; it supports: "
+    ):
         CHECKS[name].check_language("tlh")
     CHECKS[name].check_language("de")
 
@@ -200,7 +202,7 @@ def test_mistakes_in_the_settings_of_ones_own_rule(copied, filter, message):
         ("(Check):", "(Chek):", "11: NameError: name 'Chek' is not defined"),
         ("@dataclass(frozen=True)\n", "", "10: NoQuestions needs @dataclass(frozen=True) above it"),
         ("(frozen=True)", "", "10: TypeError: cannot inherit non-frozen dataclass from a frozen"),
-        ("keeps(", "keep(", "10: NoQuestions has no method keeps; what is no rule itself begins"),
+        ("keeps(", "keep(", "10: NoQuestions has no method keeps; the name of a base class begins"),
         ("Annotated[int, Range(1)]", "'Count'", "10: NoQuestions has a setting of unknown type: "),
         ("from typing", "from typin", "3: ModuleNotFoundError: No module named 'typin'"),
     ],

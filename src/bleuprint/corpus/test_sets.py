@@ -1,6 +1,6 @@
-"""A corpus's test sets described, before any system translates them.
+"""The stage describe_tests: hashes, lengths and word frequencies of a corpus's test sets.
 
-Memory grows with the test sets; the training text is read through once.
+Memory grows with the test sets; the training text is read once.
 """
 
 import dataclasses
@@ -21,9 +21,9 @@ SHORT = 12
 class Description:
     """A test set; `sources` and `references` are the SHA-256 of its files.
 
-    `source_tokens` says of how many tokens each source consists, `reference_tokens` has those of
-    each reference, spaces between, and `training_counts` how often each of them stands in the
-    training text: None where tokens are no words but characters.
+    `source_tokens`: the number of tokens of each source; `reference_tokens`: the tokens of each
+    reference, separated by spaces; `training_counts`: their frequencies in the training text, None
+    if tokens are characters.
     """
 
     lines: int
@@ -34,7 +34,7 @@ class Description:
     training_counts: dict[str, int] | None
 
     def check(self, sources: Path, references: Path) -> None:
-        """Raise UserError unless these are the files that are described."""
+        """Raise UserError if the files are not those described."""
         for path, expected in ((sources, self.sources), (references, self.references)):
             found = sha256_of(path)
             if found != expected:
@@ -45,36 +45,36 @@ class Description:
 
 
 def names_of_test_sets(corpus: Corpus, texts: TextFolder) -> list[str]:
-    """The test sets of a corpus: in the order of params.yaml, then those that split has made."""
-    found = [name.removeprefix("test.") for name in texts.names() if name.startswith("test.")]
-    missing = [name for name in corpus.files.tests if name not in found]
+    """The test sets of a corpus: those of params.yaml in its order, then those drawn by split."""
+    names = [name.removeprefix("test.") for name in texts.names() if name.startswith("test.")]
+    missing = [name for name in corpus.files.tests if name not in names]
     if missing:
         raise UserError(f"{texts.files(f'test.{missing[0]}')[0]}: no such file")
-    if not found:
-        raise UserError(f"{texts.path}: holds no test set")
-    return [*corpus.files.tests, *(name for name in found if name not in corpus.files.tests)]
+    if not names:
+        raise UserError(f"{texts.path}: has no test set")
+    return [*corpus.files.tests, *(name for name in names if name not in corpus.files.tests)]
 
 
 def describe_test_sets(name: str, corpus: Corpus, texts: Path, tokens: Path, folder: Path) -> None:
     """Write TEST.json for each test set of a corpus.
 
-    `texts` is the folder of its text, `tokens` that of the same as the model gets to see it.
+    `texts` is the folder of its text, `tokens` that of its tokens.
     """
     split, tokenized = (TextFolder(path, corpus.source, corpus.target) for path in (texts, tokens))
     tests = {test: _described(split, tokenized, test) for test in names_of_test_sets(corpus, split)}
     if corpus.tokenize.name != "characters":
         counts = _training_counts(name, tokenized, tests.values())
         tests = {
-            test: dataclasses.replace(one, training_counts=_of_words(one, counts))
-            for test, one in tests.items()
+            test: dataclasses.replace(described, training_counts=_own_counts(described, counts))
+            for test, described in tests.items()
         }
     with whole_folder(folder) as unfinished:
-        for test, one in tests.items():
-            write_json(unfinished / f"{test}.json", dataclasses.asdict(one))
+        for test, described in tests.items():
+            write_json(unfinished / f"{test}.json", dataclasses.asdict(described))
 
 
 def read_description(folder: Path, test: str) -> Description:
-    """What `describe_test_sets` wrote of a test set."""
+    """The description of a test set that `describe_test_sets` wrote."""
     path = folder / f"{test}.json"
     if not path.exists():
         raise UserError(f"{path}: no such file; run: dvc repro")
@@ -101,8 +101,8 @@ def _described(texts: TextFolder, tokens: TextFolder, test: str) -> Description:
 
 
 def _training_counts(name: str, tokens: TextFolder, tests: Iterable[Description]) -> dict[str, int]:
-    """How often the words of some references stand in the training text."""
-    counts = {word: 0 for one in tests for line in one.reference_tokens for word in line.split()}
+    """The frequencies of the words of references in the training text."""
+    counts = {word: 0 for test in tests for line in test.reference_tokens for word in line.split()}
     train = tokens.files("train")[1]
     progress = track(read_lines(train), f"describe tests {name}", tokens.count("train"), "lines")
     for line in progress:
@@ -112,7 +112,7 @@ def _training_counts(name: str, tokens: TextFolder, tests: Iterable[Description]
     return counts
 
 
-def _of_words(one: Description, counts: dict[str, int]) -> dict[str, int]:
+def _own_counts(test: Description, counts: dict[str, int]) -> dict[str, int]:
     """The counts of a test set's own words, in their order."""
-    words = dict.fromkeys(word for line in one.reference_tokens for word in line.split())
+    words = dict.fromkeys(word for line in test.reference_tokens for word in line.split())
     return {word: counts[word] for word in words}

@@ -1,6 +1,6 @@
-"""Cleaning and filtering rules; every module of this folder is looked through for them.
+"""Cleaning and filtering rules: every `Edit` and `Check` in the modules of this folder.
 
-Every `Edit` and `Check` that is defined there is a rule, but for those whose names begin with _.
+A class whose name begins with _ is a base of rules, not a rule.
 """
 
 import importlib
@@ -21,8 +21,8 @@ R = TypeVar("R", bound=Rule)
 class Rules(Mapping[str, type[R]], Generic[R]):
     """The rules of one kind by name, in the order in which they run.
 
-    They are looked for when they are first asked for, which raises UserError if two have one name,
-    or one is not finished.
+    The modules are imported at the first lookup, which raises UserError if two rules have the same
+    name or one is incomplete.
     """
 
     def __init__(self, kind: type[R]) -> None:
@@ -39,21 +39,21 @@ class Rules(Mapping[str, type[R]], Generic[R]):
 
     @cached_property
     def _by_name(self) -> dict[str, type[R]]:
-        found: dict[str, type[R]] = {}
-        for rule in _found_here(self._kind):
-            if (other := found.setdefault(rule.name(), rule)) is not rule:
+        rules: dict[str, type[R]] = {}
+        for rule in _defined_rules(self._kind):
+            if (first := rules.setdefault(rule.name(), rule)) is not rule:
                 raise UserError(
-                    f"two rules are called {rule.name()!r}: {other.__qualname__} in "
-                    f"{other.__module__} and {rule.__qualname__} in {rule.__module__}"
+                    f"two rules are called {rule.name()!r}: {first.__qualname__} in "
+                    f"{first.__module__} and {rule.__qualname__} in {rule.__module__}"
                 )
-        return dict(sorted(found.items(), key=lambda entry: (entry[1].rank, entry[0])))
+        return dict(sorted(rules.items(), key=lambda entry: (entry[1].rank, entry[0])))
 
 
-def _found_here(kind: type[R]) -> Iterator[type[R]]:
-    """The rules of a kind in the modules here, but not what all are built upon."""
+def _defined_rules(kind: type[R]) -> Iterator[type[R]]:
+    """The rules of a kind in the modules of this folder except rule.py."""
     names = {f"{__name__}.{module.name}" for module in pkgutil.iter_modules(__path__)}
     for name in sorted(names - {Rule.__module__}):
-        for value in vars(_loaded(name)).values():
+        for value in vars(_import(name)).values():
             own = inspect.isclass(value) and value.__module__ == name
             if own and issubclass(value, kind) and not value.__name__.startswith("_"):
                 if lacking := _lacking(value):
@@ -62,12 +62,12 @@ def _found_here(kind: type[R]) -> Iterator[type[R]]:
                 yield value
 
 
-def _loaded(name: str) -> ModuleType:
+def _import(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except SyntaxError as error:
         raise UserError(f"{error.filename}:{error.lineno}: {error.msg}") from error
-    except Exception as error:  # whatever it is, it is a mistake in one of these files
+    except Exception as error:  # of any kind: the code of a rule is the user's
         frames = traceback.extract_tb(error.__traceback__)
         place = [frame for frame in frames if frame.filename.startswith(__path__[0])][-1]
         problem = f"{type(error).__name__}: {error}"
@@ -75,14 +75,14 @@ def _loaded(name: str) -> ModuleType:
 
 
 def _lacking(rule: type[Rule]) -> str | None:
-    """What is missing that would make a class a rule."""
+    """What a class lacks to be a rule, for a message."""
     if missing := ", ".join(sorted(getattr(rule, "__abstractmethods__", ()))):
-        return f"has no method {missing}; what is no rule itself begins with _"
+        return f"has no method {missing}; the name of a base class begins with _"
     if "__dataclass_fields__" not in vars(rule):
         return "needs @dataclass(frozen=True) above it"
     try:
         get_type_hints(rule)
-    except NameError as error:  # of a type that is written as text
+    except NameError as error:
         return f"has a setting of unknown type: {error}"
     return None
 

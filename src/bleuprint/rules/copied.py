@@ -1,4 +1,4 @@
-"""Checks of what a translation takes over as it is: numbers and addresses."""
+"""Checks of what a translation copies: numbers and addresses."""
 
 import re
 import unicodedata
@@ -8,11 +8,11 @@ from typing import ClassVar
 
 from bleuprint.rules.rule import Candidate, Check
 
-# Digits in groups of three, with one separator throughout; else digits in a row.
+# Groups of three digits with the same separator throughout, or digits in a row.
 _NUMBER = re.compile(r"\d{1,3}([.,'’\u066c\u00a0\u2009\u202f ])\d{3}(?:\1\d{3})*(?!\d)|\d+")
 _SEPARATORS = re.compile(r"\D")
 
-# Of ASCII characters only: a language without spaces may go on right after an address.
+# ASCII characters only: in a language without spaces, text may follow an address directly.
 _ADDRESS = re.compile(
     r"(?:(?:https?|ftp)://|www\.)[\w.~:/?#\[\]@!$&'()*+,;=%-]+"
     r"|(?<![\w.+%-])[\w.+%-]+@[\w-]+(?:\.[\w-]+)+",
@@ -23,11 +23,11 @@ _AFTER_ADDRESS = ".,;:!?'()[]"
 
 @dataclass(frozen=True)
 class Numbers(Check):
-    """Drops a pair unless the numbers of one side are those of the other, in whatever order.
+    """Drops a pair if the numbers of its sides differ, in any order.
 
     A number is a row of digits: 1,000 and 1.000 and 1 000 are 1000; 3.5 and 3,5 are a 3 and a 5;
-    full-width and Arabic digits count as 0 to 9. A number in words is none: 3 for `three`, or
-    `9 pm` for 21:00, drops a pair.
+    full-width and Arabic digits count as 0 to 9. Numbers in words are not found: 3 for `three`, or
+    `9 pm` for 21:00, drops the pair.
     """
 
     rank: ClassVar[int] = 80
@@ -38,9 +38,9 @@ class Numbers(Check):
 
 @dataclass(frozen=True)
 class Urls(Check):
-    """Drops a pair unless the web and e-mail addresses of one side are those of the other.
+    """Drops a pair if the web and e-mail addresses of its sides differ, in any order.
 
-    They are compared letter by letter, without the punctuation after them, in whatever order.
+    They are compared exactly, without the punctuation after them.
     """
 
     rank: ClassVar[int] = 90
@@ -50,7 +50,7 @@ class Urls(Check):
 
 
 def _numbers(sentence: str) -> Counter[str]:
-    return Counter(_digits(found[0]) for found in _NUMBER.finditer(sentence))
+    return Counter(_digits(match[0]) for match in _NUMBER.finditer(sentence))
 
 
 def _digits(number: str) -> str:
@@ -61,4 +61,4 @@ def _digits(number: str) -> str:
 
 
 def _addresses(sentence: str) -> Counter[str]:
-    return Counter(found[0].rstrip(_AFTER_ADDRESS) for found in _ADDRESS.finditer(sentence))
+    return Counter(match[0].rstrip(_AFTER_ADDRESS) for match in _ADDRESS.finditer(sentence))

@@ -1,4 +1,4 @@
-"""Edits: the characters of a sentence put right. Spaces are folded after them all."""
+"""Edits of the characters of a sentence. After all edits, runs of spaces become one space."""
 
 import html
 import re
@@ -11,16 +11,16 @@ from bleuprint.rules.punctuation import normalize_punctuation
 from bleuprint.rules.rule import Edit
 from bleuprint.text.unicode import blank_unprinted
 
-# With its semicolon: of "&copy=1" in an address, or of "AT&T", HTML would make something too.
+# With a semicolon only: HTML would also decode "&copy=1" in an address.
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]*);")
 _LINE_ENDS = re.compile("[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 
 
 @dataclass(frozen=True)
 class Entities(Edit):
-    """HTML's entities, named (`&quot;`) and numbered (`&#39;`, `&#x27;`), become characters.
+    """Decodes HTML entities, named (`&quot;`) and numeric (`&#39;`, `&#x27;`).
 
-    Once: `&amp;lt;` becomes `&lt;`. One that stands for a line's end becomes a space.
+    Once: `&amp;lt;` becomes `&lt;`. The entity of a line break becomes a space.
     """
 
     rank: ClassVar[int] = 10
@@ -31,7 +31,7 @@ class Entities(Edit):
 
 @dataclass(frozen=True)
 class Unicode(Edit):
-    """A sentence is brought to a Unicode form; NFKC makes compatible characters one: ﬁ is fi."""
+    """Normalizes a sentence to a Unicode form; NFKC also replaces ligatures (ﬁ by fi)."""
 
     rank: ClassVar[int] = 20
     form: Literal["NFC", "NFKC"]
@@ -42,7 +42,7 @@ class Unicode(Edit):
 
 @dataclass(frozen=True)
 class NonPrinting(Edit):
-    """Controls and what is not printed (soft hyphens, byte order marks, ...) become spaces."""
+    """Replaces control and non-printing characters (soft hyphens, byte order marks) by spaces."""
 
     rank: ClassVar[int] = 30
 
@@ -52,7 +52,7 @@ class NonPrinting(Edit):
 
 @dataclass(frozen=True)
 class Punctuation(Edit):
-    """Quotation marks, dashes and the like are written as Moses' normaliser writes them."""
+    """Normalizes quotation marks, dashes and other punctuation as Moses does."""
 
     rank: ClassVar[int] = 40
 
@@ -63,5 +63,5 @@ class Punctuation(Edit):
 def _decoded(entity: re.Match[str]) -> str:
     written = entity[0]
     if written[1] != "#" and written[1:] not in html5:
-        return written  # HTML would read &notit; as &not and it;
+        return written  # HTML would decode &notit; as &not and it;
     return _LINE_ENDS.sub(" ", html.unescape(written))

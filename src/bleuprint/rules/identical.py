@@ -1,4 +1,4 @@
-"""A check against what was never translated."""
+"""A check for pairs that were not translated."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -9,9 +9,9 @@ from bleuprint.text.unicode import comparable
 
 @dataclass(frozen=True)
 class Identical(Check):
-    """Drops a pair whose sides are the same but for spaces, punctuation and letter case.
+    """Drops a pair whose sides differ only in spaces, punctuation and letter case.
 
-    Names and numbers by themselves go too: `Paris` is the same in many languages.
+    This includes a name or number alone: `Paris` is the same in many languages.
     """
 
     rank: ClassVar[int] = 10

@@ -1,7 +1,7 @@
 """Checks of lengths: of sentences in tokens, of words in characters.
 
-Tokens are those that the corpus's tokeniser makes; words stand between spaces, so that a sentence
-of a language without spaces is one word.
+Tokens are those of the corpus's tokenizer; words are separated by spaces, so that a sentence in a
+language without spaces is one word.
 """
 
 from dataclasses import dataclass
@@ -31,9 +31,9 @@ class Length(Check):
 
 @dataclass(frozen=True)
 class Ratio(Check):
-    """Drops a pair of which one side has more than `max` times the tokens of the other.
+    """Drops a pair if one side has more than `max` times the tokens of the other.
 
-    As Moses' clean-corpus-n does; a side without tokens has none of the other's length.
+    As Moses' clean-corpus-n does; a pair with a side without tokens is dropped.
     """
 
     rank: ClassVar[int] = 30
@@ -46,9 +46,8 @@ class Ratio(Check):
 
 @dataclass(frozen=True)
 class AverageWord(SideCheck):
-    """Drops a pair with a side whose words have fewer than `min` or more than `max` characters.
-
-    That is on average: spelt-out l e t t e r s have few, lists of addresses many.
+    """Drops a pair with a side whose words have on average less than `min` or more than `max`
+    characters: spelled-out l e t t e r s have few, lists of addresses many.
     """
 
     rank: ClassVar[int] = 40
@@ -80,9 +79,8 @@ def _check_bounds(low: float, high: float) -> None:
 
 
 def _has_more_words(sentence: str, most: int) -> bool:
-    """Whether there are certainly more than so many tokens, seen without making them.
+    """Whether a sentence has more than `most` words, and so at least as many tokens.
 
-    Every tokeniser makes a token at least of what stands between white space, and to make them
-    all of a line that is no sentence, megabytes long, may take minutes.
+    Tokenizing a line of several megabytes may take minutes.
     """
     return sentence.count(" ") >= most and len(blank_white(sentence).split()) > most

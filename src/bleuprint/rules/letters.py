@@ -1,4 +1,4 @@
-"""Checks of what a sentence is written in."""
+"""Checks of the characters of a sentence."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ Share = Annotated[float, Range(0, 1)]
 
 @dataclass(frozen=True)
 class Alphabetic(SideCheck):
-    """Drops a pair with a side of whose characters, spaces aside, less than `min` are letters.
+    """Drops a pair with a side whose share of letters among its characters is less than `min`.
 
-    `min` is a share; letters are those of any script, with their accents and vowel signs.
+    Spaces do not count; letters of any script do, with their accents and vowel signs.
     """
 
     rank: ClassVar[int] = 60
@@ -27,9 +27,9 @@ class Alphabetic(SideCheck):
 
 @dataclass(frozen=True)
 class Script(SideCheck):
-    """Drops a pair with a side of whose letters less than `min`, a share, are its language's.
+    """Drops a pair with a side whose share of letters in its language's scripts is less than `min`.
 
-    That is of a script that the language is written in. A side without letters stays.
+    A side without letters is kept.
     """
 
     rank: ClassVar[int] = 70
@@ -42,5 +42,5 @@ class Script(SideCheck):
 
 
 def _share(part: int, whole: int) -> float:
-    """Nothing at all is whole."""
+    """`part / whole`; 1 of an empty whole."""
     return part / whole if whole else 1.0

@@ -1,4 +1,4 @@
-"""Moses' punctuation normaliser: quotation marks, dashes, no-break spaces written one way."""
+"""Moses' punctuation normalizer for quotation marks, dashes and no-break spaces."""
 
 import re
 from functools import cache
@@ -6,16 +6,16 @@ from typing import Any
 
 from bleuprint.text.unicode import blank_unprinted
 
-# A printable sentence without any of these stays as it is: each of the library's rules, in every
-# language, needs one of them to change anything.
+# Every rule of the library, in every language, needs one of these: other printable sentences do not
+# change.
 _CHARACTERS = re.compile('[()"`´„“”–—‘’‚…«»\u00a0]')
 _SEQUENCES = ("  ", " %", " :", " ;", "''")
 
 
 def normalize_punctuation(sentence: str, language: str) -> str:
-    """The sentence with its punctuation as Moses' normalize-punctuation writes it.
+    """The sentence after Moses' normalize-punctuation.
 
-    Unprinted characters become spaces. Most no-break spaces stay: the rules need them.
+    Non-printing characters become spaces. Most no-break spaces are kept: the rules need them.
     """
     text = blank_unprinted(sentence)
     if _CHARACTERS.search(text) or any(sequence in text for sequence in _SEQUENCES):
@@ -26,7 +26,7 @@ def normalize_punctuation(sentence: str, language: str) -> str:
 
 @cache
 def _normalizer(language: str) -> Any:
-    # Every stage has this module among its rules; the library takes a quarter of a second to load.
+    # imported here: every stage loads this module, and the library takes a quarter of a second
     from sacremoses import MosesPunctNormalizer
 
     return MosesPunctNormalizer(language)

@@ -1,8 +1,8 @@
-"""What a rule is: a frozen dataclass whose fields are its settings in params.yaml.
+"""A rule: a frozen dataclass whose fields are its settings in params.yaml.
 
 A rule of your own is a class in a new file of this folder; its name in params.yaml is the name of
-the class in lower case with underscores (`NoQuestions` is `no_questions`). A class that rules are
-built upon, and is none itself, is called _Something.
+the class in lower case with underscores (`NoQuestions` is `no_questions`). The name of a base class
+of rules begins with _.
 """
 
 import re
@@ -20,7 +20,7 @@ Tokens = list[str]
 
 
 class Candidate:
-    """A pair under scrutiny, with its tokens where a check asks for them."""
+    """A pair to check; it is tokenized when a check first reads its tokens."""
 
     def __init__(
         self,
@@ -40,17 +40,17 @@ class Candidate:
 
     @cached_property
     def tokens(self) -> tuple[Tokens, Tokens]:
-        """The tokens of both sides, as the corpus's tokeniser makes them."""
+        """The tokens of both sides by the corpus's tokenizer."""
         source, target = self._tokenizers
         return source(self.source), target(self.target)
 
 
 class Rule:
-    """What edits and checks have in common."""
+    """The base of edits and checks."""
 
-    # Rules run by rank, then by name: neither depends on their order in params.yaml.
+    # Rules run by rank, then by name, whatever their order in params.yaml.
     rank: ClassVar[int] = 100
-    # The languages that the rule is made for; None: any.
+    # The languages that the rule supports; None: any.
     known_languages: ClassVar[Collection[str] | None] = None
 
     @classmethod
@@ -60,22 +60,22 @@ class Rule:
 
     @classmethod
     def check_language(cls, language: str) -> None:
-        """Raise ValueError where the rule is not made for a language; asked before any work."""
+        """Raise ValueError if the rule does not support a language."""
         known = cls.known_languages
         if known is not None and language not in known:
             raise ValueError(
-                f"rule {cls.name()} does not know language {language!r}; "
-                f"it knows: {', '.join(sorted(known))}"
+                f"rule {cls.name()} does not support language {language!r}; "
+                f"it supports: {', '.join(sorted(known))}"
             )
 
 
 @dataclass(frozen=True)
 class Edit(Rule, ABC):
-    """Changes a sentence of the training text; held-out text is only read through it."""
+    """Changes sentences: of the training text in clean, of held-out sets in tokenize."""
 
     @abstractmethod
     def edit(self, sentence: str, language: str) -> str:
-        """The sentence as it should be; no line break may come into it."""
+        """The edited sentence, without line breaks."""
 
 
 @dataclass(frozen=True)
@@ -84,16 +84,16 @@ class Check(Rule, ABC):
 
     @abstractmethod
     def keeps(self, candidate: Candidate) -> bool:
-        """Whether the pair stays."""
+        """Whether the pair is kept."""
 
 
 @dataclass(frozen=True)
 class SideCheck(Check):
-    """Keeps a pair of which either side passes by itself."""
+    """Keeps a pair if both sides pass, each checked alone."""
 
     @abstractmethod
     def passes(self, sentence: str, language: str) -> bool:
-        """Whether a side is as it should be."""
+        """Whether a side passes."""
 
     def keeps(self, candidate: Candidate) -> bool:
         source, target = candidate.languages
@@ -111,8 +111,8 @@ def edited(sentence: str, language: str, edits: Edits) -> str:
 
 
 def apply(edit: Edit, sentence: str, language: str) -> str:
-    """A sentence after one edit; raises UserError if the edit puts in a line break."""
+    """A sentence after one edit; raises UserError if the edit inserts a line break."""
     new = edit.edit(sentence, language)
     if "\n" in new:
-        raise UserError(f"rule {edit.name()}: it puts a line break into {sentence[:60]!r}")
+        raise UserError(f"rule {edit.name()}: it inserts a line break into {sentence[:60]!r}")
     return new

@@ -1,6 +1,6 @@
-"""Letters, and the scripts (Unicode's names) in which languages are written.
+"""Letters, and the scripts (by Unicode's names) of languages.
 
-Listed are the languages that the check `language_id` can distinguish, by the codes it has for them.
+The languages are those of py3langid, by its codes.
 """
 
 from functools import cache
@@ -45,36 +45,33 @@ _LANGUAGES = {
 
 
 def _by_language() -> dict[str, tuple[str, ...]]:
-    found: dict[str, tuple[str, ...]] = {}
+    scripts: dict[str, tuple[str, ...]] = {}
     for script, languages in _LANGUAGES.items():
         for language in languages.split():
-            found[language] = (*found.get(language, ()), script)
-    return found
+            scripts[language] = (*scripts.get(language, ()), script)
+    return scripts
 
 
 SCRIPTS = _by_language()
 
 
 def count_letters(sentence: str) -> int:
-    """The letters of a sentence, and the marks upon them."""
+    """The number of letters and marks of a sentence."""
     return len(sentence.translate(_LETTERS))
 
 
 def count_scripted(sentence: str) -> int:
-    """Its letters without those that belong to no script, or to any."""
+    """The number of letters that belong to a certain script."""
     return len(sentence.translate(_SCRIPTED))
 
 
 def count_written_in(sentence: str, language: str) -> int:
-    """Its letters of the scripts of a language."""
+    """The number of letters in the scripts of a language."""
     return len(sentence.translate(_letters_of(language)))
 
 
 class _Picking(dict[int, int | None]):
-    """A table for str.translate that leaves only the characters matching an expression.
-
-    It is filled as characters turn up.
-    """
+    """A table for str.translate that keeps the characters matching an expression; filled lazily."""
 
     def __init__(self, expression: str) -> None:
         super().__init__()
@@ -91,6 +88,6 @@ _SCRIPTED = _Picking(r"(?=[\p{L}\p{M}])[^\p{scx=Common}\p{scx=Inherited}]")
 
 @cache
 def _letters_of(language: str) -> _Picking:
-    # Script extensions: the long-vowel mark of Katakana, say, is one of Hiragana too.
+    # Script extensions: the long-vowel mark, for example, is of Katakana and of Hiragana.
     scripts = "".join(rf"\p{{scx={script}}}" for script in SCRIPTS[language])
     return _Picking(rf"(?=[\p{{L}}\p{{M}}])[{scripts}]")

@@ -1,14 +1,14 @@
-"""The Moses tokeniser and detokeniser: the tokens of sacremoses, found several times as fast.
+"""The Moses tokenizer and detokenizer: the tokens of sacremoses, several times as fast.
 
-sacremoses applies some twenty regular expressions to each sentence. Nearly all of them see no
-further than a space, so what stands between two spaces (a chunk here) becomes the same tokens
-wherever it stands, and is looked up once it has been met. What depends on the surroundings:
+sacremoses applies about twenty regular expressions to each sentence. Nearly all match within a
+chunk, the text between two spaces, so that the tokens of a chunk are the same in every sentence and
+are cached. The exceptions:
 
-- a period at the end of a chunk: the library looks at the first character of the next one, and
-  tells three kinds of it apart. The chunk is looked up together with that kind.
-- an apostrophe or a comma that opens the sentence, an apostrophe that closes it, an apostrophe
-  after a chunk that ends in one, and the library's own name for several dots. Such a sentence is
-  left to the library.
+- a period at the end of a chunk: its tokens depend on the first character of the next chunk, of
+  which three kinds are distinguished. The kind is part of the cache key.
+- an apostrophe or a comma at the beginning of the sentence, an apostrophe at its end or after a
+  chunk that ends in one, and the library's own name for several dots. sacremoses tokenizes such a
+  sentence whole.
 """
 
 import re
@@ -24,22 +24,22 @@ from bleuprint.text.unicode import blank_white
 
 Tokens = list[str]
 
-# What marks a chunk that ends in a period at the sentence's end, or before neither letter in lower
-# case nor digit.
+# Marks a chunk with a final period at the end of the sentence, or before a character that is
+# neither a lower-case letter nor a digit.
 _AT_END = " A"
 
 _DOTS = "DOTMULTI"
 _DIGITS = frozenset("0123456789")
 
-# Of the Czech "a' - li" the library wants to make "a'-li", but fails with a TypeError.
+# For Czech "a' - li" the library should return "a'-li", but raises a TypeError.
 _CZECH_DASH = re.compile(rf"(?<=[{MosesDetokenizer.IsAlpha}]') ([-–]) (?=(?i:li(?: |$)|mail))")
 
 
 class Moses:
-    """The Moses tokeniser of one language, and its way back.
+    """The Moses tokenizer and detokenizer of one language.
 
-    `hyphens`: words are split at them, a-b becoming a @-@ b. `escape`: & < > ' " | [ ] are written
-    as XML entities. A language that the library does not know has the abbreviations of English.
+    `hyphens`: words are split at hyphens, a-b into a @-@ b. `escape`: & < > ' " | [ ] become XML
+    entities. A language without abbreviations in the library uses those of English.
     """
 
     def __init__(self, language: str, hyphens: bool, escape: bool) -> None:
@@ -53,23 +53,23 @@ class Moses:
         self._escape = escape
 
     def tokenize(self, sentence: str) -> Tokens:
-        """The tokens of a sentence; unprinted characters and all white space separate tokens."""
-        # What is printable throughout has no white space but plain spaces.
+        """The tokens of a sentence; non-printing characters and all white space separate tokens."""
+        # A printable string has no white space except plain spaces.
         text = sentence if sentence.isprintable() else blank_white(sentence)
         chunks = text.split()
         if not chunks:
             return []
-        if _depends_on_place(text, chunks):
+        if _is_exception(text, chunks):
             return self._whole(text)
         if (period := text.find(".")) >= 0:
-            if period == len(text) - 1:  # so do most sentences end
+            if period == len(text) - 1:  # as in most sentences
                 chunks[-1] += _AT_END
             else:
                 self._mark_periods(chunks)
         return list(chain.from_iterable(map(self._chunks.__getitem__, chunks)))
 
     def detokenize(self, tokens: Sequence[str]) -> str:
-        """The sentence that these tokens make; lower-cased text stays so."""
+        """The sentence of these tokens; lower-cased text stays lower-cased."""
         text = " ".join(tokens)
         if self._escape:
             text = self._detokenizer.unescape_xml(text)
@@ -79,7 +79,7 @@ class Moses:
         return sentence
 
     def _mark_periods(self, chunks: list[str]) -> None:
-        """Add to each chunk that ends in a period what stands for the kind of the next chunk."""
+        """Append to each chunk with a final period the kind of the next chunk."""
         last = len(chunks) - 1
         for place, chunk in enumerate(chunks):
             if chunk[-1] == ".":
@@ -92,10 +92,7 @@ class Moses:
 
 
 class _Chunks:
-    """The tokens of chunks.
-
-    A key is a chunk, with a space and a chunk that follows where it ends in a period.
-    """
+    """The tokens of a chunk; the key of a chunk with a final period has a kind after a space."""
 
     def __init__(self, tokenize: Callable[[str], Tokens], alphanumeric: frozenset[str]) -> None:
         self._tokenize, self._alphanumeric = tokenize, alphanumeric
@@ -104,12 +101,12 @@ class _Chunks:
         if self._alphanumeric.issuperset(key):
             return (key,)  # no expression matches inside a word
         chunk, _, after = key.partition(" ")
-        # Between two words nothing stands at an edge of the sentence.
+        # Between two words, the chunk is at neither end of the sentence.
         return tuple(self._tokenize(f"x {chunk} {after or 'x'}")[1:-1])
 
 
-def _depends_on_place(text: str, chunks: list[str]) -> bool:
-    """Whether the tokens of some chunk depend on more than it and the first character after it."""
+def _is_exception(text: str, chunks: list[str]) -> bool:
+    """Whether the tokens of a chunk depend on more than it and the character after it."""
     return (
         chunks[0][0] in "',"
         or chunks[-1][-1] == "'"
@@ -119,10 +116,10 @@ def _depends_on_place(text: str, chunks: list[str]) -> bool:
 
 
 def _library(language: str) -> Any:
-    """The library's tokeniser, without what it does again at every call.
+    """The library's tokenizer, patched for speed with the same results.
 
-    It makes sets of thousands of characters anew at each period, and some of its classes list
-    90,000 characters one by one where ranges hold the same.
+    It builds sets of thousands of characters at each period, and some of its character classes list
+    90,000 characters instead of ranges.
     """
     library = MosesTokenizer(language)
     library.islower = frozenset(library.IsLower).issuperset
@@ -138,7 +135,7 @@ def _library(language: str) -> Any:
 
 
 def _ranges(characters: str) -> str:
-    """A set of characters as the inside of a regular expression's class."""
+    """Characters as ranges inside a regular expression's class."""
     ranges: list[list[int]] = []
     for code in sorted(map(ord, set(characters))):
         if ranges and code == ranges[-1][1] + 1:

@@ -1,7 +1,7 @@
-"""Parallel text: the one reader and the one writer of aligned files.
+"""Parallel text: the only reader and writer of aligned files.
 
 A line ends at the byte \\n and nowhere else: not at \\r, U+0085, U+2028 or \\x1c, where Python's
-text mode and `splitlines` would end it. Line i of one side translates line i of the other.
+`splitlines` ends it. Line i of one side translates line i of the other.
 """
 
 import os
@@ -15,12 +15,12 @@ from typing import BinaryIO, NamedTuple
 from bleuprint.runtime.errors import UserError
 
 _BLOCK = 1 << 20
-# A block of pairs ends after so many, or when a side has come to so many bytes.
+# A block of pairs ends after BLOCK_PAIRS pairs or _BLOCK_BYTES bytes of both sides.
 BLOCK_PAIRS = 1000
 _BLOCK_BYTES = 1 << 22
-# So many lines are read before their size is looked at.
+# The lines read before their size is compared with _BLOCK_BYTES.
 _LINES_AT_ONCE = 16
-# Beyond this a file is no text of sentences, and a line no longer fits into memory with ease.
+# A file with a longer line is not a text of sentences; in bytes.
 LONGEST_LINE = 1 << 26
 
 
@@ -32,7 +32,7 @@ class Span:
     stop: int | None = None
 
     def length(self, pairs: int) -> int:
-        """How many of so many pairs lie in it."""
+        """The number of pairs of the span in a text of `pairs` pairs."""
         return (pairs if self.stop is None else self.stop) - self.start
 
 
@@ -53,26 +53,12 @@ def read_lines(path: Path) -> Iterator[str]:
 
 def read_pairs(source: Path, target: Path) -> Iterator[Pair]:
     """The pairs of two aligned files; raises UserError if one is longer than the other."""
-    with _open(source) as source_file, _open(target) as target_file:
-        number = 0
-        while True:
-            source_line, target_line = source_file.readline(), target_file.readline()
-            if not source_line or not target_line:
-                break
-            number += 1
-            yield Pair(_decode(source_line, source, number), _decode(target_line, target, number))
-        if source_line or target_line:
-            counts = [
-                number + bool(line) + sum(1 for _ in file)
-                for line, file in ((source_line, source_file), (target_line, target_file))
-            ]
-            raise UserError(
-                f"{source} has {counts[0]} lines and {target} has {counts[1]}: not parallel"
-            )
+    for block in read_blocks(source, target):
+        yield from block.pairs()
 
 
 def count_lines(path: Path) -> int:
-    """The number of lines, without a look at what they hold; the last one may lack its \\n."""
+    """The number of lines; the last one may lack its \\n. Does not decode them."""
     lines, last = 0, b""
     with _open(path) as file:
         while block := file.read(_BLOCK):
@@ -82,10 +68,10 @@ def count_lines(path: Path) -> int:
 
 @dataclass(frozen=True)
 class Block:
-    """Consecutive pairs as they lie in two aligned files, every line with its \\n.
+    """Consecutive pairs as bytes of two aligned files, every line with its \\n.
 
-    They are decoded where they are worked on, which may be another process. `first` is the number
-    of the first pair in `files`, from 1; `before` pairs of the set lie in other files before these.
+    They are decoded by the process that uses them. `first` is the number of the first pair in
+    `files`, from 1; `before` pairs of the set are in other files before these.
     """
 
     first: int
@@ -118,9 +104,9 @@ class Block:
 
 
 def read_blocks(source: Path, target: Path, span: Span = WHOLE) -> Iterator[Block]:
-    """The pairs of two aligned files, many at a time; raises UserError as `read_pairs` does.
+    """The pairs of two aligned files in blocks; raises UserError if one file is longer.
 
-    With a span, its pairs alone: how the files end is then seen by who reads up to their end.
+    A span with an end does not compare the lengths of the files.
     """
     with _open(source) as source_file, _open(target) as target_file:
         for file in (source_file, target_file):
@@ -142,7 +128,7 @@ def read_blocks(source: Path, target: Path, span: Span = WHOLE) -> Iterator[Bloc
 
 
 def packed(pairs: Sequence[Pair]) -> tuple[bytes, bytes]:
-    """Both sides of some pairs as they lie in files."""
+    """Both sides of pairs as the bytes of files."""
     sides = ["".join(f"{pair[side]}\n" for pair in pairs) for side in (0, 1)]
     assert all(side.count("\n") == len(pairs) for side in sides), (
         "a line break inside a sentence would misalign the text"
@@ -162,7 +148,7 @@ class PairWriter:
         self.write_packed(*packed([pair]))
 
     def write_packed(self, source: bytes, target: bytes) -> None:
-        """Write what `packed` made of some pairs."""
+        """Write the bytes that `packed` returned."""
         for file, data in zip(self._files, (source, target), strict=True):
             file.write(data)
 
@@ -196,19 +182,19 @@ class TextFolder:
         """The sets in the folder: train, valid, then the tests by name."""
         if not self.path.is_dir():
             raise UserError(f"{self.path}: no such folder")
-        found = {file.name.removesuffix(f".{self.source}") for file in self.path.glob("*.*")}
-        present = {name for name in found if self.files(name)[0].exists()}
-        return sorted(present, key=lambda name: (name != "train", name != "valid", name))
+        files = {file.name.removesuffix(f".{self.source}") for file in self.path.glob("*.*")}
+        names = {name for name in files if self.files(name)[0].exists()}
+        return sorted(names, key=lambda name: (name != "train", name != "valid", name))
 
     def held_out(self) -> list[str]:
-        """The sets that are not for training: valid and the tests."""
+        """The sets other than train: valid and the tests."""
         return [name for name in self.names() if name != "train"]
 
     def pairs(self, name: str) -> Iterator[Pair]:
         return read_pairs(*self.files(name))
 
     def count(self, name: str) -> int:
-        """The number of pairs that a set should have, going by one side."""
+        """The number of lines of the source side of a set."""
         return count_lines(self.files(name)[0])
 
     def blocks(self, name: str, span: Span = WHOLE) -> Iterator[Block]:
@@ -226,7 +212,7 @@ def _open(path: Path) -> BinaryIO:
 
 
 def _take(source: BinaryIO, target: BinaryIO, wanted: int) -> tuple[bytes, bytes]:
-    """Up to so many lines of both files; of one more than of the other where that ends."""
+    """Up to `wanted` lines of both files; fewer of one if it ends."""
     sources: list[bytes] = []
     targets: list[bytes] = []
     size = 0
@@ -240,7 +226,7 @@ def _take(source: BinaryIO, target: BinaryIO, wanted: int) -> tuple[bytes, bytes
 
 
 def _lines(file: BinaryIO, wanted: int) -> bytes:
-    """The next lines, each with its \n, which the last one may lack in the file."""
+    """The next lines, each with its \\n, which is added to a last line without one."""
     lines = list(map(file.readline, repeat(LONGEST_LINE, wanted)))
     found = b"".join(lines)
     if found.count(b"\n") == wanted:
@@ -251,7 +237,7 @@ def _lines(file: BinaryIO, wanted: int) -> bytes:
 
 
 def _skip(file: BinaryIO, lines: int) -> None:
-    """Go to the end of so many lines."""
+    """Skip `lines` lines."""
     while lines and (block := file.read(_BLOCK)):
         here = block.count(b"\n")
         if here < lines:

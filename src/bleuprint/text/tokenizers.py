@@ -1,4 +1,4 @@
-"""The tokenisers that a corpus may choose from, and how tokens become a sentence again."""
+"""The tokenizers of the setting `tokenize`, and their detokenizers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,17 +7,17 @@ from typing import Literal, Protocol
 from bleuprint.text.moses import Moses
 from bleuprint.text.unicode import blank_white
 
-# How characters that are not their own tokens are written, and how they are read again.
-_WRITTEN = {" ": "▁", "▁": "▁▁"}
-_READ = {token: character for character, token in _WRITTEN.items()}
+# The tokens of characters that are not their own tokens.
+_TOKEN_OF = {" ": "▁", "▁": "▁▁"}
+_CHARACTER_OF = {token: character for character, token in _TOKEN_OF.items()}
 
 
 @dataclass(frozen=True)
 class Tokenize:
-    """How sentences become tokens: by Moses, in characters, or (none) between spaces.
+    """The tokenizer: Moses, characters, or none for text that is tokenized already.
 
-    `lowercase` comes first. `hyphens` (aggressive splitting, a @-@ b) and `escape` (&apos; for ')
-    are Moses'.
+    `lowercase` is applied first. `hyphens` (aggressive splitting, a @-@ b) and `escape` (&apos; for
+    ') are options of Moses.
     """
 
     name: Literal["moses", "characters", "none"]
@@ -31,17 +31,17 @@ class Tokenize:
 
 
 class Tokenizer(Protocol):
-    """Makes tokens of a sentence and a sentence of tokens; no token holds white space."""
+    """Splits a sentence into tokens and joins them again; no token contains white space."""
 
     def tokenize(self, sentence: str) -> list[str]:
-        """The tokens of a sentence; unprinted characters count as spaces."""
+        """The tokens of a sentence; non-printing characters count as spaces."""
 
     def detokenize(self, tokens: Sequence[str]) -> str:
-        """The sentence that these tokens make, single spaces between its words."""
+        """The sentence of these tokens, with single spaces between words."""
 
 
 def tokenizer_for(language: str, settings: Tokenize) -> Tokenizer:
-    """What makes tokens of the sentences of a language."""
+    """The tokenizer of a language."""
     tokenizer: Tokenizer
     match settings.name:
         case "moses":
@@ -54,18 +54,18 @@ def tokenizer_for(language: str, settings: Tokenize) -> Tokenizer:
 
 
 class Characters:
-    """Each character (code point) is a token. A space is written ▁, and a ▁ in the text ▁▁."""
+    """Each character (code point) is a token. A space becomes ▁, and a ▁ in the text ▁▁."""
 
     def tokenize(self, sentence: str) -> list[str]:
         text = " ".join(blank_white(sentence).split())
-        return [_WRITTEN.get(character, character) for character in text]
+        return [_TOKEN_OF.get(character, character) for character in text]
 
     def detokenize(self, tokens: Sequence[str]) -> str:
-        return " ".join("".join(_READ.get(token, token) for token in tokens).split())
+        return " ".join("".join(_CHARACTER_OF.get(token, token) for token in tokens).split())
 
 
 class Spaces:
-    """Tokens are what stands between spaces: for text that has its tokens already."""
+    """Tokens are separated by white space: for text that is tokenized already."""
 
     def tokenize(self, sentence: str) -> list[str]:
         return blank_white(sentence).split()
@@ -75,7 +75,7 @@ class Spaces:
 
 
 class Lowercased:
-    """Another tokeniser, of text in lower case."""
+    """Another tokenizer, applied to lower-cased text."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer

@@ -1,18 +1,18 @@
-"""Characters that are not part of a sentence, and how a text is rid of them."""
+"""Replaces non-printing characters and white space; compares sentences by their letters."""
 
 import re
 import unicodedata
 
 from bleuprint.runtime.memoize import BoundedCache
 
-# Zero-width joiner and non-joiner: not printed, but part of the spelling in several scripts.
+# Zero-width joiner and non-joiner: not printing, but part of the spelling in several scripts.
 _JOINERS = frozenset({0x200C, 0x200D})
 
 
 class _Blanking(dict[int, int]):
     """A table for str.translate: characters of some Unicode categories become spaces.
 
-    It is filled as characters turn up, since listing all of Unicode costs more than a short text.
+    Filled lazily: listing all of Unicode takes longer than a short text.
     """
 
     def __init__(self, *categories: str) -> None:
@@ -43,18 +43,18 @@ def single_spaces(text: str) -> str:
 
 
 def comparable(text: str) -> str:
-    """The letters, marks and numbers of a sentence, whatever case and compatible form it has.
+    """The letters, marks and numbers of a sentence, case-folded and in compatible form (NFKC).
 
-    Two sentences that may become the same tokens agree here, however they are spaced and
-    punctuated. One of none of these is compared as it is, but for spaces.
+    Equal for sentences that differ only in spaces, punctuation, case and compatible forms. A
+    sentence without any is returned with single spaces.
     """
-    # A space parts what normalising would join: the words may be taken one by one.
-    found = "".join(map(_FOLDED.__getitem__, text.split(" ")))
-    return found or single_spaces(unicodedata.normalize("NFKC", text).translate(_WHITE))
+    # Normalization does not cross a space: words are folded one by one.
+    letters = "".join(map(_FOLDED.__getitem__, text.split(" ")))
+    return letters or single_spaces(unicodedata.normalize("NFKC", text).translate(_WHITE))
 
 
 def _folded(word: str) -> str:
-    letters = word.translate(_WORDLESS)  # first: some signs become spaces with an accent in NFKC
+    letters = word.translate(_WORDLESS)  # first: NFKC turns some signs into spaces with an accent
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", letters).casefold())
     return folded.translate(_WORDLESS).replace(" ", "")
 
@@ -63,14 +63,14 @@ _FOLDED = BoundedCache(_folded)
 
 
 def blank_unprinted(text: str) -> str:
-    """`text` with each unprinted character replaced by a space."""
-    if text.isprintable():  # most are, and that is seen at once
+    """`text` with each non-printing character replaced by a space."""
+    if text.isprintable():  # true of most sentences, and fast
         return text
     return text.translate(_UNPRINTED)
 
 
 def blank_white(text: str) -> str:
-    """As `blank_unprinted`, with white space of every kind (no-break, thin, ...) replaced too."""
+    """As `blank_unprinted`, with all white space (no-break, thin, ...) replaced too."""
     if text.isprintable():
         return text
     return text.translate(_WHITE)

@@ -1,13 +1,12 @@
-"""The formats in which parallel text is published: files in, pairs out, one after the other.
+"""The formats of published parallel text: binary streams in, pairs out.
 
-Files are binary streams that are read once, from the start to the end, in bounded memory. A format
-never guesses: whatever it cannot read for certain, and files that do not go together, are an error
-that names the file and the line. It drops only what it must, always whole pairs, and counts them:
+Streams are read once, from start to end, in bounded memory. A malformed file, or files that are not
+parallel, raise an error that names file and line. Only whole pairs are dropped, and counted:
 
-- `metadata`: what a ted-tags file tells of a talk, a line on both sides;
+- `metadata`: a line about a talk in both files of ted-tags;
 - `one_language`: a unit of a TMX file that lacks one of the two languages;
-- `testsuite`: a sentence of a wmt-xml file that belongs to none of the test set, but to a probe
-  that was handed round with it and mostly has no translation.
+- `testsuite`: a sentence of a wmt-xml file that is part of a test suite, not of the test set; most
+  have no reference.
 """
 
 from collections import Counter
@@ -32,9 +31,9 @@ def read_text(
 ) -> Iterator[Pair]:
     """The pairs of a text, source first; `streams` are those of `text.files`, in that order.
 
-    `dropped` counts what is left out, by its name above; it is complete when the pairs are. No
-    sentence holds a \\n. Raises UserError where the files are not what `text.format` says, where
-    they are not parallel, and where they hold no pair at all.
+    `dropped` counts the dropped pairs by the names above; it is complete after the last pair. No
+    sentence contains a \\n. Raises UserError if the files are not of `text.format`, not parallel, or
+    have no pair.
     """
     names = [file.name for file in text.files]
     pairs = _pairs(text, streams, names, languages, dropped)

@@ -1,7 +1,7 @@
-"""Lines of UTF-8 as published: decoded a block at a time, since there may be hundreds of millions.
+"""Lines of published UTF-8 files, decoded in blocks.
 
-A line ends at the byte \\n and nowhere else. A byte order mark at the start of the file is taken
-off, and so is a \\r before a \\n (files from Windows); all other bytes stay, NUL included.
+A line ends at the byte \\n and nowhere else. A byte order mark at the start of the file and a \\r
+before a \\n are removed; all other bytes are kept, NUL included.
 """
 
 from collections.abc import Iterator
@@ -15,9 +15,10 @@ _HEAD = 1 << 10
 
 
 def read_lines(stream: BinaryIO, name: str) -> Iterator[str]:
-    """The lines without their ends; raises UserError, naming file, line and byte, where not UTF-8.
+    """The lines without their ends.
 
-    Also where a line has LONGEST_LINE bytes or more.
+    Raises UserError, naming file, line and byte, at bytes that are not UTF-8, and if a line has
+    LONGEST_LINE bytes or more.
     """
     number = 0
     for block in _whole_lines(stream, name):
@@ -35,11 +36,11 @@ def read_lines(stream: BinaryIO, name: str) -> Iterator[str]:
 
 
 def _whole_lines(stream: BinaryIO, name: str) -> Iterator[bytes]:
-    """The file in blocks that end with a \\n, but for the last one, which need not."""
-    begun: list[bytes] = []
+    """The file in blocks that end with a \\n, except perhaps the last one."""
+    head: list[bytes] = []
     length = number = 0
     while block := stream.read(_BLOCK):
-        if not number and not begun:
+        if not number and not head:
             _refuse_utf_16(block[:_HEAD], name)
         end = block.rfind(b"\n") + 1
         length += block.find(b"\n") if end else len(block)
@@ -48,16 +49,16 @@ def _whole_lines(stream: BinaryIO, name: str) -> Iterator[bytes]:
                 f"{name}:{number + 1}: the line is longer than {LONGEST_LINE >> 20} MiB"
             )
         if end:
-            yield b"".join((*begun, block[:end]))
-            begun, length = [], len(block) - end
+            yield b"".join((*head, block[:end]))
+            head, length = [], len(block) - end
             number += block.count(b"\n")
-        begun.append(block[end:])
+        head.append(block[end:])
     if length:
-        yield b"".join(begun)
+        yield b"".join(head)
 
 
 def _refuse_utf_16(head: bytes, name: str) -> None:
-    """Raise UserError if a file looks like UTF-16, much of which is valid UTF-8, full of NULs."""
+    """Raise UserError if a file looks like UTF-16, which is often valid UTF-8 with NULs."""
     hint = "; the file looks like UTF-16"
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise _undecodable(name, 0, head, 0, hint)
@@ -66,13 +67,13 @@ def _refuse_utf_16(head: bytes, name: str) -> None:
 
 
 def _latin_1(block: bytes, error: UnicodeDecodeError) -> str:
-    """A hint if the byte stands as a letter beyond ASCII stands in Latin-1: by itself."""
+    """A hint if an ASCII character follows the byte, as after a letter in Latin-1."""
     after = block[error.start + 1 : error.start + 2]
     return "; the file looks like Latin-1" if after.isascii() and after else ""
 
 
 def _undecodable(name: str, before: int, block: bytes, at: int, hint: str) -> UserError:
-    """The error of the byte at `at` of a block that has `before` lines before it."""
+    """The error for the byte at `at` of a block that `before` lines precede."""
     number = before + block.count(b"\n", 0, at) + 1
     position = at - block.rfind(b"\n", 0, at)
     return UserError(

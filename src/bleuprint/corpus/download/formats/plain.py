@@ -1,4 +1,4 @@
-"""Two files, line i of one the translation of line i of the other."""
+"""The format plain: two files, a sentence a line."""
 
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest

@@ -1,4 +1,4 @@
-"""Numbered sentences of documents in two files, as test sets are published for mteval."""
+"""Numbered sentences of documents in two files, as in test sets for mteval."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
@@ -9,7 +9,7 @@ from bleuprint.text.parallel import Pair
 
 
 class Segment(NamedTuple):
-    """A sentence, the document it is of, its id there, and the line of the file it is in."""
+    """A sentence, its document, its id in the document, and its line in the file."""
 
     document: str
     id: str
@@ -18,7 +18,7 @@ class Segment(NamedTuple):
 
 
 def pair_segments(sides: Sequence[Iterable[Segment]], names: Sequence[str]) -> Iterator[Pair]:
-    """The pairs of two files; raises UserError unless documents and ids come in the same order."""
+    """The pairs of two files; raises UserError if the order of documents or ids differs."""
     for first, second in zip_longest(*sides):
         if first is None or second is None or first[:2] != second[:2]:
             raise UserError(
@@ -28,7 +28,7 @@ def pair_segments(sides: Sequence[Iterable[Segment]], names: Sequence[str]) -> I
 
 
 def fold(text: str) -> str:
-    """`text` with each run of white space as one space and none around it, as sacreBLEU does it."""
+    """`text` stripped, with each run of white space as one space, as in sacreBLEU."""
     return " ".join(text.split())
 
 

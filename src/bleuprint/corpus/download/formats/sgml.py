@@ -1,7 +1,6 @@
-"""Test sets as WMT published them until 2020: almost XML, with bare & and < in the sentences.
+"""The format sgml: WMT's test sets until 2020, almost XML, with bare & and < in sentences.
 
-So nothing is taken for markup but the few tags below, and entities stay as they stand, as with
-sacreBLEU, whose sentences these are: its sources and references say &amp; where the file does.
+Only the tags below are markup, and entities are not decoded, as in sacreBLEU.
 """
 
 import re
@@ -30,7 +29,7 @@ class _Tag(NamedTuple):
 
 
 def read_sgml(stream: BinaryIO, name: str) -> Iterator[Segment]:
-    """The sentences of a file; raises UserError where it seems cut short."""
+    """The sentences of a file; raises UserError if it seems truncated."""
     document = ""
     seg: _Tag | None = None
     tag: _Tag | None = None
@@ -56,7 +55,7 @@ def read_sgml(stream: BinaryIO, name: str) -> Iterator[Segment]:
 
 
 def _tags(stream: BinaryIO, name: str) -> Iterator[_Tag]:
-    """The tags of a file, in order; raises UserError where they are LONGEST_LINE or more apart."""
+    """The tags of a file; raises UserError if two are LONGEST_LINE characters or more apart."""
     texts: list[str] = []
     size, unfinished = 0, ""
     for number, line in enumerate(read_lines(stream, name), 1):

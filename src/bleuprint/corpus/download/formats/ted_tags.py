@@ -1,9 +1,8 @@
-"""The training text of IWSLT (train.tags.de-en.de and .en): talks with what is told of each.
+"""The format ted-tags: IWSLT's training text (train.tags.de-en.de and .en), talks with metadata.
 
-Read as fairseq's prepare-iwslt14.sh reads it: lines of metadata go, of title and description
-only the tags. The 2014 text of German and English thus has 174,443 pairs (of which the script's
-length limits then leave 167,522). Tags that only later years have go too, as in fairseq's
-prepare-iwslt17-multilingual.sh.
+Read as by fairseq's prepare-iwslt14.sh: lines of metadata are dropped, and the tags of title and
+description removed. The 2014 text of German and English has 174,443 pairs (167,522 within the
+script's length limits). Tags of later years are those of prepare-iwslt17-multilingual.sh.
 """
 
 import re
@@ -15,7 +14,7 @@ from bleuprint.corpus.download.formats.plain import read_plain
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import Pair
 
-# Wherever in the line, as grep finds them.
+# Anywhere in the line, as with grep.
 _METADATA = re.compile("<(url>|talkid>|keywords>|speaker>|reviewer|translator|doc|/doc>)")
 _TEXT = re.compile("<(title|description)>")
 _TAGS = re.compile("</?(?:title|description)>")
@@ -24,7 +23,7 @@ _TAGS = re.compile("</?(?:title|description)>")
 def read_ted_tags(
     streams: Sequence[BinaryIO], names: Sequence[str], dropped: Counter[str]
 ) -> Iterator[Pair]:
-    """The pairs of two files; raises UserError where their lines are of different kinds."""
+    """The pairs of two files; raises UserError if lines of a pair have different tags."""
     for number, pair in enumerate(read_plain(streams, names), 1):
         if "<" not in pair.source and "<" not in pair.target:
             yield pair
@@ -42,6 +41,6 @@ def read_ted_tags(
 
 
 def _kind(line: str) -> str:
-    """What a line is, in words."""
+    """The kind of a line, for a message."""
     tag = _METADATA.search(line) or _TEXT.search(line)
     return f"<{tag[1].rstrip('>')}>" if tag else "a sentence"

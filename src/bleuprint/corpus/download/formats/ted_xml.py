@@ -1,4 +1,4 @@
-"""The development and test sets of IWSLT (IWSLT14.TED.tst2010.de-en.de.xml): well-formed XML."""
+"""The format ted-xml: IWSLT's test sets (IWSLT14.TED.tst2010.de-en.de.xml), well-formed XML."""
 
 from typing import BinaryIO
 
@@ -7,7 +7,7 @@ from bleuprint.corpus.download.formats.xml_reader import XmlReader
 
 
 class TedXmlReader(XmlReader[Segment]):
-    """The sentences of one file: what is in seg, in whatever set, document by document."""
+    """The sentences of one file, in seg elements of documents."""
 
     def __init__(self, stream: BinaryIO, name: str) -> None:
         super().__init__(stream, name)
@@ -21,9 +21,9 @@ class TedXmlReader(XmlReader[Segment]):
             if "id" not in attributes:
                 self.fail("<seg> without id")
             self._id, self._begun = attributes["id"], self.line
-            self.listen()
+            self.collect()
 
     def end(self, tag: str) -> None:
         if tag == "seg":
             text = fold(self.take_text())
-            self.found.append(Segment(self._document, self._id, text, self._begun))
+            self.items.append(Segment(self._document, self._id, text, self._begun))

@@ -1,4 +1,4 @@
-"""TMX 1.4, in which translation memories are exchanged: units of one sentence in any languages."""
+"""The format tmx (TMX 1.4): translation memories, units of a sentence in several languages."""
 
 import re
 from collections import Counter
@@ -7,17 +7,17 @@ from typing import BinaryIO
 from bleuprint.corpus.download.formats.xml_reader import XmlReader
 from bleuprint.text.parallel import Pair
 
-# Elements of a seg that hold codes of the document it was taken from, not text. What they hold in
-# turn (sub) is no part of the sentence either. That of hi is.
+# Elements of a seg that contain codes of the original document; they and the elements inside them
+# (sub) are not text. The content of hi is text.
 _CODES = frozenset({"bpt", "ept", "ph", "it", "ut"})
-# As XML has it; other spaces (U+00A0, U+3000) are the text's own.
+# XML's white space; other spaces (U+00A0, U+3000) are part of the text.
 _SPACE = re.compile("[ \t\r\n]+")
 
 
 class TmxReader(XmlReader[Pair]):
-    """The units that have both languages, in their first variant of each.
+    """The units with both languages, the first variant of each.
 
-    A language is found by its primary subtag: `en-US` is en. Runs of white space, line breaks
+    Languages are compared by their primary subtag: `en-US` is en. Runs of white space, line breaks
     included, become one space. Units without one of the languages count as `one_language`.
     """
 
@@ -28,11 +28,11 @@ class TmxReader(XmlReader[Pair]):
         self._languages, self._dropped = languages, dropped
         self._unit: dict[str, str] = {}
         self._language = ""
-        self._wanted = False  # in a seg of one of the languages
-        self._codes = 0  # how many elements deep in a code there
+        self._in_text = False  # in a seg of one of the languages
+        self._codes = 0  # depth of elements inside a code
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        if self._wanted:
+        if self._in_text:
             if self._codes or tag in _CODES:
                 self._codes += 1
                 self.pause()
@@ -44,16 +44,16 @@ class TmxReader(XmlReader[Pair]):
                 self.fail("<tuv> without xml:lang")
             self._language = primary(code)
         elif tag == "seg" and self._language in self._languages:
-            self._wanted = True
-            self.listen()
+            self._in_text = True
+            self.collect()
 
     def end(self, tag: str) -> None:
         if self._codes:
             self._codes -= 1
             if not self._codes:
-                self.listen()
-        elif tag == "seg" and self._wanted:
-            self._wanted = False
+                self.collect()
+        elif tag == "seg" and self._in_text:
+            self._in_text = False
             text = _SPACE.sub(" ", self.take_text()).strip(" ")
             self._unit.setdefault(self._language, text)
         elif tag == "tu":
@@ -61,9 +61,9 @@ class TmxReader(XmlReader[Pair]):
             if source is None or target is None:
                 self._dropped["one_language"] += 1
             else:
-                self.found.append(Pair(source, target))
+                self.items.append(Pair(source, target))
 
 
 def primary(code: str) -> str:
-    """The language of a code: `en` of `en-US`, of `EN` and of `en_GB`."""
+    """The primary subtag of a language code: `en` of `en-US`, `EN` and `en_GB`."""
     return code.replace("_", "-").partition("-")[0].lower()

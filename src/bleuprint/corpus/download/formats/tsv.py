@@ -1,4 +1,4 @@
-"""One file, a pair a line, its columns parted by tabs; there is no quoting."""
+"""The format tsv: a pair a line, columns separated by tabs, no quoting."""
 
 from collections.abc import Iterator
 from typing import BinaryIO
@@ -15,7 +15,7 @@ def read_tsv(stream: BinaryIO, name: str, columns: tuple[int, int]) -> Iterator[
         fields = line.split("\t")
         if len(fields) < max(columns):
             raise UserError(
-                f"{name}:{number}: columns {columns[0]} and {columns[1]} are wanted, "
+                f"{name}:{number}: columns {columns[0]} and {columns[1]} are needed, "
                 f"and the line has {len(fields)}"
             )
         yield Pair(fields[source], fields[target])

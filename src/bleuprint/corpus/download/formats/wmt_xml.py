@@ -1,4 +1,4 @@
-"""Test sets as WMT has published them since 2021: a file with source, references and outputs."""
+"""The format wmt-xml: WMT's test sets since 2021, one file with source and references."""
 
 from collections import Counter
 from typing import BinaryIO
@@ -12,8 +12,8 @@ from bleuprint.text.parallel import Pair
 class WmtXmlReader(XmlReader[Pair]):
     """The sentences of each document's src with those of its first ref in the target language.
 
-    They are matched by their ids, and come in the order of src. Documents of test suites are left
-    out, as sacreBLEU does, and their sentences count as `testsuite`.
+    Sentences are matched by id, in the order of src. Documents of test suites are dropped, as in
+    sacreBLEU, and their sentences count as `testsuite`.
     """
 
     def __init__(
@@ -27,7 +27,7 @@ class WmtXmlReader(XmlReader[Pair]):
         self._document, self._suite = attributes.get("id", ""), "testsuite" in attributes
         self._source: dict[str, str] | None = None
         self._target: dict[str, str] | None = None
-        # The one of the two that is being read, if any.
+        # The side being read, if any.
         self._side: dict[str, str] | None = None
         self._id = ""
 
@@ -43,7 +43,7 @@ class WmtXmlReader(XmlReader[Pair]):
             self._id = attributes.get("id", "")
             if not self._id or self._id in self._side:
                 self.fail(f"doc {self._document!r}: <seg> with id {self._id!r}: none, or twice")
-            self.listen()
+            self.collect()
 
     def end(self, tag: str) -> None:
         if tag == "seg" and self._side is not None:
@@ -56,7 +56,7 @@ class WmtXmlReader(XmlReader[Pair]):
             self._match()
 
     def _match(self) -> None:
-        """Pair the sentences of the document that has just ended."""
+        """Pair the sentences of the document that ended."""
         sides = ("src", self._source, self._languages[0]), ("ref", self._target, self._languages[1])
         for side, sentences, language in sides:
             if sentences is None:
@@ -66,4 +66,4 @@ class WmtXmlReader(XmlReader[Pair]):
             if alone:
                 first = min(alone, key=lambda id: (len(id), id))
                 self.fail(f"doc {self._document!r}: seg {first!r} is only in {side}")
-        self.found.extend(Pair(source[id], target[id]) for id in source)
+        self.items.extend(Pair(source[id], target[id]) for id in source)

@@ -1,7 +1,7 @@
-"""XML as a stream: what elements are of interest goes by, and memory does not grow with the file.
+"""A streaming XML reader with bounded memory.
 
-Entities that a file declares are refused: they can be made to grow without bounds, or to pull in
-other files. Nothing besides the stream is ever opened; a DOCTYPE may name a DTD, which is not read.
+Entity declarations are refused: they may expand without bounds or include other files. A DTD named
+in a DOCTYPE is not read.
 """
 
 from abc import ABC, abstractmethod
@@ -18,16 +18,16 @@ _BLOCK = 1 << 20
 
 
 class XmlReader(ABC, Generic[T]):
-    """Iterating over it reads the file and gives what `start` and `end` append to `found`.
+    """Iterating reads the file and yields the items that `start` and `end` append to `items`.
 
-    Raises UserError, naming file and line, where the file is not well-formed.
+    Raises UserError, naming file and line, if the file is not well-formed.
     """
 
     def __init__(self, stream: BinaryIO, name: str) -> None:
         self._stream, self._name = stream, name
         self._texts: list[str] = []
         self._size = 0
-        self.found: list[T] = []
+        self.items: list[T] = []
         self._parser = parser = expat.ParserCreate()
         parser.buffer_text = True
         parser.buffer_size = 1 << 16
@@ -38,11 +38,11 @@ class XmlReader(ABC, Generic[T]):
 
     @abstractmethod
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        """What to do where an element begins."""
+        """Handle the start of an element."""
 
     @abstractmethod
     def end(self, tag: str) -> None:
-        """What to do where an element ends."""
+        """Handle the end of an element."""
 
     def __iter__(self) -> Iterator[T]:
         final = False
@@ -50,19 +50,19 @@ class XmlReader(ABC, Generic[T]):
             block = self._stream.read(_BLOCK)
             final = not block
             self._parse(block, final)
-            yield from self.found
-            self.found.clear()
+            yield from self.items
+            self.items.clear()
 
-    def listen(self) -> None:
-        """Gather the text from here on."""
-        self._parser.CharacterDataHandler = self._hear
+    def collect(self) -> None:
+        """Start collecting text."""
+        self._parser.CharacterDataHandler = self._on_text
 
     def pause(self) -> None:
-        """Let the text from here on go by, but keep what has been gathered."""
+        """Stop collecting text; the text so far is kept."""
         self._parser.CharacterDataHandler = None
 
     def take_text(self) -> str:
-        """What has been gathered since this was last called; gathers no more."""
+        """Return and clear the collected text, and stop collecting."""
         self.pause()
         text = "".join(self._texts)
         self._texts.clear()
@@ -71,7 +71,7 @@ class XmlReader(ABC, Generic[T]):
 
     @property
     def line(self) -> int:
-        """The line of the tag that `start` or `end` is called for."""
+        """The line of the current tag."""
         return self._parser.CurrentLineNumber
 
     def fail(self, problem: str) -> NoReturn:
@@ -84,10 +84,10 @@ class XmlReader(ABC, Generic[T]):
         except expat.ExpatError as error:
             reason = expat.ErrorString(error.code)
             raise UserError(f"{self._name}:{error.lineno}: not sound XML: {reason}") from None
-        except (LookupError, ValueError) as error:  # of the encoding that the file declares
+        except (LookupError, ValueError) as error:  # from the declared encoding
             raise UserError(f"{self._name}:{self.line}: {error}") from None
 
-    def _hear(self, text: str) -> None:
+    def _on_text(self, text: str) -> None:
         self._texts.append(text)
         self._size += len(text)
         if self._size >= LONGEST_LINE:
@@ -97,5 +97,5 @@ class XmlReader(ABC, Generic[T]):
         self.fail(f"declares the entity {entity!r}: files that declare entities are not read")
 
     def _refuse_reference(self, entity: str, *_: object) -> NoReturn:
-        # Without a DTD that is no entity at all, and expat says so; with one it would skip it.
-        self.fail(f"&{entity}; is not known: of a DTD, which is not read")
+        # expat reports an unknown entity itself only in a file without a DTD
+        self.fail(f"&{entity}; is unknown: the DTD is not read")
