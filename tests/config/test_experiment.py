@@ -288,7 +288,7 @@ def test_rows_made_with_merge_keys(tmp_path):
             "   clean:",
             ":12: not valid YAML: expected <block end>, but found '<block ",
         ),
-        ("    clean:", "   clean:", "(is it indented as its neighbours are?)"),
+        ("    clean:", "   clean:", "(is it indented like its neighbors?)"),
         ("corpora:\n", "corpora: &all\n  <<: *all\n", "an entry is merged (<<) into itself"),
         ("train: {a: ", "train: {../a: ", "train.../a: a name is of letters"),
     ],

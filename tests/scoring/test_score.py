@@ -99,7 +99,7 @@ def test_a_line_ends_at_newline_only(tmp_path: Path, corpus: Corpus, separator: 
 def test_a_corpus_without_a_test_set(tmp_path: Path) -> None:
     settings = trees.settings_in(tmp_path, corpora={"c-en-de": ()})
     trees.write_texts(tmp_path, settings)
-    with pytest.raises(UserError, match="split/c-en-de: holds no test set"):
+    with pytest.raises(UserError, match="split/c-en-de: has no test set"):
         score.score_cell(settings, "tiny", "c-en-de", 1, tmp_path)
 
 

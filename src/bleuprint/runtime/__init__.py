@@ -1,4 +1,4 @@
-"""How work is run, shown and named, never what comes out: errors, files, processes, progress.
+"""Infrastructure that decides no result: errors, files, processes, progress.
 
 Imports no other package of bleuprint.
 """

@@ -1,4 +1,4 @@
-"""The code that decides a stage's outputs: the code dependencies that dvc.yaml gives it."""
+"""The code that decides a stage's outputs: its code dependencies in dvc.yaml."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the machine decides and the result does not depend on, from environment variables.
+"""Environment variables: properties of the machine, on which no result depends.
 
 | variable              | meaning                                                              |
 | --------------------- | -------------------------------------------------------------------- |
@@ -23,17 +23,17 @@ def workers() -> int:
 
 
 def processes() -> int | None:
-    """The number of training processes asked for; None leaves it to the machine."""
+    """The number of training processes; None: one a GPU, or one on a CPU."""
     return _count("BLEUPRINT_PROCESSES")
 
 
 def root() -> Path:
-    """The project's root: DVC names it to its stages, also in `dvc exp run --queue`."""
+    """The project's root, by DVC_ROOT, which DVC also sets in `dvc exp run --queue`."""
     return Path(os.environ.get("DVC_ROOT") or Path.cwd()).resolve()
 
 
 def work() -> Path:
-    """Unfinished downloads and trainings: outside DVC's outputs, kept between runs."""
+    """The folder of unfinished downloads and trainings, outside DVC's outputs."""
     return root() / "work"
 
 

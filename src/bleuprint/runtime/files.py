@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and their hashes."""
+"""Files and folders that are written completely or not at all, and their hashes."""
 
 import glob
 import hashlib
@@ -17,7 +17,7 @@ _BLOCK = 1 << 20
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """Give a temporary path beside `path`; renamed onto `path` if the block ends well."""
+    """Yield a temporary path beside `path`, renamed to `path` if the block raises nothing."""
     partial = _partial(path)
     try:
         yield partial
@@ -29,7 +29,7 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def whole_folder(path: Path) -> Iterator[Path]:
-    """Give an empty temporary folder beside `path`; it takes `path`'s place if all ends well."""
+    """Yield an empty temporary folder beside `path`; it replaces `path` if the block raises nothing."""
     partial = _partial(path)
     partial.mkdir()
     try:
@@ -38,7 +38,7 @@ def whole_folder(path: Path) -> Iterator[Path]:
             if file.is_file():
                 _sync(file)
         if path.exists():
-            # out of sight in one step: nobody finds a folder that is half removed
+            # renamed first, so that no reader finds it partly removed
             path.rename(old := partial.with_name(f"{partial.name}.old"))
             partial.replace(path)
             shutil.rmtree(old)
@@ -60,9 +60,9 @@ def read_json(path: Path) -> Any:
 
 
 def read_object(path: Path, names: Iterable[str] = ()) -> dict[str, Any]:
-    """A JSON object that has these names; raises UserError where the file is damaged or lacks one.
+    """A JSON object; raises UserError if the file is damaged or lacks one of `names`.
 
-    A file that is not there is a FileNotFoundError.
+    Raises FileNotFoundError if there is no file.
     """
     try:
         content = read_json(path)
@@ -85,7 +85,7 @@ def sha256_of(path: Path) -> str:
 
 
 def sha256_of_folder(folder: Path) -> str:
-    """One SHA-256 over the names and contents of all files in a folder, hidden ones aside."""
+    """The SHA-256 of the names and contents of all files in a folder except hidden ones."""
     digest = hashlib.sha256()
     for file in sorted(folder.rglob("*")):
         name = file.relative_to(folder)
@@ -95,7 +95,7 @@ def sha256_of_folder(folder: Path) -> str:
 
 
 def _partial(path: Path) -> Path:
-    """A free temporary name beside `path`; what a killed process left under one is removed."""
+    """A free temporary name beside `path`; removes what killed processes left."""
     path.parent.mkdir(parents=True, exist_ok=True)
     for left in path.parent.glob(f".{glob.escape(path.name)}.partial-*"):
         if not _runs(left.name.rpartition("-")[2]):
@@ -104,7 +104,7 @@ def _partial(path: Path) -> Path:
 
 
 def _runs(process: str) -> bool:
-    """Whether another process of this machine is still at work."""
+    """Whether a process, not this one, is running on this machine."""
     try:
         os.kill(int(process), 0)
     except (ProcessLookupError, ValueError):
@@ -115,6 +115,6 @@ def _runs(process: str) -> bool:
 
 
 def _sync(path: Path) -> None:
-    """Have the kernel write the file out, so that a full disk fails here and not after."""
+    """Flush the file to disk, so that a full disk fails here and not later."""
     with path.open("rb") as file:
         os.fsync(file.fileno())

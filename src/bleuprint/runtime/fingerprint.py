@@ -1,4 +1,4 @@
-"""Fingerprints: one SHA-256 for all that decides a result."""
+"""Fingerprints: the SHA-256 of the settings and code that decide a result."""
 
 import ast
 import dataclasses
@@ -16,13 +16,13 @@ _DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def of_settings(*settings: Any) -> str:
-    """The SHA-256 of settings (dataclasses, numbers, texts), in whatever order written."""
+    """The SHA-256 of settings (dataclasses, numbers, strings); the order of keys does not count."""
     text = json.dumps(list(map(_plain, settings)), sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _plain(value: Any) -> Any:
-    """What JSON can hold of settings; two rules may differ in nothing but their kind."""
+    """Settings as JSON values; dataclasses with their class names, since rules may have equal fields."""
     if dataclasses.is_dataclass(value):
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         return {type(value).__name__: _plain(fields)}
@@ -38,7 +38,7 @@ def _plain(value: Any) -> Any:
 def of_code(paths: Iterable[str], root: Path) -> str:
     """The SHA-256 of source files and of all files in folders, relative to `root`.
 
-    Python files count by their syntax tree: comments, docstrings and formatting do not.
+    Python files are compared by syntax tree: comments, docstrings and formatting do not count.
     """
     digest = hashlib.sha256()
     for file in files_of(paths, root):
@@ -48,13 +48,15 @@ def of_code(paths: Iterable[str], root: Path) -> str:
 
 
 def files_of(paths: Iterable[str], root: Path) -> list[Path]:
-    """The files that `paths` name or hold, sorted; compiled and hidden ones aside."""
-    found: set[Path] = set()
+    """The files that `paths` name or contain, sorted, except compiled and hidden ones."""
+    result: set[Path] = set()
     for path in paths:
         place = root / path
         files = place.rglob("*") if place.is_dir() else [place]
-        found |= {file for file in files if file.is_file() and not _ignored(file.relative_to(root))}
-    return sorted(found)
+        result |= {
+            file for file in files if file.is_file() and not _ignored(file.relative_to(root))
+        }
+    return sorted(result)
 
 
 def of_file(name: str, content: bytes) -> str:
@@ -73,9 +75,9 @@ def _ignored(path: Path) -> bool:
 
 
 def _syntax(node: Any) -> Any:
-    """A syntax tree as nested tuples, without docstrings, positions, and fields that are empty.
+    """A syntax tree as nested tuples, without docstrings, positions and empty fields.
 
-    ast.dump() would differ between versions of Python, which add fields.
+    ast.dump() differs between versions of Python, which add fields.
     """
     if isinstance(node, list):
         return tuple(map(_syntax, node))

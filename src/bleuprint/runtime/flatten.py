@@ -1,4 +1,4 @@
-"""Settings as text by dotted key, such as train.lr_schedule.noam.factor, for comparison."""
+"""Settings as strings by dotted key, such as train.lr_schedule.noam.factor, for comparison."""
 
 import dataclasses
 from collections.abc import Iterator, Mapping
@@ -6,13 +6,13 @@ from typing import Any
 
 
 def dotted(settings: Any) -> dict[str, str]:
-    """Nested settings, dataclasses or as YAML has them; None is left out."""
+    """Nested settings, dataclasses or YAML values, as one dictionary; None is left out."""
     return dict(_leaves("", settings))
 
 
 def _leaves(key: str, value: Any) -> Iterator[tuple[str, str]]:
     if dataclasses.is_dataclass(value):
-        value = {one.name: getattr(value, one.name) for one in dataclasses.fields(value)}
+        value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if isinstance(value, Mapping) and (value or not key):
         for name, inner in value.items():
             yield from _leaves(f"{key}.{name}" if key else str(name), inner)

@@ -1,14 +1,14 @@
-"""The commit that the code is at."""
+"""The git commit of the code."""
 
 import subprocess
 from pathlib import Path
 
 
 def commit() -> str | None:
-    """The commit the code is at, with a + if the code differs from it; None outside git."""
+    """The commit of the code, with a + if the code differs from it; None outside git."""
     try:
         git = ["git", "-C", str(Path(__file__).parents[3])]
-        code = ("src", "stages", "dvc.yaml")  # results are in git too, and change as they come
+        code = ("src", "stages", "dvc.yaml")  # not results, which are in git too
         head = subprocess.run(
             [*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True
         )

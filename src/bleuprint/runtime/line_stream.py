@@ -1,4 +1,4 @@
-"""Lines that somebody writes while we read: taken as they come, many at a time where many wait."""
+"""Reads the lines of a stream as they arrive, in batches of those that are available."""
 
 from collections.abc import Iterator
 from queue import Empty, SimpleQueue
@@ -11,13 +11,13 @@ Line = tuple[int, str]
 
 
 def read_lines_together(stream: BinaryIO, name: str, most: int) -> Iterator[list[Line]]:
-    """The lines of a stream with their numbers, from 1: at least one at a time, at most `most`.
+    """Batches of 1 to `most` lines of a stream with their numbers, from 1.
 
-    Whatever has come is given at once, so that who writes a line and waits has not to write more.
-    A line ends at \\n alone. Raises UserError at bytes that are not UTF-8.
+    Yields whatever is available, so that interactive callers get a reply per line. A line ends at
+    \\n alone. Raises UserError at bytes that are not UTF-8.
     """
     queue: SimpleQueue[bytes | OSError | None] = SimpleQueue()
-    room = Semaphore(4 * most)  # what is read ahead
+    room = Semaphore(4 * most)  # lines read ahead
 
     def read() -> None:
         try:

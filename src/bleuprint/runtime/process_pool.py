@@ -1,4 +1,4 @@
-"""Work shared out to processes, its results in order: the same for any number of them."""
+"""Parallel map over processes; the results do not depend on their number."""
 
 import os
 import signal
@@ -17,17 +17,17 @@ from bleuprint.runtime.errors import UserError
 T = TypeVar("T")
 R = TypeVar("R")
 
-# With fewer parts than this the work is done before the processes would have started.
+# Fewer parts are done before processes would have started.
 _WORTH_A_POOL = 4
 
 
 def map_parts(
     prepare: Callable[[], Callable[[T], R]], parts: Iterable[T], workers: int
 ) -> Generator[R, None, None]:
-    """The function that `prepare` makes, applied to each part, in order.
+    """Apply the function that `prepare` returns to each part; yields the results in order.
 
-    `prepare` is called once in each process; it, the parts and the results travel between them.
-    Parts are taken as they are needed, a few ahead, so that memory does not grow with them.
+    `prepare` is called once in each process. It, the parts and the results are pickled. Parts are
+    read a few ahead, so that memory does not grow with their number.
     """
     rest = iter(parts)
     head = list(islice(rest, _WORTH_A_POOL))
@@ -36,8 +36,7 @@ def map_parts(
         return
     waiting: deque[Future[R]] = deque()
     others = set(active_children())
-    # Forked at once where nothing speaks against it; but a fork of a process with PyTorch's (or
-    # MLflow's) threads copies the locks that they happen to hold.
+    # Fork is fastest, but copies locks held by the threads of PyTorch or MLflow.
     context = get_context("forkserver" if "torch" in sys.modules else "fork")
     with ProcessPoolExecutor(workers, context, _begin, (prepare,)) as pool:
         try:
@@ -49,24 +48,21 @@ def map_parts(
                 yield waiting.popleft().result()
         except BrokenProcessPool:
             for worker in set(active_children()) - others:
-                worker.kill()  # the pool asks them to end, which they do not hear
+                worker.kill()  # they ignore the pool's SIGTERM
             raise UserError("a worker process was killed; is memory short?") from None
         finally:
             pool.shutdown(cancel_futures=True)
 
 
 class _Worker:
-    """What a worker process has been told to do."""
+    """The function of a worker process."""
 
     prepare: Callable[[], Callable[[Any], Any]]
     function: Callable[[Any], Any] | None = None
 
 
 def _begin(prepare: Callable[[], Callable[[Any], Any]]) -> None:
-    """Leave signals to the parent, and end when it ends, however that comes about.
-
-    A terminal and a cluster send theirs to all; the parent may need us to end well.
-    """
+    """Ignore signals, which terminals and clusters send to all processes, and end with the parent."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()

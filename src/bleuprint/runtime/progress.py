@@ -1,4 +1,4 @@
-"""How far long work has come: a bar on a terminal, a line now and then in a log."""
+"""Progress of long work: a bar on a terminal, a line every 30 seconds in a log."""
 
 import sys
 import time
@@ -13,9 +13,9 @@ SECONDS_BETWEEN_LINES = 30.0
 
 
 class Progress:
-    """Counts what is done of `total` (None: unknown), with its rate and the time left.
+    """Counts items done of `total` (None: unknown) and shows the rate and the time left.
 
-    `start` of it was done before; a `silent` one shows nothing (another process does).
+    `start` items were done before; if `silent`, nothing is shown (another process shows it).
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class Progress:
             )
 
     def advance(self, count: int = 1, note: str = "") -> None:
-        """`count` more are done; `note` is shown beside the rate."""
+        """Count `count` items as done; `note` is shown beside the rate."""
         self._done += count
         if self._bar is not None:
             self._bar.set_postfix_str(note, refresh=False)
@@ -49,14 +49,14 @@ class Progress:
             print(self._line(note), file=sys.stderr, flush=True)
 
     def say(self, message: str) -> None:
-        """A line that stays, above the bar."""
+        """Print a line above the bar."""
         if self._bar is not None:
             self._bar.write(message, file=sys.stderr)
         elif not self._silent:
             print(message, file=sys.stderr, flush=True)
 
     def close(self) -> None:
-        """Take the bar off the terminal; it goes by itself when all is done."""
+        """Remove the bar; `advance` also does when all is done."""
         if self._bar is not None:
             self._bar.close()
             self._bar = None
@@ -76,7 +76,7 @@ class Progress:
 
 
 def track(items: Iterable[T], what: str, total: int | None, unit: str) -> Iterator[T]:
-    """Pass `items` through, showing how many have been taken."""
+    """Yield `items`, showing the number yielded."""
     with Progress(what, total, unit) as progress:
         for item in items:
             yield item

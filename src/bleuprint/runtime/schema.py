@@ -1,7 +1,7 @@
-"""YAML 1.2 into frozen dataclasses, strictly: every key known, every value of its type.
+"""YAML 1.2 to frozen dataclasses; unknown keys and values of a wrong type are errors.
 
-PyYAML reads YAML 1.1, where `1e-05` is a string and `no` is False; ruamel reads 1.2, as DVC
-does. Errors name the file, the line, the key and the value, and the nearest known key.
+PyYAML reads YAML 1.1, where `1e-05` is a string and `no` is False; ruamel reads 1.2, like DVC.
+Errors name the file, the line, the key and the value, and the nearest known key.
 """
 
 import dataclasses
@@ -21,7 +21,7 @@ from bleuprint.runtime.errors import UserError
 
 T = TypeVar("T")
 
-# What entries of the user's own are called: they become names of files and of stages.
+# The names of the user's entries, which become names of files and stages.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 
@@ -52,13 +52,13 @@ Share = Annotated[float, Range(0, 1, open_high=True)]
 
 @dataclasses.dataclass(frozen=True)
 class Named:
-    """A mapping whose keys name dataclasses; its value is one of each named, in `kinds`' order."""
+    """A mapping from names of dataclasses to their fields; read as a tuple in the order of `kinds`."""
 
     kinds: Mapping[str, type]
 
 
 def load_yaml(path: Path) -> Any:
-    """The document in `path` with its line numbers kept (ruamel's round-trip types)."""
+    """The document in `path` with its line numbers (ruamel's round-trip types)."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -71,22 +71,22 @@ def load_yaml(path: Path) -> Any:
     except MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         problem = str(error.problem).partition(" with value")[0]
-        hint = " (is it indented as its neighbours are?)" if "<block" in problem else ""
+        hint = " (is it indented like its neighbors?)" if "<block" in problem else ""
         raise UserError(f"{path}:{line}: not valid YAML: {problem}{hint}") from None
     except YAMLError as error:
         raise UserError(f"{path}: not valid YAML: {str(error).splitlines()[0]}") from None
-    except AttributeError:  # ruamel looks into what it has not read yet
+    except AttributeError:  # of ruamel, at a merge that is not read yet
         raise UserError(f"{path}: not valid YAML: an entry is merged (<<) into itself") from None
 
 
 def build(kind: type[T], document: Any, path: Path) -> T:
-    """Make a `kind`, a dataclass, of a YAML document; raises UserError at the first mistake."""
+    """A `kind`, a dataclass, from a YAML document; raises UserError at the first error."""
     return typing.cast(T, _value(kind, document, _Place(path)))
 
 
 @dataclasses.dataclass(frozen=True)
 class _Place:
-    """Where in a document we are, for messages."""
+    """A position in a document, for messages."""
 
     path: Path
     key: str = ""
@@ -103,7 +103,7 @@ class _Place:
 
 
 def line_of(parent: Any, name: str | int) -> int | None:
-    """The line, from 1, where `name` stands; merge keys (`<<`) are followed to the anchor."""
+    """The line of `name`, from 1; merge keys (`<<`) are followed to the anchor."""
     marks = getattr(parent, "lc", None)
     if marks is None:
         return None
@@ -130,7 +130,7 @@ def _value(kind: Any, value: Any, place: _Place) -> Any:
             raise place.error(f"{_shown(value)} is not one of {', '.join(map(str, arguments))}")
         return arguments[arguments.index(value)]
     if origin in (types.UnionType, typing.Union):
-        kinds = [one for one in arguments if one is not type(None)]
+        kinds = [argument for argument in arguments if argument is not type(None)]
         if len(kinds) == 1:
             return None if value is None else _value(kinds[0], value, place)
     if origin is dict:
@@ -154,15 +154,15 @@ def _scalar(kind: type, value: Any, place: _Place) -> Any:
         return value
     if kind is str and isinstance(value, str):
         return str(value)
-    wanted = {float: "a number", int: "a whole number", bool: "true or false", str: "text"}
-    if kind not in wanted:  # in a rule of the user's own
+    types_in_words = {float: "a number", int: "a whole number", bool: "true or false", str: "text"}
+    if kind not in types_in_words:  # in a user's rule
         raise place.error(
             f"declared as {_written(kind)}, which no setting can be: "
             "int, float, bool, str, Literal, tuple, or one of these | None"
         )
     text = value is not None and not isinstance(value, Mapping | list)
     hint = " (quote it: '...')" if kind is str and text else ""
-    raise place.error(f"{_shown(value)} is not {wanted[kind]}{hint}")
+    raise place.error(f"{_shown(value)} is not {types_in_words[kind]}{hint}")
 
 
 def _mapping(kind: Any, value: Any, place: _Place) -> dict[str, Any]:
@@ -191,15 +191,15 @@ def _sequence(kinds: tuple[Any, ...], value: Any, place: _Place) -> tuple[Any, .
     elif len(kinds) != len(value):
         raise place.error(f"{_shown(value)} has {len(value)} entries, not {len(kinds)}")
     pairs = zip(kinds, value, strict=True)
-    return tuple(_value(kind, one, place.child(value, i)) for i, (kind, one) in enumerate(pairs))
+    return tuple(_value(kind, item, place.child(value, i)) for i, (kind, item) in enumerate(pairs))
 
 
 def _record(kind: Any, value: Any, place: _Place) -> Any:
     if not isinstance(value, Mapping):
-        wanted = f"with {_fields(kind)}" if dataclasses.fields(kind) else "without keys: {}"
-        raise place.error(f"{_shown(value)} is not a mapping {wanted}")
-    every = typing.get_type_hints(kind, include_extras=True)
-    hints = {field.name: every[field.name] for field in dataclasses.fields(kind)}
+        expected = f"with {_fields(kind)}" if dataclasses.fields(kind) else "without keys: {}"
+        raise place.error(f"{_shown(value)} is not a mapping {expected}")
+    all_hints = typing.get_type_hints(kind, include_extras=True)
+    hints = {field.name: all_hints[field.name] for field in dataclasses.fields(kind)}
     for name in value:
         if name not in hints:
             raise place.child(value, name).error(_unknown(name, hints))
@@ -225,8 +225,8 @@ def _named(kinds: Mapping[str, type], value: Any, place: _Place) -> tuple[Any, .
 
 def _unknown(name: Any, known: Collection[str]) -> str:
     near = difflib.get_close_matches(str(name), known, n=1)
-    every = f"known here: {', '.join(known)}" if known else "there are none here: {}"
-    return f"unknown key; {f'did you mean {near[0]!r}?' if near else every}"
+    names = f"known here: {', '.join(known)}" if known else "there are none here: {}"
+    return f"unknown key; {f'did you mean {near[0]!r}?' if near else names}"
 
 
 def _fields(kind: Any) -> str:
@@ -239,5 +239,5 @@ def _shown(value: Any) -> str:
 
 
 def _written(kind: Any) -> str:
-    """A type as it is written."""
+    """The name of a type in a message."""
     return kind.__qualname__ if isinstance(kind, type) else str(kind)

@@ -134,7 +134,7 @@ def test_the_longest_line_and_one_that_is_too_long(monkeypatch):
 def test_a_row_that_lacks_a_column_is_named(content, number, found):
     message = fault("tsv", content, columns=(1, 3))
     assert message == (
-        f"inputs/both:{number}: columns 1 and 3 are wanted, and the line has {found}"
+        f"inputs/both:{number}: columns 1 and 3 are needed, and the line has {found}"
     )
 
 
