@@ -29,7 +29,7 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def whole_folder(path: Path) -> Iterator[Path]:
-    """Yield an empty temporary folder beside `path`; it replaces `path` if the block raises nothing."""
+    """Yield an empty temporary folder beside `path`; it replaces `path` unless the block raises."""
     partial = _partial(path)
     partial.mkdir()
     try:

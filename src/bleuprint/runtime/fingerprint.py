@@ -22,7 +22,7 @@ def of_settings(*settings: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Settings as JSON values; dataclasses with their class names, since rules may have equal fields."""
+    """Settings as JSON values; class names are included, since rules may have equal fields."""
     if dataclasses.is_dataclass(value):
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         return {type(value).__name__: _plain(fields)}

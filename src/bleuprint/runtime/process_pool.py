@@ -62,7 +62,7 @@ class _Worker:
 
 
 def _begin(prepare: Callable[[], Callable[[Any], Any]]) -> None:
-    """Ignore signals, which terminals and clusters send to all processes, and end with the parent."""
+    """Ignore signals, which terminals and clusters send to all, and end with the parent."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()

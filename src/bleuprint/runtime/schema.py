@@ -52,7 +52,7 @@ Share = Annotated[float, Range(0, 1, open_high=True)]
 
 @dataclasses.dataclass(frozen=True)
 class Named:
-    """A mapping from names of dataclasses to their fields; read as a tuple in the order of `kinds`."""
+    """A mapping from names of dataclasses to fields; read as a tuple in the order of `kinds`."""
 
     kinds: Mapping[str, type]
 

@@ -32,8 +32,8 @@ def read_text(
     """The pairs of a text, source first; `streams` are those of `text.files`, in that order.
 
     `dropped` counts the dropped pairs by the names above; it is complete after the last pair. No
-    sentence contains a \\n. Raises UserError if the files are not of `text.format`, are not parallel
-    or have no pair.
+    sentence contains a \\n. Raises UserError if the files are not of `text.format`, not parallel
+    or without pairs.
     """
     names = [file.name for file in text.files]
     pairs = _pairs(text, streams, names, languages, dropped)
