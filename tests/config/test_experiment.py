@@ -329,5 +329,7 @@ def test_a_published_number_of_unprinted_characters_is_refused(tmp_path, name):
 
 def test_a_language_that_a_rule_does_not_support_is_refused_before_any_work(tmp_path):
     text = PARAMS.replace("ratio: {max: 3.0}", "script: {min: 0.5}").replace('"no"', '"xx"')
-    with pytest.raises(UserError, match=r"yaml:4: corpora\.own: rule script does not support .*'xx'"):
+    with pytest.raises(
+        UserError, match=r"yaml:4: corpora\.own: rule script does not support .*'xx'"
+    ):
         read(tmp_path, text)

@@ -147,7 +147,10 @@ def test_members_go_with_archives_alone():
     message = refused("a.tgz", PACKED["a.tgz"], "b/text.de", "c")
     assert message.startswith("a.tgz!b/text.de: not an archive")
     for name in ARCHIVES:
-        assert refused(name, PACKED[name]) == f"{name}: an archive: member must name a file in it"
+        assert (
+            refused(name, PACKED[name])
+            == f"{name}: an archive: archive_member must name a file in it"
+        )
 
 
 @pytest.mark.parametrize("name", ["a.tar", "a.tar.gz", "a.tar.bz2", "a.tar.xz", "a.zip"])

@@ -62,7 +62,7 @@ def open_member(path: Path, name: str, member: Sequence[str]) -> Iterator[Binary
                 file = _open_inner(file, last, name, inner)
             name, last = f"{name}!{inner}", inner
         if _extension(last, _ARCHIVES):
-            raise UserError(f"{name}: an archive: member must name a file in it")
+            raise UserError(f"{name}: an archive: archive_member must name a file in it")
         with _named_errors(name):
             file = _decompressed(file, _extension(last, _DECOMPRESSORS))
         yield io.BufferedReader(_Stream(file, name), _BLOCK)
