@@ -1,8 +1,8 @@
 """Train one system on one corpus with one seed."""
 
-from bleuprint.runtime.malloc import keep_memory
+from bleuprint.runtime.malloc import reexec_with_malloc_settings
 
-keep_memory()
+reexec_with_malloc_settings()
 
 from bleuprint.pipeline import stage_args
 from bleuprint.pipeline.train_stage import train_cell

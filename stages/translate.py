@@ -1,8 +1,8 @@
 """Translate a corpus's test sets with an averaged model."""
 
-from bleuprint.runtime.malloc import keep_memory
+from bleuprint.runtime.malloc import reexec_with_malloc_settings
 
-keep_memory()
+reexec_with_malloc_settings()
 
 from bleuprint.config.experiment import load
 from bleuprint.config.paths import folder

@@ -1,22 +1,22 @@
 #!/bin/sh
-# Train one cell on several hosts: run this on each of them, within 45 seconds, at the root of a
-# clone that they share.
+# Train one cell on several hosts: run this on each of them, at the root of a clone that they share.
 #
-#     profiles/hosts/train.sh HOST:PORT HOSTS PROCESSES SYSTEM CORPUS SEED
+#     profiles/hosts/train.sh HOST:PORT NUMBER HOSTS PROCESSES SYSTEM CORPUS SEED
 #
-# HOST:PORT is where they meet, HOST being one of them. docs/hosts.md explains the settings.
-[ $# = 6 ] || { sed -n '2,7s/^# \{0,1\}//p' "$0"; exit 2; }
+# HOST is host number 0, PORT a free port of it; NUMBER is that of this host, 0 to HOSTS - 1.
+# PROCESSES is the number on each host. docs/hosts.md explains the settings.
+[ $# = 7 ] || { sed -n '2,7s/^# \{0,1\}//p' "$0"; exit 2; }
 echo "$1" | grep -qE '^.+:[0-9]+$' || { echo "no HOST:PORT: $1" >&2; exit 2; }
-echo "$2 $3" | grep -qE '^[1-9][0-9]* [1-9][0-9]*$' || { echo "no two numbers: $2 $3" >&2; exit 2; }
-meet=$1 hosts=$2 processes=$3
-shift 3
-# no clock of another host is trusted for an hour (720 x 5 s)
-conf=join_timeout=45,read_timeout=45,keep_alive_interval=5,keep_alive_max_attempt=720
+echo "$2 $3 $4" | grep -qE '^[0-9]+ [1-9][0-9]* [1-9][0-9]*$' ||
+  { echo "no three numbers: $2 $3 $4" >&2; exit 2; }
+[ "$2" -lt "$3" ] || { echo "host number $2 of $3: they are numbered from 0" >&2; exit 2; }
+command -v torchrun > /dev/null || { echo "no torchrun: source .venv/bin/activate" >&2; exit 1; }
+endpoint=$1 number=$2 hosts=$3 processes=$4
+shift 4
 code=$(cd "$(dirname "$0")/../../src" && pwd)
 export PYTHONPATH="${PYTHONPATH:+$PYTHONPATH:}$code"
-command -v torchrun > /dev/null || { echo "no torchrun: source .venv/bin/activate" >&2; exit 1; }
-# torchrun does not notice by itself that it waits in vain
-python -m bleuprint.runtime.distributed.watch "$meet" $$ &
-exec torchrun --nnodes "$hosts" --nproc-per-node "$processes" --max-restarts 3 \
-  --rdzv-backend c10d --rdzv-endpoint "$meet" --rdzv-id "$1-$2-$3" --rdzv-conf "$conf" \
-  -m bleuprint.cli.main train "$@"
+# With equal hosts torchrun computes the ranks instead of asking host 0, which may be lost.
+export TORCH_ELASTIC_WORKER_IDENTICAL=1
+exec torchrun --nnodes "$hosts" --node-rank "$number" --nproc-per-node "$processes" \
+  --master-addr "${endpoint%:*}" --master-port "${endpoint##*:}" --max-restarts 3 \
+  --rdzv-conf "timeout=${BLEUPRINT_TIMEOUT:-300}" -m bleuprint.cli.main train "$@"

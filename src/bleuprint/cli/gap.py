@@ -18,9 +18,9 @@ def add_commands(commands: Commands) -> None:
 
 
 def _gap(given: argparse.Namespace) -> None:
-    from bleuprint.runtime.malloc import keep_memory
+    from bleuprint.runtime.malloc import reexec_with_malloc_settings
 
-    keep_memory()
+    reexec_with_malloc_settings()
 
     from bleuprint.report.published import gap_tables
     from bleuprint.report.published.gap import cells_of, measured

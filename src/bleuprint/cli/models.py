@@ -48,9 +48,9 @@ def _port(text: str) -> int:
 
 
 def _train(given: argparse.Namespace) -> None:
-    from bleuprint.runtime.malloc import keep_memory
+    from bleuprint.runtime.malloc import reexec_with_malloc_settings
 
-    keep_memory()
+    reexec_with_malloc_settings()
 
     from bleuprint.pipeline.train_stage import train_cell
 
@@ -58,9 +58,9 @@ def _train(given: argparse.Namespace) -> None:
 
 
 def _serve(given: argparse.Namespace) -> None:
-    from bleuprint.runtime.malloc import keep_memory
+    from bleuprint.runtime.malloc import reexec_with_malloc_settings
 
-    keep_memory()
+    reexec_with_malloc_settings()
 
     from bleuprint.serving.server import serve
 

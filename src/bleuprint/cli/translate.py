@@ -57,9 +57,9 @@ def _attention_file(text: str) -> Path:
 
 
 def _translate(given: argparse.Namespace) -> None:
-    from bleuprint.runtime.malloc import keep_memory
+    from bleuprint.runtime.malloc import reexec_with_malloc_settings
 
-    keep_memory()
+    reexec_with_malloc_settings()
 
     from bleuprint.config.system import WIDEST
     from bleuprint.serving.attention_file import AttentionFile

@@ -18,7 +18,7 @@ def check_training(job: Job, marks: Fingerprints, group: Group) -> None:
 def _check_corpus(job: Job, group: Group) -> None:
     """Rank 0 reads the whole corpus; if it is damaged, all processes raise."""
     damage = None
-    if group.first:
+    if group.is_main:
         try:
             BinaryCorpus(job.corpus).verify()
         except UserError as error:

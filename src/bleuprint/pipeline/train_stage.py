@@ -1,6 +1,5 @@
-"""The stage train: the processes that it takes, the training, what it leaves."""
+"""The stage train: its processes, the training, its outputs."""
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,9 +11,8 @@ from bleuprint.config.paths import Cell, folder
 from bleuprint.pipeline.train_checks import check_training
 from bleuprint.runtime import environment
 from bleuprint.runtime.code import code_fingerprint
-from bleuprint.runtime.distributed import slurm
-from bleuprint.runtime.distributed.group import Group, join, relaunch_if_several
-from bleuprint.runtime.distributed.launch import spread_over_nodes
+from bleuprint.runtime.distributed.group import Group, init_process_group, started
+from bleuprint.runtime.distributed.launch import start_processes
 from bleuprint.runtime.errors import UserError
 from bleuprint.tracking.training_cost import write_training
 from bleuprint.tracking.training_log import TrainingLog
@@ -26,26 +24,22 @@ from bleuprint.training.trainer import Trainer
 
 
 def train_cell(cell: Cell) -> None:
-    """Train what `cell` names, with all processes that there are, and write the stage's outputs.
+    """Train one cell in as many processes as the machine or the user provides; write its outputs.
 
-    Raises UserError at a mistake in params.yaml, and what `train` raises.
+    Raises UserError at an error in params.yaml, and what `train` raises.
     """
-    try:
-        settings = load()
-        job = _job(cell, settings)
-    except UserError:
-        if "WORLD_SIZE" in os.environ or slurm.task():
-            join()  # the others would wait for us, and may have other settings
-        raise
-    spread_over_nodes()
-    relaunch_if_several()
-    group = join()
+    if not started():
+        _job(cell, load())  # refuses wrong settings before any process is started
+    start_processes()
+    group = init_process_group()
+    settings = load()
+    job = _job(cell, settings)
     marks = Fingerprints.of(job)
     work = work_folder(job, marks)
     check_training(job, marks, group)
     log = TrainingLog(settings.experiment, job, marks, group, work)
     state = train(job, group, work, marks, log)
-    if group.first:
+    if group.is_main:
         export_checkpoints(job, work, marks, cell.models / "checkpoints")
         export_facts(state, marks, cell.results)
         precision = job.system.train.precision
@@ -56,8 +50,8 @@ def train_cell(cell: Cell) -> None:
 def train(job: Job, group: Group, work: Path, marks: Fingerprints, observer: Observer) -> State:
     """Train to the end, from the newest checkpoint in `work` if there is one; the final state.
 
-    Raises Interrupted, after saving, when SIGTERM came, and UserError where another process trains
-    in `work`.
+    Raises Interrupted, after saving, on SIGTERM, and UserError if another command trains in
+    `work`.
     """
     work.mkdir(parents=True, exist_ok=True)
     with _locked(work, group):
@@ -67,15 +61,15 @@ def train(job: Job, group: Group, work: Path, marks: Fingerprints, observer: Obs
 
 
 def work_folder(job: Job, marks: Fingerprints) -> Path:
-    """Where a training keeps its checkpoints, named by what decides its result."""
+    """The folder of a training's checkpoints, named by the fingerprint of its settings and data."""
     name = ".".join((*map(str, job.cell), marks.all[:16]))
     return environment.work() / "trainings" / name
 
 
 @contextmanager
 def _locked(folder: Path, group: Group) -> Iterator[None]:
-    """Hold the work folder against a second training of the same cell."""
-    if not group.first:
+    """Lock the work folder against a second training of the same cell."""
+    if not group.is_main:
         yield
         return
     lock = FileLock(folder / ".lock")

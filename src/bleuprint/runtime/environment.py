@@ -5,6 +5,7 @@
 | BLEUPRINT_MIRROR      | folder or URL prefix holding the corpora's files as <host>/<path>      |
 | BLEUPRINT_WORKERS     | processes that prepare text (default: the cores this process may use)  |
 | BLEUPRINT_PROCESSES   | processes that train (default: one a GPU; one on a CPU)                |
+| BLEUPRINT_TIMEOUT     | seconds a training process waits for the others (default: 300)         |
 | MLFLOW_TRACKING_URI   | MLflow's server or database (default: mlflow.db at the project's root) |
 """
 
@@ -25,6 +26,11 @@ def workers() -> int:
 def processes() -> int | None:
     """The number of training processes; None: one a GPU, or one on a CPU."""
     return _count("BLEUPRINT_PROCESSES")
+
+
+def timeout() -> int:
+    """Seconds that a training process waits for the others, at the start and at each step."""
+    return _count("BLEUPRINT_TIMEOUT") or 300
 
 
 def root() -> Path:

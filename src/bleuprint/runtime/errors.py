@@ -1,82 +1,78 @@
-"""What a user is told when something is wrong, and how a stage says it."""
+"""Errors, and the exit status and message with which a command ends."""
 
 import errno
+import json
 import os
 import signal
 import sys
+import time
+import traceback
 from collections.abc import Callable
-from contextlib import suppress
+from pathlib import Path
 from typing import NoReturn
 
-# The status of a process that ends because another one, which works with it, is gone.
-GONE = os.EX_UNAVAILABLE
-# Statuses with which `run` ends, having told why; 2 is that of a command line it cannot read.
-TOLD = frozenset({1, 2, os.EX_TEMPFAIL, 130, 128 + signal.SIGPIPE})
+# Exit status of a process that ends because another process of its training is lost.
+PEER_LOST = os.EX_UNAVAILABLE
+# Set in the processes that `launch` starts: it prints the first error of all of them.
+LAUNCHED = "BLEUPRINT_LAUNCHED"
 
 
 class UserError(Exception):
-    """A mistake the user can mend: shown as one line, without a traceback.
+    """An error the user can fix; reported in one line, without a traceback.
 
     The message names the file, the line and the value, as far as there are any.
     """
 
 
+class PeerLost(Exception):
+    """Another process of the same training has ended or does not answer."""
+
+
 class Interrupted(Exception):
-    """The process was asked to stop (SIGTERM) and has saved what it had: not finished."""
+    """SIGTERM stopped the process, which has saved its state: not finished."""
 
 
 def run(main: Callable[[], None]) -> NoReturn:
-    """Run a command's `main` and leave the process with the status that belongs to its end.
+    """Run a command's `main` and exit with the status for the way it ended.
 
-    0: finished; 1: a mistake of the user's or of the machine's, told in one line;
-    75 (EX_TEMPFAIL): told to stop, state saved, run it again; 130: Ctrl-C;
-    69 (EX_UNAVAILABLE): another process that trains with this one has failed.
-    Anything else is a bug of ours and keeps its traceback.
+    0: finished; 1: an error of the user or of the machine, printed in one line;
+    69 (EX_UNAVAILABLE): another process of the training is lost;
+    75 (EX_TEMPFAIL): stopped by SIGTERM, state saved, run it again; 130: Ctrl-C.
+    Any other exception is a bug and keeps its traceback.
     """
     try:
         main()
         sys.stdout.flush()
     except UserError as error:
         _end(1, str(error))
+    except PeerLost as error:
+        _end(PEER_LOST, str(error))
     except Interrupted as error:
         _end(os.EX_TEMPFAIL, str(error))
     except KeyboardInterrupt:
         _end(130, "interrupted")
     except BrokenPipeError:
-        # who read our output wants no more of it; Python would complain once again when it ends
+        # The reader of our output has closed it; without this Python complains again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        _end(128 + signal.SIGPIPE)
+        sys.exit(128 + signal.SIGPIPE)
     except Exception as error:
         if isinstance(error, OSError) and error.errno in _MACHINE_ERRORS:
             where = f": {error.filename}" if error.filename else ""
             _end(1, f"{error.strerror}{where}")
-        if _Company.verdict is None:
-            raise
-        status, tells = _Company.verdict(1, True)
-        if tells:
+        if not _recorded(1, traceback.format_exc()):
             sys.excepthook(type(error), error, error.__traceback__)
-        _leave(status)
-    _end(0)
-
-
-def consult(verdict: Callable[[int, bool], tuple[int, bool]]) -> None:
-    """Ask `verdict` before this process ends, since others work with it and may end too.
-
-    It is given the status and whether it comes of a bug, and returns the status to end with and
-    whether it is this process that tells why.
-    """
-    _Company.verdict = staticmethod(verdict)
+        _exit(1)
+    _exit(0)
 
 
 def say(message: str, kind: str = "error") -> None:
-    """Tell the user in one line what is wrong."""
-    # on a terminal another process's bar may be in the way
+    """Print an error in one line on stderr."""
+    # on a terminal the progress bar of another process may be in the way
     clear = "\r\x1b[K" if sys.stderr.isatty() and os.environ.get("TERM") != "dumb" else ""
     print(f"{clear}bleuprint: {kind}: {' '.join(message.split())}", file=sys.stderr, flush=True)
 
 
-# What the machine, not our code, is to blame for: a full disk, a quota, a read-only or
-# forbidden place, a missing file.
+# Errors of the machine, not of our code: a full disk, a quota, a forbidden place, a missing file.
 _MACHINE_ERRORS = frozenset(
     {
         errno.ENOSPC,
@@ -93,30 +89,35 @@ _MACHINE_ERRORS = frozenset(
 )
 
 
-class _Company:
-    """The processes that work with this one, as far as its end concerns them."""
-
-    verdict: Callable[[int, bool], tuple[int, bool]] | None = None
-
-
-def _end(status: int, message: str = "") -> NoReturn:
-    if _Company.verdict is None:
-        # Processes that have not met yet meet the same mistakes: the first of a machine tells.
-        local = os.environ.get("LOCAL_RANK") or os.environ.get("SLURM_LOCALID", "0")
-        if message and local == "0":
-            say(message)
-        sys.exit(status)
-    status, tells = _Company.verdict(status, False)
-    if message and tells:
+def _end(status: int, message: str) -> NoReturn:
+    message = " ".join(message.split())
+    if not _recorded(status, message):
         say(message)
-    _leave(status)
+    _exit(status)
 
 
-def _leave(status: int) -> NoReturn:
-    if status == 0:
-        sys.exit(0)
-    with suppress(OSError):
+def _exit(status: int) -> NoReturn:
+    torch = sys.modules.get("torch.distributed")
+    if status == PEER_LOST or (status and torch and torch.is_initialized()):
+        # At once: destroying the process group would wait for other processes, or abort.
         sys.stdout.flush()
         sys.stderr.flush()
-    # At once: an orderly end would wait for processes that are gone, or complain of them.
-    os._exit(status)
+        os._exit(status)
+    sys.exit(status)
+
+
+def _recorded(status: int, message: str) -> bool:
+    """Whether the launcher prints the message: it is then written to torch's error file.
+
+    torchrun, which shows that file in its own report, may restart the process before: the message
+    is printed as well.
+    """
+    path = os.environ.get("TORCHELASTIC_ERROR_FILE")
+    if not path:
+        return False
+    record = {"message": message, "status": status, "timestamp": time.time()}
+    try:
+        Path(path).write_text(json.dumps(record), encoding="utf-8")
+    except OSError:
+        return False
+    return LAUNCHED in os.environ

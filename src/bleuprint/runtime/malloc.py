@@ -1,9 +1,9 @@
-"""Memory that is kept instead of being given back to the kernel at every free.
+"""glibc settings under which freed memory is kept instead of being returned to the kernel.
 
-glibc returns each block above its mmap threshold at once, so that every large activation is
-paged in again: raising the thresholds trains up to 1.4 times as fast on CPUs. Large pages, where
-the kernel gives them to who asks, save most of what is left of that: 4 to 12 % more. Both are read
-when a process starts, hence the restart; no user has to set anything.
+By default glibc returns each block above its mmap threshold at once, so that every large activation
+is paged in again: raising the thresholds trains up to 1.4 times as fast on CPUs, and large pages,
+where the kernel offers them by madvise, another 4 to 12 %. glibc reads these variables when a
+process starts, hence the restart.
 """
 
 import os
@@ -16,11 +16,11 @@ _SETTINGS = {
 }
 
 
-def keep_memory() -> None:
-    """Start this process again with the settings in place; to be called before anything else."""
+def reexec_with_malloc_settings() -> None:
+    """Restart this process with the settings in its environment; to be called first of all."""
     missing = {name: text for name, text in _SETTINGS.items() if name not in os.environ}
     if sys.platform == "linux" and missing:
         os.environ.update(missing)
-        if sys.stdout:  # not if who calls has closed it
+        if sys.stdout:  # None if the caller has closed it
             sys.stdout.flush()
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])

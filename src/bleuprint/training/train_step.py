@@ -68,10 +68,10 @@ class Learner:
                 torch.cuda.empty_cache()
             raise OutOfMemory
         assert losses is not None
-        loss = float(self._group.sum(losses.sum()))
-        self._group.sum(self.optimizer.gradient)
+        loss = float(self._group.all_reduce(losses.sum()))
+        self._group.all_reduce(self.optimizer.gradient)
         # one norm for all: machines may round it differently, and weights must stay the same
-        norm = self._group.of_first(self.optimizer.norm())
+        norm = self._group.broadcast(self.optimizer.norm())
         if not math.isfinite(loss) or not math.isfinite(norm):
             raise self._diverged(number, share, losses, loss / tokens, norm)
         rate = learning_rate(self._settings.lr_schedule, number, self.model.settings.d_model)
@@ -108,7 +108,7 @@ class Learner:
         lengths = [pair for batch in batches for pair in batch.lengths]
         flops = sum(training_flops(model, vocabulary, *pair) for pair in lengths)
         counts = [sum(source for source, _ in lengths), sum(target for _, target in lengths), flops]
-        shared = self._group.sum(torch.tensor(counts, device=self._group.device))
+        shared = self._group.all_reduce(torch.tensor(counts, device=self._group.device))
         result: list[int] = shared.tolist()
         return result
 
@@ -154,7 +154,7 @@ class Learner:
     ) -> UserError:
         """The error that names the batch whose loss is no number, whichever process had it."""
         what = f"the loss of update {number} is {loss}, its gradient's norm {norm}"
-        bad = self._group.sum((~losses.isfinite()).double()).nonzero().flatten().tolist()
+        bad = self._group.all_reduce((~losses.isfinite()).double()).nonzero().flatten().tolist()
         if bad:
             rows = share.update.batches[bad[0]].rows
             pairs = ", ".join(str(row + 1) for row in rows[:_NAMED_PAIRS].tolist())

@@ -42,7 +42,7 @@ class Trainer:
     ) -> None:
         """`observer` is called on rank 0 alone; checkpoints are kept in `folder`."""
         self._job, self._group, self._folder, self._marks = job, group, folder, marks
-        self._observer = observer if group.first else Observer()
+        self._observer = observer if group.is_main else Observer()
         self._settings = job.system.train
         self._corpus = BinaryCorpus(job.corpus)
         torch.manual_seed(job.cell.seed)
@@ -208,7 +208,7 @@ class Trainer:
             )
 
     def _save(self, finished: bool) -> None:
-        if self._group.first:
+        if self._group.is_main:
             self._observer.saving(self.state)
             checkpoint.save(
                 self._folder,
@@ -219,10 +219,10 @@ class Trainer:
             )
             self._prune(finished)
             self._observer.saved(self.state)
-        self._group.wait()
+        self._group.barrier()
 
     def _prune(self, finished: bool) -> None:
-        if self._group.first:
+        if self._group.is_main:
             settings = self._settings
             ranking = self.state.ranking(settings.validation_metric)
             every = settings.checkpoint_every
@@ -230,8 +230,8 @@ class Trainer:
 
     def _resume(self) -> None:
         """Continue from the newest whole checkpoint that rank 0 finds, if there is one."""
-        found = checkpoint.latest(self._folder) if self._group.first else None
-        update = int(self._group.of_first(found.update if found else -1))
+        found = checkpoint.latest(self._folder) if self._group.is_main else None
+        update = int(self._group.broadcast(found.update if found else -1))
         if update < 0:
             return
         if found is None:

@@ -47,7 +47,7 @@ class Validator:
             for rows in self._batches[group.rank :: group.size]:
                 batch = Batch.from_ids(read_ids(self._corpus, "valid", rows)).to(group.device)
                 total += batch_loss(model, batch, 0.0)
-        loss = float(group.sum(total)) / self._tokens
+        loss = float(group.all_reduce(total)) / self._tokens
         lines = self._translate(model, group)
         model.train()
         return {"loss": loss, "bleu": self._bleu.corpus_score(lines, None).score}
@@ -65,7 +65,7 @@ class Validator:
                 found[row, : len(words)] = torch.tensor(words, device=group.device)
         return [
             corpus.text(corpus.target, [word for word in words if word != PAD])
-            for words in group.sum(found).tolist()
+            for words in group.all_reduce(found).tolist()
         ]
 
 

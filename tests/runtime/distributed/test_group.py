@@ -1,15 +1,15 @@
-"""Which processes there are, and on which devices: what the environment says, right or wrong."""
+"""Which processes there are, and on which devices, by a right or wrong environment."""
 
 import os
 from types import SimpleNamespace
 
 import pytest
 import torch
-from torch.distributed import HashStore
 
-from bleuprint.runtime.distributed import group as processes
-from bleuprint.runtime.distributed import slurm
-from bleuprint.runtime.distributed.group import Group, join, relaunch_if_several
+from bleuprint.runtime.distributed import group, launch, slurm
+from bleuprint.runtime.distributed.group import Group, init_process_group
+from bleuprint.runtime.distributed.group import _Member as Member
+from bleuprint.runtime.distributed.launch import start_processes
 from bleuprint.runtime.errors import UserError
 
 
@@ -64,30 +64,30 @@ def test_tasks_meet_at_the_first_host_of_their_step(monkeypatch: pytest.MonkeyPa
 def test_a_number_of_processes_that_is_none(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     set_variables(monkeypatch, {"BLEUPRINT_PROCESSES": text})
     with pytest.raises(UserError, match=f"BLEUPRINT_PROCESSES is '{text}': a whole number"):
-        relaunch_if_several()
+        start_processes()
 
 
 def test_one_process_is_not_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
     set_variables(monkeypatch, {"BLEUPRINT_PROCESSES": "1", "CUDA_VISIBLE_DEVICES": ""})
-    relaunch_if_several()
-    group = join()
-    assert group == Group(0, 1, torch.device("cpu"))
-    assert group.any(True) and not group.any(False)
-    group.wait()
-    group.close()
+    start_processes()
+    alone = init_process_group()
+    assert alone == Group(0, 1, torch.device("cpu"))
+    assert alone.any(True) and not alone.any(False)
+    alone.barrier()
+    alone.close()
 
 
 def test_half_of_what_torchrun_sets(monkeypatch: pytest.MonkeyPatch) -> None:
     set_variables(monkeypatch, {"WORLD_SIZE": "2"})
     with pytest.raises(UserError, match=r"WORLD_SIZE is 2, but RANK is not set: .*torchrun"):
-        join()
+        init_process_group()
 
 
 def test_more_processes_than_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     set_variables(monkeypatch, {"BLEUPRINT_PROCESSES": "4"})
     machine_with(monkeypatch, gpus=2)
     with pytest.raises(UserError, match=r"BLEUPRINT_PROCESSES is 4, .*PyTorch finds 2; set CUDA"):
-        relaunch_if_several()
+        start_processes()
 
 
 @pytest.mark.parametrize("names", ["7", "0,9", "GPU-8932f937", "1"])
@@ -97,14 +97,14 @@ def test_a_gpu_that_is_not_there(monkeypatch: pytest.MonkeyPatch, names: str) ->
     machine_with(monkeypatch, gpus=found)
     line = f"CUDA_VISIBLE_DEVICES is '{names}', but PyTorch finds {found} such GPUs"
     with pytest.raises(UserError, match=line):
-        join()
+        init_process_group()
 
 
 @pytest.mark.parametrize("names", ["", "-1", "none", "NoDevFiles", "-1,0"])
 def test_gpus_that_are_hidden(monkeypatch: pytest.MonkeyPatch, names: str) -> None:
     set_variables(monkeypatch, {"CUDA_VISIBLE_DEVICES": names})
     machine_with(monkeypatch, gpus=0)
-    assert join().device == torch.device("cpu")
+    assert init_process_group().device == torch.device("cpu")
 
 
 @pytest.mark.parametrize(
@@ -117,36 +117,44 @@ def test_gpus_that_are_hidden(monkeypatch: pytest.MonkeyPatch, names: str) -> No
         (["", "", ""], None),
     ],
 )
-def test_each_process_has_a_gpu_of_its_own_or_none_has(
-    monkeypatch: pytest.MonkeyPatch, gpus: list[str], line: str | None
-) -> None:
-    store = HashStore()
-    for rank, gpu in enumerate(gpus):
-        store.set(f"device/{rank}", f"host{rank} {gpu}")
-    monkeypatch.setattr(processes.socket, "gethostname", lambda: "host1")
-    monkeypatch.setattr(
-        torch.cuda, "get_device_properties", lambda _: SimpleNamespace(uuid=gpus[1])
-    )
-    device = torch.device("cuda", 0) if gpus[1] else torch.device("cpu")
+def test_each_process_has_a_gpu_of_its_own_or_none_has(gpus: list[str], line: str | None) -> None:
+    members = [Member(f"host{rank}", gpu, "") for rank, gpu in enumerate(gpus)]
     if line is None:
-        assert processes._compare_devices(device, 1, 3, store) == 1
+        group._check_gpus(members)
         return
     with pytest.raises(UserError, match=line):
-        processes._compare_devices(device, 1, 3, store)
+        group._check_gpus(members)
 
 
-def test_those_on_the_same_machine_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    store = HashStore()
-    for rank, host in enumerate(["a", "b", "b", "a", "b"]):
-        store.set(f"device/{rank}", f"{host} ")
-    monkeypatch.setattr(processes.socket, "gethostname", lambda: "b")
-    assert processes._compare_devices(torch.device("cpu"), 2, 5, store) == 3
+@pytest.mark.parametrize(
+    ("addresses", "interfaces"),
+    [
+        (["127.0.0.1", "127.0.0.1"], ["lo", "lo"]),
+        (["127.0.1.1", "10.0.0.2"], ["wire", "other"]),  # rank 0 is on the host of MASTER_ADDR
+        (["10.0.0.1", "10.0.0.2"], ["wire", "other"]),
+        (["", ""], [None, None]),  # no route
+    ],
+)
+def test_gloo_takes_the_interface_that_reaches_the_other_hosts(
+    monkeypatch: pytest.MonkeyPatch, addresses: list[str], interfaces: list[str | None]
+) -> None:
+    table = {"lo": "127.0.0.1", "wire": "10.0.0.1", "other": "10.0.0.2"}
+    found = {name: [SimpleNamespace(address=address)] for name, address in table.items()}
+    monkeypatch.setattr(group.psutil, "net_if_addrs", lambda: found)
+    monkeypatch.setattr(group, "_own_address", {"10.0.0.2": "10.0.0.1"}.__getitem__)
+    members = [Member("host", "", address) for address in addresses]
+    assert [group._interface(rank, members) for rank in (0, 1)] == interfaces
+
+
+def test_the_own_address_on_a_route() -> None:
+    assert group._own_address("127.0.0.1") == "127.0.0.1"
 
 
 def set_variables(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]) -> None:
-    """Of those variables that decide on processes, just these; and none is started."""
+    """Set these of the variables that decide on processes, unset the others; start none."""
     # it would be this test run, over and over
-    monkeypatch.setattr(processes, "launch", lambda count: pytest.fail(f"starts {count}"))
+    for name in ("launch_local_processes", "launch_slurm_step"):
+        monkeypatch.setattr(launch, name, lambda *_: pytest.fail("starts processes"))
     for name in list(os.environ):
         if name.startswith(("SLURM", "WORLD_SIZE", "BLEUPRINT_", "ENVIRONMENT", "CUDA_VISIBLE")):
             monkeypatch.delenv(name)

@@ -1,37 +1,40 @@
-"""Processes that train together: however they are started and ended, one line says why."""
+"""Processes that train together: how they start and end, with one line and status for all."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import textwrap
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 Process = subprocess.Popen[str]
+TORCHRUN = (sys.executable, "-m", "torch.distributed.run")
 
 SCRIPT = """
 import os, signal, time
 from pathlib import Path
 import torch
-from bleuprint.runtime.distributed import lifeline
 from bleuprint.runtime.errors import Interrupted, UserError, run
-from bleuprint.runtime.distributed.group import join, relaunch_if_several
+from bleuprint.runtime.distributed.group import init_process_group
+from bleuprint.runtime.distributed.launch import start_processes
 
 def main():
-    relaunch_if_several()
-    group = join()
+    start_processes()
+    group = init_process_group()
     rank = group.rank
     Path(f"pid{rank}").write_text(str(os.getpid()))
-    group.wait()
-    if group.first:
+    group.barrier()
+    if group.is_main:
         Path("joined").touch()
     work(group, rank)
     group.close()
 
-def last_words():
+def note_time():
     Path("time").write_text(str(time.time()))
 
 def work(group, rank):
@@ -39,8 +42,8 @@ def work(group, rank):
 
 run(main)
 """
-# What those do that nothing happened to: the next collective operation, and many more.
-GO_ON = "while True: group.sum(torch.ones(3))"
+# What the other processes do: the next collective operation, and many more.
+GO_ON = "while True: group.all_reduce(torch.ones(3))"
 
 
 def start(
@@ -67,14 +70,35 @@ def start(
     )
 
 
-def end(process: Process) -> tuple[int, str]:
-    """Wait for the end of a command; its status and what it said on stderr."""
+def end(process: Process, seconds: float = 90) -> tuple[int, str]:
+    """Wait for the end of a command; its status and what it printed on stderr."""
     try:
-        _, said = process.communicate(timeout=90)
+        _, stderr = process.communicate(timeout=seconds)
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
-    return process.returncode, said
+    return process.returncode, stderr
+
+
+def wait_until_none_is_left(root: Path) -> None:
+    """Wait until no process runs in the folder `root`, be its session and parent what they may."""
+    deadline = time.monotonic() + 10
+    while left := [link for link in Path("/proc").glob("[0-9]*/cwd") if leads_to(root, link)]:
+        assert time.monotonic() < deadline, left
+        time.sleep(0.05)
+
+
+def leads_to(root: Path, link: Path) -> bool:
+    try:
+        return link.readlink() == root
+    except OSError:  # the process has ended
+        return False
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(tmp_path: Path) -> Iterator[None]:
+    yield
+    wait_until_none_is_left(tmp_path)
 
 
 def wait_for(path: Path) -> str:
@@ -92,12 +116,11 @@ def seconds_since_it_died(root: Path) -> float:
 
 def test_they_add_up_agree_and_leave_one_after_the_other(tmp_path: Path) -> None:
     work = """
-    lifeline._GRACE = 0.1
-    assert group.size == 3 and group.sum(torch.tensor([1.0, rank])).tolist() == [3, 3]
+    assert group.size == 3 and group.all_reduce(torch.tensor([1.0, rank])).tolist() == [3, 3]
     assert group.any(rank == 2) and group.any(rank == 0) and not group.any(False)
     os.write(1, f"threads {os.environ['OMP_NUM_THREADS']}\\n".encode())  # in one piece
-    group.wait()
-    if group.first:
+    group.barrier()
+    if group.is_main:
         while any(Path("/proc", Path(f"pid{other}").read_text()).exists() for other in (1, 2)):
             time.sleep(0.05)
         time.sleep(0.5)  # as the one that exports does, when the others have left
@@ -113,7 +136,7 @@ def test_they_add_up_agree_and_leave_one_after_the_other(tmp_path: Path) -> None
 def test_a_mistake_found_by_one_is_told_once_and_ends_all(tmp_path: Path) -> None:
     work = f"""
     if rank == 1:
-        last_words()
+        note_time()
         raise UserError("shelf 7 is empty")
     {GO_ON}
     """
@@ -121,15 +144,16 @@ def test_a_mistake_found_by_one_is_told_once_and_ends_all(tmp_path: Path) -> Non
     assert seconds_since_it_died(tmp_path) < 30
 
 
-def test_a_mistake_found_by_all_is_told_once_by_the_first(tmp_path: Path) -> None:
-    work = """
-    if group.first:
-        time.sleep(0.5)
-        raise UserError("shelf 7 is empty")
-    raise UserError("some shelf is empty")
-    """
+def test_an_error_of_all_is_printed_once(tmp_path: Path) -> None:
     line = "bleuprint: error: shelf 7 is empty\n"
-    assert end(start(tmp_path, work, processes=2)) == (1, line)
+    work = 'raise UserError("shelf 7 is empty")'
+    assert end(start(tmp_path, work, processes=3)) == (1, line)
+
+
+def test_an_error_before_they_meet_is_printed_once(tmp_path: Path) -> None:
+    script = SCRIPT.replace("group = init_process_group()", 'raise UserError("no shelf")')
+    (tmp_path / "command.py").write_text(script)
+    assert end(start(tmp_path, "", processes=2)) == (1, "bleuprint: error: no shelf\n")
 
 
 def test_a_bug_shows_one_traceback(tmp_path: Path) -> None:
@@ -148,7 +172,7 @@ def test_a_bug_shows_one_traceback(tmp_path: Path) -> None:
 def test_a_killed_one_is_named(tmp_path: Path, rank: int) -> None:
     work = f"""
     if rank == {rank}:
-        last_words()
+        note_time()
         os.kill(os.getpid(), signal.SIGKILL)
     {GO_ON}
     """
@@ -162,7 +186,7 @@ def test_a_killed_one_is_named(tmp_path: Path, rank: int) -> None:
 def test_a_killed_one_ends_those_too_that_are_long_busy(tmp_path: Path) -> None:
     work = """
     if rank == 1:
-        last_words()
+        note_time()
         os.kill(os.getpid(), signal.SIGSEGV)
     time.sleep(60)
     """
@@ -190,7 +214,7 @@ def test_told_to_stop_all_of_them_save(tmp_path: Path) -> None:
     while not group.any(bool(told)):
         time.sleep(0.05)
     Path(f"saved{rank}").touch()
-    group.wait()
+    group.barrier()
     raise Interrupted("saved at update 7")
     """
     process = start(tmp_path, work, processes=2)
@@ -215,90 +239,139 @@ def test_a_signal_reaches_all(
     assert end(process) == (status, said)
 
 
-def test_they_end_with_the_one_that_started_them(tmp_path: Path) -> None:
+def test_they_end_with_their_launcher(tmp_path: Path) -> None:
     process = start(tmp_path, "time.sleep(60)", processes=2)
     wait_for(tmp_path / "joined")
     process.kill()
     process.communicate(timeout=10)  # they hold its pipes open
-    deadline = time.monotonic() + 10  # they close what they have open before they are gone
-    for rank in range(2):
-        while running(int((tmp_path / f"pid{rank}").read_text())):
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+    wait_until_none_is_left(tmp_path)
 
 
-def test_one_that_stands_still_is_not_taken_for_dead(tmp_path: Path) -> None:
+def test_a_process_that_pauses_within_the_timeout_is_waited_for(tmp_path: Path) -> None:
     work = """
-    group.wait()
     if rank == 1:
         Path("stopped").touch()
         os.kill(os.getpid(), signal.SIGSTOP)
-    group.wait()
+    group.barrier()
     """
-    process = start(tmp_path, faster(work), processes=2)
+    process = start(tmp_path, work, processes=2)
     wait_for(tmp_path / "stopped")
-    time.sleep(5)  # a link that was cut would have ended them
+    time.sleep(2)
     os.kill(int((tmp_path / "pid1").read_text()), signal.SIGCONT)
     assert end(process) == (0, "")
 
 
+def test_a_process_that_hangs_ends_all_by_the_timeout(tmp_path: Path) -> None:
+    work = """
+    if rank == 1:
+        time.sleep(60)
+    note_time()
+    group.barrier()
+    """
+    status, stderr = end(start(tmp_path, work, processes=2, BLEUPRINT_TIMEOUT=4))
+    lost = r"bleuprint: error: process 0 of 2 on \S+ lost another process: Timed out waiting 4000ms"
+    assert status == 69
+    assert re.match(lost, stderr)
+    assert stderr.count("\n") == 1
+    assert 4 <= seconds_since_it_died(tmp_path) < 20
+
+
+@pytest.mark.parametrize("absent", [{0}, {1, 3}])
+def test_processes_that_never_come_are_named(tmp_path: Path, absent: set[int]) -> None:
+    tasks = [
+        start(tmp_path, GO_ON, BLEUPRINT_TIMEOUT=5, **step(rank, 4, 8 + len(absent)))
+        for rank in range(4)
+        if rank not in absent
+    ]
+    ends = [end(task) for task in tasks]
+    for rank, (status, stderr) in zip(sorted({0, 1, 2, 3} - absent), ends, strict=True):
+        assert status in (1, 69)
+        (line,) = [line for line in stderr.splitlines() if line.startswith("bleuprint: error: ")]
+        if absent == {0}:
+            assert f"process {rank} of 4: process 0 did not come to the start at localhost:" in line
+            assert "within 5 s (BLEUPRINT_TIMEOUT): Connection refused" in line
+        elif rank == 0:  # it holds the store: the others may find that lost at the same moment
+            assert line == (
+                "bleuprint: error: processes of 4 that did not come to the start within 5 s "
+                "(BLEUPRINT_TIMEOUT): 1, 3"
+            )
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_torchrun_restarts_all_when_one_is_killed(tmp_path: Path, rank: int) -> None:
+    torchrun = (*TORCHRUN, "--nproc-per-node=2", "--max-restarts=1")
+    work = f"""
+    attempt = os.environ["TORCHELASTIC_RESTART_COUNT"]
+    Path(f"rank{{rank}}attempt{{attempt}}").touch()
+    if attempt == "0":
+        if rank == {rank}:
+            os.kill(os.getpid(), signal.SIGKILL)
+        {GO_ON}
+    """
+    status, stderr = end(start(tmp_path, work, *torchrun))
+    assert status == 0, stderr
+    tried = [path.name for path in sorted(tmp_path.glob("rank?attempt?"))]
+    assert {f"rank{rank}attempt0", "rank0attempt1", "rank1attempt1"} <= set(tried)
+
+
 def test_torchrun_starts_them_as_well(tmp_path: Path) -> None:
-    torchrun = (sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=3")
     work = f"""
     if rank == 1:
         raise UserError("shelf 7 is empty")
     {GO_ON}
     """
-    status, said = end(start(tmp_path, work, *torchrun))
-    lines = [line for line in said.split("\n") if line.startswith("bleuprint: ")]
-    assert (status, lines) == (1, ["bleuprint: error: shelf 7 is empty"])
-    assert "[rank" not in said  # a traceback of ours; what torchrun says is its own
-    assert "Root Cause" in said
-    assert "rank      : 1 (local_rank: 1)" in said.partition("Root Cause")[2]
+    status, stderr = end(start(tmp_path, work, *TORCHRUN, "--nproc-per-node=3"))
+    lines = sorted(line for line in stderr.split("\n") if line.startswith("bleuprint: "))
+    assert (status, lines[-1]) == (1, "bleuprint: error: shelf 7 is empty")
+    assert all("lost another process" in line for line in lines[:-1])
+    assert "[rank" not in stderr  # no traceback; the report after it is that of torchrun
+    assert "traceback : shelf 7 is empty" in stderr
 
 
 def test_under_slurm_each_task_is_one_of_them(tmp_path: Path) -> None:
     work = """
     assert (group.size, group.rank) == (3, int(os.environ["SLURM_PROCID"]))
-    assert group.sum(torch.tensor([1.0, rank])).tolist() == [3, 3]
+    assert group.all_reduce(torch.tensor([1.0, rank])).tolist() == [3, 3]
     """
     tasks = [start(tmp_path, work, **step(rank, 3, 3)) for rank in range(3)]
     assert [end(task) for task in tasks] == [(0, "")] * 3
 
 
 @pytest.mark.parametrize("killed", [0, 2])
-def test_under_slurm_one_names_the_task_that_is_gone(tmp_path: Path, killed: int) -> None:
+def test_under_slurm_a_killed_task_ends_the_others(tmp_path: Path, killed: int) -> None:
     work = f"""
     if rank == {killed}:
-        last_words()
+        note_time()
         os.kill(os.getpid(), signal.SIGKILL)
     {GO_ON}
     """
     tasks = [start(tmp_path, work, **step(rank, 3, killed)) for rank in range(3)]
     ends = [end(task) for task in tasks]
-    assert [status for status, _ in ends] == [-9 if rank == killed else 69 for rank in range(3)]
-    (line,) = "".join(said for _, said in ends).splitlines()
-    assert line.startswith(f"bleuprint: error: process {killed} of 3 on ")
-    assert line.endswith(" is gone")
     assert seconds_since_it_died(tmp_path) < 30
+    assert [status for status, _ in ends] == [-9 if rank == killed else 69 for rank in range(3)]
+    for rank, (_, stderr) in enumerate(ends):
+        lost = rf"bleuprint: error: process {rank} of 3 on \S+ lost another process: .*\n"
+        assert re.fullmatch("" if rank == killed else lost, stderr)
 
 
-def test_a_link_that_is_cut_ends_both_sides(tmp_path: Path, two_hosts: list[str]) -> None:
+def test_a_link_that_is_cut_ends_both_sides_by_the_timeout(
+    tmp_path: Path, two_hosts: list[str]
+) -> None:
     tasks = []
     for rank, host in enumerate(two_hosts):
-        variables = {**step(rank, 2, 4), "MASTER_ADDR": "10.77.0.1", "GLOO_SOCKET_IFNAME": "wire"}
+        variables = {**step(rank, 2, 4), "MASTER_ADDR": "10.77.0.1", "BLEUPRINT_TIMEOUT": 4}
         netns = ("ip", "netns", "exec", host, sys.executable)
-        tasks.append(start(tmp_path, faster(GO_ON), *netns, **variables))
+        tasks.append(start(tmp_path, GO_ON, *netns, **variables))
     wait_for(tmp_path / "joined")
     subprocess.run(["ip", "-n", two_hosts[0], "link", "set", "wire", "down"], check=True)
     cut = time.monotonic()
     ends = [end(task) for task in tasks]
-    assert time.monotonic() - cut < 3 + 7
-    for rank, (status, said) in enumerate(ends):
-        (line,) = (line for line in said.split("\n") if line.startswith("bleuprint: "))
+    assert time.monotonic() - cut < 4 + 7
+    for rank, (status, stderr) in enumerate(ends):
         assert status == 69
-        assert f"process {1 - rank} of 2 on" in line
-        assert "is gone" in line
+        lost = rf"bleuprint: error: process {rank} of 2 on \S+ lost another process: Timed out.*"
+        (line,) = (line for line in stderr.split("\n") if line.startswith("bleuprint: "))
+        assert re.fullmatch(lost, line)
 
 
 def test_on_a_terminal_the_line_stands_in_the_place_of_a_bar() -> None:
@@ -318,7 +391,7 @@ def test_on_a_terminal_the_line_stands_in_the_place_of_a_bar() -> None:
 
 
 def step(rank: int, size: int, number: int) -> dict[str, object]:
-    """What srun tells a task of the job's step `number`."""
+    """The environment in which srun starts a task of the job's step `number`."""
     return {
         "SLURM_PROCID": rank,
         "SLURM_LOCALID": rank,
@@ -328,22 +401,3 @@ def step(rank: int, size: int, number: int) -> dict[str, object]:
         "SLURM_JOB_ID": os.getpid(),
         "SLURM_STEP_ID": number,
     }
-
-
-def faster(work: str) -> str:
-    """The work, where a link that was cut ends a process after 3 seconds instead of 23."""
-    settings = "{'TCP_KEEPIDLE': 1, 'TCP_KEEPINTVL': 1, 'TCP_KEEPCNT': 1}"
-    return f"""
-lifeline._GRACE = 1.0
-for link in group.lifeline._links:
-    for name, value in {settings}.items():
-        link.setsockopt(lifeline.socket.IPPROTO_TCP, getattr(lifeline.socket, name), value)
-{textwrap.dedent(work)}"""
-
-
-def running(pid: int) -> bool:
-    try:
-        status = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
-        return False
-    return status != "Z"

@@ -1,34 +1,35 @@
-"""The processes that train one model together, one a GPU, or any number on CPUs.
+"""The processes that train one model together: one a GPU, or any number on CPUs.
 
 Their number changes no result beyond rounding, so it comes from the machine, from
-BLEUPRINT_PROCESSES, or from torchrun or SLURM's srun if they start this command; never from
-params.yaml or the command that DVC records.
+BLEUPRINT_PROCESSES, or from torchrun or SLURM's srun; never from params.yaml or a command that DVC
+records.
 """
 
+import ctypes
 import hashlib
+import ipaddress
+import json
 import os
 import re
+import signal
 import socket
-import sys
-from dataclasses import dataclass, field
+import time
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from itertools import takewhile
 
+import psutil
 import torch
 from torch import Tensor, distributed
-from torch.distributed.distributed_c10d import Store
-from torch.distributed.rendezvous import rendezvous
+from torch.distributed.distributed_c10d import PrefixStore, Store
 
-from bleuprint.runtime import environment, errors
+from bleuprint.runtime import environment
 from bleuprint.runtime.distributed import slurm
-from bleuprint.runtime.distributed.launch import end_with_launcher, launch, launched
-from bleuprint.runtime.distributed.lifeline import Lifeline, end_torchrun, patience
-from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.errors import PeerLost, UserError
 
-# For a process that hangs: one that has died is noticed by the lifeline.
-_TIMEOUT = timedelta(hours=1)
-
-_ON_CPUS = "set CUDA_VISIBLE_DEVICES to nothing to train on CPUs"
+ON_CPUS = "set CUDA_VISIBLE_DEVICES to nothing to train on CPUs"
+_PR_SET_PDEATHSIG = 1  # of Linux's prctl
+_POLL = 0.1  # seconds
 
 
 @dataclass(frozen=True)
@@ -39,97 +40,109 @@ class Group:
     size: int
     device: torch.device
     local: int = 1
-    lifeline: Lifeline | None = field(default=None, repr=False, compare=False)
 
     @property
-    def first(self) -> bool:
+    def is_main(self) -> bool:
         return self.rank == 0
 
-    def sum(self, tensor: Tensor) -> Tensor:
-        """Add up `tensor` over all processes, in place."""
+    def all_reduce(self, tensor: Tensor) -> Tensor:
+        """Sum `tensor` over all processes, in place. Raises PeerLost."""
         if self.size > 1:
-            distributed.all_reduce(tensor)
+            try:
+                distributed.all_reduce(tensor)
+            except RuntimeError as error:
+                # gloo raises plain RuntimeErrors
+                if self.device.type == "cuda" and not isinstance(error, distributed.DistError):
+                    raise
+                raise _peer_lost(self.rank, self.size, "lost another process", error) from None
         return tensor
 
     def any(self, flag: bool) -> bool:
-        """Whether `flag` is set on any process; the same answer on all, once all have asked."""
-        return bool(self.sum(torch.tensor(float(flag), device=self.device)))
+        """Whether `flag` is set on any process; the same answer on all of them."""
+        return bool(self.all_reduce(torch.tensor(float(flag), device=self.device)))
 
-    def of_first(self, number: float) -> float:
-        """The number that the first process has."""
-        mine = torch.tensor(number if self.first else 0, dtype=torch.float64, device=self.device)
-        return float(self.sum(mine))
+    def broadcast(self, number: float) -> float:
+        """The number of rank 0."""
+        mine = torch.tensor(number if self.is_main else 0, dtype=torch.float64, device=self.device)
+        return float(self.all_reduce(mine))
 
     def differs(self, text: str) -> bool:
-        """Whether `text` is another one on some process; the same answer on all of them."""
+        """Whether `text` differs between processes; the same answer on all of them."""
         own = int(hashlib.sha256(text.encode()).hexdigest()[:12], 16)  # a float64 holds 48 bits
-        return self.any(own != self.of_first(own))
+        return self.any(own != self.broadcast(own))
 
-    def wait(self) -> None:
-        """Go on when all processes have come here."""
+    def barrier(self) -> None:
+        """Wait until all processes have called this."""
         self.any(False)
 
     def close(self) -> None:
-        """Leave the others, which may end later."""
-        if self.lifeline:
-            self.lifeline.leave(well=True)
+        """Leave the group; other processes may still have work to do."""
         if self.size > 1:
             distributed.destroy_process_group()
 
 
-def relaunch_if_several() -> None:
-    """Run this command as several processes where they are wanted and none has started us yet.
+@dataclass(frozen=True)
+class _Member:
+    """What each process publishes at the start: host name, GPU ("" if none), network address."""
 
-    Then this one starts and watches them, and does not come back.
+    host: str
+    gpu: str
+    address: str
+
+
+def started() -> bool:
+    """Whether this is one of several processes that torchrun, srun or `launch` has started."""
+    return "WORLD_SIZE" in os.environ or slurm.task() is not None
+
+
+def init_process_group() -> Group:
+    """Join the processes that were started together; a group of one if this one is alone.
+
+    Raises UserError if some do not come within BLEUPRINT_TIMEOUT, or have no GPU for themselves.
     """
-    if "WORLD_SIZE" in os.environ or slurm.task():
-        return
-    gpus = _gpus()
-    count = environment.processes() or max(1, gpus)
-    if gpus and count > gpus:
-        raise UserError(
-            f"BLEUPRINT_PROCESSES is {count}, and each process needs a GPU of its own: "
-            f"PyTorch finds {gpus}; {_ON_CPUS}"
-        )
-    if count > 1:
-        sys.stdout.flush()
-        sys.exit(launch(count))
-
-
-def join() -> Group:
-    """Join the processes that were started together; alone if this one was started alone."""
     rank, size, local = _place()
+    device = _device(local)
     if size == 1:
-        return Group(0, 1, _device(local))
-    if launched():
-        end_with_launcher()
+        return Group(0, 1, device)
+    if "TORCHELASTIC_RUN_ID" in os.environ:
+        # torch's launcher leaves its processes running if it is killed itself
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    gpu = str(torch.cuda.get_device_properties(device).uuid) if device.type == "cuda" else ""
     try:
-        shared, *_ = next(rendezvous("env://", rank, size, timeout=timedelta(seconds=patience())))
-        lifeline = Lifeline(rank, size, shared, silent=launched())
-        errors.consult(lifeline.verdict)
-        store = lifeline.store
-        device = _device(local)
-        local = _compare_devices(device, rank, size, store)
+        store = _connect(rank, size)
+        member = _Member(socket.gethostname(), gpu, _own_address(os.environ["MASTER_ADDR"]))
+        members = _wait_for_members(store, rank, size, member)
+        _check_gpus(members)
+        if interface := _interface(rank, members):
+            os.environ.setdefault("GLOO_SOCKET_IFNAME", interface)
         distributed.init_process_group(
-            "nccl" if device.type == "cuda" else "gloo",
+            "nccl" if gpu else "gloo",
             store=store,
             rank=rank,
             world_size=size,
-            timeout=_TIMEOUT,
-            device_id=device if device.type == "cuda" else None,
+            timeout=timedelta(seconds=environment.timeout()),
+            device_id=device if gpu else None,
         )
-    except distributed.DistError as error:
-        where = f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
-        reason = str(error).partition("\n")[0]
-        end_torchrun()
+    except RuntimeError as error:
+        raise _peer_lost(rank, size, "cannot join the others", error) from None
+    return Group(rank, size, device, [other.host for other in members].count(member.host))
+
+
+def gpu_count() -> int:
+    """The GPUs that this process may use. Raises UserError if CUDA_VISIBLE_DEVICES names others."""
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    names = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    # CUDA reads as far as the first that is no device: "-1" or "none" hides them all.
+    named = list(takewhile(re.compile(r"\d+|(GPU|MIG)-.+").fullmatch, names.split(",")))
+    if len(named) > count:
         raise UserError(
-            f"process {rank} of {size} cannot join the others at {where}: {reason}"
-        ) from None
-    return Group(rank, size, device, local, lifeline)
+            f"CUDA_VISIBLE_DEVICES is {names!r}, but PyTorch finds {count} such GPUs; {ON_CPUS}"
+        )
+    return count
 
 
 def _place() -> tuple[int, int, int]:
-    """This process's rank, the number of all, and its rank on this machine."""
+    """This process's rank, the number of processes, and its rank on this machine."""
     if "WORLD_SIZE" not in os.environ:
         task = slurm.task()
         if task is None:
@@ -145,51 +158,113 @@ def _place() -> tuple[int, int, int]:
     return int(os.environ.get("RANK", "0")), int(size), int(os.environ.get("LOCAL_RANK", "0"))
 
 
-def _gpus() -> int:
-    """The GPUs that this process may use; all that CUDA_VISIBLE_DEVICES names must be there."""
-    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    names = os.environ.get("CUDA_VISIBLE_DEVICES", "")
-    # CUDA reads as far as the first that is no device: "-1" or "none" hides them all.
-    named = list(takewhile(re.compile(r"\d+|(GPU|MIG)-.+").fullmatch, names.split(",")))
-    if len(named) > count:
-        raise UserError(
-            f"CUDA_VISIBLE_DEVICES is {names!r}, but PyTorch finds {count} such GPUs; {_ON_CPUS}"
-        )
-    return count
-
-
 def _device(local: int) -> torch.device:
-    """The device of the process that is number `local` on its machine."""
-    gpus = _gpus()
+    """The device of the process with rank `local` on its machine."""
+    gpus = gpu_count()
     if not gpus:
         return torch.device("cpu")
-    # under SLURM each process may see its own GPU only, whatever its number
+    # under SLURM each process may see its own GPU only, whatever its rank
     device = torch.device("cuda", local % gpus)
     torch.cuda.set_device(device)
     return device
 
 
-def _compare_devices(device: torch.device, rank: int, size: int, store: Store) -> int:
-    """Fail, on every process, where one has no GPU that others have, or not for itself alone.
+def _connect(rank: int, size: int) -> Store:
+    """torch's store at MASTER_ADDR:MASTER_PORT, held by torch's launcher or by rank 0."""
+    host, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+    agent = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
+    master, seconds = rank == 0 and not agent, environment.timeout()
+    deadline = time.monotonic() + seconds
+    while not master:  # TCPStore waits as well, but prints a C++ stack if there is no answer
+        try:
+            socket.create_connection((host, port), seconds).close()
+            break
+        except OSError as error:
+            if time.monotonic() > deadline:
+                raise UserError(
+                    f"process {rank} of {size}: process 0 did not come to the start at "
+                    f"{host}:{port} within {seconds} s (BLEUPRINT_TIMEOUT): "
+                    f"{error.strerror or error}"
+                ) from None
+            time.sleep(_POLL)
+    store = distributed.TCPStore(  # type: ignore[attr-defined]
+        host,
+        port,
+        is_master=master,
+        timeout=timedelta(seconds=seconds),
+        wait_for_workers=False,
+        multi_tenant=master,
+    )
+    # torch's launcher keeps its store when it restarts the processes
+    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") if agent else "0"
+    return PrefixStore(f"attempt {attempt}", store)
 
-    Sums over processes would hang, or fail in words that only NCCL's makers understand. Returns how
-    many processes there are on this machine.
+
+def _wait_for_members(store: Store, rank: int, size: int, member: _Member) -> list[_Member]:
+    """Publish `member` and wait for those of the other ranks; raises UserError naming the absent.
+
+    Looks at the store now and then: its own wait prints warnings at a time-out, and no names.
     """
-    own = ""
-    if device.type == "cuda":
-        own = str(torch.cuda.get_device_properties(device).uuid)
-    store.set(f"device/{rank}", f"{socket.gethostname()} {own}")
-    told = [store.get(f"device/{other}").decode().split(" ") for other in range(size)]
-    gpus = [gpu for _, gpu in told]
-    local = [host for host, _ in told].count(socket.gethostname())
-    if not any(gpus):
-        return local
-    for other, (host, gpu) in enumerate(told):
-        if not gpu:
-            raise UserError(f"process {other} of {size}, on {host}, finds no GPU; others do")
-        if (first := gpus.index(gpu)) < other:
+    seconds = environment.timeout()
+    deadline = time.monotonic() + seconds
+    store.set(f"member/{rank}", json.dumps(asdict(member)))
+    absent = list(range(size))
+    while absent := [other for other in absent if not store.check([f"member/{other}"])]:
+        if time.monotonic() > deadline:
             raise UserError(
-                f"processes {first} and {other} of {size} are given the same GPU of {host}: "
-                f"start no more processes than there are GPUs; {_ON_CPUS}"
+                f"processes of {size} that did not come to the start within {seconds} s "
+                f"(BLEUPRINT_TIMEOUT): {', '.join(map(str, absent))}"
             )
-    return local
+        time.sleep(_POLL)
+    return [_Member(**json.loads(store.get(f"member/{other}"))) for other in range(size)]
+
+
+def _check_gpus(members: list[_Member]) -> None:
+    """Raise UserError, on every process, if one has no GPU while others do, or shares one.
+
+    A sum over processes would hang otherwise, or fail with an obscure error of NCCL.
+    """
+    gpus, size = [member.gpu for member in members], len(members)
+    for rank, (member, gpu) in enumerate(zip(members, gpus, strict=True)):
+        if any(gpus) and not gpu:
+            raise UserError(f"process {rank} of {size}, on {member.host}, finds no GPU; others do")
+        if gpu and (first := gpus.index(gpu)) < rank:
+            raise UserError(
+                f"processes {first} and {rank} of {size} are given the same GPU of {member.host}: "
+                f"start no more processes than there are GPUs; {ON_CPUS}"
+            )
+
+
+def _interface(rank: int, members: list[_Member]) -> str | None:
+    """The network interface for gloo: the one that reaches the other hosts.
+
+    gloo itself takes that of the host's name, which /etc/hosts may map to the loopback.
+    """
+    own = members[rank].address
+    outside = [member.address for member in members if not _is_loopback(member.address)]
+    if _is_loopback(own) and outside:  # this is the host of MASTER_ADDR
+        own = _own_address(outside[0])
+    for name, addresses in psutil.net_if_addrs().items():
+        if own in (address.address.partition("%")[0] for address in addresses):
+            return str(name)
+    return None
+
+
+def _own_address(host: str) -> str:
+    """The address of this machine on its route to `host`; "" if there is no route."""
+    for family, *_, target in socket.getaddrinfo(host, 1, type=socket.SOCK_DGRAM):
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            if probe.connect_ex(target) == 0:  # sends nothing
+                return str(probe.getsockname()[0]).partition("%")[0]
+    return ""
+
+
+def _is_loopback(address: str) -> bool:
+    return not address or ipaddress.ip_address(address).is_loopback
+
+
+def _peer_lost(rank: int, size: int, what: str, error: RuntimeError) -> PeerLost:
+    """The error of gloo, NCCL or the store in one line, without source positions and advice."""
+    reason = re.sub(r"^\[\S+:\d+\] ", "", str(error).partition("\n")[0])
+    reason = reason.partition(". This is typically")[0]
+    return PeerLost(f"process {rank} of {size} on {socket.gethostname()} {what}: {reason}")

@@ -1,172 +1,175 @@
-"""The processes that train together, started and ended together: this machine's, or a SLURM job's.
+"""Starts the processes that train one model: those of this machine, or of a SLURM job."""
 
-torchrun starts a machine's too, but ends with status 1 whatever happened, and puts a report of its
-own around a user's mistake.
-"""
-
-import ctypes
+import json
+import logging
 import os
 import signal
-import socket
 import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
+from typing import Any, NoReturn
 
-import torch
 from torch import distributed
+from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, SignalException
+from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
+from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from bleuprint.runtime import environment
 from bleuprint.runtime.distributed import slurm
-from bleuprint.runtime.errors import GONE, TOLD, UserError, say
+from bleuprint.runtime.distributed.group import ON_CPUS, gpu_count, started
+from bleuprint.runtime.errors import LAUNCHED, PEER_LOST, UserError, say
 
-# Names the launcher to the processes that it has started, by its number.
-_LAUNCHER = "BLEUPRINT_LAUNCHER"
-# Tells them that `srun` was called by this command.
-_SPREAD = "BLEUPRINT_SPREAD"
 _LOOPBACK = "127.0.0.1"
-_PR_SET_PDEATHSIG = 1  # of Linux's prctl
+_SRUN = "BLEUPRINT_SRUN"  # set in the tasks of `launch_slurm_step`
+_POLL = 0.1  # seconds
+# Seconds after which the failure that caused a loss of contact must have been seen as well.
+_CAUSE = 5.0
 
-# Seconds between two looks at the processes, and those that are left to the others when one has
-# failed: to let go of what they have open, no more, since without it they cannot go on.
-_LOOK, _GRACE = 0.1, 12.0
 
+def start_processes() -> None:
+    """Run this command as several processes if needed; returns in each process that trains.
 
-def spread_over_nodes() -> None:
-    """Where this is one process alone in a SLURM job of several nodes: use them all.
+    | this process was started by                      | it is                                 |
+    | ------------------------------------------------ | ------------------------------------- |
+    | torchrun or `launch_local_processes`             | one of WORLD_SIZE processes           |
+    | srun with several tasks, or `launch_slurm_step`  | one of SLURM_STEP_NUM_TASKS processes |
+    | a user, DVC or Snakemake ...                     |                                       |
+    | ... in a SLURM job of several nodes              | the parent: `launch_slurm_step`       |
+    | ... with several GPUs or BLEUPRINT_PROCESSES > 1 | the parent: `launch_local_processes`  |
+    | ... elsewhere                                    | the only process                      |
 
-    It then has `srun` run this command on each node, once a GPU, and does not come back. SIGTERM is
-    passed on as SIGUSR1, since `srun` kills its tasks when it gets SIGTERM itself.
+    Raises UserError if there are fewer GPUs than processes on this machine.
     """
-    if _SPREAD in os.environ:
+    if _SRUN in os.environ:
         signal.signal(signal.SIGUSR1, lambda *_: signal.raise_signal(signal.SIGTERM))
-    nodes = slurm.nodes()
-    if nodes == 1 or "WORLD_SIZE" in os.environ or slurm.task():
+    if started():
         return
-    count = environment.processes() or max(1, torch.cuda.device_count())
-    threads = max(1, len(os.sched_getaffinity(0)) // count)
+    gpus = gpu_count()
+    count = environment.processes() or max(1, gpus)
+    if gpus and count > gpus:
+        raise UserError(
+            f"BLEUPRINT_PROCESSES is {count}, and each process needs a GPU of its own: "
+            f"PyTorch finds {gpus}; {ON_CPUS}"
+        )
+    if slurm.nodes() > 1:
+        _share_cores(count)
+        launch_slurm_step(slurm.nodes(), count)
+    if count > 1:
+        _share_cores(count)
+        launch_local_processes(count)
+
+
+def launch_local_processes(count: int) -> NoReturn:
+    """Run this command as `count` processes under torch's elastic launcher, and exit.
+
+    The status and the message are those of the first process that failed. SIGINT and SIGTERM are
+    passed on; the processes have BLEUPRINT_TIMEOUT seconds to save.
+    """
+    # The store where they meet; no other process can take its port before they start.
+    store = distributed.TCPStore(  # type: ignore[attr-defined]
+        _LOOPBACK, 0, is_master=True, wait_for_workers=False, multi_tenant=True
+    )
+    os.environ[LAUNCHED] = "1"
+    logging.disable()  # the launcher's own report of a failure
+    sys.stdout.flush()
+    with tempfile.TemporaryDirectory(prefix="bleuprint-") as logs:
+        config = LaunchConfig(
+            min_nodes=1,
+            max_nodes=1,
+            nproc_per_node=count,
+            run_id="bleuprint",
+            rdzv_backend="static",
+            rdzv_endpoint=f"{_LOOPBACK}:{store.port}",
+            rdzv_configs={"rank": 0},
+            local_addr=_LOOPBACK,
+            max_restarts=0,
+            logs_specs=DefaultLogsSpecs(log_dir=logs),
+            shutdown_timeout=environment.timeout(),
+        )
+        try:
+            elastic_launch(config, sys.executable)(*sys.orig_argv[1:])
+        except ChildFailedError as error:
+            sys.exit(_print_first(_ends(error.failures, count)))
+        except SignalException as error:
+            records = [json.loads(path.read_text()) for path in Path(logs).rglob("error.json")]
+            message = "interrupted" if error.sigval == signal.SIGINT else ""
+            unrecorded = {
+                "status": 128 + error.sigval,
+                "timestamp": time.time(),
+                "message": message,
+            }
+            sys.exit(_print_first(records or [unrecorded]))
+    sys.exit(0)
+
+
+def launch_slurm_step(nodes: int, count: int) -> NoReturn:
+    """Run this command by `srun` as `count` processes on each node of the job, and exit.
+
+    The status is that of srun. SIGINT and SIGTERM are passed on as SIGUSR1, since srun kills its
+    tasks if it receives SIGTERM itself.
+    """
     command = [
         "srun",
-        "--overlap",  # we may be a step ourselves, which holds all that the job has
+        "--overlap",  # this may be a step as well, which holds all that the job has
         f"--nodes={nodes}",
         f"--ntasks={nodes * count}",
         f"--ntasks-per-node={count}",
-        "--kill-on-bad-exit=0",  # they end one another, but for those that still save
+        "--kill-on-bad-exit=0",  # a task that saves must not be killed when another has saved
         "--cpu-bind=none",
         "--export=ALL",
         *(sys.executable, *sys.orig_argv[1:]),
     ]
-    told: list[int] = []
+    received: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda number, _: told.append(number))
+        signal.signal(number, lambda number, _: received.append(number))
     sys.stdout.flush()
-    step = subprocess.Popen(
-        command,
-        env={"OMP_NUM_THREADS": str(threads), **os.environ, _SPREAD: "1"},
-        start_new_session=True,
-    )
+    step = subprocess.Popen(command, env={**os.environ, _SRUN: "1"}, start_new_session=True)
     while step.poll() is None:
-        time.sleep(_LOOK)
-        if told:
-            told.clear()
+        time.sleep(_POLL)
+        if received:
+            received.clear()
             step.send_signal(signal.SIGUSR1)
     sys.exit(step.returncode if step.returncode >= 0 else 128 - step.returncode)
 
 
-def launch(count: int) -> int:
-    """Run this command as `count` processes to their end, and return the status for all of them.
+def _share_cores(count: int) -> None:
+    """Give each of `count` processes its part of the cores; by default each would use all."""
+    cores = len(os.sched_getaffinity(0))
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, cores // count)))
 
-    That is the status of the first that failed, which has told why; 0 if none did. A process that
-    was killed could not, so that UserError names it. SIGINT and SIGTERM are passed on.
-    """
-    told: list[int] = []
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda number, _: told.append(number))
-    # The store where they meet is ours, so that no other process can take its port meanwhile.
-    listener = socket.create_server((_LOOPBACK, 0))
-    port = listener.getsockname()[1]
-    store = distributed.TCPStore(  # type: ignore[attr-defined]
-        _LOOPBACK,
-        port,
-        is_master=True,
-        wait_for_workers=False,
-        master_listen_fd=listener.detach(),
-    )
-    processes = [_start(rank, count, store.port) for rank in range(count)]
-    first = _watch(processes, told)
-    if first is None:
-        if any(process.returncode == GONE for process in processes):
-            raise UserError(f"the {count} processes have lost one another")
-        return 0
-    rank, status = first
+
+def _ends(failures: dict[int, ProcessFailure], count: int) -> list[dict[str, Any]]:
+    """How each process that failed has ended: what it recorded (errors.run), or its status."""
+    ends = []
+    for rank, failure in failures.items():
+        if "status" in failure.error_file_data:
+            ends.append(failure.error_file_data)
+        elif failure.exitcode != -signal.SIGTERM or len(failures) == 1:  # else by the launcher
+            ends.append(
+                {
+                    "status": max(1, failure.exitcode),
+                    "timestamp": failure.timestamp,
+                    "message": f"process {rank} of {count} {_describe(failure.exitcode)}",
+                }
+            )
+    return ends
+
+
+def _describe(status: int) -> str:
     if status >= 0:
-        if status not in TOLD:
-            say(f"process {rank} of {count} ended with status {status}")
-        return status
-    if -status in told:
-        return 128 - status  # it came before there was anything to save
+        return f"ended with status {status}"
     hint = "; is memory short?" if -status == signal.SIGKILL else ""
-    raise UserError(
-        f"process {rank} of {count} was ended by signal {-status} ({signal.strsignal(-status)})"
-        f"{hint}"
-    )
+    return f"was ended by signal {-status} ({signal.strsignal(-status)}){hint}"
 
 
-def launched() -> bool:
-    """Whether this process was started by `launch`."""
-    return _LAUNCHER in os.environ
-
-
-def end_with_launcher() -> None:
-    """From now on this process is killed when its launcher ends, however that comes about."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != int(os.environ[_LAUNCHER]):
-        os._exit(GONE)  # it has ended already
-
-
-def _start(rank: int, count: int, port: int) -> "subprocess.Popen[bytes]":
-    # a process would otherwise take all cores
-    threads = max(1, len(os.sched_getaffinity(0)) // count)
-    defaults = {"OMP_NUM_THREADS": str(threads)}
-    if "lo" in (name for _, name in socket.if_nameindex()):
-        # by itself gloo takes the interface of the host's name, which may come and go
-        defaults["GLOO_SOCKET_IFNAME"] = "lo"
-    given = {
-        _LAUNCHER: str(os.getpid()),
-        "RANK": str(rank),
-        "LOCAL_RANK": str(rank),
-        "WORLD_SIZE": str(count),
-        "LOCAL_WORLD_SIZE": str(count),
-        "MASTER_ADDR": _LOOPBACK,
-        "MASTER_PORT": str(port),
-        "TORCHELASTIC_USE_AGENT_STORE": "True",  # the store is the launcher's, not rank 0's
-    }
-    return subprocess.Popen(
-        [sys.executable, *sys.orig_argv[1:]],
-        env={**defaults, **os.environ, **given},
-        # Ctrl-C on a terminal reaches a whole session; they get it once, from us.
-        start_new_session=True,
-    )
-
-
-def _watch(processes: "list[subprocess.Popen[bytes]]", told: list[int]) -> tuple[int, int] | None:
-    """Wait for the end of all; the number and status of the first that failed by itself."""
-    waiting, passed_on, first, deadline = dict(enumerate(processes)), 0, None, float("inf")
-    while waiting:
-        time.sleep(_LOOK)
-        for number in told[passed_on:]:
-            passed_on += 1
-            for process in waiting.values():
-                process.send_signal(number)
-        for rank, process in list(waiting.items()):
-            status = process.poll()
-            if status is None:
-                continue
-            del waiting[rank]
-            if first is None and status not in (0, GONE):
-                first = rank, status
-                if status != os.EX_TEMPFAIL:  # with that one they all end by themselves
-                    deadline = time.monotonic() + _GRACE
-        if time.monotonic() > deadline:
-            for process in waiting.values():
-                process.kill()
-    return first
+def _print_first(ends: list[dict[str, Any]]) -> int:
+    """Print the message of the process that failed first and return its status."""
+    first = min(ends, key=lambda end: end["timestamp"] + _CAUSE * (end["status"] == PEER_LOST))
+    message = first["message"]
+    if "\n" in message:  # a traceback
+        sys.stderr.write(message)
+    elif message:
+        say(message)
+    return int(first["status"])
