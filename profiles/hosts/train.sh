@@ -17,6 +17,7 @@ code=$(cd "$(dirname "$0")/../../src" && pwd)
 export PYTHONPATH="${PYTHONPATH:+$PYTHONPATH:}$code"
 # With equal hosts torchrun computes the ranks instead of asking host 0, which may be lost.
 export TORCH_ELASTIC_WORKER_IDENTICAL=1
+export PET_MAX_RESTARTS="${PET_MAX_RESTARTS:-3}"  # torchrun's --max-restarts
 exec torchrun --nnodes "$hosts" --node-rank "$number" --nproc-per-node "$processes" \
-  --master-addr "${endpoint%:*}" --master-port "${endpoint##*:}" --max-restarts 3 \
+  --master-addr "${endpoint%:*}" --master-port "${endpoint##*:}" \
   --rdzv-conf "timeout=${BLEUPRINT_TIMEOUT:-300}" -m bleuprint.cli.main train "$@"

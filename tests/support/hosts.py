@@ -101,14 +101,6 @@ def cut(host: str) -> None:
     subprocess.run(["ip", "-n", host, "link", "set", LINK, "down"], check=True)
 
 
-def connected(host: str, port: int) -> bool:
-    """Whether a host has a connection to this port of the other one."""
-    shown = ["ip", "netns", "exec", host, "cat", "/proc/net/tcp", "/proc/net/tcp6"]
-    table = subprocess.run(shown, stdout=subprocess.PIPE, text=True, check=True).stdout
-    rows = [line.split() for line in table.splitlines()]
-    return any(row[2].endswith(f":{port:04X}") and row[3] == "01" for row in rows)
-
-
 def processes(host: str) -> dict[int, str]:
     """What runs on a host: command lines by process id."""
     listed = subprocess.run(["ip", "netns", "pids", host], stdout=subprocess.PIPE, text=True)

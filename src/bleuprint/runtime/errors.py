@@ -8,6 +8,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
@@ -100,8 +101,9 @@ def _exit(status: int) -> NoReturn:
     torch = sys.modules.get("torch.distributed")
     if status == PEER_LOST or (status and torch and torch.is_initialized()):
         # At once: destroying the process group would wait for other processes, or abort.
-        sys.stdout.flush()
-        sys.stderr.flush()
+        with suppress(OSError):
+            sys.stdout.flush()
+            sys.stderr.flush()
         os._exit(status)
     sys.exit(status)
 
