@@ -70,9 +70,9 @@ def test_show_prints_pairs_as_text(project):
         ((), 2, "required: COMMAND"),
     ],
 )
-def test_mistakes_are_told(project, arguments, status, message):
-    told = run(project, BLEUPRINT, *arguments, status=status)
-    assert message in told and "Traceback" not in told
+def test_mistakes_are_one_line(project, arguments, status, message):
+    error = run(project, BLEUPRINT, *arguments, status=status)
+    assert message in error and "Traceback" not in error
 
 
 def test_inspect_shows_what_rules_drop_before_anything_is_run(project):

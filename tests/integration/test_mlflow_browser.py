@@ -74,7 +74,7 @@ def test_two_runs_are_opened_selected_and_compared(
     assert "bleu/first" in shown_metrics and "valid/loss" in shown_metrics
     for cell in CELLS:
         assert f"{bleu(shown, cell):.4g}" in shown_metrics
-    assert_asks_the_server_alone(browser, mlserver)
+    assert_only_the_server_was_requested(browser, mlserver)
 
 
 def test_the_address_in_the_note_shows_our_columns(
@@ -97,8 +97,8 @@ def test_the_address_in_the_note_shows_our_columns(
     for cell in CELLS:
         wait_for(browser, str(bleu(shown, cell)))
     browser.screenshot(tmp_path / "columns.png")
-    assert_asks_the_server_alone(browser, mlserver)
+    assert_only_the_server_was_requested(browser, mlserver)
 
 
-def assert_asks_the_server_alone(browser: Browser, mlserver: MlServer) -> None:
+def assert_only_the_server_was_requested(browser: Browser, mlserver: MlServer) -> None:
     assert all(address.startswith(f"{mlserver.uri}/") for address in browser.requests())

@@ -76,7 +76,7 @@ def test_a_training_outlives_its_job_its_node_and_snakemake(cluster, project, tm
 
     snakemake, node = project.start(*SNAKEMAKE, *SITE), ""
     try:
-        # told to stop, as by a cluster that wants the node for others, or when its time is over
+        # SIGTERM, as at preemption or when the time is over
         job, _, before = training(cluster, project, after=0)
         cluster.run("scancel", "--signal=TERM", job)  # as the profile's --signal does
         log = project.root / f".snakemake/slurm_logs/rule_train@tiny-own-1/{job}.log"
@@ -84,7 +84,7 @@ def test_a_training_outlives_its_job_its_node_and_snakemake(cluster, project, tm
         saved = int(re.search(r"saved at update (\d+)", log.read_text())[1])
         assert saved >= before
 
-        # the next job goes on; its node dies, and SLURM gives it another
+        # the next job continues; its node fails, and SLURM restarts it on another
         job, node, before = training(cluster, project, after=saved)
         cluster.kill_node(node)
         again, other, before = training(cluster, project, after=before)

@@ -1,4 +1,4 @@
-"""The same graph by Snakemake: what it makes, and what it tells DVC."""
+"""The same graph by Snakemake: its outputs, and what it records in DVC."""
 
 import json
 import os
@@ -24,7 +24,7 @@ def by_snakemake(clean, tmp_path_factory):
     return project
 
 
-def test_snakemake_gives_what_dvc_gives_and_tells_it(by_dvc, by_snakemake, tmp_path):
+def test_snakemake_gives_what_dvc_gives_and_records_it(by_dvc, by_snakemake, tmp_path):
     results = "reports/results.json"
     assert by_snakemake.read(results) == by_dvc.read(results)
     project = by_snakemake.copy(tmp_path / "project")
@@ -56,7 +56,7 @@ def test_snakemake_runs_what_an_edit_changes(by_snakemake, tmp_path):
     assert project.changed() == set()
 
 
-def test_an_input_from_the_future_is_told_and_its_stage_not_recorded(clean, tmp_path):
+def test_an_input_from_the_future_is_named_and_its_stage_not_recorded(clean, tmp_path):
     project = clean.copy(tmp_path / "project")
     ahead = time.time() + 3600
     os.utime(project.root / "stages/clean.py", (ahead, ahead))

@@ -152,7 +152,7 @@ def test_parameters_are_those_of_the_stage_with_merge_keys_resolved(stages):
     assert stages["train@wide-own-1"].digest != stages["train@tiny-own-1"].digest
 
 
-def test_what_dvc_hashes_tells_of_no_machine(stages):
+def test_what_dvc_hashes_names_no_machine(stages):
     machine = re.compile("process|worker|thread|core|gpu|cuda|device|node|rank|host", re.IGNORECASE)
     for stage in stages.values():
         hashed = json.dumps([stage.name, stage.command, stage.parameters])

@@ -196,7 +196,7 @@ def test_a_run_that_sees_its_jobs_end_is_not(command, configuration):
     check_status_command(command, 40, configuration)
 
 
-def test_where_there_is_no_sacct_the_executor_asks_squeue(tmp_path, monkeypatch):
+def test_where_there_is_no_sacct_the_executor_queries_squeue(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     check_status_command("sacct", 200, accounts("none"))
 

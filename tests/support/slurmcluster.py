@@ -124,7 +124,7 @@ class Cluster:
         self._start("slurmctld", "-D", "-i")
 
     def stop_controller(self) -> None:
-        """From now on SLURM answers nobody; jobs go on, and it knows of them once it is back."""
+        """Stop SLURM's controller, which finds the running jobs when it is started again."""
         process = self._processes.pop("slurmctld")
         process.terminate()
         process.wait(timeout=30)
@@ -163,7 +163,7 @@ class Cluster:
         ).stdout
 
     def jobs(self) -> list[tuple[str, str, str, str]]:
-        """Of the jobs that SLURM knows: number, state, node, and rule."""
+        """Number, state, node and rule of each job in SLURM's memory."""
         listed = self.run("squeue", "--states=all", "-h", "-o", "%i|%T|%N|%k")
         rows = [line.split("|") for line in listed.split("\n") if line]
         return [(row[0], row[1], row[2], row[3]) for row in rows]

@@ -1,4 +1,4 @@
-"""What of MLflow's failures is told in one line, and what stays a bug."""
+"""Failures of MLflow are one line; bugs keep their traceback."""
 
 from pathlib import Path
 

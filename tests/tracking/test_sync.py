@@ -180,12 +180,12 @@ def test_new_scores_take_the_place_of_old_ones(root: Path) -> None:
         ("translation.json", "translation.json: translated by another training"),
     ],
 )
-def test_scores_of_other_files_are_left_out_and_told(root: Path, changed: str, said: str) -> None:
+def test_scores_of_other_files_are_left_out_and_named(root: Path, changed: str, said: str) -> None:
     mine, other = Cell("tiny", "news-en-de", 1), Cell("small", "news-en-de", 1)
     shutil.copy(other.results / changed, mine.results / changed)
-    told = [line for line in sync_all(load()) if "left out" in line]
-    assert len(told) == 1
-    assert re.match(f"{mine}: its scores are left out: .*{said}", told[0])
+    lines = [line for line in sync_all(load()) if "left out" in line]
+    assert len(lines) == 1
+    assert re.match(f"{mine}: its scores are left out: .*{said}", lines[0])
     _, runs = named(root)
     assert "bleu/first" not in runs["tiny news-en-de 1"].data.metrics
     assert "valid/bleu" in runs["tiny news-en-de 1"].data.metrics
@@ -253,13 +253,13 @@ def test_files_are_listed_with_their_sums_and_not_copied(root: Path) -> None:
     assert list(sync(load())) == []
 
 
-def test_cells_without_results_of_these_settings_are_told(root: Path) -> None:
+def test_cells_without_results_of_these_settings_are_named(root: Path) -> None:
     shutil.rmtree(root / "results" / "small" / "news-en-de" / "2")
     path = Cell("tiny", "news-en-de", 1).results / "training.json"
     write_json(path, {**read_json(path), "settings": "0" * 64})
     said = list(sync_all(load()))
-    told = [line for line in said if "dvc pull or dvc repro" in line]
-    assert [line.split(":")[0] for line in told] == [
+    lines = [line for line in said if "dvc pull or dvc repro" in line]
+    assert [line.split(":")[0] for line in lines] == [
         "system tiny, corpus news-en-de, seed 1",
         "system small, corpus news-en-de, seed 2",
     ]

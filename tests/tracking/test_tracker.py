@@ -111,7 +111,7 @@ def test_several_processes_may_create_the_database_at_once(bare: Path) -> None:
     assert {run.data.tags[FINGERPRINT] for run in runs} == {"0", "1", "2"}
 
 
-def test_a_store_that_cannot_be_used_is_told_and_no_more(
+def test_a_store_that_cannot_be_used_is_reported_and_stops_nothing(
     root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "no-such-store://" + root.name)
