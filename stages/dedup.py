@@ -1,4 +1,4 @@
-"""Drop repeated training pairs, and those that validation or a test set gives away."""
+"""Drop repeated training pairs, and pairs with a sentence of validation or test sets."""
 
 from bleuprint.config import paths
 from bleuprint.config.experiment import load

@@ -1,4 +1,4 @@
-"""Count a binarised corpus: lengths of sentences, words and units, vocabularies."""
+"""Statistics of a binarized corpus: lengths of sentences, words and tokens, vocabularies."""
 
 from bleuprint.config import paths
 from bleuprint.config.experiment import load

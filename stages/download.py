@@ -1,4 +1,4 @@
-"""Get the files of a corpus."""
+"""Fetch the files of a corpus and write its text as lines."""
 
 from bleuprint.config import paths
 from bleuprint.config.experiment import load

@@ -1,4 +1,4 @@
-"""Drop the training pairs that a check refuses."""
+"""Drop the training pairs that fail a check."""
 
 from bleuprint.config import paths
 from bleuprint.config.experiment import load

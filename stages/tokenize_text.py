@@ -1,6 +1,6 @@
-"""Tokenise a corpus.
+"""Tokenize a corpus.
 
-The script is not called tokenize.py: Python would take it for its own module of that name.
+The script is not called tokenize.py, which would hide Python's module of that name.
 """
 
 from bleuprint.config import paths

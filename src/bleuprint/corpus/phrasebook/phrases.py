@@ -33,7 +33,7 @@ class Dice:
         return self.draw() < probability
 
     def pick(self, items: Sequence[Item]) -> Item:
-        """The earlier an item stands, the likelier: three to one from the first to the last."""
+        """A random item; the first is three times as likely as the last."""
         draw = self.draw()
         return items[int(len(items) * draw * (1 + draw) / 2)]
 

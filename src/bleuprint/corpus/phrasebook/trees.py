@@ -33,7 +33,7 @@ class Phrase:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """At, to or from somewhere; without `preposition` the noun knows its own."""
+    """At, to or from somewhere; without `preposition` the noun has its own."""
 
     relation: str
     phrase: Phrase
@@ -43,7 +43,7 @@ class Place:
 @dataclass(frozen=True, slots=True)
 class Clause:
     """A verb and its company. `subject` is missing where a relative pronoun or "who" has its
-    place, the object where `gap` says so; the `gap_` fields describe what stands for them."""
+    place, the object where `gap` says so; the `gap_` fields describe their replacements."""
 
     verb: Verb
     subject: Phrase | None = None
