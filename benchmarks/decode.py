@@ -71,7 +71,7 @@ def compare(given: argparse.Namespace) -> None:
     from bleuprint.config.paths import Cell, folder
     from bleuprint.config.system import LengthPenalty
     from bleuprint.dataset.binarized import BinaryCorpus
-    from bleuprint.decoding.engine import engine_of
+    from bleuprint.decoding.engine import create_engine
     from bleuprint.model.weights import load_model
 
     torch.set_num_threads(given.threads)
@@ -93,11 +93,11 @@ def compare(given: argparse.Namespace) -> None:
             precision="float32",
         )
         contestants = [
-            Contestant("bleuprint", partial(ours, engine_of(model, corpus, decode), sources))
+            Contestant("bleuprint", partial(ours, create_engine(model, corpus, decode), sources))
         ]
         for precision in ("float32", "int8"):
             asked = dataclasses.replace(decode, engine="ctranslate2", precision=precision)
-            engine = engine_of(model, corpus, asked)
+            engine = create_engine(model, corpus, asked)
             contestants.append(
                 Contestant(f"CTranslate2 {precision}", partial(ours, engine, sources))
             )
@@ -175,7 +175,7 @@ class CTranslate2Together:
             )
 
     def translate(self, sources: Any) -> Outputs:
-        from bleuprint.decoding.limits import BATCH_TOKENS
+        from bleuprint.decoding.beam_search import BATCH_TOKENS
 
         results = self._engine.translate_batch(
             [[self._units[number] for number in ids[:-1]] for ids in sources],
@@ -217,7 +217,7 @@ def joeynmt(given: argparse.Namespace, model: Any, sources: Any, decode: Any) ->
     import torch
 
     from bleuprint.dataset.batching import batch_by_size
-    from bleuprint.decoding.limits import BATCH_TOKENS
+    from bleuprint.decoding.beam_search import BATCH_TOKENS
     from toolkits import environment, ready
 
     lengths = np.array(list(map(len, sources)))

@@ -42,7 +42,7 @@ def measure(given: argparse.Namespace) -> None:
     from bleuprint.config.paths import Cell, folder
     from bleuprint.dataset.binarized import BinaryCorpus
     from bleuprint.dataset.subwords.vocabulary import EOS, SPECIALS
-    from bleuprint.decoding.engine import engine_of
+    from bleuprint.decoding.engine import create_engine
     from bleuprint.model.weights import load_model
 
     torch.set_num_threads(given.threads)
@@ -61,7 +61,7 @@ def measure(given: argparse.Namespace) -> None:
             max_len_b=0,
             min_length=length,
         )
-        engine = engine_of(model, corpus, decode)
+        engine = create_engine(model, corpus, decode)
         words = draw.integers(len(SPECIALS), units, (count, length)).tolist()
         sources = [[*sentence, EOS] for sentence in words]
         lengths = np.full(count, length + 1)
@@ -70,7 +70,7 @@ def measure(given: argparse.Namespace) -> None:
             began = time.perf_counter()
             found = engine.search(sources, lengths)
             best = min(best, time.perf_counter() - began)
-        assert all(len(outputs[0].words) == length for outputs in found)
+        assert all(len(outputs[0].tokens) == length for outputs in found)
         return best / (count * (length + 1)) * 1e6
 
     by_length = {length: cost(length, TOKENS // length) for length in LENGTHS}

@@ -244,19 +244,19 @@ def timed(updates: int, seed: int) -> None:
     reexec_with_malloc_settings()
     from unittest.mock import patch
 
-    from bleuprint.training.data_loader import Share
-    from bleuprint.training.train_step import Learner, Outcome
+    from bleuprint.training.data_loader import LocalUpdate
+    from bleuprint.training.train_step import TrainStep, UpdateStats
 
-    clock, outcomes, update = [], [], Learner.update
+    clock, outcomes, update = [], [], TrainStep.update
 
-    def noted(learner: Learner, number: int, share: Share) -> Outcome:
+    def noted(learner: TrainStep, number: int, share: LocalUpdate) -> UpdateStats:
         outcomes.append(update(learner, number, share))
         clock.append(time.monotonic())
         return outcomes[-1]
 
     sys.argv = [str(ROOT / "stages" / "train.py"), SYSTEM, CORPUS, str(seed)]
     try:
-        with patch.object(Learner, "update", noted):
+        with patch.object(TrainStep, "update", noted):
             run_path(sys.argv[0], run_name="__main__")
     except SystemExit as end:
         if end.code:
@@ -264,8 +264,7 @@ def timed(updates: int, seed: int) -> None:
     assert len(clock) == 2 * updates, f"{len(clock)} updates"
     seconds = clock[-1] - clock[updates - 1]
     tokens, flops = (
-        sum(getattr(outcome, of) for outcome in outcomes[updates:])
-        for of in ("target_tokens", "flops")
+        sum(getattr(stats, of) for stats in outcomes[updates:]) for of in ("target_tokens", "flops")
     )
     print(json.dumps(asdict(Speed(tokens / seconds, flops / seconds / 1e9))))
 

@@ -27,7 +27,7 @@ from bleuprint.dataset.subwords.vocabulary import BOS, EOS, PAD
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.process_pool import map_parts
 from bleuprint.text.moses import Moses
-from bleuprint.training.data_loader import Reader
+from bleuprint.training.data_loader import BatchReader
 from prepared import prepare
 from root import ROOT
 from trainings import merges, toy_pairs
@@ -128,7 +128,7 @@ def settings(dropout: float, max_tokens: int = 10_000) -> system.Train:
 
 def drawn(corpus: BinaryCorpus, rows: list[int], seed: int, epoch: int) -> PairIds:
     """Sentences as they are drawn, each on its own."""
-    read_alone = Reader(corpus, settings(0.4), seed, LONGEST)
+    read_alone = BatchReader(corpus, settings(0.4), seed, LONGEST)
     batches = read_alone([PlannedBatch(epoch, np.array([row])) for row in rows])
     return PairIds([part.source[0] for (part,) in batches], [part.target[0] for (part,) in batches])
 
@@ -152,7 +152,7 @@ def test_dropout_depends_on_seed_epoch_and_sentence_alone(corpus: BinaryCorpus) 
     first = drawn(corpus, ROWS, seed=1, epoch=0)
     assert drawn(corpus, ROWS, seed=1, epoch=1) != first
     assert drawn(corpus, ROWS, seed=2, epoch=0) != first
-    (together,) = Reader(corpus, settings(0.4), 1, LONGEST)([PlannedBatch(0, np.array(ROWS))])
+    (together,) = BatchReader(corpus, settings(0.4), 1, LONGEST)([PlannedBatch(0, np.array(ROWS))])
     assert pairs_of(together) == pairs_of([first])
 
 
@@ -162,7 +162,7 @@ def test_batches_that_have_grown_are_cut_at_the_limit(corpus: BinaryCorpus) -> N
     batches = [
         PlannedBatch(0, rows[part]) for part in batch_by_size(source[rows], target[rows], rows, 40)
     ]
-    grown = Reader(corpus, settings(0.4, max_tokens=40), 1, LONGEST)(batches)
+    grown = BatchReader(corpus, settings(0.4, max_tokens=40), 1, LONGEST)(batches)
     assert len(grown) == len(batches)
     assert sum(map(len, grown)) > len(batches)
     for part in (part for parts in grown for part in parts):
@@ -172,7 +172,7 @@ def test_batches_that_have_grown_are_cut_at_the_limit(corpus: BinaryCorpus) -> N
 
 
 def test_a_sentence_that_outgrows_the_limit_stays_whole(corpus: BinaryCorpus) -> None:
-    (parts,) = Reader(corpus, settings(0.4, max_tokens=2), 1, LONGEST)(
+    (parts,) = BatchReader(corpus, settings(0.4, max_tokens=2), 1, LONGEST)(
         [PlannedBatch(0, np.array(ROWS[:5]))]
     )
     assert pairs_of(parts) == pairs_of([drawn(corpus, ROWS[:5], seed=1, epoch=0)])
@@ -182,7 +182,7 @@ def test_a_draw_beyond_the_models_limit_is_not_used(corpus: BinaryCorpus) -> Non
     stored = read_ids(corpus, "train", np.array(ROWS))
     limit = max(map(len, stored.source + stored.target))
     draws = drawn(corpus, ROWS, seed=1, epoch=0)
-    reader = Reader(corpus, settings(0.4), 1, limit)
+    reader = BatchReader(corpus, settings(0.4), 1, limit)
     batches = reader([PlannedBatch(0, np.array([row])) for row in ROWS])
     kept = 0
     for side in range(2):
@@ -198,7 +198,7 @@ def test_any_number_of_processes_reads_the_same(corpus: BinaryCorpus) -> None:
         [PlannedBatch(epoch, rows)] for epoch in (0, 1) for rows in np.array(ROWS).reshape(10, 4)
     ]
     one, three = (
-        list(map_parts(partial(Reader, corpus, settings(0.4), 1, LONGEST), parts, workers))
+        list(map_parts(partial(BatchReader, corpus, settings(0.4), 1, LONGEST), parts, workers))
         for workers in (1, 3)
     )
     assert one == three

@@ -16,11 +16,11 @@ import systems
 from bleuprint.dataset.subwords.vocabulary import BOS, EOS, SPECIALS
 from bleuprint.decoding.attention import (
     KINDS,
-    Attended,
     AttentionMap,
+    SentenceAttention,
     attention_maps,
     read_attention,
-    sentences_to_map,
+    select_sentences,
     write_attention,
 )
 from bleuprint.model.transformer import Transformer
@@ -147,7 +147,7 @@ def test_kept_maps_are_a_byte_a_weight(tmp_path: Path) -> None:
     assert (exact["layers"], exact["heads"]) == (1, 1)
     assert base64.b64decode(exact["weights"]) == bytes([0, 255, 128])
     path = tmp_path / "attention.json"
-    sentence = Attended(3, dict.fromkeys(KINDS, made))
+    sentence = SentenceAttention(3, dict.fromkeys(KINDS, made))
     write_attention(path, {"one": ("ab", [sentence]), "two": ("cd", [])})
     (read,) = read_attention(path, "one", "ab")
     assert read.line == 3 and list(read.maps) == list(KINDS)
@@ -178,7 +178,7 @@ def test_kept_maps_are_a_byte_a_weight(tmp_path: Path) -> None:
     ],
 )
 def test_all_systems_keep_the_same_sentences(units: list[int], kept: list[int]) -> None:
-    assert sentences_to_map(np.array(units, np.int64) + 1) == kept
+    assert select_sentences(np.array(units, np.int64) + 1) == kept
 
 
 def test_a_page_holds_every_weight(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from torch import Tensor
 import systems
 from bleuprint.config.system import Decode
 from bleuprint.decoding import beam_search as search_module
-from bleuprint.decoding.beam_search import Hypothesis, Symbols, beam_search, length_penalty
+from bleuprint.decoding.beam_search import Hypothesis, SpecialTokens, beam_search, length_penalty
 
 BEGIN, END, UNKNOWN, UNITS = 0, 1, 2, 5
 
@@ -47,7 +47,7 @@ def find(
     sentences: list[int], limits: list[int], settings: Decode, best: int = 1
 ) -> list[list[Hypothesis]]:
     start = Histories(torch.tensor(sentences), torch.empty(len(sentences), 0, dtype=torch.long))
-    symbols = Symbols(BEGIN, END, UNKNOWN)
+    symbols = SpecialTokens(BEGIN, END, UNKNOWN)
     return beam_search(step, start, torch.tensor(limits), symbols, settings, best)
 
 
@@ -80,10 +80,10 @@ def exhaustive(sentence: int, limit: int, settings: Decode) -> list[Hypothesis]:
 
 
 def same(found: list[Hypothesis], expected: list[Hypothesis]) -> None:
-    assert [one.words for one in found] == [one.words for one in expected]
+    assert [one.tokens for one in found] == [one.tokens for one in expected]
     for one, other in zip(found, expected, strict=True):
         assert one.score == pytest.approx(other.score, abs=1e-5)
-        assert one.log_probability == pytest.approx(other.log_probability, abs=1e-5)
+        assert one.log_prob == pytest.approx(other.log_prob, abs=1e-5)
 
 
 @pytest.mark.parametrize("penalty", ["gnmt", "length"])
@@ -127,14 +127,14 @@ def test_an_n_best_list_is_sorted_and_free_of_duplicates(beam: int) -> None:
         scores = [hypothesis.score for hypothesis in hypotheses]
         assert len(scores) == beam
         assert scores == sorted(scores, reverse=True)
-        assert len({tuple(hypothesis.words) for hypothesis in hypotheses}) == beam
+        assert len({tuple(hypothesis.tokens) for hypothesis in hypotheses}) == beam
 
 
 def test_with_nothing_left_to_say_an_output_ends() -> None:
     """Three words, none of which may come twice, are asked for nine."""
     settings = systems.decode(beam=3, no_repeat_ngram=1, min_length=9)
     for (best,) in find(list(range(10)), [12] * 10, settings):
-        assert sorted(best.words) == [2, 3, 4]
+        assert sorted(best.tokens) == [2, 3, 4]
 
 
 @pytest.mark.parametrize("beam", [1, 2, 3])
@@ -147,7 +147,7 @@ def test_to_stop_early_loses_nothing(
     sentences, limits = list(range(60)), [7] * 60
     early = find(sentences, limits, settings, min(best, beam))
     # a bound that nothing reaches: each search goes on to its last ending
-    monkeypatch.setattr(search_module, "_beaten", lambda *_: False)
+    monkeypatch.setattr(search_module, "_is_beaten", lambda *_: False)
     late = find(sentences, limits, settings, min(best, beam))
     for one, other in zip(early, late, strict=True):
         same(one, other)
@@ -163,7 +163,7 @@ def test_a_beam_of_one_is_greedy() -> None:
             words.append(word)
             history += (word,)
         (found,) = search([sentence], [8], beam=1)
-        assert found.words == words
+        assert found.tokens == words
 
 
 @pytest.mark.parametrize("beam", [1, 2, 4])
@@ -172,14 +172,14 @@ def test_company_and_order_change_nothing(beam: int) -> None:
     together = search(sentences, limits, beam=beam)
     for sentence, limit, expected in zip(sentences, limits, together, strict=True):
         (alone,) = search([sentence], [limit], beam=beam)
-        assert alone.words == expected.words
+        assert alone.tokens == expected.tokens
     backwards = search(sentences[::-1], limits[::-1], beam=beam)
-    assert [h.words for h in backwards[::-1]] == [h.words for h in together]
+    assert [h.tokens for h in backwards[::-1]] == [h.tokens for h in together]
 
 
 def test_the_limit_counts_the_end() -> None:
     for hypothesis in search(list(range(10)), [3] * 10, beam=2):
-        assert len(hypothesis.words) <= 2
+        assert len(hypothesis.tokens) <= 2
 
 
 def test_penalty_by_hand() -> None:

@@ -10,7 +10,7 @@ import torch
 import systems
 from bleuprint.dataset.subwords.vocabulary import BOS, EOS, PAD, Vocabulary
 from bleuprint.decoding.ctranslate2_convert import convert
-from bleuprint.decoding.forced_decoding import log_probabilities
+from bleuprint.decoding.forced_decoding import token_log_probs
 from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.errors import UserError
 
@@ -64,7 +64,7 @@ def test_probabilities_are_ours(tmp_path: Path, shape: dict[str, Any]) -> None:
     found = engine.score_batch(
         [SOURCE.decode(ids) for ids in sources], [TARGET.decode(ids) for ids in targets]
     )
-    expected = log_probabilities(made, sources, targets)
+    expected = token_log_probs(made, sources, targets)
     for scored, logs in zip(found, expected, strict=True):
         assert scored.log_probs == pytest.approx(logs, abs=5e-4)
 

@@ -13,8 +13,8 @@ from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.dataset.subwords.vocabulary import EOS
 from bleuprint.decoding.beam_search import length_penalty
 from bleuprint.decoding.ctranslate2_engine import CTranslate2Engine
-from bleuprint.decoding.engine import Engine, Found, TorchEngine, engine_of
-from bleuprint.decoding.forced_decoding import log_probabilities
+from bleuprint.decoding.engine import Engine, NBest, TorchEngine, create_engine
+from bleuprint.decoding.forced_decoding import token_log_probs
 from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.errors import UserError
 from prepared import Prepared, prepare
@@ -49,7 +49,7 @@ def sentences(corpus: BinaryCorpus, count: int) -> list[list[int]]:
     return [[*draw.choices(range(4, units), k=draw.randint(0, 9)), EOS] for _ in range(count)]
 
 
-def search(engine: Engine, sources: list[list[int]], best: int = 1) -> Found:
+def search(engine: Engine, sources: list[list[int]], best: int = 1) -> NBest:
     return engine.search(sources, np.array(list(map(len, sources))), best)
 
 
@@ -61,8 +61,8 @@ def test_it_finds_what_our_search_finds(
     made = model(corpus, **shape)
     settings = {"beam": beam, "max_len_b": 6, "kind": "length"}
     sources = sentences(corpus, 60)
-    expected = search(engine_of(made, corpus, systems.decode(**settings)), sources)
-    engine = engine_of(made, corpus, systems.decode(**settings, engine="ctranslate2"))
+    expected = search(create_engine(made, corpus, systems.decode(**settings)), sources)
+    engine = create_engine(made, corpus, systems.decode(**settings, engine="ctranslate2"))
     assert isinstance(engine, CTranslate2Engine)
     found = search(engine, sources)
     # an output that reaches its limit breaks off in one, and is ended in the other
@@ -70,13 +70,13 @@ def test_it_finds_what_our_search_finds(
     whole = [
         (ours, theirs)
         for (ours,), (theirs,), limit in zip(expected, found, limits, strict=True)
-        if max(len(ours.words), len(theirs.words)) + 1 < limit
+        if max(len(ours.tokens), len(theirs.tokens)) + 1 < limit
     ]
     assert len(whole) > 10
-    assert [theirs.words for _, theirs in whole] == [ours.words for ours, _ in whole]
+    assert [theirs.tokens for _, theirs in whole] == [ours.tokens for ours, _ in whole]
     for ours, theirs in whole:
         assert theirs.score == pytest.approx(ours.score, abs=1e-3)
-        assert theirs.log_probability == pytest.approx(ours.log_probability, abs=1e-3)
+        assert theirs.log_prob == pytest.approx(ours.log_prob, abs=1e-3)
 
 
 @pytest.mark.parametrize("penalty", ["gnmt", "length"])
@@ -88,12 +88,12 @@ def test_scores_are_those_of_our_penalty(corpus: BinaryCorpus, penalty: str) -> 
     for source, outputs in zip(sources, found, strict=True):
         assert len(outputs) == 3
         assert [one.score for one in outputs] == sorted((o.score for o in outputs), reverse=True)
-        ended = [one for one in outputs if len(one.words) + 1 < len(source) + decode.max_len_b]
-        targets = [[*one.words, EOS] for one in ended]
-        logs = log_probabilities(made, [source] * len(ended), targets)
+        ended = [one for one in outputs if len(one.tokens) + 1 < len(source) + decode.max_len_b]
+        targets = [[*one.tokens, EOS] for one in ended]
+        logs = token_log_probs(made, [source] * len(ended), targets)
         for one, each in zip(ended, logs, strict=True):
-            assert one.log_probability == pytest.approx(sum(each), abs=2e-3)
-            penalised = one.log_probability / length_penalty(len(one.words) + 1, decode)
+            assert one.log_prob == pytest.approx(sum(each), abs=2e-3)
+            penalised = one.log_prob / length_penalty(len(one.tokens) + 1, decode)
             assert one.score == pytest.approx(penalised)
 
 
@@ -108,13 +108,13 @@ def test_outputs_that_reach_their_limit_have_their_ends(corpus: BinaryCorpus, pe
     decode = systems.decode(**settings, engine="ctranslate2")
     found = search(CTranslate2Engine(made, corpus, decode), sources)
     limits = [(len(source) - 1) // 2 for source in sources]
-    assert [len(best.words) for (best,) in found] == limits
+    assert [len(best.tokens) for (best,) in found] == limits
     assert 0 in limits and max(limits) > 2
     for (ours,), (theirs,) in zip(expected, found, strict=True):
-        if ours.words == theirs.words:
-            assert theirs.log_probability == pytest.approx(ours.log_probability, abs=1e-3)
+        if ours.tokens == theirs.tokens:
+            assert theirs.log_prob == pytest.approx(ours.log_prob, abs=1e-3)
             assert theirs.score == pytest.approx(ours.score, abs=1e-3)
-    assert sum(o.words == t.words for (o,), (t,) in zip(expected, found, strict=True)) > 20
+    assert sum(o.tokens == t.tokens for (o,), (t,) in zip(expected, found, strict=True)) > 20
 
 
 def test_a_broken_model_is_told(corpus: BinaryCorpus) -> None:
@@ -122,27 +122,29 @@ def test_a_broken_model_is_told(corpus: BinaryCorpus) -> None:
     with torch.no_grad():
         made.decoder[0].feed_forward_residual.norm.weight.fill_(torch.inf)
     for engine in ("pytorch", "ctranslate2"):
-        with pytest.raises(UserError, match="no numbers"):
-            search(engine_of(made, corpus, systems.decode(engine=engine)), [[5, 6, EOS]])
+        with pytest.raises(UserError, match="are NaN"):
+            search(create_engine(made, corpus, systems.decode(engine=engine)), [[5, 6, EOS]])
 
 
 def test_a_beam_wider_than_the_vocabulary_is_refused(corpus: BinaryCorpus) -> None:
     made = model(corpus)
     units = made.projection.out_features
     for engine in ("pytorch", "ctranslate2"):
-        engine_of(made, corpus, systems.decode(beam=units, engine=engine))
+        create_engine(made, corpus, systems.decode(beam=units, engine=engine))
         with pytest.raises(UserError, match=f"a beam of {units + 1} is wider than the vocabulary"):
-            engine_of(made, corpus, systems.decode(beam=units + 1, engine=engine))
+            create_engine(made, corpus, systems.decode(beam=units + 1, engine=engine))
 
 
 def test_int8_is_near(corpus: BinaryCorpus) -> None:
     made, sources = model(corpus), sentences(corpus, 60)
     settings = {"beam": 1, "engine": "ctranslate2"}
     exact, rounded = (
-        search(engine_of(made, corpus, systems.decode(**settings, precision=precision)), sources)
+        search(
+            create_engine(made, corpus, systems.decode(**settings, precision=precision)), sources
+        )
         for precision in ("float32", "int8")
     )
-    firsts = [[best.words[:1] for (best,) in found] for found in (exact, rounded)]
+    firsts = [[best.tokens[:1] for (best,) in found] for found in (exact, rounded)]
     assert sum(a == b for a, b in zip(*firsts, strict=True)) > 50
     assert [best.score for (best,) in exact] != [best.score for (best,) in rounded]
 
@@ -152,8 +154,8 @@ def test_without_ctranslate2_it_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "ctranslate2", None)
     with pytest.raises(UserError, match="pip install ctranslate2"):
-        engine_of(model(corpus), corpus, systems.decode(engine="ctranslate2"))
+        create_engine(model(corpus), corpus, systems.decode(engine="ctranslate2"))
 
 
 def test_engines_are_chosen_by_the_settings(corpus: BinaryCorpus) -> None:
-    assert isinstance(engine_of(model(corpus), corpus, systems.decode()), TorchEngine)
+    assert isinstance(create_engine(model(corpus), corpus, systems.decode()), TorchEngine)

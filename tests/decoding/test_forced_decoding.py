@@ -7,7 +7,7 @@ import torch
 import systems
 from bleuprint.dataset.subwords.vocabulary import BOS, EOS
 from bleuprint.decoding.engine import TorchEngine
-from bleuprint.decoding.forced_decoding import log_probabilities
+from bleuprint.decoding.forced_decoding import token_log_probs
 from bleuprint.model.transformer import Transformer
 
 SOURCES = [[5, 6, 7, EOS], [8, EOS], [9, 10, 11, 12, 13, EOS]]
@@ -29,11 +29,11 @@ def test_they_are_those_that_search_adds_up(model: Transformer) -> None:
     found = engine.search(SOURCES, lengths, best=3)
     sources = [source for source, outputs in zip(SOURCES, found, strict=True) for _ in outputs]
     outputs = [output for outputs in found for output in outputs]
-    scores = log_probabilities(model, sources, [[*output.words, EOS] for output in outputs])
+    scores = token_log_probs(model, sources, [[*output.tokens, EOS] for output in outputs])
     assert len(scores) == 9
     for output, each in zip(outputs, scores, strict=True):
-        assert len(each) == len(output.words) + 1
-        assert sum(each) == pytest.approx(output.log_probability, abs=1e-4)
+        assert len(each) == len(output.tokens) + 1
+        assert sum(each) == pytest.approx(output.log_prob, abs=1e-4)
 
 
 def test_they_are_those_of_single_steps(model: Transformer) -> None:
@@ -44,5 +44,5 @@ def test_they_are_those_of_single_steps(model: Transformer) -> None:
             logits, state = model.step(torch.tensor([last]), state)
             expected.append(float(logits.log_softmax(-1)[0, word]))
             last = word
-    (found,) = log_probabilities(model, [SOURCES[0]], [given])
+    (found,) = token_log_probs(model, [SOURCES[0]], [given])
     assert found == pytest.approx(expected, abs=1e-5)

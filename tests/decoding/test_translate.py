@@ -16,14 +16,14 @@ from bleuprint.dataset.subwords.vocabulary import BOS, EOS, PAD
 from bleuprint.decoding import engine, translate
 from bleuprint.decoding.attention import attention_maps, read_attention
 from bleuprint.decoding.beam_search import beam_search
-from bleuprint.decoding.engine import SYMBOLS, TorchEngine
+from bleuprint.decoding.engine import SPECIAL_TOKENS, TorchEngine
 from bleuprint.model.kv_cache import KVCache
 from bleuprint.model.transformer import Transformer
 from bleuprint.model.weights import load_model
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json
 from bleuprint.text.parallel import Pair
-from bleuprint.training.validation import greedy
+from bleuprint.training.validation import greedy_search
 from prepared import Prepared, prepare
 from trainings import merges, toy_pairs
 
@@ -57,7 +57,7 @@ def model(corpus: Prepared) -> Transformer:
 def outputs(model: Transformer, source: Sentences, settings: Decode) -> list[list[int]]:
     """The best output of each sentence."""
     found = TorchEngine(model, settings).search(source, source.lengths)
-    return [best.words for (best,) in found]
+    return [best.tokens for (best,) in found]
 
 
 @pytest.mark.parametrize("beam", [1, 4])
@@ -129,10 +129,10 @@ def test_greedy_validation_is_a_beam_of_one(model: Transformer) -> None:
         with torch.inference_mode():
             state = model.init_cache(source)
         greedily = systems.decode(beam=1, alpha=0.0)
-        found = beam_search(model.step, state, limits, SYMBOLS, greedily)
+        found = beam_search(model.step, state, limits, SPECIAL_TOKENS, greedily)
         # at its limit the search ends an output, where greedy decoding breaks it off
-        expected = [words[: source.size(1) + 19] for words in greedy(model, source)]
-        assert [best.words for (best,) in found] == expected
+        expected = [words[: source.size(1) + 19] for words in greedy_search(model, source)]
+        assert [best.tokens for (best,) in found] == expected
 
 
 @pytest.fixture(scope="module")

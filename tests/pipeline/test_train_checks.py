@@ -74,7 +74,7 @@ def test_processes_that_share_no_folder_are_refused(
     process.communicate(timeout=60)
     said = together(roots, monkeypatch)
     (line,) = (line for line in said[1].splitlines() if line.startswith("bleuprint: error: "))
-    assert re.search(r"checkpoint-\d+: not there on .*, and process 0 goes on from it", line)
+    assert re.search(r"checkpoint-\d+: missing on .*, but rank 0 continues from it", line)
 
 
 def test_processes_with_checkpoints_that_differ_are_refused(

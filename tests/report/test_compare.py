@@ -131,7 +131,7 @@ def test_results_of_other_settings_are_refused(tree: Path, tmp_path: Path) -> No
     params = (root / "params.yaml").read_text("utf-8")
     (root / "params.yaml").write_text(params.replace("beam: 2", "beam: 3"), encoding="utf-8")
     output = compare(root, "tiny", "small", "--corpus", "news-en-de", status=1)
-    assert "translation.json: translated with decode.beam 2, and params.yaml has 3" in output
+    assert "translation.json: translated with decode.beam 2, but params.yaml has 3" in output
 
 
 @pytest.mark.parametrize(

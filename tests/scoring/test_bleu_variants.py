@@ -13,8 +13,8 @@ from bleuprint.scoring.bleu_variants import (
     LOWERCASED,
     TOKENIZED,
     TOKENIZED_LOWERCASED,
-    WAYS,
-    reconcile,
+    VARIANTS,
+    bleu_variants,
     split_compounds,
     tokenized,
 )
@@ -42,7 +42,7 @@ def perl(path: Path) -> None:
     subprocess.run(["perl", "-i", "-ple", program, str(path)], check=True)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", VARIANTS)
 def test_scores_equal_the_command_line(tmp_path: Path, way: str) -> None:
     files = tmp_path / "references", tmp_path / "hypotheses"
     for path, lines in zip(files, (REFERENCES, GOOD), strict=True):
@@ -52,7 +52,7 @@ def test_scores_equal_the_command_line(tmp_path: Path, way: str) -> None:
         trees.write_lines(path, lines)
         if way == COMPOUND_SPLIT:
             perl(path)
-    (ours,) = [one for one in reconcile(GOOD, REFERENCES, "de") if one.name == way]
+    (ours,) = [one for one in bleu_variants(GOOD, REFERENCES, "de") if one.name == way]
     theirs = sacrebleu(files[0], *OPTIONS[way], "-i", files[1])
     assert 0 < theirs["score"] < 100
     assert (ours.score, ours.signature) == (theirs["score"], theirs["signature"])
@@ -62,9 +62,9 @@ def test_scores_equal_the_command_line(tmp_path: Path, way: str) -> None:
 
 
 def test_every_way_differs() -> None:
-    found = {one.name: one.score for one in reconcile(GOOD, REFERENCES, "de")}
-    assert list(found) == list(WAYS)
-    assert len(set(found.values())) == len(WAYS)
+    found = {one.name: one.score for one in bleu_variants(GOOD, REFERENCES, "de")}
+    assert list(found) == list(VARIANTS)
+    assert len(set(found.values())) == len(VARIANTS)
 
 
 @pytest.mark.parametrize(
@@ -93,6 +93,6 @@ def test_moses_tokens_keep_hyphens_and_signs() -> None:
 
 def test_no_moses_tokens_where_the_headline_has_others() -> None:
     references = [f"我们在{i}月学习机器翻译。" for i in range(9)]
-    found = reconcile(references[::-1], references, "zho")
+    found = bleu_variants(references[::-1], references, "zho")
     assert [one.name for one in found] == [LOWERCASED, INTL]
     assert "case:lc|eff:no|tok:zh|" in found[0].signature

@@ -15,7 +15,7 @@ from bleuprint.corpus.test_sets import Description
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, sha256_of
 from bleuprint.scoring import metrics, score
-from bleuprint.scoring.bleu_variants import WAYS, reconcile
+from bleuprint.scoring.bleu_variants import VARIANTS, bleu_variants
 from bleuprint.scoring.breakdown import bleu_by_length
 from root import ROOT
 from scoring import SEPARATORS, text
@@ -52,9 +52,9 @@ def test_all_scores_of_a_file(tmp_path: Path, corpus: Corpus) -> None:
     assert found["bleu"] == metrics.bleu(good, references, "de")
     assert found["chrf"] == metrics.chrf(good, references)
     assert found["ter"] == metrics.ter(good, references)
-    ways = [dataclasses.asdict(one) for one in reconcile(good, references, "de")]
+    ways = [dataclasses.asdict(one) for one in bleu_variants(good, references, "de")]
     assert found["reconciliation"] == ways
-    assert [way["name"] for way in ways] == list(WAYS)
+    assert [way["name"] for way in ways] == list(VARIANTS)
     lengths = bleu_by_length(good, references, [5, 25] * 30, "de")
     assert found["by_length"] == [dataclasses.asdict(one) for one in lengths]
     assert found["references"] == found["sources"] == sha256_of(tmp_path / "references")
@@ -174,13 +174,13 @@ class TestStage:
         beam = systems.DECODE.beam
         assert text.count(f"beam: {beam}\n") == 2
         params.write_text(text.replace(f"beam: {beam}\n", "beam: 9\n", 1))
-        expected = f"decode.beam {beam}, and params.yaml has 9; run: dvc repro"
+        expected = f"decode.beam {beam}, but params.yaml has 9; run: dvc repro"
         self.fails(tmp_path, cell, f"1/translation.json: translated with {expected}")
 
     @pytest.mark.parametrize(
         ("content", "message"),
         [
-            (None, "no such file: who translated is not known; run: dvc repro"),
+            (None, "no such file: the translations have no provenance; run: dvc repro"),
             ("{", "damaged: Expecting"),
             ("{}", "holds no 'model': damaged"),
             ('{"model": "f", "decode": 1, "hypotheses": {}}', "damaged: decode and hypotheses"),
@@ -208,7 +208,7 @@ class TestStage:
         trees.describe(tmp_path, trees.settings_in(tmp_path), "news-en-de")
         (cell / "hypotheses" / "test.first.de").write_bytes(b"")
         self.translated(tmp_path)
-        self.fails(tmp_path, cell, "test.first.de: no lines: nothing to score")
+        self.fails(tmp_path, cell, "test.first.de: is empty: nothing to score")
 
     @pytest.mark.parametrize("language", ["en", "de"])
     def test_a_text_that_is_not_the_one_described(

@@ -23,10 +23,10 @@ def test_p_values_equal_the_command_line(tmp_path: Path) -> None:
     assert list(ours) == ["worse", "similar"]
     for found, one, other in zip(ours.values(), bootstrap[1:], randomisation[1:], strict=True):
         assert found.bootstrap == pytest.approx(one["BLEU"]["p_value"], abs=1e-6)
-        assert found.randomisation == pytest.approx(other["BLEU"]["p_value"], abs=1e-6)
+        assert found.randomization == pytest.approx(other["BLEU"]["p_value"], abs=1e-6)
     assert ours["worse"].bootstrap < 0.05 < ours["similar"].bootstrap
-    assert ours["worse"].randomisation < 0.05 < ours["similar"].randomisation
-    assert ours["similar"].bootstrap != ours["similar"].randomisation
+    assert ours["worse"].randomization < 0.05 < ours["similar"].randomization
+    assert ours["similar"].bootstrap != ours["similar"].randomization
 
 
 def test_a_difference_that_no_trial_reaches() -> None:
@@ -42,7 +42,7 @@ def test_a_difference_in_one_line_alone_is_no_difference_to_the_bootstrap() -> N
     references, good, _ = text("de")
     found = paired_tests({"a": good, "b": [*good[:-1], references[-1]]}, references, "de")["b"]
     assert found.bootstrap > 0.05
-    assert found.randomisation == round(1 / 10001, 6)
+    assert found.randomization == round(1 / 10001, 6)
 
 
 def test_identical_translations_do_not_differ() -> None:

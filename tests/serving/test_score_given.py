@@ -9,7 +9,7 @@ from test_attention import COMMAND
 from bleuprint.config.experiment import load
 from bleuprint.config.paths import Cell
 from bleuprint.dataset.subwords.vocabulary import EOS
-from bleuprint.decoding.forced_decoding import log_probabilities
+from bleuprint.decoding.forced_decoding import token_log_probs
 from bleuprint.serving.translator import load_translator
 from trainings import environment
 
@@ -60,7 +60,7 @@ def test_a_score_by_hand(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     source = [*translator.ids("be ba"), EOS]
     for line, text in zip(found, ["BA BE", " BA"], strict=True):
         target = [*translator.ids(text, given=True), EOS]
-        (logs,) = log_probabilities(translator.model, [source], [target])
+        (logs,) = token_log_probs(translator.model, [source], [target])
         score, tab, printed = line.partition("\t")
         # gnmt's penalty with alpha 0.6
         assert float(score) == pytest.approx(sum(logs) / ((5 + len(target)) / 6) ** 0.6, abs=1e-5)

@@ -18,8 +18,8 @@ from bleuprint.corpus.test_sets import describe_test_sets
 from bleuprint.decoding.attention import (
     ATTENTION,
     KINDS,
-    Attended,
     AttentionMap,
+    SentenceAttention,
     Weights,
     write_attention,
 )
@@ -27,7 +27,7 @@ from bleuprint.report.grid import Grid
 from bleuprint.report.records import Data, Fingerprints, Length, Metric, Paired, Record
 from bleuprint.runtime.files import sha256_of, write_json
 from bleuprint.runtime.fingerprint import of_settings
-from bleuprint.scoring.bleu_variants import Reconciled
+from bleuprint.scoring.bleu_variants import BleuVariant
 from bleuprint.scoring.breakdown import ByCount, ByLength
 from bleuprint.scoring.score import score_cell
 from bleuprint.scoring.significance import PValues
@@ -132,7 +132,7 @@ def write_maps(root: Path, settings: Settings, cell: Cell) -> None:
             kind: AttentionMap(rows, columns, _weights(draw, len(rows), len(columns)))
             for kind, (rows, columns) in zip(KINDS, sides, strict=True)
         }
-        kept[test] = sha256_of(path), [Attended(1, maps)]
+        kept[test] = sha256_of(path), [SentenceAttention(1, maps)]
     write_attention(root / cell.results / ATTENTION, kept)
 
 
@@ -208,8 +208,8 @@ def record(system: str, corpus: str, test: str, bleu: float, **changes: Any) -> 
         "length": Length(980, 1000, 0.98),
         "paired": None,
         "reconciliation": (
-            Reconciled("lower-cased", bleu + 1.5, "case:lc|tok:13a", 1000, "ab" * 32, "cd" * 32),
-            Reconciled("intl", bleu - 0.5, "tok:intl", 1000, "ab" * 32, "cd" * 32),
+            BleuVariant("lower-cased", bleu + 1.5, "case:lc|tok:13a", 1000, "ab" * 32, "cd" * 32),
+            BleuVariant("intl", bleu - 0.5, "tok:intl", 1000, "ab" * 32, "cd" * 32),
         ),
         "by_length": (ByLength("1-10", 400, bleu + 3), ByLength("over 50", 600, bleu - 3)),
         "by_count": (ByCount("0", 50, 10, 0.2), ByCount("100+", 1200, 600, 0.5)),

@@ -24,7 +24,7 @@ from bleuprint.runtime.code import code_fingerprint
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.training.job import Fingerprints, Job
 from bleuprint.training.observer import Observer
-from bleuprint.training.train_state import State
+from bleuprint.training.train_state import TrainState
 from prepared import prepare
 from root import ROOT
 
@@ -177,13 +177,13 @@ def job_in(root: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
 
 def train_here(
     job: Job, work: Path, observer: Observer | None = None
-) -> tuple[Path, State, Fingerprints]:
+) -> tuple[Path, TrainState, Fingerprints]:
     """Train in this process; the folder of the checkpoints, the final state, the fingerprints."""
-    alone, marks = Group(0, 1, torch.device("cpu")), Fingerprints.of(job)
+    alone, fingerprints = Group(0, 1, torch.device("cpu")), Fingerprints.from_job(job)
     folder = work / ".".join(map(str, job.cell))
-    check_training(job, marks, alone)
-    state = run_training(job, alone, folder, marks, observer or Observer())
-    return folder, state, marks
+    check_training(job, fingerprints, alone)
+    state = run_training(job, alone, folder, fingerprints, observer or Observer())
+    return folder, state, fingerprints
 
 
 def checkpoints(root: Path) -> list[Path]:

@@ -23,7 +23,7 @@ from bleuprint.tracking.hardware import (
 )
 from bleuprint.tracking.stopwatch import Stopwatch
 from bleuprint.tracking.training_cost import write_training
-from bleuprint.training.train_state import State
+from bleuprint.training.train_state import TrainState
 
 CPU = torch.device("cpu")
 ALONE = Group(0, 1, CPU)
@@ -158,7 +158,7 @@ def trained(*machines: dict[str, Any], seconds: float = 100.0) -> Stopwatch:
 
 def exported(stopwatch: Stopwatch, path: Path, group: Group = ALONE) -> dict[str, Any]:
     """What is written of a training of 1e12 operations."""
-    state = State.new(parameters=10)
+    state = TrainState.initial(parameters=10)
     state.flops, state.target_tokens = 10**12, 5_000
     write_training(path, state, stopwatch, "float32", group)
     content: dict[str, Any] = read_json(path)

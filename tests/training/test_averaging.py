@@ -109,14 +109,14 @@ def test_files_are_ordered_by_their_updates(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (Average(last=6), "average.last is 6; checkpoints there, by update: 10, 20, 30, 40, 50"),
+        (Average(last=6), "average.last is 6, but the checkpoints are: 10, 20, 30, 40, 50"),
         (
             Average(best=5),
-            "average.best is 5; validated checkpoints there, by update: 10, 20, 30, 40",
+            "average.best is 5, but the validated checkpoints are: 10, 20, 30, 40",
         ),
         (
             Average(updates=(21, 29)),
-            "average.updates is [21, 29]; checkpoints there, by update: 10, 20, 30, 40, 50",
+            "average.updates is [21, 29], but the checkpoints are: 10, 20, 30, 40, 50",
         ),
     ],
 )
@@ -132,7 +132,7 @@ def test_where_there_is_nothing_it_says_so(tmp_path: Path) -> None:
     folder = exported(tmp_path / "checkpoints")
     for path in folder.glob("*.safetensors"):
         path.unlink()
-    with pytest.raises(UserError, match=r"is 1; checkpoints there, by update: none$"):
+    with pytest.raises(UserError, match=r"is 1, but the checkpoints are: none$"):
         average(folder, Average(last=1), tmp_path / "averaged")
 
 
@@ -182,7 +182,7 @@ def test_another_trainings_weights_are_not_averaged(
     with pytest.raises(UserError) as raised:
         average(folder, Average(last=last), tmp_path / "averaged")
     record = folder / "checkpoints.json"
-    assert str(raised.value) == f"{other}: of another training than {record}: {has}, not f1"
+    assert str(raised.value) == f"{other}: belongs to another training than {record}: {has}, not f1"
     assert not (tmp_path / "averaged").exists()
 
 

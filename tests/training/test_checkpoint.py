@@ -51,7 +51,7 @@ def updates(folder: Path) -> list[int]:
 def test_what_is_saved_is_read(tmp_path: Path) -> None:
     save(tmp_path, 3, 1.5)
     save(tmp_path, 12, 2.5)
-    found = checkpoint.latest(tmp_path)
+    found = checkpoint.load_latest(tmp_path)
     assert found is not None
     assert (found.update, found.state["loss"]) == (12, 0.1)
     assert found.model["a"].tolist() == [[2.5] * 3] * 2
@@ -68,7 +68,7 @@ def test_weights_name_their_training_and_repeat_to_the_byte(tmp_path: Path) -> N
 def test_the_newest_is_the_one_of_the_most_updates(tmp_path: Path) -> None:
     save(tmp_path, 9_999_999)
     save(tmp_path, 10_000_000)
-    found = checkpoint.latest(tmp_path)
+    found = checkpoint.load_latest(tmp_path)
     assert found is not None
     assert found.update == 10_000_000
 
@@ -147,7 +147,7 @@ def test_of_one_half_removed_nothing_is_left(
         patch.setattr(shutil, "rmtree", killed)
         checkpoint.prune(tmp_path, Keep(1, 0, 0), 10, [], finished=False)
     assert updates(tmp_path) == [20]
-    checkpoint.latest(tmp_path)
+    checkpoint.load_latest(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoint-0000020"]
 
 
@@ -184,12 +184,12 @@ def test_damaged_ones_go_and_whole_ones_stay(
             path.write_bytes(damage(path.read_bytes(), rng))
         else:
             path.unlink()
-        checkpoint.latest(tmp_path)
+        checkpoint.load_latest(tmp_path)
         assert updates(tmp_path) == [1]
         said = capsys.readouterr().err
         assert "checkpoint-0000002 is damaged" in said
         assert name in said
-    found = checkpoint.latest(tmp_path)
+    found = checkpoint.load_latest(tmp_path)
     assert found is not None
     assert found.update == 1
 
@@ -199,7 +199,7 @@ def test_of_several_damaged_ones_all_go(tmp_path: Path) -> None:
         save(tmp_path, update)
     for update in (2, 3):
         (tmp_path / f"checkpoint-{update:07d}" / checkpoint.OPTIMIZER).unlink()
-    checkpoint.latest(tmp_path)
+    checkpoint.load_latest(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "checkpoint-0000001",
         "damaged-checkpoint-0000002",
@@ -212,7 +212,7 @@ def test_what_is_older_than_a_whole_one_is_let_be(tmp_path: Path) -> None:
     for update in (1, 2):
         save(tmp_path, update)
     (tmp_path / "checkpoint-0000001" / checkpoint.MODEL).unlink()
-    checkpoint.latest(tmp_path)
+    checkpoint.load_latest(tmp_path)
     assert updates(tmp_path) == [1, 2]
 
 
@@ -221,7 +221,7 @@ def test_another_format_is_refused_and_not_removed(tmp_path: Path, other: int) -
     path = save(tmp_path, 1) / checkpoint.STATE
     path.write_text(json.dumps({**json.loads(path.read_text()), "format": other}))
     with pytest.raises(UserError, match=f"0000001: checkpoint of format {other}; .* reads 3$"):
-        checkpoint.latest(tmp_path)
+        checkpoint.load_latest(tmp_path)
     assert updates(tmp_path) == [1]
 
 
@@ -230,10 +230,12 @@ def test_weights_are_copied_or_refused(tmp_path: Path) -> None:
     checkpoint.copy_model(path, copy)
     assert copy.read_bytes() == (path / checkpoint.MODEL).read_bytes()
     (path / checkpoint.MODEL).write_bytes(flipped(copy.read_bytes(), random.Random(1)))
-    with pytest.raises(checkpoint.Damaged, match=r"1 is damaged \(model\.safetensors is not what"):
+    with pytest.raises(
+        checkpoint.DamagedCheckpoint, match=r"1 is damaged \(model\.safetensors has changed"
+    ):
         checkpoint.copy_model(path, copy)
     (path / checkpoint.MODEL).unlink()
-    with pytest.raises(checkpoint.Damaged, match=r"1 is damaged \(.*No such file"):
+    with pytest.raises(checkpoint.DamagedCheckpoint, match=r"1 is damaged \(.*No such file"):
         checkpoint.copy_model(path, copy)
 
 
@@ -319,7 +321,7 @@ def test_weights_of_another_training_are_refused(
 def test_one_under_anothers_name_is_put_aside(tmp_path: Path) -> None:
     save(tmp_path, 40)
     shutil.copytree(tmp_path / "checkpoint-0000040", tmp_path / "checkpoint-0000050")
-    found = checkpoint.latest(tmp_path)
+    found = checkpoint.load_latest(tmp_path)
     assert found is not None and found.update == 40
     assert (tmp_path / "damaged-checkpoint-0000050").exists()
 
@@ -337,9 +339,9 @@ def test_where_none_is_whole_all_begins_anew(
     for update in (10, 20):
         save(tmp_path, update)
         (tmp_path / f"checkpoint-{update:07d}" / checkpoint.STATE).unlink()
-    assert checkpoint.latest(tmp_path) is None
+    assert checkpoint.load_latest(tmp_path) is None
     told = capsys.readouterr().err.splitlines()
     assert [line.rpartition(": ")[2] for line in told] == [
-        "going back to the one before",
-        "starting afresh",
+        "trying the previous one",
+        "starting from scratch",
     ]

@@ -33,15 +33,15 @@ def test_equals_torchs_own_with_clipping_and_decay(
     adam = kind(theirs.parameters(), betas=(0.9, 0.98), eps=1e-9, weight_decay=decay)
     inputs = torch.randn(7, 3)
     for rate in (0.1, 0.03, 0.2):
-        flat.clear()
+        flat.zero_grad()
         ours(inputs).square().sum().backward()
         adam.zero_grad()
         theirs(inputs).square().sum().backward()
         norm = nn.utils.clip_grad_norm_(theirs.parameters(), clip or 1e9)
         adam.param_groups[0]["lr"] = rate
         adam.step()
-        assert flat.norm() == pytest.approx(float(norm), rel=1e-5)
-        flat.step(rate, flat.norm())
+        assert flat.grad_norm() == pytest.approx(float(norm), rel=1e-5)
+        flat.step(rate, flat.grad_norm())
         for one, other in zip(ours.parameters(), theirs.parameters(), strict=True):
             torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
 
@@ -53,7 +53,7 @@ def test_each_weight_begins_where_products_are_fast() -> None:
     places = [(parameter.data_ptr() - before) // 4 for parameter in made.parameters()]
     assert places == [0, 64, 128, 192]
     made(torch.randn(7, 3)).sum().backward()
-    optimizer.step(0.1, optimizer.norm())
+    optimizer.step(0.1, optimizer.grad_norm())
     gaps = torch.ones(256, dtype=torch.bool)
     for start, parameter in zip(places, made.parameters(), strict=True):
         gaps[start : start + parameter.numel()] = False
@@ -64,19 +64,23 @@ def test_its_state_can_be_put_back() -> None:
     first, second = network(), network()
     optimizers = [FlatAdam(first, SETTINGS), FlatAdam(second, SETTINGS)]
     first(torch.ones(1, 3)).sum().backward()
-    optimizers[0].step(0.1, optimizers[0].norm())
+    optimizers[0].step(0.1, optimizers[0].grad_norm())
     optimizers[1].weights.copy_(optimizers[0].weights)
-    optimizers[1].load({name: tensor.clone() for name, tensor in optimizers[0].tensors().items()})
+    optimizers[1].load_state_dict(
+        {name: tensor.clone() for name, tensor in optimizers[0].state_dict().items()}
+    )
     for model, optimizer in zip((first, second), optimizers, strict=True):
-        optimizer.clear()
+        optimizer.zero_grad()
         model(torch.ones(1, 3)).square().sum().backward()
-        optimizer.step(0.1, optimizer.norm())
+        optimizer.step(0.1, optimizer.grad_norm())
     assert torch.equal(optimizers[0].weights, optimizers[1].weights)
 
 
 @pytest.mark.parametrize("change", [{"exp_avg": None}, {"exp_avg": torch.zeros(1)}])
 def test_another_state_is_refused(change: dict[str, torch.Tensor | None]) -> None:
     optimizer = FlatAdam(network(), SETTINGS)
-    state = {**optimizer.tensors(), **change}
+    state = {**optimizer.state_dict(), **change}
     with pytest.raises(ValueError, match="does not belong"):
-        optimizer.load({name: tensor for name, tensor in state.items() if tensor is not None})
+        optimizer.load_state_dict(
+            {name: tensor for name, tensor in state.items() if tensor is not None}
+        )

@@ -16,7 +16,7 @@ from bleuprint.text.tokenizers import Tokenize
 from bleuprint.training.averaging import average
 from bleuprint.training.job import Job
 from bleuprint.training.outputs import export_checkpoints
-from bleuprint.training.validation import greedy
+from bleuprint.training.validation import greedy_search
 from prepared import prepare
 from trainings import train_here
 
@@ -30,14 +30,14 @@ def translations(
     """What a system makes of some sentences, greedily, once it is trained on others."""
     prepared = prepare(root / "data", sets, tokenize=SPACES, units=WORDS, checks=())
     job = Job(Cell("s", "c", 1), system, root / "data/binary", root / "data/split", "code")
-    work, _, marks = train_here(job, root)
+    work, _, fingerprints = train_here(job, root)
     corpus = prepared.binary
-    export_checkpoints(job, work, marks, root / "checkpoints")
+    export_checkpoints(job, work, fingerprints, root / "checkpoints")
     average(root / "checkpoints", Average(last=1), root / "averaged")
     model = load_model(root / "averaged", corpus)
     side = corpus.segmentation("de")
     ids = pad([list(side.encode([line])) for line in sources])
-    return [corpus.text("en", words) for words in greedy(model, ids)]
+    return [corpus.text("en", words) for words in greedy_search(model, ids)]
 
 
 def digits(rng: random.Random) -> str:

@@ -6,13 +6,13 @@ import pytest
 
 import systems
 from bleuprint.dataset.batching import Position
-from bleuprint.training.train_state import State
+from bleuprint.training.train_state import TrainState
 
 MEASURES = [(10, 3.0, 1.0), (20, 2.0, 5.0), (30, 2.5, 9.0), (40, 2.0, 9.0), (50, 2.1, 2.0)]
 
 
-def state(validations: int = 5, update: int = 50, epoch: int = 0) -> State:
-    made = State.new(parameters=7)
+def state(validations: int = 5, update: int = 50, epoch: int = 0) -> TrainState:
+    made = TrainState.initial(parameters=7)
     made.update, made.position = update, Position(epoch, 3, 999)
     made.validations = [
         {"update": at, "loss": loss, "bleu": bleu} for at, loss, bleu in MEASURES[:validations]
@@ -23,7 +23,7 @@ def state(validations: int = 5, update: int = 50, epoch: int = 0) -> State:
 def test_what_is_saved_comes_back() -> None:
     from dataclasses import asdict
 
-    assert State.of({**asdict(state()), "fingerprint": "x"}) == state()
+    assert TrainState.from_dict({**asdict(state()), "fingerprint": "x"}) == state()
 
 
 def test_the_best_are_the_lowest_losses_or_the_highest_bleu() -> None:

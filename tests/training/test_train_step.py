@@ -21,11 +21,11 @@ from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.errors import UserError
 from bleuprint.training import checkpoint
 from bleuprint.training import train_step as updates
-from bleuprint.training.data_loader import Share, shares
+from bleuprint.training.data_loader import LocalUpdate, local_updates
 from bleuprint.training.job import Job
 from bleuprint.training.loss import batch_loss
 from bleuprint.training.observer import Observer
-from bleuprint.training.train_step import Learner, OutOfMemory
+from bleuprint.training.train_step import OutOfMemory, TrainStep
 from prepared import prepare
 from root import ROOT
 from trainings import merges, toy_pairs, train_here
@@ -56,14 +56,14 @@ class Warnings(Observer):
         self.messages.append(message)
 
 
-def learner(corpus: BinaryCorpus, **shape: Any) -> Learner:
+def learner(corpus: BinaryCorpus, **shape: Any) -> TrainStep:
     torch.manual_seed(3)
     size = len(corpus.segmentation("de").vocabulary)
-    return Learner(Transformer(systems.model(**shape), size, size), SETTINGS, 1, ALONE)
+    return TrainStep(Transformer(systems.model(**shape), size, size), SETTINGS, 1, ALONE)
 
 
-def first_shares(corpus: BinaryCorpus) -> Iterator[Share]:
-    return shares(corpus, systems.system(train=SETTINGS), 1, Position(), ALONE)
+def first_shares(corpus: BinaryCorpus) -> Iterator[LocalUpdate]:
+    return local_updates(corpus, systems.system(train=SETTINGS), 1, Position(), ALONE)
 
 
 def test_a_loss_that_is_no_number_names_the_batch_that_did_it(corpus: BinaryCorpus) -> None:
@@ -73,7 +73,7 @@ def test_a_loss_that_is_no_number_names_the_batch_that_did_it(corpus: BinaryCorp
         made.model.source_embedding.weight[rare] = torch.nan
     side = corpus.side("train", "de")
 
-    def spoilt(share: Share) -> list[int]:
+    def spoilt(share: LocalUpdate) -> list[int]:
         batches = [batch.rows.tolist() for batch in share.update.batches]
         return [n for n, rows in enumerate(batches) if any(rare in side[row] for row in rows)]
 
@@ -107,13 +107,13 @@ def test_one_update_may_be_left_out_and_a_second_may_not(
     _, state, _ = train_here(job, tmp_path, warnings)
     assert (state.update, state.skipped) == (50, 1)
     (warning,) = warnings.messages
-    assert "did not fit into the memory of cpu: left out" in warning
+    assert "did not fit into the memory of cpu: skipped" in warning
 
     other = dataclasses.replace(job, cell=Cell("s", "c", 2))
     fail_at(monkeypatch, {9, 30})
     with pytest.raises(UserError, match=r"the second; lower train\.max_tokens \(60\)"):
         train_here(other, tmp_path)
-    saved = checkpoint.latest(tmp_path / "s.c.2")
+    saved = checkpoint.load_latest(tmp_path / "s.c.2")
     assert saved is not None
     assert saved.state["skipped"] == 2
     assert saved.update % 10  # between two that are regular: saved for this
@@ -140,7 +140,7 @@ def test_want_of_memory_is_known_by_what_is_said(
     with pytest.raises(OutOfMemory):
         made.update(1, share)
     with pytest.raises(UserError, match=r"lower train\.max_tokens"):
-        made.try_out(share.batches[0][0])
+        made.dry_run(share.batches[0][0])
 
 
 def fail_at(patch: pytest.MonkeyPatch, calls: set[int]) -> None:
@@ -166,13 +166,13 @@ def test_other_errors_are_not_taken_for_want_of_memory(
     with pytest.raises(RuntimeError, match="cannot be multiplied"):
         made.update(1, share)
     with pytest.raises(RuntimeError, match="cannot be multiplied"):
-        made.try_out(share.batches[0][0])
+        made.dry_run(share.batches[0][0])
 
 
 def test_trying_out_a_batch_leaves_no_trace(corpus: BinaryCorpus) -> None:
     made, share = learner(corpus), next(first_shares(corpus))
     before = made.optimizer.weights.clone()
-    made.try_out(share.batches[0][0])
+    made.dry_run(share.batches[0][0])
     assert torch.equal(made.optimizer.weights, before)
     assert not made.optimizer.gradient.any()
 
@@ -183,7 +183,7 @@ def test_a_batch_is_tried_out_with_all_layers(corpus: BinaryCorpus) -> None:
     calls: list[int] = []
     for number, layer in enumerate(made.model.encoder):
         layer.register_forward_hook(lambda *_, number=number: calls.append(number))
-    made.try_out(share.batches[0][0])
+    made.dry_run(share.batches[0][0])
     assert calls == list(range(8))
     made.update(1, share)
     assert len(calls) < 8 + 8 * len(share.batches)  # a tenth of them is left
@@ -197,12 +197,12 @@ def test_what_does_not_fit_is_told_before_the_training_starts(tmp_path: Path) ->
         import resource, torch
         from bleuprint.dataset.batch import Batch, PairIds
         from bleuprint.runtime.errors import UserError
-        from bleuprint.training.train_step import Learner
+        from bleuprint.training.train_step import TrainStep
         from bleuprint.model.transformer import Transformer
         from bleuprint.runtime.distributed.group import Group
         import systems
 
-        learner = Learner(
+        learner = TrainStep(
             Transformer(systems.model(), 5000, 5000),
             systems.train(max_tokens=40_000, tokens_per_update=40_000),
             1,
@@ -210,12 +210,12 @@ def test_what_does_not_fit_is_told_before_the_training_starts(tmp_path: Path) ->
         )
         sides = PairIds([[7] * 40] * 1000, [[7] * 39 + [2]] * 1000)
         small = PairIds([[7] * 4] * 10, [[7] * 3 + [2]] * 10)
-        learner.try_out(Batch.from_ids(small))
+        learner.dry_run(Batch.from_ids(small))
         pages = int(open("/proc/self/statm").read().split()[0])
         limit = pages * resource.getpagesize() + (300 << 20)
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
         try:
-            learner.try_out(Batch.from_ids(sides))
+            learner.dry_run(Batch.from_ids(sides))
         except UserError as error:
             print(error)
         """)

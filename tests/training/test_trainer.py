@@ -237,8 +237,8 @@ def test_vocabularies_apart_make_a_model_that_reads_back(
     job = job_in(project(tmp_path, pairs, units=merges(30, joint=False)), monkeypatch)
     shape = dataclasses.replace(job.system.model, tie_embeddings="decoder")
     job = dataclasses.replace(job, system=dataclasses.replace(job.system, model=shape))
-    work, state, marks = train_here(job, tmp_path / "work")
-    export_checkpoints(job, work, marks, tmp_path / "checkpoints")
+    work, state, fingerprints = train_here(job, tmp_path / "work")
+    export_checkpoints(job, work, fingerprints, tmp_path / "checkpoints")
     average(tmp_path / "checkpoints", Average(2), tmp_path / "averaged")
 
     corpus = BinaryCorpus(job.corpus)

@@ -12,7 +12,7 @@ class Published:
     """A published BLEU score on one of the experiment's test sets.
 
     `name`: its row of the table; `source`: where it was published. `scored`: a variant of
-    bleu_variants.WAYS, sacreBLEU's default (sacrebleu), or one that is not computed here
+    bleu_variants.VARIANTS, sacreBLEU's default (sacrebleu), or one that is not computed here
     (otherwise). With a `system`, the gap between that system's score and this one is broken down
     as far as it can be measured. The other fields: what its authors are known to have used.
     """

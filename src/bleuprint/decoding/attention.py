@@ -1,4 +1,4 @@
-"""Where a model looks while it reads a sentence and writes its translation, as numbers."""
+"""Attention maps of sentences and their translations, and attention.json, which stores them."""
 
 import base64
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,23 +20,23 @@ ATTENTION = "attention.json"
 
 Weights = npt.NDArray[np.float32]
 
-# The attentions of section 3.2.3: decoder to source, encoder to itself, decoder to itself.
+# The kinds of attention of section 3.2.3: decoder to source, encoder and decoder self-attention.
 KINDS = ("cross", "encoder", "decoder")
 
-# Sentences of a test set that are kept, and the units that they should have and may have, the end
-# not counted: enough to be a sentence, few enough for a table.
-_KEPT = 2
-_FEWEST, _MOST, _LONGEST = 6, 14, 40
+# How many sentences of a test set are stored, their preferred and their maximum length in tokens
+# (without EOS): enough to be a sentence, few enough for a table.
+_STORED = 2
+_PREFERRED_MIN, _PREFERRED_MAX, _MAX = 6, 14, 40
 
 
 @dataclass(frozen=True)
 class AttentionMap:
-    """What was read, for each unit that was written or read anew.
+    """The attention weights of one kind, for one sentence.
 
-    `weights` (layers, heads, rows, columns): a row holds how much was taken of each column's unit,
-    and sums to 1. Decoder to source: `rows` are the units of the translation, `columns` those of
-    the source, both with their ends; a row is what was read to write its unit. Encoder: both are
-    the source. Decoder: the columns are what was written before, from its begin.
+    `weights` (layers, heads, rows, columns): the weight of a column's token for a row's token;
+    rows sum to 1. Cross-attention: `rows` are the tokens of the translation, `columns` those of the
+    source, both with EOS; a row belongs to the token that the position predicts. Encoder: both are
+    the source. Decoder: `columns` are the decoder's inputs, from BOS.
     """
 
     rows: list[str]
@@ -45,13 +45,13 @@ class AttentionMap:
 
     @property
     def means(self) -> Weights:
-        """The means over heads (layers, rows, columns)."""
+        """The mean weights over heads (layers, rows, columns)."""
         means: Weights = self.weights.mean(axis=1)
         return means
 
     def as_json(self) -> dict[str, Any]:
-        """rows, columns, layers, heads; and weights, in the order of the array: base64 of a byte
-        each, 255 times the weight.
+        """rows, columns, layers, heads, and weights: base64 of one byte a weight (255 times the
+        weight), in the order of the array.
         """
         layers, heads, _, _ = self.weights.shape
         levels = np.rint(self.weights * 255).astype(np.uint8)
@@ -65,7 +65,7 @@ class AttentionMap:
 
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> "AttentionMap":
-        """What `as_json` made: the weights to 1/510."""
+        """Read the result of `as_json`, whose weights are rounded to 1/255."""
         levels = np.frombuffer(base64.b64decode(entry["weights"]), np.uint8)
         shape = entry["layers"], entry["heads"], len(entry["rows"]), len(entry["columns"])
         weights: Weights = (levels.reshape(shape) / np.float32(255)).astype(np.float32)
@@ -73,8 +73,8 @@ class AttentionMap:
 
 
 @dataclass(frozen=True)
-class Attended:
-    """A sentence of a test set, by its line counted from 1, and its maps by kind."""
+class SentenceAttention:
+    """A sentence of a test set, by its line (from 1), with its maps by kind."""
 
     line: int
     maps: Mapping[str, AttentionMap]
@@ -84,46 +84,58 @@ def attention_maps(
     model: Transformer,
     corpus: BinaryCorpus,
     source: Sequence[int],
-    words: Sequence[int],
+    tokens: Sequence[int],
     kinds: Iterable[str] = KINDS,
 ) -> dict[str, AttentionMap]:
-    """The maps of a sentence (ids with EOS) and its translation (ids without)."""
-    target = [BOS, *words]
+    """The maps of a source (ids with EOS) and its translation (ids without EOS)."""
+    target = [BOS, *tokens]
     ids = (torch.tensor([side], device=model.device) for side in (source, target))
     weights = model.attention_weights(*ids)
-    units, theirs = (
+    target_tokens, source_tokens = (
         corpus.segmentation(language).vocabulary.tokens
         for language in (corpus.target, corpus.source)
     )
-    written, before = [units[i] for i in (*words, EOS)], [units[i] for i in target]
-    read = [theirs[i] for i in source]
-    sides = {"cross": (written, read), "encoder": (read, read), "decoder": (written, before)}
+    outputs = [target_tokens[i] for i in (*tokens, EOS)]
+    inputs = [target_tokens[i] for i in target]
+    sources = [source_tokens[i] for i in source]
+    sides = {
+        "cross": (outputs, sources),
+        "encoder": (sources, sources),
+        "decoder": (outputs, inputs),
+    }
     return {
         kind: AttentionMap(*sides[kind], torch.cat(getattr(weights, kind)).float().cpu().numpy())
         for kind in kinds
     }
 
 
-def sentences_to_map(lengths: Lengths) -> list[int]:
-    """The sentences of a test set to keep the maps of, given how long its sources are (with EOS).
+def select_sentences(lengths: Lengths) -> list[int]:
+    """The sentences of a test set whose maps are stored, given source lengths with EOS.
 
-    The first of a fitting length, or else of one near to it: so that all systems have the same.
+    The first of preferred length, or else those closest to it; the same for all systems.
     """
-    units = (lengths - 1).tolist()
-    able = [i for i, length in enumerate(units) if 0 < length <= _LONGEST]
-    return sorted(sorted(able, key=lambda i: max(_FEWEST - units[i], units[i] - _MOST, 0))[:_KEPT])
+    tokens: list[int] = (lengths - 1).tolist()
+    candidates = [i for i, length in enumerate(tokens) if 0 < length <= _MAX]
+
+    def distance(i: int) -> int:
+        return max(_PREFERRED_MIN - tokens[i], tokens[i] - _PREFERRED_MAX, 0)
+
+    return sorted(sorted(candidates, key=distance)[:_STORED])
 
 
-def write_attention(path: Path, tests: Mapping[str, tuple[str, Sequence[Attended]]]) -> None:
-    """Write attention.json: for each test set the SHA-256 of its translations, and sentences."""
+def write_attention(
+    path: Path, tests: Mapping[str, tuple[str, Sequence[SentenceAttention]]]
+) -> None:
+    """Write attention.json; `tests`: SHA-256 of the translations, and sentences, by test set."""
     write_json(
         path,
         {
             test: {
                 "hypotheses": sha256,
                 "sentences": [
-                    {"line": one.line, **{kind: each.as_json() for kind, each in one.maps.items()}}
-                    for one in sentences
+                    {"line": sentence.line}
+                    | {kind: attention.as_json() for kind, attention in sentence.maps.items()}
+                    for sentence in sentences
                 ],
             }
             for test, (sha256, sentences) in tests.items()
@@ -131,22 +143,25 @@ def write_attention(path: Path, tests: Mapping[str, tuple[str, Sequence[Attended
     )
 
 
-def read_attention(path: Path, test: str, sha256: str) -> list[Attended]:
-    """The sentences of a test set in attention.json; `sha256` is that of its translations.
+def read_attention(path: Path, test: str, sha256: str) -> list[SentenceAttention]:
+    """Read the sentences of a test set from attention.json.
 
-    Raises UserError if the file is not there, damaged, or of other translations.
+    Raises UserError if the file is missing or damaged, or if `sha256`, that of the translations, is
+    not the recorded one.
     """
     if not path.exists():
         raise UserError(f"{path}: no such file; run: dvc repro")
     entry = read_object(path, (test,))[test]
     try:
-        other = entry["hypotheses"] != sha256
-        found = [
-            Attended(one["line"], {kind: AttentionMap.from_json(one[kind]) for kind in KINDS})
-            for one in entry["sentences"]
+        recorded = entry["hypotheses"]
+        sentences = [
+            SentenceAttention(
+                sentence["line"], {kind: AttentionMap.from_json(sentence[kind]) for kind in KINDS}
+            )
+            for sentence in entry["sentences"]
         ]
     except (KeyError, TypeError, ValueError):
         raise UserError(f"{path}: damaged at test set {test}; run: dvc repro") from None
-    if other:
+    if recorded != sha256:
         raise UserError(f"{path}: is of other translations of {test}; run: dvc repro")
-    return found
+    return sentences

@@ -1,7 +1,7 @@
-"""Beam search over a step function; it knows no model.
+"""Beam search over a step function, independent of any model.
 
-Shapes: B sentences, K hypotheses each (the beam), V units, L the longest output so far, its begin
-symbol included.
+Shapes: B sentences, K hypotheses each (the beam), N = B x K, V tokens of the vocabulary, L tokens
+of the outputs so far, BOS included.
 """
 
 import math
@@ -10,17 +10,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from bleuprint.config.system import Decode
+from bleuprint.dataset.binarized import Lengths
 from bleuprint.runtime.errors import UserError
+
+# The number of source positions times hypotheses that are decoded at once. Bounds memory; does
+# not change results.
+BATCH_TOKENS = 16384
 
 State = TypeVar("State", bound="Reorderable")
 
 
 class Reorderable(Protocol):
-    """A decoder's state: rows can be picked, for hypotheses and (when some end) for sentences."""
+    """A decoder's state, which can be reduced to some hypotheses and, as they end, sentences."""
 
     def reorder(self: State, hypotheses: Tensor, sentences: Tensor | None = None) -> State: ...
 
@@ -28,28 +34,32 @@ class Reorderable(Protocol):
 Step = Callable[[Tensor, State], tuple[Tensor, State]]
 
 
-class Symbols(NamedTuple):
-    """The units that are no words: what an output begins and ends with, and the unknown one."""
+class SpecialTokens(NamedTuple):
+    """The ids of BOS, EOS and UNK."""
 
-    begin: int
-    end: int
-    unknown: int
+    bos: int
+    eos: int
+    unk: int
 
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A finished output without its end symbol.
+    """A finished output, without BOS and EOS.
 
-    `score` is its log-probability, end symbol included, divided by the penalty of its length.
+    `log_prob` includes EOS; `score` is `log_prob` divided by the length penalty.
     """
 
-    words: list[int]
+    tokens: list[int]
     score: float
-    log_probability: float
+    log_prob: float
+
+
+# The best outputs of each sentence, best first.
+NBest = list[list[Hypothesis]]
 
 
 def length_penalty(length: int, settings: Decode) -> float:
-    """What log-probabilities are divided by; `length` counts the end symbol.
+    """The divisor of log-probabilities; `length` includes EOS.
 
     ((5 + length) / 6)^alpha (gnmt: Wu et al. 2016, equation 14), or length^alpha (length: fairseq).
     """
@@ -58,131 +68,146 @@ def length_penalty(length: int, settings: Decode) -> float:
     return float(base**penalty.alpha)
 
 
+def max_output_lengths(lengths: Lengths, settings: Decode, max_positions: int) -> Lengths:
+    """The maximum output lengths for sources of these lengths; both include EOS."""
+    tokens = np.floor((lengths - 1) * settings.max_len_a).astype(np.int64)
+    limits: Lengths = np.minimum(tokens + settings.max_len_b + 1, max_positions)
+    return limits
+
+
+def empty_translations(sentences: int) -> NBest:
+    """The translations of empty sentences."""
+    return [[Hypothesis([], 0.0, 0.0)] for _ in range(sentences)]
+
+
 @torch.inference_mode()
 def beam_search(
     step: Step[State],
     state: State,
-    limits: Tensor,
-    symbols: Symbols,
+    max_lengths: Tensor,
+    special: SpecialTokens,
     settings: Decode,
     best: int = 1,
-) -> list[list[Hypothesis]]:
-    """The `best` outputs found for each of B sentences, best first; fewer if so many do not exist.
+) -> NBest:
+    """Search for the `best` outputs of each of B sentences; returns fewer if fewer exist.
 
-    `step` takes the last words (N,) and the state, and gives logits (N, V) with the next state;
-    at first N is B, afterwards B x K. `limits` (B,) is the longest output of each sentence,
-    its end symbol included: what reaches its limit is ended there, whatever else is asked. An
-    ending counts if it is among the K best continuations (so a beam of 1 is greedy search); the
-    beam stays K wide without it. A sentence is done after K endings, which is part of what the
-    search is (fairseq's, too), or as soon as no running hypothesis can overtake the last of the
-    `best` endings, which changes nothing: log-probabilities only fall, and the penalty is largest
-    at the limit. Raises UserError if the model gives NaN.
+    `step` takes the last tokens (N,) and the state, and returns logits (N, V) and the next state;
+    in the first step N is B, afterwards B x K. `max_lengths` (B,) are the maximum output lengths,
+    EOS included: an output of that length is ended, whatever the other settings.
+
+    An output ends if EOS is among the K best continuations (so that a beam of 1 is greedy search);
+    the beam stays K wide without it. A sentence is finished after K such outputs, as in fairseq, or
+    as soon as no running hypothesis can score higher than the last of the `best` outputs. The
+    latter changes no result: log-probabilities only fall, and the penalty is largest at the maximum
+    length. Raises UserError if the model returns NaN.
     """
     beam = settings.beam
-    finished = _Finished(len(limits), best, settings)
-    sentences = torch.arange(len(limits), device=limits.device)
-    scores = torch.zeros(len(limits), 1, device=limits.device)
-    words = torch.full((len(limits), 1, 1), symbols.begin, device=limits.device)
+    finished = _Finished(len(max_lengths), best, settings)
+    sentences = torch.arange(len(max_lengths), device=max_lengths.device)
+    scores = torch.zeros(len(max_lengths), 1, device=max_lengths.device)
+    outputs = torch.full((len(max_lengths), 1, 1), special.bos, device=max_lengths.device)
     while len(sentences):
-        count, width, length = words.shape
-        logits, state = step(words[:, :, -1].reshape(-1), state)
+        count, width, length = outputs.shape
+        logits, state = step(outputs[:, :, -1].reshape(-1), state)
         logs = torch.log_softmax(logits.float(), -1).view(count, width, -1)
-        _forbid(logs, words, limits[sentences] == length, symbols, settings)
+        _mask_forbidden(logs, outputs, max_lengths[sentences] == length, special, settings)
         totals = logs.add_(scores[:, :, None])
 
         values, picked = totals.flatten(1).topk(min(2 * beam, totals[0].numel()))
         parents = torch.div(picked, totals.size(-1), rounding_mode="floor")
-        units = picked % totals.size(-1)
-        ends = units == symbols.end
-        finished.add(sentences, words, values[:, :beam], parents, ends[:, :beam])
+        tokens = picked % totals.size(-1)
+        ends = tokens == special.eos
+        finished.add(sentences, outputs, values[:, :beam], parents, ends[:, :beam])
 
         scores, ranks = values.masked_fill(ends, -torch.inf).topk(min(beam, values.size(1)))
-        parents, units = parents.gather(1, ranks), units.gather(1, ranks)
-        words = words.gather(1, parents[:, :, None].expand(-1, -1, length))
-        words = torch.cat((words, units[:, :, None]), dim=2)
+        parents, tokens = parents.gather(1, ranks), tokens.gather(1, ranks)
+        outputs = outputs.gather(1, parents[:, :, None].expand(-1, -1, length))
+        outputs = torch.cat((outputs, tokens[:, :, None]), dim=2)
 
-        going = finished.unfinished(sentences, scores, limits)
+        running = finished.running(sentences, scores, max_lengths)
         rows = parents + torch.arange(count, device=parents.device)[:, None] * width
-        state = state.reorder(rows[going].flatten(), going if len(going) < count else None)
-        sentences, scores, words = sentences[going], scores[going], words[going]
+        state = state.reorder(rows[running].flatten(), running if len(running) < count else None)
+        sentences, scores, outputs = sentences[running], scores[running], outputs[running]
     return finished.best
 
 
-def _forbid(logs: Tensor, words: Tensor, last: Tensor, symbols: Symbols, settings: Decode) -> None:
-    """Set the log-probabilities (B, K, V) of what must not follow words (B, K, L) to -inf.
+def _mask_forbidden(
+    logs: Tensor, outputs: Tensor, at_limit: Tensor, special: SpecialTokens, settings: Decode
+) -> None:
+    """Set the log-probabilities (B, K, V) of tokens that must not follow outputs (B, K, L) to -inf.
 
-    Sentences at their limit, as `last` (B,) says, can but end; so can a hypothesis to which the
-    settings leave nothing.
+    `at_limit` (B,): sentences that can only end. A hypothesis without any other allowed token can
+    end as well.
     """
-    early, ends = words.size(2) <= settings.min_length, bool(last.any())
-    if settings.allow_unk and not (early or ends or settings.no_repeat_ngram):
+    too_short, any_at_limit = outputs.size(2) <= settings.min_length, bool(at_limit.any())
+    if settings.allow_unk and not (too_short or any_at_limit or settings.no_repeat_ngram):
         return
-    ending = logs[:, :, symbols.end].clone()
-    if early:
-        logs[:, :, symbols.end] = -torch.inf
+    eos_logs = logs[:, :, special.eos].clone()
+    if too_short:
+        logs[:, :, special.eos] = -torch.inf
     if not settings.allow_unk:
-        logs[:, :, symbols.unknown] = -torch.inf
+        logs[:, :, special.unk] = -torch.inf
     if settings.no_repeat_ngram:
-        _forbid_repetition(logs, words, settings.no_repeat_ngram)
-    if ends:
-        logs[last] = -torch.inf
+        _mask_repetition(logs, outputs, settings.no_repeat_ngram)
+    if any_at_limit:
+        logs[at_limit] = -torch.inf
     stuck = logs.amax(-1) == -torch.inf
-    logs[:, :, symbols.end] = torch.where(stuck, ending, logs[:, :, symbols.end])
+    logs[:, :, special.eos] = torch.where(stuck, eos_logs, logs[:, :, special.eos])
 
 
-def _forbid_repetition(logs: Tensor, words: Tensor, size: int) -> None:
-    """Forbid what would end a run of `size` words that a hypothesis has had before."""
-    runs = words[:, :, 1:].unfold(2, size, 1) if words.size(2) > size else None
-    if runs is None:  # no run of that size yet
+def _mask_repetition(logs: Tensor, outputs: Tensor, size: int) -> None:
+    """Forbid tokens that would repeat an n-gram of `size` tokens of the same output."""
+    if outputs.size(2) <= size:  # no n-gram of that size yet
         return
-    recent = words[:, :, None, words.size(2) - size + 1 :]
-    again = (runs[..., :-1] == recent).all(-1)
-    row, hypothesis, run = again.nonzero(as_tuple=True)
-    logs[row, hypothesis, runs[row, hypothesis, run, -1]] = -torch.inf
+    ngrams = outputs[:, :, 1:].unfold(2, size, 1)
+    recent = outputs[:, :, None, outputs.size(2) - size + 1 :]
+    repeated = (ngrams[..., :-1] == recent).all(-1)
+    row, hypothesis, ngram = repeated.nonzero(as_tuple=True)
+    logs[row, hypothesis, ngrams[row, hypothesis, ngram, -1]] = -torch.inf
 
 
 class _Finished:
-    """The endings found so far: the best of each sentence, and how many there were."""
+    """The finished outputs: the best of each sentence, and how many there were."""
 
     def __init__(self, sentences: int, most: int, settings: Decode) -> None:
-        self.best: list[list[Hypothesis]] = [[] for _ in range(sentences)]
+        self.best: NBest = [[] for _ in range(sentences)]
         self._count = [0] * sentences
         self._most, self._settings = most, settings
 
     def add(
-        self, sentences: Tensor, words: Tensor, values: Tensor, parents: Tensor, ends: Tensor
+        self, sentences: Tensor, outputs: Tensor, values: Tensor, parents: Tensor, ends: Tensor
     ) -> None:
-        """Take in the candidates (B, K) that `ends` marks, continuing words (B, K, L)."""
+        """Add the candidates (B, K) marked by `ends`; `parents` are their rows of outputs."""
         rows, ranks = (ends & values.isfinite()).nonzero(as_tuple=True)
         if not len(rows):
             return
-        penalty = length_penalty(words.size(2), self._settings)
-        found = words[rows, parents[rows, ranks], 1:].tolist()
-        logs, owners = values[rows, ranks].tolist(), sentences[rows].tolist()
-        for owner, log, output in zip(owners, logs, found, strict=True):
-            self._count[owner] += 1
-            # of equals the one found first stays before
-            insort(self.best[owner], Hypothesis(output, log / penalty, log), key=_descending)
-            del self.best[owner][self._most :]
+        penalty = length_penalty(outputs.size(2), self._settings)
+        tokens = outputs[rows, parents[rows, ranks], 1:].tolist()
+        logs, indices = values[rows, ranks].tolist(), sentences[rows].tolist()
+        for sentence, log, output in zip(indices, logs, tokens, strict=True):
+            self._count[sentence] += 1
+            # of equal scores the one found first stays first
+            insort(self.best[sentence], Hypothesis(output, log / penalty, log), key=_descending)
+            del self.best[sentence][self._most :]
 
-    def unfinished(self, sentences: Tensor, scores: Tensor, limits: Tensor) -> Tensor:
-        """The rows whose best running hypothesis (of scores (B, K)) may still come to count."""
+    def running(self, sentences: Tensor, scores: Tensor, max_lengths: Tensor) -> Tensor:
+        """The rows whose best running hypothesis, of `scores` (B, K), may change the result."""
         rows = []
-        running = scores.max(dim=1).values.tolist()
-        if any(map(math.isnan, running)):
-            raise UserError("the model is broken: its probabilities are no numbers (NaN)")
-        longest = limits[sentences].tolist()
+        highest = scores.max(dim=1).values.tolist()
+        if any(map(math.isnan, highest)):
+            raise UserError("the model is broken: its probabilities are NaN")
+        limits = max_lengths[sentences].tolist()
         for row, sentence in enumerate(sentences.tolist()):
             best = self.best[sentence]
-            bound = running[row] / length_penalty(longest[row], self._settings)
-            beaten = len(best) == self._most and _beaten(bound, best)
-            ended = self._count[sentence] >= self._settings.beam or running[row] == -torch.inf
+            bound = highest[row] / length_penalty(limits[row], self._settings)
+            beaten = len(best) == self._most and _is_beaten(bound, best)
+            ended = self._count[sentence] >= self._settings.beam or highest[row] == -torch.inf
             if not (beaten or ended):
                 rows.append(row)
         return torch.tensor(rows, dtype=torch.long, device=sentences.device)
 
 
-def _beaten(bound: float, best: list[Hypothesis]) -> bool:
+def _is_beaten(bound: float, best: list[Hypothesis]) -> bool:
     return bound <= best[-1].score
 
 

@@ -1,6 +1,6 @@
-"""Models as CTranslate2 takes them: for decoding there, with or without this project.
+"""Converting models to the format of CTranslate2, for use with or without this project.
 
-CTranslate2 is optional: `pip install ctranslate2` brings it.
+CTranslate2 is an optional dependency: pip install ctranslate2.
 """
 
 from collections.abc import Iterator
@@ -28,8 +28,8 @@ from bleuprint.runtime.files import whole_folder
 Precision = Literal["float32", "int8"]
 Layer = TypeVar("Layer", bound=nn.Module)
 
-# The logit of what no output holds; half precision has no lower one.
-_NEVER = -60_000.0
+# The bias that excludes PAD and BOS from outputs; close to the minimum of half precision.
+_EXCLUDED = -60_000.0
 
 
 def convert(
@@ -38,14 +38,14 @@ def convert(
     output: Path,
     precision: Precision = "float32",
 ) -> None:
-    """Write a model, with the vocabularies of its source and target, as a CTranslate2 folder.
+    """Write a model, with its source and target vocabulary, as a CTranslate2 folder.
 
-    Raises UserError for a shape that CTranslate2 does not know.
+    Raises UserError if CTranslate2 does not support the model's shape.
     """
     specs = _specs()
     settings = model.settings
     if {settings.d_k * settings.heads, settings.d_v * settings.heads} != {settings.d_model}:
-        raise UserError("CTranslate2 takes d_k and d_v of d_model / heads only")
+        raise UserError("CTranslate2 supports d_k and d_v of d_model / heads only")
     spec = specs.transformer_spec.TransformerSpec.from_config(
         (settings.encoder_layers, settings.decoder_layers),
         settings.heads,
@@ -58,10 +58,10 @@ def convert(
         vocabularies,
         strict=True,
     ):
-        register(list(vocabulary.tokens))
-    _, begin, end, unknown = SPECIALS
-    spec.config.bos_token = spec.config.decoder_start_token = begin
-    spec.config.eos_token, spec.config.unk_token = end, unknown
+        register(vocabulary.tokens)
+    _, bos, eos, unk = SPECIALS
+    spec.config.bos_token = spec.config.decoder_start_token = bos
+    spec.config.eos_token, spec.config.unk_token = eos, unk
     spec.config.add_source_eos = True
     spec.validate()
     spec.optimize(quantization=precision)
@@ -70,7 +70,7 @@ def convert(
 
 
 def _fill(spec: Any, model: Transformer) -> None:
-    """Put a model's weights into a specification."""
+    """Copy a model's weights into a specification."""
     settings = model.settings
     spec.encoder.embeddings[0].weight = _array(model.source_embedding.weight)
     spec.decoder.embeddings.weight = _array(model.target_embedding.weight)
@@ -79,12 +79,12 @@ def _fill(spec: Any, model: Transformer) -> None:
         (spec.decoder, model.target_positions),
     ):
         side.scale_embeddings = True
-        own = (
+        positions = (
             sinusoidal_positions(0, settings.max_positions, settings.d_model, torch.device("cpu"))
             if table is None
             else table.weight
         )
-        side.position_encodings.encodings = _array(own)
+        side.position_encodings.encodings = _array(positions)
     for part, layer in zip(spec.encoder.layer, _layers(EncoderLayer, model.encoder), strict=True):
         _fill_self_attention(
             part.self_attention, layer.self_attention, layer.self_attention_residual
@@ -103,9 +103,9 @@ def _fill(spec: Any, model: Transformer) -> None:
         _fill_norm(spec.decoder.layer_norm, model.decoder_norm)
     spec.decoder.projection.weight = _array(model.projection.weight)
     bias = model.projection.bias
-    logits = np.zeros(model.projection.out_features, np.float32) if bias is None else _array(bias)
-    logits[[PAD, BOS]] = _NEVER
-    spec.decoder.projection.bias = logits
+    biases = np.zeros(model.projection.out_features, np.float32) if bias is None else _array(bias)
+    biases[[PAD, BOS]] = _EXCLUDED
+    spec.decoder.projection.bias = biases
 
 
 def _layers(kind: type[Layer], layers: nn.ModuleList) -> Iterator[Layer]:
@@ -154,5 +154,5 @@ def _specs() -> Any:
     try:
         from ctranslate2 import specs
     except ImportError:
-        raise UserError("this needs CTranslate2: pip install ctranslate2") from None
+        raise UserError("CTranslate2 is not installed: pip install ctranslate2") from None
     return specs

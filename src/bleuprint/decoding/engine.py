@@ -1,4 +1,4 @@
-"""Engines: what searches for the translations of many sentences, with torch or CTranslate2."""
+"""Search engines: translate many sentences with torch or CTranslate2."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,8 +13,15 @@ from bleuprint.dataset.batch import Sentence, pad
 from bleuprint.dataset.batching import Indices, batch_by_size
 from bleuprint.dataset.binarized import BinaryCorpus, Lengths, Sentences
 from bleuprint.dataset.subwords.vocabulary import BOS, EOS, UNK
-from bleuprint.decoding.beam_search import Reorderable, Symbols, beam_search
-from bleuprint.decoding.limits import BATCH_TOKENS, Found, empty_outputs, limits_of
+from bleuprint.decoding.beam_search import (
+    BATCH_TOKENS,
+    NBest,
+    Reorderable,
+    SpecialTokens,
+    beam_search,
+    empty_translations,
+    max_output_lengths,
+)
 from bleuprint.model.linear import pack_weights
 from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.errors import UserError
@@ -22,14 +29,17 @@ from bleuprint.runtime.progress import Progress
 
 State = TypeVar("State", bound=Reorderable)
 
-SYMBOLS = Symbols(begin=BOS, end=EOS, unknown=UNK)
+SPECIAL_TOKENS = SpecialTokens(bos=BOS, eos=EOS, unk=UNK)
 
 
 class Engine(Protocol):
-    """Finds outputs as `Decode` asks; `longest`: the most units of a source, its end counted."""
+    """Searches with the settings `Decode`.
+
+    `max_source_length`: the maximum length of a source in tokens, EOS included.
+    """
 
     @property
-    def longest(self) -> int: ...
+    def max_source_length(self) -> int: ...
 
     def search(
         self,
@@ -37,15 +47,15 @@ class Engine(Protocol):
         lengths: Lengths,
         best: int = 1,
         progress: str | None = None,
-    ) -> Found:
+    ) -> NBest:
         """The `best` outputs of each sentence (ids with EOS, of these lengths), in their order.
 
-        Those of an empty one: one without words.
+        An empty sentence has one output, which is empty. `progress`: the title of a progress bar.
         """
 
 
 class Decoder(Protocol[State]):
-    """What can translate with torch: a model, or several as one."""
+    """A model or an ensemble that `TorchEngine` can decode with."""
 
     settings: Model
 
@@ -54,11 +64,11 @@ class Decoder(Protocol[State]):
 
     def init_cache(self, source: Tensor) -> State: ...
 
-    def step(self, words: Tensor, state: State) -> tuple[Tensor, State]: ...
+    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]: ...
 
 
-def engine_of(model: Transformer, corpus: BinaryCorpus, decode: Decode) -> Engine:
-    """The engine that `decode` names, for a model trained on this corpus's units."""
+def create_engine(model: Transformer, corpus: BinaryCorpus, decode: Decode) -> Engine:
+    """The engine that `decode` names, for a model trained on the vocabularies of `corpus`."""
     check_beam(decode, model)
     if decode.engine == "pytorch":
         pack_weights(model)
@@ -69,17 +79,17 @@ def engine_of(model: Transformer, corpus: BinaryCorpus, decode: Decode) -> Engin
 
 
 def check_beam(decode: Decode, model: Transformer) -> None:
-    """Raise UserError if the beam is wider than there are units to go on with."""
-    if decode.beam > (units := model.projection.out_features):
-        raise UserError(f"a beam of {decode.beam} is wider than the vocabulary of {units} units")
+    """Raise UserError if the beam is wider than the vocabulary."""
+    if decode.beam > (size := model.projection.out_features):
+        raise UserError(f"a beam of {decode.beam} is wider than the vocabulary of {size} tokens")
 
 
 class TorchEngine:
-    """Our search, over batches of sentences of like length."""
+    """Beam search with torch, in batches of sentences of similar length."""
 
     def __init__(self, decoder: Decoder[State], decode: Decode) -> None:
         self._decoder, self._decode = decoder, decode
-        self.longest = decoder.settings.max_positions
+        self.max_source_length = decoder.settings.max_positions
 
     def search(
         self,
@@ -87,28 +97,28 @@ class TorchEngine:
         lengths: Lengths,
         best: int = 1,
         progress: str | None = None,
-    ) -> Found:
+    ) -> NBest:
         """See `Engine`."""
-        found = empty_outputs(len(lengths))
+        outputs = empty_translations(len(lengths))
         bar = Progress(progress or "", len(lengths), "sentences", silent=progress is None)
         order = np.argsort(-lengths, kind="stable")
-        order = order[lengths[order] > 1]  # nothing but EOS translates to nothing
+        order = order[lengths[order] > 1]  # others have only EOS
         bar.advance(len(lengths) - len(order))
         batches = batch_by_size(lengths, lengths, order, self._batch_tokens(lengths))
 
-        def search(rows: Indices) -> Found:
+        def search(rows: Indices) -> NBest:
             ids = pad([sources[row] for row in rows.tolist()]).to(self._decoder.device)
             return self._search(ids, lengths[rows], best)
 
-        together = _side_by_side(search, batches, self._decoder.device)
-        for rows, outputs in zip(batches, together, strict=True):
-            for row, hypotheses in zip(rows.tolist(), outputs, strict=True):
-                found[row] = hypotheses
+        found = _map_in_threads(search, batches, self._decoder.device)
+        for rows, batch_outputs in zip(batches, found, strict=True):
+            for row, hypotheses in zip(rows.tolist(), batch_outputs, strict=True):
+                outputs[row] = hypotheses
             bar.advance(len(rows))
-        return found
+        return outputs
 
     def _batch_tokens(self, lengths: Lengths) -> int:
-        """Source positions of a batch: so many that each thread gets as many batches, all alike."""
+        """Source positions of a batch: chosen so that threads get equally many equal batches."""
         longest, total = int(lengths.max(initial=1)), int(lengths.sum())
         most = max(BATCH_TOKENS // self._decode.beam, longest)
         threads = _threads(self._decoder.device)
@@ -116,29 +126,29 @@ class TorchEngine:
         return min(most, -(-total // batches) + longest)
 
     @torch.inference_mode()
-    def _search(self, source: Tensor, lengths: Lengths, best: int) -> Found:
-        limits = limits_of(lengths, self._decode, self.longest)
+    def _search(self, source: Tensor, lengths: Lengths, best: int) -> NBest:
+        limits = max_output_lengths(lengths, self._decode, self.max_source_length)
         return beam_search(
             self._decoder.step,
             self._decoder.init_cache(source),
             torch.from_numpy(limits).to(source.device),
-            SYMBOLS,
+            SPECIAL_TOKENS,
             self._decode,
             best,
         )
 
 
 def _threads(device: torch.device) -> int:
-    """How many batches are searched at once: an accelerator takes one after the other."""
+    """The number of batches searched at once; one on an accelerator."""
     return torch.get_num_threads() if device.type == "cpu" else 1
 
 
-def _side_by_side(
-    search: Callable[[Indices], Found], batches: Sequence[Indices], device: torch.device
-) -> Iterator[Found]:
-    """What `search` finds for each batch; on a CPU as many at once as torch has threads.
+def _map_in_threads(
+    search: Callable[[Indices], NBest], batches: Sequence[Indices], device: torch.device
+) -> Iterator[NBest]:
+    """`search` of each batch; on CPUs in parallel, with one thread of torch for each batch.
 
-    Products of so few rows gain little from a second thread; a second batch gains all of it.
+    Matrix products of few rows gain little from a second thread; a second batch uses all of it.
     """
     threads = _threads(device)
     workers = min(threads, len(batches))
@@ -152,5 +162,5 @@ def _side_by_side(
             yield from pool.map(search, batches)
         finally:
             pool.shutdown(cancel_futures=True)
-            # what a thread sets is set for the threads to come, too
+            # the pool's setting applies to threads started later, too
             torch.set_num_threads(threads)

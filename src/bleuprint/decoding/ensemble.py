@@ -1,4 +1,4 @@
-"""Several models that translate as one."""
+"""An ensemble of models that decodes like one model."""
 
 import math
 from collections.abc import Sequence
@@ -13,36 +13,35 @@ from bleuprint.model.transformer import Transformer
 
 
 @dataclass
-class EnsembleState:
-    """What each of the models keeps between steps."""
+class EnsembleCache:
+    """The cache of each model."""
 
-    states: list[KVCache]
+    caches: list[KVCache]
 
-    def reorder(self, hypotheses: Tensor, sentences: Tensor | None = None) -> "EnsembleState":
-        return EnsembleState([state.reorder(hypotheses, sentences) for state in self.states])
+    def reorder(self, hypotheses: Tensor, sentences: Tensor | None = None) -> "EnsembleCache":
+        return EnsembleCache([cache.reorder(hypotheses, sentences) for cache in self.caches])
 
 
 class Ensemble:
-    """Models of one vocabulary whose probabilities of each next word are averaged."""
+    """Models with one vocabulary whose probabilities of the next token are averaged."""
 
     def __init__(self, models: Sequence[Transformer]) -> None:
         self._models = models
-        longest = min(model.settings.max_positions for model in models)
-        self.settings: Model = next(
-            m.settings for m in models if m.settings.max_positions == longest
+        self.settings: Model = min(
+            (model.settings for model in models), key=lambda settings: settings.max_positions
         )
         self.device = models[0].device
 
-    def init_cache(self, source: Tensor) -> EnsembleState:
-        """The state before the first target word, for source ids (B, S)."""
-        return EnsembleState([model.init_cache(source) for model in self._models])
+    def init_cache(self, source: Tensor) -> EnsembleCache:
+        """The caches before the first target token, for source ids (B, S)."""
+        return EnsembleCache([model.init_cache(source) for model in self._models])
 
-    def step(self, words: Tensor, state: EnsembleState) -> tuple[Tensor, EnsembleState]:
-        """Log-probabilities (N, V) of the word after `words` (N,), and the state with them."""
-        logs, states = [], []
-        for model, own in zip(self._models, state.states, strict=True):
-            logits, after = model.step(words, own)
+    def step(self, tokens: Tensor, cache: EnsembleCache) -> tuple[Tensor, EnsembleCache]:
+        """Log-probabilities (N, V) of the token after `tokens` (N,), and the updated caches."""
+        logs, caches = [], []
+        for model, own in zip(self._models, cache.caches, strict=True):
+            logits, updated = model.step(tokens, own)
             logs.append(torch.log_softmax(logits.float(), -1))
-            states.append(after)
+            caches.append(updated)
         mean = torch.logsumexp(torch.stack(logs), 0) - math.log(len(logs))
-        return mean, EnsembleState(states)
+        return mean, EnsembleCache(caches)

@@ -1,4 +1,4 @@
-"""Translating a test set: from its binarised source to detokenised lines."""
+"""Translating test sets: binarized sources to detokenized lines."""
 
 import hashlib
 import time
@@ -9,9 +9,14 @@ import torch
 
 from bleuprint.config.system import Decode
 from bleuprint.dataset.binarized import BinaryCorpus
-from bleuprint.decoding.attention import Attended, attention_maps, sentences_to_map, write_attention
-from bleuprint.decoding.engine import Engine, engine_of
-from bleuprint.decoding.translation_record import Translation
+from bleuprint.decoding.attention import (
+    SentenceAttention,
+    attention_maps,
+    select_sentences,
+    write_attention,
+)
+from bleuprint.decoding.engine import Engine, create_engine
+from bleuprint.decoding.translation_record import TranslationRecord
 from bleuprint.model.transformer import Transformer
 from bleuprint.model.weights import load_model, training_fingerprint
 from bleuprint.runtime.errors import UserError
@@ -27,31 +32,35 @@ def translate_tests(
     attention: Path,
     timing: Path,
 ) -> None:
-    """Translate every test set; write test.NAME.LANGUAGE files, what made them, and how long.
+    """Translate every test set.
 
-    `attention` becomes attention.json: where the model looked, for a few sentences of each set.
+    Writes hypotheses/test.NAME.LANGUAGE, `translation` (the provenance, translation.json),
+    `attention` (maps of a few sentences of each set, attention.json) and `timing` (seconds).
     """
     corpus = BinaryCorpus(corpus_folder)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     model = load_model(model_folder, corpus).to(device)
-    engine = engine_of(model, corpus, decode)
+    engine = create_engine(model, corpus, decode)
     seconds, count = 0.0, 0
-    attended: dict[str, tuple[str, list[Attended]]] = {}
+    attention_of: dict[str, tuple[str, list[SentenceAttention]]] = {}
     with whole_folder(hypotheses) as partial:
         for name in corpus.sets:
             if name.startswith("test."):
                 corpus.verify(name)
                 began = time.monotonic()
-                found = search(engine, corpus, name, progress=f"translate {name}")
-                lines = [corpus.text(corpus.target, words) for words in found]
+                outputs = search(engine, corpus, name, progress=f"translate {name}")
+                lines = [corpus.text(corpus.target, ids) for ids in outputs]
                 seconds += time.monotonic() - began
                 text = "".join(f"{line}\n" for line in lines).encode()
                 (partial / f"{name}.{corpus.target}").write_bytes(text)
                 count += len(lines)
                 digest = hashlib.sha256(text).hexdigest()
-                attended[name.removeprefix("test.")] = digest, _attended(model, corpus, name, found)
-    Translation.of(training_fingerprint(model_folder), decode, hypotheses).write(translation)
-    write_attention(attention, attended)
+                maps = _map_sentences(model, corpus, name, outputs)
+                attention_of[name.removeprefix("test.")] = digest, maps
+    TranslationRecord.from_files(training_fingerprint(model_folder), decode, hypotheses).write(
+        translation
+    )
+    write_attention(attention, attention_of)
     write_json(timing, {"seconds": round(seconds, 3), "sentences": count})
 
 
@@ -60,21 +69,21 @@ def search(
 ) -> list[list[int]]:
     """The best translation of each sentence of a set, in its order: ids without EOS."""
     source = corpus.side(name, corpus.source)
-    longest, most = int(source.lengths.max(initial=0)), engine.longest
+    longest, most = int(source.lengths.max(initial=0)), engine.max_source_length
     if longest > most:
         raise UserError(
             f"{corpus.folder}: line {int(source.lengths.argmax()) + 1} of {name}.{corpus.source} "
-            f"has {longest} units, its end counted: raise model.max_positions ({most})"
+            f"has {longest} tokens, EOS included: raise model.max_positions ({most})"
         )
-    return [best[0].words for best in engine.search(source, source.lengths, progress=progress)]
+    return [best[0].tokens for best in engine.search(source, source.lengths, progress=progress)]
 
 
-def _attended(
-    model: Transformer, corpus: BinaryCorpus, name: str, found: Sequence[Sequence[int]]
-) -> list[Attended]:
-    """The maps of a few sentences and of what was found for them."""
+def _map_sentences(
+    model: Transformer, corpus: BinaryCorpus, name: str, outputs: Sequence[Sequence[int]]
+) -> list[SentenceAttention]:
+    """The attention maps of a few sentences and their translations."""
     source = corpus.side(name, corpus.source)
     return [
-        Attended(i + 1, attention_maps(model, corpus, source[i].tolist(), found[i]))
-        for i in sentences_to_map(source.lengths)
+        SentenceAttention(i + 1, attention_maps(model, corpus, source[i].tolist(), outputs[i]))
+        for i in select_sentences(source.lengths)
     ]

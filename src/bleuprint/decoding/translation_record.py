@@ -1,4 +1,4 @@
-"""Where translations come from: the training, the settings, and the files as they were written."""
+"""The provenance of translations: the training, the settings, the hashes of the files."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ TRANSLATION = "translation.json"
 
 
 @dataclass(frozen=True)
-class Translation:
-    """What translation.json holds of a cell.
+class TranslationRecord:
+    """The content of translation.json.
 
-    `model`: the fingerprint of the training whose model translated; `decode`: with which settings;
-    `hypotheses`: the SHA-256 of each file, by name.
+    `model`: the fingerprint of the model's training; `decode`: the search settings; `hypotheses`:
+    the SHA-256 of each file, by name.
     """
 
     model: str
@@ -25,39 +25,41 @@ class Translation:
     hypotheses: dict[str, str]
 
     @classmethod
-    def of(cls, model: str, decode: Decode, hypotheses: Path) -> Self:
-        """That of the files in the folder `hypotheses`."""
+    def from_files(cls, model: str, decode: Decode, hypotheses: Path) -> Self:
+        """Record the files in the folder `hypotheses`."""
         hashes = {path.name: sha256_of(path) for path in sorted(hypotheses.iterdir())}
         return cls(model, dataclasses.asdict(decode), hashes)
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """What `write` wrote; raises UserError where there is no such file, or none of ours."""
+        """Read translation.json; raises UserError if it is missing or damaged."""
         if not path.exists():
-            raise UserError(f"{path}: no such file: who translated is not known; run: dvc repro")
+            raise UserError(
+                f"{path}: no such file: the translations have no provenance; run: dvc repro"
+            )
         names = [field.name for field in dataclasses.fields(cls)]
         content = read_object(path, names)
-        made = cls(*(content[name] for name in names))
-        if not (isinstance(made.decode, dict) and isinstance(made.hypotheses, dict)):
-            raise UserError(f"{path}: damaged: decode and hypotheses are no objects")
-        return made
+        record = cls(*(content[name] for name in names))
+        if not (isinstance(record.decode, dict) and isinstance(record.hypotheses, dict)):
+            raise UserError(f"{path}: damaged: decode and hypotheses must be objects")
+        return record
 
     def write(self, path: Path) -> None:
         write_json(path, dataclasses.asdict(self))
 
     def check(self, path: Path, decode: Decode, hypotheses: Path) -> None:
-        """Raise UserError unless these settings made this file; `path` is where this was read."""
-        for name, wanted in dataclasses.asdict(decode).items():
-            if (found := self.decode.get(name)) != wanted:
+        """Raise UserError unless these settings made `hypotheses`; `path`: of this record."""
+        for name, expected in dataclasses.asdict(decode).items():
+            if (used := self.decode.get(name)) != expected:
                 raise UserError(
-                    f"{path}: translated with decode.{name} {found}, and params.yaml has {wanted}; "
-                    "run: dvc repro"
+                    f"{path}: translated with decode.{name} {used}, but params.yaml has "
+                    f"{expected}; run: dvc repro"
                 )
         if sha256_of(hypotheses) != self.hypotheses.get(hypotheses.name):
             raise UserError(f"{hypotheses}: has changed since it was translated; run: dvc repro")
 
     def check_model(self, path: Path, fingerprint: str, training: Path) -> None:
-        """Raise UserError unless the model is of the training that the file `training` is of."""
+        """Raise UserError unless `fingerprint`, read from the file `training`, is the model's."""
         if self.model != fingerprint:
             raise UserError(
                 f"{path}: translated by another training ({str(self.model)[:12]}...) than that of "

@@ -8,10 +8,10 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.training.job import Fingerprints, Job
 
 
-def check_training(job: Job, marks: Fingerprints, group: Group) -> None:
+def check_training(job: Job, fingerprints: Fingerprints, group: Group) -> None:
     """Raise UserError, on every process, if the training cannot start."""
     _check_corpus(job, group)
-    _check_processes(marks, group)
+    _check_processes(fingerprints, group)
     _check_lengths(job, BinaryCorpus(job.corpus))
 
 
@@ -27,8 +27,8 @@ def _check_corpus(job: Job, group: Group) -> None:
         raise damage or UserError(f"{job.corpus}: damaged")
 
 
-def _check_processes(marks: Fingerprints, group: Group) -> None:
-    for what, mark in asdict(marks).items():
+def _check_processes(fingerprints: Fingerprints, group: Group) -> None:
+    for what, mark in asdict(fingerprints).items():
         if group.differs(mark):
             raise UserError(
                 f"the {group.size} processes do not have the same {what}: they train together from "

@@ -18,8 +18,8 @@ from bleuprint.tracking.training_cost import write_training
 from bleuprint.tracking.training_log import TrainingLog
 from bleuprint.training.job import Fingerprints, Job
 from bleuprint.training.observer import Observer
-from bleuprint.training.outputs import export_checkpoints, export_facts
-from bleuprint.training.train_state import State
+from bleuprint.training.outputs import export_checkpoints, export_results
+from bleuprint.training.train_state import TrainState
 from bleuprint.training.trainer import Trainer
 
 
@@ -34,20 +34,22 @@ def train_cell(cell: Cell) -> None:
     group = init_process_group()
     settings = load()
     job = _job(cell, settings)
-    marks = Fingerprints.of(job)
-    work = work_folder(job, marks)
-    check_training(job, marks, group)
-    log = TrainingLog(settings.experiment, job, marks, group, work)
-    state = train(job, group, work, marks, log)
+    fingerprints = Fingerprints.from_job(job)
+    work = work_folder(job, fingerprints)
+    check_training(job, fingerprints, group)
+    log = TrainingLog(settings.experiment, job, fingerprints, group, work)
+    state = train(job, group, work, fingerprints, log)
     if group.is_main:
-        export_checkpoints(job, work, marks, cell.models / "checkpoints")
-        export_facts(state, marks, cell.results)
+        export_checkpoints(job, work, fingerprints, cell.models / "checkpoints")
+        export_results(state, fingerprints, cell.results)
         precision = job.system.train.precision
         write_training(cell.timings / "train.json", state, log.stopwatch, precision, group)
     group.close()
 
 
-def train(job: Job, group: Group, work: Path, marks: Fingerprints, observer: Observer) -> State:
+def train(
+    job: Job, group: Group, work: Path, fingerprints: Fingerprints, observer: Observer
+) -> TrainState:
     """Train to the end, from the newest checkpoint in `work` if there is one; the final state.
 
     Raises Interrupted, after saving, on SIGTERM, and UserError if another command trains in
@@ -55,14 +57,14 @@ def train(job: Job, group: Group, work: Path, marks: Fingerprints, observer: Obs
     """
     work.mkdir(parents=True, exist_ok=True)
     with _locked(work, group):
-        trainer = Trainer(job, group, work, marks, observer)
+        trainer = Trainer(job, group, work, fingerprints, observer)
         trainer.run()
     return trainer.state
 
 
-def work_folder(job: Job, marks: Fingerprints) -> Path:
+def work_folder(job: Job, fingerprints: Fingerprints) -> Path:
     """The folder of a training's checkpoints, named by the fingerprint of its settings and data."""
-    name = ".".join((*map(str, job.cell), marks.all[:16]))
+    name = ".".join((*map(str, job.cell), fingerprints.all[:16]))
     return environment.work() / "trainings" / name
 
 

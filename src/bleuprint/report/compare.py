@@ -112,7 +112,7 @@ def _on_test(
     yield _headline(compared, both)
     yield (
         f"\ndifference in BLEU: {_tested(p_values.bootstrap)} (paired bootstrap), "
-        f"{_tested(p_values.randomisation)} (approximate randomisation)"
+        f"{_tested(p_values.randomization)} (approximate randomisation)"
     )
     yield _by_length(compared, both)
     if both[0]["by_count"] is not None:

@@ -80,7 +80,7 @@ def _flat(record: Record, measured: Timing, difference: Difference | None) -> di
         "p": difference and difference.p,
         "p_holm": difference and difference.corrected,
         "p_bootstrap": paired and paired.p_values.bootstrap,
-        "p_randomisation": paired and paired.p_values.randomisation,
+        "p_randomisation": paired and paired.p_values.randomization,
         "parameters": record.parameters,
         "updates": record.updates,
         "source_tokens": record.source_tokens,

@@ -13,13 +13,13 @@ from typing import Any
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell, folder
 from bleuprint.corpus.test_sets import names_of_test_sets
-from bleuprint.decoding.translation_record import TRANSLATION, Translation
+from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.code import code_fingerprint
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, read_object, sha256_of, write_json
 from bleuprint.scoring.bleu import bleu_metric
-from bleuprint.scoring.bleu_variants import Reconciled
+from bleuprint.scoring.bleu_variants import BleuVariant
 from bleuprint.scoring.breakdown import ByCount, ByLength
 from bleuprint.scoring.metrics import DIGITS
 from bleuprint.scoring.score import SetScores
@@ -102,7 +102,7 @@ class Record:
     ter: Metric
     length: Length
     paired: Paired | None
-    reconciliation: tuple[Reconciled, ...]
+    reconciliation: tuple[BleuVariant, ...]
     by_length: tuple[ByLength, ...]
     by_count: tuple[ByCount, ...] | None
     lines: int
@@ -149,7 +149,7 @@ class Made:
     """What made a cell's results: training.json and translation.json."""
 
     training: dict[str, Any]
-    translation: Translation
+    translation: TranslationRecord
 
 
 def trained(settings: Settings, cell: Cell, root: Path = Path()) -> dict[str, Any]:
@@ -170,7 +170,7 @@ def verified(settings: Settings, cell: Cell, root: Path = Path()) -> Made:
     they are here.
     """
     training, folder = trained(settings, cell, root), root / cell.results
-    translation = Translation.read(path := folder / TRANSLATION)
+    translation = TranslationRecord.read(path := folder / TRANSLATION)
     translation.check_model(path, training["fingerprint"], folder / "training.json")
     decode = settings.system(cell.system).decode
     texts = _texts(settings, cell.corpus, root)
@@ -358,7 +358,7 @@ def _parts(entry: Any) -> dict[str, Any]:
     """The lists of scores.json, or of a record in JSON."""
     by_count = entry["by_count"]
     return {
-        "reconciliation": tuple(Reconciled(**one) for one in entry["reconciliation"]),
+        "reconciliation": tuple(BleuVariant(**one) for one in entry["reconciliation"]),
         "by_length": tuple(ByLength(**one) for one in entry["by_length"]),
         "by_count": None if by_count is None else tuple(ByCount(**one) for one in by_count),
     }

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from bleuprint.report.cost_columns import NONE
 from bleuprint.report.grid import Column, Grid, Row
 from bleuprint.report.records import Record
-from bleuprint.scoring.bleu_variants import COMPOUND_SPLIT, PAPERS_ONLY, WAYS
+from bleuprint.scoring.bleu_variants import COMPOUND_SPLIT, PAPERS_ONLY, VARIANTS
 from bleuprint.scoring.breakdown import COUNTS, LENGTHS
 
 AS_PAPERS = (
@@ -50,14 +50,14 @@ _Buckets = Mapping[str, tuple[int, float]]
 
 
 def as_papers(records: Sequence[Record]) -> Grid:
-    """BLEU as the headline and in all WAYS."""
+    """BLEU as the headline and in all VARIANTS."""
     labels = {COMPOUND_SPLIT: f"{COMPOUND_SPLIT} ({PAPERS_ONLY})"}
-    columns = [*_PLACE, Column("BLEU"), *(Column(labels.get(way, way)) for way in WAYS)]
+    columns = [*_PLACE, Column("BLEU"), *(Column(labels.get(way, way)) for way in VARIANTS)]
     rows = []
     for place, seeds in _cells(records):
         headline = statistics.mean(record.bleu.score for record in seeds)
         cells = [f"{headline:.1f}"]
-        for way in WAYS:
+        for way in VARIANTS:
             scores = [one.score for r in seeds for one in r.reconciliation if one.name == way]
             cells.append(_against(statistics.mean(scores), headline) if scores else NONE)
         rows.append(Row((*place, *cells)))

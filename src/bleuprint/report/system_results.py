@@ -147,7 +147,7 @@ def _difference(name: str, baseline: Sequence[Record], system: Sequence[Record])
     paired = system[0].paired
     assert paired is not None and paired.baseline == name
     p_values = paired.p_values
-    return Difference(name, mean, 1, p_values.bootstrap, p_values.randomisation, math.nan)
+    return Difference(name, mean, 1, p_values.bootstrap, p_values.randomization, math.nan)
 
 
 def _score(records: Sequence[Record], metric: str) -> Score:

@@ -1,4 +1,4 @@
-"""sacreBLEU's BLEU with the tokeniser that belongs to a language."""
+"""sacreBLEU's BLEU with the tokenizer of the target language."""
 
 from collections.abc import Sequence
 
@@ -6,13 +6,13 @@ from sacrebleu.metrics.bleu import BLEU
 
 from bleuprint.runtime.errors import UserError
 
-# sacreBLEU chooses the tokenizer by two-letter codes; these would fall to 13a, which cannot
-# tell the words of a text without spaces apart.
+# sacreBLEU chooses the tokenizer by two-letter codes; with these it would use 13a, which does not
+# split text without spaces into words.
 _TWO_LETTERS = {"cmn": "zh", "zho": "zh", "jpn": "ja", "kor": "ko"}
 
 
 def bleu_metric(references: Sequence[str], language: str) -> BLEU:
-    """BLEU against `references`, cased; its tokeniser stands in its signature."""
+    """BLEU against `references`, cased; its signature names the tokenizer."""
     code = _TWO_LETTERS.get(language, language)
     try:
         return BLEU(trg_lang=code, references=[references])

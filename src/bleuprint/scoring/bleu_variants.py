@@ -1,7 +1,7 @@
-"""The same translations scored as papers scored theirs, beside the headline and never instead.
+"""BLEU variants used in papers, reported in addition to sacreBLEU's default.
 
-One checkpoint's translations of newstest2014 have been scored 27.52 (sacreBLEU), 28.33 (intl) and
-29.02 (compound-split): which figure a paper printed depends on how it counted.
+The same translations of newstest2014 score 27.52 (sacreBLEU), 28.33 (intl) and 29.02
+(compound-split), so that a published score is comparable only if its variant is known.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from bleuprint.scoring.metrics import DIGITS
 
 LOWERCASED, INTL, TOKENIZED = "lower-cased", "intl", "tokenised"
 TOKENIZED_LOWERCASED, COMPOUND_SPLIT = "tokenised, lower-cased", "compound-split"
-WAYS = (LOWERCASED, INTL, TOKENIZED, TOKENIZED_LOWERCASED, COMPOUND_SPLIT)
+VARIANTS = (LOWERCASED, INTL, TOKENIZED, TOKENIZED_LOWERCASED, COMPOUND_SPLIT)
 PAPERS_ONLY = "paper comparison only"
 
 # tensor2tensor, utils/get_ende_bleu.sh: perl -ple 's{(\S)-(\S)}{$1 ##AT##-##AT## $2}g'
@@ -26,10 +26,10 @@ _Lines = Sequence[str]
 
 
 @dataclass(frozen=True)
-class Reconciled:
-    """BLEU counted in one of WAYS.
+class BleuVariant:
+    """BLEU by one of VARIANTS.
 
-    `references` and `hypotheses` are SHA-256 of what sacreBLEU was given, one line each.
+    `references` and `hypotheses` are the SHA-256 of the lines passed to sacreBLEU.
     """
 
     name: str
@@ -40,33 +40,35 @@ class Reconciled:
     hypotheses: str
 
 
-def reconcile(hypotheses: _Lines, references: _Lines, language: str) -> list[Reconciled]:
-    """BLEU of the same translations in all WAYS; those of Moses tokens only where they are words.
+def bleu_variants(hypotheses: _Lines, references: _Lines, language: str) -> list[BleuVariant]:
+    """BLEU of the same translations by all VARIANTS.
 
-    That is where the headline's tokenizer is 13a: Chinese, Japanese and Korean have one of their
-    own, and Moses leaves whole sentences as one token.
+    The variants on Moses tokens are left out if sacreBLEU's default tokenizer is not 13a, as for
+    Chinese, Japanese and Korean, whose sentences Moses does not split into words.
     """
-    tokenizer = bleu_metric(references, language)
-    found = [
-        _reconciled(LOWERCASED, _lowercased(tokenizer), hypotheses, references),
-        _reconciled(INTL, BLEU(tokenize="intl"), hypotheses, references),
+    default = bleu_metric(references, language)
+    variants = [
+        _score_variant(LOWERCASED, _lowercased(default), hypotheses, references),
+        _score_variant(INTL, BLEU(tokenize="intl"), hypotheses, references),
     ]
-    if tokenizer.tokenizer_signature != BLEU.TOKENIZER_DEFAULT:
-        return found
+    if default.tokenizer_signature != BLEU.TOKENIZER_DEFAULT:
+        return variants
     tokens = [tokenized(side, language) for side in (hypotheses, references)]
-    ways: list[tuple[str, bool, Callable[[str], str]]] = [
+    on_tokens: list[tuple[str, bool, Callable[[str], str]]] = [
         (TOKENIZED, False, str),
         (TOKENIZED_LOWERCASED, True, str),
         (COMPOUND_SPLIT, False, split_compounds),
     ]
-    for name, lowercase, change in ways:
+    for name, lowercase, transform in on_tokens:
         metric = BLEU(tokenize="none", lowercase=lowercase, force=True)
-        found.append(_reconciled(name, metric, *(list(map(change, side)) for side in tokens)))
-    return found
+        variants.append(
+            _score_variant(name, metric, *(list(map(transform, side)) for side in tokens))
+        )
+    return variants
 
 
 def tokenized(lines: _Lines, language: str) -> list[str]:
-    """Moses tokens of each line, spaces between: words with their hyphens, nothing escaped."""
+    """Moses tokens of each line, separated by spaces; hyphens not split, nothing escaped."""
     from bleuprint.text.moses import Moses
 
     moses = Moses(language, hyphens=False, escape=False)
@@ -74,24 +76,23 @@ def tokenized(lines: _Lines, language: str) -> list[str]:
 
 
 def split_compounds(tokens: str) -> str:
-    """Tokens with each hyphen inside a word as a token of its own: a-b as a ##AT##-##AT## b.
+    """Split hyphens inside words into tokens: a-b becomes a ##AT##-##AT## b.
 
-    From left to right without overlap, as Perl does it: of a-b-c the second hyphen stays, since b
-    has been taken.
+    Matches do not overlap, as in Perl: in a-b-c the second hyphen is not split.
     """
     return _COMPOUND.sub(r"\1 ##AT##-##AT## \2", tokens)
 
 
-def _lowercased(headline: BLEU) -> BLEU:
-    """The headline's BLEU, lower-cased."""
-    metric = BLEU(lowercase=True, trg_lang=headline.trg_lang)
-    assert metric.tokenizer_signature == headline.tokenizer_signature
-    return metric
+def _lowercased(metric: BLEU) -> BLEU:
+    """The same metric on lower-cased text."""
+    lowercased = BLEU(lowercase=True, trg_lang=metric.trg_lang)
+    assert lowercased.tokenizer_signature == metric.tokenizer_signature
+    return lowercased
 
 
-def _reconciled(name: str, metric: BLEU, hypotheses: _Lines, references: _Lines) -> Reconciled:
+def _score_variant(name: str, metric: BLEU, hypotheses: _Lines, references: _Lines) -> BleuVariant:
     result = metric.corpus_score(hypotheses, [references])
-    return Reconciled(
+    return BleuVariant(
         name=name,
         score=round(result.score, DIGITS),
         signature=metric.get_signature().format(),

@@ -1,4 +1,4 @@
-"""Where a system is good: BLEU by source length, and accuracy by how rare a word is."""
+"""Scores by bucket: BLEU by source length, and word accuracy by training frequency."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bleuprint.scoring.bleu import bleu_metric
 from bleuprint.scoring.metrics import DIGITS
 
-# The upper bounds of all buckets but the last, and what each is called.
+# The upper bounds of all buckets but the last, and the buckets' names.
 _LENGTHS = (0, 10, 20, 30, 40, 50)
 LENGTHS = ("0", "1-10", "11-20", "21-30", "31-40", "41-50", "over 50")
 _COUNTS = (0, 1, 4, 9, 99)
@@ -17,7 +17,7 @@ COUNTS = ("0", "1", "2-4", "5-9", "10-99", "100+")
 
 @dataclass(frozen=True)
 class ByLength:
-    """BLEU of the lines whose sources have so many tokens."""
+    """BLEU of the lines in one bucket of source lengths."""
 
     tokens: str
     lines: int
@@ -26,9 +26,9 @@ class ByLength:
 
 @dataclass(frozen=True)
 class ByCount:
-    """Of the references' words that stand so often in the training text, how many were found.
+    """Recall of the references' words in one bucket of training counts.
 
-    `accuracy` is the share of them, from 0 to 1.
+    `found` of `words` occur in the translations; `accuracy` is their ratio, 0 to 1.
     """
 
     count: str
@@ -43,16 +43,16 @@ def bleu_by_length(
     source_tokens: Sequence[int],
     language: str,
 ) -> list[ByLength]:
-    """BLEU as the headline's, by source length; lengths that no line has are left out."""
+    """BLEU by source length; empty buckets are left out."""
     buckets: dict[int, list[tuple[str, str]]] = {}
     for hypothesis, reference, tokens in zip(hypotheses, references, source_tokens, strict=True):
         buckets.setdefault(bisect_left(_LENGTHS, tokens), []).append((hypothesis, reference))
-    found = []
+    scores = []
     for bucket, lines in sorted(buckets.items()):
         translated, expected = zip(*lines, strict=True)
         score = bleu_metric(expected, language).corpus_score(translated, None).score
-        found.append(ByLength(LENGTHS[bucket], len(lines), round(score, DIGITS)))
-    return found
+        scores.append(ByLength(LENGTHS[bucket], len(lines), round(score, DIGITS)))
+    return scores
 
 
 def word_accuracy(
@@ -60,15 +60,15 @@ def word_accuracy(
     references: Sequence[Sequence[str]],
     training_counts: Mapping[str, int],
 ) -> list[ByCount]:
-    """How many of the references' tokens the translations' tokens hold, by training count.
+    """Recall of the references' tokens by training count; empty buckets are left out.
 
-    A word that a reference has twice must be there twice. The recall of compare-mt (Neubig et al.
-    2019), WordBucketer.calc_bucketed_matches. Counts that no word has are left out.
+    A word counts as often as it occurs. Equal to compare-mt's (Neubig et al. 2019)
+    WordBucketer.calc_bucketed_matches.
     """
     words, matched = Counter[int](), Counter[int]()
     for hypothesis, reference in zip(hypotheses, references, strict=True):
-        wanted = Counter(reference)
-        for counter, counted in ((words, wanted), (matched, wanted & Counter(hypothesis))):
+        expected = Counter(reference)
+        for counter, counted in ((words, expected), (matched, expected & Counter(hypothesis))):
             for word, times in counted.items():
                 counter[bisect_left(_COUNTS, training_counts[word])] += times
     return [

@@ -1,7 +1,7 @@
-"""Scores of translations against references: sacreBLEU's figures and intervals.
+"""BLEU, chrF and TER with bootstrap intervals, all computed by sacreBLEU.
 
-sacreBLEU computes every number, and each carries its signature. A test set is held in memory,
-and with it the bootstrap's resamples: 72 bytes for each line and resample.
+Every score has its signature. A test set is held in memory together with the bootstrap's resamples,
+72 bytes a line and resample.
 """
 
 import json
@@ -24,7 +24,7 @@ DIGITS = 6
 
 
 class Score(TypedDict):
-    """A score with its 95 % bootstrap interval, in points from 0 to 100; TER's may be higher."""
+    """A score with its 95 % bootstrap interval, from 0 to 100; TER can be higher."""
 
     score: float
     low: float
@@ -33,10 +33,10 @@ class Score(TypedDict):
 
 
 class BleuScore(Score):
-    """BLEU, with the penalty it holds for translations shorter than the references.
+    """BLEU with its brevity penalty.
 
-    Lengths are in the tokens that BLEU counts; `length_ratio` is the translations' length by that
-    of the references, 0 where those hold nothing.
+    Lengths are in tokens of BLEU's tokenizer; `length_ratio` is the translations' length divided by
+    the references', 0 if those are empty.
     """
 
     brevity_penalty: float
@@ -46,7 +46,7 @@ class BleuScore(Score):
 
 
 def bleu(hypotheses: Sequence[str], references: Sequence[str], language: str) -> BleuScore:
-    """Cased BLEU, with the tokenizer sacreBLEU chooses for the target language (mostly 13a)."""
+    """Cased BLEU with sacreBLEU's tokenizer for the target language (mostly 13a)."""
     metric = bleu_metric(references, language)
     with fixed_seed():
         result = metric.corpus_score(hypotheses, None, n_bootstrap=RESAMPLES)
@@ -68,9 +68,9 @@ def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
 
 
 def ter(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
-    """Translation edit rate: edits by words of the references, in lower case; lower is better.
+    """Translation edit rate: edits per word of the references, lower-cased; lower is better.
 
-    Tokens are what stands between spaces, as sacreBLEU and Tercom have it by default.
+    Tokens are separated by spaces, the default of sacreBLEU and Tercom.
     """
     metric = _Ter(references=[references])
     with fixed_seed():
@@ -80,7 +80,7 @@ def ter(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
 
 @contextmanager
 def fixed_seed() -> Iterator[None]:
-    """Hold sacreBLEU to its default seed: it reads another from the environment."""
+    """Make sacreBLEU use its default seed whatever the environment sets."""
     before = os.environ.get("SACREBLEU_SEED")
     os.environ["SACREBLEU_SEED"] = str(SEED)
     try:
@@ -93,11 +93,11 @@ def fixed_seed() -> Iterator[None]:
 
 
 def _score(metric: Metric, result: SacrebleuScore, highest: float = 100.0) -> Score:
-    """The score as sacreBLEU prints it, its interval of mean +- half a width as two bounds."""
+    """The score as sacreBLEU prints it, with the interval (mean +- half width) as two bounds."""
     signature = metric.get_signature().format()
     printed = json.loads(result.format(DIGITS, False, signature, True))
-    # sacreBLEU prints no interval where every resample scored 0. One of a skewed distribution
-    # is centred on the mean all the same and can reach beyond the scale.
+    # sacreBLEU prints no interval if every resample scored 0. Its intervals are symmetric around
+    # the mean and can exceed the scale for skewed distributions.
     mean, half = printed.get("confidence_mean", 0.0), printed.get("confidence_var", 0.0)
     return {
         "score": printed["score"],
@@ -108,9 +108,9 @@ def _score(metric: Metric, result: SacrebleuScore, highest: float = 100.0) -> Sc
 
 
 class _Chrf(CHRF):
-    """chrF that can resample translations some of which score nothing.
+    """chrF whose bootstrap works if some resamples score 0.
 
-    sacreBLEU's resamples are float32, but for a score of 0, a float; it cannot sort both.
+    sacreBLEU's scores are float32, except for 0, which is a float; it cannot sort both.
     """
 
     def _compute_score_from_stats(self, statistics: list[int]) -> Any:
@@ -121,7 +121,7 @@ class _Chrf(CHRF):
 
 
 class _Ter(TER):
-    """TER that can resample lines whose references are all empty, for the same reason."""
+    """TER whose bootstrap works if all references of a resample are empty; reason as above."""
 
     def _compute_score_from_stats(self, statistics: list[float]) -> Any:
         result = super()._compute_score_from_stats(statistics)

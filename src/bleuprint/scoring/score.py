@@ -1,4 +1,4 @@
-"""The score stage: a cell's translations of all test sets, scored in every way."""
+"""The stage score: all metrics of a cell's translations."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -8,21 +8,21 @@ from typing import Any, TypedDict
 from bleuprint.config.experiment import Corpus, Settings
 from bleuprint.config.paths import Cell, folder
 from bleuprint.corpus.test_sets import Description, names_of_test_sets, read_description
-from bleuprint.decoding.translation_record import TRANSLATION, Translation
+from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import sha256_of, write_json
 from bleuprint.scoring import metrics
-from bleuprint.scoring.bleu_variants import reconcile
+from bleuprint.scoring.bleu_variants import bleu_variants
 from bleuprint.scoring.breakdown import bleu_by_length, word_accuracy
 from bleuprint.text.parallel import TextFolder, read_pairs
 from bleuprint.text.tokenizers import tokenizer_for
 
 
 class SetScores(TypedDict):
-    """What scores.json holds for one test set.
+    """The content of scores.json for one test set.
 
-    `reconciliation`, `by_length` and `by_count` are lists of the fields of Reconciled, ByLength and
-    ByCount; `by_count` is None where tokens are characters. The last three are SHA-256 of files.
+    `reconciliation`, `by_length` and `by_count` are lists of the fields of BleuVariant, ByLength
+    and ByCount; `by_count` is None if tokens are characters. The last three are SHA-256 of files.
     """
 
     lines: int
@@ -42,23 +42,23 @@ def score_files(
 ) -> SetScores:
     """Score one file of translations.
 
-    Raises UserError if it is not parallel to the references, or if these or the sources are not
-    what was described.
+    Raises UserError if it is not parallel to the references, or if sources or references have
+    changed since the test set was described.
     """
     described.check(sources, references)
     pairs = list(read_pairs(references, hypotheses))
     if not pairs:
-        raise UserError(f"{references}: no lines: nothing to score")
-    expected, found = zip(*pairs, strict=True)
+        raise UserError(f"{references}: is empty: nothing to score")
+    expected, translated = zip(*pairs, strict=True)
     target = corpus.target
     return {
         "lines": len(pairs),
-        "bleu": metrics.bleu(found, expected, target),
-        "chrf": metrics.chrf(found, expected),
-        "ter": metrics.ter(found, expected),
-        "reconciliation": _plain(reconcile(found, expected, target)),
-        "by_length": _plain(bleu_by_length(found, expected, described.source_tokens, target)),
-        "by_count": _by_count(found, corpus, described),
+        "bleu": metrics.bleu(translated, expected, target),
+        "chrf": metrics.chrf(translated, expected),
+        "ter": metrics.ter(translated, expected),
+        "reconciliation": _plain(bleu_variants(translated, expected, target)),
+        "by_length": _plain(bleu_by_length(translated, expected, described.source_tokens, target)),
+        "by_count": _by_count(translated, corpus, described),
         "sources": sha256_of(sources),
         "references": sha256_of(references),
         "hypotheses": sha256_of(hypotheses),
@@ -68,9 +68,9 @@ def score_files(
 def score_cell(
     settings: Settings, system: str, corpus: str, seed: int, root: Path = Path()
 ) -> dict[str, SetScores]:
-    """Score a system's translations of all test sets of a corpus and write its scores.json.
+    """Score a cell's translations of all test sets and write scores.json.
 
-    Raises UserError if translation.json says of a file, or of the settings, that they are others.
+    Raises UserError if the translations or their settings differ from those in translation.json.
     """
     decode = settings.system(system).decode
     if seed not in settings.seeds:
@@ -79,14 +79,14 @@ def score_cell(
     texts = TextFolder(folder(corpus, "split", root), entry.source, entry.target)
     cell = root / Cell(system, corpus, seed).results
     tests = names_of_test_sets(entry, texts)
-    translation = Translation.read(made := cell / TRANSLATION)
+    record = TranslationRecord.read(record_path := cell / TRANSLATION)
     scores = {}
     for test in tests:
         described = read_description(folder(corpus, "tests", root), test)
         sources, references = texts.files(f"test.{test}")
         hypotheses = cell / "hypotheses" / references.name
-        if hypotheses.exists():  # or score_files says that it does not
-            translation.check(made, decode, hypotheses)
+        if hypotheses.exists():  # else score_files raises
+            record.check(record_path, decode, hypotheses)
         scores[test] = score_files(sources, references, hypotheses, entry, described)
     write_json(cell / "scores.json", scores)
     return scores
@@ -98,10 +98,10 @@ def _by_count(
     if described.training_counts is None:
         return None
     tokenizer = tokenizer_for(corpus.target, corpus.tokenize)
-    found = [tokenizer.tokenize(line) for line in hypotheses]
+    translated = [tokenizer.tokenize(line) for line in hypotheses]
     expected = [line.split() for line in described.reference_tokens]
-    return _plain(word_accuracy(found, expected, described.training_counts))
+    return _plain(word_accuracy(translated, expected, described.training_counts))
 
 
-def _plain(found: Sequence[Any]) -> list[dict[str, Any]]:
-    return [dataclasses.asdict(one) for one in found]
+def _plain(rows: Sequence[Any]) -> list[dict[str, Any]]:
+    return [dataclasses.asdict(row) for row in rows]

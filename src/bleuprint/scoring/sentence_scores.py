@@ -1,4 +1,4 @@
-"""sacreBLEU's scores of single sentences: to find lines to look at, not to compare systems by."""
+"""sacreBLEU's scores of single sentences, for finding examples, not for comparing systems."""
 
 from collections.abc import Sequence
 
@@ -12,13 +12,13 @@ from bleuprint.scoring.metrics import DIGITS
 def sentence_bleu(
     translations: Sequence[str], references: Sequence[str], language: str
 ) -> list[float]:
-    """The BLEU of each line, 0 to 100, up to the longest n-grams that it has."""
+    """BLEU of each line, 0 to 100, with effective order (no n-grams longer than the line)."""
     metric = BLEU(effective_order=True, trg_lang=bleu_metric([], language).trg_lang)
     return _scores(metric, translations, references)
 
 
 def sentence_chrf(translations: Sequence[str], references: Sequence[str]) -> list[float]:
-    """The chrF2 of each line, 0 to 100."""
+    """chrF2 of each line, 0 to 100."""
     return _scores(CHRF(), translations, references)
 
 

@@ -1,7 +1,7 @@
-"""Whether two systems differ by more than chance: sacreBLEU's paired tests of BLEU.
+"""sacreBLEU's paired significance tests of differences in BLEU.
 
-A test set is held in memory, and with it what the tests draw: about 10 bytes for each line and
-each of the 10,000 trials of the randomisation.
+A test set is held in memory together with the tests' samples: about 10 bytes a line for each of the
+10,000 trials of approximate randomization.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,16 +15,16 @@ TRIALS = 10_000
 
 @dataclass(frozen=True)
 class PValues:
-    """p-values of a difference: of the paired bootstrap, and of approximate randomisation.
+    """p-values of a difference: paired bootstrap and approximate randomization.
 
-    The bootstrap (Koehn 2004) draws test sets from the lines there are; the randomisation (Riezler
-    and Maxwell 2005) swaps lines between the systems, and supposes less. sacreBLEU's counts trials
-    with a larger difference, not those with the same: of systems that differ in a line or two, it
-    says too much.
+    The bootstrap (Koehn 2004) resamples the test set; randomization (Riezler and Maxwell 2005)
+    swaps lines between the systems and makes fewer assumptions. sacreBLEU's randomization counts
+    trials with a larger difference, not those with an equal one: for systems that differ in one or
+    two lines, its p-value is too small.
     """
 
     bootstrap: float
-    randomisation: float
+    randomization: float
 
 
 def paired_tests(
@@ -32,9 +32,9 @@ def paired_tests(
 ) -> dict[str, PValues]:
     """The p-values of each system's difference in BLEU from the first system's.
 
-    Identical translations get 1: sacreBLEU's estimate, which counts the samples that differ by
-    more than none, would call them significantly different. So do those of a single line, from
-    which all samples are the same.
+    Identical translations have p = 1: sacreBLEU counts samples with a difference above 0, and would
+    report them as significantly different. So has a test set of a single line, whose samples are
+    all the same.
     """
     baseline, *others = systems
     values = [
@@ -44,8 +44,8 @@ def paired_tests(
     return {
         name: PValues(1.0, 1.0)
         if len(references) == 1 or list(systems[name]) == list(systems[baseline])
-        else PValues(*found)
-        for name, *found in zip(others, *values, strict=True)
+        else PValues(*p_values)
+        for name, *p_values in zip(others, *values, strict=True)
     }
 
 
@@ -61,8 +61,8 @@ def _p_values(
     metrics = {"BLEU": bleu_metric(references, language)}
     with fixed_seed():
         _, results = PairedTest(list(systems.items()), metrics, None, kind, n_samples=samples)()
-    found = []
+    p_values = []
     for result in results["BLEU"][1:]:
         assert isinstance(result, Result) and result.p_value is not None
-        found.append(round(result.p_value, DIGITS))
-    return found
+        p_values.append(round(result.p_value, DIGITS))
+    return p_values

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bleuprint.dataset.subwords.vocabulary import EOS
 from bleuprint.decoding.beam_search import length_penalty
-from bleuprint.decoding.forced_decoding import log_probabilities
+from bleuprint.decoding.forced_decoding import token_log_probs
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.line_stream import read_lines_together
 from bleuprint.serving.translator import Translator, opened
@@ -66,7 +66,7 @@ def _scores(
             )
             sources, targets = sources[:i], targets[:i]
             break
-    logs = log_probabilities(translator.model, sources, targets)
+    logs = token_log_probs(translator.model, sources, targets)
     penalties = (length_penalty(len(target), translator.decode) for target in targets)
     scores = [sum(log) / penalty for log, penalty in zip(logs, penalties, strict=True)]
     for i, (source, target) in enumerate(zip(sources, targets, strict=True)):

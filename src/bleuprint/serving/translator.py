@@ -19,7 +19,7 @@ from bleuprint.dataset.subwords.bpe import CONTINUED
 from bleuprint.dataset.subwords.vocabulary import EOS
 from bleuprint.decoding.attention import AttentionMap, attention_maps
 from bleuprint.decoding.beam_search import Hypothesis, length_penalty
-from bleuprint.decoding.engine import Engine, TorchEngine, check_beam, engine_of
+from bleuprint.decoding.engine import Engine, TorchEngine, check_beam, create_engine
 from bleuprint.decoding.ensemble import Ensemble
 from bleuprint.model.linear import pack_weights
 from bleuprint.model.transformer import Transformer
@@ -72,7 +72,7 @@ def load_translator(
     edits = settings.corpus(cell.corpus).clean
     if checkpoints is None:
         model = _ready(load_model(cell.models / "averaged", corpus))
-        return Translator(engine_of(model, corpus, decode), corpus, edits, decode, model)
+        return Translator(create_engine(model, corpus, decode), corpus, edits, decode, model)
     place = cell.models / "checkpoints"
     names = sorted(path.name for path in place.glob("*.safetensors"))
     if len(names) < checkpoints:
@@ -103,7 +103,7 @@ class Translator:
         """`model`: the engine's, where it is one; without it there are translations alone."""
         self.corpus, self.decode = corpus, decode
         self._engine, self._edits, self._model = engine, edits, model
-        self._most = engine.longest
+        self._most = engine.max_source_length
 
     @property
     def model(self) -> Transformer:
@@ -128,7 +128,7 @@ class Translator:
         beyond = (max(0, len(whole) + 1 - self._most) for whole in ids)
         outputs = [[next(found) for _ in parts] for parts in pieces]
         made = (
-            [Piece(part, first.words) for part, (first, *_) in zip(parts, output, strict=True)]
+            [Piece(part, first.tokens) for part, (first, *_) in zip(parts, output, strict=True)]
             if whole
             else []
             for whole, parts, output in zip(ids, pieces, outputs, strict=True)
@@ -174,12 +174,12 @@ class Translator:
         if len(parts) == 1:
             scores: dict[str, float] = {}
             for one in parts[0]:
-                scores.setdefault(corpus.text(corpus.target, one.words), one.score)
+                scores.setdefault(corpus.text(corpus.target, one.tokens), one.score)
             return [Translation(text, score) for text, score in scores.items()]
         firsts = [first for first, *_ in parts]
-        texts = (corpus.text(corpus.target, first.words) for first in firsts)
-        log = sum(first.log_probability for first in firsts)
-        penalty = length_penalty(sum(len(first.words) + 1 for first in firsts), self.decode)
+        texts = (corpus.text(corpus.target, first.tokens) for first in firsts)
+        log = sum(first.log_prob for first in firsts)
+        penalty = length_penalty(sum(len(first.tokens) + 1 for first in firsts), self.decode)
         return [Translation(" ".join(filter(None, texts)), log / penalty)]
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell, folder
-from bleuprint.decoding.translation_record import TRANSLATION, Translation
+from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_object, sha256_of
@@ -100,7 +100,7 @@ def read_cell(settings: Settings, cell: Cell, root: Path) -> TrainedCell | None:
         tags |= {"device": measured.device, "versions": measured.versions or "unknown"}
     scores, problem = _scores(settings, cell, facts["fingerprint"], root)
     if scores:
-        decode = Translation.read(root / cell.results / TRANSLATION).decode
+        decode = TranslationRecord.read(root / cell.results / TRANSLATION).decode
         tags |= runs.parameters({"decode": decode})
     for test, metrics in scores.items():
         summary |= {f"{name}/{test}": metrics[name]["score"] for name in ui_views.SCORES}
@@ -235,7 +235,7 @@ def _scores(settings: Settings, cell: Cell, model: str, root: Path) -> tuple[dic
     if not path.exists() or not record.exists():
         return {}, ""
     try:
-        translation = Translation.read(record)
+        translation = TranslationRecord.read(record)
         translation.check_model(record, model, results / "training.json")
         texts = TextFolder(root / folder(cell.corpus, "split"), corpus.source, corpus.target)
         scores = read_object(path)

@@ -14,11 +14,11 @@ from bleuprint.tracking.hardware import (
     utilization,
 )
 from bleuprint.tracking.stopwatch import Stopwatch
-from bleuprint.training.train_state import State
+from bleuprint.training.train_state import TrainState
 
 
 def write_training(
-    path: Path, state: State, stopwatch: Stopwatch, precision: str, group: Group
+    path: Path, state: TrainState, stopwatch: Stopwatch, precision: str, group: Group
 ) -> None:
     """Write the durations and the hardware of a training; of a resumed one, all its machines."""
 
@@ -38,7 +38,7 @@ def write_training(
 
 
 def _cost_by_time(
-    state: State, stopwatch: Stopwatch, precision: str, group: Group
+    state: TrainState, stopwatch: Stopwatch, precision: str, group: Group
 ) -> dict[str, Any]:
     """The cost by time and the MFU; nothing if the training ran on different machines.
 

@@ -11,47 +11,51 @@ from bleuprint.tracking.stopwatch import Stopwatch
 from bleuprint.tracking.tracker import Tracker
 from bleuprint.training.job import Fingerprints, Job
 from bleuprint.training.observer import Observer, Status
-from bleuprint.training.train_state import State
-from bleuprint.training.train_step import Outcome
+from bleuprint.training.train_state import TrainState
+from bleuprint.training.train_step import UpdateStats
 
 
 class TrainingLog(Observer):
     """Prints progress, logs to MLflow, and saves durations in the training's work folder."""
 
     def __init__(
-        self, experiment: str, job: Job, marks: Fingerprints, group: Group, folder: Path
+        self, experiment: str, job: Job, fingerprints: Fingerprints, group: Group, folder: Path
     ) -> None:
-        self._experiment, self._job, self._marks = experiment, job, marks
+        self._experiment, self._job, self._marks = experiment, job, fingerprints
         self.stopwatch = Stopwatch(folder, machine_of(group))
         self._tracker: Tracker | None = None
         self._progress: Progress | None = None
 
-    def started(self, state: State, expected_updates: int | None) -> None:
-        job, marks = self._job, self._marks
-        facts = {**asdict(marks), "fingerprint": marks.all, "parameters": state.parameters}
+    def started(self, state: TrainState, expected_updates: int | None) -> None:
+        job, fingerprints = self._job, self._marks
+        facts = {
+            **asdict(fingerprints),
+            "fingerprint": fingerprints.all,
+            "parameters": state.parameters,
+        }
         self._tracker = Tracker(Description.of(self._experiment, job.cell, job.system, facts))
         label = f"train {job.cell.system} {job.cell.corpus}"
         self._progress = Progress(label, expected_updates, "updates", state.update)
         self.stopwatch.start(state.update)
 
-    def updated(self, state: State, outcome: Outcome) -> None:  # noqa: ARG002
-        rate = self.stopwatch.update(outcome.target_tokens)
+    def updated(self, state: TrainState, stats: UpdateStats) -> None:  # noqa: ARG002
+        rate = self.stopwatch.update(stats.target_tokens)
         if self._progress:
-            loss = outcome.loss / outcome.target_tokens
+            loss = stats.loss / stats.target_tokens
             self._progress.advance(note=f"loss {loss:.3f}, {rate:,.0f} tokens/s")
 
-    def recorded(self, state: State, point: dict[str, float]) -> None:
+    def recorded(self, state: TrainState, point: dict[str, float]) -> None:
         rate = self.stopwatch.point(state.update)
         metrics = {f"train/{name}": value for name, value in point.items()}
         self._log(state, {**metrics, "train/tokens_per_second": rate})
 
-    def validated(self, state: State, measures: dict[str, float]) -> None:
+    def validated(self, state: TrainState, measures: dict[str, float]) -> None:
         self.stopwatch.pause()
         self._log(state, {f"valid/{name}": value for name, value in measures.items()})
         shown = ", ".join(f"{name} {value:.3f}" for name, value in measures.items())
         self.warned(f"update {state.update}: validation {shown}")
 
-    def skipped(self, state: State) -> None:
+    def skipped(self, state: TrainState) -> None:
         self._log(state, {"train/skipped": state.skipped})
 
     def warned(self, message: str) -> None:
@@ -60,18 +64,18 @@ class TrainingLog(Observer):
         else:
             print(message, flush=True)
 
-    def saving(self, state: State) -> None:
+    def saving(self, state: TrainState) -> None:
         self.stopwatch.save(state.update)
 
-    def saved(self, state: State) -> None:  # noqa: ARG002
+    def saved(self, state: TrainState) -> None:  # noqa: ARG002
         self.stopwatch.pause()
 
-    def ended(self, state: State, status: Status) -> None:  # noqa: ARG002
+    def ended(self, state: TrainState, status: Status) -> None:  # noqa: ARG002
         if self._progress:
             self._progress.close()
         if self._tracker:
             self._tracker.close(status)
 
-    def _log(self, state: State, metrics: dict[str, float]) -> None:
+    def _log(self, state: TrainState, metrics: dict[str, float]) -> None:
         if self._tracker:
             self._tracker.log(state.update, metrics)

@@ -1,4 +1,4 @@
-"""From batches to averaged weights.
+"""Training: from batches to averaged weights.
 
-May import the packages from runtime to scoring; reports to an observer, which it does not know.
+May import the packages from runtime to scoring; reports its progress to an observer.
 """

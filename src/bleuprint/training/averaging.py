@@ -1,6 +1,6 @@
-"""Averaging checkpoints: the arithmetic mean of each weight, taken in float64.
+"""Averaging checkpoints: the arithmetic mean of each weight, computed in float64.
 
-NumPy suffices, and starts in a tenth of the time that torch takes.
+Uses NumPy, which imports in a tenth of the time of torch.
 """
 
 from collections.abc import Iterator
@@ -21,10 +21,10 @@ Tensors = dict[str, NDArray[Any]]
 
 
 def average(checkpoints: Path, settings: Average, output: Path) -> None:
-    """Average checkpoints of a folder into `output`, with their description and fingerprint.
+    """Average checkpoints of a folder, as exported by training, into the folder `output`.
 
-    The folder has UPDATE.safetensors, model.json, which describes them, and checkpoints.json: the
-    fingerprint and the validations of the training.
+    `checkpoints` contains UPDATE.safetensors, model.json, and checkpoints.json with the fingerprint
+    and the validations of the training.
     """
     record = checkpoints / "checkpoints.json"
     training = _read(record)
@@ -41,14 +41,14 @@ def average(checkpoints: Path, settings: Average, output: Path) -> None:
 
 
 def mean(paths: list[Path]) -> Tensors:
-    """The mean of the tensors of the same name; raises UserError where names or shapes differ.
+    """The mean of the tensors of each name; raises UserError if names or shapes differ.
 
-    Memory holds the sums and one tensor more, however many files there are.
+    Memory: the sums and one tensor.
     """
     total: Tensors = {}
     for path in paths:
         with _opened(path) as file:
-            names = file.offset_keys()  # as they lie in the file
+            names = file.offset_keys()  # in file order
             shapes = {name: tuple(file.get_slice(name).get_shape()) for name in names}
             if not total:
                 total = {name: file.get_tensor(name).astype(np.float64) for name in shapes}
@@ -61,7 +61,7 @@ def mean(paths: list[Path]) -> Tensors:
 
 
 def updates_in(checkpoints: Path) -> list[int]:
-    """The updates of a folder's checkpoints, in rising order."""
+    """The updates of a folder's checkpoints, ascending."""
     return sorted(_files(checkpoints))
 
 
@@ -72,41 +72,43 @@ def _files(checkpoints: Path) -> dict[int, Path]:
 
 def _choose(checkpoints: Path, settings: Average, training: dict[str, Any]) -> list[Path]:
     """The files to average, oldest first; raises UserError if there are too few."""
-    there = _files(checkpoints)
-    updates, kind, wanted = sorted(there), "checkpoints", 1
+    files = _files(checkpoints)
+    updates, kind, count = sorted(files), "checkpoints", 1
     if settings.last is not None:
-        setting, wanted = f"last is {settings.last}", settings.last
-        chosen = updates[-wanted:]
+        setting, count = f"last is {settings.last}", settings.last
+        chosen = updates[-count:]
     elif settings.best is not None:
-        setting, wanted = f"best is {settings.best}", settings.best
-        updates, kind = [u for u in _ranking(training) if u in there], "validated checkpoints"
-        chosen = updates[:wanted]
+        setting, count = f"best is {settings.best}", settings.best
+        updates, kind = [u for u in _ranking(training) if u in files], "validated checkpoints"
+        chosen = updates[:count]
     else:
         assert settings.updates is not None
         first, last = settings.updates
         setting = f"updates is [{first}, {last}]"
         chosen = [update for update in updates if first <= update <= last]
-    if len(chosen) < wanted:
-        found = ", ".join(map(str, sorted(updates))) or "none"
-        raise UserError(f"{checkpoints}: average.{setting}; {kind} there, by update: {found}")
-    return [there[update] for update in sorted(chosen)]
+    if len(chosen) < count:
+        available = ", ".join(map(str, sorted(updates))) or "none"
+        raise UserError(f"{checkpoints}: average.{setting}, but the {kind} are: {available}")
+    return [files[update] for update in sorted(chosen)]
 
 
 def _ranking(training: dict[str, Any]) -> list[int]:
-    """The validated updates, best first; of equals the earlier one."""
+    """The validated updates, best first; of equal ones the earlier first."""
     metric = training["validation_metric"]
     sign = {"loss": 1, "bleu": -1}[metric]
-    ranked = sorted(training["validations"], key=lambda one: (sign * one[metric], one["update"]))
-    return [one["update"] for one in ranked]
+    ranked = sorted(training["validations"], key=lambda v: (sign * v[metric], v["update"]))
+    return [validation["update"] for validation in ranked]
 
 
 def _check_training(path: Path, fingerprint: str, record: Path) -> None:
-    """Raise UserError unless a checkpoint is of the training that the folder's record is of."""
+    """Raise UserError unless a checkpoint has the training's fingerprint."""
     with _opened(path) as file:
-        own = (file.metadata() or {}).get("fingerprint")
-    if own != fingerprint:
-        has = f"its fingerprint is {own}" if own else "it has no fingerprint"
-        raise UserError(f"{path}: of another training than {record}: {has}, not {fingerprint}")
+        actual = (file.metadata() or {}).get("fingerprint")
+    if actual != fingerprint:
+        reason = f"its fingerprint is {actual}" if actual else "it has no fingerprint"
+        raise UserError(
+            f"{path}: belongs to another training than {record}: {reason}, not {fingerprint}"
+        )
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -119,7 +121,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
-    """A file of tensors; UserError if it cannot be read."""
+    """Open a file of tensors; raises UserError if it cannot be read."""
     try:
         with safe_open(path, "np") as file:
             yield file

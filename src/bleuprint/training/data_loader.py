@@ -1,4 +1,4 @@
-"""Reading the training text batch by batch, ahead of the training where that takes long."""
+"""Reading the batches of a training, ahead of time in a thread."""
 
 from collections.abc import Generator, Sequence
 from contextlib import closing
@@ -30,89 +30,90 @@ from bleuprint.runtime.process_pool import map_parts
 
 T = TypeVar("T")
 
-# So many updates are read ahead; who reads looks this often, in seconds, whether they are wanted.
-_AHEAD = 2
-_PATIENCE = 0.1
+# How many updates are read ahead, and how often, in seconds, the thread checks whether to stop.
+_PREFETCH = 2
+_POLL_INTERVAL = 0.1
 
 
-class Reader:
-    """Reads batches of the training text, in whichever process; with BPE-dropout if any is asked.
+class BatchReader:
+    """Reads batches of the training set, with BPE-dropout if set (Provilkov et al. 2020).
 
-    With it (Provilkov et al. 2020) the units of a sentence are drawn anew in each epoch. What is
-    drawn follows from the seed, the epoch, the sentence and its language, and from nothing drawn
-    before: neither other processes nor interruptions change it. A draw of more than `longest`
-    units, the model's limit, is not used: the sentence stays as it is.
+    BPE-dropout draws the subwords of a sentence in each epoch. The draw depends on the seed, the
+    epoch, the sentence and its language only, not on other processes or interruptions. A sentence
+    drawn longer than `max_positions`, the model's limit, keeps its original ids.
     """
 
-    def __init__(self, corpus: BinaryCorpus, settings: Train, seed: int, longest: int) -> None:
+    def __init__(
+        self, corpus: BinaryCorpus, settings: Train, seed: int, max_positions: int
+    ) -> None:
         self._corpus, self._settings, self._seed = corpus, settings, seed
-        self._longest = longest
+        self._max_positions = max_positions
 
     def __call__(self, batches: Sequence[PlannedBatch]) -> list[list[PairIds]]:
-        """Each batch whole; cut into parts of max_tokens, by length, where dropout draws."""
+        """Each batch in one part; with BPE-dropout, in parts of at most max_tokens positions."""
         if not self._settings.bpe_dropout:
             return [[read_ids(self._corpus, "train", rows)] for _, rows in batches]
-        return [self._cut(self._draw(epoch, rows)) for epoch, rows in batches]
+        return [self._split(self._draw(epoch, rows)) for epoch, rows in batches]
 
     def _draw(self, epoch: int, rows: Indices) -> PairIds:
-        sides = read_ids(self._corpus, "train", rows)
+        pairs = read_ids(self._corpus, "train", rows)
         languages = self._corpus.source, self._corpus.target
         source, target = (
             [
-                self._drawn(language, f"{self._seed} {epoch} {row} {language}", ids)
+                self._draw_sentence(language, f"{self._seed} {epoch} {row} {language}", ids)
                 for row, ids in zip(rows.tolist(), side, strict=True)
             ]
-            for language, side in zip(languages, sides, strict=True)
+            for language, side in zip(languages, pairs, strict=True)
         )
         return PairIds(source, target)
 
-    def _drawn(self, language: str, seed: str, ids: Sentence) -> Sentence:
+    def _draw_sentence(self, language: str, seed: str, ids: Sentence) -> Sentence:
         segmentation = self._corpus.segmentation(language)
-        words = np.asarray(ids)[:-1].tolist()
-        drawn = [*segmentation.resegment(words, self._settings.bpe_dropout, Random(seed)), EOS]
-        return drawn if len(drawn) <= self._longest else ids
+        original = np.asarray(ids)[:-1].tolist()
+        drawn = [*segmentation.resegment(original, self._settings.bpe_dropout, Random(seed)), EOS]
+        return drawn if len(drawn) <= self._max_positions else ids
 
-    def _cut(self, sides: PairIds) -> list[PairIds]:
-        """Pairs that were of one length have grown unevenly: sort them, and keep the limit."""
-        source, target = (np.array(list(map(len, side))) for side in sides)
+    def _split(self, pairs: PairIds) -> list[PairIds]:
+        """Split pairs, whose lengths BPE-dropout has changed, into batches of similar length."""
+        source, target = (np.array(list(map(len, side))) for side in pairs)
         longer = np.maximum(source, target)
         order = np.lexsort((source + target, longer))
         parts = batch_by_size(
             source, target, order, max(self._settings.max_tokens, int(longer.max()))
         )
         return [
-            PairIds([sides.source[row] for row in part], [sides.target[row] for row in part])
+            PairIds([pairs.source[row] for row in part], [pairs.target[row] for row in part])
             for part in (rows.tolist() for rows in parts)
         ]
 
 
 @dataclass(frozen=True)
-class Share:
-    """What of an update falls to one process: the batches at some `places` among all of them.
+class LocalUpdate:
+    """One process's part of an update.
 
-    A batch is in one part, or in several (see Reader). `position` is that after the update.
+    `batch_indices`: the indices of its batches in the update. A batch has one part or several (see
+    BatchReader). `position`: the position after the update.
     """
 
     update: PlannedUpdate
-    places: range
+    batch_indices: range
     batches: list[list[Batch]]
     position: Position
 
 
-def shares(
+def local_updates(
     corpus: BinaryCorpus, system: System, seed: int, start: Position, group: Group
-) -> Generator[Share, None, None]:
-    """The process's share of each update from `start` on: each group.size-th batch.
+) -> Generator[LocalUpdate, None, None]:
+    """Yield the process's part of each update from `start`: every group.size-th batch.
 
-    Ends after the epochs that the settings give, if they do. A thread reads ahead, so that what
-    computes does not wait.
+    Ends after the epochs in the settings, if any. A thread reads ahead.
     """
-    return read_ahead(_shares(corpus, system, seed, start, group))
+    return prefetch(_local_updates(corpus, system, seed, start, group))
 
 
-def _shares(
+def _local_updates(
     corpus: BinaryCorpus, system: System, seed: int, start: Position, group: Group
-) -> Generator[Share, None, None]:
+) -> Generator[LocalUpdate, None, None]:
     settings = system.train
     source, target = (
         corpus.side("train", language).lengths for language in (corpus.source, corpus.target)
@@ -129,60 +130,60 @@ def _shares(
         )
     )
     own = (update.batches[group.rank :: group.size] for update, _ in ahead)
-    reader = partial(Reader, corpus, settings, seed, system.model.max_positions)
-    batches = map_parts(reader, own, _readers(settings, group))
-    pinned = group.device.type == "cuda"
+    reader = partial(BatchReader, corpus, settings, seed, system.model.max_positions)
+    batches = map_parts(reader, own, _num_workers(settings, group))
+    pin_memory = group.device.type == "cuda"
     with closing(batches):
         for read_batches, (update, position) in zip(batches, plan, strict=True):
-            made = [[Batch.from_ids(part, pinned) for part in parts] for parts in read_batches]
-            places = range(group.rank, len(update.batches), group.size)
-            yield Share(update, places, made, position)
+            parts = [[Batch.from_ids(part, pin_memory) for part in batch] for batch in read_batches]
+            indices = range(group.rank, len(update.batches), group.size)
+            yield LocalUpdate(update, indices, parts, position)
 
 
-def read_ahead(items: Generator[T, None, None]) -> Generator[T, None, None]:
-    """The same items, of which a thread makes the next ones while one is worked on."""
-    made: Queue[tuple[T | None, BaseException | None]] = Queue(_AHEAD)
-    ended = Event()
+def prefetch(items: Generator[T, None, None]) -> Generator[T, None, None]:
+    """The same items, produced ahead of time by a thread."""
+    queue: Queue[tuple[T | None, BaseException | None]] = Queue(_PREFETCH)
+    stopped = Event()
 
-    def make() -> None:
+    def produce() -> None:
         error: BaseException | None = None
         try:
             with closing(items):
                 for item in items:
-                    if not _put(made, (item, None), ended):
+                    if not _put(queue, (item, None), stopped):
                         return
-        except BaseException as raised:  # for the one who takes the items
+        except BaseException as raised:  # raised again by the consumer
             error = raised
-        _put(made, (None, error), ended)
+        _put(queue, (None, error), stopped)
 
-    thread = Thread(target=make, daemon=True)
+    thread = Thread(target=produce, daemon=True)
     thread.start()
     try:
         while True:
-            item, error = made.get()
+            item, error = queue.get()
             if error is not None:
                 raise error
             if item is None:
                 return
             yield item
     finally:
-        ended.set()
+        stopped.set()
         thread.join()
 
 
-def _put(queue: "Queue[T]", item: T, ended: Event) -> bool:
-    """Wait for room; False if nobody takes items any more."""
-    while not ended.is_set():
+def _put(queue: "Queue[T]", item: T, stopped: Event) -> bool:
+    """Wait for room in the queue; returns False once `stopped` is set."""
+    while not stopped.is_set():
         try:
-            queue.put(item, timeout=_PATIENCE)
+            queue.put(item, timeout=_POLL_INTERVAL)
             return True
         except Full:
             continue
     return False
 
 
-def _readers(settings: Train, group: Group) -> int:
-    """Processes that read ahead, 1 being this one: no GPU should wait for BPE-dropout."""
+def _num_workers(settings: Train, group: Group) -> int:
+    """Number of processes that read; more than this one only for BPE-dropout on a GPU."""
     if not settings.bpe_dropout or group.device.type == "cpu":
         return 1
     return max(1, environment.workers() // group.local)

@@ -1,4 +1,4 @@
-"""A training to be done, and the fingerprints of all that decides what comes of it."""
+"""A training job, and the fingerprints of everything that determines its result."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +12,10 @@ from bleuprint.runtime.files import sha256_of
 
 @dataclass(frozen=True)
 class Job:
-    """One cell to train: the system, the folders of its ids and of its validation text.
+    """One cell to train.
 
-    `code`: the fingerprint of the code that decides the result.
+    `corpus`: the folder of the binarized corpus; `texts`: the folder of the validation references;
+    `code`: the fingerprint of the code that determines the result.
     """
 
     cell: Cell
@@ -26,16 +27,16 @@ class Job:
 
 @dataclass(frozen=True)
 class Fingerprints:
-    """What decides the result: settings (with the seed), code and data; `all` of them in one."""
+    """Fingerprints of the settings (with the seed), the code and the data; `all` combines them."""
 
     settings: str
     code: str
     data: str
 
     @classmethod
-    def of(cls, job: Job) -> "Fingerprints":
+    def from_job(cls, job: Job) -> "Fingerprints":
         settings = fingerprint.of_settings(job.system.model, job.system.train, job.cell.seed)
-        corpus = sha256_of(job.corpus / CORPUS)  # which holds the sums of all its files
+        corpus = sha256_of(job.corpus / CORPUS)  # contains the hashes of all files
         references = [sha256_of(path) for path in sorted(job.texts.glob("valid.*"))]
         return cls(settings, job.code, fingerprint.of_settings(corpus, *references))
 

@@ -1,7 +1,7 @@
 """Label-smoothed cross-entropy.
 
-A version that made, used and dropped the logits block by block, to keep them in cache, was no
-faster on CPUs than torch's own once memory is kept between batches (allocator.py).
+Computing the logits in blocks that stay in cache was no faster on CPUs than torch's own loss once
+memory is kept between batches (runtime/malloc.py).
 """
 
 from typing import Literal
@@ -19,10 +19,10 @@ SmoothingTarget = Literal["uniform", "non_target"]
 def batch_loss(
     model: Transformer, batch: Batch, smoothing: float, target: SmoothingTarget = "uniform"
 ) -> Tensor:
-    """The summed label-smoothed loss of a batch's target; padding is not projected."""
+    """The summed label-smoothed loss (nats) of a batch; padding is not projected."""
     hidden = model.decode(batch.target, *model.encode(batch.source, batch.has_padding))
-    words = hidden.flatten(0, 1).index_select(0, batch.label_positions)
-    return smoothed_loss(model.projection(words), batch.labels, smoothing, target)
+    hidden = hidden.flatten(0, 1).index_select(0, batch.label_positions)
+    return smoothed_loss(model.projection(hidden), batch.labels, smoothing, target)
 
 
 def smoothed_loss(
@@ -30,16 +30,15 @@ def smoothed_loss(
 ) -> Tensor:
     """The summed loss (nats) of `targets` (N,) under `logits` (N, V).
 
-    The smoothed target holds 1 - smoothing on the right word. What it lacks goes to all V words in
-    equal parts, the right one among them (uniform; Szegedy et al. 2016, section 7), or to the
-    V - 2 that are neither right nor PAD (non_target; The Annotated Transformer, OpenNMT-py). Both
-    are cross-entropies: terms that only the target decides, such as its entropy, stay in.
-    Computed in float32, whatever the logits' type.
+    The target distribution has 1 - smoothing on the label. The rest is spread evenly over all V
+    tokens, the label included (uniform; Szegedy et al. 2016, section 7), or over the V - 2 that are
+    neither the label nor PAD (non_target; The Annotated Transformer, OpenNMT-py). Both are
+    cross-entropies: the entropy of the target is not subtracted. Computed in float32.
     """
     logits = logits.float()
     if target == "uniform" or not smoothing:
         return functional.cross_entropy(logits, targets, label_smoothing=smoothing, reduction="sum")
     logs = logits.log_softmax(-1)
-    right = logs.gather(1, targets[:, None]).sum()
-    others = logs.sum() - right - logs[:, PAD].sum()
-    return -(1 - smoothing) * right - smoothing / (logits.size(-1) - 2) * others
+    correct = logs.gather(1, targets[:, None]).sum()
+    others = logs.sum() - correct - logs[:, PAD].sum()
+    return -(1 - smoothing) * correct - smoothing / (logits.size(-1) - 2) * others

@@ -1,4 +1,4 @@
-"""Learning-rate schedules, as pure functions of the update (from 1)."""
+"""Learning-rate schedules, as pure functions of the update (counted from 1)."""
 
 import math
 

@@ -1,7 +1,7 @@
 """Adam and AdamW over all weights as one flat vector.
 
-The weights become views of one vector, their gradients of another: adding gradients up over
-processes, clipping and updating are then one operation each instead of one for every weight.
+Weights and gradients become views of two vectors, so that summing gradients over processes,
+clipping and updating are one operation each instead of one for each parameter.
 """
 
 from itertools import accumulate
@@ -12,13 +12,13 @@ from torch.optim.adam import adam
 
 from bleuprint.config.system import Train
 
-# Numbers: each weight begins at a multiple of so many, as the fast matrix products of GPUs ask. The
-# gaps are 0 and stay so.
+# Parameters are aligned to this many elements, which fast matrix products on GPUs require. The
+# gaps are 0 and stay 0.
 _ALIGNED = 64
 
 
 class FlatAdam:
-    """Adam or AdamW, as the settings say, with the gradient clipped to a norm (0: not clipped)."""
+    """Adam or AdamW with the gradient clipped to `clip_norm` (0: no clipping)."""
 
     def __init__(self, model: nn.Module, settings: Train) -> None:
         parameters = list(model.parameters())
@@ -37,21 +37,21 @@ class FlatAdam:
             "step": torch.zeros((), device=self.weights.device),
         }
 
-    def clear(self) -> None:
+    def zero_grad(self) -> None:
         self.gradient.zero_()
 
-    def norm(self) -> float:
-        """The gradient's Euclidean norm."""
+    def grad_norm(self) -> float:
+        """The Euclidean norm of the gradient."""
         return float(self.gradient.norm())
 
     @torch.no_grad()
-    def step(self, learning_rate: float, norm: float) -> None:
-        """Clip the gradient, whose `norm` is given, and update the weights."""
+    def step(self, learning_rate: float, grad_norm: float) -> None:
+        """Clip the gradient, whose norm is `grad_norm`, and update the weights."""
         clip, settings = self._settings.clip_norm, self._settings.optimizer
-        if clip and norm > clip:
-            self.gradient.mul_(clip / norm)
-        # torch's own step as a function: making its optimiser object loads torch's compiler,
-        # which takes longer than many a stage.
+        if clip and grad_norm > clip:
+            self.gradient.mul_(clip / grad_norm)
+        # torch's functional form: creating torch.optim.Adam imports torch's compiler, which takes
+        # longer than some stages.
         adam(
             [self.weights],
             [self.gradient],
@@ -70,16 +70,14 @@ class FlatAdam:
             decoupled_weight_decay=settings.name == "adamw",
         )
 
-    def tensors(self) -> dict[str, Tensor]:
+    def state_dict(self) -> dict[str, Tensor]:
         """Adam's moments and step count."""
         return dict(self._state)
 
-    def load(self, tensors: dict[str, Tensor]) -> None:
-        """Copy moments and step count from `tensors`; raises ValueError if they are of another
-        optimizer.
-        """
-        own = {name: tensor.shape for name, tensor in self._state.items()}
-        if own != {name: tensor.shape for name, tensor in tensors.items()}:
+    def load_state_dict(self, tensors: dict[str, Tensor]) -> None:
+        """Copy moments and step count from `tensors`; raises ValueError if shapes differ."""
+        shapes = {name: tensor.shape for name, tensor in self._state.items()}
+        if shapes != {name: tensor.shape for name, tensor in tensors.items()}:
             raise ValueError("the optimizer's state does not belong to this model")
         for name, tensor in tensors.items():
             self._state[name].copy_(tensor)

@@ -1,4 +1,4 @@
-"""What a finished training leaves for the stages after it."""
+"""The outputs of a finished training."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -10,13 +10,13 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import whole_folder, write_json
 from bleuprint.training import checkpoint
 from bleuprint.training.job import Fingerprints, Job
-from bleuprint.training.train_state import State
+from bleuprint.training.train_state import TrainState
 
 
-def export_checkpoints(job: Job, folder: Path, marks: Fingerprints, output: Path) -> None:
-    """Copy the weights of the kept checkpoints to UPDATE.safetensors, and describe the model.
+def export_checkpoints(job: Job, folder: Path, fingerprints: Fingerprints, output: Path) -> None:
+    """Export the kept checkpoints: UPDATE.safetensors, model.json, and checkpoints.json.
 
-    checkpoints.json says how the training's validations went.
+    checkpoints.json contains the validations, by which the best checkpoints are chosen.
     """
     kept = checkpoint.paths(folder)
     try:
@@ -25,19 +25,21 @@ def export_checkpoints(job: Job, folder: Path, marks: Fingerprints, output: Path
                 update = checkpoint.update_of(path)
                 checkpoint.copy_model(path, partial / f"{update:07d}.safetensors")
             record = {
-                "fingerprint": marks.all,
+                "fingerprint": fingerprints.all,
                 "validation_metric": job.system.train.validation_metric,
-                "validations": checkpoint.state_of(kept[-1])["validations"],
+                "validations": checkpoint.read_state(kept[-1])["validations"],
             }
             write_json(partial / "checkpoints.json", record)
             corpus = BinaryCorpus(job.corpus)
-            write_description(partial, model_description(job.system.model, corpus, marks.all))
-    except checkpoint.Damaged as error:
-        raise UserError(f"{error}: remove it to do without, or {folder} to train again") from None
+            write_description(
+                partial, model_description(job.system.model, corpus, fingerprints.all)
+            )
+    except checkpoint.DamagedCheckpoint as error:
+        raise UserError(f"{error}: remove it, or remove {folder} to train again") from None
 
 
-def export_facts(state: State, marks: Fingerprints, results: Path) -> None:
-    """Write what repeats exactly: training.json (counts, fingerprints) and curves.json."""
+def export_results(state: TrainState, fingerprints: Fingerprints, results: Path) -> None:
+    """Write the reproducible results: training.json (counts, fingerprints) and curves.json."""
     content: dict[str, Any] = {
         "parameters": state.parameters,
         "updates": state.update,
@@ -46,8 +48,8 @@ def export_facts(state: State, marks: Fingerprints, results: Path) -> None:
         "flops": state.flops,
         "skipped": state.skipped,
         "valid_loss": state.validations[-1]["loss"],
-        "fingerprint": marks.all,
-        **asdict(marks),
+        "fingerprint": fingerprints.all,
+        **asdict(fingerprints),
     }
     write_json(results / "training.json", content)
     write_json(results / "curves.json", {"training": state.curve, "validation": state.validations})

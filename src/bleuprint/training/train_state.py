@@ -1,4 +1,4 @@
-"""What a training knows of itself beside its weights."""
+"""Training state other than the weights."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -10,12 +10,12 @@ Measure = Literal["loss", "bleu"]
 
 
 @dataclass
-class State:
-    """All that is in a checkpoint beside the tensors.
+class TrainState:
+    """Everything in a checkpoint except tensors.
 
-    Tokens and operations are those it was trained on; `position` counts tokens as planned, before
-    BPE-dropout. `skipped` are updates that ran out of memory and were left out. `interval` sums up
-    the loss and the tokens since the last point on the `curve`.
+    Token counts and `flops` are those of the batches trained on; `position` counts tokens without
+    BPE-dropout. `skipped`: updates that ran out of memory. `interval`: the loss (nats) and the
+    tokens since the last point of `curve`, summed.
     """
 
     parameters: int
@@ -30,36 +30,38 @@ class State:
     validations: list[dict[str, float]]
 
     @classmethod
-    def new(cls, parameters: int) -> "State":
+    def initial(cls, parameters: int) -> "TrainState":
         interval = {"loss": 0.0, "tokens": 0}
         return cls(parameters, 0, Position(), 0, 0, 0, 0, interval, [], [])
 
     @classmethod
-    def of(cls, saved: dict[str, Any]) -> "State":
+    def from_dict(cls, saved: dict[str, Any]) -> "TrainState":
         fields = {name: saved[name] for name in cls.__dataclass_fields__}
         return cls(**{**fields, "position": Position(**saved["position"])})
 
     def finished(self, settings: Train) -> bool:
-        """Whether one of the conditions is met under which training stops."""
+        """Whether one of the conditions that end a training is met."""
         return (
             (settings.max_updates is not None and self.update >= settings.max_updates)
             or (settings.max_epochs is not None and self.position.epoch >= settings.max_epochs)
-            or (settings.patience is not None and self._unbettered(settings) >= settings.patience)
+            or (
+                settings.patience is not None
+                and self._validations_since_best(settings) >= settings.patience
+            )
         )
 
     def ranking(self, measure: Measure) -> list[int]:
-        """The updates that were validated, best first; of equals the earlier one."""
+        """The validated updates, best first; of equal ones the earlier first."""
         sign = 1 if measure == "loss" else -1
-        ranked = sorted(self.validations, key=lambda one: (sign * one[measure], one["update"]))
+        ranked = sorted(self.validations, key=lambda v: (sign * v[measure], v["update"]))
         return [int(validation["update"]) for validation in ranked]
 
     @property
     def validated(self) -> bool:
-        """Whether the weights are validated as they are."""
+        """Whether the current weights have been validated."""
         return bool(self.validations) and self.validations[-1]["update"] == self.update
 
-    def _unbettered(self, settings: Train) -> int:
-        """How many validations there have been since the best."""
+    def _validations_since_best(self, settings: Train) -> int:
         if not self.validations:
             return 0
         best = self.ranking(settings.validation_metric)[0]

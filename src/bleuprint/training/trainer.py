@@ -1,4 +1,4 @@
-"""Training one system on one corpus: any number of processes, killed and resumed at any moment."""
+"""Training one system on one corpus with one seed, resumable and on any number of processes."""
 
 import math
 import signal
@@ -19,18 +19,18 @@ from bleuprint.model.weights import load_weights, named_weights
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.errors import Interrupted, UserError
 from bleuprint.training import checkpoint
-from bleuprint.training.data_loader import Share, shares
+from bleuprint.training.data_loader import LocalUpdate, local_updates
 from bleuprint.training.job import Fingerprints, Job
 from bleuprint.training.observer import Observer, Status
-from bleuprint.training.train_state import State
-from bleuprint.training.train_step import Learner, Outcome, OutOfMemory, for_memory
+from bleuprint.training.train_state import TrainState
+from bleuprint.training.train_step import OutOfMemory, TrainStep, UpdateStats, is_out_of_memory
 from bleuprint.training.validation import Validator
 
-# Points on a training curve, about: enough to draw, few enough to store.
+# Approximate number of points on a training curve.
 _CURVE_POINTS = 200
-# Updates between two points where the length of the training is unknown.
+# Updates between two points if the length of the training is unknown.
 _CURVE_EVERY = 50
-# Tokens of sentences that fill a batch without padding.
+# The length in tokens of short sentences, which fill a batch without padding.
 _SHORT = 16
 
 
@@ -38,10 +38,10 @@ class Trainer:
     """One process's part in a training."""
 
     def __init__(
-        self, job: Job, group: Group, folder: Path, marks: Fingerprints, observer: Observer
+        self, job: Job, group: Group, folder: Path, fingerprints: Fingerprints, observer: Observer
     ) -> None:
-        """`observer` is called on rank 0 alone; checkpoints are kept in `folder`."""
-        self._job, self._group, self._folder, self._marks = job, group, folder, marks
+        """`observer` is called on rank 0 only; checkpoints are kept in `folder`."""
+        self._job, self._group, self._folder, self._fingerprints = job, group, folder, fingerprints
         self._observer = observer if group.is_main else Observer()
         self._settings = job.system.train
         self._corpus = BinaryCorpus(job.corpus)
@@ -52,22 +52,22 @@ class Trainer:
         )
         try:
             self.model = Transformer(job.system.model, *sizes).to(group.device)
-            self._learner = Learner(self.model, self._settings, job.cell.seed, group)
+            self._train_step = TrainStep(self.model, self._settings, job.cell.seed, group)
         except (torch.OutOfMemoryError, RuntimeError) as error:
-            if not for_memory(error):
+            if not is_out_of_memory(error):
                 raise
             raise UserError(
                 f"the model and its optimizer do not fit into the memory of {group.device}: lower "
                 f"model.d_model ({job.system.model.d_model}), d_ff or the number of layers"
             ) from None
-        self.state = State.new(count_parameters(self.model))
+        self.state = TrainState.initial(count_parameters(self.model))
         self._warned = False
         self._resume()
 
     def run(self) -> None:
-        """Train until a condition to stop is met.
+        """Train until a stopping condition is met.
 
-        Raises Interrupted, after saving, when SIGTERM came.
+        Raises Interrupted after SIGTERM, once a checkpoint is saved.
         """
         state, settings = self.state, self._settings
         with self._observed(), _on_sigterm() as signals:
@@ -77,14 +77,14 @@ class Trainer:
                 return
             self._dry_run()
             validator = Validator(self._corpus, self._job.texts, settings.max_tokens)
-            with closing(self._shares()) as updates:
-                for share in updates:
-                    made = self._update(share)
-                    due = made and state.update % settings.validate_every == 0
+            with closing(self._local_updates()) as updates:
+                for local in updates:
+                    updated = self._update(local)
+                    due = updated and state.update % settings.validate_every == 0
                     if (due or state.finished(settings)) and not state.validated:
                         self._validate(validator)
                     finished, stop = state.finished(settings), self._group.any(bool(signals))
-                    due = made and state.update % settings.checkpoint_every == 0
+                    due = updated and state.update % settings.checkpoint_every == 0
                     if due or stop or finished:
                         self._save(finished)
                     if finished:
@@ -95,58 +95,58 @@ class Trainer:
                             "the same command continues from there"
                         )
 
-    def _shares(self) -> Generator[Share, None, None]:
-        return shares(
+    def _local_updates(self) -> Generator[LocalUpdate, None, None]:
+        return local_updates(
             self._corpus, self._job.system, self._job.cell.seed, self.state.position, self._group
         )
 
-    def _update(self, share: Share) -> bool:
-        """Update the weights; False if the update ran out of memory and was left out."""
+    def _update(self, local: LocalUpdate) -> bool:
+        """Update the weights; returns False if the update ran out of memory and was skipped."""
         state = self.state
-        self._warn_of_idle(share)
+        self._warn_if_idle(local)
         try:
-            outcome = self._learner.update(state.update + 1, share)
+            stats = self._train_step.update(state.update + 1, local)
         except OutOfMemory:
             self._skip()
-            made = False
+            updated = False
         else:
             state.update += 1
-            state.source_tokens += outcome.source_tokens
-            state.target_tokens += outcome.target_tokens
-            state.flops += outcome.flops
+            state.source_tokens += stats.source_tokens
+            state.target_tokens += stats.target_tokens
+            state.flops += stats.flops
             state.interval = {
-                "loss": state.interval["loss"] + outcome.loss,
-                "tokens": state.interval["tokens"] + outcome.target_tokens,
+                "loss": state.interval["loss"] + stats.loss,
+                "tokens": state.interval["tokens"] + stats.target_tokens,
             }
-            self._observer.updated(state, outcome)
-            self._record(outcome)
-            made = True
-        state.position = share.position
-        return made
+            self._observer.updated(state, stats)
+            self._record(stats)
+            updated = True
+        state.position = local.position
+        return updated
 
     def _skip(self) -> None:
         """Skip an update that ran out of memory. A second one aborts the training, after saving."""
         self.state.skipped += 1
-        what = (
+        message = (
             f"update {self.state.update + 1} did not fit into the memory of {self._group.device}: "
         )
         lower = f"lower train.max_tokens ({self._settings.max_tokens})"
         if self.state.skipped > 1:
             self._save(finished=False)
-            raise UserError(f"{what}the second; {lower}")
-        self._observer.warned(f"{what}left out; should that happen again, {lower}")
+            raise UserError(f"{message}the second; {lower}")
+        self._observer.warned(f"{message}skipped; if it happens again, {lower}")
         self._observer.skipped(self.state)
 
-    def _record(self, outcome: Outcome) -> None:
-        """Add a point to the training curve, at regular updates."""
+    def _record(self, stats: UpdateStats) -> None:
+        """Add a point to the training curve at regular intervals."""
         state, expected = self.state, self._expected_updates
         every = max(1, expected // _CURVE_POINTS) if expected else _CURVE_EVERY
         if state.update % every and state.update != expected:
             return
         point = {
             "loss": state.interval["loss"] / state.interval["tokens"],
-            "learning_rate": outcome.rate,
-            "gradient_norm": outcome.norm,
+            "learning_rate": stats.learning_rate,
+            "gradient_norm": stats.grad_norm,
         }
         state.curve.append({"update": state.update, "tokens": state.target_tokens, **point})
         state.interval = {"loss": 0.0, "tokens": 0}
@@ -154,7 +154,7 @@ class Trainer:
 
     @cached_property
     def _expected_updates(self) -> int | None:
-        """About how many updates there will be, if the settings limit them."""
+        """Approximate number of updates, if the settings limit it."""
         settings = self._settings
         if settings.max_updates is not None or settings.max_epochs is None:
             return settings.max_updates
@@ -162,26 +162,26 @@ class Trainer:
         return -(-tokens * settings.max_epochs // settings.tokens_per_update)
 
     def _validate(self, validator: Validator) -> None:
-        # compiled layers would be compiled once more for each length of output
+        # torch.compile would compile again for each output length
         with torch.compiler.set_stance("force_eager"):
-            measures = validator.measure(self.model, self._group)
-        if not math.isfinite(measures["loss"]):
+            metrics = validator.validate(self.model, self._group)
+        if not math.isfinite(metrics["loss"]):
             raise UserError(
-                f"the validation loss after update {self.state.update} is {measures['loss']}: "
+                f"the validation loss after update {self.state.update} is {metrics['loss']}: "
                 "lower the learning rate (train.lr_schedule) or lengthen its warmup"
             )
-        self.state.validations.append({"update": self.state.update, **measures})
-        self._observer.validated(self.state, measures)
+        self.state.validations.append({"update": self.state.update, **metrics})
+        self._observer.validated(self.state, metrics)
 
     def _dry_run(self) -> None:
         """Run the batches that take the most memory; raises UserError if one does not fit."""
         self.model.train()
         for batch in self._largest_batches():
-            self._learner.try_out(batch)
+            self._train_step.dry_run(batch)
 
     def _largest_batches(self) -> Iterator[Batch]:
-        """The full batches that take the most memory: for attention those of the longest
-        sentences, for the projection to the vocabulary those without padding.
+        """The full batches that take the most memory: the longest sentences for attention,
+        sentences without padding for the projection to the vocabulary.
         """
         corpus, tokens = self._corpus, self._settings.max_tokens
         source, target = (
@@ -189,21 +189,21 @@ class Trainer:
             for language in (corpus.source, corpus.target)
         )
         short = min(_SHORT, source, target)
-        for one, other in ((source, target), (short, short)):
-            pairs = max(1, tokens // max(one, other))
-            sources: list[Sentence] = [[EOS] * one for _ in range(pairs)]
-            sources[0] = [EOS] * max(1, one - 1)  # some kernels differ where there is padding
-            yield Batch.from_ids(PairIds(sources, [[EOS] * other] * pairs))
+        for length, target_length in ((source, target), (short, short)):
+            pairs = max(1, tokens // max(length, target_length))
+            sources: list[Sentence] = [[EOS] * length for _ in range(pairs)]
+            sources[0] = [EOS] * max(1, length - 1)  # some kernels differ with padding
+            yield Batch.from_ids(PairIds(sources, [[EOS] * target_length] * pairs))
 
-    def _warn_of_idle(self, share: Share) -> None:
-        """Warn, once, that an update has fewer batches than there are processes."""
-        count, size = len(share.update.batches), self._group.size
-        rest = share.update.tokens < self._settings.tokens_per_update // 2  # of the last epoch
+    def _warn_if_idle(self, local: LocalUpdate) -> None:
+        """Warn once if an update has fewer batches than there are processes."""
+        count, size = len(local.update.batches), self._group.size
+        rest = local.update.tokens < self._settings.tokens_per_update // 2  # of the last epoch
         if count < size and not rest and not self._warned:
             self._warned = True
             self._observer.warned(
                 f"update {self.state.update + 1} has fewer batches ({count}) than there are "
-                f"processes ({size}), of which some idle: lower train.max_tokens "
+                f"processes ({size}), of which some are idle: lower train.max_tokens "
                 f"({self._settings.max_tokens})"
             )
 
@@ -214,8 +214,8 @@ class Trainer:
                 self._folder,
                 self.state.update,
                 named_weights(self.model),
-                self._learner.optimizer.tensors(),
-                {**asdict(self.state), "fingerprint": self._marks.all},
+                self._train_step.optimizer.state_dict(),
+                {**asdict(self.state), "fingerprint": self._fingerprints.all},
             )
             self._prune(finished)
             self._observer.saved(self.state)
@@ -229,37 +229,37 @@ class Trainer:
             checkpoint.prune(self._folder, settings.keep, every, ranking, finished)
 
     def _resume(self) -> None:
-        """Continue from the newest whole checkpoint that rank 0 finds, if there is one."""
-        found = checkpoint.latest(self._folder) if self._group.is_main else None
-        update = int(self._group.broadcast(found.update if found else -1))
+        """Continue from the newest intact checkpoint that rank 0 finds, if any."""
+        latest = checkpoint.load_latest(self._folder) if self._group.is_main else None
+        update = int(self._group.broadcast(latest.update if latest else -1))
         if update < 0:
             return
-        if found is None:
-            found = self._load(update)
-        if found.state["fingerprint"] != self._marks.all:
+        if latest is None:
+            latest = self._load(update)
+        if latest.state["fingerprint"] != self._fingerprints.all:
             raise UserError(f"{self._folder}: holds checkpoints of another training; remove it")
-        if self._group.differs("".join(found.state["sha256"].values())):
+        if self._group.differs("".join(latest.state["sha256"].values())):
             raise UserError(
                 f"{self._folder}: checkpoint {update} is not the same on all of the "
                 f"{self._group.size} processes: machines that train together share one folder"
             )
-        load_weights(self.model, found.model)
-        self._learner.optimizer.load(found.optimizer)
-        self.state = State.of(found.state)
-        self._observer.warned(f"continuing from update {found.update} in {self._folder}")
+        load_weights(self.model, latest.model)
+        self._train_step.optimizer.load_state_dict(latest.optimizer)
+        self.state = TrainState.from_dict(latest.state)
+        self._observer.warned(f"continuing from update {latest.update} in {self._folder}")
 
     def _load(self, update: int) -> checkpoint.Checkpoint:
-        path = checkpoint.path_of(self._folder, update)
+        path = checkpoint.checkpoint_path(self._folder, update)
         if not path.exists():
             raise UserError(
-                f"{path}: not there on {socket.gethostname()}, and process 0 goes on from it: "
+                f"{path}: missing on {socket.gethostname()}, but rank 0 continues from it: "
                 "machines that train together share one folder"
             )
         return checkpoint.load(path)
 
     @contextmanager
     def _observed(self) -> Iterator[None]:
-        """Report the start, and how the training ends."""
+        """Report the start and the end of the training."""
         self._observer.started(self.state, self._expected_updates)
         status: Status = "FAILED"
         try:
@@ -274,7 +274,7 @@ class Trainer:
 
 @contextmanager
 def _on_sigterm() -> Iterator[list[int]]:
-    """A list to which SIGTERM, a cluster's warning, is appended instead of ending the process."""
+    """Collect SIGTERM, a cluster's warning, in a list instead of ending the process."""
     received: list[int] = []
     previous = signal.signal(signal.SIGTERM, lambda number, _: received.append(number))
     try:

@@ -1,4 +1,4 @@
-"""Validation: the loss and the greedy BLEU of a model on the validation set."""
+"""Validation: the loss and the BLEU of greedy search on the validation set."""
 
 from pathlib import Path
 
@@ -17,12 +17,12 @@ from bleuprint.scoring.bleu import bleu_metric
 from bleuprint.text.parallel import read_lines
 from bleuprint.training.loss import batch_loss
 
-# Greedy outputs end at the latest this many units after their source does.
-_EXTRA = 20
+# The maximum output length is the source length plus this many tokens.
+_MAX_EXTRA = 20
 
 
 class Validator:
-    """Measures a model on a corpus's validation set."""
+    """Computes the validation metrics of a model."""
 
     def __init__(self, corpus: BinaryCorpus, texts: Path, max_tokens: int) -> None:
         self._corpus = corpus
@@ -39,8 +39,8 @@ class Validator:
         limit = max(max_tokens, int(source.max()), int(target.max()))
         self._batches = batch_by_size(source, target, order, limit)
 
-    def measure(self, model: Transformer, group: Group) -> dict[str, float]:
-        """Loss (nats a token, without smoothing) and BLEU, the same on all processes."""
+    def validate(self, model: Transformer, group: Group) -> dict[str, float]:
+        """Loss (nats a token, without label smoothing) and BLEU; the same on all processes."""
         model.eval()
         total = torch.zeros((), dtype=torch.float64, device=group.device)
         with torch.no_grad():
@@ -53,37 +53,37 @@ class Validator:
         return {"loss": loss, "bleu": self._bleu.corpus_score(lines, None).score}
 
     def _translate(self, model: Transformer, group: Group) -> list[str]:
-        """Greedy translations, detokenised, in the order of the set."""
+        """Detokenized translations by greedy search, in the order of the set."""
         corpus = self._corpus
         source = corpus.side("valid", corpus.source)
-        longest = int(source.lengths.max()) + _EXTRA
-        # a row that other processes translate is all PAD here, so that a sum shares them
-        found = torch.full((len(source), longest), PAD, device=group.device)
+        longest = int(source.lengths.max()) + _MAX_EXTRA
+        # rows that other processes translate are PAD (0) here, so that a sum combines them
+        outputs = torch.full((len(source), longest), PAD, device=group.device)
         for rows in self._batches[group.rank :: group.size]:
             ids = pad([source[row] for row in rows.tolist()]).to(group.device)
-            for row, words in zip(rows.tolist(), greedy(model, ids), strict=True):
-                found[row, : len(words)] = torch.tensor(words, device=group.device)
+            for row, tokens in zip(rows.tolist(), greedy_search(model, ids), strict=True):
+                outputs[row, : len(tokens)] = torch.tensor(tokens, device=group.device)
         return [
-            corpus.text(corpus.target, [word for word in words if word != PAD])
-            for words in group.all_reduce(found).tolist()
+            corpus.text(corpus.target, [token for token in tokens if token != PAD])
+            for tokens in group.all_reduce(outputs).tolist()
         ]
 
 
 @torch.inference_mode()
-def greedy(model: Transformer, source: Tensor) -> list[list[int]]:
-    """The likeliest word at each step, for source ids (B, S), up to EOS.
+def greedy_search(model: Transformer, source: Tensor) -> list[list[int]]:
+    """The most probable token at each step, up to EOS, for source ids (B, S).
 
-    A search of its own, so that work on the beam search does not train every model anew.
+    Separate from beam search, so that a change of that does not make trained models stale.
     """
-    state = model.init_cache(source)
-    words = torch.full((source.size(0),), BOS, device=source.device)
+    cache = model.init_cache(source)
+    tokens = torch.full((source.size(0),), BOS, device=source.device)
     outputs: list[Tensor] = []
-    going = torch.ones_like(words, dtype=torch.bool)
-    longest = min(source.size(1) + _EXTRA, model.settings.max_positions)
-    while bool(going.any()) and len(outputs) < longest:
-        logits, state = model.step(words, state)
-        words = torch.where(going, logits.argmax(-1), EOS)
-        outputs.append(words)
-        going = words != EOS
+    running = torch.ones_like(tokens, dtype=torch.bool)
+    longest = min(source.size(1) + _MAX_EXTRA, model.settings.max_positions)
+    while bool(running.any()) and len(outputs) < longest:
+        logits, cache = model.step(tokens, cache)
+        tokens = torch.where(running, logits.argmax(-1), EOS)
+        outputs.append(tokens)
+        running = tokens != EOS
     rows = torch.stack(outputs, dim=1).tolist()
     return [row[: row.index(EOS)] if EOS in row else row for row in rows]

@@ -11,8 +11,8 @@ import result_trees as trees
 from bleuprint.config.paths import Cell
 from bleuprint.decoding.attention import (
     KINDS,
-    Attended,
     AttentionMap,
+    SentenceAttention,
     read_attention,
     write_attention,
 )
@@ -89,7 +89,9 @@ def test_units_are_no_markup(material: Material) -> None:
         for test in ("first", "second")
     }
     try:
-        write_attention(path, {test: (sha, [Attended(1, maps)]) for test, sha in digests.items()})
+        write_attention(
+            path, {test: (sha, [SentenceAttention(1, maps)]) for test, sha in digests.items()}
+        )
         section = attention.attention(material)
     finally:
         path.write_bytes(kept)

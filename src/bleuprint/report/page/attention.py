@@ -9,7 +9,7 @@ from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
 from bleuprint.config.paths import Cell
-from bleuprint.decoding.attention import ATTENTION, Attended, read_attention
+from bleuprint.decoding.attention import ATTENTION, SentenceAttention, read_attention
 from bleuprint.report.page.material import Material
 from bleuprint.report.page.section import Section
 from bleuprint.report.system_results import Standing
@@ -25,7 +25,7 @@ class _Map:
 
     standing: Standing
     languages: tuple[str, str]
-    sentence: Attended
+    sentence: SentenceAttention
 
     @property
     def place(self) -> str:

@@ -11,7 +11,7 @@ from bleuprint.report.page.section import Section
 from bleuprint.report.records import Record
 from bleuprint.report.score_tables import AS_PAPERS
 from bleuprint.report.system_results import Standing
-from bleuprint.scoring.bleu_variants import COMPOUND_SPLIT, PAPERS_ONLY, WAYS
+from bleuprint.scoring.bleu_variants import COMPOUND_SPLIT, PAPERS_ONLY, VARIANTS
 from bleuprint.scoring.breakdown import COUNTS, LENGTHS
 
 # By bucket: the number of lines or words, and the figure.
@@ -21,7 +21,7 @@ _Buckets = Mapping[str, tuple[int, float]]
 def bleu_variants(material: Material) -> Section:
     standings = material.standings
     data = {
-        "ways": WAYS,
+        "ways": VARIANTS,
         "rows": [(each, _variants(each)) for each in standings],
         "compound_split": f"{COMPOUND_SPLIT}: {PAPERS_ONLY}",
         "notes": [part for part in AS_PAPERS.split("\n\n") if not part.startswith("In results")],
@@ -33,8 +33,8 @@ def bleu_variants(material: Material) -> Section:
 
 
 def _variants(standing: Standing) -> list[float | None]:
-    """The mean over seeds of each of WAYS, None if it was not computed."""
-    by_way: dict[str, list[float]] = {way: [] for way in WAYS}
+    """The mean over seeds of each of VARIANTS, None if it was not computed."""
+    by_way: dict[str, list[float]] = {way: [] for way in VARIANTS}
     for record in standing.records:
         for variant in record.reconciliation:
             by_way[variant.name].append(variant.score)

@@ -173,7 +173,7 @@ def _translate(
     import torch
 
     from bleuprint.dataset.binarized import BinaryCorpus
-    from bleuprint.decoding.engine import engine_of
+    from bleuprint.decoding.engine import create_engine
     from bleuprint.decoding.translate import search
     from bleuprint.model.weights import load_model
 
@@ -185,7 +185,7 @@ def _translate(
         with _averaged(root / cell.models / "checkpoints", how) as model_folder:
             for variant in (one for one in variants if one.average == how):
                 model = load_model(model_folder, corpus).to(device)
-                engine = engine_of(model, corpus, _decode(decode, variant))
+                engine = create_engine(model, corpus, _decode(decode, variant))
                 for test in (test for test, several in by_test.items() if variant in several):
                     name = f"test.{test}"
                     corpus.verify(name)
@@ -215,12 +215,12 @@ def _scored(
 ) -> Varied:
     """The translations of a test set, scored as the score stage does it."""
     from bleuprint.scoring import metrics
-    from bleuprint.scoring.bleu_variants import reconcile
+    from bleuprint.scoring.bleu_variants import bleu_variants
 
     corpus = settings.corpus(cell.corpus)
     texts = TextFolder(folder(cell.corpus, "split", root), corpus.source, corpus.target)
     references = [pair.target for pair in texts.pairs(f"test.{test}")]
-    ways = reconcile(lines, references, corpus.target)
+    ways = bleu_variants(lines, references, corpus.target)
     return Varied(
         test,
         variant,
