@@ -111,7 +111,7 @@ def test_two_hosts_make_the_losses_of_one_process(together: Path, tmp_path: Path
         ("host1:29400 2 2 4", "host number 2 of 2: they are numbered from 0\n"),
     ],
 )
-def test_a_mistake_on_the_command_line_is_told(words: str, said: str) -> None:
+def test_an_error_on_the_command_line_is_printed(words: str, said: str) -> None:
     command = [str(SCRIPT), *words.split(), "small", "phrasebook-en-de", "1"]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=10)
     assert (ended.returncode, ended.stderr) == (2, said)
@@ -130,7 +130,7 @@ def test_clocks_that_differ_do_no_harm(
 
 
 @pytest.mark.parametrize("killed", [0, 1])
-def test_a_killed_process_is_started_again_and_goes_on(
+def test_a_killed_process_restarts_from_the_checkpoint(
     together: Path, tmp_path: Path, two_hosts: list[str], killed: int
 ) -> None:
     training = Training(fresh(together, tmp_path), two_hosts)

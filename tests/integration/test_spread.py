@@ -1,4 +1,4 @@
-"""In a SLURM job of several nodes the train stage takes them all, though it is started once."""
+"""In a SLURM job of several nodes the train stage, started once, trains on all of them."""
 
 import json
 import os
@@ -38,7 +38,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def submit(cluster: Cluster, root: Path, before: str = "") -> str:
     """Submit a job of two nodes whose script starts the stage once; its number."""
     given = {**environment(), **without_mlflow(root), **cluster.environment}
-    # virtual nodes have no names that anyone could look up
+    # the names of virtual nodes cannot be resolved
     given = {**given, "MASTER_ADDR": "127.0.0.1"}
     del given["BLEUPRINT_PROCESSES"]
     stage = f"{before} {sys.executable} {STAGES / 'train.py'} micro toy 1"
@@ -73,9 +73,7 @@ def test_all_nodes_train_and_make_the_losses_of_one_process(
 
 
 @pytest.mark.parametrize("receiver", ["steps", "script"])
-def test_told_to_stop_they_save(
-    trained: Path, tmp_path: Path, cluster: Cluster, receiver: str
-) -> None:
+def test_sigterm_saves(trained: Path, tmp_path: Path, cluster: Cluster, receiver: str) -> None:
     write_params(fresh(trained, tmp_path), max_updates=100_000)
     job = submit(cluster, tmp_path)
     wait_for_checkpoint(tmp_path, 0)
@@ -88,7 +86,7 @@ def test_told_to_stop_they_save(
 
 
 def script_of(number: str) -> int:
-    """The process of a job's script, which has become the stage."""
+    """The process of a job's script, which runs the stage by exec."""
     for folder in Path("/proc").iterdir():
         try:
             variables = (folder / "environ").read_bytes().split(b"\0")

@@ -47,8 +47,8 @@ time_t time(time_t *now) {
 def two_hosts_up() -> Iterator[list[str]]:
     """The names of two network namespaces with a link between them: 10.77.0.1 and 10.77.0.2.
 
-    Each knows the other by this name, and itself by 127.0.1.1, as Debian has it. What runs there
-    is killed in the end.
+    Each resolves the name of the other, and its own to 127.0.1.1, as on Debian. Processes that
+    still run there are killed in the end.
     """
     names = [f"bleuprint-{os.getpid()}-{number}" for number in range(2)]
     if os.geteuid() or not shutil.which("ip") or not shutil.which("unshare"):
@@ -81,13 +81,13 @@ def two_hosts_up() -> Iterator[list[str]]:
 
 
 def on(host: str, *command: str) -> list[str]:
-    """The command that runs another one on a host, and becomes it."""
+    """The command line that runs `command` on a host, by exec."""
     named = ("unshare", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"', host)
     return ["ip", "netns", "exec", host, *named, *command]
 
 
 def by_clock_ahead(folder: Path, seconds: int) -> tuple[str, ...]:
-    """What goes before a command so that its clock is ahead by so many seconds."""
+    """The prefix of a command under which its clock is `seconds` ahead."""
     if not shutil.which("gcc"):
         pytest.skip("needs a C compiler: apt-get install gcc libc6-dev")
     library = folder / "clock.so"
@@ -102,7 +102,7 @@ def cut(host: str) -> None:
 
 
 def processes(host: str) -> dict[int, str]:
-    """What runs on a host: command lines by process id."""
+    """The processes of a host: command lines by process id."""
     listed = subprocess.run(["ip", "netns", "pids", host], stdout=subprocess.PIPE, text=True)
     found = {}
     for pid in map(int, listed.stdout.split()):
@@ -112,7 +112,7 @@ def processes(host: str) -> dict[int, str]:
 
 
 def kill_all(host: str) -> None:
-    """End a host's processes as the end of the host does, but that its kernel says so."""
+    """Kill the processes of a host; its kernel still closes their connections."""
     for pid in processes(host):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)

@@ -133,7 +133,7 @@ def test_they_add_up_agree_and_leave_one_after_the_other(tmp_path: Path) -> None
     assert printed.split("\n") == [*[f"threads {threads}"] * 3, "exported", ""]
 
 
-def test_a_mistake_found_by_one_is_told_once_and_ends_all(tmp_path: Path) -> None:
+def test_an_error_of_one_process_is_printed_once_and_ends_all(tmp_path: Path) -> None:
     work = f"""
     if rank == 1:
         note_time()
@@ -206,12 +206,12 @@ def test_the_status_is_that_of_the_first_to_fail(tmp_path: Path) -> None:
     assert end(start(tmp_path, work, processes=2)) == (3, line)
 
 
-def test_told_to_stop_all_of_them_save(tmp_path: Path) -> None:
+def test_sigterm_saves_on_all(tmp_path: Path) -> None:
     work = """
-    told = []
-    signal.signal(signal.SIGTERM, lambda *_: told.append(True))
+    received = []
+    signal.signal(signal.SIGTERM, lambda *_: received.append(True))
     Path(f"ready{rank}").touch()
-    while not group.any(bool(told)):
+    while not group.any(bool(received)):
         time.sleep(0.05)
     Path(f"saved{rank}").touch()
     group.barrier()
@@ -374,7 +374,7 @@ def test_a_link_that_is_cut_ends_both_sides_by_the_timeout(
         assert re.fullmatch(lost, line)
 
 
-def test_on_a_terminal_the_line_stands_in_the_place_of_a_bar() -> None:
+def test_on_a_terminal_the_line_replaces_a_bar() -> None:
     ours, theirs = os.openpty()
     command = (
         "import sys; sys.stderr.write('45 %'); from bleuprint.runtime.errors import say; say('no')"

@@ -1,1 +1,1 @@
-"""The processes that train one model: how they start, meet and communicate."""
+"""The processes that train one model: how they start, find one another and communicate."""

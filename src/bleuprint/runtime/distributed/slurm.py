@@ -1,4 +1,4 @@
-"""What SLURM tells a process about its job step, where `srun` started several processes."""
+"""The job step of a process that `srun` started, read from the variables that SLURM sets."""
 
 import os
 import re
@@ -9,7 +9,7 @@ _LOWEST_PORT, _PORTS = 10_000, 20_000  # below those that systems give to outgoi
 
 @dataclass(frozen=True)
 class Task:
-    """A process's place in its job step."""
+    """The rank of a process in its job step, their number, and its rank on its node."""
 
     rank: int
     size: int
@@ -17,10 +17,10 @@ class Task:
 
 
 def task() -> Task | None:
-    """This process's place among several that `srun` started; None if it did not."""
+    """The task of this process if `srun` has started several; otherwise None."""
     size = os.environ.get("SLURM_STEP_NUM_TASKS")
     if size is None and os.environ.get("ENVIRONMENT") != "BATCH":
-        # A batch script sees the tasks that its job may start, and itself as number 0.
+        # In a batch script this is the number of tasks that the job may start.
         size = os.environ.get("SLURM_NTASKS")
     rank = os.environ.get("SLURM_PROCID")
     if rank is None or int(size or 1) == 1:
@@ -29,15 +29,15 @@ def task() -> Task | None:
 
 
 def nodes() -> int:
-    """How many nodes the job has that this process is in; 1 if it is in none."""
+    """The number of nodes of the job that this process belongs to; 1 without a job."""
     return int(os.environ.get("SLURM_JOB_NUM_NODES") or 1)
 
 
 def master() -> tuple[str, int]:
-    """Where the step's processes meet: the host of its process 0 and a port.
+    """MASTER_ADDR and MASTER_PORT of the step: the host of its task 0, and a port.
 
-    The step's list of nodes begins with that host. SLURM_LAUNCH_NODE_IPADDR would not do: it is the
-    machine on which `srun` was called, perhaps a login node.
+    That host is the first in the step's list of nodes. SLURM_LAUNCH_NODE_IPADDR is the machine on
+    which `srun` was called, perhaps a login node.
     """
     nodes = os.environ.get("SLURM_STEP_NODELIST") or os.environ.get("SLURM_JOB_NODELIST", "")
     job, step = (int(os.environ.get(f"SLURM_{what}_ID", "0")) for what in ("JOB", "STEP"))
