@@ -39,7 +39,7 @@ def test_what_was_found_has_the_score_it_was_found_with(
         settings, Cell("micro", "toy", 1), settings.systems["micro"].decode
     )
     same = [
-        translator.ids(text, given=True) == (found.pieces[0].words if found.pieces else [])
+        translator.ids(text, given=True) == (found.pieces[0].tokens if found.pieces else [])
         for text, found in zip(texts, translator(lines), strict=True)
     ]
     assert sum(same) > 0.8 * len(same)
@@ -76,7 +76,7 @@ def test_a_score_by_hand(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
             b"BA\nBE\n",
             b"ba\n",
             1,
-            "{given}:2: translates nothing: standard input ends at line 1",
+            "{given}:2: a translation of no line: standard input ends at line 1",
         ),
         ((), b"BA\n\xff\n", b"ba\nbe\n", 0, "{given}:2: byte 1 of the line is 0xff: not UTF-8"),
         (
@@ -84,7 +84,7 @@ def test_a_score_by_hand(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
             b"BA\n" + b"BE " * 300 + b"\nBA\n",
             b"ba\nba\nba\n",
             1,
-            "standard input:2 and {given}:2: 3 and 301 units, ends counted: model.max_positions is",
+            "standard input:2 and {given}:2: 3 and 301 tokens with EOS: model.max_positions is",
         ),
         (("--n-best=2",), b"", b"", 0, "it excludes --n-best"),
         (("--attention=a.png",), b"", b"", 0, "it excludes --attention"),

@@ -123,7 +123,7 @@ def test_attention_comes_if_asked_for(server: Server) -> None:
 def test_attention_that_is_too_much_is_left_out(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     translator = translator_in(toy, monkeypatch)
     lines = translator(["be ba", "be " * 50, "be"])
-    first, *_ = (4 * len(p.source) * (len(p.words) + 1) for line in lines for p in line.pieces)
+    first, *_ = (4 * len(p.source) * (len(p.tokens) + 1) for line in lines for p in line.pieces)
     monkeypatch.setattr("bleuprint.serving.api._WEIGHTS", first)
     found = answer(translator, TranslationRequest("be ba\n" + "be " * 50 + "\nbe", 1, True))
     there = [line["attention"] is not None for line in found["lines"]]

@@ -163,7 +163,7 @@ def test_outputs_of_one_text_are_one_translation(translator: Translator) -> None
 def test_pieces_have_one_score_by_the_penalty_of_their_length(translator: Translator) -> None:
     halves = ["be " * 255, "be " * 30]
     (whole,), parts = translator(["".join(halves)]), translator(halves)
-    lengths = [len(part.pieces[0].words) + 1 for part in parts]
+    lengths = [len(part.pieces[0].tokens) + 1 for part in parts]
     logs = [
         part.best[0].score * length_penalty(length, translator.decode)
         for part, length in zip(parts, lengths, strict=True)
@@ -176,7 +176,7 @@ def test_a_cut_names_its_line(root: Path) -> None:
     text = b"ba\n" + b"be " * 300 + b"\nba\n"
     found, said = run(root, "--too-long=truncate", text=text)
     assert len(found.splitlines()) == 3
-    assert said == "bleuprint: warning: standard input:2: cut: 45 units too long\n"
+    assert said == "bleuprint: warning: standard input:2: truncated: 45 tokens too long\n"
     _, said = run(root, text=text)
     assert said == ""
 

@@ -72,7 +72,7 @@ def answer(translator: Translator, request: TranslationRequest) -> dict[str, Any
 def _weights(translator: Translator, piece: Piece) -> int:
     """The number of attention weights of a piece."""
     model = translator.model.settings
-    return model.decoder_layers * model.heads * len(piece.source) * (len(piece.words) + 1)
+    return model.decoder_layers * model.heads * len(piece.source) * (len(piece.tokens) + 1)
 
 
 def _as_json(attention: AttentionMap) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Scores of translations that a user gives: what the model thinks of them."""
+"""Scores of given translations under the model."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -18,9 +18,9 @@ _LINES = 512
 def score_streams(translator: Translator, files: Sequence[str], given: str) -> Iterator[list[str]]:
     """SCORE<TAB>TEXT for each line of the file `given`: a translation of that line of the input.
 
-    The input is the files, one after the other, or standard input; lines come as soon as they are
-    there, some together. Raises UserError if there are more of one than of the other, or if a
-    sentence is too long for the model.
+    The input is the files, one after the other, or standard input; yields lines as soon as they
+    are scored, some together. Raises UserError if the numbers of lines differ, or if a sentence is
+    too long for the model.
     """
     done = 0
     with Path(given).open("rb") as file:
@@ -45,15 +45,17 @@ def score_streams(translator: Translator, files: Sequence[str], given: str) -> I
                     raise UserError(f"{place}: no translation: {given} ends at line {done}")
         if next(translations, None) is not None:
             whole = ", ".join(files) or "standard input"
-            raise UserError(f"{given}:{done + 1}: translates nothing: {whole} ends at line {done}")
+            raise UserError(
+                f"{given}:{done + 1}: a translation of no line: {whole} ends at line {done}"
+            )
 
 
 def _scores(
     translator: Translator, sentences: Sequence[str], texts: Sequence[str]
 ) -> tuple[list[float], str]:
-    """The score of each text, as search.Hypothesis has it, up to a pair that is too long.
+    """The score of each text (see beam_search.Hypothesis) up to a pair that is too long.
 
-    With them comes what is wrong with that one, or nothing.
+    The second value describes that pair; it is empty if there is none.
     """
     sources = [[*translator.ids(sentence), EOS] for sentence in sentences]
     targets = [[*translator.ids(text, given=True), EOS] for text in texts]
@@ -61,8 +63,7 @@ def _scores(
     for i, (source, target) in enumerate(zip(sources, targets, strict=True)):
         if max(len(source), len(target)) > most:
             too_long = (
-                f"{len(source)} and {len(target)} units, ends counted: "
-                f"model.max_positions is {most}"
+                f"{len(source)} and {len(target)} tokens with EOS: model.max_positions is {most}"
             )
             sources, targets = sources[:i], targets[:i]
             break
@@ -70,6 +71,6 @@ def _scores(
     penalties = (length_penalty(len(target), translator.decode) for target in targets)
     scores = [sum(log) / penalty for log, penalty in zip(logs, penalties, strict=True)]
     for i, (source, target) in enumerate(zip(sources, targets, strict=True)):
-        if source == target == [EOS]:  # which no model has read: nothing becomes nothing
+        if source == target == [EOS]:  # the empty translation of an empty line
             scores[i] = 0.0
     return scores, too_long

@@ -1,4 +1,4 @@
-"""Translating sentences of a user's own with a trained system: text in, text out."""
+"""Translating any sentences with a trained system: text in, text out."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -32,7 +32,7 @@ from bleuprint.serving.attention_file import AttentionFile
 # Lines that are translated together, at most.
 _LINES = 512
 
-# What is done with a sentence that is longer than the model can read.
+# What to do with a sentence that is longer than the model's maximum.
 Long = Literal["split", "truncate"]
 
 
@@ -46,17 +46,18 @@ class Translation:
 
 @dataclass(frozen=True)
 class Piece:
-    """Units translated at once: ids of the source with EOS, and without of the best translation."""
+    """Tokens translated at once: ids of the source with EOS, of the best translation without."""
 
     source: list[int]
-    words: list[int]
+    tokens: list[int]
 
 
 @dataclass(frozen=True)
 class Translated:
-    """The translations of a sentence, best first, and of how many units it was too long.
+    """The translations of a sentence, best first.
 
-    `pieces`: what the first of them is made of; nothing if the sentence is empty.
+    `beyond`: by how many tokens it is too long for the model. `pieces`: those of the first
+    translation; none if the sentence is empty.
     """
 
     best: list[Translation]
@@ -67,7 +68,7 @@ class Translated:
 def load_translator(
     settings: Settings, cell: Cell, decode: Decode, checkpoints: int | None = None
 ) -> "Translator":
-    """The translator of a trained cell: its averaged model, or its last checkpoints together."""
+    """The translator of a trained cell: its averaged model, or an ensemble of checkpoints."""
     corpus = BinaryCorpus(folder(cell.corpus, "binary"))
     edits = settings.corpus(cell.corpus).clean
     if checkpoints is None:
@@ -90,7 +91,7 @@ def _ready(model: Transformer) -> Transformer:
 
 
 class Translator:
-    """Translates as the pipeline does: with the same cleaning, tokens and units."""
+    """Translates as the pipeline does: with the same cleaning, tokenizer and subwords."""
 
     def __init__(
         self,
@@ -100,33 +101,33 @@ class Translator:
         decode: Decode,
         model: Transformer | None = None,
     ) -> None:
-        """`model`: the engine's, where it is one; without it there are translations alone."""
+        """`model`: the engine's, None for an ensemble, which has no attention maps."""
         self.corpus, self.decode = corpus, decode
         self._engine, self._edits, self._model = engine, edits, model
         self._most = engine.max_source_length
 
     @property
     def model(self) -> Transformer:
-        assert self._model is not None, "a decoder that is not one model"
+        assert self._model is not None, "an ensemble is not one model"
         return self._model
 
     def __call__(
         self, sentences: Sequence[str], best: int = 1, long: Long = "split"
     ) -> list[Translated]:
-        """The `best` translations of each sentence, fewer where so many do not exist.
+        """The `best` translations of each sentence, or fewer if search found fewer.
 
-        A sentence beyond the model's maximum length is translated in pieces, which have one
-        translation together, or cut. An empty one has an empty translation.
+        A sentence beyond the model's maximum length is split into pieces, whose translations are
+        joined, or truncated. An empty one has an empty translation.
         """
         ids = [self.ids(sentence) for sentence in sentences]
         pieces = [self._pieces(each, long) for each in ids]
         flat = list(chain.from_iterable(pieces))
         lengths = np.array(list(map(len, flat)), dtype=np.int64)
-        # lists lose the outputs that differ in units, but not as text
-        wanted = best if best == 1 else self.decode.beam
-        found = iter(self._engine.search(flat, lengths, wanted))
+        # outputs that differ in tokens, but not as text, are merged below
+        n_best = best if best == 1 else self.decode.beam
+        hypotheses = iter(self._engine.search(flat, lengths, n_best))
         beyond = (max(0, len(whole) + 1 - self._most) for whole in ids)
-        outputs = [[next(found) for _ in parts] for parts in pieces]
+        outputs = [[next(hypotheses) for _ in parts] for parts in pieces]
         made = (
             [Piece(part, first.tokens) for part, (first, *_) in zip(parts, output, strict=True)]
             if whole
@@ -137,21 +138,21 @@ class Translator:
         return list(map(Translated, joined, beyond, made))
 
     def attention(self, translated: Translated) -> list[AttentionMap]:
-        """What the model read while it wrote the best translation: a map of each piece."""
+        """The maps of the best translation, one per piece."""
         return [
-            attention_maps(self.model, self.corpus, piece.source, piece.words, ("cross",))["cross"]
+            attention_maps(self.model, self.corpus, piece.source, piece.tokens, ("cross",))["cross"]
             for piece in translated.pieces
         ]
 
     def ids(self, sentence: str, given: bool = False) -> list[int]:
-        """The units of a sentence, or of a translation that is `given`; without EOS."""
+        """The tokens of a sentence, or of a translation that is `given`; without EOS."""
         corpus = self.corpus
         language = corpus.target if given else corpus.source
         tokens = corpus.tokenizer(language).tokenize(edited(sentence, language, self._edits))
         return list(corpus.segmentation(language).encode([" ".join(tokens)]))[:-1]
 
     def _pieces(self, ids: list[int], long: Long) -> list[list[int]]:
-        """Units in pieces that the model can read, each with EOS; no word is cut in two."""
+        """Pieces within the model's maximum length, each with EOS; split between words."""
         pieces: list[list[int]] = []
         rest = ids
         while not pieces or (rest and long == "split"):
@@ -161,20 +162,20 @@ class Translator:
         return pieces
 
     def _end(self, ids: list[int]) -> int:
-        """How many units the model can read, up to the end of a word if there is one."""
+        """The length of the next piece: up to the end of a word if there is one."""
         room = self._most - 1
         if len(ids) <= room:
             return len(ids)
-        units = self.corpus.segmentation(self.corpus.source).vocabulary.tokens
-        ends = (end for end in range(room, 0, -1) if not units[ids[end - 1]].endswith(CONTINUED))
+        tokens = self.corpus.segmentation(self.corpus.source).vocabulary.tokens
+        ends = (end for end in range(room, 0, -1) if not tokens[ids[end - 1]].endswith(CONTINUED))
         return next(ends, room)
 
     def _join(self, parts: list[list[Hypothesis]]) -> list[Translation]:
         corpus = self.corpus
         if len(parts) == 1:
             scores: dict[str, float] = {}
-            for one in parts[0]:
-                scores.setdefault(corpus.text(corpus.target, one.tokens), one.score)
+            for each in parts[0]:
+                scores.setdefault(corpus.text(corpus.target, each.tokens), each.score)
             return [Translation(text, score) for text, score in scores.items()]
         firsts = [first for first, *_ in parts]
         texts = (corpus.text(corpus.target, first.tokens) for first in firsts)
@@ -189,13 +190,13 @@ def translate_streams(
     best: int | None,
     scores: bool,
     long: Long,
-    album: AttentionFile | None = None,
+    attention: AttentionFile | None = None,
 ) -> Iterator[list[str]]:
     """Lines of output for the lines of files, one after the other, or of standard input.
 
-    They come as soon as they are there, some together. With `best`, an n-best list as Moses writes
-    it: LINE ||| TEXT ||| SCORE, lines counted from 0. The `album` takes in the attention of each
-    line; what it has no room for ends the work.
+    Yields them as soon as they are translated, some together. With `best`, an n-best list as Moses
+    writes it: LINE ||| TEXT ||| SCORE, lines counted from 0. `attention` collects the maps of each
+    line; raises UserError at the first line that it has no room for.
     """
     before = 0
     for stream, name in opened(files):
@@ -205,11 +206,14 @@ def translate_streams(
             output: list[str] = []
             for (number, text), translated in zip(lines, results, strict=True):
                 if translated.beyond and long == "truncate":
-                    say(f"{name}:{number}: cut: {translated.beyond} units too long", "warning")
-                if album:
+                    say(
+                        f"{name}:{number}: truncated: {translated.beyond} tokens too long",
+                        "warning",
+                    )
+                if attention:
                     maps = partial(translator.attention, translated)
                     try:
-                        album.add(f"{name}:{number}", text, translated.best[0].text, maps)
+                        attention.add(f"{name}:{number}", text, translated.best[0].text, maps)
                     except UserError:
                         yield output
                         raise
@@ -231,5 +235,5 @@ def opened(files: Sequence[str]) -> Iterator[tuple[BinaryIO, str]]:
 
 def _formatted(number: int, best: list[Translation], most: int | None, scores: bool) -> list[str]:
     if most is not None:
-        return [f"{number} ||| {one.text} ||| {one.score:.6f}" for one in best]
+        return [f"{number} ||| {each.text} ||| {each.score:.6f}" for each in best]
     return [f"{best[0].score:.6f}\t{best[0].text}" if scores else best[0].text]

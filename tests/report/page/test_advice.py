@@ -101,7 +101,7 @@ def test_systems_that_translate_alike() -> None:
     same = trees.record("big", "news-en-de", "t", 20.0, paired=trees.against("base", 1.0), **good)
     found = list(advice.on_records(standings([base, same])))
     assert [one.title for one in found] == [
-        "Look why systems translate alike",
+        "Check why systems translate alike",
         "Train with several seeds",
     ]
     assert found[0].evidence == ("big, news-en-de, t: the same translations as base",)

@@ -48,29 +48,27 @@ def attention(material: Material) -> Section | None:
     maps = [each for standing in material.standings for each in _maps(material, standing)]
     if not maps:
         return None
-    kept = list(_kept(sorted(maps, key=_Ranks(material.standings).rank)))
+    kept = list(_kept(_ranked(maps)))
     # the first one of a sentence is the baseline's
     first = {each.place: each for each in reversed(kept)}
     data = {"found": len(maps), "kept": kept, "first": list(reversed(first.values()))}
     return Section("attention", "Attention", data)
 
 
-class _Ranks:
-    """The order in which maps are kept: of every sentence the baseline's, the best's, the rest."""
+def _ranked(maps: Sequence[_Map]) -> list[_Map]:
+    """Of every sentence the baseline's map, then the best system's, then the others."""
+    best: dict[tuple[str, str], Standing] = {}
+    for standing in (each.standing for each in maps):
+        before = best.setdefault((standing.corpus, standing.test), standing)
+        if standing.bleu.mean > before.bleu.mean:
+            best[standing.corpus, standing.test] = standing
 
-    def __init__(self, standings: Sequence[Standing]) -> None:
-        best: dict[tuple[str, str], Standing] = {}
-        for each in standings:
-            before = best.setdefault((each.corpus, each.test), each)
-            if each.bleu.mean > before.bleu.mean:
-                best[each.corpus, each.test] = each
-        self._best = best
-
-    def rank(self, each: _Map) -> int:
+    def rank(each: _Map) -> int:
         if each.standing.difference is None:
             return 0
-        best = self._best[each.standing.corpus, each.standing.test]
-        return 1 if each.standing is best else 2
+        return 1 if each.standing is best[each.standing.corpus, each.standing.test] else 2
+
+    return sorted(maps, key=rank)
 
 
 def _kept(ranked: Sequence[_Map]) -> Iterator[_Map]:

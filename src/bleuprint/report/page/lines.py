@@ -1,4 +1,4 @@
-"""The lines of a test set with the outputs of several systems, and which of them to look at."""
+"""The lines of a test set with the outputs of several systems, ranked for the page."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from bleuprint.report.system_results import Standing
 from bleuprint.scoring.sentence_scores import sentence_bleu
 from bleuprint.text.parallel import TextFolder, read_lines
 
-# Lines of a kind that are shown first: a system's best and worst, where systems differ most.
+# Lines of each short list: a system's best and worst, those where systems differ most.
 MOST = 5
 # Systems whose outputs are shown.
 SYSTEMS = 6
@@ -29,7 +29,7 @@ class Output:
 
 @dataclass(frozen=True)
 class SetLines:
-    """A test set; lines count from 0. `outputs` are by system; `left_out` systems are not there."""
+    """A test set; lines count from 0. `outputs` are by system; `left_out` counts the others."""
 
     corpus: str
     test: str
@@ -63,10 +63,10 @@ class SetLines:
         return [line for line in lines if self.spread[line] > 0]
 
     def by_interest(self) -> list[int]:
-        """All lines; where there is room for some alone, the first ones say most of the rest.
+        """All lines, the most informative first, in case there is room for only some.
 
-        First what is shown by itself; then in turn one where systems differ, one that all do well,
-        one that all do badly, and one of an even sample of the set.
+        First the short lists; then in turn a line where systems differ, one that all translate
+        well, one that all translate badly, and one of an even sample of the set.
         """
         first = [each(system)[:MOST] for system in self.outputs for each in (self.best, self.worst)]
         means = [
@@ -95,20 +95,20 @@ def lines_of_sets(material: Material) -> Iterator[SetLines]:
 
 
 def shown_systems(standings: Sequence[Standing], most: int = SYSTEMS) -> list[str]:
-    """At most so many systems of a test set, in their order.
+    """At most `most` systems of a test set, in their order.
 
-    The baseline and the best come first, then those that differ most surely from the baseline.
+    The baseline and the best are chosen first, then those with the smallest p.
     """
-    best = max(standings, key=lambda one: one.bleu.mean)
+    best = max(standings, key=lambda standing: standing.bleu.mean)
 
-    def rank(one: Standing) -> tuple[bool, bool, float, float]:
-        difference = one.difference
+    def rank(standing: Standing) -> tuple[bool, bool, float, float]:
+        difference = standing.difference
         if difference is None:
             return False, False, 0.0, 0.0
-        return True, one is not best, difference.p, -abs(difference.bleu)
+        return True, standing is not best, difference.p, -abs(difference.bleu)
 
-    chosen = {one.system for one in sorted(standings, key=rank)[:most]}
-    return [one.system for one in standings if one.system in chosen]
+    chosen = {standing.system for standing in sorted(standings, key=rank)[:most]}
+    return [s.system for s in standings if s.system in chosen]
 
 
 def _read(material: Material, corpus: str, test: str, standings: Sequence[Standing]) -> SetLines:
@@ -118,8 +118,10 @@ def _read(material: Material, corpus: str, test: str, standings: Sequence[Standi
     systems = shown_systems(standings)
     for system in systems:
         cell = Cell(system, corpus, settings.seeds[0])
-        references, found = scored_lines(settings, cell, test, root)
-        outputs[system] = Output(found, sentence_bleu(found, references, entry.target))
+        references, translations = scored_lines(settings, cell, test, root)
+        outputs[system] = Output(
+            translations, sentence_bleu(translations, references, entry.target)
+        )
     return SetLines(
         corpus=corpus,
         test=test,
