@@ -102,8 +102,8 @@ def test_processes_without_a_batch_are_told_once(untrained: Path, tmp_path: Path
     write_params(root, tokens_per_update=40, max_tokens=40, max_updates=10)
     said = train(root, 2)
     told = (
-        r"update \d+ has fewer batches \(1\) than there are processes \(2\), of which some idle: "
-        r"lower train\.max_tokens \(40\)"
+        r"update \d+ has fewer batches \(1\) than there are processes \(2\), of which some are "
+        r"idle: lower train\.max_tokens \(40\)"
     )
     assert len(re.findall(told, said)) == said.count("idle") == 1
 
