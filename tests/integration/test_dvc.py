@@ -99,13 +99,17 @@ def test_a_system_is_a_row_while_it_is_in_params(reproduced):
 
 
 def test_a_decoding_setting_trains_nothing(reproduced):
-    reproduced.edit("params.yaml", "{beam: 2, alpha: 0.6", "{beam: 1, alpha: 0")
+    reproduced.edit(
+        "params.yaml",
+        "{beam: 2, length_penalty: {kind: gnmt, alpha: 0.6",
+        "{beam: 1, length_penalty: {kind: gnmt, alpha: 0",
+    )
     assert reproduced.changed() >= {"translate@tiny-own-1", "translate@wide-own-1"}
     assert not any(name.startswith(("train", "average")) for name in reproduced.changed())
 
 
 def test_a_misspelt_setting_is_one_line_and_costs_nothing(reproduced):
-    reproduced.edit("params.yaml", "label_smoothing", "lable_smoothing")
+    reproduced.edit("params.yaml", "label_smoothing:", "lable_smoothing:")
     output = reproduced.run("dvc", "repro", status=255)
     assert output.count("bleuprint: error: ") == 1 and "Traceback" not in output
     assert "lable_smoothing: unknown key; did you mean 'label_smoothing'?" in output

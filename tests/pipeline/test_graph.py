@@ -178,7 +178,7 @@ def test_snakefile_passes_its_linter(project):
 
 def test_a_misspelt_setting_is_one_line(project, tmp_path):
     other = project.copy(tmp_path / "other")
-    other.edit("params.yaml", "label_smoothing", "lable_smoothing")
+    other.edit("params.yaml", "label_smoothing:", "lable_smoothing:")
     for command in (("snakemake", "-c1"), ("snakemake", "-n"), ("snakemake", "--dag")):
         assert re.fullmatch(
             r"bleuprint: error: params.yaml:\d+: systems.tiny.train.lable_smoothing: unknown key; "
