@@ -25,7 +25,7 @@ from bleuprint.model.weights import load_model
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.files import sha256_of_folder
 from bleuprint.training.averaging import average
-from bleuprint.training.data_loader import Reader
+from bleuprint.training.data_loader import BatchReader
 from bleuprint.training.loss import batch_loss
 from bleuprint.training.outputs import export_checkpoints
 from trainings import (
@@ -218,7 +218,7 @@ def test_the_loss_is_a_mean_over_the_tokens_that_dropout_made(
     torch.manual_seed(1)
     sizes = (len(corpus.segmentation(language).vocabulary) for language in ("de", "en"))
     model = Transformer(shape, *sizes)
-    read = Reader(corpus, settings, seed=1, longest=shape.max_positions)(update.batches)
+    read = BatchReader(corpus, settings, seed=1, longest=shape.max_positions)(update.batches)
     batches = [Batch.from_ids(part) for parts in read for part in parts]
     tokens = sum(len(batch.labels) for batch in batches)
     assert tokens > 1.2 * update.tokens
