@@ -156,7 +156,7 @@ def test_an_infinite_gradient_stops_it_with_the_weights_unharmed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = job_in(project(tmp_path), monkeypatch)
-    monkeypatch.setattr(FlatAdam, "norm", lambda _: math.inf)
+    monkeypatch.setattr(FlatAdam, "grad_norm", lambda _: math.inf)
     with pytest.raises(UserError, match=r"update 1 is \d.*its gradient's norm inf"):
         train_here(job, tmp_path / "work")
 
