@@ -218,7 +218,7 @@ def test_the_loss_is_a_mean_over_the_tokens_that_dropout_made(
     torch.manual_seed(1)
     sizes = (len(corpus.segmentation(language).vocabulary) for language in ("de", "en"))
     model = Transformer(shape, *sizes)
-    read = BatchReader(corpus, settings, seed=1, longest=shape.max_positions)(update.batches)
+    read = BatchReader(corpus, settings, seed=1, max_positions=shape.max_positions)(update.batches)
     batches = [Batch.from_ids(part) for parts in read for part in parts]
     tokens = sum(len(batch.labels) for batch in batches)
     assert tokens > 1.2 * update.tokens
