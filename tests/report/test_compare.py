@@ -10,7 +10,7 @@ import pytest
 
 import result_trees as trees
 from bleuprint.config.paths import Cell
-from bleuprint.report.compare import changes
+from bleuprint.report.compare_translations import changes
 from bleuprint.runtime.files import read_json
 from bleuprint.text.parallel import read_lines
 from scoring import text
@@ -51,7 +51,7 @@ def compare(root: Path, *arguments: str, status: int = 0) -> str:
 
 def test_scores_and_buckets_stand_side_by_side(tree: Path) -> None:
     output = compare(tree, "tiny", "small", "--corpus", "news-en-de", "--test", "first")
-    assert output.startswith("tiny and small on news-en-de, seed 1, test set first\n")
+    assert "\ntiny and small on news-en-de, seed 1, test set first\n" in output
     tiny, small = (
         read_json(tree / Cell(system, "news-en-de", 1).results / "scores.json")["first"]
         for system in ("tiny", "small")
@@ -137,8 +137,8 @@ def test_results_of_other_settings_are_refused(tree: Path, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("tiny", "smal"), "no systems entry 'smal'; there are: tiny, small"),
-        (("tiny", "tiny"), "system tiny: compared with itself; name two systems"),
+        (("tiny", "smal"), "no system 'smal'; there are: tiny, small"),
+        (("tiny", "tiny"), "tiny: compared with itself"),
         (("tiny", "small", "--corpus", "new"), "no corpora entry 'new'"),
         (("tiny", "small", "--test", "third"), "no test set 'third'; there are: first, second"),
         (("tiny", "small", "--seed", "2"), "params.yaml: no seed 2; seeds are [1]"),
@@ -148,6 +148,11 @@ def test_what_is_not_there(tree: Path, arguments: tuple[str, ...], message: str)
     output = compare(tree, "--corpus", "news-en-de", *arguments, status=1)
     assert output.count("\n") == 1
     assert message in output
+
+
+def test_sentences_are_of_a_corpus(tree: Path) -> None:
+    output = compare(tree, "tiny", "small", "--test", "first", status=1)
+    assert "--test and --seed choose sentences: name the --corpus, too" in output
 
 
 @pytest.mark.parametrize("language", ["de", "zh"])

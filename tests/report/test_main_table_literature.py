@@ -4,9 +4,9 @@ import pytest
 
 from bleuprint.config.published import Published
 from bleuprint.report import main_table
+from bleuprint.report.frame import csv_text
 from bleuprint.report.grid import latex
 from bleuprint.report.published import literature
-from bleuprint.report.recordcsv import csv_text
 from result_trees import record, rows_of, timings
 
 

@@ -16,12 +16,12 @@ import result_trees
 from bleuprint.config.experiment import Settings
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.files import read_json, write_json
-from bleuprint.tracking.sync import cells
+from bleuprint.tracking.cell_results import cells_of
 
 CURVES: dict[str, Any] = {
     "training": [
-        {"update": 10, "tokens": 1000, "loss": 5.0, "learning_rate": 0.1},
-        {"update": 20, "tokens": 3000, "loss": 4.0, "learning_rate": 0.2},
+        {"update": 10, "tokens": 1000, "loss": 5.0, "learning_rate": 0.1, "gradient_norm": 2.0},
+        {"update": 20, "tokens": 3000, "loss": 4.0, "learning_rate": 0.2, "gradient_norm": 1.0},
     ],
     "validation": [{"update": 20, "loss": 4.5, "bleu": 1.5}],
 }
@@ -94,9 +94,10 @@ def write_project(root: Path, seeds: tuple[int, ...] = (1, 2)) -> Settings:
     """Results and weights of the systems tiny and small; the working folder is `root`."""
     settings = result_trees.settings_in(root, corpora={"news-en-de": ("first",)}, seeds=seeds)
     result_trees.write_all(root, settings)
-    for cell in cells(settings):
+    for cell in cells_of(settings):
         system = settings.system(cell.system)
-        marks = {"settings": fingerprint.of_settings(system.model, system.train, cell.seed)}
+        marks: dict[str, Any] = {"updates": 20, "valid_loss": 4.5}
+        marks["settings"] = fingerprint.of_settings(system.model, system.train, cell.seed)
         for path, more in (
             (root / cell.results / "training.json", marks),
             (root / cell.timings / "train.json", {"rates": RATES}),

@@ -1,9 +1,10 @@
-"""Commands that show scores: table, compare, diff, comet."""
+"""Commands that show scores: table, compare, comet."""
 
 import argparse
 
 from bleuprint.cli.options import Commands, add_cell_options, cell, count
 from bleuprint.config.experiment import load
+from bleuprint.runtime.errors import UserError
 
 
 def add_commands(commands: Commands) -> None:
@@ -16,12 +17,15 @@ def add_commands(commands: Commands) -> None:
     )
     table.set_defaults(command=_table)
 
-    compare = commands.add_parser("compare", help="two systems side by side, with sentences")
-    compare.add_argument("first", metavar="A")
-    compare.add_argument("second", metavar="B")
-    compare.add_argument("--corpus", required=True)
-    compare.add_argument("--test", help="one test set (all)")
-    compare.add_argument("--seed", type=int, help="of the trainings (the first of params.yaml)")
+    compare = commands.add_parser(
+        "compare", help="differences of settings, data, code, curves, scores and translations"
+    )
+    revision = "SYSTEM, SYSTEM@REVISION or @REVISION, of git or an experiment of DVC"
+    compare.add_argument("first", metavar="A", help=revision)
+    compare.add_argument("second", metavar="B", help="the same")
+    compare.add_argument("--corpus", help="one corpus, with breakdowns and sentences")
+    compare.add_argument("--test", help="of these one test set (all)")
+    compare.add_argument("--seed", type=int, help="of these one training (the first seed)")
     compare.add_argument(
         "--sentences",
         type=count,
@@ -29,14 +33,6 @@ def add_commands(commands: Commands) -> None:
         help="number of better, and of worse sentences (%(default)s)",
     )
     compare.set_defaults(command=_compare)
-
-    diff = commands.add_parser(
-        "diff", help="differences of settings, and of data, curves and scores"
-    )
-    revision = "SYSTEM, SYSTEM@REVISION or @REVISION, of git or an experiment of DVC"
-    diff.add_argument("first", metavar="A", help=revision)
-    diff.add_argument("second", metavar="B", help="the same")
-    diff.set_defaults(command=_diff)
 
     comet = commands.add_parser("comet", help="COMET scores, where comet-score is installed")
     add_cell_options(comet)
@@ -47,7 +43,7 @@ def add_commands(commands: Commands) -> None:
 
 def _table(given: argparse.Namespace) -> None:
     from bleuprint.report import main_table
-    from bleuprint.report.recordcsv import csv_text
+    from bleuprint.report.frame import csv_text
     from bleuprint.report.records import check_settings
     from bleuprint.report.records import load as load_records
     from bleuprint.report.terminal import show
@@ -68,20 +64,16 @@ def _table(given: argparse.Namespace) -> None:
 
 
 def _compare(given: argparse.Namespace) -> None:
-    from bleuprint.report.compare import Comparison, compare
+    from bleuprint.report.compare import compare
+    from bleuprint.report.compare_translations import Details
     from bleuprint.report.terminal import show
 
-    settings = load()
-    seed = settings.seeds[0] if given.seed is None else given.seed
-    compared = Comparison(given.first, given.second, given.corpus, seed)
-    show(compare(settings, compared, given.test, given.sentences))
-
-
-def _diff(given: argparse.Namespace) -> None:
-    from bleuprint.report.diff import diff
-    from bleuprint.report.terminal import show
-
-    show(diff(given.first, given.second))
+    details = None
+    if given.corpus:
+        details = Details(given.corpus, given.test, given.seed, given.sentences)
+    elif given.test or given.seed is not None:
+        raise UserError("--test and --seed choose sentences: name the --corpus, too")
+    show(compare(given.first, given.second, details))
 
 
 def _comet(given: argparse.Namespace) -> None:

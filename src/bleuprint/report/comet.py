@@ -12,11 +12,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bleuprint.config.experiment import Settings
-from bleuprint.config.paths import Cell, folder
-from bleuprint.corpus.test_sets import names_of_test_sets
-from bleuprint.report.records import scored_lines
+from bleuprint.config.paths import Cell
 from bleuprint.runtime.errors import UserError
-from bleuprint.text.parallel import TextFolder, read_lines
+from bleuprint.tracking.cell_results import CellResults
 
 _INSTALL = "python3 -m venv comet; comet/bin/pip install unbabel-comet 'setuptools<81'"
 # What comet-score's traceback ends with where a model, or what it is made on, is not to be had.
@@ -30,12 +28,10 @@ def comet(
 
     Raises UserError where the program or the model is not to be had.
     """
-    entry = settings.corpus(cell.corpus)
-    texts = TextFolder(folder(cell.corpus, "split", root), entry.source, entry.target)
-    for test in names_of_test_sets(entry, texts):
-        references, hypotheses = scored_lines(settings, cell, test, root)
-        sources = list(read_lines(texts.files(f"test.{test}")[0]))
-        score = comet_score(sources, hypotheses, references, model, program)
+    run = CellResults.open(settings, cell, root)
+    for test in run.tests:
+        references, hypotheses = run.lines(test)
+        score = comet_score(run.sources(test), hypotheses, references, model, program)
         yield f"{test}\t{score:.4f}\t{model}"
 
 

@@ -4,22 +4,21 @@ How the points are drawn stands in dvc.yaml and in .dvc/plots/: with a column fo
 that other systems need no other plots. There are eight colours.
 """
 
-import csv
-import io
-import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from bleuprint.config.paths import Cell
 from bleuprint.report.records import Record
 from bleuprint.report.system_results import standings
-from bleuprint.runtime.files import read_object
+from bleuprint.runtime.errors import UserError
+from bleuprint.training.history import Curves
 
 # Points of a training's curve that are drawn, at most.
 POINTS = 100
-_CELL = ("system", "corpus", "seed")
 
 
 def metrics(records: Sequence[Record]) -> dict[str, Any]:
@@ -38,30 +37,21 @@ def metrics(records: Sequence[Record]) -> dict[str, Any]:
 
 
 def training(cells: Iterable[Cell], root: Path = Path()) -> str:
-    """The loss by update, as CSV: the mean of neighbours where there are more than POINTS."""
-    rows = []
+    """The loss by update, as CSV: the mean of neighbors if there are more than POINTS."""
+    frames = []
     for cell in cells:
-        points = _curves(cell, root)["training"]
+        points = pd.DataFrame(_curves(cell, root).training, columns=["update", "tokens", "loss"])
         together = -(-len(points) // POINTS) or 1
-        for start in range(0, len(points), together):
-            near = points[start : start + together]
-            loss = round(statistics.mean(point["loss"] for point in near), 4)
-            rows.append({**_named(cell), **_place(near[-1]), "loss": loss})
-    return _csv((*_CELL, "update", "tokens", "loss"), rows)
+        last = {"update": "last", "tokens": "last", "loss": "mean"}
+        frames.append((cell, points.groupby(points.index // together).agg(last)))
+    return _csv(frames)
 
 
 def validation(cells: Iterable[Cell], root: Path = Path()) -> str:
     """Loss and BLEU of the validation set by update, as CSV."""
-    rows = [
-        {
-            **_named(cell),
-            "update": point["update"],
-            **{name: round(point[name], 4) for name in ("loss", "bleu")},
-        }
-        for cell in cells
-        for point in _curves(cell, root)["validation"]
-    ]
-    return _csv((*_CELL, "update", "loss", "bleu"), rows)
+    columns = ["update", "loss", "bleu"]
+    curves = ((cell, _curves(cell, root).validation) for cell in cells)
+    return _csv([(cell, pd.DataFrame(points, columns=columns)) for cell, points in curves])
 
 
 def html_template() -> str:
@@ -78,21 +68,17 @@ def html_template() -> str:
     )
 
 
-def _curves(cell: Cell, root: Path) -> dict[str, Any]:
-    return read_object(root / cell.results / "curves.json", ("training", "validation"))
+def _curves(cell: Cell, root: Path) -> Curves:
+    curves = Curves.read(path := root / cell.results / "curves.json")
+    if curves is None:
+        raise UserError(f"{path}: no such file; run: dvc repro")
+    return curves
 
 
-def _named(cell: Cell) -> dict[str, Any]:
-    return dict(zip(_CELL, cell, strict=True))
-
-
-def _place(point: Mapping[str, Any]) -> dict[str, Any]:
-    return {"update": point["update"], "tokens": point["tokens"]}
-
-
-def _csv(names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
-    file = io.StringIO()
-    writer = csv.DictWriter(file, names, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return file.getvalue()
+def _csv(frames: Sequence[tuple[Cell, pd.DataFrame]]) -> str:
+    """The frames of the cells one below the other, after the columns of the cell."""
+    named = [frame.assign(**cell._asdict()) for cell, frame in frames]
+    together = pd.concat(named).round(4)
+    columns = [*Cell._fields, *frames[0][1].columns]
+    text: str = together.to_csv(columns=columns, index=False, lineterminator="\n")
+    return text

@@ -6,23 +6,21 @@ page, which quotes some: it is kept by DVC.
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
 
 from bleuprint.config.experiment import Settings
-from bleuprint.config.paths import Cell, ledger
+from bleuprint.config.paths import Cell
+from bleuprint.corpus.steps.ledger import SetCounts, read_ledgers
 from bleuprint.report import cost_columns, dvc_plots, main_table, score_tables
+from bleuprint.report.frame import csv_text
 from bleuprint.report.grid import Column, Grid, Row, markdown
 from bleuprint.report.page.document import document
 from bleuprint.report.page.material import Material
 from bleuprint.report.published import gap_tables
 from bleuprint.report.published.gap import measured
-from bleuprint.report.recordcsv import csv_text
 from bleuprint.report.records import Record, collect, save
-from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_object, whole_file, write_json
+from bleuprint.runtime.files import whole_file, write_json
 from bleuprint.tracking.timings import Timing, timing
 
-STAGES = ("download", "clean", "dedup", "filter", "split", "tokenize", "binarize")
 SHORT = 12
 PAGE = "index.html"
 RESULTS = main_table.REPORTS / "results.json"
@@ -154,36 +152,28 @@ def _funnel(settings: Settings, root: Path) -> Grid:
     )
     rows: list[Row] = []
     for corpus in settings.corpora:
-        accounts = {stage: _accounts(corpus, stage, root) for stage in STAGES}
-        names = dict.fromkeys(name for sets in accounts.values() for name in sets)
+        ledgers = read_ledgers(corpus, root)
+        names = dict.fromkeys(name for sets in ledgers.values() for name in sets)
         for name in sorted(names, key=lambda name: (name != "train", name != "valid")):
-            rows += _funnel_rows(corpus, name, accounts)
+            rows += _funnel_rows(corpus, name, ledgers)
     return Grid(columns, tuple(rows))
 
 
 def _funnel_rows(
-    corpus: str, name: str, accounts: Mapping[str, Mapping[str, Mapping[str, Any]]]
+    corpus: str, name: str, ledgers: Mapping[str, Mapping[str, SetCounts]]
 ) -> Iterator[Row]:
-    stages = [stage for stage, sets in accounts.items() if name in sets]
+    stages = [stage for stage, sets in ledgers.items() if name in sets]
     for stage in stages:
-        account = accounts[stage][name]
-        dropped = account["dropped"]
-        if name == "train" or any(dropped.values()) or stage == stages[-1]:
-            numbers = f"{account['pairs_in']:,}", f"{account['pairs_out']:,}"
-            counts = _counts(dropped), _counts(account["changed"])
-            yield Row((corpus, name, stage, *numbers, *counts))
+        counts = ledgers[stage][name]
+        if name == "train" or any(counts.dropped.values()) or stage == stages[-1]:
+            numbers = f"{counts.pairs_in:,}", f"{counts.pairs_out:,}"
+            by_rule = _counts(counts.dropped), _counts(counts.changed)
+            yield Row((corpus, name, stage, *numbers, *by_rule))
 
 
 def _counts(by_rule: Mapping[str, int]) -> str:
     counts = ", ".join(f"{rule} {count:,}" for rule, count in by_rule.items() if count)
     return counts or main_table.NONE
-
-
-def _accounts(corpus: str, stage: str, root: Path) -> Mapping[str, Mapping[str, Any]]:
-    path = root / ledger(corpus, stage)
-    if not path.exists():
-        raise UserError(f"{path}: no such file: no ledger of {stage} for corpus {corpus} yet")
-    return cast(Mapping[str, Mapping[str, Any]], read_object(path, ("sets",))["sets"])
 
 
 def _write(path: Path, text: str) -> None:

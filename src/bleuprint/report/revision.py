@@ -1,9 +1,9 @@
-"""An experiment as it is here, or as it was at a revision of git or in an experiment of DVC's."""
+"""An experiment in the working tree, at a revision of git or in an experiment of DVC."""
 
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,20 +13,28 @@ from ruamel.yaml import YAML
 
 from bleuprint.config.experiment import Settings, load
 from bleuprint.config.paths import Cell, folder, ledger
+from bleuprint.corpus.steps.ledger import STAGES
 from bleuprint.runtime.errors import UserError
+from bleuprint.tracking.cell_results import CellResults
 
-# The stages whose ledgers tell what became of a corpus.
-LEDGERS = ("download", "clean", "dedup", "filter", "split", "tokenize", "binarize")
+_RESULTS = ("training.json", "curves.json", "translation.json", "scores.json", "hypotheses")
 
 
 @dataclass(frozen=True)
 class Revision:
-    """Its settings, and the root below which its outputs lie; `name` is empty for what is here."""
+    """Its settings, and the root of its outputs; `name` is empty for the working tree."""
 
     name: str
     settings: Settings
     root: Path
     files: Any = None
+    opened: dict[Cell, CellResults] = field(default_factory=dict, compare=False)
+
+    def results(self, cell: Cell) -> CellResults:
+        """The results of a cell, checked once."""
+        if cell not in self.opened:
+            self.opened[cell] = CellResults.open(self.settings, cell, self.root).check()
+        return self.opened[cell]
 
     @cached_property
     def document(self) -> dict[str, Any]:
@@ -36,7 +44,7 @@ class Revision:
 
     @cached_property
     def lock(self) -> dict[str, Any]:
-        """The stages of dvc.lock, what each was last run with; none where there is no such file."""
+        """The stages of dvc.lock; none if there is no such file."""
         try:
             if self.files is None:
                 text = (self.root / "dvc.lock").read_text(encoding="utf-8")
@@ -47,27 +55,23 @@ class Revision:
         return cast(dict[str, Any], YAML(typ="safe").load(text).get("stages", {}))
 
     def fetch(self, cells: Iterable[Cell]) -> None:
-        """Get the results of these cells, and the texts and accounts of their corpora.
+        """Get the results of these cells, and the texts and ledgers of their corpora.
 
-        Raises UserError naming what is not there, or not in DVC's cache.
+        Raises UserError naming a file that does not exist, or is not in DVC's cache. The results
+        are checked: see CellResults.check.
         """
-        for path in dict.fromkeys(path for cell in cells for path in self._wanted(cell)):
+        cells = list(cells)
+        for path in dict.fromkeys(path for cell in cells for path in self._needed(cell)):
             if self.files is not None:
                 self._get(path)
             elif not path.exists():
                 raise UserError(f"{path}: no such file; run: dvc repro, or dvc pull")
+        for cell in cells:
+            self.results(cell)
 
-    def _wanted(self, cell: Cell) -> Iterator[Path]:
-        for name in (
-            "training.json",
-            "curves.json",
-            "translation.json",
-            "scores.json",
-            "hypotheses",
-        ):
-            yield cell.results / name
-        for stage in LEDGERS:
-            yield ledger(cell.corpus, stage)
+    def _needed(self, cell: Cell) -> Iterator[Path]:
+        yield from (cell.results / name for name in _RESULTS)
+        yield from (ledger(cell.corpus, stage) for stage in STAGES)
         if self.files is not None:
             corpus, split = self.settings.corpus(cell.corpus), folder(cell.corpus, "split")
             for found in self._names(split):
@@ -77,7 +81,7 @@ class Revision:
     def _names(self, path: Path) -> list[str]:
         try:
             return [Path(found).name for found in self.files.ls(str(path), detail=False)]
-        except _lacks():
+        except _not_in_cache():
             raise self._missing(path) from None
 
     def _get(self, path: Path) -> None:
@@ -86,7 +90,7 @@ class Revision:
         (self.root / path).parent.mkdir(parents=True, exist_ok=True)
         try:
             self.files.get(str(path), str(self.root / path), recursive=self.files.isdir(str(path)))
-        except _lacks():
+        except _not_in_cache():
             shutil.rmtree(self.root / path, ignore_errors=True)
             raise self._missing(path) from None
 
@@ -97,8 +101,8 @@ class Revision:
         )
 
 
-def _lacks() -> tuple[type[Exception], ...]:
-    """What DVC raises where a file, or the list of a folder's files, is not in its cache."""
+def _not_in_cache() -> tuple[type[Exception], ...]:
+    """The errors of DVC for a file, or a folder's list of files, that its cache lacks."""
     from dvc.exceptions import DvcException
     from dvc_data.index import DataIndexDirError
 
@@ -107,7 +111,7 @@ def _lacks() -> tuple[type[Exception], ...]:
 
 @contextmanager
 def at(name: str) -> Iterator[Revision]:
-    """The revision of this name, as long as the block lasts; raises UserError if there is none."""
+    """The revision of this name, within the block; raises UserError if there is none."""
     if not name:
         yield Revision(name, load(), Path())
         return
@@ -132,7 +136,7 @@ def at(name: str) -> Iterator[Revision]:
         try:
             yield Revision(name, _load(params), Path(temporary), files)
         except UserError as error:
-            # nobody knows the temporary folder, and it is gone by now
+            # the temporary folder means nothing to the user
             raise UserError(str(error).replace(f"{temporary}/", f"{name}: ")) from None
 
 

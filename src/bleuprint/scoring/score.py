@@ -10,7 +10,7 @@ from bleuprint.config.paths import Cell, folder
 from bleuprint.corpus.test_sets import Description, names_of_test_sets, read_description
 from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import sha256_of, write_json
+from bleuprint.runtime.files import read_object, sha256_of, write_json
 from bleuprint.scoring import metrics
 from bleuprint.scoring.bleu_variants import bleu_variants
 from bleuprint.scoring.breakdown import bleu_by_length, word_accuracy
@@ -35,6 +35,15 @@ class SetScores(TypedDict):
     sources: str
     references: str
     hypotheses: str
+
+
+def read_scores(path: Path) -> dict[str, SetScores]:
+    """scores.json, by test set; raises UserError if it is damaged or of another version."""
+    content = read_object(path)
+    for scores in content.values():
+        if not (isinstance(scores, dict) and SetScores.__required_keys__ <= scores.keys()):
+            raise UserError(f"{path}: was not written by this version; run: dvc repro")
+    return content
 
 
 def score_files(

@@ -10,20 +10,21 @@ import json
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, groupby, product, repeat
+from itertools import chain, groupby, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bleuprint.config.experiment import Settings
-from bleuprint.config.paths import Cell, folder
-from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
+from bleuprint.config.paths import Cell
+from bleuprint.decoding.translation_record import TRANSLATION
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_object, sha256_of
-from bleuprint.text.parallel import TextFolder
+from bleuprint.runtime.files import sha256_of
 from bleuprint.tracking import runs, store, ui_views
+from bleuprint.tracking.cell_results import CellResults, cells_of
 from bleuprint.tracking.runs import Content, Data, Description, Point
 from bleuprint.tracking.timings import Training, timing
+from bleuprint.training.history import Curves, TrainingFacts
 
 if TYPE_CHECKING:
     from mlflow.entities import Run
@@ -51,13 +52,13 @@ def sync(settings: Settings, root: Path = Path(), make: bool = True) -> Iterator
     Without `make`, no run of a training is created. A second call changes nothing. Raises UserError
     if MLflow cannot be reached or used.
     """
-    trained = [entry for cell in cells(settings) if (entry := read_cell(settings, cell, root))]
+    trained = [entry for cell in cells_of(settings) if (entry := read_cell(settings, cell, root))]
     yield from _log_all(settings, trained, root, make)
 
 
 def sync_all(settings: Settings, root: Path = Path()) -> Iterator[str]:
     """Sync, and name each cell that cannot be logged. Raises UserError if none can."""
-    by_cell = {cell: read_cell(settings, cell, root) for cell in cells(settings)}
+    by_cell = {cell: read_cell(settings, cell, root) for cell in cells_of(settings)}
     trained = [entry for entry in by_cell.values() if entry]
     changed = False
     for line in _log_all(settings, trained, root, make=True):
@@ -77,37 +78,30 @@ def sync_all(settings: Settings, root: Path = Path()) -> Iterator[str]:
         yield f"nothing to log: MLflow at {store.uri()} has all of {settings.experiment}{but}"
 
 
-def cells(settings: Settings) -> list[Cell]:
-    return list(map(Cell._make, product(settings.systems, settings.corpora, settings.seeds)))
-
-
 def read_cell(settings: Settings, cell: Cell, root: Path) -> TrainedCell | None:
     """The outputs of a cell; None if it is not trained, or was trained with other settings."""
-    path = root / cell.results / "training.json"
-    if not path.exists():
+    results = CellResults.find(settings, cell, root)
+    if results is None:
         return None
-    facts = read_object(path, ("fingerprint", "settings", "code", "data", "parameters"))
+    facts = results.training
     system, corpus = settings.system(cell.system), settings.corpus(cell.corpus)
-    if facts["settings"] != fingerprint.of_settings(system.model, system.train, cell.seed):
-        return None
-    description = Description.of(settings.experiment, cell, system, facts)
+    description = Description.of(settings.experiment, cell, system, dataclasses.asdict(facts))
     group, measured = description.group(), timing(cell, root).training
     commit = measured.commit if measured else None
     content = runs.initial_content(description, group, commit, corpus)
-    tags = {**content.tags, "bleuprint.code": facts["code"], "bleuprint.data": facts["data"]}
+    tags = {**content.tags, "bleuprint.code": facts.code, "bleuprint.data": facts.data}
     summary, data = _cost(facts, measured), list(content.data)
     if measured:
         tags |= {"device": measured.device, "versions": measured.versions or "unknown"}
-    scores, problem = _scores(settings, cell, facts["fingerprint"], root)
+    scores, problem = _scores(results)
     if scores:
-        decode = TranslationRecord.read(root / cell.results / TRANSLATION).decode
-        tags |= runs.parameters({"decode": decode})
+        tags |= runs.parameters({"decode": results.translation.decode})
     for test, metrics in scores.items():
         summary |= {f"{name}/{test}": metrics[name]["score"] for name in ui_views.SCORES}
         digest = fingerprint.of_settings(metrics["sources"], metrics["references"])
         data.append(Data.of(cell.corpus, f"test.{test}", digest, corpus, metrics["lines"]))
     content = dataclasses.replace(
-        content, tags=tags, points=_points(cell, measured, root), summary=summary, data=data
+        content, tags=tags, points=_points(results.curves, measured), summary=summary, data=data
     )
     seconds = measured.seconds if measured else 0.0
     return TrainedCell(description, group, content, seconds, problem)
@@ -196,24 +190,22 @@ def _means(children: Sequence["Run"], data: Sequence[Data]) -> Content:
     return Content("", {"seeds": seeds, **shared}, "", summary=summary, data=data)
 
 
-def _points(cell: Cell, measured: Training | None, root: Path) -> list[Point]:
-    """The curves of curves.json; their times are computed from the measured rates."""
-    path = root / cell.results / "curves.json"
-    if not path.exists():
+def _points(curves: Curves | None, measured: Training | None) -> list[Point]:
+    """The points of the curves; their times are computed from the measured rates."""
+    if curves is None:
         return []
-    curves = read_object(path, ("training", "validation"))
     rates = chain((measured and measured.rates) or (), repeat(0.0))
     points, seconds, tokens, times = [], 0.0, 0, {0: 0.0}
-    for entry, rate in zip(curves["training"], rates, strict=False):
-        update, values = entry["update"], {k: v for k, v in entry.items() if k != "tokens"}
+    for entry, rate in zip(curves.training, rates, strict=False):
+        values = {name: value for name, value in vars(entry).items() if name != "tokens"}
         if rate:
-            seconds += (entry["tokens"] - tokens) / rate
+            seconds += (entry.tokens - tokens) / rate
             values["tokens_per_second"] = rate
-        tokens, times[update] = entry["tokens"], seconds
+        tokens, times[entry.update] = entry.tokens, seconds
         points += _named("train", values, seconds)
-    for entry in curves["validation"]:
-        last = max(update for update in times if update <= entry["update"])
-        points += _named("valid", entry, times[last])
+    for validation in curves.validation:
+        last = max(update for update in times if update <= validation.update)
+        points += _named("valid", vars(validation), times[last])
     return points
 
 
@@ -225,42 +217,21 @@ def _named(kind: str, values: Mapping[str, Any], seconds: float) -> list[Point]:
     ]
 
 
-def _scores(settings: Settings, cell: Cell, model: str, root: Path) -> tuple[dict[str, Any], str]:
-    """scores.json by test set, if it is of the training `model` and the files; else why it is not.
-
-    The text of a corpus is compared if it is there: results may have been pulled without it.
-    """
-    results, corpus = root / cell.results, settings.corpus(cell.corpus)
-    path, record = results / "scores.json", results / TRANSLATION
-    if not path.exists() or not record.exists():
+def _scores(results: CellResults) -> tuple[Mapping[str, Any], str]:
+    """The scores by test set, if they are of this training and these files; else why not."""
+    if not all((results.path / name).exists() for name in ("scores.json", TRANSLATION)):
         return {}, ""
     try:
-        translation = TranslationRecord.read(record)
-        translation.check_model(record, model, results / "training.json")
-        texts = TextFolder(root / folder(cell.corpus, "split"), corpus.source, corpus.target)
-        scores = read_object(path)
-        for test, metrics in scores.items():
-            if not {*ui_views.SCORES, "sources", "references", "lines"} <= metrics.keys():
-                raise UserError(f"{path}: {test} was not written by this version; run: dvc repro")
-            sources, references = texts.files(f"test.{test}")
-            hypotheses = results / "hypotheses" / references.name
-            if not hypotheses.exists():
-                raise UserError(f"{hypotheses}: no such file; run: dvc pull, or dvc repro")
-            translation.check(record, settings.system(cell.system).decode, hypotheses)
-            files = {"sources": sources, "references": references, "hypotheses": hypotheses}
-            for name, file in files.items():
-                if file.exists() and sha256_of(file) != metrics.get(name):
-                    raise UserError(f"{path}: of another file than {file}; run: dvc repro")
+        return results.check().scores, ""
     except UserError as error:
         return {}, str(error)
-    return scores, ""
 
 
-def _cost(facts: Mapping[str, Any], measured: Training | None) -> dict[str, float]:
-    cost = {}
-    if "flops" in facts and "target_tokens" in facts:  # 10**12: MLflow shows all digits
-        cost["total/teraflop"] = facts["flops"] / 1e12
-        cost["total/target_tokens"] = float(facts["target_tokens"])
+def _cost(facts: TrainingFacts, measured: Training | None) -> dict[str, float]:
+    cost = {
+        "total/teraflop": facts.flops / 1e12,  # MLflow shows all digits
+        "total/target_tokens": float(facts.target_tokens),
+    }
     if measured:
         cost["total/seconds"] = measured.seconds
     return cost

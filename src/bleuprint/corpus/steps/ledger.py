@@ -5,8 +5,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bleuprint.runtime.files import write_json
+from bleuprint.config import paths
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import read_object, write_json
 from bleuprint.text.parallel import Pair
+
+# The stages that write a ledger, in order.
+STAGES = ("download", "clean", "dedup", "filter", "split", "tokenize", "binarize")
 
 SAMPLES = 5
 SAMPLE_CHARACTERS = 200
@@ -93,3 +98,14 @@ class Ledger:
             assert counts.pairs_out == left, f"{self.stage} lost count of {name}: {counts}"
         sets = {name: vars(counts) for name, counts in self.sets.items()}
         write_json(path, {"stage": self.stage, "corpus": self.corpus, "sets": sets})
+
+
+def read_ledgers(corpus: str, root: Path = Path()) -> dict[str, dict[str, SetCounts]]:
+    """The counts of a corpus by stage and set; raises UserError if a ledger is missing."""
+    ledgers = {}
+    for stage in STAGES:
+        if not (path := paths.ledger(corpus, stage, root)).exists():
+            raise UserError(f"{path}: no such file: no ledger of {stage} for corpus {corpus} yet")
+        sets = read_object(path, ("sets",))["sets"]
+        ledgers[stage] = {name: SetCounts(**counts) for name, counts in sets.items()}
+    return ledgers

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from bleuprint.config.paths import Cell, folder
 from bleuprint.report.page.material import Material
-from bleuprint.report.records import scored_lines
 from bleuprint.report.system_results import Standing
 from bleuprint.scoring.sentence_scores import sentence_bleu
 from bleuprint.text.parallel import TextFolder, read_lines
+from bleuprint.tracking.cell_results import CellResults
 
 # Lines of each short list: a system's best and worst, those where systems differ most.
 MOST = 5
@@ -118,7 +118,7 @@ def _read(material: Material, corpus: str, test: str, standings: Sequence[Standi
     systems = shown_systems(standings)
     for system in systems:
         cell = Cell(system, corpus, settings.seeds[0])
-        references, translations = scored_lines(settings, cell, test, root)
+        references, translations = CellResults.open(settings, cell, root).lines(test)
         outputs[system] = Output(
             translations, sentence_bleu(translations, references, entry.target)
         )

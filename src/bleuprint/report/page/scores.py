@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from bleuprint.report import cost_columns
+from bleuprint.report.frame import csv_text
 from bleuprint.report.main_table import tex
 from bleuprint.report.page.chart import chart, line_styles
 from bleuprint.report.page.material import Material
 from bleuprint.report.page.section import Section
 from bleuprint.report.published import literature
 from bleuprint.report.published.literature import Literature
-from bleuprint.report.recordcsv import csv_text
 from bleuprint.report.system_results import SIGNIFICANT, Score, Standing
 from bleuprint.tracking.timings import Training
 

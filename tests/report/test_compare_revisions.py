@@ -1,4 +1,4 @@
-"""What `bleuprint diff` says, of trees made by hand and of revisions in a real DVC repository."""
+"""`bleuprint compare` without a corpus: trees made by hand, and revisions in a DVC repository."""
 
 import os
 import re
@@ -28,8 +28,8 @@ def run(root: Path, *command: str | Path, status: int = 0) -> str:
     return done.stderr if status else done.stdout
 
 
-def diff(root: Path, first: str, second: str, status: int = 0) -> str:
-    return run(root, BLEUPRINT, "diff", first, second, status=status)
+def compare(root: Path, first: str, second: str, status: int = 0) -> str:
+    return run(root, BLEUPRINT, "compare", first, second, status=status)
 
 
 def lines(output: str) -> list[list[str]]:
@@ -45,6 +45,8 @@ def write_curves(root: Path, cell: Cell) -> None:
         {"update": 100 * n, "loss": 6 - n - less, "bleu": 5.0 + 5 * n} for n in range(1, 6)
     ]
     write_json(path, {**read_json(path), "validation": validation})
+    path = root / cell.results / "training.json"
+    write_json(path, {**read_json(path), "valid_loss": validation[-1]["loss"]})
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +65,7 @@ def tree(made: Path, tmp_path: Path) -> Path:
 def repository(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two commits: at the second, `tiny` decodes with another beam, and a rule drops more."""
     root = shutil.copytree(made, tmp_path_factory.mktemp("repository") / "project")
+    (root / "dvc.yaml").unlink()  # `dvc add` takes no outputs of stages
     run(root, "git", "init", "--quiet", "--initial-branch", "main")
     run(root, "dvc", "init", "--quiet")
     run(root, "dvc", "add", "--quiet", "data", "results")
@@ -91,7 +94,7 @@ def test_two_systems_of_one_seed(tree: Path) -> None:
     head, small = params.split("  small:")
     small = small.replace("updates: 10", "updates: 20").replace("d_ff: 64", "d_ff: 128")
     (tree / "params.yaml").write_text(f"{head}  small:{small}", encoding="utf-8")
-    told = diff(tree, "tiny", "small", status=1)
+    told = compare(tree, "tiny", "small", status=1)
     expected = "results/small/news-en-de/1/training.json: not run with these settings"
     assert told == f"bleuprint: error: {expected}; run: dvc repro\n"
     trees.write_cell(
@@ -99,7 +102,7 @@ def test_two_systems_of_one_seed(tree: Path) -> None:
     )
     for system in ("tiny", "small"):
         write_curves(tree, Cell(system, "news-en-de", 1))
-    output = diff(tree, "tiny", "small")
+    output = compare(tree, "tiny", "small")
     assert output.startswith("tiny and small\n")
     found = lines(output)
     settings = found[found.index(["Settings"]) : found.index(["Training"])]
@@ -132,7 +135,7 @@ def test_two_systems_of_one_seed(tree: Path) -> None:
 def test_several_seeds_are_paired(tmp_path: Path) -> None:
     settings = trees.settings_in(tmp_path, corpora={"news-en-de": ("first",)}, seeds=(1, 2, 3))
     trees.write_all(tmp_path, settings)
-    output = diff(tmp_path, "tiny", "small")
+    output = compare(tmp_path, "tiny", "small")
     tiny, small = (
         [
             read_json(tmp_path / Cell(system, "news-en-de", seed).results / "scores.json")
@@ -157,7 +160,7 @@ def test_other_test_sets_have_no_p(repository: Path, tmp_path: Path) -> None:
     trees.write_lines(texts / "test.first.de", [*references[1:], references[0]])
     trees.describe(root, settings := trees.load(root / "params.yaml"), "news-en-de")
     trees.score_cell(settings, "small", "news-en-de", 1, root)
-    output = diff(root, "small@HEAD", "small")
+    output = compare(root, "small@HEAD", "small")
     expected = "news-en-de, first: no p: the references of the test set are not the same"
     assert expected in output
     assert [line[-1] for line in lines(output) if line[1:3] == ["first", "BLEU"]] == ["–"]
@@ -171,7 +174,7 @@ def test_seeds_that_one_side_lacks_are_left_out(repository: Path, tmp_path: Path
     assert settings.seeds == (1, 2)
     for system in settings.systems:
         trees.write_cell(root, settings, Cell(system, "news-en-de", 2), errors=0.9)
-    output = diff(root, "small@HEAD", "small")
+    output = compare(root, "small@HEAD", "small")
     (row,) = [line for line in lines(output) if line[1:3] == ["first", "BLEU"]]
     assert row[3] == row[4] and row[5] == "+0.0"
     assert "scores: of seed 1; p: paired bootstrap" in output
@@ -182,7 +185,7 @@ def test_other_code_and_data_are_shown_and_their_losses_not_compared(tree: Path)
     write_json(path, {**read_json(path), "data": "d" * 64, "code": "e" * 64})
     for system in ("tiny", "small"):
         write_curves(tree, Cell(system, "news-en-de", 1))
-    output = diff(tree, "tiny", "small")
+    output = compare(tree, "tiny", "small")
     assert ["news-en-de", "binary corpus", "b1b1b1b1b1b1", "dddddddddddd"] in lines(output)
     assert ["news-en-de", "code of the training", "c0c0c0c0c0c0", "eeeeeeeeeeee"] in lines(output)
     assert "tokens to reach BLEU" in output and "tokens to reach loss" not in output
@@ -195,22 +198,30 @@ def test_code_and_signatures_of_scores_are_compared(tree: Path) -> None:
     scores["first"]["bleu"]["signature"] = old.replace("tok:13a", "tok:intl")
     write_json(path, scores)
     stages = {
-        f"{stage}@{system}-news-en-de-1": {"deps": [{"path": "src/bleuprint/a.py", "md5": digest}]}
-        for stage, system, digest in [
-            *(("score", "tiny", "1"), ("score", "small", "1")),
-            *(("translate", "tiny", "1"), ("translate", "small", "2")),
+        f"{stage}@{system}-news-en-de-1": {
+            "deps": [{"path": path, "md5": digest}, {"path": "data/a.py", "md5": stage + system}]
+        }
+        for stage, path, system, digest in [
+            *(
+                ("score", "stages/score.py", "tiny", "1"),
+                ("score", "stages/score.py", "small", "1"),
+            ),
+            ("translate", "src/bleuprint/decoding", "tiny", "1.dir"),
+            ("translate", "src/bleuprint/decoding", "small", "2.dir"),
+            ("average", "src/bleuprint/training/averaging.py", "tiny", "1"),
+            ("average", "src/bleuprint/training/averaging.py", "small", "2"),
         ]
     }
     write_json(tree / "dvc.lock", {"stages": stages})
-    found = lines(diff(tree, "tiny", "small"))
+    found = lines(compare(tree, "tiny", "small"))
     assert ["news-en-de", "signature of BLEU, first", "tok:13a", "tok:intl"] in found
     assert [line[1] for line in found if line[1:] and line[1].startswith("code of")] == [
-        "code of translating"
+        *("code of averaging", "code of translating")
     ]
 
 
 def test_nothing_differs_in_one_line(repository: Path) -> None:
-    assert diff(repository, "tiny@HEAD", "tiny") == (
+    assert compare(repository, "tiny@HEAD", "tiny") == (
         "tiny@HEAD and tiny: nothing differs: settings, fingerprints, data, training, scores\n"
     )
 
@@ -223,13 +234,13 @@ def test_a_revision_of_another_version_is_told_by_its_name(
     (root / "params.yaml").write_text(params.replace("clip_norm", "clip"), encoding="utf-8")
     run(root, "git", "commit", "--quiet", "--all", "--message", "third")
     (root / "params.yaml").write_text(params, encoding="utf-8")
-    told = diff(root, "tiny@HEAD", "tiny", status=1)
+    told = compare(root, "tiny@HEAD", "tiny", status=1)
     assert told.startswith("bleuprint: error: HEAD: params.yaml:")
     assert told.endswith(": written for another version of bleuprint\n")
 
 
 def test_a_revision_and_what_is_here(repository: Path) -> None:
-    output = diff(repository, "tiny@HEAD~1", "tiny")
+    output = compare(repository, "tiny@HEAD~1", "tiny")
     found = lines(output)
     assert output.startswith("tiny@HEAD~1 and tiny\n")
     assert ["decode.beam", "2", "5"] in found
@@ -242,11 +253,11 @@ def test_a_revision_and_what_is_here(repository: Path) -> None:
 
 
 def test_a_revision_alone_means_every_system(repository: Path) -> None:
-    output = diff(repository, "@main~1", "@")
+    output = compare(repository, "@main~1", "@")
     assert re.findall(r"^\w+@main~1 and \w+$", output, re.M) == [
         *("tiny@main~1 and tiny", "small@main~1 and small"),
     ]
-    one = diff(repository, "small", "@HEAD~1")
+    one = compare(repository, "small", "@HEAD~1")
     assert one.startswith("small and small@HEAD~1\n") and "the same: settings" in one
 
 
@@ -263,15 +274,15 @@ def test_a_revision_alone_means_every_system(repository: Path) -> None:
 def test_mistakes_are_told_in_one_line(
     repository: Path, first: str, second: str, message: str
 ) -> None:
-    told = diff(repository, first, second, status=1)
+    told = compare(repository, first, second, status=1)
     assert told.count("\n") == 1 and message in told
 
 
 def test_outputs_that_the_cache_lacks_are_named(repository: Path, tmp_path: Path) -> None:
     run(tmp_path, "git", "clone", "--quiet", str(repository), "clone")
-    told = diff(tmp_path / "clone", "tiny@HEAD~1", "small@HEAD~1", status=1)
+    told = compare(tmp_path / "clone", "tiny@HEAD~1", "small@HEAD~1", status=1)
     assert told.count("\n") == 1 and "of HEAD~1: not in DVC's cache; dvc pull" in told
     assert "git checkout HEAD~1 && dvc repro" in told
-    told = diff(tmp_path / "clone", "tiny", "small", status=1)
+    told = compare(tmp_path / "clone", "tiny", "small", status=1)
     expected = "results/tiny/news-en-de/1/training.json: no such file; run: dvc repro, or dvc pull"
     assert told == f"bleuprint: error: {expected}\n"

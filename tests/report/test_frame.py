@@ -1,13 +1,21 @@
-"""The records as CSV: every figure, read back by another reader."""
+"""The results as a DataFrame and as CSV: every figure, read back by another reader."""
 
 import io
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pandas
 import pytest
 
+import bleuprint
 from bleuprint.config.published import Published
-from bleuprint.report.recordcsv import csv_text
+from bleuprint.report import records
+from bleuprint.report.frame import COLUMNS, csv_text
 from result_trees import against, record, timings
+from root import ROOT
 
 RECORDS = [
     record("tiny", "news-en-de", "first", 31.11),
@@ -74,3 +82,23 @@ def test_published_numbers_come_first_and_say_so() -> None:
         ["Paper", "news-en-de", "second", "36.25", "Doe 2020, Table 3", "otherwise", ""],
     ]
     assert [row["system"] for row in rows[2:]] == [one.system for one in RECORDS]
+
+
+def test_the_lines_of_the_docs_plot_bleu_by_flops(tmp_path: Path) -> None:
+    records.save(RECORDS, tmp_path / "reports" / "results.json")
+    text = (ROOT / "docs" / "report.md").read_text("utf-8")
+    (lines,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert len([line for line in lines.split("\n") if line]) <= 5
+    environment = {**os.environ, "MPLBACKEND": "agg"}
+    subprocess.run([sys.executable, "-c", lines], cwd=tmp_path, env=environment, check=True)
+    assert (tmp_path / "bleu_by_flops.png").stat().st_size > 1000
+    frame = bleuprint.results(tmp_path)
+    assert list(frame.bleu) == [record.bleu.score for record in RECORDS]
+    assert frame.train_seconds.isna().all()  # no outputs of trainings are here
+    documented = re.findall(r"^\| `(.*?)` \| (.*) \|$", text.partition("| meaning, unit")[2], re.M)
+    assert dict(documented[: len(COLUMNS)]) == COLUMNS and list(frame.columns) == list(COLUMNS)
+
+
+def test_the_package_is_imported_without_pandas() -> None:
+    code = "import sys, bleuprint; sys.exit('pandas' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
