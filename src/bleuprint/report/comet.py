@@ -64,8 +64,8 @@ def comet_score(
     return float(found[1])
 
 
-def _failure(program: str, model: str, told: str) -> str:
-    *_, last = [line for line in told.split("\n") if line.strip()] or [""]
+def _failure(program: str, model: str, stderr: str) -> str:
+    *_, last = [line for line in stderr.split("\n") if line.strip()] or [""]
     if not _NO_MODEL.search(last):
         return f"{program}: {last or 'printed no score'}"
     return (

@@ -28,13 +28,13 @@ AS_PAPERS = (
     "in results.json."
 )
 BY_LENGTH = (
-    "BLEU, as the headline's, of the lines whose sources have so many tokens, and how many lines "
-    "those are. Length ratio: tokens of the translations by tokens of the references, as BLEU "
+    "BLEU, as the headline's, of the lines whose sources have this number of tokens, and the number "
+    "of these lines. Length ratio: tokens of the translations by tokens of the references, as BLEU "
     "counts them."
 )
 BY_COUNT = (
-    "Of the references' words that stand so often in the training text, how many percent the "
-    "translations hold; a word that a reference has twice must be there twice (the recall of "
+    "The percentage of the references' words with this frequency in the training text that the "
+    "translations contain; a word that a reference has twice must be there twice (the recall of "
     "compare-mt). Not for corpora whose tokens are characters."
 )
 

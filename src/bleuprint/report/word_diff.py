@@ -8,8 +8,8 @@ import regex
 
 Kind = Literal["same", "added", "missing"]
 
-# A word; a character by itself where words are not parted; what else is there, as it is seen. What
-# is white before it belongs to it.
+# A word, a character of a script that does not separate words, or any other grapheme, each with the
+# white space before it.
 _WORD = regex.compile(
     r"\s*(?:[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]\p{M}*"
     r"|[[\p{L}\p{N}]--[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]]"

@@ -133,5 +133,5 @@ if __name__ == "__main__":
         main()
     except UnicodeDecodeError as error:
         sys.exit(f"standard input is not UTF-8: {error}")
-    except BrokenPipeError:  # whoever read has had enough
+    except BrokenPipeError:  # the reader closed the pipe
         os._exit(141)

@@ -27,7 +27,7 @@ from bleuprint.report.published.variants import (
 )
 from bleuprint.report.records import Record
 
-# BLEU is shown with so many digits, and added up as shown.
+# Digits of BLEU; the steps are rounded before they are added, so that the sums are right.
 SHOWN = 2
 
 # In which settings two systems may differ of which one has updates of another size.
