@@ -28,8 +28,8 @@ AS_PAPERS = (
     "in results.json."
 )
 BY_LENGTH = (
-    "BLEU, as the headline's, of the lines whose sources have this number of tokens, and the number "
-    "of these lines. Length ratio: tokens of the translations by tokens of the references, as BLEU "
+    "BLEU, as the headline's, of the lines whose sources have this number of tokens, and how many "
+    "lines these are. Length ratio: tokens of the translations by tokens of the references, as BLEU "
     "counts them."
 )
 BY_COUNT = (
