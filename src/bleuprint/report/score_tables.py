@@ -29,8 +29,8 @@ AS_PAPERS = (
 )
 BY_LENGTH = (
     "BLEU, as the headline's, of the lines whose sources have this number of tokens, and how many "
-    "lines these are. Length ratio: tokens of the translations by tokens of the references, as BLEU "
-    "counts them."
+    "lines these are. Length ratio: tokens of the translations by tokens of the references, as "
+    "BLEU counts them."
 )
 BY_COUNT = (
     "The percentage of the references' words with this frequency in the training text that the "
