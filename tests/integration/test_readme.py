@@ -53,7 +53,7 @@ def test_examples_of_settings_load(tmp_path: Path) -> None:
     row, corpus = blocks("yaml")
     with_corpus = PARAMS.replace("# The first system is", f"{corpus}\n# The first system is")
     path = tmp_path / "params.yaml"
-    end = "\n# Numbers of papers"
+    end = "\n# Published scores"
     assert end in PARAMS
     path.write_text(with_corpus.replace(end, f"\n{row}{end}"), encoding="utf-8")
     settings = load(path)
