@@ -342,9 +342,9 @@ import sys
 from bleuprint.rules import CHECKS
 check = CHECKS["language_id"](likelier=10)
 print("py3langid" in sys.modules)
-from bleuprint.rules import language
+from bleuprint.rules import language_id
 print([check.passes("Das ist ein kleines Haus.", "de") for _ in range(3)])
-print(language._identifier.cache_info().misses)
+print(language_id._identifier.cache_info().misses)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.splitlines() == ["False", "[True, True, True]", "1"], done.stderr

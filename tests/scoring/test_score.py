@@ -144,7 +144,10 @@ class TestStage:
         [
             (b"one\n" * 39, "first.de has 40 lines and {file} has 39: not parallel"),
             (b"one\n" * 41, "first.de has 40 lines and {file} has 41: not parallel"),
-            (b"one\n" * 7 + b"ab\xff\n", "{file}:8: byte 3 of the line is 0xff: not UTF-8"),
+            (
+                b"one\n" * 7 + b"ab\xff\n" + b"one\n" * 32,
+                "{file}:8: byte 3 of the line is 0xff: not UTF-8",
+            ),
             (None, "{file}: no such file"),
         ],
     )

@@ -147,7 +147,7 @@ def test_the_page_is_all_there_is(server: Server) -> None:
         "//etc/passwd",
     ):
         status, headers, body = server.ask("GET", path)
-        assert (status, json.loads(body)) == (404, {"error": "Not NBest"}), path
+        assert (status, json.loads(body)) == (404, {"error": "Not Found"}), path
 
 
 def test_every_answer_says_what_a_page_may_do(server: Server) -> None:

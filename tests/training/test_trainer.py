@@ -188,7 +188,7 @@ def test_processes_that_read_ahead_change_nothing(
     dropped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = job_in(fresh(dropped, tmp_path), monkeypatch)
-    monkeypatch.setattr(bleuprint.training.data_loader, "_readers", lambda *_: 2)
+    monkeypatch.setattr(bleuprint.training.data_loader, "_num_workers", lambda *_: 2)
     work, _, _ = train_here(job, tmp_path / "work")
     ours = work / "checkpoint-0000050" / "model.safetensors"
     theirs = dropped / "models" / CELL / "checkpoints" / "0000050.safetensors"

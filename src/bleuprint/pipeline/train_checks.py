@@ -17,14 +17,16 @@ def check_training(job: Job, fingerprints: Fingerprints, group: Group) -> None:
 
 def _check_corpus(job: Job, group: Group) -> None:
     """Rank 0 reads the whole corpus; if it is damaged, all processes raise."""
-    damage = None
+    damaged = False
     if group.is_main:
         try:
             BinaryCorpus(job.corpus).verify()
-        except UserError as error:
-            damage = error
-    if group.any(damage is not None):
-        raise damage or UserError(f"{job.corpus}: damaged")
+        except UserError:
+            damaged = True
+    if group.any(damaged):
+        # the others read it as well, since the error of the process that fails first is printed
+        BinaryCorpus(job.corpus).verify()
+        raise UserError(f"{job.corpus}: damaged")
 
 
 def _check_processes(fingerprints: Fingerprints, group: Group) -> None:
