@@ -4,26 +4,26 @@ from dataclasses import replace
 
 import pytest
 
-from bleuprint.corpus.phrasebook import english, french, german
-from bleuprint.corpus.phrasebook.lexicon import Adjective, Noun, Verb, Words, lexicon, verbs
+from bleuprint.corpus.phrasebook import english, french, german, lexicon
+from bleuprint.corpus.phrasebook.lexicon import Adjective, Noun, Verb, Words, verbs
 from bleuprint.corpus.phrasebook.trees import Clause, Phrase, Place, Sentence
 
 
 def noun(en: str) -> Noun:
-    return next(entry for entry in lexicon().nouns if entry.en == en)
+    return next(entry for entry in lexicon.NOUNS if entry.en == en)
 
 
 def adjective(en: str) -> Adjective:
-    return next(entry for entry in lexicon().adjectives if entry.en == en)
+    return next(entry for entry in lexicon.ADJECTIVES if entry.en == en)
 
 
 def verb(en: str, particle: str = "") -> Verb:
-    found = (entry for entry in lexicon().verbs if (entry.en, entry.particle) == (en, particle))
+    found = (entry for entry in lexicon.VERBS if (entry.en, entry.particle) == (en, particle))
     return next(found)
 
 
 def words(en: str) -> Words:
-    rows = (*lexicon().adverbs, *lexicon().numbers, *lexicon().conjunctions)
+    rows = (*lexicon.ADVERBS, *lexicon.NUMBERS, *lexicon.CONJUNCTIONS)
     return next(row for row in rows if row.en == en)
 
 
@@ -32,12 +32,12 @@ def the(en: str, det: str = "the", plural: bool = False, adj: str = "") -> Phras
 
 
 def name(en: str, other: str = "") -> Phrase:
-    names = {entry.en: entry for entry in lexicon().names}
+    names = {entry.en: entry for entry in lexicon.NAMES}
     return Phrase(names[en], plural=bool(other), other=names[other] if other else None)
 
 
 def pro(en: str) -> Phrase:
-    entry = next(entry for entry in lexicon().pronouns if entry.en == en)
+    entry = next(entry for entry in lexicon.PRONOUNS if entry.en == en)
     return Phrase(entry, plural=entry.person in "34")
 
 
@@ -84,65 +84,11 @@ def test_german_possessives_and_kein_decline_like_ein() -> None:
     assert german.noun_phrase(the("bicycle", adj="expensive"), "d") == "dem teuren Fahrrad"
 
 
-@pytest.mark.parametrize(
-    ("en", "particle", "forms", "participle"),
-    [
-        ("call", "", "rufe rufst ruft rufen rufen", "angerufen"),
-        ("see", "", "sehe siehst sieht sehen sehen", "gesehen"),
-        ("wait", "for", "warte wartest wartet warten warten", "gewartet"),
-        ("smile", "", "lächle lächelst lächelt lächeln lächeln", "gelächelt"),
-        ("dream", "of", "träume träumst träumt träumen träumen", "geträumt"),
-        ("know", "", "kenne kennst kennt kennen kennen", "gekannt"),
-        ("visit", "", "besuche besuchst besucht besuchen besuchen", "besucht"),
-    ],
-)
-def test_german_conjugation(en: str, particle: str, forms: str, participle: str) -> None:
-    assert " ".join(german.present(verb(en, particle))) == forms
-    assert german.participle(verb(en, particle)) == participle
-
-
-@pytest.mark.parametrize(
-    ("en", "particle", "forms", "participle"),
-    [
-        ("call", "", "appelle appelles appelle appelons appellent", "appelé"),
-        ("eat", "", "mange manges mange mangeons mangent", "mangé"),
-        ("begin", "", "commence commences commence commençons commencent", "commencé"),
-        ("drink", "", "bois bois boit buvons boivent", "bu"),
-        ("watch", "", "observe observes observe observons observent", "observé"),
-    ],
-)
-def test_french_conjugation(en: str, particle: str, forms: str, participle: str) -> None:
-    assert " ".join(french.present(verb(en, particle))) == forms
-    assert french.participle(verb(en, particle)) == participle
-
-
-@pytest.mark.parametrize(
-    ("en", "third", "past", "ing"),
-    [
-        ("watch", "watches", "watched", "watching"),
-        ("cry", "cries", "cried", "crying"),
-        ("go", "goes", "went", "going"),
-        ("have", "has", "had", "having"),
-        ("see", "sees", "saw", "seeing"),
-        ("swim", "swims", "swam", "swimming"),
-        ("dance", "dances", "danced", "dancing"),
-        ("play", "plays", "played", "playing"),
-    ],
-)
-def test_english_conjugation(en: str, third: str, past: str, ing: str) -> None:
-    entry = verb(en)
-    assert english.third_person(entry) == third
-    assert english.past_form(entry) == past
-    assert english.present_participle(entry) == ing
-
-
-def test_english_articles_and_plurals() -> None:
+def test_english_articles() -> None:
     phrases = [the("apple", "a"), the("university", "a"), the("egg", "a", adj="small")]
     assert [english.noun_phrase(p) for p in phrases] == ["an apple", "a university", "a small egg"]
     honest = the("man", "a", adj="honest")
     assert english.noun_phrase(honest) == "an honest man"
-    plurals = {"church": "churches", "library": "libraries", "key": "keys", "knife": "knives"}
-    assert {en: english.plural(noun(en)) for en in plurals} == plurals
 
 
 @pytest.mark.parametrize(
@@ -193,7 +139,7 @@ def test_french_noun_phrases(phrase: Phrase, article: str, text: str) -> None:
 def test_separable_verbs() -> None:
     know = Clause(next(v for v in verbs("that") if v.de == "wissen"), pro("I"))
     tries = Clause(verb("try"), PAUL, infinitive=CALL)
-    can = replace(CALL, modal=lexicon().modals[0])
+    can = replace(CALL, modal=lexicon.MODALS[0])
     assert said(CALL)[1] == "Paul ruft Anna an."
     assert said(Sentence(CALL, "yesno"))[1] == "Ruft Paul Anna an?"
     assert said(Sentence(know, "", words("that"), CALL))[1] == "Ich weiß, dass Paul Anna anruft."
@@ -236,7 +182,7 @@ def test_adverbs_move_the_german_verb_and_subject() -> None:
 
 
 def test_subordinate_clauses_first_and_last() -> None:
-    rain = lexicon().weather[0]
+    rain = lexicon.WEATHER[0]
     assert said(Sentence(CALL, "", words("if"), rain, first=True)) == (
         "If it is raining, Paul calls Anna.",
         "Wenn es regnet, ruft Paul Anna an.",
@@ -344,8 +290,8 @@ def test_copula_agrees_and_compares() -> None:
 
 
 def test_every_entry_is_known_by_its_class() -> None:
-    classes = {kind for entry in lexicon().nouns for kind in entry.classes} | {"city"}
-    for entry in lexicon().verbs:
+    classes = {kind for entry in lexicon.NOUNS for kind in entry.classes} | {"city"}
+    for entry in lexicon.VERBS:
         kinds = (*entry.subject, *entry.object, *(p.rpartition(":")[2] for p in entry.place))
         assert {kind.rstrip("!") for kind in kinds} <= classes, entry.en
-    assert [entry.person for entry in lexicon().pronouns] == ["0", "1", "2", "2", "3", "4"]
+    assert [entry.person for entry in lexicon.PRONOUNS] == ["0", "1", "2", "2", "3", "4"]

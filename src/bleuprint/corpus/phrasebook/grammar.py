@@ -1,4 +1,4 @@
-"""What the phrasebook can say: sentences, drawn at random, the same ones always."""
+"""Clauses and sentences, drawn at random from a seed."""
 
 from __future__ import annotations
 
@@ -6,8 +6,14 @@ from dataclasses import replace
 
 from bleuprint.corpus.phrasebook import french
 from bleuprint.corpus.phrasebook.lexicon import (
+    COMPLEMENTS,
+    CONJUNCTIONS,
+    MODALS,
+    NOTHING,
+    NUMBERS,
+    PRONOUNS,
+    WEATHER,
     Noun,
-    Preposition,
     Pronoun,
     Verb,
     Weather,
@@ -17,10 +23,13 @@ from bleuprint.corpus.phrasebook.lexicon import (
     direct,
     names,
     nouns,
+    prepositions,
     verbs,
 )
-from bleuprint.corpus.phrasebook.phrases import LEXICON, Phrases, kind_of, pronoun
+from bleuprint.corpus.phrasebook.phrases import Phrases, is_named, kind_of, pronoun
 from bleuprint.corpus.phrasebook.trees import Clause, Phrase, Place, Sentence
+
+KINDS = ("animal", "thing", "wear", "text", "vehicle", "place", "event", "part", "food")
 
 
 class Writer(Phrases):
@@ -28,16 +37,16 @@ class Writer(Phrases):
 
     def relative(self, head: Noun, plural: bool) -> Clause | None:
         """A clause about `head`, which is its subject or its object."""
-        kind, found = head.classes[0], direct(head.classes)
+        kind, transitive = head.classes[0], direct(head.classes)
         if kind == "person" and self.chance(0.55):
             verb = self.pick(verbs("acting"))
             if "person" not in verb.subject:
                 return None
             clause = self.clause(verb, pronoun(head.sex, plural), simple=True)
             clause = replace(clause, subject=None)
-        elif found and self.chance(0.75):
+        elif transitive and self.chance(0.75):
             subject = self.subject(("person",), relative=0)
-            clause = self.clause(self.pick(found), subject, simple=True)
+            clause = self.clause(self.pick(transitive), subject, simple=True)
             clause = replace(clause, gap="object", object=None)
         else:
             fitting = adjectives(kind, True)
@@ -57,11 +66,11 @@ class Writer(Phrases):
     ) -> Clause:
         """An ordinary clause with `verb`; a simple one has no adverbs and nothing nested."""
         subject = subject or self.subject(verb.subject, 0 if simple else 0.18)
-        modals = LEXICON.modals[:2] if tense == "past" else LEXICON.modals
+        modals = MODALS[:2] if tense == "past" else MODALS
         tense = tense or self.tense(verb, simple)
         modal = None
-        wanted = not {"state", "past"} & {*verb.traits} and kind_of(subject) == "person"
-        if wanted and tense in ("present", "past") and self.chance(0.22):
+        fits = not {"state", "past"} & {*verb.traits} and kind_of(subject) == "person"
+        if fits and tense in ("present", "past") and self.chance(0.22):
             modal = self.pick(modals)
             tense = tense if modal.en_past else "present"
         negative = self.chance(0.16) and (modal is None or bool(modal.negative))
@@ -123,34 +132,32 @@ class Writer(Phrases):
         fronted = time.kind != "clock" and self.chance(0.4)
         return replace(clause, time=time, fronted=fronted)
 
-    def companion(self, subject: Phrase | None) -> tuple[Preposition, Phrase]:
-        ways = tuple(p for p in LEXICON.prepositions if p.kind == "companion")
-        other = self.other_than(subject, 0.4) or self.owned(
-            self.pick(nouns(("kin",))), False, subject, 0
-        )
-        return self.pick(ways), other
+    def companion(self, subject: Phrase | None) -> Place:
+        other = self.other_than(subject, 0.4)
+        other = other or self.owned(self.pick(nouns("kin")), False, subject)
+        return Place("at", other, self.pick(prepositions("companion")))
 
     def task(self, subject: Phrase | None) -> Clause:
-        """What is tried or intended: an infinitive with its objects."""
+        """An action that is tried or intended: an infinitive with its objects."""
+        verb = self.action()
+        while not (verb.object or verb.prefix):
+            verb = self.action()
+        return self.with_place(self.with_objects(Clause(verb, subject), False, 0), 0.2)
+
+    def action(self) -> Verb:
+        """A verb for something that persons do."""
         verb = self.pick(verbs("doing"))
-        while "person" not in verb.subject or not (verb.object or verb.prefix):
-            verb = self.pick(verbs("doing"))
-        clause = self.with_objects(Clause(verb, subject), False, 0)
-        return self.with_place(clause, 0.2)
+        return verb if "person" in verb.subject else self.action()
 
     def person_clause(self, subject: Phrase | None = None, tense: str = "") -> Clause:
-        verb = self.pick(verbs("doing"))
-        while "person" not in verb.subject:
-            verb = self.pick(verbs("doing"))
-        return self.clause(verb, subject, tense=tense)
+        return self.clause(self.action(), subject, tense=tense)
 
     def ordinary(self) -> Clause:
         return self.clause(self.pick(verbs("acting")))
 
     def copula(self, subject: Phrase | None = None, state: bool = False) -> Clause:
         """To be: old, older than, a baker, somewhere."""
-        kinds = ("animal", "thing", "wear", "text", "vehicle", "place", "event", "part", "food")
-        subject = subject or self.subject(("person",) if self.chance(0.55) else kinds)
+        subject = subject or self.subject(("person",) if self.chance(0.55) else KINDS)
         verb, tense = verbs("copula")[0], self.weighted(present=0.6, past=0.4)
         clause = Clause(verb, subject, tense, negative=self.chance(0.18))
         kind = kind_of(subject)
@@ -161,42 +168,41 @@ class Writer(Phrases):
             isinstance(subject.head, Noun) and "prof" in subject.head.classes
         ):
             sex = subject.head.sex or "m"
-            role = self.pick(tuple(noun for noun in nouns(("prof",)) if noun.sex == sex))
+            role = self.pick([noun for noun in nouns("prof") if noun.sex == sex])
             return replace(clause, object=Phrase(role, "role", subject.plural))
         if form == "place":
             return replace(clause, place=self.place(("spot", "home", "room", "city"), "at"))
         adjective = self.pick(fitting)
         if form != "more" or state or not adjective.en_more:
             timely = tense == "past" and "state" in adjective.classes and self.chance(0.4)
-            time = self.pick(adverbs(tense)) if timely else None
+            time = self.pick(adverbs(tense)) if timely else NOTHING
             return replace(clause, adjective=adjective, time=time)
-        if kind == "person" and self.chance(0.5) and not self.named(subject):
+        if kind == "person" and self.chance(0.5) and not is_named(subject):
             return replace(clause, adjective=adjective, than=Phrase(self.pick(names("person"))))
-        head = self.pick(nouns(("kin",) if kind == "person" else (kind,)))
+        head = self.pick(nouns("kin" if kind == "person" else kind))
         if "mass" in head.classes or " " in head.en:
             return replace(clause, adjective=adjective)
-        than = self.owned(head, False, subject, 0) if kind == "person" else Phrase(head, "the")
+        than = self.owned(head, False, subject) if kind == "person" else Phrase(head, "the")
         return replace(clause, adjective=adjective, than=than)
 
     def existence(self) -> Clause:
         """There is something somewhere."""
-        head = self.pick(nouns(("animal", "person", "small", "wood", "ride", "event", "plant")))
+        head = self.pick(nouns("animal", "person", "small", "wood", "ride", "event", "plant"))
         while "kin" in head.classes:
-            head = self.pick(nouns(("animal", "person")))
+            head = self.pick(nouns("animal", "person"))
         plural = self.chance(0.4)
         det = self.weighted(bare=0.4, many=0.4, some=0.2) if plural else "a"
-        count = self.pick(LEXICON.numbers[:11]) if det == "bare" and self.chance(0.7) else None
+        count = self.pick(NUMBERS[:11]) if det == "bare" and self.chance(0.7) else NOTHING
         target = Phrase(head, det, plural, count, self.adjective(head, 0.3))
         if "small" in head.classes:
-            on = self.pick(tuple(p for p in LEXICON.prepositions if p.kind == "under"))
-            furniture = Phrase(self.pick(nouns(("wood",))), "the")
-            place = Place("at", furniture, on)
+            preposition = self.pick(prepositions("under"))
+            place = Place("at", Phrase(self.pick(nouns("wood")), "the"), preposition)
         else:
             outside = head.classes[0] in ("animal", "vehicle", "plant")
             place = self.place(("spot",) if outside else ("spot", "home", "work"), "at")
         tense = self.weighted(present=0.6, past=0.4)
         negative = (det == "a" or not (count or det != "bare")) and self.chance(0.25)
-        time = self.pick(adverbs(tense)) if not negative and self.chance(0.12) else None
+        time = self.pick(adverbs(tense)) if not negative and self.chance(0.12) else NOTHING
         return Clause(
             verbs("exist")[0], None, tense, target, time=time, place=place, negative=negative
         )
@@ -206,7 +212,7 @@ class Writer(Phrases):
         trait = self.weighted(age=1.5, price=1.8, hunger=0.6, lack=0.7, play=1.2, speak=0.8)
         verb = verbs(trait)[0]
         if trait == "price":
-            number = self.pick(LEXICON.numbers[11:])
+            number = self.pick(NUMBERS[11:])
             cost = Words(f"{number.en} euros", f"{number.de} Euro", f"{number.fr} euros", "")
             thing = self.phrase(verb.subject, definite=True)
             return Clause(verb, thing, complement=cost)
@@ -214,14 +220,14 @@ class Writer(Phrases):
         if trait == "age":
             head = subject.head
             young = isinstance(head, Pronoun) or "child" in getattr(head, "classes", ())
-            n = self.pick(LEXICON.numbers[:11] if young else LEXICON.numbers[11:-3])
+            n = self.pick(NUMBERS[:11] if young else NUMBERS[11:-3])
             age = Words(f"{n.en} years old", f"{n.de} Jahre alt", f"{n.fr} ans", "")
             return Clause(verb, subject, self.weighted(present=0.7, past=0.3), complement=age)
         return self.complemented(trait, subject)
 
     def complemented(self, trait: str, subject: Phrase | None) -> Clause:
         verb = verbs(trait)[0]
-        choice = self.pick(tuple(c for c in LEXICON.complements if c.kind == trait))
+        choice = self.pick([c for c in COMPLEMENTS if c.kind == trait])
         if trait != "play":
             tense = self.weighted(present=0.7, past=0.3 * (trait != "speak"))
             return Clause(verb, subject, tense, complement=choice)
@@ -253,23 +259,23 @@ class Writer(Phrases):
         about = self.again(subject)
         kind = self.weighted(state=0.28, weather=0.22, lack=0.1, hunger=0.05, modal=0.35)
         if kind == "weather" and not past:
-            return self.pick(LEXICON.weather)
+            return self.pick(WEATHER)
         if kind in ("state", "weather"):
             state = self.copula(about or self.subject(("person",), 0), state=True)
-            return replace(state, time=None, tense="past" if past else "present")
+            return replace(state, time=NOTHING, tense="past" if past else "present")
         if kind in ("lack", "hunger"):
             clause = self.complemented(kind, about or self.subject(("person",), 0))
             return replace(clause, tense="past" if past else "present")
         clause = replace(self.person_clause(about, "future"), fronted=False, purpose=None)
-        modal = self.pick(LEXICON.modals[:2] if past else LEXICON.modals[:4])
+        modal = self.pick(MODALS[:2] if past else MODALS[:4])
         tense = "past" if past else "present"
-        return replace(clause, tense=tense, modal=modal, negative=False, time=None)
+        return replace(clause, tense=tense, modal=modal, negative=False, time=NOTHING)
 
     def complex(self) -> Sentence:
         kind = self.weighted(
             reason=3, condition=3, moment=1, meanwhile=1, that=3, whether=0.6, join=1.6
         )  # fmt: skip
-        link = self.pick(tuple(c for c in LEXICON.conjunctions if c.kind == kind))
+        link = self.pick([c for c in CONJUNCTIONS if c.kind == kind])
         if kind in ("that", "whether"):
             verb = self.pick([v for v in verbs("that") if kind == "that" or v.en == "know"])
             subject = self.subject(("person",), 0)
@@ -289,7 +295,7 @@ class Writer(Phrases):
         about = self.again(clause.subject) if kind == "moment" else None
         second = self.person_clause(about, tense)
         if kind in ("moment", "meanwhile"):
-            second = replace(second, time=None)
+            second = replace(second, time=NOTHING)
         return Sentence(clause, "", link, replace(second, fronted=False, purpose=None), first)
 
     def question(self) -> Sentence:
@@ -299,7 +305,7 @@ class Writer(Phrases):
         verb = self.pick([verb for verb in verbs("acting") if answers(verb, ask)])
         subject = self.subject(verb.subject, 0)
         if ask == "who":
-            subject = Phrase(LEXICON.pronouns[2])
+            subject = Phrase(PRONOUNS[2])
         clause = replace(self.clause(verb, subject, asking=True), fronted=False)
         if ask == "who":
             return Sentence(replace(clause, subject=None), ask)
@@ -310,7 +316,7 @@ class Writer(Phrases):
         if ask == "when":
             tense = "future" if clause.tense == "progressive" else clause.tense
             clause = replace(clause, tense=tense)
-            return Sentence(replace(clause, time=None, frequency=None, negative=False), ask)
+            return Sentence(replace(clause, time=NOTHING, frequency=NOTHING, negative=False), ask)
         return Sentence(clause, ask)
 
     def sentence(self) -> Sentence:
@@ -322,14 +328,8 @@ class Writer(Phrases):
             return self.complex()
         if kind == "question":
             return self.question()
-        draw = {
-            "ordinary": self.ordinary,
-            "copula": self.copula,
-            "existence": self.existence,
-            "measured": self.measured,
-            "undertaking": self.undertaking,
-        }
-        return Sentence(draw[kind]())
+        clause: Clause = getattr(self, kind)()
+        return Sentence(clause)
 
 
 def answers(verb: Verb, ask: str) -> bool:

@@ -1,7 +1,6 @@
-"""The words of the phrasebook: rows of the tables beside this file, one dataclass a table.
+"""The words of the phrasebook with all their forms: the tables beside this file.
 
-An empty cell means "by rule": the language modules inflect regular words, and the tables
-hold what no rule gives. Entries are compared by identity, so that they are cheap keys.
+Each table has one dataclass; its fields are the columns. Entries are compared by identity.
 """
 
 from __future__ import annotations
@@ -15,17 +14,19 @@ from typing import Any, TypeVar
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Noun:
-    """`classes` say what it can be in a sentence (the first one is its kind); `place` holds
-    the prepositions of rest and direction: at, to (English), at, to, from (German), at, to
-    (French)."""
+    """`classes`: its roles in sentences (the first is its kind); `oblique`: accusative and dative.
+
+    `place`: the prepositions at, to (English), at, to, from (German), at, to (French).
+    """
 
     en: str
     en_plural: str
     de: str
     gender: str
+    oblique: str
     genitive: str
     de_plural: str
-    oblique: str
+    dative_plural: str
     fr: str
     fr_gender: str
     fr_plural: str
@@ -36,7 +37,7 @@ class Noun:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Name:
-    """A person, a city or a country; none has an article in any of the languages."""
+    """A person, a city or a country, without an article in any language."""
 
     en: str
     de: str
@@ -47,7 +48,7 @@ class Name:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Pronoun:
-    """`person` counts I, you, he or she, we, they: the order of all conjugation tables."""
+    """`person`: I, you, he or she, we, they from 0, the order of all conjugations."""
 
     en: str
     en_object: str
@@ -69,8 +70,8 @@ class Pronoun:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Adjective:
-    """`position` is French: before the noun (`pre`) or after it; `pred` never stands
-    beside a noun, in no language, and `attr` nowhere else."""
+    """`position`: before (`pre`) or after a French noun (`post`), after a verb only (`pred`), or
+    beside a noun only (`attr`). `fr_vowel`: the masculine form before a vowel, if different."""
 
     en: str
     en_more: str
@@ -79,25 +80,27 @@ class Adjective:
     de_more: str
     fr: str
     fr_feminine: str
-    fr_vowel: str
     fr_plural: str
+    fr_feminine_plural: str
+    fr_vowel: str
     position: str
     classes: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Verb:
-    """`government` is the German case of the object, after a preposition if it has one;
-    `fr_government` the French preposition, `à*` where a pronoun becomes a dative clitic."""
+    """`government`: the German preposition of the object, if any, and its case; `fr_government`:
+    the French preposition, `à*` if a pronoun becomes a dative clitic."""
 
     en: str
+    en_third: str
     en_past: str
     en_ing: str
     particle: str
     de: str
     prefix: str
-    stems: tuple[str, ...]
-    participle: str
+    de_present: tuple[str, ...]
+    de_participle: str
     auxiliary: str
     government: tuple[str, ...]
     fr: str
@@ -114,7 +117,7 @@ class Verb:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Modal:
-    """`negative` names the tenseless English forms that may stand before `not`."""
+    """`negative`: the English form before `not`; empty if the modal is never negated."""
 
     en: str
     en_past: str
@@ -128,7 +131,7 @@ class Modal:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Preposition:
-    """A preposition that means the same wherever it stands, with its German case."""
+    """A preposition of one meaning, with its German case."""
 
     en: str
     de: str
@@ -139,17 +142,20 @@ class Preposition:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Words:
-    """An expression that is never inflected: an adverbial, a number, a conjunction."""
+    """An expression without inflection: an adverbial, a number, a conjunction."""
 
     en: str
     de: str
     fr: str
     kind: str
 
+    def __bool__(self) -> bool:
+        return bool(self.en)
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Weather:
-    """A whole clause without a subject to speak of; `de_final` is its subordinate order."""
+    """A clause; `de_final`: with the order of a subordinate clause."""
 
     en: str
     de: str
@@ -158,93 +164,6 @@ class Weather:
 
 
 Entry = TypeVar("Entry")
-# The traits of verbs that only their own kind of clause uses.
-SPECIAL = frozenset(("copula", "exist", "age", "hunger", "price", "lack", "play", "speak"))
-
-
-@dataclass(frozen=True, slots=True)
-class Lexicon:
-    nouns: tuple[Noun, ...]
-    names: tuple[Name, ...]
-    pronouns: tuple[Pronoun, ...]
-    adjectives: tuple[Adjective, ...]
-    verbs: tuple[Verb, ...]
-    modals: tuple[Modal, ...]
-    prepositions: tuple[Preposition, ...]
-    conjunctions: tuple[Words, ...]
-    complements: tuple[Words, ...]
-    weather: tuple[Weather, ...]
-    numbers: tuple[Words, ...]
-    adverbs: tuple[Words, ...]
-
-
-@cache
-def lexicon() -> Lexicon:
-    """Read all tables, once a process."""
-    fillers = _read(Words, "fillers")
-    return Lexicon(
-        nouns=_read(Noun, "nouns"),
-        names=_read(Name, "names"),
-        pronouns=_read(Pronoun, "pronouns"),
-        adjectives=_read(Adjective, "adjectives"),
-        verbs=_read(Verb, "verbs"),
-        modals=_read(Modal, "modals"),
-        prepositions=_read(Preposition, "prepositions"),
-        conjunctions=_read(Words, "conjunctions"),
-        complements=_read(Words, "complements"),
-        weather=_read(Weather, "weather"),
-        numbers=tuple(filler for filler in fillers if filler.kind in ("number", "measure")),
-        adverbs=tuple(_filled(_read(Words, "adverbs"), fillers)),
-    )
-
-
-@cache
-def nouns(classes: tuple[str, ...]) -> tuple[Noun, ...]:
-    return tuple(noun for noun in lexicon().nouns if any(c in noun.classes for c in classes))
-
-
-@cache
-def names(*kinds: str) -> tuple[Name, ...]:
-    return tuple(name for name in lexicon().names if name.kind in kinds)
-
-
-@cache
-def adverbs(kind: str) -> tuple[Words, ...]:
-    return tuple(adverb for adverb in lexicon().adverbs if kind in adverb.kind.split())
-
-
-@cache
-def adjectives(kind: str, predicative: bool) -> tuple[Adjective, ...]:
-    fitting = (adjective for adjective in lexicon().adjectives if kind in adjective.classes)
-    return tuple(a for a in fitting if a.position != ("attr" if predicative else "pred"))
-
-
-@cache
-def verbs(trait: str) -> tuple[Verb, ...]:
-    """The verbs with a trait; `acting` are those of ordinary clauses, `doing` the ones among
-    them that can be wanted, tried or interrupted."""
-    if trait == "acting":
-        return tuple(verb for verb in lexicon().verbs if is_acting(verb))
-    if trait == "doing":
-        return tuple(v for v in verbs("acting") if not {"state", "past"} & {*v.traits})
-    return tuple(v for v in lexicon().verbs if any(t.startswith(trait) for t in v.traits))
-
-
-def is_acting(verb: Verb) -> bool:
-    special = SPECIAL & {*verb.traits}
-    opening = any(t == "that" or t.startswith("inf:") for t in verb.traits)
-    return not special and (bool(verb.object) or not opening or "event" in verb.subject)
-
-
-def is_direct(verb: Verb) -> bool:
-    """Whether a relative pronoun can be the verb's object without a preposition."""
-    return bool(verb.object) and len(verb.government) == 1 and not verb.fr_government
-
-
-@cache
-def direct(classes: tuple[str, ...]) -> tuple[Verb, ...]:
-    found = (verb for verb in verbs("acting") if is_direct(verb) and verb.en != "have")
-    return tuple(verb for verb in found if any(c in verb.object for c in classes))
 
 
 def _read(entry: type[Entry], table: str) -> tuple[Entry, ...]:
@@ -263,17 +182,90 @@ def _cell(text: str, kind: str) -> Any:
 
 
 def _filled(adverbs: tuple[Words, ...], fillers: tuple[Words, ...]) -> Iterator[Words]:
-    """Every adverbial once for each filler of its slot, as in `last {weekday}`."""
+    """Each adverbial once for each filler of its slot, as in `last {weekday}`."""
     for adverb in adverbs:
         slot = adverb.en.partition("{")[2].partition("}")[0]
         if not slot:
             yield adverb
         for filler in fillers:
             if filler.kind == slot:
-                mark = "{" + slot + "}"
                 yield Words(
-                    adverb.en.replace(mark, filler.en),
-                    adverb.de.replace(mark, filler.de),
-                    adverb.fr.replace(mark, filler.fr),
+                    adverb.en.format(**{slot: filler.en}),
+                    adverb.de.format(**{slot: filler.de}),
+                    adverb.fr.format(**{slot: filler.fr}),
                     adverb.kind,
                 )
+
+
+NOTHING = Words("", "", "", "")
+NOUNS = _read(Noun, "nouns")
+NAMES = _read(Name, "names")
+PRONOUNS = _read(Pronoun, "pronouns")
+ADJECTIVES = _read(Adjective, "adjectives")
+VERBS = _read(Verb, "verbs")
+MODALS = _read(Modal, "modals")
+PREPOSITIONS = _read(Preposition, "prepositions")
+CONJUNCTIONS = _read(Words, "conjunctions")
+COMPLEMENTS = _read(Words, "complements")
+WEATHER = _read(Weather, "weather")
+_FILLERS = _read(Words, "fillers")
+NUMBERS = tuple(filler for filler in _FILLERS if filler.kind in ("number", "measure"))
+ADVERBS = tuple(_filled(_read(Words, "adverbs"), _FILLERS))
+# The traits of verbs that only their own kind of clause uses.
+_SPECIAL = frozenset(("copula", "exist", "age", "hunger", "price", "lack", "play", "speak"))
+
+
+@cache
+def nouns(*classes: str) -> tuple[Noun, ...]:
+    return tuple(noun for noun in NOUNS if any(c in noun.classes for c in classes))
+
+
+@cache
+def names(*kinds: str) -> tuple[Name, ...]:
+    return tuple(name for name in NAMES if name.kind in kinds)
+
+
+@cache
+def adverbs(kind: str) -> tuple[Words, ...]:
+    return tuple(adverb for adverb in ADVERBS if kind in adverb.kind.split())
+
+
+@cache
+def prepositions(kind: str) -> tuple[Preposition, ...]:
+    return tuple(preposition for preposition in PREPOSITIONS if preposition.kind == kind)
+
+
+@cache
+def adjectives(kind: str, predicative: bool) -> tuple[Adjective, ...]:
+    excluded = "attr" if predicative else "pred"
+    return tuple(a for a in ADJECTIVES if kind in a.classes and a.position != excluded)
+
+
+@cache
+def verbs(trait: str) -> tuple[Verb, ...]:
+    """The verbs with a trait, or its beginning.
+
+    `acting`: those of ordinary clauses; `doing`: those of actions, which can be tried or intended.
+    """
+    if trait == "acting":
+        return tuple(verb for verb in VERBS if _is_acting(verb))
+    if trait == "doing":
+        return tuple(v for v in verbs("acting") if not {"state", "past"} & {*v.traits})
+    return tuple(v for v in VERBS if any(t.startswith(trait) for t in v.traits))
+
+
+def _is_acting(verb: Verb) -> bool:
+    special = _SPECIAL & {*verb.traits}
+    opening = any(t == "that" or t.startswith("inf:") for t in verb.traits)
+    return not special and (bool(verb.object) or not opening or "event" in verb.subject)
+
+
+@cache
+def direct(classes: tuple[str, ...]) -> tuple[Verb, ...]:
+    """The verbs that one of the classes can be the object of, without a preposition."""
+    return tuple(
+        verb
+        for verb in verbs("acting")
+        if len(verb.government) == 1 and not verb.fr_government and verb.en != "have"
+        if any(c in verb.object for c in classes)
+    )

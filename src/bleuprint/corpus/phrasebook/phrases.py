@@ -1,4 +1,4 @@
-"""Noun phrases and places, drawn at random, the same ones always."""
+"""Noun phrases and places, drawn at random from a seed."""
 
 from __future__ import annotations
 
@@ -8,23 +8,25 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from bleuprint.corpus.phrasebook.lexicon import (
+    NOTHING,
+    NUMBERS,
+    PRONOUNS,
     Adjective,
     Name,
     Noun,
     Pronoun,
     adjectives,
-    lexicon,
     names,
     nouns,
+    prepositions,
 )
 from bleuprint.corpus.phrasebook.trees import Clause, Phrase, Place
 
-LEXICON = lexicon()
 Item = TypeVar("Item")
 
 
 class Dice:
-    """All chance comes from here, through the one draw that Python keeps the same for ever."""
+    """The only source of chance: `random()`, the one method that Python never changes."""
 
     def __init__(self, seed: int) -> None:
         self.draw = random.Random(seed).random
@@ -38,7 +40,7 @@ class Dice:
         return items[int(len(items) * draw * (1 + draw) / 2)]
 
     def weighted(self, **weights: float) -> str:
-        """One of the names. Added up one by one: `sum` rounds otherwise since Python 3.12."""
+        """One of the names. Without `sum`, which rounds differently since Python 3.12."""
         total = 0.0
         for weight in weights.values():
             total += weight
@@ -52,23 +54,23 @@ class Dice:
 
 def pronoun(sex: str, plural: bool) -> Phrase:
     """They, he or she."""
-    return Phrase(LEXICON.pronouns[5 if plural else 2 if sex == "m" else 3], plural=plural)
-
-
-def person_of(phrase: Phrase | None) -> str:
-    return phrase.head.person if phrase and isinstance(phrase.head, Pronoun) else ""
+    return Phrase(PRONOUNS[5 if plural else 2 if sex == "m" else 3], plural=plural)
 
 
 def kind_of(phrase: Phrase) -> str:
     return phrase.head.classes[0] if isinstance(phrase.head, Noun) else "person"
 
 
+def is_named(subject: Phrase | None) -> bool:
+    return subject is not None and isinstance(subject.head, Name)
+
+
 class Phrases(Dice, ABC):
-    """Draws noun phrases and places; the clauses in them are the subclass's."""
+    """Draws noun phrases and places; a subclass draws the clauses in them."""
 
     @abstractmethod
     def relative(self, head: Noun, plural: bool) -> Clause | None:
-        """A clause about `head`; None where there is none to fit it."""
+        """A clause about `head`; None if none fits."""
 
     def subject(self, classes: tuple[str, ...], relative: float = 0.18) -> Phrase:
         if "person" not in classes or (len(classes) > 1 and self.chance(0.35)):
@@ -76,7 +78,7 @@ class Phrases(Dice, ABC):
             return self.phrase(others, definite=True, relative=relative)
         kind = self.weighted(pronoun=0.36, name=0.16, couple=0.04, noun=0.44)
         if kind == "pronoun":
-            head = self.pick(LEXICON.pronouns)
+            head = self.pick(PRONOUNS)
             return Phrase(head, plural=head.person in "34")
         if kind == "noun":
             return self.phrase(("person",), definite=True, relative=relative)
@@ -91,8 +93,11 @@ class Phrases(Dice, ABC):
         definite: bool = False,
         relative: float = 0.1,
     ) -> Phrase:
-        """A noun of one of the classes with what belongs to it; `owner` is who may have it."""
-        head = self.pick(nouns(classes))
+        """A noun of one of the classes with its determiner, owner, adjective and clause.
+
+        `owner`: the phrase that a possessive may refer to.
+        """
+        head = self.pick(nouns(*classes))
         kind = head.classes[0]
         if "mass" in head.classes:
             det = "the" if definite else self.weighted(bare=0.7, the=0.3)
@@ -105,7 +110,7 @@ class Phrases(Dice, ABC):
             return self.owned(head, plural, owner, relative)
         det = self.article(plural, definite)
         counted = plural and det in ("the", "bare") and self.chance(0.4)
-        count = self.pick(LEXICON.numbers[:11]) if counted else None
+        count = self.pick(NUMBERS[:11]) if counted else NOTHING
         adjective = self.adjective(head, 0.36)
         clause = None
         if det in ("the", "a") and "cup" not in head.classes and self.chance(relative):
@@ -126,57 +131,55 @@ class Phrases(Dice, ABC):
     def adjective(self, head: Noun, probability: float) -> Adjective | None:
         if " " in head.en or not self.chance(probability):
             return None
-        found = adjectives("drink" if "mass" in head.classes else head.classes[0], False)
-        return self.pick(found) if found else None
+        fitting = adjectives("drink" if "mass" in head.classes else head.classes[0], False)
+        return self.pick(fitting) if fitting else None
 
-    def owned(self, head: Noun, plural: bool, owner: Phrase | None, relative: float) -> Phrase:
-        by = self.weighted(pronoun=0.74, name=0.12, noun=0.14)
+    def owned(
+        self, head: Noun, plural: bool, subject: Phrase | None, relative: float = 0
+    ) -> Phrase:
+        """A noun with its owner, which may be the subject."""
+        kind = self.weighted(pronoun=0.74, name=0.12, noun=0.14)
         if head.classes[0] == "part":
-            holder = Phrase(self.pick(nouns(("build",))), "the", adjective=None)
-        elif by == "pronoun":
-            holder = self.possessor(owner)
-        elif by == "name":
-            holder = Phrase(self.pick(names("person")))
+            owner = Phrase(self.pick(nouns("build")), "the")
+        elif kind == "pronoun":
+            owner = self.possessor(subject)
+        elif kind == "name":
+            owner = Phrase(self.pick(names("person")))
         else:
-            people = tuple(noun for noun in nouns(("person",)) if "kin" not in noun.classes)
-            holder = Phrase(self.pick(people), "the", self.chance(0.2))
-        mine = isinstance(holder.head, Pronoun)
+            people = tuple(noun for noun in nouns("person") if "kin" not in noun.classes)
+            owner = Phrase(self.pick(people), "the", self.chance(0.2))
+        mine = isinstance(owner.head, Pronoun)
         counted = plural and mine and "kin" in head.classes and self.chance(0.5)
-        count = self.pick(LEXICON.numbers[:4]) if counted else None
+        count = self.pick(NUMBERS[:4]) if counted else NOTHING
         adjective = self.adjective(head, 0.28)
         clause = self.relative(head, plural) if mine and self.chance(relative / 2) else None
-        return Phrase(head, "own", plural, count, adjective, holder, clause)
+        return Phrase(head, "own", plural, count, adjective, owner, clause)
 
-    def possessor(self, owner: Phrase | None) -> Phrase:
-        if owner is not None and self.chance(0.6):
-            if isinstance(owner.head, Pronoun):
-                return owner
-            if owner.plural or owner.head.sex:
-                return pronoun(owner.head.sex, owner.plural)
-        return Phrase(self.pick(LEXICON.pronouns))
+    def possessor(self, subject: Phrase | None) -> Phrase:
+        if subject is not None and self.chance(0.6):
+            if isinstance(subject.head, Pronoun):
+                return subject
+            if subject.plural or subject.head.sex:
+                return pronoun(subject.head.sex, subject.plural)
+        return Phrase(self.pick(PRONOUNS))
 
     def other_than(self, subject: Phrase | None, probability: float) -> Phrase | None:
-        """A pronoun or a name that is not the subject over again."""
+        """A pronoun or a name that differs from the subject."""
         if not self.chance(probability):
             return None
         if self.chance(0.25):
-            return Phrase(self.pick(names("person"))) if not self.named(subject) else None
-        head = self.pick(LEXICON.pronouns)
-        used, person = person_of(subject), head.person
-        clash = used == person != "2" or used + person in ("03", "30")
-        return None if clash else Phrase(head, plural=person in "34")
-
-    def named(self, subject: Phrase | None) -> bool:
-        return subject is not None and isinstance(subject.head, Name)
+            return Phrase(self.pick(names("person"))) if not is_named(subject) else None
+        head = self.pick(PRONOUNS)
+        used = subject.head.person if subject and isinstance(subject.head, Pronoun) else ""
+        clash = used == head.person != "2" or used + head.person in ("03", "30")
+        return None if clash else Phrase(head, plural=head.person in "34")
 
     def place(self, kinds: tuple[str, ...], relation: str) -> Place:
         classes = tuple(kind.rstrip("!") for kind in kinds)
         if "city" in classes and (len(classes) == 1 or self.chance(0.72)):
             return Place(relation, Phrase(self.pick(names("city", "country"))))
-        head = self.pick(nouns(classes))
+        head = self.pick(nouns(*classes))
         if relation == "at" and "home" in classes and self.chance(0.25):
-            where = tuple(p for p in LEXICON.prepositions if p.kind == "where")
-            return Place("at", Phrase(head, "the"), self.pick(where))
+            return Place("at", Phrase(head, "the"), self.pick(prepositions("where")))
         det = "the" if head.place[5] == "à" else self.weighted(the=0.7, this=0.12, a=0.18)
-        adjective = self.adjective(head, 0.25)
-        return Place(relation, Phrase(head, det, adjective=adjective))
+        return Place(relation, Phrase(head, det, adjective=self.adjective(head, 0.25)))

@@ -1,10 +1,11 @@
-"""What can be said, as trees without a language."""
+"""Sentences as trees, before they are put into a language."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from bleuprint.corpus.phrasebook.lexicon import (
+    NOTHING,
     Adjective,
     Modal,
     Name,
@@ -24,7 +25,7 @@ class Phrase:
     head: Noun | Name | Pronoun
     det: str = ""
     plural: bool = False
-    count: Words | None = None
+    count: Words = NOTHING
     adjective: Adjective | None = None
     owner: Phrase | None = None
     relative: Clause | None = None
@@ -33,7 +34,7 @@ class Phrase:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """At, to or from somewhere; without `preposition` the noun has its own."""
+    """At, to or from somewhere, by the noun's own preposition unless `preposition` is given."""
 
     relation: str
     phrase: Phrase
@@ -42,8 +43,11 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A verb and its company. `subject` is missing where a relative pronoun or "who" has its
-    place, the object where `gap` says so; the `gap_` fields describe their replacements."""
+    """A verb and its complements.
+
+    A relative pronoun or "who" replaces the missing subject, or the object if `gap` is "object";
+    the other `gap_` fields are its number and its French gender.
+    """
 
     verb: Verb
     subject: Phrase | None = None
@@ -52,14 +56,14 @@ class Clause:
     recipient: Phrase | None = None
     adjective: Adjective | None = None
     than: Phrase | None = None
-    complement: Words | None = None
+    complement: Words = NOTHING
     modal: Modal | None = None
     negative: bool = False
-    frequency: Words | None = None
-    time: Words | None = None
+    frequency: Words = NOTHING
+    time: Words = NOTHING
     fronted: bool = False
-    manner: Words | None = None
-    companion: tuple[Preposition, Phrase] | None = None
+    manner: Words = NOTHING
+    companion: Place | None = None
     place: Place | None = None
     infinitive: Clause | None = None
     purpose: Clause | None = None
@@ -78,10 +82,15 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One clause, or two with a conjunction; `ask` is yesno or a question word."""
+    """One clause, or two with the conjunction `link`; `ask` is yesno or a question word."""
 
     clause: Clause
     ask: str = ""
-    link: Words | None = None
+    link: Words = NOTHING
     second: Clause | Weather | None = None
     first: bool = False
+
+
+def joined(*words: str) -> str:
+    """The words that are not empty, separated by spaces."""
+    return " ".join(filter(None, words))
