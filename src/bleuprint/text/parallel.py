@@ -254,7 +254,11 @@ def _decode(line: bytes, path: Path, number: int) -> str:
     try:
         return line.removesuffix(b"\n").decode()
     except UnicodeDecodeError as error:
-        byte = line[error.start]
-        raise UserError(
-            f"{path}:{number}: byte {error.start + 1} of the line is {byte:#04x}: not UTF-8"
-        ) from None
+        raise undecodable(line, error.start, path, number) from None
+
+
+def undecodable(line: bytes, byte: int, file: object, number: int) -> UserError:
+    """The error for a byte of line `number` that is not UTF-8."""
+    return UserError(
+        f"{file}:{number}: byte {byte + 1} of the line is {line[byte]:#04x}: not UTF-8"
+    )

@@ -251,13 +251,13 @@ def test_wmt_xml_takes_the_first_reference_in_the_language():
 @pytest.mark.parametrize(
     ("old", "new", "problem"),
     [
-        ('<seg id="10">five</seg>', "", ":14: doc 'a.1': seg '10' is only in src"),
-        ('<seg id="10">fünf</seg>', "", ":14: doc 'a.1': seg '10' is only in ref"),
-        ('<seg id="2"> drei', '<seg id="3"> drei', ":14: doc 'a.1': seg '3' is only in src"),
+        ('<seg id="10">five</seg>', "", ":4: doc 'a.1': seg '10' is only in src"),
+        ('<seg id="10">fünf</seg>', "", ":4: doc 'a.1': seg '10' is only in ref"),
+        ('<seg id="2"> drei', '<seg id="3"> drei', ":4: doc 'a.1': seg '3' is only in src"),
         ('<seg id="2"> drei', '<seg id="1"> drei', ":6: doc 'a.1': <seg> with id '1'"),
         ('<seg id="2"> drei', "<seg> drei", ":6: doc 'a.1': <seg> with id ''"),
-        ('<src lang="de">', '<src lang="cs">', ":14: doc 'a.1' has no src in de"),
-        ('lang="en"', 'lang="cs"', ":14: doc 'a.1' has no ref in en"),
+        ('<src lang="de">', '<src lang="cs">', ":4: doc 'a.1': no src in de"),
+        ('lang="en"', 'lang="cs"', ":4: doc 'a.1': no ref in en"),
     ],
 )
 def test_wmt_xml_without_its_counterparts_is_an_error(old, new, problem):

@@ -18,10 +18,10 @@ from bleuprint.corpus.download.formats.plain import read_plain
 from bleuprint.corpus.download.formats.segments import pair_segments
 from bleuprint.corpus.download.formats.sgml import read_sgml
 from bleuprint.corpus.download.formats.ted_tags import read_ted_tags
-from bleuprint.corpus.download.formats.ted_xml import TedXmlReader
-from bleuprint.corpus.download.formats.tmx import TmxReader
+from bleuprint.corpus.download.formats.ted_xml import read_ted_xml
+from bleuprint.corpus.download.formats.tmx import read_tmx
 from bleuprint.corpus.download.formats.tsv import read_tsv
-from bleuprint.corpus.download.formats.wmt_xml import WmtXmlReader
+from bleuprint.corpus.download.formats.wmt_xml import read_wmt_xml
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import Pair
 
@@ -58,15 +58,15 @@ def _pairs(
             assert text.columns is not None
             return read_tsv(streams[0], names[0], text.columns)
         case "tmx":
-            return iter(TmxReader(streams[0], names[0], languages, dropped))
+            return read_tmx(streams[0], names[0], languages, dropped)
         case "ted-tags":
             return read_ted_tags(streams, names, dropped)
         case "ted-xml":
-            return pair_segments(list(map(TedXmlReader, streams, names)), names)
+            return pair_segments(list(map(read_ted_xml, streams, names)), names)
         case "sgml":
             return pair_segments(list(map(read_sgml, streams, names)), names)
         case "wmt-xml":
-            return iter(WmtXmlReader(streams[0], names[0], languages, dropped))
+            return read_wmt_xml(streams[0], names[0], languages, dropped)
 
 
 def _lost(dropped: Counter[str], languages: tuple[str, str]) -> str:

@@ -4,94 +4,95 @@ Entity declarations are refused: they may expand without bounds or include other
 in a DOCTYPE is not read.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import BinaryIO, Generic, NoReturn, TypeVar
+from typing import BinaryIO, NoReturn, cast
+from xml.etree import ElementTree
 from xml.parsers import expat
 
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import LONGEST_LINE
 
-T = TypeVar("T")
+# Small: the elements of a block take many times its size.
+_BLOCK = 1 << 14
 
-_BLOCK = 1 << 20
+
+class Element(ElementTree.Element):
+    """An element and the line of its start tag."""
+
+    line = 0
+
+    def find_all(self, tag: str) -> "Iterator[Element]":
+        """The elements `tag` inside."""
+        return cast(Iterator[Element], self.iter(tag))
 
 
-class XmlReader(ABC, Generic[T]):
-    """Iterating reads the file and yields the items that `start` and `end` append to `items`.
+class XmlReader:
+    """Iterating yields the elements of one tag, each with its content, in the order of the file.
 
     Raises UserError, naming file and line, if the file is not well-formed.
     """
 
-    def __init__(self, stream: BinaryIO, name: str) -> None:
-        self._stream, self._name = stream, name
-        self._texts: list[str] = []
-        self._size = 0
-        self.items: list[T] = []
+    def __init__(self, stream: BinaryIO, name: str, tag: str) -> None:
+        self._stream, self._name, self._tag = stream, name, tag
+        self._elements: list[Element] = []
+        self._depth = self._size = 0
         self._parser = parser = expat.ParserCreate()
+        self._builder = ElementTree.TreeBuilder(self._element)
         parser.buffer_text = True
-        parser.buffer_size = 1 << 16
-        parser.StartElementHandler = self.start
-        parser.EndElementHandler = self.end
+        parser.buffer_size = _BLOCK
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
         parser.EntityDeclHandler = self._refuse_entity
         parser.SkippedEntityHandler = self._refuse_reference
 
-    @abstractmethod
-    def start(self, tag: str, attributes: dict[str, str]) -> None:
-        """Handle the start of an element."""
-
-    @abstractmethod
-    def end(self, tag: str) -> None:
-        """Handle the end of an element."""
-
-    def __iter__(self) -> Iterator[T]:
+    def __iter__(self) -> Iterator[Element]:
         final = False
         while not final:
             block = self._stream.read(_BLOCK)
             final = not block
             self._parse(block, final)
-            yield from self.items
-            self.items.clear()
+            yield from self._elements
+            self._elements.clear()
 
-    def collect(self) -> None:
-        """Start collecting text."""
-        self._parser.CharacterDataHandler = self._on_text
-
-    def pause(self) -> None:
-        """Stop collecting text; the text so far is kept."""
-        self._parser.CharacterDataHandler = None
-
-    def take_text(self) -> str:
-        """Return and clear the collected text, and stop collecting."""
-        self.pause()
-        text = "".join(self._texts)
-        self._texts.clear()
-        self._size = 0
-        return text
-
-    @property
-    def line(self) -> int:
-        """The line of the current tag."""
-        return self._parser.CurrentLineNumber
-
-    def fail(self, problem: str) -> NoReturn:
-        """Raise UserError for the current line."""
-        raise UserError(f"{self._name}:{self.line}: {problem}")
+    def fail(self, problem: str, line: int | None = None) -> NoReturn:
+        """Raise UserError for a line; None: the current one."""
+        raise UserError(f"{self._name}:{line or self._parser.CurrentLineNumber}: {problem}")
 
     def _parse(self, block: bytes, final: bool) -> None:
         try:
             self._parser.Parse(block, final)
         except expat.ExpatError as error:
-            reason = expat.ErrorString(error.code)
-            raise UserError(f"{self._name}:{error.lineno}: not sound XML: {reason}") from None
+            self.fail(f"not sound XML: {expat.ErrorString(error.code)}", error.lineno)
         except (LookupError, ValueError) as error:  # from the declared encoding
-            raise UserError(f"{self._name}:{self.line}: {error}") from None
+            self.fail(str(error))
 
-    def _on_text(self, text: str) -> None:
-        self._texts.append(text)
+    def _element(self, tag: str, attributes: dict[str, str]) -> Element:
+        element = Element(tag, attributes)
+        element.line = self._parser.CurrentLineNumber
+        return element
+
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        if not self._depth and tag == self._tag:
+            self._builder = ElementTree.TreeBuilder(self._element)
+            self._parser.CharacterDataHandler = self._text
+            self._size = 0
+        if self._depth or tag == self._tag:
+            self._depth += 1
+            self._builder.start(tag, attributes)
+
+    def _end(self, tag: str) -> None:
+        if self._depth:
+            self._depth -= 1
+            self._builder.end(tag)
+            if not self._depth:
+                self._parser.CharacterDataHandler = None
+                self._elements.append(cast(Element, self._builder.close()))
+
+    def _text(self, text: str) -> None:
+        self._builder.data(text)
         self._size += len(text)
         if self._size >= LONGEST_LINE:
-            self.fail(f"the sentence is longer than {LONGEST_LINE >> 20} MiB")
+            self.fail(f"<{self._tag}> has more than {LONGEST_LINE >> 20} MiB of text")
 
     def _refuse_entity(self, entity: str, *_: object) -> NoReturn:
         self.fail(f"declares the entity {entity!r}: files that declare entities are not read")
