@@ -86,8 +86,8 @@ for stage in STAGES:
         name:
             stage.name
         input:
-            INPUTS[stage.name],
-            gather.shards(stage.shard) if scattered else [],
+            stage=INPUTS[stage.name],
+            shards=gather.shards(stage.shard) if scattered else [],
         output:
             [directory(path) for path in stage.folders],
             stage.files,
@@ -101,8 +101,9 @@ for stage in STAGES:
         resources:
             **slurm.resources(stage),
         params:
+            begin=stage.begin_command(),
             command=stage.marked_command(len(SHARDS)),
         shell:
             # SIGTERM reaches all of a job's processes: the shell and tee wait until the stage has saved.
             "export BLEUPRINT_WORKERS=${{BLEUPRINT_WORKERS:-{threads}}}; trap : TERM;"
-            " ({params.command}) 2>&1 | (trap '' TERM; tee {log})"
+            " ({params.begin} {input.stage:q} && {params.command}) 2>&1 | (trap '' TERM; tee {log})"

@@ -208,19 +208,16 @@ def finished(project, tmp_path, stages):
         file.write_text("two\nlines\n")
         for written in (file, root / path):
             os.utime(written, (time.time() + 3600, time.time() + 3600))
+    inputs = graph.inputs(graph.stages(root), root)
     for stage in both:
-        graph.begin(stage.name, stage.digest, root)
+        graph.begin(stage.name, stage.digest, *inputs[stage.name], root=root)
         (root / f"{stage.mark}.begun").rename(root / stage.mark)
     return root, *both
 
 
 def marked(root, *both):
-    inputs, known = graph.inputs(graph.stages(root), root), graph._recorded(root)
-    return [s.name for s in both if graph._is_valid(s, inputs[s.name], known, root)]
-
-
-def test_a_mark_holds_while_nothing_has_changed(finished):
-    assert marked(*finished) == ["clean@own", "dedup@own"]
+    inputs, lock = graph.inputs(graph.stages(root), root), graph._read_lock(root)
+    return [s.name for s in both if graph._is_valid(s, inputs[s.name], lock, root)]
 
 
 @pytest.mark.parametrize(
@@ -277,8 +274,15 @@ def test_a_mark_is_void_under_other_settings_or_another_command(finished):
 
 def test_a_mark_is_void_where_dvc_has_run_the_stage_since(finished):
     # as by `dvc repro -s` under other settings, taken back afterwards
-    (finished[0] / "dvc.lock").write_text("stages:\n  clean@own: {cmd: another}\n")
+    entries = "schema: '2.0'\nstages:\n  clean@own:\n    cmd: a\n    outs:\n    - path: b\n"
+    (finished[0] / "dvc.lock").write_text(entries)
     assert marked(*finished) == ["dedup@own"]
+    (finished[0] / "dvc.lock").write_text(entries.replace("clean@own", "clean@owner"))
+    assert marked(*finished) == ["clean@own", "dedup@own"]
+
+
+def test_a_mark_holds_while_nothing_has_changed(finished):
+    assert marked(*finished) == ["clean@own", "dedup@own"]
 
 
 def test_a_record_that_fails_is_one_line_and_can_be_repeated(finished, capsys):

@@ -21,8 +21,8 @@ def add_commands(commands: Commands) -> None:
     record = commands.add_parser(
         "record", help="record in DVC the stages that a killed Snakemake run has finished"
     )
-    # used by the Snakefile: note what a stage begins from
-    record.add_argument("--begin", nargs=2, metavar=("STAGE", "DIGEST"), help=argparse.SUPPRESS)
+    # used by the Snakefile: the stage, its digest and its input files
+    record.add_argument("--begin", nargs="+", help=argparse.SUPPRESS)
     record.set_defaults(command=_record)
 
     plots = commands.add_parser(

@@ -4,17 +4,18 @@ import base64
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from bleuprint.dataset.binarized import BinaryCorpus, Lengths
 from bleuprint.dataset.subwords.vocabulary import BOS, EOS
-from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_object, write_json
+
+if TYPE_CHECKING:
+    from bleuprint.model.transformer import Transformer
 
 ATTENTION = "attention.json"
 
@@ -81,13 +82,15 @@ class SentenceAttention:
 
 
 def attention_maps(
-    model: Transformer,
+    model: "Transformer",
     corpus: BinaryCorpus,
     source: Sequence[int],
     tokens: Sequence[int],
     kinds: Iterable[str] = KINDS,
 ) -> dict[str, AttentionMap]:
     """The maps of a source (ids with EOS) and its translation (ids without EOS)."""
+    import torch  # two seconds, which those who only read attention.json need not wait
+
     target = [BOS, *tokens]
     ids = (torch.tensor([side], device=model.device) for side in (source, target))
     weights = model.attention_weights(*ids)

@@ -11,6 +11,7 @@ import hashlib
 import json
 import logging
 import os
+import re
 import shlex
 import sys
 from collections import defaultdict
@@ -78,7 +79,7 @@ class Stage:
     @property
     def mark(self) -> Path:
         """A file that exists once the stage has finished; it contains the state it started from."""
-        return _WORK / "finished" / self.name
+        return _mark(self.name)
 
     @property
     def shard(self) -> str:
@@ -86,12 +87,16 @@ class Stage:
         _, _, corpus = self.name.partition("@")
         return str(paths.shards(corpus, self.kind) / "{scatteritem}")
 
+    def begin_command(self) -> str:
+        """The shell command that notes what the stage starts from; its input files are added."""
+        name = shlex.quote(self.name)
+        return f"env PYTHONPATH=src python -m bleuprint record --begin {name} {self.digest}"
+
     def marked_command(self, shards: int = 1) -> str:
         """The shell command that runs the stage, joins its shards, and leaves the mark."""
-        name, mark = shlex.quote(self.name), shlex.quote(str(self.mark))
-        begin = f"env PYTHONPATH=src python -m bleuprint record --begin {name} {self.digest}"
+        mark = shlex.quote(str(self.mark))
         gather = f" --gather {shards}" if shards > 1 and self.sharded else ""
-        return f"{begin} && {self.command}{gather} && mv {mark}.begun {mark}"
+        return f"{self.command}{gather} && mv {mark}.begun {mark}"
 
 
 def stages(root: Path = Path()) -> list[Stage]:
@@ -136,14 +141,15 @@ def inputs(graph: Iterable[Stage], root: Path = Path()) -> dict[str, list[str]]:
     }
 
 
-def begin(name: str, digest: str, root: Path = Path()) -> None:
-    """Write the state that a stage starts from beside its mark; `digest`: that of its rule."""
-    graph = stages(root)
-    (stage,) = [stage for stage in graph if stage.name == name]
-    begun = root / f"{stage.mark}.begun"
+def begin(name: str, digest: str, *dependencies: str, root: Path = Path()) -> None:
+    """Write the state that a stage starts from beside its mark.
+
+    `digest` and `dependencies` (see `inputs`) are given by its rule, since DVC takes a second to
+    resolve the graph, and each stage begins.
+    """
+    begun = root / f"{_mark(name)}.begun"
     begun.parent.mkdir(parents=True, exist_ok=True)
-    files, recorded = inputs(graph, root)[name], _recorded(root)
-    begun.write_text(f"{digest} {_state(stage, files, recorded, root)}")
+    begun.write_text(_state(name, digest, dependencies, _read_lock(root), root))
 
 
 def record(root: Path = Path()) -> None:
@@ -153,8 +159,8 @@ def record(root: Path = Path()) -> None:
     stage started, and DVC has not run the stage since.
     """
     graph = stages(root)
-    files, recorded = inputs(graph, root), _recorded(root)
-    done = {stage.name for stage in graph if _is_valid(stage, files[stage.name], recorded, root)}
+    files, lock = inputs(graph, root), _read_lock(root)
+    done = {stage.name for stage in graph if _is_valid(stage, files[stage.name], lock, root)}
     if done:
         try:
             _commit(done, root)
@@ -208,6 +214,10 @@ def _stage(name: str, entry: Mapping[str, Any], parameters: Mapping[str, Any]) -
     )
 
 
+def _mark(name: str) -> Path:
+    return _WORK / "finished" / name
+
+
 def _output(item: str | Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
     """An output's path and flags: `path` or `{path: flags}` in dvc.yaml."""
     return (item, {}) if isinstance(item, str) else next(iter(item.items()))
@@ -250,26 +260,23 @@ def _commit(names: Collection[str], root: Path) -> None:
                 saved[0].dvcfile.dump_stages(saved, update_pipeline=False)
 
 
-def _recorded(root: Path) -> Mapping[str, Any]:
-    """The stages of dvc.lock by name."""
-    from dvc.utils.serialize import load_yaml
-
-    lock = root / "dvc.lock"
-    return (load_yaml(str(lock)).get("stages") or {}) if lock.exists() else {}
+def _read_lock(root: Path) -> str:
+    path = root / "dvc.lock"
+    return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
-def _state(
-    stage: Stage, dependencies: Iterable[str], recorded: Mapping[str, Any], root: Path
-) -> str:
-    """The SHA-256 of all that decides a stage's outputs: its digest and the files it depends on.
+def _state(name: str, digest: str, dependencies: Iterable[str], lock: str, root: Path) -> str:
+    """The digest of a stage's rule, and the SHA-256 of all that decides its outputs.
 
     Files count by size and modification time, which are compared with their former values and with
-    no clock: the clocks of hosts that share a file system may differ. The stage's entry in dvc.lock
-    is included, since `dvc repro` may have replaced the outputs.
+    no clock: the clocks of hosts that share a file system may differ. The stage's entry in `lock`,
+    the text of dvc.lock, is included, since `dvc repro` may have replaced the outputs.
     """
     files = [(path, *_status(root / path)) for each in dependencies for path in _files(each, root)]
-    text = json.dumps([stage.digest, files, recorded.get(stage.name)], default=str)
-    return hashlib.sha256(text.encode()).hexdigest()
+    # the lines of the entry; to parse all of dvc.lock would take seconds
+    entry = re.search(rf"^  {re.escape(name)}:\n(?: {{3,}}.*\n)*", lock, re.MULTILINE)
+    text = json.dumps([digest, files, entry and entry[0]])
+    return f"{digest} {hashlib.sha256(text.encode()).hexdigest()}"
 
 
 def _status(path: Path) -> tuple[int, int]:
@@ -279,16 +286,12 @@ def _status(path: Path) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
 
 
-def _is_valid(
-    stage: Stage, dependencies: Iterable[str], recorded: Mapping[str, Any], root: Path
-) -> bool:
+def _is_valid(stage: Stage, dependencies: Iterable[str], lock: str, root: Path) -> bool:
     """Whether a stage has a valid mark (see `record`) and all outputs."""
     try:
         mark = (root / stage.mark).read_text()
-        return (
-            mark.startswith(stage.digest)
-            and all((root / path).exists() for path in stage.outputs)
-            and mark == f"{stage.digest} {_state(stage, dependencies, recorded, root)}"
+        return all((root / path).exists() for path in stage.outputs) and mark == _state(
+            stage.name, stage.digest, dependencies, lock, root
         )
     except FileNotFoundError:
         return False

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from bleuprint.text.moses import Moses
 from bleuprint.text.unicode import blank_white
 
 # The tokens of characters that are not their own tokens.
@@ -45,6 +44,9 @@ def tokenizer_for(language: str, settings: Tokenize) -> Tokenizer:
     tokenizer: Tokenizer
     match settings.name:
         case "moses":
+            # imported here since sacremoses takes 0.3 s, and every command reads the settings
+            from bleuprint.text.moses import Moses
+
             tokenizer = Moses(language, settings.hyphens, settings.escape)
         case "characters":
             tokenizer = Characters()
