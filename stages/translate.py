@@ -6,7 +6,6 @@ reexec_with_malloc_settings()
 
 from bleuprint.config.experiment import load
 from bleuprint.config.paths import folder
-from bleuprint.decoding.attention import ATTENTION
 from bleuprint.decoding.translate import translate_tests
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime.errors import run
@@ -18,9 +17,7 @@ def main() -> None:
         folder(cell.corpus, "binary"),
         cell.models / "averaged",
         load().system(cell.system).decode,
-        cell.results / "hypotheses",
-        cell.results / "translation.json",
-        cell.results / ATTENTION,
+        cell.results,
         cell.timings / "translate.json",
     )
 

@@ -140,7 +140,7 @@ def stored(corpus: Prepared, model: Transformer, tmp_path_factory: pytest.TempPa
     """The model as the average stage leaves it."""
     from safetensors.torch import save_file
 
-    from bleuprint.model.weights import model_description, named_weights, write_description
+    from bleuprint.model.weights import named_weights, write_description
 
     folder = tmp_path_factory.mktemp("model")
     save_file(
@@ -148,23 +148,22 @@ def stored(corpus: Prepared, model: Transformer, tmp_path_factory: pytest.TempPa
         folder / "model.safetensors",
         {"fingerprint": "f"},
     )
-    write_description(folder, model_description(SHAPE, corpus.binary, "f"))
+    write_description(folder, SHAPE, corpus.binary, "f")
     return folder
 
 
 def translate_into(folder: Path, corpus: Prepared, stored: Path, settings: Decode) -> None:
-    names = ("h", "translation.json", "attention.json", "t.json")
-    outputs = [folder / name for name in names]
-    translate.translate_tests(corpus.root / "binary", stored, settings, *outputs)
+    binary = corpus.root / "binary"
+    translate.translate_tests(binary, stored, settings, folder, folder / "t.json")
 
 
 def test_hypotheses_go_to_files_with_their_time(
     corpus: Prepared, model: Transformer, stored: Path, tmp_path: Path
 ) -> None:
     settings = DECODE
-    hypotheses, made = tmp_path / "h", tmp_path / "translation.json"
+    hypotheses, made = tmp_path / "hypotheses", tmp_path / "translation.json"
     translate_into(tmp_path, corpus, stored, settings)
-    written = (tmp_path / "h" / "test.x.en").read_text(encoding="utf-8").split("\n")
+    written = (tmp_path / "hypotheses" / "test.x.en").read_text(encoding="utf-8").split("\n")
     found = outputs(model, corpus.binary.side("test.x", "de"), settings)
     assert written == [*(corpus.binary.text("en", words) for words in found), ""]
     assert read_json(tmp_path / "t.json")["sentences"] == 31
@@ -184,7 +183,7 @@ def test_where_the_model_looked_is_kept_of_the_first_sentences(
         pytest.importorskip("ctranslate2")
     settings = dataclasses.replace(DECODE, engine=engine)
     translate_into(tmp_path, corpus, stored, settings)
-    digest = hashlib.sha256((tmp_path / "h" / "test.x.en").read_bytes()).hexdigest()
+    digest = hashlib.sha256((tmp_path / "hypotheses" / "test.x.en").read_bytes()).hexdigest()
     kept = read_attention(tmp_path / "attention.json", "x", digest)
     source = corpus.binary.side("test.x", "de")
     lengths = [int(length) - 1 for length in source.lengths]

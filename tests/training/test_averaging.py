@@ -53,7 +53,7 @@ def test_the_mean_is_taken_in_float64(tmp_path: Path) -> None:
     # 1 is lost beside 2^24 in float32: a sum kept in float32 would give another mean
     values = [2.0**24, 1.0, 1.0]
     paths = [save(tmp_path / str(number), a=[value]) for number, value in enumerate(values)]
-    assert mean(paths)["a"].tolist() == [np.float32((2.0**24 + 2) / 3)]
+    assert mean(paths, "f1")["a"].tolist() == [np.float32((2.0**24 + 2) / 3)]
 
 
 def test_the_mean_is_that_of_exact_sums(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_the_mean_is_that_of_exact_sums(tmp_path: Path) -> None:
         for _ in range(7)
     ]
     paths = [save(tmp_path / str(number), **tensors) for number, tensors in enumerate(sets)]
-    found = mean(paths)
+    found = mean(paths, "f1")
     assert {name: tensor.shape for name, tensor in found.items()} == shapes
     for name in shapes:
         columns = zip(*(tensors[name].ravel().tolist() for tensors in sets), strict=True)
@@ -161,8 +161,9 @@ def test_other_weights_are_not_averaged(tmp_path: Path, tensors: dict[str, list[
     other = save(folder / "0000050.safetensors", **tensors)
     with pytest.raises(UserError) as raised:
         average(folder, Average(last=3), tmp_path / "averaged")
-    first = folder / "0000030.safetensors"
-    assert str(raised.value) == f"{other}: other weights than {first}: they cannot be averaged"
+    assert str(raised.value) == (
+        f"{other}: other weights than those before it: they cannot be averaged"
+    )
 
 
 @pytest.mark.parametrize(
@@ -197,8 +198,17 @@ def test_damaged_files_are_one_clear_line(tmp_path: Path, name: str) -> None:
 def test_without_its_record_a_folder_is_one_clear_line(tmp_path: Path) -> None:
     folder = exported(tmp_path / "checkpoints")
     (folder / "checkpoints.json").unlink()
-    with pytest.raises(UserError, match=r"checkpoints\.json: .*No such file"):
+    with pytest.raises(UserError, match=r"checkpoints\.json: no such file; run: dvc repro$"):
         average(folder, Average(last=1), tmp_path / "averaged")
+
+
+def test_the_record_of_an_older_version_is_one_clear_line(tmp_path: Path) -> None:
+    folder = exported(tmp_path / "checkpoints")
+    record = folder / "checkpoints.json"
+    record.write_text(record.read_text().replace("validation_metric", "metric"))
+    message = rf"^{record}: holds no 'validation_metric': .* another version; run: dvc repro$"
+    with pytest.raises(UserError, match=message):
+        average(folder, Average(best=1), tmp_path / "averaged")
 
 
 def test_memory_does_not_grow_with_the_checkpoints(tmp_path: Path) -> None:
@@ -206,7 +216,7 @@ def test_memory_does_not_grow_with_the_checkpoints(tmp_path: Path) -> None:
     paths = [save(tmp_path / str(number), **tensors) for number in range(6)]
     sums = 16 * (1 << 16) * 8
     tracemalloc.start()
-    mean(paths)
+    mean(paths, "f1")
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert sums < peak < 1.2 * sums

@@ -75,11 +75,6 @@ def max_output_lengths(lengths: Lengths, settings: Decode, max_positions: int) -
     return limits
 
 
-def empty_translations(sentences: int) -> NBest:
-    """The translations of empty sentences."""
-    return [[Hypothesis([], 0.0, 0.0)] for _ in range(sentences)]
-
-
 @torch.inference_mode()
 def beam_search(
     step: Step[State],
@@ -187,7 +182,8 @@ class _Finished:
         for sentence, log, output in zip(indices, logs, tokens, strict=True):
             self._count[sentence] += 1
             # of equal scores the one found first stays first
-            insort(self.best[sentence], Hypothesis(output, log / penalty, log), key=_descending)
+            hypothesis = Hypothesis(output, log / penalty, log)
+            insort(self.best[sentence], hypothesis, key=lambda each: -each.score)
             del self.best[sentence][self._most :]
 
     def running(self, sentences: Tensor, scores: Tensor, max_lengths: Tensor) -> Tensor:
@@ -209,7 +205,3 @@ class _Finished:
 
 def _is_beaten(bound: float, best: list[Hypothesis]) -> bool:
     return bound <= best[-1].score
-
-
-def _descending(hypothesis: Hypothesis) -> float:
-    return -hypothesis.score

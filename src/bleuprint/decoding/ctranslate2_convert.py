@@ -3,9 +3,8 @@
 CTranslate2 is an optional dependency: pip install ctranslate2.
 """
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -17,7 +16,6 @@ from bleuprint.model.attention import Attention
 from bleuprint.model.transformer import (
     DecoderLayer,
     EncoderLayer,
-    FeedForward,
     ResidualConnection,
     Transformer,
     sinusoidal_positions,
@@ -26,7 +24,6 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import whole_folder
 
 Precision = Literal["float32", "int8"]
-Layer = TypeVar("Layer", bound=nn.Module)
 
 # The bias that excludes PAD and BOS from outputs; close to the minimum of half precision.
 _EXCLUDED = -60_000.0
@@ -53,12 +50,9 @@ def convert(
         activation=specs.common_spec.Activation[settings.activation.upper()],
     )
     _fill(spec, model)
-    for register, vocabulary in zip(
-        (spec.register_source_vocabulary, spec.register_target_vocabulary),
-        vocabularies,
-        strict=True,
-    ):
-        register(vocabulary.tokens)
+    source, target = vocabularies
+    spec.register_source_vocabulary(source.tokens)
+    spec.register_target_vocabulary(target.tokens)
     _, bos, eos, unk = SPECIALS
     spec.config.bos_token = spec.config.decoder_start_token = bos
     spec.config.eos_token, spec.config.unk_token = eos, unk
@@ -74,30 +68,23 @@ def _fill(spec: Any, model: Transformer) -> None:
     settings = model.settings
     spec.encoder.embeddings[0].weight = _array(model.source_embedding.weight)
     spec.decoder.embeddings.weight = _array(model.target_embedding.weight)
-    for side, table in (
-        (spec.encoder, model.source_positions),
-        (spec.decoder, model.target_positions),
-    ):
+    sides = (spec.encoder, model.source_positions), (spec.decoder, model.target_positions)
+    for side, table in sides:
         side.scale_embeddings = True
-        positions = (
+        side.position_encodings.encodings = _array(
             sinusoidal_positions(0, settings.max_positions, settings.d_model, torch.device("cpu"))
             if table is None
             else table.weight
         )
-        side.position_encodings.encodings = _array(positions)
-    for part, layer in zip(spec.encoder.layer, _layers(EncoderLayer, model.encoder), strict=True):
-        _fill_self_attention(
-            part.self_attention, layer.self_attention, layer.self_attention_residual
-        )
-        _fill_feed_forward(part.ffn, layer.feed_forward, layer.feed_forward_residual)
-    for part, decoder in zip(spec.decoder.layer, _layers(DecoderLayer, model.decoder), strict=True):
-        _fill_self_attention(
+    for part, layer in zip(spec.encoder.layer, model.encoder_layers, strict=True):
+        _fill_attention(part.self_attention, layer.self_attention, layer.self_attention_residual)
+        _fill_feed_forward(part.ffn, layer)
+    for part, decoder in zip(spec.decoder.layer, model.decoder_layers, strict=True):
+        _fill_attention(
             part.self_attention, decoder.self_attention, decoder.self_attention_residual
         )
-        _fill_cross_attention(
-            part.attention, decoder.cross_attention, decoder.cross_attention_residual
-        )
-        _fill_feed_forward(part.ffn, decoder.feed_forward, decoder.feed_forward_residual)
+        _fill_attention(part.attention, decoder.cross_attention, decoder.cross_attention_residual)
+        _fill_feed_forward(part.ffn, decoder)
     if settings.norm == "pre":
         _fill_norm(spec.encoder.layer_norm, model.encoder_norm)
         _fill_norm(spec.decoder.layer_norm, model.decoder_norm)
@@ -108,33 +95,24 @@ def _fill(spec: Any, model: Transformer) -> None:
     spec.decoder.projection.bias = biases
 
 
-def _layers(kind: type[Layer], layers: nn.ModuleList) -> Iterator[Layer]:
-    for layer in layers:
-        assert isinstance(layer, kind)
-        yield layer
-
-
-def _fill_self_attention(spec: Any, attention: Attention, residual: ResidualConnection) -> None:
-    _fill_rows(spec.linear[0], attention.in_proj, slice(None))
-    _fill_rows(spec.linear[1], attention.out_proj, slice(None))
-    _fill_norm(spec.layer_norm, residual.norm)
-
-
-def _fill_cross_attention(spec: Any, attention: Attention, residual: ResidualConnection) -> None:
+def _fill_attention(spec: Any, attention: Attention, residual: ResidualConnection) -> None:
+    """The specification has queries, keys and values in one layer, or queries in their own."""
     queries = attention.qkv_sizes[0]
-    _fill_rows(spec.linear[0], attention.in_proj, slice(None, queries))
-    _fill_rows(spec.linear[1], attention.in_proj, slice(queries, None))
-    _fill_rows(spec.linear[2], attention.out_proj, slice(None))
+    *inputs, output = spec.linear
+    rows = [slice(None)] if len(inputs) == 1 else [slice(None, queries), slice(queries, None)]
+    for linear, part in zip(inputs, rows, strict=True):
+        _fill_linear(linear, attention.in_proj, part)
+    _fill_linear(output, attention.out_proj)
     _fill_norm(spec.layer_norm, residual.norm)
 
 
-def _fill_feed_forward(spec: Any, feed_forward: FeedForward, residual: ResidualConnection) -> None:
-    _fill_rows(spec.linear_0, feed_forward.fc1, slice(None))
-    _fill_rows(spec.linear_1, feed_forward.fc2, slice(None))
-    _fill_norm(spec.layer_norm, residual.norm)
+def _fill_feed_forward(spec: Any, layer: EncoderLayer | DecoderLayer) -> None:
+    _fill_linear(spec.linear_0, layer.feed_forward.fc1)
+    _fill_linear(spec.linear_1, layer.feed_forward.fc2)
+    _fill_norm(spec.layer_norm, layer.feed_forward_residual.norm)
 
 
-def _fill_rows(spec: Any, linear: nn.Linear, rows: slice) -> None:
+def _fill_linear(spec: Any, linear: nn.Linear, rows: slice = slice(None)) -> None:
     spec.weight = _array(linear.weight[rows])
     if linear.bias is not None:
         spec.bias = _array(linear.bias[rows])

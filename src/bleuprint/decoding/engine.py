@@ -1,4 +1,4 @@
-"""Search engines: translate many sentences with torch or CTranslate2."""
+"""The search engine that `decode` names, and the one of this project."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from bleuprint.config.system import Decode, Model
-from bleuprint.dataset.batch import Sentence, pad
+from bleuprint.dataset.batch import pad
 from bleuprint.dataset.batching import Indices, batch_by_size
-from bleuprint.dataset.binarized import BinaryCorpus, Lengths, Sentences
+from bleuprint.dataset.binarized import BinaryCorpus, Lengths
 from bleuprint.dataset.subwords.vocabulary import BOS, EOS, UNK
 from bleuprint.decoding.beam_search import (
     BATCH_TOKENS,
@@ -19,39 +19,17 @@ from bleuprint.decoding.beam_search import (
     Reorderable,
     SpecialTokens,
     beam_search,
-    empty_translations,
     max_output_lengths,
 )
+from bleuprint.decoding.ctranslate2_engine import CTranslate2Engine
+from bleuprint.decoding.engine_base import Engine, Sources
 from bleuprint.model.linear import pack_weights
 from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.progress import Progress
 
 State = TypeVar("State", bound=Reorderable)
 
 SPECIAL_TOKENS = SpecialTokens(bos=BOS, eos=EOS, unk=UNK)
-
-
-class Engine(Protocol):
-    """Searches with the settings `Decode`.
-
-    `max_source_length`: the maximum length of a source in tokens, EOS included.
-    """
-
-    @property
-    def max_source_length(self) -> int: ...
-
-    def search(
-        self,
-        sources: Sequence[Sentence] | Sentences,
-        lengths: Lengths,
-        best: int = 1,
-        progress: str | None = None,
-    ) -> NBest:
-        """The `best` outputs of each sentence (ids with EOS, of these lengths), in their order.
-
-        An empty sentence has one output, which is empty. `progress`: the title of a progress bar.
-        """
 
 
 class Decoder(Protocol[State]):
@@ -73,8 +51,6 @@ def create_engine(model: Transformer, corpus: BinaryCorpus, decode: Decode) -> E
     if decode.engine == "pytorch":
         pack_weights(model)
         return TorchEngine(model, decode)
-    from bleuprint.decoding.ctranslate2_engine import CTranslate2Engine
-
     return CTranslate2Engine(model, corpus, decode)
 
 
@@ -84,56 +60,44 @@ def check_beam(decode: Decode, model: Transformer) -> None:
         raise UserError(f"a beam of {decode.beam} is wider than the vocabulary of {size} tokens")
 
 
-class TorchEngine:
+class TorchEngine(Engine):
     """Beam search with torch, in batches of sentences of similar length."""
 
     def __init__(self, decoder: Decoder[State], decode: Decode) -> None:
-        self._decoder, self._decode = decoder, decode
-        self.max_source_length = decoder.settings.max_positions
+        super().__init__(decode, decoder.settings.max_positions)
+        self._decoder = decoder
 
-    def search(
-        self,
-        sources: Sequence[Sentence] | Sentences,
-        lengths: Lengths,
-        best: int = 1,
-        progress: str | None = None,
-    ) -> NBest:
-        """See `Engine`."""
-        outputs = empty_translations(len(lengths))
-        bar = Progress(progress or "", len(lengths), "sentences", silent=progress is None)
-        order = np.argsort(-lengths, kind="stable")
-        order = order[lengths[order] > 1]  # others have only EOS
-        bar.advance(len(lengths) - len(order))
+    def _search(
+        self, sources: Sources, lengths: Lengths, rows: Indices, best: int
+    ) -> Iterator[tuple[list[int], NBest]]:
+        order = rows[np.argsort(-lengths[rows], kind="stable")]
         batches = batch_by_size(lengths, lengths, order, self._batch_tokens(lengths))
 
-        def search(rows: Indices) -> NBest:
-            ids = pad([sources[row] for row in rows.tolist()]).to(self._decoder.device)
-            return self._search(ids, lengths[rows], best)
+        def search(batch: Indices) -> NBest:
+            ids = pad([sources[row] for row in batch.tolist()]).to(self._decoder.device)
+            return self._search_batch(ids, lengths[batch], best)
 
-        found = _map_in_threads(search, batches, self._decoder.device)
-        for rows, batch_outputs in zip(batches, found, strict=True):
-            for row, hypotheses in zip(rows.tolist(), batch_outputs, strict=True):
-                outputs[row] = hypotheses
-            bar.advance(len(rows))
-        return outputs
+        outputs = _map_in_threads(search, batches, self._decoder.device)
+        for batch, batch_outputs in zip(batches, outputs, strict=True):
+            yield batch.tolist(), batch_outputs
 
     def _batch_tokens(self, lengths: Lengths) -> int:
         """Source positions of a batch: chosen so that threads get equally many equal batches."""
         longest, total = int(lengths.max(initial=1)), int(lengths.sum())
-        most = max(BATCH_TOKENS // self._decode.beam, longest)
+        most = max(BATCH_TOKENS // self.decode.beam, longest)
         threads = _threads(self._decoder.device)
         batches = -(-max(1, total) // (most * threads)) * threads
         return min(most, -(-total // batches) + longest)
 
     @torch.inference_mode()
-    def _search(self, source: Tensor, lengths: Lengths, best: int) -> NBest:
-        limits = max_output_lengths(lengths, self._decode, self.max_source_length)
+    def _search_batch(self, source: Tensor, lengths: Lengths, best: int) -> NBest:
+        limits = max_output_lengths(lengths, self.decode, self.max_source_length)
         return beam_search(
             self._decoder.step,
             self._decoder.init_cache(source),
             torch.from_numpy(limits).to(source.device),
             SPECIAL_TOKENS,
-            self._decode,
+            self.decode,
             best,
         )
 

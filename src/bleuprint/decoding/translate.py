@@ -10,13 +10,15 @@ import torch
 from bleuprint.config.system import Decode
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.decoding.attention import (
+    ATTENTION,
     SentenceAttention,
     attention_maps,
     select_sentences,
     write_attention,
 )
-from bleuprint.decoding.engine import Engine, create_engine
-from bleuprint.decoding.translation_record import TranslationRecord
+from bleuprint.decoding.engine import create_engine
+from bleuprint.decoding.engine_base import Engine
+from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
 from bleuprint.model.transformer import Transformer
 from bleuprint.model.weights import load_model, training_fingerprint
 from bleuprint.runtime.errors import UserError
@@ -24,43 +26,34 @@ from bleuprint.runtime.files import whole_folder, write_json
 
 
 def translate_tests(
-    corpus_folder: Path,
-    model_folder: Path,
-    decode: Decode,
-    hypotheses: Path,
-    translation: Path,
-    attention: Path,
-    timing: Path,
+    corpus_folder: Path, model_folder: Path, decode: Decode, results: Path, timing: Path
 ) -> None:
     """Translate every test set.
 
-    Writes hypotheses/test.NAME.LANGUAGE, `translation` (the provenance, translation.json),
-    `attention` (maps of a few sentences of each set, attention.json) and `timing` (seconds).
+    Writes into `results` the translations (hypotheses/test.NAME.LANGUAGE), their provenance
+    (translation.json) and maps of a few sentences of each set (attention.json), and into the file
+    `timing` the duration in seconds.
     """
     corpus = BinaryCorpus(corpus_folder)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     model = load_model(model_folder, corpus).to(device)
     engine = create_engine(model, corpus, decode)
-    seconds, count = 0.0, 0
-    attention_of: dict[str, tuple[str, list[SentenceAttention]]] = {}
+    hypotheses, seconds, count = results / "hypotheses", 0.0, 0
+    maps: dict[str, tuple[str, list[SentenceAttention]]] = {}
     with whole_folder(hypotheses) as partial:
-        for name in corpus.sets:
-            if name.startswith("test."):
-                corpus.verify(name)
-                began = time.monotonic()
-                outputs = search(engine, corpus, name, progress=f"translate {name}")
-                lines = [corpus.text(corpus.target, ids) for ids in outputs]
-                seconds += time.monotonic() - began
-                text = "".join(f"{line}\n" for line in lines).encode()
-                (partial / f"{name}.{corpus.target}").write_bytes(text)
-                count += len(lines)
-                digest = hashlib.sha256(text).hexdigest()
-                maps = _map_sentences(model, corpus, name, outputs)
-                attention_of[name.removeprefix("test.")] = digest, maps
-    TranslationRecord.from_files(training_fingerprint(model_folder), decode, hypotheses).write(
-        translation
-    )
-    write_attention(attention, attention_of)
+        for name in (name for name in corpus.sets if name.startswith("test.")):
+            corpus.verify(name)
+            began = time.monotonic()
+            outputs = search(engine, corpus, name, progress=f"translate {name}")
+            lines = [corpus.text(corpus.target, ids) for ids in outputs]
+            seconds, count = seconds + time.monotonic() - began, count + len(lines)
+            text = "".join(f"{line}\n" for line in lines).encode()
+            (partial / f"{name}.{corpus.target}").write_bytes(text)
+            digest = hashlib.sha256(text).hexdigest()
+            maps[name.removeprefix("test.")] = digest, _maps(model, corpus, name, outputs)
+    record = TranslationRecord.from_files(training_fingerprint(model_folder), decode, hypotheses)
+    record.write(results / TRANSLATION)
+    write_attention(results / ATTENTION, maps)
     write_json(timing, {"seconds": round(seconds, 3), "sentences": count})
 
 
@@ -78,7 +71,7 @@ def search(
     return [best[0].tokens for best in engine.search(source, source.lengths, progress=progress)]
 
 
-def _map_sentences(
+def _maps(
     model: Transformer, corpus: BinaryCorpus, name: str, outputs: Sequence[Sequence[int]]
 ) -> list[SentenceAttention]:
     """The attention maps of a few sentences and their translations."""

@@ -22,6 +22,8 @@ class Attention(nn.Module):
         self.in_proj = Linear(settings.d_model, sum(self.qkv_sizes), bias=settings.bias)
         self.out_proj = Linear(values, settings.d_model, bias=settings.bias)
         self.dropout = settings.dropout.attention
+        # if set, `forward` and `cross` append their weights (B, H, query, key)
+        self.recorded: list[Tensor] | None = None
 
     def forward(self, x: Tensor, mask: Tensor | None = None, causal: bool = False) -> Tensor:
         """Self-attention over x (B, T, D); `mask` (B, 1, 1, T) is False at keys to ignore."""
@@ -29,7 +31,7 @@ class Attention(nn.Module):
 
     def cross(self, x: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
         """Attention from x (B, T, D) to the result of `project_key_value`."""
-        return self._attend(self.project_query(x), key, value, mask)
+        return self._attend(self._split_heads(self._queries(x)), key, value, mask)
 
     def step(self, x: Tensor, layer: int, cache: KVCache) -> Tensor:
         """Self-attention of one new token for each of N hypotheses, x (N, D)."""
@@ -39,8 +41,7 @@ class Attention(nn.Module):
 
     def cross_step(self, x: Tensor, layer: int, cache: KVCache) -> Tensor:
         """Attention from x (N, D) to the sources in the cache."""
-        query = self._project(x, slice(None, self.qkv_sizes[0]))
-        result: Tensor = self.out_proj(cache.cross_attend(layer, query))
+        result: Tensor = self.out_proj(cache.cross_attend(layer, self._queries(x)))
         return result
 
     def project_qkv(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -48,21 +49,15 @@ class Attention(nn.Module):
         query, key, value = torch.split(self.in_proj(x), self.qkv_sizes, dim=-1)
         return self._split_heads(query), self._split_heads(key), self._split_heads(value)
 
-    def project_query(self, x: Tensor) -> Tensor:
-        """Queries (B, H, T, K) of x (B, T, D)."""
-        return self._split_heads(self._project(x, slice(None, self.qkv_sizes[0])))
-
     def project_key_value(self, memory: Tensor) -> tuple[Tensor, Tensor]:
         """Keys (B, H, S, K) and values (B, H, S, d_v) of the encoder's output (B, S, D)."""
         joint = self._project(memory, slice(self.qkv_sizes[0], None))
         key, value = torch.split(joint, self.qkv_sizes[1:], dim=-1)
         return self._split_heads(key), self._split_heads(value)
 
-    @staticmethod
-    def weights(query: Tensor, key: Tensor, mask: Tensor | None) -> Tensor:
-        """Attention weights (B, H, T, S), which the fused kernel does not return."""
-        scores = query @ key.transpose(2, 3) / math.sqrt(query.size(-1))
-        return (scores if mask is None else scores.where(mask, -torch.inf)).softmax(dim=-1)
+    def _queries(self, x: Tensor) -> Tensor:
+        """Queries (..., H x K) of x (..., D)."""
+        return self._project(x, slice(None, self.qkv_sizes[0]))
 
     def _project(self, x: Tensor, rows: slice) -> Tensor:
         """x times some rows of in_proj."""
@@ -76,9 +71,19 @@ class Attention(nn.Module):
     def _attend(
         self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool = False
     ) -> Tensor:
+        if self.recorded is not None:
+            self.recorded.append(_weights(query, key, mask, causal))
         p = self.dropout if self.training else 0.0
         mixed = functional.scaled_dot_product_attention(
             query, key, value, attn_mask=mask, dropout_p=p, is_causal=causal
         )
         result: Tensor = self.out_proj(mixed.transpose(1, 2).flatten(2))
         return result
+
+
+def _weights(query: Tensor, key: Tensor, mask: Tensor | None, causal: bool) -> Tensor:
+    """Attention weights (B, H, T, S), which the fused kernel does not return."""
+    scores = query @ key.transpose(2, 3) / math.sqrt(query.size(-1))
+    if causal:
+        mask = torch.ones(scores.shape[2:], dtype=torch.bool, device=scores.device).tril()
+    return (scores if mask is None else scores.where(mask, -torch.inf)).softmax(dim=-1)

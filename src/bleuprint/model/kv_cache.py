@@ -107,11 +107,10 @@ class KVCache:
             kept = used.byte().argsort(dim=1, descending=True, stable=True)[:, :most]
             sentences = torch.arange(len(kept), device=kept.device)[:, None]
             self._target = [
-                (key.transpose(1, 2)[sentences, kept], value.transpose(1, 2)[sentences, kept])
-                for key, value in self._target
+                (k[sentences, :, kept].transpose(1, 2), v[sentences, :, kept].transpose(1, 2))
+                for k, v in self._target
             ]
-            self._target = [(k.transpose(1, 2), v.transpose(1, 2)) for k, v in self._target]
-            self._history = self._history.transpose(1, 2)[sentences, kept].transpose(1, 2)
+            self._history = self._history[sentences, :, kept].transpose(1, 2)
             self._entries = most
         self._compact_at = max(_MIN_ENTRIES, 2 * most)
 

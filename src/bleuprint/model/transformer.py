@@ -5,8 +5,9 @@ Shapes: B sentences in a batch, S source and T target positions, D d_model, F d_
 """
 
 import math
+from collections.abc import Callable, Iterable
 from itertools import compress
-from typing import NamedTuple, TypeVar, cast
+from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -20,8 +21,6 @@ from bleuprint.model.initialization import initialize
 from bleuprint.model.kv_cache import KVCache
 from bleuprint.model.linear import Linear
 from bleuprint.runtime.errors import UserError
-
-Layer = TypeVar("Layer")
 
 
 class FeedForward(nn.Module):
@@ -52,12 +51,8 @@ class ResidualConnection(nn.Module):
         self.dropout = settings.dropout.residual
         self.is_pre_norm = settings.norm == "pre"
 
-    def pre_norm(self, x: Tensor) -> Tensor:
-        """The input of f."""
-        return self.norm(x) if self.is_pre_norm else x
-
-    def add(self, x: Tensor, output: Tensor) -> Tensor:
-        """Add the output of f to x."""
+    def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+        output = sublayer(self.norm(x) if self.is_pre_norm else x)
         x = x + dropout(output, self.dropout, self.training)
         return x if self.is_pre_norm else self.norm(x)
 
@@ -71,15 +66,9 @@ class EncoderLayer(nn.Module):
         self.feed_forward_residual = ResidualConnection(settings)
 
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        residual = self.self_attention_residual
-        x = residual.add(x, self.self_attention(residual.pre_norm(x), mask))
-        residual = self.feed_forward_residual
-        return residual.add(x, self.feed_forward(residual.pre_norm(x)))
-
-    def attention_weights(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """The attention weights (B, H, S, S) of `forward`."""
-        query, key, _ = self.self_attention.project_qkv(self.self_attention_residual.pre_norm(x))
-        return Attention.weights(query, key, mask)
+        x = self.self_attention_residual(x, lambda y: self.self_attention(y, mask))
+        result: Tensor = self.feed_forward_residual(x, self.feed_forward)
+        return result
 
 
 class DecoderLayer(nn.Module):
@@ -92,39 +81,21 @@ class DecoderLayer(nn.Module):
         self.cross_attention_residual = ResidualConnection(settings)
         self.feed_forward_residual = ResidualConnection(settings)
 
-    def forward(self, x: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
-        x = self._attend_to_self(x)
-        residual = self.cross_attention_residual
-        x = residual.add(x, self.cross_attention.cross(residual.pre_norm(x), key, value, mask))
-        return self._feed_forward(x)
+    def forward(self, x: Tensor, memory: Tensor, mask: Tensor | None) -> Tensor:
+        attention = self.cross_attention
+        key, value = attention.project_key_value(memory)
+        x = self.self_attention_residual(x, lambda y: self.self_attention(y, causal=True))
+        x = self.cross_attention_residual(x, lambda y: attention.cross(y, key, value, mask))
+        result: Tensor = self.feed_forward_residual(x, self.feed_forward)
+        return result
 
     def step(self, x: Tensor, layer: int, cache: KVCache) -> Tensor:
         """`forward` for one new token of each of N hypotheses, x (N, D)."""
-        residual = self.self_attention_residual
-        x = residual.add(x, self.self_attention.step(residual.pre_norm(x), layer, cache))
-        residual = self.cross_attention_residual
-        x = residual.add(x, self.cross_attention.cross_step(residual.pre_norm(x), layer, cache))
-        return self._feed_forward(x)
-
-    def attention_weights(
-        self, x: Tensor, key: Tensor, mask: Tensor | None
-    ) -> tuple[Tensor, Tensor]:
-        """Attention weights of `forward`: (B, H, T, T) to the target, (B, H, T, S) to source."""
-        causal = torch.ones(x.size(1), x.size(1), dtype=torch.bool, device=x.device).tril()
-        normed = self.self_attention_residual.pre_norm(x)
-        own_query, own_key, _ = self.self_attention.project_qkv(normed)
-        own = Attention.weights(own_query, own_key, causal)
-        x = self._attend_to_self(x)
-        query = self.cross_attention.project_query(self.cross_attention_residual.pre_norm(x))
-        return own, Attention.weights(query, key, mask)
-
-    def _attend_to_self(self, x: Tensor) -> Tensor:
-        residual = self.self_attention_residual
-        return residual.add(x, self.self_attention(residual.pre_norm(x), causal=True))
-
-    def _feed_forward(self, x: Tensor) -> Tensor:
-        residual = self.feed_forward_residual
-        return residual.add(x, self.feed_forward(residual.pre_norm(x)))
+        attention = self.cross_attention
+        x = self.self_attention_residual(x, lambda y: self.self_attention.step(y, layer, cache))
+        x = self.cross_attention_residual(x, lambda y: attention.cross_step(y, layer, cache))
+        result: Tensor = self.feed_forward_residual(x, self.feed_forward)
+        return result
 
 
 class AttentionWeights(NamedTuple):
@@ -178,15 +149,15 @@ class Transformer(nn.Module):
         """
         mask = _padding_mask(source, has_padding)
         x = self._embed(self.source_embedding, self.source_positions, source, 0)
-        for layer in self._drop_layers(self._encoder_layers()):
+        for layer in self._drop_layers(self.encoder):
             x = layer(x, mask)
         return self.encoder_norm(x), mask
 
     def decode(self, target: Tensor, memory: Tensor, mask: Tensor | None) -> Tensor:
         """Target ids (B, T) to hidden states (B, T, D); no position sees a later one."""
         x = self._embed(self.target_embedding, self.target_positions, target, 0)
-        for layer in self._drop_layers(self._decoder_layers()):
-            x = layer(x, *layer.cross_attention.project_key_value(memory), mask)
+        for layer in self._drop_layers(self.decoder):
+            x = layer(x, memory, mask)
         result: Tensor = self.decoder_norm(x)
         return result
 
@@ -198,8 +169,8 @@ class Transformer(nn.Module):
     def init_cache(self, source: Tensor) -> KVCache:
         """The cache before the first target token, for source ids (B, S)."""
         memory, mask = self.encode(source)
-        layers = self._decoder_layers()
-        return KVCache([layer.cross_attention.project_key_value(memory) for layer in layers], mask)
+        attentions = (layer.cross_attention for layer in self.decoder_layers)
+        return KVCache([each.project_key_value(memory) for each in attentions], mask)
 
     def step(self, tokens: Tensor, cache: KVCache) -> tuple[Tensor, KVCache]:
         """Logits (N, V) of the token after `tokens` (N,), and the cache that includes these.
@@ -210,13 +181,21 @@ class Transformer(nn.Module):
         x = self._embed(
             self.target_embedding, self.target_positions, tokens[:, None], cache.position
         )[:, 0]
-        for index, layer in enumerate(self._decoder_layers()):
+        for index, layer in enumerate(self.decoder_layers):
             x = layer.step(x, index, cache)
         return self._next_token_logits(self.decoder_norm(x)), cache
 
     def log_probs(self, hidden: Tensor) -> Tensor:
         """Log-probabilities (N, V) of the next token after hidden states (N, D), as in `step`."""
         return torch.log_softmax(self._next_token_logits(hidden).float(), -1)
+
+    @property
+    def encoder_layers(self) -> list[EncoderLayer]:
+        return [cast(EncoderLayer, layer) for layer in self.encoder]
+
+    @property
+    def decoder_layers(self) -> list[DecoderLayer]:
+        return [cast(DecoderLayer, layer) for layer in self.decoder]
 
     @property
     def device(self) -> torch.device:
@@ -226,19 +205,18 @@ class Transformer(nn.Module):
     def attention_weights(self, source: Tensor, target: Tensor) -> AttentionWeights:
         """The attention weights of `forward`; in evaluation mode only."""
         assert not self.training, "attention weights do not include dropout"
-        result, mask = AttentionWeights([], [], []), _padding_mask(source, None)
-        x = self._embed(self.source_embedding, self.source_positions, source, 0)
-        for encoder_layer in self._encoder_layers():
-            result.encoder.append(encoder_layer.attention_weights(x, mask))
-            x = encoder_layer(x, mask)
-        memory = self.encoder_norm(x)
-        x = self._embed(self.target_embedding, self.target_positions, target, 0)
-        for layer in self._decoder_layers():
-            key, value = layer.cross_attention.project_key_value(memory)
-            own, cross = layer.attention_weights(x, key, mask)
-            result.decoder.append(own)
-            result.cross.append(cross)
-            x = layer(x, key, value, mask)
+        result = AttentionWeights([], [], [])
+        for encoder_layer in self.encoder_layers:
+            encoder_layer.self_attention.recorded = result.encoder
+        for layer in self.decoder_layers:
+            layer.self_attention.recorded = result.decoder
+            layer.cross_attention.recorded = result.cross
+        try:
+            self.decode(target, *self.encode(source))
+        finally:
+            for module in self.modules():
+                if isinstance(module, Attention):
+                    module.recorded = None
         return result
 
     def _next_token_logits(self, hidden: Tensor) -> Tensor:
@@ -247,19 +225,13 @@ class Transformer(nn.Module):
         logits[:, PAD] = logits[:, BOS] = -torch.inf
         return logits
 
-    def _encoder_layers(self) -> list[EncoderLayer]:
-        return [cast(EncoderLayer, layer) for layer in self.encoder]
-
-    def _decoder_layers(self) -> list[DecoderLayer]:
-        return [cast(DecoderLayer, layer) for layer in self.decoder]
-
-    def _drop_layers(self, layers: list[Layer]) -> list[Layer]:
+    def _drop_layers(self, layers: nn.ModuleList) -> Iterable[nn.Module]:
         """The layers to run: in training, LayerDrop leaves some out (Fan et al. 2020)."""
         if not self.layer_drop or not self.training:
             return layers
         # drawn on the CPU whatever the model's device, so that nothing waits for an accelerator
         kept = torch.rand(len(layers), device="cpu") >= self.layer_drop
-        return list(compress(layers, kept.tolist()))
+        return compress(layers, kept.tolist())
 
     def _embed(
         self, embedding: nn.Embedding, positions: nn.Embedding | None, ids: Tensor, start: int

@@ -2,7 +2,6 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Any
 
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
@@ -18,8 +17,8 @@ from bleuprint.runtime.schema import build
 WEIGHTS, DESCRIPTION = "model.safetensors", "model.json"
 
 
-def model_description(model: Model, corpus: BinaryCorpus, fingerprint: str) -> dict[str, Any]:
-    """The content of model.json: model settings, vocabularies, the training's fingerprint."""
+def write_description(folder: Path, model: Model, corpus: BinaryCorpus, fingerprint: str) -> None:
+    """Write model.json: model settings, vocabularies, the training's fingerprint."""
     vocabularies = {
         side: {
             "size": len(corpus.segmentation(language).vocabulary),
@@ -27,14 +26,8 @@ def model_description(model: Model, corpus: BinaryCorpus, fingerprint: str) -> d
         }
         for side, language in (("source", corpus.source), ("target", corpus.target))
     }
-    return {
-        "model": dataclasses.asdict(model),
-        "vocabularies": vocabularies,
-        "fingerprint": fingerprint,
-    }
-
-
-def write_description(folder: Path, description: dict[str, Any]) -> None:
+    settings = dataclasses.asdict(model)
+    description = {"model": settings, "vocabularies": vocabularies, "fingerprint": fingerprint}
     write_json(folder / DESCRIPTION, description)
 
 

@@ -6,7 +6,7 @@ The same translations of newstest2014 score 27.52 (sacreBLEU), 28.33 (intl) and 
 
 import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sacrebleu.metrics.bleu import BLEU
@@ -47,23 +47,23 @@ def bleu_variants(hypotheses: _Lines, references: _Lines, language: str) -> list
     Chinese, Japanese and Korean, whose sentences Moses does not split into words.
     """
     default = bleu_metric(references, language)
+    lowercased = BLEU(lowercase=True, trg_lang=default.trg_lang)
+    assert lowercased.tokenizer_signature == default.tokenizer_signature
     variants = [
-        _score_variant(LOWERCASED, _lowercased(default), hypotheses, references),
+        _score_variant(LOWERCASED, lowercased, hypotheses, references),
         _score_variant(INTL, BLEU(tokenize="intl"), hypotheses, references),
     ]
     if default.tokenizer_signature != BLEU.TOKENIZER_DEFAULT:
         return variants
     tokens = [tokenized(side, language) for side in (hypotheses, references)]
-    on_tokens: list[tuple[str, bool, Callable[[str], str]]] = [
-        (TOKENIZED, False, str),
-        (TOKENIZED_LOWERCASED, True, str),
-        (COMPOUND_SPLIT, False, split_compounds),
-    ]
-    for name, lowercase, transform in on_tokens:
+    split = [list(map(split_compounds, side)) for side in tokens]
+    for name, lowercase, sides in (
+        (TOKENIZED, False, tokens),
+        (TOKENIZED_LOWERCASED, True, tokens),
+        (COMPOUND_SPLIT, False, split),
+    ):
         metric = BLEU(tokenize="none", lowercase=lowercase, force=True)
-        variants.append(
-            _score_variant(name, metric, *(list(map(transform, side)) for side in tokens))
-        )
+        variants.append(_score_variant(name, metric, *sides))
     return variants
 
 
@@ -81,13 +81,6 @@ def split_compounds(tokens: str) -> str:
     Matches do not overlap, as in Perl: in a-b-c the second hyphen is not split.
     """
     return _COMPOUND.sub(r"\1 ##AT##-##AT## \2", tokens)
-
-
-def _lowercased(metric: BLEU) -> BLEU:
-    """The same metric on lower-cased text."""
-    lowercased = BLEU(lowercase=True, trg_lang=metric.trg_lang)
-    assert lowercased.tokenizer_signature == metric.tokenizer_signature
-    return lowercased
 
 
 def _score_variant(name: str, metric: BLEU, hypotheses: _Lines, references: _Lines) -> BleuVariant:

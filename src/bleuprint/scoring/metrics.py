@@ -9,12 +9,11 @@ import math
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypedDict, cast
+from typing import Any, TypedDict
 
 import numpy as np
 from sacrebleu import CHRF, TER
 from sacrebleu.metrics.base import Metric
-from sacrebleu.metrics.base import Score as SacrebleuScore
 
 from bleuprint.scoring.bleu import bleu_metric
 
@@ -47,11 +46,9 @@ class BleuScore(Score):
 
 def bleu(hypotheses: Sequence[str], references: Sequence[str], language: str) -> BleuScore:
     """Cased BLEU with sacreBLEU's tokenizer for the target language (mostly 13a)."""
-    metric = bleu_metric(references, language)
-    with fixed_seed():
-        result = metric.corpus_score(hypotheses, None, n_bootstrap=RESAMPLES)
+    score, result = _score(bleu_metric(references, language), hypotheses)
     return {
-        **_score(metric, result),
+        **score,
         "brevity_penalty": round(result.bp, DIGITS),
         "hypothesis_length": result.sys_len,
         "reference_length": result.ref_len,
@@ -61,10 +58,7 @@ def bleu(hypotheses: Sequence[str], references: Sequence[str], language: str) ->
 
 def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
     """chrF2 of character 6-grams, cased, without spaces."""
-    metric = _Chrf(references=[references])
-    with fixed_seed():
-        result = metric.corpus_score(hypotheses, None, n_bootstrap=RESAMPLES)
-    return _score(metric, result)
+    return _score(_Chrf(references=[references]), hypotheses)[0]
 
 
 def ter(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
@@ -72,10 +66,7 @@ def ter(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
 
     Tokens are separated by spaces, the default of sacreBLEU and Tercom.
     """
-    metric = _Ter(references=[references])
-    with fixed_seed():
-        result = metric.corpus_score(hypotheses, None, n_bootstrap=RESAMPLES)
-    return _score(metric, result, highest=math.inf)
+    return _score(_Ter(references=[references]), hypotheses, highest=math.inf)[0]
 
 
 @contextmanager
@@ -86,45 +77,44 @@ def fixed_seed() -> Iterator[None]:
     try:
         yield
     finally:
-        if before is None:
-            del os.environ["SACREBLEU_SEED"]
-        else:
+        del os.environ["SACREBLEU_SEED"]
+        if before is not None:
             os.environ["SACREBLEU_SEED"] = before
 
 
-def _score(metric: Metric, result: SacrebleuScore, highest: float = 100.0) -> Score:
-    """The score as sacreBLEU prints it, with the interval (mean +- half width) as two bounds."""
+def _score(metric: Metric, hypotheses: Sequence[str], highest: float = 100.0) -> tuple[Score, Any]:
+    """The score with its interval (mean +- half width) as two bounds, and sacreBLEU's result."""
+    with fixed_seed():
+        result = metric.corpus_score(hypotheses, None, n_bootstrap=RESAMPLES)
     signature = metric.get_signature().format()
     printed = json.loads(result.format(DIGITS, False, signature, True))
     # sacreBLEU prints no interval if every resample scored 0. Its intervals are symmetric around
     # the mean and can exceed the scale for skewed distributions.
     mean, half = printed.get("confidence_mean", 0.0), printed.get("confidence_var", 0.0)
-    return {
+    score: Score = {
         "score": printed["score"],
         "low": max(0.0, round(mean - half, DIGITS)),
         "high": min(highest, round(mean + half, DIGITS)),
         "signature": signature,
     }
+    return score, result
 
 
 class _Chrf(CHRF):
-    """chrF whose bootstrap works if some resamples score 0.
-
-    sacreBLEU's scores are float32, except for 0, which is a float; it cannot sort both.
-    """
-
     def _compute_score_from_stats(self, statistics: list[int]) -> Any:
-        result = super()._compute_score_from_stats(statistics)
-        if not result.score:
-            result.score = cast(float, np.float32(0))
-        return result
+        return _sortable(super()._compute_score_from_stats(statistics))
 
 
 class _Ter(TER):
-    """TER whose bootstrap works if all references of a resample are empty; reason as above."""
-
     def _compute_score_from_stats(self, statistics: list[float]) -> Any:
-        result = super()._compute_score_from_stats(statistics)
-        if not statistics[1]:
-            result.score = cast(float, np.float32(result.score))
-        return result
+        return _sortable(super()._compute_score_from_stats(statistics))
+
+
+def _sortable(result: Any) -> Any:
+    """The score of a resample, as float32 if it is 0 or 100.
+
+    sacreBLEU's scores of resamples are float32, but these may be floats; it cannot sort both types.
+    """
+    if result.score in (0, 100):
+        result.score = np.float32(result.score)
+    return result

@@ -6,6 +6,7 @@ A test set is held in memory together with the tests' samples: about 10 bytes a 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from bleuprint.scoring.bleu import bleu_metric
 from bleuprint.scoring.metrics import DIGITS, RESAMPLES, fixed_seed
@@ -37,15 +38,13 @@ def paired_tests(
     all the same.
     """
     baseline, *others = systems
-    values = [
-        _p_values(systems, references, language, kind, samples)
-        for kind, samples in (("bs", RESAMPLES), ("ar", TRIALS))
-    ]
+    bootstrap = _p_values(systems, references, language, "bs", RESAMPLES)
+    randomization = _p_values(systems, references, language, "ar", TRIALS)
     return {
         name: PValues(1.0, 1.0)
         if len(references) == 1 or list(systems[name]) == list(systems[baseline])
         else PValues(*p_values)
-        for name, *p_values in zip(others, *values, strict=True)
+        for name, *p_values in zip(others, bootstrap, randomization, strict=True)
     }
 
 
@@ -56,13 +55,10 @@ def _p_values(
     kind: str,
     samples: int,
 ) -> list[float]:
-    from sacrebleu.significance import PairedTest, Result
+    from sacrebleu.significance import PairedTest
 
     metrics = {"BLEU": bleu_metric(references, language)}
     with fixed_seed():
         _, results = PairedTest(list(systems.items()), metrics, None, kind, n_samples=samples)()
-    p_values = []
-    for result in results["BLEU"][1:]:
-        assert isinstance(result, Result) and result.p_value is not None
-        p_values.append(round(result.p_value, DIGITS))
-    return p_values
+    differences: list[Any] = results["BLEU"][1:]
+    return [round(difference.p_value, DIGITS) for difference in differences]

@@ -19,7 +19,8 @@ from bleuprint.dataset.subwords.bpe import CONTINUED
 from bleuprint.dataset.subwords.vocabulary import EOS
 from bleuprint.decoding.attention import AttentionMap, attention_maps
 from bleuprint.decoding.beam_search import Hypothesis, length_penalty
-from bleuprint.decoding.engine import Engine, TorchEngine, check_beam, create_engine
+from bleuprint.decoding.engine import TorchEngine, check_beam, create_engine
+from bleuprint.decoding.engine_base import Engine
 from bleuprint.decoding.ensemble import Ensemble
 from bleuprint.model.linear import pack_weights
 from bleuprint.model.transformer import Transformer

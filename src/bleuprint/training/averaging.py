@@ -3,8 +3,6 @@
 Uses NumPy, which imports in a tenth of the time of torch.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,8 @@ from safetensors.numpy import save_file
 
 from bleuprint.config.system import Average
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_json, whole_folder
+from bleuprint.runtime.files import whole_folder
+from bleuprint.training.history import CHECKPOINTS, CheckpointsRecord, ranking
 
 Tensors = dict[str, NDArray[Any]]
 
@@ -23,41 +22,53 @@ Tensors = dict[str, NDArray[Any]]
 def average(checkpoints: Path, settings: Average, output: Path) -> None:
     """Average checkpoints of a folder, as exported by training, into the folder `output`.
 
-    `checkpoints` contains UPDATE.safetensors, model.json, and checkpoints.json with the fingerprint
-    and the validations of the training.
+    `checkpoints` contains UPDATE.safetensors, model.json and checkpoints.json.
     """
-    record = checkpoints / "checkpoints.json"
-    training = _read(record)
-    paths = _choose(checkpoints, settings, training)
-    for path in paths:
-        _check_training(path, training["fingerprint"], record)
+    training = CheckpointsRecord.read(checkpoints)
+    tensors = mean(_choose(checkpoints, settings, training), training.fingerprint)
     with whole_folder(output) as partial:
         weights = partial / "model.safetensors"
         try:
-            save_file(mean(paths), weights, {"fingerprint": training["fingerprint"]})
+            save_file(tensors, weights, {"fingerprint": training.fingerprint})
         except SafetensorError as error:  # a full disk, which safetensors does not call an OSError
             raise UserError(f"{weights}: cannot be written: {error}") from None
         (partial / "model.json").write_bytes((checkpoints / "model.json").read_bytes())
 
 
-def mean(paths: list[Path]) -> Tensors:
-    """The mean of the tensors of each name; raises UserError if names or shapes differ.
+def mean(paths: list[Path], fingerprint: str) -> Tensors:
+    """The mean of the tensors of each name; memory: the sums and one tensor.
 
-    Memory: the sums and one tensor.
+    Raises UserError if a file cannot be read, belongs to a training of another fingerprint, or has
+    other names or shapes than the files before it.
     """
     total: Tensors = {}
     for path in paths:
-        with _opened(path) as file:
-            names = file.offset_keys()  # in file order
-            shapes = {name: tuple(file.get_slice(name).get_shape()) for name in names}
-            if not total:
-                total = {name: file.get_tensor(name).astype(np.float64) for name in shapes}
-            elif shapes != {name: tensor.shape for name, tensor in total.items()}:
-                raise UserError(f"{path}: other weights than {paths[0]}: they cannot be averaged")
-            else:
-                for name, tensor in total.items():
-                    tensor += file.get_tensor(name)
+        try:
+            _add(path, fingerprint, total)
+        except (SafetensorError, OSError) as error:
+            raise UserError(f"{path}: {error}") from None
     return {name: (total.pop(name) / len(paths)).astype(np.float32) for name in list(total)}
+
+
+def _add(path: Path, fingerprint: str, total: Tensors) -> None:
+    """Add the tensors of a file to `total`, which is empty at the first file."""
+    with safe_open(path, "np") as file:
+        actual = (file.metadata() or {}).get("fingerprint")
+        if actual != fingerprint:
+            reason = f"its fingerprint is {actual}" if actual else "it has no fingerprint"
+            raise UserError(
+                f"{path}: belongs to another training than {path.parent / CHECKPOINTS}: {reason}, "
+                f"not {fingerprint}"
+            )
+        names = file.offset_keys()  # in file order
+        if not total:
+            total.update({name: file.get_tensor(name).astype(np.float64) for name in names})
+            return
+        shapes = {name: tuple(file.get_slice(name).get_shape()) for name in names}
+        if shapes != {name: tensor.shape for name, tensor in total.items()}:
+            raise UserError(f"{path}: other weights than those before it: they cannot be averaged")
+        for name, tensor in total.items():
+            tensor += file.get_tensor(name)
 
 
 def updates_in(checkpoints: Path) -> list[int]:
@@ -70,7 +81,7 @@ def _files(checkpoints: Path) -> dict[int, Path]:
     return {int(path.stem): path for path in files}
 
 
-def _choose(checkpoints: Path, settings: Average, training: dict[str, Any]) -> list[Path]:
+def _choose(checkpoints: Path, settings: Average, training: CheckpointsRecord) -> list[Path]:
     """The files to average, oldest first; raises UserError if there are too few."""
     files = _files(checkpoints)
     updates, kind, count = sorted(files), "checkpoints", 1
@@ -79,7 +90,8 @@ def _choose(checkpoints: Path, settings: Average, training: dict[str, Any]) -> l
         chosen = updates[-count:]
     elif settings.best is not None:
         setting, count = f"best is {settings.best}", settings.best
-        updates, kind = [u for u in _ranking(training) if u in files], "validated checkpoints"
+        ranked = ranking(training.validations, training.validation_metric)
+        updates, kind = [update for update in ranked if update in files], "validated checkpoints"
         chosen = updates[:count]
     else:
         assert settings.updates is not None
@@ -90,40 +102,3 @@ def _choose(checkpoints: Path, settings: Average, training: dict[str, Any]) -> l
         available = ", ".join(map(str, sorted(updates))) or "none"
         raise UserError(f"{checkpoints}: average.{setting}, but the {kind} are: {available}")
     return [files[update] for update in sorted(chosen)]
-
-
-def _ranking(training: dict[str, Any]) -> list[int]:
-    """The validated updates, best first; of equal ones the earlier first."""
-    metric = training["validation_metric"]
-    sign = {"loss": 1, "bleu": -1}[metric]
-    ranked = sorted(training["validations"], key=lambda v: (sign * v[metric], v["update"]))
-    return [validation["update"] for validation in ranked]
-
-
-def _check_training(path: Path, fingerprint: str, record: Path) -> None:
-    """Raise UserError unless a checkpoint has the training's fingerprint."""
-    with _opened(path) as file:
-        actual = (file.metadata() or {}).get("fingerprint")
-    if actual != fingerprint:
-        reason = f"its fingerprint is {actual}" if actual else "it has no fingerprint"
-        raise UserError(
-            f"{path}: belongs to another training than {record}: {reason}, not {fingerprint}"
-        )
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        content: dict[str, Any] = read_json(path)
-    except (FileNotFoundError, ValueError) as error:
-        raise UserError(f"{path}: {error}") from None
-    return content
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[Any]:
-    """Open a file of tensors; raises UserError if it cannot be read."""
-    try:
-        with safe_open(path, "np") as file:
-            yield file
-    except (SafetensorError, OSError) as error:
-        raise UserError(f"{path}: {error}") from None

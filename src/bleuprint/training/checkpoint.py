@@ -1,13 +1,11 @@
 """Checkpoints of a training: folders that are written atomically and verified; nothing is pickled.
 
 A checkpoint is a folder checkpoint-UPDATE with model.safetensors (weights by name, the training's
-fingerprint in the header), optimizer.safetensors (Adam's flat moments) and state.json (everything
-else, and the SHA-256 of all three). It contains no random state, because none is needed: every
-batch seeds the generator from the run's seed, the update and the batch's index in the update.
+fingerprint in the header), optimizer.safetensors (Adam's flat moments), state.json (everything
+else) and sha256.json (the hashes of these three). It contains no random state, because none is
+needed: every batch seeds the generator from the run's seed, the update and the batch's index.
 """
 
-import hashlib
-import json
 import re
 import shutil
 import sys
@@ -24,10 +22,9 @@ from bleuprint.config.system import Keep
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, sha256_of, whole_folder, write_json
 
-FORMAT = 3
-_NAME = re.compile(r"checkpoint-\d{7,}")
-
 MODEL, OPTIMIZER, STATE = "model.safetensors", "optimizer.safetensors", "state.json"
+FILES, HASHES = (MODEL, OPTIMIZER, STATE), "sha256.json"
+_NAME = re.compile(r"checkpoint-\d{7,}")
 
 
 @dataclass(frozen=True)
@@ -54,10 +51,8 @@ def save(
     with whole_folder(path) as partial:
         _save_tensors(model, partial / MODEL, metadata)
         _save_tensors(optimizer, partial / OPTIMIZER)
-        hashes = {name: sha256_of(partial / name) for name in (MODEL, OPTIMIZER)}
-        content = {"format": FORMAT, "update": update, "sha256": hashes, **state}
-        hashes[STATE] = _sha256_of_state(content)
-        write_json(partial / STATE, content)
+        write_json(partial / STATE, {**state, "update": update})
+        write_json(partial / HASHES, {name: sha256_of(partial / name) for name in FILES})
     return path
 
 
@@ -76,30 +71,24 @@ def update_of(path: Path) -> int:
 
 
 def read_state(path: Path) -> dict[str, Any]:
-    """Read and verify a checkpoint's state.json; raises DamagedCheckpoint."""
+    """Verify a checkpoint and read its state.json; raises DamagedCheckpoint."""
     try:
+        hashes = read_json(path / HASHES)
+        for name in FILES:
+            if sha256_of(path / name) != hashes[name]:
+                raise DamagedCheckpoint(path, f"{name} does not match {HASHES}")
         state: dict[str, Any] = read_json(path / STATE)
-        if state["format"] != FORMAT:
-            raise UserError(
-                f"{path}: checkpoint of format {state['format']}; this version reads {FORMAT}"
-            )
-        if state["sha256"].pop(STATE) != _sha256_of_state(state):
-            raise DamagedCheckpoint(path, f"{STATE} has changed")
-        if state["update"] != update_of(path):
-            raise DamagedCheckpoint(path, f"its state is of update {state['update']}")
     except (FileNotFoundError, ValueError, KeyError, TypeError) as error:
-        raise DamagedCheckpoint(path, f"{STATE}: {error}") from None
+        raise DamagedCheckpoint(path, f"{HASHES}: {error}") from None
+    if state["update"] != update_of(path):
+        raise DamagedCheckpoint(path, f"its state is of update {state['update']}")
     return state
 
 
-def copy_model(path: Path, target: Path) -> None:
-    """Copy a checkpoint's weights to a file; raises DamagedCheckpoint if they have changed."""
+def load(path: Path) -> Checkpoint:
+    """Verify and load a checkpoint; raises DamagedCheckpoint."""
     state = read_state(path)
-    try:
-        shutil.copyfile(path / MODEL, target)
-    except FileNotFoundError as error:
-        raise DamagedCheckpoint(path, str(error)) from None
-    _check(path, MODEL, target, state)
+    return Checkpoint(state["update"], load_file(path / MODEL), load_file(path / OPTIMIZER), state)
 
 
 def load_latest(folder: Path) -> Checkpoint | None:
@@ -147,30 +136,6 @@ class DamagedCheckpoint(UserError):
 
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(f"{path} is damaged ({reason})")
-
-
-def load(path: Path) -> Checkpoint:
-    """Load and verify a checkpoint; raises DamagedCheckpoint."""
-    state = read_state(path)
-    try:
-        for name in (MODEL, OPTIMIZER):
-            _check(path, name, path / name, state)
-        return Checkpoint(
-            state["update"], load_file(path / MODEL), load_file(path / OPTIMIZER), state
-        )
-    except FileNotFoundError as error:
-        raise DamagedCheckpoint(path, str(error)) from None
-
-
-def _check(path: Path, name: str, file: Path, state: dict[str, Any]) -> None:
-    """Raise DamagedCheckpoint unless `file` has the recorded SHA-256 of the file `name`."""
-    if sha256_of(file) != state["sha256"][name]:
-        raise DamagedCheckpoint(path, f"{name} has changed")
-
-
-def _sha256_of_state(state: dict[str, Any]) -> str:
-    """The SHA-256 of the content of state.json without this hash."""
-    return hashlib.sha256(json.dumps(state).encode()).hexdigest()
 
 
 def _save_tensors(

@@ -1,13 +1,13 @@
-"""Reading the batches of a training, ahead of time in a thread."""
+"""Reads the batches of a training."""
 
+from collections import deque
 from collections.abc import Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from itertools import tee
-from queue import Full, Queue
 from random import Random
-from threading import Event, Thread
 from typing import TypeVar
 
 import numpy as np
@@ -30,9 +30,8 @@ from bleuprint.runtime.process_pool import map_parts
 
 T = TypeVar("T")
 
-# How many updates are read ahead, and how often, in seconds, the thread checks whether to stop.
-_PREFETCH = 2
-_POLL_INTERVAL = 0.1
+# The number of updates that are read ahead.
+_PREFETCH = 3
 
 
 class BatchReader:
@@ -106,22 +105,13 @@ def local_updates(
 ) -> Generator[LocalUpdate, None, None]:
     """Yield the process's part of each update from `start`: every group.size-th batch.
 
-    Ends after the epochs in the settings, if any. A thread reads ahead.
+    Ends after the epochs in the settings, if any.
     """
-    return prefetch(_local_updates(corpus, system, seed, start, group))
-
-
-def _local_updates(
-    corpus: BinaryCorpus, system: System, seed: int, start: Position, group: Group
-) -> Generator[LocalUpdate, None, None]:
     settings = system.train
-    source, target = (
-        corpus.side("train", language).lengths for language in (corpus.source, corpus.target)
-    )
+    sides = (corpus.side("train", language) for language in (corpus.source, corpus.target))
     plan, ahead = tee(
         plan_updates(
-            source,
-            target,
+            *(side.lengths for side in sides),
             tokens_per_update=settings.tokens_per_update,
             max_tokens=settings.max_tokens,
             seed=seed,
@@ -142,44 +132,14 @@ def _local_updates(
 
 def prefetch(items: Generator[T, None, None]) -> Generator[T, None, None]:
     """The same items, produced ahead of time by a thread."""
-    queue: Queue[tuple[T | None, BaseException | None]] = Queue(_PREFETCH)
-    stopped = Event()
-
-    def produce() -> None:
-        error: BaseException | None = None
+    with closing(items), ThreadPoolExecutor(1, "prefetch") as pool:
+        ahead = deque(pool.submit(next, items, None) for _ in range(_PREFETCH))
         try:
-            with closing(items):
-                for item in items:
-                    if not _put(queue, (item, None), stopped):
-                        return
-        except BaseException as raised:  # raised again by the consumer
-            error = raised
-        _put(queue, (None, error), stopped)
-
-    thread = Thread(target=produce, daemon=True)
-    thread.start()
-    try:
-        while True:
-            item, error = queue.get()
-            if error is not None:
-                raise error
-            if item is None:
-                return
-            yield item
-    finally:
-        stopped.set()
-        thread.join()
-
-
-def _put(queue: "Queue[T]", item: T, stopped: Event) -> bool:
-    """Wait for room in the queue; returns False once `stopped` is set."""
-    while not stopped.is_set():
-        try:
-            queue.put(item, timeout=_POLL_INTERVAL)
-            return True
-        except Full:
-            continue
-    return False
+            while (item := ahead.popleft().result()) is not None:
+                ahead.append(pool.submit(next, items, None))
+                yield item
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def _num_workers(settings: Train, group: Group) -> int:

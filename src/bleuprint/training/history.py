@@ -1,19 +1,49 @@
-"""Readers of what a finished training writes: training.json and curves.json."""
+"""The records of a finished training: checkpoints.json, training.json and curves.json."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Self
+from typing import Any, Literal, Self
 
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_object
 
+CHECKPOINTS = "checkpoints.json"
+
+Metric = Literal["loss", "bleu"]
+
+
+def ranking(validations: Sequence[dict[str, Any]], metric: Metric) -> list[int]:
+    """The validated updates, best first; of equal ones the earlier first."""
+    sign = 1 if metric == "loss" else -1
+    ranked = sorted(validations, key=lambda v: (sign * v[metric], v["update"]))
+    return [validation["update"] for validation in ranked]
+
+
+@dataclass(frozen=True)
+class CheckpointsRecord:
+    """checkpoints.json: the training of exported checkpoints, and its validations in order."""
+
+    fingerprint: str
+    validation_metric: Metric
+    validations: list[dict[str, Any]]
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        """Raises UserError if the file is missing, damaged or of another version."""
+        try:
+            return cls(**_fields(cls, folder / CHECKPOINTS))
+        except FileNotFoundError as error:
+            raise UserError(f"{error.filename}: no such file; run: dvc repro") from None
+
 
 @dataclass(frozen=True)
 class TrainingFacts:
-    """training.json: what a training repeats exactly.
+    """training.json: the reproducible facts of a training.
 
-    `flops` of the whole training; tokens without padding; `valid_loss` in nats a token.
-    `fingerprint` is the SHA-256 of `settings`, `code` and `data`, which are SHA-256, too.
+    `flops` of the whole training; tokens without padding; `skipped`: updates that ran out of
+    memory; `valid_loss` in nats a token. `fingerprint` is the SHA-256 of `settings`, `code` and
+    `data`, which are SHA-256, too.
     """
 
     parameters: int
@@ -21,6 +51,7 @@ class TrainingFacts:
     source_tokens: int
     target_tokens: int
     flops: float
+    skipped: int
     valid_loss: float
     fingerprint: str
     settings: str
@@ -30,16 +61,14 @@ class TrainingFacts:
     @classmethod
     def read(cls, path: Path) -> Self:
         """Raises UserError if the file is damaged or lacks a field."""
-        names = [field.name for field in fields(cls)]
-        content = read_object(path, names)
-        return cls(**{name: content[name] for name in names})
+        return cls(**_fields(cls, path))
 
 
 @dataclass(frozen=True)
 class Point:
-    """A point of the training curve: `tokens` is the number of target tokens read so far.
+    """A point of the training curve; `tokens` counts the target tokens up to here.
 
-    `loss` is the mean since the point before, in nats a token, with label smoothing;
+    `loss` is the mean since the previous point, in nats a token, with label smoothing;
     `gradient_norm` is that of this update, before clipping.
     """
 
@@ -68,7 +97,7 @@ class Curves:
 
     @property
     def best(self) -> Validation | None:
-        """The validation of the lowest loss, of equals the first; None where there was none."""
+        """The first validation of lowest loss; None if there is no validation."""
         return min(self.validation, key=lambda validation: validation.loss, default=None)
 
     @classmethod
@@ -84,3 +113,13 @@ class Curves:
             )
         except TypeError:
             raise UserError(f"{path}: damaged, or of another version; run: dvc repro") from None
+
+
+def _fields(kind: type[Any], path: Path) -> dict[str, Any]:
+    """The values of a dataclass's fields in a JSON file; raises UserError if one is missing."""
+    names = [field.name for field in fields(kind)]
+    try:
+        content = read_object(path, names)
+    except UserError as error:
+        raise UserError(f"{error}; run: dvc repro") from None
+    return {name: content[name] for name in names}

@@ -1,12 +1,11 @@
 """Training state other than the weights."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from bleuprint.config.system import Train
 from bleuprint.dataset.batching import Position
-
-Measure = Literal["loss", "bleu"]
+from bleuprint.training.history import Metric, ranking
 
 
 @dataclass
@@ -41,28 +40,19 @@ class TrainState:
 
     def finished(self, settings: Train) -> bool:
         """Whether one of the conditions that end a training is met."""
-        return (
-            (settings.max_updates is not None and self.update >= settings.max_updates)
-            or (settings.max_epochs is not None and self.position.epoch >= settings.max_epochs)
-            or (
-                settings.patience is not None
-                and self._validations_since_best(settings) >= settings.patience
-            )
+        best = next(iter(self.ranking(settings.validation_metric)), self.update)
+        conditions = (
+            (self.update, settings.max_updates),
+            (self.position.epoch, settings.max_epochs),
+            (sum(each["update"] > best for each in self.validations), settings.patience),
         )
+        return any(limit is not None and reached >= limit for reached, limit in conditions)
 
-    def ranking(self, measure: Measure) -> list[int]:
+    def ranking(self, metric: Metric) -> list[int]:
         """The validated updates, best first; of equal ones the earlier first."""
-        sign = 1 if measure == "loss" else -1
-        ranked = sorted(self.validations, key=lambda v: (sign * v[measure], v["update"]))
-        return [int(validation["update"]) for validation in ranked]
+        return ranking(self.validations, metric)
 
     @property
     def validated(self) -> bool:
         """Whether the current weights have been validated."""
         return bool(self.validations) and self.validations[-1]["update"] == self.update
-
-    def _validations_since_best(self, settings: Train) -> int:
-        if not self.validations:
-            return 0
-        best = self.ranking(settings.validation_metric)[0]
-        return sum(validation["update"] > best for validation in self.validations)

@@ -1,7 +1,8 @@
 """One update of the weights, computed by any number of processes together."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 
@@ -38,7 +39,7 @@ class UpdateStats:
 
 
 class OutOfMemory(Exception):
-    """A process ran out of memory in an update; the weights are unchanged."""
+    """A process ran out of memory; in an update, the weights are unchanged."""
 
 
 class TrainStep:
@@ -86,10 +87,9 @@ class TrainStep:
         fits, layer_drop = True, self.model.layer_drop
         self.model.layer_drop = 0.0
         try:
-            self._accumulate_gradient([batch], number=1, index=0, tokens=1)
-        except (torch.OutOfMemoryError, RuntimeError) as error:
-            if not is_out_of_memory(error):
-                raise
+            with detect_out_of_memory():
+                self._accumulate_gradient([batch], number=1, index=0, tokens=1)
+        except OutOfMemory:
             fits = False
         finally:
             self.model.layer_drop = layer_drop
@@ -121,11 +121,10 @@ class TrainStep:
             len(local.update.batches), dtype=torch.float64, device=self._group.device
         )
         try:
-            for index, batch in zip(local.batch_indices, local.batches, strict=True):
-                losses[index] = self._accumulate_gradient(batch, number, index, tokens)
-        except (torch.OutOfMemoryError, RuntimeError) as error:
-            if not is_out_of_memory(error):
-                raise
+            with detect_out_of_memory():
+                for index, batch in zip(local.batch_indices, local.batches, strict=True):
+                    losses[index] = self._accumulate_gradient(batch, number, index, tokens)
+        except OutOfMemory:
             return None
         return losses
 
@@ -167,7 +166,13 @@ class TrainStep:
         )
 
 
-def is_out_of_memory(error: Exception) -> bool:
-    """Whether an error means that memory ran out; CPUs and CUDA raise different types."""
-    texts = ("can't allocate memory", "out of memory", "ALLOC_FAILED")
-    return isinstance(error, torch.OutOfMemoryError) or any(text in str(error) for text in texts)
+@contextmanager
+def detect_out_of_memory() -> Iterator[None]:
+    """Raise OutOfMemory for the errors by which CPUs and CUDA report it."""
+    try:
+        yield
+    except RuntimeError as error:
+        texts = ("can't allocate memory", "out of memory", "ALLOC_FAILED")
+        if isinstance(error, torch.OutOfMemoryError) or any(text in str(error) for text in texts):
+            raise OutOfMemory from None
+        raise

@@ -3,7 +3,7 @@
 import math
 import signal
 import socket
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict
 from functools import cached_property
@@ -19,11 +19,11 @@ from bleuprint.model.weights import load_weights, named_weights
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.errors import Interrupted, UserError
 from bleuprint.training import checkpoint
-from bleuprint.training.data_loader import LocalUpdate, local_updates
+from bleuprint.training.data_loader import LocalUpdate, local_updates, prefetch
 from bleuprint.training.job import Fingerprints, Job
 from bleuprint.training.observer import Observer, Status
 from bleuprint.training.train_state import TrainState
-from bleuprint.training.train_step import OutOfMemory, TrainStep, UpdateStats, is_out_of_memory
+from bleuprint.training.train_step import OutOfMemory, TrainStep, UpdateStats, detect_out_of_memory
 from bleuprint.training.validation import Validator
 
 # Approximate number of points on a training curve.
@@ -51,11 +51,10 @@ class Trainer:
             for language in (self._corpus.source, self._corpus.target)
         )
         try:
-            self.model = Transformer(job.system.model, *sizes).to(group.device)
-            self._train_step = TrainStep(self.model, self._settings, job.cell.seed, group)
-        except (torch.OutOfMemoryError, RuntimeError) as error:
-            if not is_out_of_memory(error):
-                raise
+            with detect_out_of_memory():
+                self.model = Transformer(job.system.model, *sizes).to(group.device)
+                self._train_step = TrainStep(self.model, self._settings, job.cell.seed, group)
+        except OutOfMemory:
             raise UserError(
                 f"the model and its optimizer do not fit into the memory of {group.device}: lower "
                 f"model.d_model ({job.system.model.d_model}), d_ff or the number of layers"
@@ -77,7 +76,10 @@ class Trainer:
                 return
             self._dry_run()
             validator = Validator(self._corpus, self._job.texts, settings.max_tokens)
-            with closing(self._local_updates()) as updates:
+            plan = local_updates(
+                self._corpus, self._job.system, self._job.cell.seed, state.position, self._group
+            )
+            with closing(prefetch(plan)) as updates:
                 for local in updates:
                     updated = self._update(local)
                     due = updated and state.update % settings.validate_every == 0
@@ -94,11 +96,6 @@ class Trainer:
                             f"stopped by SIGTERM: saved at update {state.update}; "
                             "the same command continues from there"
                         )
-
-    def _local_updates(self) -> Generator[LocalUpdate, None, None]:
-        return local_updates(
-            self._corpus, self._job.system, self._job.cell.seed, self.state.position, self._group
-        )
 
     def _update(self, local: LocalUpdate) -> bool:
         """Update the weights; returns False if the update ran out of memory and was skipped."""
@@ -234,11 +231,16 @@ class Trainer:
         update = int(self._group.broadcast(latest.update if latest else -1))
         if update < 0:
             return
-        if latest is None:
-            latest = self._load(update)
+        path = checkpoint.checkpoint_path(self._folder, update)
+        if not path.exists():
+            raise UserError(
+                f"{path}: missing on {socket.gethostname()}, but rank 0 continues from it: "
+                "machines that train together share one folder"
+            )
+        latest = latest or checkpoint.load(path)
         if latest.state["fingerprint"] != self._fingerprints.all:
             raise UserError(f"{self._folder}: holds checkpoints of another training; remove it")
-        if self._group.differs("".join(latest.state["sha256"].values())):
+        if self._group.differs((path / checkpoint.HASHES).read_text()):
             raise UserError(
                 f"{self._folder}: checkpoint {update} is not the same on all of the "
                 f"{self._group.size} processes: machines that train together share one folder"
@@ -247,15 +249,6 @@ class Trainer:
         self._train_step.optimizer.load_state_dict(latest.optimizer)
         self.state = TrainState.from_dict(latest.state)
         self._observer.warned(f"continuing from update {latest.update} in {self._folder}")
-
-    def _load(self, update: int) -> checkpoint.Checkpoint:
-        path = checkpoint.checkpoint_path(self._folder, update)
-        if not path.exists():
-            raise UserError(
-                f"{path}: missing on {socket.gethostname()}, but rank 0 continues from it: "
-                "machines that train together share one folder"
-            )
-        return checkpoint.load(path)
 
     @contextmanager
     def _observed(self) -> Iterator[None]:
@@ -274,10 +267,13 @@ class Trainer:
 
 @contextmanager
 def _on_sigterm() -> Iterator[list[int]]:
-    """Collect SIGTERM, a cluster's warning, in a list instead of ending the process."""
+    """Collect SIGTERM, a cluster's warning, in a list instead of ending the process.
+
+    Once received, further ones are ignored until the process has ended: clusters repeat the signal.
+    """
     received: list[int] = []
     previous = signal.signal(signal.SIGTERM, lambda number, _: received.append(number))
     try:
         yield received
     finally:
-        signal.signal(signal.SIGTERM, previous)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN if received else previous)
