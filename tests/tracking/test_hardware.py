@@ -15,7 +15,6 @@ from bleuprint.runtime.files import read_json
 from bleuprint.tracking import hardware as machine
 from bleuprint.tracking import training_cost
 from bleuprint.tracking.hardware import (
-    flops_by_time,
     measured_flops,
     paper_flops,
     peak_flops,
@@ -43,7 +42,7 @@ HOUR, DAY = 3600, 86_400
 def test_the_papers_costs(seconds: float, devices: int, name: str, cost: float) -> None:
     sustained = paper_flops(name)
     assert sustained is not None
-    assert flops_by_time(seconds, devices, sustained) == pytest.approx(cost, rel=5e-3)
+    assert seconds * devices * sustained == pytest.approx(cost, rel=5e-3)
 
 
 def test_utilization_is_the_share_of_what_could_have_been_done() -> None:
@@ -145,7 +144,7 @@ def test_a_machine_is_the_same_each_time() -> None:
 
 def test_a_gpu_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: f"GPU on {device}")
-    hardware = machine.hardware_of(Group(0, 8, torch.device("cuda", 0)))
+    hardware = machine.machine_of(Group(0, 8, torch.device("cuda", 0)))
     assert (hardware["device"], hardware["processes"]) == ("GPU on cuda:0", 8)
 
 

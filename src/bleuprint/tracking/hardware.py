@@ -49,13 +49,7 @@ _MATMUL_PRECISION = {"float32": "highest", "tf32": "high", "bfloat16": "high"}
 
 
 def machine_of(group: Group) -> dict[str, Any]:
-    """The hardware, the commit of the code, and the versions of Python and torch."""
-    versions = f"Python {platform.python_version()}, torch {torch.__version__}"
-    return {**hardware_of(group), "commit": commit(), "versions": versions}
-
-
-def hardware_of(group: Group) -> dict[str, Any]:
-    """The device, the number of processes and the threads of each.
+    """The device, the processes, the threads of each, the commit of the code, and versions.
 
     A device is a GPU, or a process with its threads on a CPU: there are as many devices as
     processes, and all are assumed to be like this one's.
@@ -65,6 +59,8 @@ def hardware_of(group: Group) -> dict[str, Any]:
         "device": torch.cuda.get_device_name(group.device) if gpu else _processor(),
         "processes": group.size,
         "threads": torch.get_num_threads(),
+        "commit": commit(),
+        "versions": f"Python {platform.python_version()}, torch {torch.__version__}",
     }
 
 
@@ -108,11 +104,6 @@ def measured_flops(device: torch.device, precision: str) -> float:
             return 2 * size**3 / min(timer.blocked_autorange(min_run_time=0.08).times)
     finally:
         torch.set_float32_matmul_precision(before)
-
-
-def flops_by_time(seconds: float, devices: int, sustained: float) -> float:
-    """The cost of a training as in the paper: time x devices x sustained FLOP/s."""
-    return seconds * devices * sustained
 
 
 def utilization(flops: float, seconds: float, devices: int, peak: float) -> float:

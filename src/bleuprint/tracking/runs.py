@@ -19,7 +19,7 @@ from bleuprint.runtime.flatten import dotted
 from bleuprint.tracking import store
 
 if TYPE_CHECKING:
-    from mlflow.entities import Metric, Run
+    from mlflow.entities import DatasetInput, Metric, Run
     from mlflow.tracking import MlflowClient
 
 FINGERPRINT, GROUP, PARENT = "bleuprint.fingerprint", "bleuprint.group", "bleuprint.parent"
@@ -50,84 +50,82 @@ class Description:
         }
         return cls(experiment, cell, facts["fingerprint"], facts["data"], settings, facts["code"])
 
+    @property
     def group(self) -> str:
         """The fingerprint shared by the trainings that differ only in their seed."""
         system, corpus, _ = self.cell
         return fingerprint.of_settings(system, corpus, self.settings, self.data, self.code)
 
+    @property
     def tags(self) -> dict[str, str]:
         """The tags by which the run is found. Rows that differ only in decoding share a
         fingerprint, hence the cell.
         """
-        return {**_tags(self.cell), FINGERPRINT: self.fingerprint}
-
-
-@dataclass(frozen=True)
-class Point:
-    """A value on a curve, `seconds` after the start of the run."""
-
-    name: str
-    update: int
-    value: float
-    seconds: float
-
-
-@dataclass(frozen=True)
-class Data:
-    """A dataset of a run: a set of a corpus (train, valid or test.NAME)."""
-
-    corpus: str
-    set: str
-    digest: str
-    urls: tuple[str, ...] = ()
-    pairs: int | None = None
-
-    @classmethod
-    def of(
-        cls, corpus: str, name: str, digest: str, settings: Corpus | None, pairs: int | None = None
-    ) -> Self:
-        parts = settings.files.sets().get(name, {}) if settings else {}
-        urls = [file.url or file.path or "" for text in parts.values() for file in text.files]
-        return cls(corpus, name, digest[:_DIGEST], tuple(dict.fromkeys(urls)), pairs)
+        cell = {name: str(value) for name, value in self.cell._asdict().items()}
+        return {**cell, FINGERPRINT: self.fingerprint}
 
 
 @dataclass(frozen=True)
 class Content:
-    """What a run holds; `summary`: metrics of the whole run, which may be replaced."""
+    """What a run holds.
+
+    `points`: metrics of curves, with timestamps in milliseconds from the start of the run;
+    `summary`: metrics of the whole run, which may be replaced.
+    """
 
     name: str
     tags: Mapping[str, str]
     note: str
     params: Mapping[str, str] = field(default_factory=dict)
-    points: Sequence[Point] = ()
+    points: Sequence["Metric"] = ()
     summary: Mapping[str, float] = field(default_factory=dict)
-    data: Sequence[Data] = ()
+    data: Sequence["DatasetInput"] = ()
 
 
-def initial_content(
-    description: Description, group: str, commit: str | None, corpus: Corpus | None
-) -> Content:
+def initial_content(description: Description, commit: str | None, corpus: Corpus | None) -> Content:
     """The content of a run when its training starts."""
     cell = description.cell
     return Content(
         name=" ".join(map(str, cell)),
         tags={
-            **description.tags(),
+            **description.tags,
             "commit": commit or "unknown",
-            GROUP: group,
+            GROUP: description.group,
             "mlflow.source.name": "stages/train.py",
             "mlflow.source.type": "LOCAL",
             **({COMMIT: commit.split()[0].rstrip("+")} if commit else {}),
         },
         note=_note(cell, commit),
         params=parameters(description.settings),
-        data=[Data.of(cell.corpus, name, description.data, corpus) for name in _CONTEXTS],
+        data=[dataset(cell.corpus, name, description.data, corpus) for name in _CONTEXTS],
     )
 
 
 def parameters(settings: Mapping[str, Any]) -> dict[str, str]:
     """Settings by dotted key, cut to MLflow's maximum length."""
     return {name: text[:_VALUE] for name, text in dotted(settings).items()}
+
+
+def dataset(
+    corpus: str, name: str, digest: str, settings: Corpus | None, pairs: int | None = None
+) -> "DatasetInput":
+    """A set of a corpus: train, valid or test.NAME."""
+    from mlflow.entities import Dataset, DatasetInput, InputTag
+
+    parts = settings.files.sets().get(name, {}) if settings else {}
+    files = [file.url or file.path or "" for text in parts.values() for file in text.files]
+    url = next((file for file in files if file.startswith("http")), None)
+    context = _CONTEXTS.get(name, "testing")
+    path = folder(corpus, "split" if context == "testing" else "binary").as_posix()
+    source = {"url": url} if url else {"uri": path}
+    held = Dataset(
+        f"{corpus} {name}",
+        digest[:_DIGEST],
+        "http" if url else "local",
+        json.dumps({**source, "prepared": path, "files": list(dict.fromkeys(files))}),
+        profile=None if pairs is None else json.dumps({"num_rows": pairs}),
+    )
+    return DatasetInput(held, [InputTag("mlflow.data.context", context)])
 
 
 def find(client: "MlflowClient", experiment: str, tags: Mapping[str, str]) -> "Run | None":
@@ -161,28 +159,33 @@ def complete(client: "MlflowClient", run: "Run", content: Content) -> bool:
     """
     from mlflow.entities import Metric, Param, RunTag
 
-    held, now = run.data, int(time.time() * 1000)
+    held, start, now = run.data, run.info.start_time, int(time.time() * 1000)
     tags = [
         RunTag(key, text)
         for key, text in {NOTE: held.tags.get(NOTE, content.note), **content.tags}.items()
         if held.tags.get(key) != text
     ]
     params = [Param(k, text) for k, text in content.params.items() if k not in held.params]
-    steps = logged_steps(client, run, {point.name for point in content.points})
+    steps = logged_steps(client, run, {point.key for point in content.points})
     metrics = [
-        Metric(p.name, p.value, run.info.start_time + round(1000 * p.seconds), p.update)
-        for p in content.points
-        if p.update not in steps[p.name]
+        Metric(point.key, point.value, start + point.timestamp, point.step)
+        for point in content.points
+        if point.step not in steps[point.key]
     ]
     metrics += [
         Metric(name, value, now, 0)
         for name, value in content.summary.items()
         if name not in held.metrics or not _equal(held.metrics[name], value)
     ]
+    inputs = run.inputs.dataset_inputs if run.inputs else []
+    known = {(entry.dataset.name, entry.dataset.digest) for entry in inputs}
+    data = [e for e in content.data if (e.dataset.name, e.dataset.digest) not in known]
     log_metrics(client, run, metrics)
     if params or tags:
         client.log_batch(run.info.run_id, params=params, tags=tags)
-    return _add_data(client, run, content.data) or bool(metrics or params or tags)
+    if data:
+        client.log_inputs(run.info.run_id, data)
+    return bool(metrics or params or tags or data)
 
 
 def log_metrics(client: "MlflowClient", run: "Run", metrics: Sequence["Metric"]) -> None:
@@ -201,15 +204,15 @@ def logged_steps(client: "MlflowClient", run: "Run", names: Iterable[str]) -> di
     }
 
 
-def nest(client: "MlflowClient", experiment: str, description: Description, group: str) -> bool:
+def nest(client: "MlflowClient", experiment: str, description: Description) -> bool:
     """Move the runs of a group below a parent if there are several seeds; returns whether any was.
 
     The parent is created if necessary.
     """
+    group, (system, corpus, _) = description.group, description.cell
     runs = find_all(client, experiment, {GROUP: group})
     if len({run.data.tags["seed"] for run in runs}) < 2:
         return False
-    system, corpus, _ = description.cell
     content = Content(
         name=f"{system} {corpus}",
         tags={"system": system, "corpus": corpus, PARENT: group},
@@ -230,10 +233,6 @@ def _equal(a: float, b: float) -> bool:
     return a == b or (math.isnan(a) and math.isnan(b))
 
 
-def _tags(cell: Cell) -> dict[str, str]:
-    return {name: str(value) for name, value in cell._asdict().items()}
-
-
 def _note(cell: Cell, commit: str | None) -> str:
     """Markdown: the cell, and the command that repeats it."""
     at = f"at commit `{commit.rstrip('+')}`" if commit else "with this code"
@@ -244,27 +243,3 @@ def _note(cell: Cell, commit: str | None) -> str:
         f"```\ndvc repro score@{'-'.join(map(str, cell))}\n```\n\n"
         "Its files, with their sizes and SHA-256, are listed in the artifact `files.json`."
     )
-
-
-def _add_data(client: "MlflowClient", run: "Run", data: Sequence[Data]) -> bool:
-    from mlflow.entities import Dataset, DatasetInput, InputTag
-
-    inputs = run.inputs.dataset_inputs if run.inputs else []
-    held = {(entry.dataset.name, entry.dataset.digest) for entry in inputs}
-    new = []
-    for entry in data:
-        name, context = f"{entry.corpus} {entry.set}", _CONTEXTS.get(entry.set, "testing")
-        if (name, entry.digest) in held:
-            continue
-        stage = "split" if context == "testing" else "binary"
-        path = folder(entry.corpus, stage).as_posix()
-        url = next((url for url in entry.urls if url.startswith("http")), None)
-        place = {"url": url} if url else {"uri": path}
-        source = json.dumps({**place, "prepared": path, "files": entry.urls})
-        profile = None if entry.pairs is None else json.dumps({"num_rows": entry.pairs})
-        kind = "http" if url else "local"
-        dataset = Dataset(name, entry.digest, kind, source, profile=profile)
-        new.append(DatasetInput(dataset, [InputTag("mlflow.data.context", context)]))
-    if new:
-        client.log_inputs(run.info.run_id, new)
-    return bool(new)

@@ -20,13 +20,14 @@ if TYPE_CHECKING:
     from mlflow.entities import Experiment
     from mlflow.tracking import MlflowClient
 
-# MLflow's own defaults wait for minutes and print the addresses of runs.
-_DEFAULTS = {
+# Set before MLflow is imported: its own defaults wait for minutes and print the addresses of runs.
+for _name, _value in {
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
-}
+}.items():
+    os.environ.setdefault(_name, _value)
 # Their warnings repeat what is reported here in one line.
 _SILENCED = ("mlflow", "alembic", "urllib3", "mlflow.system_metrics")
 
@@ -43,8 +44,6 @@ def is_server() -> bool:
 
 def client() -> "MlflowClient":
     """A client of the store; the default database is created if necessary."""
-    for name, value in _DEFAULTS.items():
-        os.environ.setdefault(name, value)
     from mlflow.tracking import MlflowClient
 
     for name in _SILENCED:
@@ -64,18 +63,14 @@ def lock() -> FileLock:
     return FileLock(environment.work() / "mlflow.lock")
 
 
-def find_experiment(client: "MlflowClient", name: str) -> "Experiment | None":
-    return client.get_experiment_by_name(name)
-
-
 def experiment(client: "MlflowClient", name: str) -> "Experiment":
     """The experiment called `name`, created if necessary."""
     from mlflow.exceptions import MlflowException
 
-    if find_experiment(client, name) is None:
+    if client.get_experiment_by_name(name) is None:
         with suppress(MlflowException):  # another process was first
             client.create_experiment(name, artifact_location=_artifacts(name))
-    if experiment := find_experiment(client, name):
+    if experiment := client.get_experiment_by_name(name):
         return experiment
     raise MlflowException(f"experiment {name!r} could not be created")
 

@@ -10,7 +10,7 @@ import json
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, groupby, repeat
+from itertools import chain, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,12 +22,12 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import sha256_of
 from bleuprint.tracking import runs, store, ui_views
 from bleuprint.tracking.cell_results import CellResults, cells_of
-from bleuprint.tracking.runs import Content, Data, Description, Point
+from bleuprint.tracking.runs import Content, Description
 from bleuprint.tracking.timings import Training, timing
-from bleuprint.training.history import Curves, TrainingFacts
+from bleuprint.training.history import Curves
 
 if TYPE_CHECKING:
-    from mlflow.entities import Run
+    from mlflow.entities import DatasetInput, Metric, Run
     from mlflow.tracking import MlflowClient
 
 FILES, PAGE, TIMES, REPORT = "files.json", "index.html", "bleuprint.times", "bleuprint.report"
@@ -40,7 +40,6 @@ class TrainedCell:
     """A finished training for MLflow; `problem`: why its scores are left out, if they are."""
 
     description: Description
-    group: str
     content: Content
     seconds: float
     problem: str = ""
@@ -83,35 +82,37 @@ def read_cell(settings: Settings, cell: Cell, root: Path) -> TrainedCell | None:
     results = CellResults.find(settings, cell, root)
     if results is None:
         return None
-    facts = results.training
+    facts, measured = results.training, timing(cell, root).training
     system, corpus = settings.system(cell.system), settings.corpus(cell.corpus)
     description = Description.of(settings.experiment, cell, system, dataclasses.asdict(facts))
-    group, measured = description.group(), timing(cell, root).training
-    commit = measured.commit if measured else None
-    content = runs.initial_content(description, group, commit, corpus)
+    content = runs.initial_content(description, measured.commit if measured else None, corpus)
     tags = {**content.tags, "bleuprint.code": facts.code, "bleuprint.data": facts.data}
-    summary, data = _cost(facts, measured), list(content.data)
+    summary = {
+        "total/teraflop": facts.flops / 1e12,  # MLflow shows all digits
+        "total/target_tokens": float(facts.target_tokens),
+    }
     if measured:
         tags |= {"device": measured.device, "versions": measured.versions or "unknown"}
+        summary["total/seconds"] = measured.seconds
     scores, problem = _scores(results)
     if scores:
         tags |= runs.parameters({"decode": results.translation.decode})
+    data = list(content.data)
     for test, metrics in scores.items():
         summary |= {f"{name}/{test}": metrics[name]["score"] for name in ui_views.SCORES}
         digest = fingerprint.of_settings(metrics["sources"], metrics["references"])
-        data.append(Data.of(cell.corpus, f"test.{test}", digest, corpus, metrics["lines"]))
+        data.append(runs.dataset(cell.corpus, f"test.{test}", digest, corpus, metrics["lines"]))
     content = dataclasses.replace(
         content, tags=tags, points=_points(results.curves, measured), summary=summary, data=data
     )
-    seconds = measured.seconds if measured else 0.0
-    return TrainedCell(description, group, content, seconds, problem)
+    return TrainedCell(description, content, measured.seconds if measured else 0.0, problem)
 
 
 def log_cell(
     client: "MlflowClient", experiment: str, trained: TrainedCell, root: Path, make: bool = True
 ) -> tuple["Run | None", str]:
     """The run of a training, completed, and what was done: "made", "completed" or nothing."""
-    run = runs.find(client, experiment, trained.description.tags())
+    run = runs.find(client, experiment, trained.description.tags)
     if run is None and not make:
         return None, ""
     if run is None:
@@ -134,7 +135,7 @@ def _log_all(
         client = store.client()
         if make and trained:
             store.experiment(client, settings.experiment)
-        experiment = store.find_experiment(client, settings.experiment)
+        experiment = client.get_experiment_by_name(settings.experiment)
         if experiment is None:
             return
         yield from _log_runs(client, experiment.experiment_id, trained, root, make)
@@ -148,24 +149,23 @@ def _log_all(
 def _log_runs(
     client: "MlflowClient", experiment: str, trained: Sequence[TrainedCell], root: Path, make: bool
 ) -> Iterator[str]:
-    logged = []
+    groups: dict[str, TrainedCell] = {}
     for entry in trained:
         run, done = log_cell(client, experiment, entry, root, make)
-        logged += [entry] if run else []
+        if run:
+            groups.setdefault(entry.description.group, entry)
         if done:
             yield f"run {entry.content.name}: {done}"
-    logged.sort(key=lambda entry: entry.group)
-    for group, (first, *_) in groupby(logged, lambda entry: entry.group):
-        moved = runs.nest(client, experiment, first.description, group)
-        parent = runs.find(client, experiment, {runs.PARENT: group})
-        if not parent:
-            continue
-        children = runs.find_all(client, experiment, {runs.GROUP: group})
-        if runs.complete(client, parent, _means(children, first.content.data)) or moved:
-            yield f"run {parent.info.run_name}: nested, with means over seeds"
+    for group, entry in groups.items():
+        moved = runs.nest(client, experiment, entry.description)
+        if parent := runs.find(client, experiment, {runs.PARENT: group}):
+            children = runs.find_all(client, experiment, {runs.GROUP: group})
+            content = _means(children, entry.content.data)
+            if runs.complete(client, parent, content) or moved:
+                yield f"run {parent.info.run_name}: nested, with means over seeds"
 
 
-def _means(children: Sequence["Run"], data: Sequence[Data]) -> Content:
+def _means(children: Sequence["Run"], data: Sequence["DatasetInput"]) -> Content:
     """The content of a parent: means and standard deviations over the children with scores.
 
     Computed from MLflow's runs, since the outputs of other seeds may be on another machine.
@@ -190,7 +190,7 @@ def _means(children: Sequence["Run"], data: Sequence[Data]) -> Content:
     return Content("", {"seeds": seeds, **shared}, "", summary=summary, data=data)
 
 
-def _points(curves: Curves | None, measured: Training | None) -> list[Point]:
+def _points(curves: Curves | None, measured: Training | None) -> list["Metric"]:
     """The points of the curves; their times are computed from the measured rates."""
     if curves is None:
         return []
@@ -209,9 +209,12 @@ def _points(curves: Curves | None, measured: Training | None) -> list[Point]:
     return points
 
 
-def _named(kind: str, values: Mapping[str, Any], seconds: float) -> list[Point]:
+def _named(kind: str, values: Mapping[str, Any], seconds: float) -> list["Metric"]:
+    from mlflow.entities import Metric
+
+    time = round(1000 * seconds)
     return [
-        Point(f"{kind}/{name}", values["update"], value, seconds)
+        Metric(f"{kind}/{name}", value, time, values["update"])
         for name, value in values.items()
         if name != "update"
     ]
@@ -225,16 +228,6 @@ def _scores(results: CellResults) -> tuple[Mapping[str, Any], str]:
         return results.check().scores, ""
     except UserError as error:
         return {}, str(error)
-
-
-def _cost(facts: TrainingFacts, measured: Training | None) -> dict[str, float]:
-    cost = {
-        "total/teraflop": facts.flops / 1e12,  # MLflow shows all digits
-        "total/target_tokens": float(facts.target_tokens),
-    }
-    if measured:
-        cost["total/seconds"] = measured.seconds
-    return cost
 
 
 def _list_files(client: "MlflowClient", run: "Run", cell: Cell, root: Path) -> bool:

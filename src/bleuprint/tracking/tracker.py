@@ -1,11 +1,10 @@
 """Log a running training to MLflow from a thread; a failure never stops the training.
 
-Metrics go through a queue to a thread, which also imports MLflow (about three seconds). What cannot
-be logged is kept and tried again; `bleuprint mlflow-sync` logs what is lost in the end.
+The thread also imports MLflow (about three seconds). What cannot be logged is kept and tried again;
+`bleuprint mlflow-sync` logs what is lost in the end.
 """
 
 import getpass
-import queue
 import sys
 import threading
 import time
@@ -37,82 +36,69 @@ class _Entry:
     time: int  # milliseconds
 
 
-@dataclass(frozen=True)
-class _End:
-    status: str
-    deadline: float
-
-
 class Tracker:
     """Logs one training; prints one line about what it could not log."""
 
     def __init__(self, description: Description) -> None:
         self._description = description
-        self._queue: queue.Queue[_Entry | _End] = queue.Queue()
         self._unsent: list[_Entry] = []
-        self._end: _End | None = None
+        self._status, self._deadline = "", 0.0
         self._problem, self._done = "it did not answer in time", False
         self._connection: _Connection | None = None
         self._monitors: dict[str, Any] = {}
+        self._news, self._closed = threading.Event(), threading.Event()
+        self._news.set()  # the run is started before the first metrics come
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
 
     def log(self, update: int, metrics: dict[str, float]) -> None:
-        self._queue.put(_Entry(update, metrics, int(time.time() * 1000)))
+        self._unsent.append(_Entry(update, metrics, int(time.time() * 1000)))
+        self._news.set()
 
     def close(self, status: str) -> None:
         """End the run as FINISHED, FAILED or KILLED; waits, with a limit, until it is logged."""
         wait = _FINISHED_WAIT if status == "FINISHED" else _FAILED_WAIT
         retry = min(_RETRY, wait) if store.is_server() else 0
-        self._queue.put(_End(status, time.monotonic() + retry))
+        self._status, self._deadline = status, time.monotonic() + retry
+        self._closed.set()
+        self._news.set()
         self._thread.join(wait)
         if not self._done:
-            left = [*self._unsent, *self._queue.queue]
-            count = sum(len(entry.metrics) for entry in left if isinstance(entry, _Entry))
+            count = sum(len(entry.metrics) for entry in self._unsent)
             lost = f"{count} metrics of {self._description.cell} and its end"
             _say(f"{lost} are not logged ({self._problem}): run bleuprint mlflow-sync in the end")
 
     def _serve(self) -> None:
-        pause, reported = 0.0, False
+        first, last = _PAUSES
+        pause, reported = first, False
         while not self._done:
-            self._collect(pause if self._unsent or not self._connection else None)
+            self._news.wait()
+            self._news.clear()
             try:
                 self._send()
-                pause = _PAUSES[0]
+                pause = first
             except Exception as error:  # whatever it is, the training continues
                 self._connection, self._problem = None, store.reason(error)
                 if not reported:
                     _say(f"{store.uri()}: {self._problem}: training continues, logging is retried")
                     reported = True
-                pause = _PAUSES[0] if self._end else min(max(2 * pause, _PAUSES[0]), _PAUSES[1])
-                if self._end and time.monotonic() + pause > self._end.deadline:
+                if not self._closed.is_set():
+                    self._closed.wait(pause)
+                    pause = min(2 * pause, last)
+                elif time.monotonic() + first > self._deadline:
                     return
-
-    def _collect(self, pause: float | None) -> None:
-        """Take entries for `pause` seconds or until the end; without a pause wait for one entry,
-        and take all that are queued.
-        """
-        until = None if pause is None else time.monotonic() + pause
-        while True:
-            left = None if until is None else max(0.0, until - time.monotonic())
-            try:
-                entry = self._queue.get(timeout=left)
-            except queue.Empty:
-                return
-            if isinstance(entry, _End):
-                self._end = entry
-                return
-            self._unsent.append(entry)
-            if until is None and self._queue.empty():
-                return
+                else:
+                    time.sleep(first)
+                self._news.set()
 
     def _send(self) -> None:
         """Send all entries, and the end if it has come."""
+        status, entries = self._status, self._unsent[:]
         self._connection = self._connection or _Connection(self._description, self._monitors)
-        self._connection.send(self._unsent)
-        self._unsent = []
-        if self._end:
-            self._connection.end(self._end.status)
+        self._connection.send(entries)
+        del self._unsent[: len(entries)]
+        if status:
+            self._connection.end(status)
             self._done = True
 
 
@@ -147,18 +133,17 @@ class _Connection:
 def _start(client: "MlflowClient", description: Description) -> "Run":
     """The run of this fingerprint, continued, or a new one."""
     experiment = store.experiment(client, description.experiment).experiment_id
-    if run := runs.find(client, experiment, description.tags()):
+    if run := runs.find(client, experiment, description.tags):
         client.update_run(run.info.run_id, status="RUNNING")
         return run
     corpus = None
     with suppress(OSError, UserError):  # its settings name the files' sources
         corpus = load().corpora.get(description.cell.corpus)
-    group = description.group()
-    content = runs.initial_content(description, group, commit(), corpus)
+    content = runs.initial_content(description, commit(), corpus)
     with suppress(Exception):  # some machines have no name for their user
         content = replace(content, tags={**content.tags, "mlflow.user": getpass.getuser()})
     run = runs.create(client, experiment, content)
-    runs.nest(client, experiment, description, group)
+    runs.nest(client, experiment, description)
     return run
 
 

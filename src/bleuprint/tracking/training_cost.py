@@ -6,8 +6,7 @@ from typing import Any
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.files import write_json
 from bleuprint.tracking.hardware import (
-    flops_by_time,
-    hardware_of,
+    machine_of,
     measured_flops,
     paper_flops,
     peak_flops,
@@ -45,12 +44,12 @@ def _cost_by_time(
     Values are None if they would have to be measured on other devices than are here, or if the
     devices here are slower now, with other work, than the training was.
     """
-    here = hardware_of(group)
-    ran = [{name: machine[name] for name in here} for machine in stopwatch.machines]
-    if any(machine != ran[0] for machine in ran):
+    ran, here = map(_hardware, stopwatch.machines), _hardware(machine_of(group))
+    first, *others = dict.fromkeys(ran)
+    if others:
         return {}
-    device, devices, seconds = ran[0]["device"], ran[0]["processes"], max(stopwatch.seconds, 1e-9)
-    measured = measured_flops(group.device, precision) if ran[0] == here else None
+    (device, devices, _), seconds = first, max(stopwatch.seconds, 1e-9)
+    measured = measured_flops(group.device, precision) if first == here else None
     if measured and utilization(state.flops, seconds, devices, measured) > 1:
         measured = None
     paper, known = paper_flops(device), peak_flops(device, precision)
@@ -60,8 +59,12 @@ def _cost_by_time(
         "devices": devices,
         "sustained_flops": sustained,
         "sustained_from": "paper" if paper else measured and "measured",
-        "flops_by_time": sustained and flops_by_time(seconds, devices, sustained),
+        "flops_by_time": sustained and seconds * devices * sustained,
         "peak_flops": peak,
         "peak_from": "known" if known else measured and "measured",
         "mfu": mfu and round(mfu, 4),
     }
+
+
+def _hardware(machine: dict[str, Any]) -> tuple[str, int, int]:
+    return machine["device"], machine["processes"], machine["threads"]
