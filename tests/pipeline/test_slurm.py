@@ -9,7 +9,11 @@ from snakemake.settings.types import ResourceSettings
 
 import micro
 from bleuprint.pipeline import dvc_lock, graph, slurm
-from bleuprint.pipeline.slurm import apply_kind_overrides, check_jobs, check_status_command
+from bleuprint.pipeline.slurm import (
+    apply_kind_overrides,
+    check_status_command,
+    check_time_limits,
+)
 from bleuprint.runtime.errors import UserError
 
 # What `sinfo -o '%P|%l'` prints; "quick" is the default partition.
@@ -85,76 +89,27 @@ def test_overrides_of_a_kind_are_those_of_each_of_its_rules(stages):
 @pytest.mark.parametrize("option", ["overwrite_threads", "overwrite_resources"])
 def test_the_name_of_no_stage_is_refused(stages, option):
     settings = ResourceSettings(**{option: {"trian": Resources.from_mapping({"gpu": 2})}})
-    with pytest.raises(UserError, match=r"there is no stage 'trian'; there are: .*train, "):
+    with pytest.raises(UserError, match=r"no stage 'trian'; there are: .*train, "):
         apply_kind_overrides(settings, stages)
 
 
-class Given(dict):
-    """A job's resources, which the executor reads as items and as attributes."""
-
-    __getattr__ = dict.__getitem__
-
-
-def job(**given):
-    usual = {"mem_mb": 4000, "runtime": 60, "gpu": 1, "nodes": 1}
+def job(minutes, partition):
     rule = SimpleNamespace(name="train@small-own-1")
-    return SimpleNamespace(rule=rule, threads=8, resources=Given({**usual, **given}))
-
-
-def sbatch_prints(bin, lines="", status=0):
-    """An sbatch that notes its options in `asked`."""
-    program(bin, "sbatch", lines, status)
-    script = (
-        (bin / "sbatch")
-        .read_text()
-        .replace("#!/bin/sh\n", f'#!/bin/sh\necho "$@" >> {bin}/asked\n')
-    )
-    (bin / "sbatch").write_text(script)
-
-
-def test_slurm_tests_each_kind_of_job_once(bin):
-    sbatch_prints(bin)
-    jobs = [job(), job(), job(gpu=2, slurm_partition="long", slurm_extra="--signal=TERM@120")]
-    check_jobs(jobs, None)
-    first, second = (bin / "asked").read_text().splitlines()
-    assert {"-t", "60", "--mem", "4000", "--gpus=1", "--cpus-per-task=8"} <= set(first.split())
-    assert {"--nodes=1", "--test-only"} <= set(first.split())
-    assert {"long", "--gpus=2", "--signal=TERM@120"} <= set(second.split())
-
-
-def test_what_slurm_refuses_is_named(bin):
-    program(bin, "sinfo", "")
-    sbatch_prints(bin, "allocation failure: not\navailable\n", status=1)
-    with pytest.raises(
-        UserError, match=r"^train@small-own-1 asks for 8 CPUs, 4000 MB and 1 GPUs on"
-    ) as e:
-        check_jobs([job()], None)
-    assert "SLURM says: allocation failure: not available; change `train` by" in str(e.value)
-
-
-def test_where_nodes_are_down_it_is_no_more_than_a_note(bin, capsys):
-    sbatch_prints(bin, "not available\n", status=1)
-    check_jobs([job()], None)
-    assert "bleuprint: note: train@small-own-1 asks for" in capsys.readouterr().err
+    resources = {"runtime": minutes, "slurm_partition": partition}
+    return SimpleNamespace(rule=rule, resources=resources)
 
 
 @pytest.mark.parametrize(
     ("partition", "minutes", "longest"),
     [(None, 241, 240), ("gpu", 2911, 2910), ("tiny,quick", 241, 240)],
 )
-def test_a_job_that_is_too_long_for_its_partition_is_refused(bin, partition, minutes, longest):
-    sbatch_prints(bin)
-    check_jobs([job(slurm_partition=partition, runtime=longest)], None)
+@pytest.mark.usefixtures("bin")
+def test_a_job_that_is_too_long_for_its_partition_is_refused(partition, minutes, longest):
+    check_time_limits([job(longest, partition)])
     said = f"asks for {minutes} minutes, and its partition allows {longest}"
     with pytest.raises(UserError, match=said):
-        check_jobs([job(slurm_partition=partition, runtime=minutes)], None)
-    check_jobs([job(slurm_partition="long,tiny", runtime=99_999)], None)
-
-
-def test_what_the_executor_refuses_is_named(bin):
-    sbatch_prints(bin)
-    with pytest.raises(UserError, match=r"train@small-own-1: .*'nodes' must be an integer"):
-        check_jobs([job(nodes=0)], None)
+        check_time_limits([job(minutes, partition)])
+    check_time_limits([job(99_999, "long,tiny")])
 
 
 def accounts(storage, age=300):

@@ -5,7 +5,6 @@ for a job that SLURM never starts, and for one whose end it cannot see.
 """
 
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -49,9 +48,8 @@ def apply_kind_overrides(settings: Any, stages: Sequence[Stage]) -> None:
     for option, given in (("set-threads", threads), ("set-resources", others)):
         for name in given:
             if name not in kinds and name not in kinds.values():
-                names = (kind for kind in kinds.values() if not kind.startswith("shard_"))
-                there = ", ".join(dict.fromkeys(names))
-                raise UserError(f"{option}: there is no stage {name!r}; there are: {there}")
+                known = ", ".join(dict.fromkeys(stage.kind for stage in stages))
+                raise UserError(f"{option}: no stage {name!r}; there are: {known}")
     for name, kind in kinds.items():
         if kind in threads:
             threads.setdefault(name, threads[kind])
@@ -70,7 +68,7 @@ def check_or_exit(workflow: Any) -> None:
         interval = settings.init_seconds_before_status_checks
         check_status_command(settings.status_command, interval, _configuration())
         check_no_earlier_jobs(Path.cwd())
-        check_jobs([job for job in workflow.dag.needrun_jobs() if not job.is_local], settings)
+        check_time_limits(job for job in workflow.dag.needrun_jobs() if not job.is_local)
         _keep_jobs_while_slurm_is_silent()
     except UserError as error:
         say(str(error))
@@ -121,58 +119,23 @@ def check_no_earlier_jobs(folder: Path) -> None:
         )
 
 
-def check_jobs(jobs: Iterable[Any], settings: Any) -> None:
-    """Raise UserError at a job that SLURM would refuse, or queue and never start.
+def check_time_limits(jobs: Iterable[Any]) -> None:
+    """Raise UserError at a job that is longer than its partition allows.
 
-    SLURM tests each job itself (`sbatch --test-only`), except for its time: it queues a job that is
-    longer than its partition allows, and never starts it.
+    SLURM queues such a job, and never starts it.
     """
-    limits, tested = _time_limits(), set()
+    limits = _time_limits()
     for job in jobs:
-        command = _command(job, settings)
-        if command in tested:
-            continue
-        tested.add(command)
-        given, name = job.resources, job.rule.name
-        change = f"change `{name.partition('@')[0]}` by set-resources or set-threads in {_PROFILE}"
-        test = subprocess.run(
-            f"{command} --test-only --wrap=true", shell=True, capture_output=True, text=True
-        )
-        if test.returncode:
-            problem = (
-                f"{name} asks for {job.threads} CPUs, {given.get('mem_mb')} MB and "
-                f"{given.get('gpu')} GPUs on {given.get('nodes')} nodes, and SLURM says: "
-                f"{' '.join(test.stderr.split())}; {change}"
-            )
-            if not _slurm("sinfo", "-h", "-N", "-t", "down,drain,fail,maint", "-o", "%N"):
-                raise UserError(problem)
-            say(f"{problem} (some nodes are down)", "note")  # which may be why
-        partitions = str(given.get("slurm_partition") or "").split(",")
+        minutes, partition = job.resources["runtime"], job.resources.get("slurm_partition")
+        partitions = str(partition or "").split(",")
         longest = max(limits.get(partition, sys.maxsize) for partition in partitions)
-        if given["runtime"] > longest:
+        if minutes > longest:
+            name = job.rule.name
             raise UserError(
-                f"{name} asks for {given['runtime']} minutes, and its partition allows {longest}: "
-                f"{change}; a training continues in the next job"
+                f"{name} asks for {minutes} minutes, and its partition allows {longest}: change "
+                f"`{name.partition('@')[0]}` by set-resources in {_PROFILE}; a training continues "
+                "in the next job"
             )
-
-
-def _command(job: Any, settings: Any) -> Any:
-    """The executor's sbatch command for a job, without what differs between jobs of one kind."""
-    from snakemake_interface_common.exceptions import WorkflowError
-
-    plugin = import_module("snakemake_executor_plugin_slurm")
-    account, partition = (job.resources.get(f"slurm_{name}") for name in ("account", "partition"))
-    parameters = {
-        **dict.fromkeys(("run_uuid", "comment_str"), "test"),
-        "slurm_logfile": "/dev/null",
-        "account": f"-A {shlex.quote(str(account))}" if account else "",
-        "partition": f"-p {shlex.quote(str(partition))}" if partition else "",
-        "workdir": None,
-    }
-    try:
-        return plugin.get_submit_command(job, parameters, settings) + plugin.set_gres_string(job)
-    except WorkflowError as error:
-        raise UserError(f"{job.rule.name}: {error} In {_PROFILE}") from None
 
 
 def _time_limits() -> dict[str, int]:

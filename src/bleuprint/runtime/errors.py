@@ -24,13 +24,24 @@ class UserError(Exception):
     The message names the file, the line and the value, as far as there are any.
     """
 
+    status = 1
+
 
 class PeerLost(Exception):
     """Another process of the same training has ended or does not answer."""
 
+    status = PEER_LOST
+
 
 class Interrupted(Exception):
     """SIGTERM stopped the process, which has saved its state: not finished."""
+
+    status = os.EX_TEMPFAIL
+
+
+# Errors of the machine, not of our code: a full disk, a quota, a missing or forbidden file.
+_DISK = errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO
+_PATH = errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM
 
 
 def run(main: Callable[[], None]) -> NoReturn:
@@ -44,12 +55,8 @@ def run(main: Callable[[], None]) -> NoReturn:
     try:
         main()
         sys.stdout.flush()
-    except UserError as error:
-        _end(1, str(error))
-    except PeerLost as error:
-        _end(PEER_LOST, str(error))
-    except Interrupted as error:
-        _end(os.EX_TEMPFAIL, str(error))
+    except (UserError, PeerLost, Interrupted) as error:
+        _end(error.status, str(error))
     except KeyboardInterrupt:
         _end(130, "interrupted")
     except BrokenPipeError:
@@ -57,7 +64,7 @@ def run(main: Callable[[], None]) -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(128 + signal.SIGPIPE)
     except Exception as error:
-        if isinstance(error, OSError) and error.errno in _MACHINE_ERRORS:
+        if isinstance(error, OSError) and error.errno in (*_DISK, *_PATH):
             where = f": {error.filename}" if error.filename else ""
             _end(1, f"{error.strerror}{where}")
         if not _recorded(1, traceback.format_exc()):
@@ -71,23 +78,6 @@ def say(message: str, kind: str = "error") -> None:
     # on a terminal the progress bar of another process may be in the way
     clear = "\r\x1b[K" if sys.stderr.isatty() and os.environ.get("TERM") != "dumb" else ""
     print(f"{clear}bleuprint: {kind}: {' '.join(message.split())}", file=sys.stderr, flush=True)
-
-
-# Errors of the machine, not of our code: a full disk, a quota, a forbidden place, a missing file.
-_MACHINE_ERRORS = frozenset(
-    {
-        errno.ENOSPC,
-        errno.EDQUOT,
-        errno.EROFS,
-        errno.EACCES,
-        errno.EPERM,
-        errno.ENOENT,
-        errno.ENOTDIR,
-        errno.EISDIR,
-        errno.EEXIST,
-        errno.EIO,
-    }
-)
 
 
 def _end(status: int, message: str) -> NoReturn:

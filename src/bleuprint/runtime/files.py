@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from bleuprint.runtime.errors import UserError
+import psutil
 
-_BLOCK = 1 << 20
+from bleuprint.runtime.errors import UserError
 
 
 @contextmanager
@@ -77,11 +77,8 @@ def read_object(path: Path, names: Iterable[str] = ()) -> dict[str, Any]:
 
 def sha256_of(path: Path) -> str:
     """The SHA-256 of a file's bytes, in hexadecimal."""
-    digest = hashlib.sha256()
     with path.open("rb") as file:
-        while block := file.read(_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def sha256_of_folder(folder: Path) -> str:
@@ -98,20 +95,10 @@ def _partial(path: Path) -> Path:
     """A free temporary name beside `path`; removes what killed processes left."""
     path.parent.mkdir(parents=True, exist_ok=True)
     for left in path.parent.glob(f".{glob.escape(path.name)}.partial-*"):
-        if not _runs(left.name.rpartition("-")[2]):
+        process = int(left.name.rpartition("-")[2].removesuffix(".old"))
+        if process == os.getpid() or not psutil.pid_exists(process):
             shutil.rmtree(left) if left.is_dir() else left.unlink()
     return path.with_name(f".{path.name}.partial-{os.getpid()}")
-
-
-def _runs(process: str) -> bool:
-    """Whether a process, not this one, is running on this machine."""
-    try:
-        os.kill(int(process), 0)
-    except (ProcessLookupError, ValueError):
-        return False
-    except PermissionError:
-        return True
-    return int(process) != os.getpid()
 
 
 def _sync(path: Path) -> None:

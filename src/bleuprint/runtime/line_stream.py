@@ -1,55 +1,43 @@
 """Reads the lines of a stream as they arrive, in batches of those that are available."""
 
 from collections.abc import Iterator
-from queue import Empty, SimpleQueue
-from threading import Semaphore, Thread
-from typing import BinaryIO
+from io import BufferedReader, BytesIO
 
 from bleuprint.runtime.errors import UserError
 
 Line = tuple[int, str]
 
+_BLOCK = 1 << 20
 
-def read_lines_together(stream: BinaryIO, name: str, most: int) -> Iterator[list[Line]]:
+
+def read_lines_together(
+    stream: BufferedReader | BytesIO, name: str, most: int
+) -> Iterator[list[Line]]:
     """Batches of 1 to `most` lines of a stream with their numbers, from 1.
 
     Yields whatever is available, so that interactive callers get a reply per line. A line ends at
-    \\n alone. Raises UserError at bytes that are not UTF-8.
+    \\n alone. Raises UserError at bytes that are not UTF-8, after the lines before them.
     """
-    queue: SimpleQueue[bytes | OSError | None] = SimpleQueue()
-    room = Semaphore(4 * most)  # lines read ahead
-
-    def read() -> None:
-        try:
-            for line in stream:
-                room.acquire()
-                queue.put(line)
-            queue.put(None)
-        except OSError as error:
-            queue.put(error)
-
-    Thread(target=read, daemon=True).start()
-    number, ended = 0, False
+    before, rest, ended = 0, b"", False
     while not ended:
-        lines: list[Line] = []
-        while len(lines) < most and not ended:
-            try:
-                line = queue.get(block=not lines)
-            except Empty:
-                break
-            if isinstance(line, OSError):
-                raise line
-            if line is None:
-                ended = True
-                break
-            room.release()
-            number += 1
-            try:
-                lines.append((number, line.removesuffix(b"\n").decode()))
-            except UnicodeDecodeError as error:
-                if lines:
-                    yield lines
-                byte = f"byte {error.start + 1} of the line is {line[error.start]:#04x}"
-                raise UserError(f"{name}:{number}: {byte}: not UTF-8") from None
-        if lines:
-            yield lines
+        block = stream.read1(_BLOCK)
+        ended = not block
+        *lines, rest = (rest + block).split(b"\n")
+        if ended and rest:
+            lines.append(rest)
+        for start in range(0, len(lines), most):
+            yield from _decoded(lines[start : start + most], name, before + start + 1)
+        before += len(lines)
+
+
+def _decoded(lines: list[bytes], name: str, first: int) -> Iterator[list[Line]]:
+    decoded: list[Line] = []
+    for number, line in enumerate(lines, first):
+        try:
+            decoded.append((number, line.decode()))
+        except UnicodeDecodeError as error:
+            if decoded:
+                yield decoded
+            byte = f"byte {error.start + 1} of the line is {line[error.start]:#04x}"
+            raise UserError(f"{name}:{number}: {byte}: not UTF-8") from None
+    yield decoded

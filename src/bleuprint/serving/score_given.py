@@ -1,7 +1,7 @@
 """Scores of given translations under the model."""
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 
 from bleuprint.dataset.subwords.vocabulary import EOS
@@ -22,7 +22,7 @@ def score_streams(translator: Translator, files: Sequence[str], given: str) -> I
     are scored, some together. Raises UserError if the numbers of lines differ, or if a sentence is
     too long for the model.
     """
-    done = 0
+    done, most = 0, translator.model.settings.max_positions
     with Path(given).open("rb") as file:
         translations = (
             text for lines in read_lines_together(file, given, _LINES) for _, text in lines
@@ -30,16 +30,20 @@ def score_streams(translator: Translator, files: Sequence[str], given: str) -> I
         for stream, name in opened(files):
             for lines in read_lines_together(stream, name, _LINES):
                 texts = list(islice(translations, len(lines)))
-                sentences = [text for _, text in lines[: len(texts)]]
-                scores, too_long = _scores(translator, sentences, texts)
-                yield [
-                    f"{score:.6f}\t{text}"
-                    for score, text in zip(scores, texts[: len(scores)], strict=True)
+                pairs = [
+                    ([*translator.ids(sentence), EOS], [*translator.ids(text, given=True), EOS])
+                    for (_, sentence), text in zip(lines, texts, strict=False)
                 ]
-                done += len(scores)
-                if too_long:
-                    place = f"{name}:{lines[len(scores)][0]} and {given}:{done + 1}"
-                    raise UserError(f"{place}: {too_long}")
+                fit = list(takewhile(lambda pair: max(map(len, pair)) <= most, pairs))
+                scores = _scores(translator, fit)
+                yield [f"{s:.6f}\t{text}" for s, text in zip(scores, texts, strict=False)]
+                done += len(fit)
+                if len(fit) < len(pairs):
+                    source, target = map(len, pairs[len(fit)])
+                    raise UserError(
+                        f"{name}:{lines[len(fit)][0]} and {given}:{done + 1}: {source} and "
+                        f"{target} tokens with EOS: model.max_positions is {most}"
+                    )
                 if len(texts) < len(lines):
                     place = f"{name}:{lines[len(texts)][0]}"
                     raise UserError(f"{place}: no translation: {given} ends at line {done}")
@@ -50,27 +54,13 @@ def score_streams(translator: Translator, files: Sequence[str], given: str) -> I
             )
 
 
-def _scores(
-    translator: Translator, sentences: Sequence[str], texts: Sequence[str]
-) -> tuple[list[float], str]:
-    """The score of each text (see beam_search.Hypothesis) up to a pair that is too long.
-
-    The second value describes that pair; it is empty if there is none.
-    """
-    sources = [[*translator.ids(sentence), EOS] for sentence in sentences]
-    targets = [[*translator.ids(text, given=True), EOS] for text in texts]
-    most, too_long = translator.model.settings.max_positions, ""
-    for i, (source, target) in enumerate(zip(sources, targets, strict=True)):
-        if max(len(source), len(target)) > most:
-            too_long = (
-                f"{len(source)} and {len(target)} tokens with EOS: model.max_positions is {most}"
-            )
-            sources, targets = sources[:i], targets[:i]
-            break
+def _scores(translator: Translator, pairs: Sequence[tuple[list[int], list[int]]]) -> list[float]:
+    """The score of each pair, see beam_search.Hypothesis; 0 for a pair of empty lines."""
+    sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
     logs = token_log_probs(translator.model, sources, targets)
-    penalties = (length_penalty(len(target), translator.decode) for target in targets)
-    scores = [sum(log) / penalty for log, penalty in zip(logs, penalties, strict=True)]
-    for i, (source, target) in enumerate(zip(sources, targets, strict=True)):
-        if source == target == [EOS]:  # the empty translation of an empty line
-            scores[i] = 0.0
-    return scores, too_long
+    return [
+        0.0
+        if source == target == [EOS]
+        else sum(log) / length_penalty(len(target), translator.decode)
+        for (source, target), log in zip(pairs, logs, strict=True)
+    ]

@@ -19,13 +19,12 @@ from typing import Any, TypeVar
 
 import uvicorn
 from starlette.applications import Starlette
-from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
@@ -39,6 +38,12 @@ _HOST = "127.0.0.1"
 _MOST_BYTES, _BODY_SECONDS = 64 * 1024, 10.0
 # Requests that may wait for the one being translated; the seconds after which to try again.
 _WAITING, _RETRY_SECONDS = 8, 5
+_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
 # Elements of the page that the policy allows by the hash of their content.
 _HASHED = ("script", "style")
 
@@ -91,9 +96,19 @@ def application(translator: Translator, cell: Cell) -> Starlette:
         parsed = TranslationRequest.parse(await _body(request), translator.decode.beam)
         return JSONResponse(await queue.run(partial(answer, translator, parsed)))
 
+    async def guard(request: Request, respond: RequestResponseEndpoint) -> Response:
+        """Refuse requests for other host names; the headers restrict the page."""
+        host = request.headers.get("host", "").partition(":")[0].lower()
+        if host in (_HOST, "localhost"):
+            response = await respond(request)
+        else:
+            response = _error(403, f"the host of this server is {_HOST} or localhost")
+        response.headers.update({"Content-Security-Policy": policy, **_HEADERS})
+        return response
+
     app = Starlette(
         routes=[Route("/", show), Route("/translate", translate, methods=["POST"])],
-        middleware=[Middleware(_Guard, policy=policy)],
+        middleware=[Middleware(BaseHTTPMiddleware, dispatch=guard)],
         exception_handlers={HTTPException: _refused, ClientDisconnect: _gone, Exception: _failed},
     )
     app.router.redirect_slashes = False
@@ -117,33 +132,6 @@ class _Queue:
             return await asyncio.get_running_loop().run_in_executor(self._thread, work)
         finally:
             self._pending -= 1
-
-
-class _Guard:
-    """Refuses requests for other host names, and sets the headers that restrict the page."""
-
-    def __init__(self, app: ASGIApp, policy: str) -> None:
-        self._app = app
-        self._headers = {
-            "Content-Security-Policy": policy,
-            "X-Content-Type-Options": "nosniff",
-            "Referrer-Policy": "no-referrer",
-            "Cross-Origin-Resource-Policy": "same-origin",
-            "Cache-Control": "no-store",
-        }
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def send_guarded(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(self._headers)
-            await send(message)
-
-        host = Headers(scope=scope).get("host", "").partition(":")[0].lower()
-        if host in (_HOST, "localhost"):
-            await self._app(scope, receive, send_guarded)
-        else:
-            refusal = _error(403, f"the host of this server is {_HOST} or localhost")
-            await refusal(scope, receive, send_guarded)
 
 
 async def _body(request: Request) -> bytes:
@@ -176,13 +164,7 @@ def _page(translator: Translator, cell: Cell) -> tuple[str, str]:
     page = (
         attention_environment()
         .get_template("serve.html.j2")
-        .render(
-            cell=cell,
-            source=translator.corpus.source,
-            target=translator.corpus.target,
-            beam=beam,
-            n_best=min(4, beam),
-        )
+        .render(cell=cell, corpus=translator.corpus, beam=beam, n_best=min(4, beam))
     )
     sources = "; ".join(f"{tag}-src 'sha256-{_content_hash(page, tag)}'" for tag in _HASHED)
     return page, (

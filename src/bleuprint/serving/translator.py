@@ -4,9 +4,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from io import BufferedReader
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -223,12 +224,13 @@ def translate_streams(
         before += number
 
 
-def opened(files: Sequence[str]) -> Iterator[tuple[BinaryIO, str]]:
+def opened(files: Sequence[str]) -> Iterator[tuple[BufferedReader, str]]:
     """Each of the files with its name, or standard input."""
     if not files:
         if sys.stdin is None:
             raise UserError("standard input is closed")
-        yield sys.stdin.buffer, "standard input"
+        with open(sys.stdin.fileno(), "rb", closefd=False) as stream:
+            yield stream, "standard input"
     for file in files:
         with Path(file).open("rb") as stream:
             yield stream, file
