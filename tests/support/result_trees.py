@@ -280,6 +280,7 @@ def _training(settings: Settings, cell: Cell) -> dict[str, Any]:
         "source_tokens": 700_000 + cell.seed,
         "target_tokens": 800_000 + cell.seed,
         "flops": 4.2e12 if cell.system == "tiny" else 9.9e13,
+        "skipped": 0,
         "valid_loss": curves_of(cell)["validation"][-1]["loss"],
         "fingerprint": _fingerprint(cell),
         "settings": of_settings(system.model, system.train, cell.seed),
