@@ -24,7 +24,7 @@ def run(tmp_path, edits=EDITS, train=("a",), shards=1, **sets):
     raw = TextFolder(tmp_path / "raw", "de", "en")
     out, ledger = tmp_path / "clean", tmp_path / "ledger.json"
     sets = {"train": train, **sets}
-    run_sharded(Cleaning("c", edits, sets, raw, out, ledger), tmp_path / "shards", shards)
+    run_sharded(Cleaning("c", raw, out, ledger, edits, sets), tmp_path / "shards", shards)
     return TextFolder(out, "de", "en"), json.loads(ledger.read_text())["sets"]
 
 

@@ -21,7 +21,7 @@ def run(tmp_path, settings=DEDUP, shards=1, workers=1, edits=(), **sets):
     for name, pairs in sets.items():
         write_set(before, name.replace("_", "."), pairs)
     after, ledger = tmp_path / "after", tmp_path / "ledger.json"
-    step = Deduplication("c", settings, edits, before, after, ledger)
+    step = Deduplication("c", before, after, ledger, settings, edits)
     run_sharded(step, tmp_path / "shards", shards, workers)
     return TextFolder(after, "de", "en"), json.loads(ledger.read_text())["sets"]
 
@@ -141,7 +141,7 @@ def test_hashes_that_end_in_zeros_are_compared_whole(tmp_path):
 
 def test_shards_of_another_text_are_not_gathered(tmp_path):
     before = TextFolder(tmp_path / "before", "de", "en")
-    step = Deduplication("c", ALL, (), before, tmp_path / "after", tmp_path / "ledger.json")
+    step = Deduplication("c", before, tmp_path / "after", tmp_path / "ledger.json", ALL, ())
     shards = tmp_path / "shards"
     write_set(before, "train", PAIRS[1:])
     for shard in Shard.all(2):

@@ -23,7 +23,7 @@ def run(tmp_path, pairs, checks=LENGTHS, shards=1, workers=1):
     write_set(before, "train", pairs)
     write_set(before, "valid", [("a", "b c")])
     after, ledger = tmp_path / "after", tmp_path / "ledger.json"
-    step = Filtering("m", checks, TOKENIZE, before, after, ledger)
+    step = Filtering("m", before, after, ledger, checks, TOKENIZE)
     run_sharded(step, tmp_path / "shards", shards, workers)
     return TextFolder(after, "de", "en"), json.loads(ledger.read_text())["sets"]
 

@@ -126,7 +126,7 @@ def test_a_full_device_leaves_nothing_half_written(tmp_path, monkeypatch):
         return files(folder, name) if folder == before else (Path("/dev/full"), Path("/dev/full"))
 
     monkeypatch.setattr(TextFolder, "files", full)
-    step = Filtering("c", CHECKED, TOKENIZE, before, tmp_path / "after", tmp_path / "l.json")
+    step = Filtering("c", before, tmp_path / "after", tmp_path / "l.json", CHECKED, TOKENIZE)
     with pytest.raises(OSError, match="No space left on device"):
         run_sharded(step, tmp_path / "shards")
     left = [path.name for path in tmp_path.rglob("*.??") if path.is_file()]

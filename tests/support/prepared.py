@@ -57,19 +57,21 @@ def prepare(
         parts.setdefault(kind, []).append(part)
     text, ledger = made.text, made.ledger
 
+    def files(before: str, after: str, stage: str = "") -> tuple[str, TextFolder, Path, Path]:
+        return "c", text(before), root / after, ledger(stage or after)
+
     def run(step: Step, stage: str) -> None:
         run_sharded(step, root / "shards" / stage, shards, workers)
 
-    run(Cleaning("c", edits, parts, text("raw"), root / "clean", ledger("clean")), "clean")
-    run(Deduplication("c", DEDUP, edits, text("clean"), root / "dedup", ledger("dedup")), "dedup")
-    filtered = root / "filter", ledger("filter")
-    run(Filtering("c", checks, tokenize, text("dedup"), *filtered), "filter")
+    run(Cleaning(*files("raw", "clean"), edits, parts), "clean")
+    run(Deduplication(*files("clean", "dedup"), DEDUP, edits), "dedup")
+    run(Filtering(*files("dedup", "filter"), checks, tokenize), "filter")
     drawing = Split(0.2, 0.2, 1), "normalized", text("filter")
     split_folder("c", *drawing, root / "split", ledger("split"), workers)
-    tokens = root / "tokens", ledger("tokenize")
     given = frozenset(name for name, of in parts.items() if of)
-    run(Tokenizing("c", tokenize, edits, given, text("split"), *tokens), "tokenize")
+    tokens = files("split", "tokens", "tokenize")
+    run(Tokenizing(*tokens, tokenize, edits, given), "tokenize")
     learn_segmentation("c", units, text("tokens"), root / "bpe")
-    binary = root / "binary", ledger("binarize")
-    run(Binarizing("c", tokenize, edits, text("tokens"), root / "bpe", *binary), "binarize")
+    binary = files("tokens", "binary", "binarize")
+    run(Binarizing(*binary, root / "bpe", tokenize, edits), "binarize")
     return made

@@ -18,7 +18,6 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from bleuprint.config import paths
 from bleuprint.config.experiment import Corpus, Dedup
 from bleuprint.corpus.heldout import HASH_BYTES, HeldOutSentences, hash_of
 from bleuprint.corpus.steps.filtering import (
@@ -31,7 +30,7 @@ from bleuprint.corpus.steps.filtering import (
 )
 from bleuprint.corpus.steps.ledger import Ledger
 from bleuprint.corpus.steps.shard import Shard
-from bleuprint.corpus.steps.sharded import shard_blocks
+from bleuprint.corpus.steps.sharded import shard_blocks, step_files
 from bleuprint.rules.rule import Edits, edited
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import whole_folder
@@ -59,23 +58,16 @@ class Deduplication:
     """
 
     corpus: str
+    before: TextFolder
+    output: Path
+    ledger: Path
     settings: Dedup
     edits: Edits
-    before: TextFolder
-    dedup: Path
-    ledger: Path
 
     @classmethod
     def of(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
         """The stage with the settings and paths of a corpus."""
-        return cls(
-            name,
-            corpus.dedup,
-            corpus.clean,
-            TextFolder(paths.folder(name, "clean", root), corpus.source, corpus.target),
-            paths.folder(name, "dedup", root),
-            paths.ledger(name, "dedup", root),
-        )
+        return cls(*step_files(name, corpus, "clean", "dedup", root), corpus.dedup, corpus.clean)
 
     def process_shard(self, shard: Shard, part: Path, workers: int) -> None:
         """Hash the pairs of a shard of train, and look them up in the held-out sets."""
@@ -94,7 +86,7 @@ class Deduplication:
         overlaps = () if self.settings.decontaminate == "none" else _OVERLAP_RULES
         rules = (*(_RULES[key] for key in self.keys), *overlaps)
         ledger = Ledger("dedup", self.corpus, rules)
-        with whole_folder(self.dedup) as unfinished:
+        with whole_folder(self.output) as unfinished:
             after = self.before.at(unfinished)
             counts = ledger.open("train")
             dropped_by = self._dropped_by(parts, unfinished)

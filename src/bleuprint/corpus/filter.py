@@ -1,72 +1,44 @@
 """The stage filter: drops training pairs that fail a check; held-out sets are copied."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Self
 
-from bleuprint.config import paths
 from bleuprint.config.experiment import Corpus
-from bleuprint.corpus.steps.filtering import PairFilter, copy_sets, filter_shard, gather_train
+from bleuprint.corpus.steps.filtering import BlockFilter, FilterStep, filter_block
 from bleuprint.corpus.steps.ledger import Ledger, SetCounts
-from bleuprint.corpus.steps.shard import Shard
-from bleuprint.corpus.steps.sharded import shard_blocks
+from bleuprint.corpus.steps.sharded import step_files
 from bleuprint.rules.rule import Candidate, Check
-from bleuprint.runtime.files import whole_folder
-from bleuprint.text.parallel import Pair, TextFolder
+from bleuprint.text.parallel import Pair
 from bleuprint.text.tokenizers import Tokenize, tokenizer_for
-
-Checks = tuple[Check, ...]
 
 
 @dataclass(frozen=True)
-class Filtering:
+class Filtering(FilterStep):
     """The stage for one corpus; lengths are in tokens of `tokenize`."""
 
-    corpus: str
-    checks: Checks
+    stage = "filter"
+    checks: tuple[Check, ...]
     tokenize: Tokenize
-    before: TextFolder
-    filtered: Path
-    ledger: Path
 
     @classmethod
     def of(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
         """The stage with the settings and paths of a corpus."""
-        return cls(
-            name,
-            corpus.filter,
-            corpus.tokenize,
-            TextFolder(paths.folder(name, "dedup", root), corpus.source, corpus.target),
-            paths.folder(name, "filter", root),
-            paths.ledger(name, "filter", root),
-        )
+        files = step_files(name, corpus, "dedup", "filter", root)
+        return cls(*files, corpus.filter, corpus.tokenize)
 
-    def process_shard(self, shard: Shard, part: Path, workers: int) -> None:
-        """Filter a shard of train."""
-        filter_shard(
-            *shard_blocks(self.before, shard),
-            partial(checking_filter, self.checks, self.tokenize, self.before.languages),
-            self.before.at(part),
-            self._new_ledger(),
-            workers,
-        )
+    def new_ledger(self) -> Ledger:
+        return Ledger(self.stage, self.corpus, tuple(check.name() for check in self.checks))
 
-    def gather(self, parts: Sequence[Path], workers: int) -> None:  # noqa: ARG002
-        """Join the shards of train, and copy the held-out sets."""
-        ledger = self._new_ledger()
-        with whole_folder(self.filtered) as unfinished:
-            after = self.before.at(unfinished)
-            gather_train(parts, after, ledger, self.before.count("train"))
-            copy_sets(self.before, after, self.before.held_out(), ledger)
-            ledger.write(self.ledger)
-
-    def _new_ledger(self) -> Ledger:
-        return Ledger("filter", self.corpus, tuple(check.name() for check in self.checks))
+    def block_filter(self, name: str) -> Callable[[], BlockFilter]:  # noqa: ARG002
+        return partial(_block_filter, self.checks, self.tokenize, self.before.languages)
 
 
-def checking_filter(checks: Checks, tokenize: Tokenize, languages: tuple[str, str]) -> PairFilter:
+def _block_filter(
+    checks: tuple[Check, ...], tokenize: Tokenize, languages: tuple[str, str]
+) -> BlockFilter:
     """Drops a pair by the first check that it fails."""
     source, target = (tokenizer_for(language, tokenize).tokenize for language in languages)
 
@@ -78,4 +50,4 @@ def checking_filter(checks: Checks, tokenize: Tokenize, languages: tuple[str, st
                 return None
         return pair
 
-    return PairFilter(keep_or_drop, partial(SetCounts.zero, [check.name() for check in checks]))
+    return partial(filter_block, keep_or_drop)

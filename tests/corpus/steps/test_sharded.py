@@ -18,7 +18,7 @@ def test_a_shard_made_under_other_settings_is_not_gathered(tmp_path):
 
     def step(most):
         checks = (CHECKS["ratio"](max=most),)
-        return Filtering("m", checks, TOKENIZE, before, tmp_path / "after", tmp_path / "ledger")
+        return Filtering("m", before, tmp_path / "after", tmp_path / "ledger", checks, TOKENIZE)
 
     shards = tmp_path / "shards"
     run_step(step(1.5), shards, Shard(1, 2), 1)
@@ -36,7 +36,7 @@ def test_a_shard_made_under_other_settings_is_not_gathered(tmp_path):
 def test_a_damaged_shard_is_not_gathered(tmp_path):
     before = TextFolder(tmp_path / "before", "de", "en")
     write_set(before, "train", PAIRS)
-    step = Filtering("m", (), TOKENIZE, before, tmp_path / "after", tmp_path / "ledger")
+    step = Filtering("m", before, tmp_path / "after", tmp_path / "ledger", (), TOKENIZE)
     shards = tmp_path / "shards"
     for shard in Shard.all(2):
         run_step(step, shards, shard, 1)
@@ -58,7 +58,7 @@ def test_a_damaged_shard_is_not_gathered(tmp_path):
 def test_two_processes_do_not_do_the_same_at_once(tmp_path):
     before = TextFolder(tmp_path / "before", "de", "en")
     write_set(before, "train", PAIRS)
-    step = Filtering("m", (), TOKENIZE, before, tmp_path / "after", tmp_path / "ledger")
+    step = Filtering("m", before, tmp_path / "after", tmp_path / "ledger", (), TOKENIZE)
     (tmp_path / "shards").mkdir()
     with FileLock(tmp_path / "shards" / "all.lock"):
         with pytest.raises(UserError, match="another process is at work on the same"):
@@ -69,7 +69,7 @@ def test_two_processes_do_not_do_the_same_at_once(tmp_path):
 def test_processes_at_different_shards_work_at_once(tmp_path):
     before = TextFolder(tmp_path / "before", "de", "en")
     write_set(before, "train", PAIRS)
-    step = Filtering("m", (), TOKENIZE, before, tmp_path / "after", tmp_path / "ledger")
+    step = Filtering("m", before, tmp_path / "after", tmp_path / "ledger", (), TOKENIZE)
     shards = tmp_path / "shards"
     shards.mkdir()
     with FileLock(shards / "1-of-2.lock"):

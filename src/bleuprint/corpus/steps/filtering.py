@@ -1,19 +1,22 @@
-"""Filtering pairs one by one, by blocks and shards, for the stages that change or drop pairs."""
+"""Stages that change or drop pairs of the training text, one by one."""
 
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from bleuprint.corpus.steps.ledger import Ledger, SetCounts
+from bleuprint.corpus.steps.shard import Shard
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_json, write_json
+from bleuprint.runtime.files import read_json, whole_folder, write_json
 from bleuprint.runtime.process_pool import map_parts
 from bleuprint.runtime.progress import Progress
-from bleuprint.text.parallel import Block, Pair, TextFolder, count_lines, packed
+from bleuprint.text.parallel import Block, Pair, Span, TextFolder, count_lines, packed
 
 _COUNTS = "counts.json"
 
@@ -29,77 +32,102 @@ class FilteredBlock(NamedTuple):
     counts: SetCounts
 
 
+BlockFilter = Callable[[Block], FilteredBlock]
 # Returns the pair to keep, or counts it as dropped and returns None; the int is its number.
 KeepOrDrop = Callable[[int, Pair, SetCounts], Pair | None]
 
 
-class PairFilter:
-    """Filters blocks with `keep_or_drop`; `zero` makes the counts of a block."""
-
-    def __init__(self, keep_or_drop: KeepOrDrop, zero: Callable[[], SetCounts]) -> None:
-        self._keep_or_drop, self._zero = keep_or_drop, zero
-
-    def __call__(self, block: Block) -> FilteredBlock:
-        counts, kept = self._zero(), []
-        for number, pair in block.numbered():
-            if (new := self._keep_or_drop(number, pair, counts)) is not None:
-                counts.keep()
-                kept.append(new)
-        return FilteredBlock(*packed(kept), counts)
+def filter_block(keep_or_drop: KeepOrDrop, block: Block) -> FilteredBlock:
+    """The pairs of a block that `keep_or_drop` keeps."""
+    counts, kept = SetCounts(), []
+    for number, pair in block.numbered():
+        if (new := keep_or_drop(number, pair, counts)) is not None:
+            counts.keep()
+            kept.append(new)
+    return FilteredBlock(*packed(kept), counts)
 
 
-def filter_blocks(
-    blocks: Iterable[Block],
-    prepare: Callable[[], Callable[[Block], FilteredBlock]],
-    after: TextFolder,
-    name: str,
-    progress: Progress,
-    counts: SetCounts,
-    workers: int,
-) -> None:
-    """Write the pairs kept of blocks as set `name` of `after`, and add to its counts."""
-    with after.writer(name) as writer, progress:
-        for filtered in map_parts(prepare, blocks, workers):
-            writer.write_packed(filtered.source, filtered.target)
-            counts.add(filtered.counts)
-            progress.advance(filtered.counts.pairs_in)
+@dataclass(frozen=True)
+class FilterStep(ABC):
+    """A stage on one corpus that filters `before` into the folder `output`."""
 
+    stage: ClassVar[str]
+    corpus: str
+    before: TextFolder
+    output: Path
+    ledger: Path
 
-def filter_shard(
-    blocks: Iterable[Block],
-    pairs: int,
-    prepare: Callable[[], Callable[[Block], FilteredBlock]],
-    part: TextFolder,
-    ledger: Ledger,
-    workers: int,
-) -> None:
-    """Write the pairs kept of a shard, of `pairs` pairs, and its counts into `part`."""
-    counts = ledger.open("train")
-    progress = Progress(f"{ledger.stage} {ledger.corpus} train", pairs, "pairs")
-    filter_blocks(blocks, prepare, part, "train", progress, counts, workers)
-    write_json(part.path / _COUNTS, vars(counts))
+    @abstractmethod
+    def block_filter(self, name: str) -> Callable[[], BlockFilter]:
+        """What makes the filter of the set `name`, once in each process."""
 
+    def new_ledger(self) -> Ledger:
+        """The stage's ledger, without sets."""
+        return Ledger(self.stage, self.corpus)
 
-def gather_train(parts: Sequence[Path], after: TextFolder, ledger: Ledger, pairs: int) -> None:
-    """Join the training texts and counts of shards.
+    def count_train(self) -> int:
+        """The number of training pairs before the stage."""
+        return self.before.count("train")
 
-    Raises UserError if a shard differs from its counts, if the shards are not of `pairs` pairs in
-    all, and if no pair is left.
-    """
-    counts = ledger.open("train")
-    texts = [TextFolder(part, after.source, after.target).files("train") for part in parts]
-    for part, files in zip(parts, texts, strict=True):
-        shard_counts = SetCounts(**read_json(part / _COUNTS))
-        counts.add(shard_counts)
-        for path in files:
-            if (lines := count_lines(path)) != shard_counts.pairs_out:
-                raise UserError(
-                    f"{path}: {lines} lines, not {shard_counts.pairs_out}: damaged; remove {part}"
-                )
-    check_pairs(parts, counts.pairs_in, pairs)
-    for files, joined in zip(zip(*texts, strict=True), after.files("train"), strict=True):
-        join_files(files, joined)
-    check_not_empty(counts, "train", ledger)
+    def train_blocks(self, span: Span) -> Iterator[Block]:
+        """The training pairs of a span before the stage."""
+        return self.before.blocks("train", span)
+
+    def write_held_out(self, after: TextFolder, ledger: Ledger, workers: int) -> None:  # noqa: ARG002
+        """Write validation and test sets: copies, unless a stage overrides this."""
+        copy_sets(self.before, after, self.before.held_out(), ledger)
+
+    def process_shard(self, shard: Shard, part: Path, workers: int) -> None:
+        """Write the pairs kept of a shard of train, and its counts."""
+        total = self.count_train()
+        span = shard.span(total)
+        counts = self.new_ledger().open("train")
+        blocks, pairs = self.train_blocks(span), span.length(total)
+        self.filter_set("train", blocks, pairs, self.before.at(part), counts, workers)
+        write_json(part / _COUNTS, vars(counts))
+
+    def gather(self, parts: Sequence[Path], workers: int) -> None:
+        """Join the shards of train, and write the held-out sets and the ledger."""
+        ledger = self.new_ledger()
+        with whole_folder(self.output) as unfinished:
+            after = self.before.at(unfinished)
+            self._gather_train(parts, after, ledger)
+            self.write_held_out(after, ledger, workers)
+            ledger.write(self.ledger)
+
+    def filter_set(
+        self,
+        name: str,
+        blocks: Iterable[Block],
+        pairs: int | None,
+        after: TextFolder,
+        counts: SetCounts,
+        workers: int,
+    ) -> None:
+        """Write the pairs kept of blocks, of `pairs` pairs, as a set, and add to its counts."""
+        progress = Progress(f"{self.stage} {self.corpus} {name}", pairs, "pairs")
+        with after.writer(name) as writer, progress:
+            for filtered in map_parts(self.block_filter(name), blocks, workers):
+                writer.write_packed(filtered.source, filtered.target)
+                counts.add(filtered.counts)
+                progress.advance(filtered.counts.pairs_in)
+
+    def _gather_train(self, parts: Sequence[Path], after: TextFolder, ledger: Ledger) -> None:
+        """Join the texts and counts of shards; raises UserError if they differ, or are empty."""
+        counts = ledger.open("train")
+        texts = [after.at(part).files("train") for part in parts]
+        for part, files in zip(parts, texts, strict=True):
+            shard_counts = SetCounts(**read_json(part / _COUNTS))
+            counts.add(shard_counts)
+            for path in files:
+                if (lines := count_lines(path)) != (expected := shard_counts.pairs_out):
+                    raise UserError(
+                        f"{path}: {lines} lines, not {expected}: damaged; remove {part}"
+                    )
+        check_pairs(parts, counts.pairs_in, self.count_train())
+        for files, joined in zip(zip(*texts, strict=True), after.files("train"), strict=True):
+            join_files(files, joined)
+        check_not_empty(counts, "train", ledger)
 
 
 def check_pairs(parts: Sequence[Path], found: int, pairs: int) -> None:
@@ -125,14 +153,12 @@ def write_kept(
                 writer.write_packed(block.source, block.target)
                 counts.keep(len(numbers))
                 continue
-            kept = []
             for (number, pair), rule in zip(block.numbered(), numbers, strict=True):
                 if rule:
                     counts.drop(rules[rule - 1], number, pair)
                 else:
                     counts.keep()
-                    kept.append(pair)
-            writer.write_packed(*packed(kept))
+                    writer.write(pair)
 
 
 def check_not_empty(counts: SetCounts, name: str, ledger: Ledger) -> None:

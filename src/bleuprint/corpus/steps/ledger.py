@@ -1,6 +1,5 @@
 """The ledger of a data stage: pairs in, pairs out, and what each rule changed or dropped."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,11 +28,6 @@ class SetCounts:
     changed: dict[str, int] = field(default_factory=dict)
     dropped: dict[str, int] = field(default_factory=dict)
     samples: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-
-    @classmethod
-    def zero(cls, rules: Iterable[str], edits: Iterable[str] = ()) -> "SetCounts":
-        """Counts in which every rule and edit has a zero."""
-        return cls(changed=dict.fromkeys(edits, 0), dropped=dict.fromkeys(rules, 0))
 
     def keep(self, pairs: int = 1) -> None:
         """Count pairs that are kept."""
@@ -82,13 +76,14 @@ class Ledger:
 
     stage: str
     corpus: str
-    rules: tuple[str, ...]
+    rules: tuple[str, ...] = ()
     edits: tuple[str, ...] = ()
     sets: dict[str, SetCounts] = field(default_factory=dict)
 
     def open(self, name: str) -> SetCounts:
-        """Add counts of zero for set `name`."""
-        self.sets[name] = SetCounts.zero(self.rules, self.edits)
+        """Add set `name`, with a zero for every rule and edit."""
+        zeros = dict.fromkeys(self.edits, 0), dict.fromkeys(self.rules, 0)
+        self.sets[name] = SetCounts(0, 0, *zeros)
         return self.sets[name]
 
     def write(self, path: Path) -> None:

@@ -13,6 +13,8 @@ from typing import Protocol
 
 from filelock import FileLock, Timeout
 
+from bleuprint.config import paths
+from bleuprint.config.experiment import Corpus
 from bleuprint.corpus.steps.shard import Shard
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.errors import UserError
@@ -91,3 +93,11 @@ def shard_blocks(before: TextFolder, shard: Shard) -> tuple[Iterator[Block], int
     total = before.count("train")
     span = shard.span(total)
     return before.blocks("train", span), span.length(total)
+
+
+def step_files(
+    name: str, corpus: Corpus, before: str, after: str, root: Path, stage: str = ""
+) -> tuple[str, TextFolder, Path, Path]:
+    """The corpus of a step, its input, its output and its ledger; `stage` is `after` if empty."""
+    text = TextFolder(paths.folder(name, before, root), corpus.source, corpus.target)
+    return name, text, paths.folder(name, after, root), paths.ledger(name, stage or after, root)
