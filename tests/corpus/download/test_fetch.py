@@ -112,7 +112,7 @@ def test_each_address_has_its_place_in_the_mirror(tmp_path, capfd):
     assert capfd.readouterr().err.count("\n") == 2
     copy.unlink()
     message = refused(tmp_path, file, mirror=str(tmp_path / "mirror"))
-    assert all(url in message for url in (urls[0], urls[2])) and "no such" not in message
+    assert all(url in message for url in (urls[0], urls[2])) and "BLEUPRINT_MIRROR" in message
     assert str(tmp_path / "mirror/b.invalid/x") in message and sum_of(NEW) in message
 
 
@@ -251,7 +251,7 @@ def test_a_locked_sum_lets_a_file_without_a_version_be_gone_on_with(tmp_path, ho
 
 def test_a_spoilt_lock_is_told_before_anything_is_fetched(tmp_path, host):
     (tmp_path / "downloads.lock").write_text("<<<<<<<")
-    assert "downloads.lock:1: not valid JSON" in refused(tmp_path, File(url=host.put("/x", BODY)))
+    assert "downloads.lock: damaged: " in refused(tmp_path, File(url=host.put("/x", BODY)))
     assert host.seen == []
 
 

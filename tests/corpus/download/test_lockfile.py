@@ -115,22 +115,20 @@ def test_processes_that_record_at_once_lose_no_entry(tmp_path):
     assert len(read_lock(tmp_path / "lock")) == 30
 
 
-def test_a_lock_with_conflict_marks_is_refused_with_its_line(tmp_path):
+@pytest.mark.parametrize(
+    ("content", "place"),
+    [
+        (b'{\n<<<<<<< ours\n  "http://a": {}\n}\n', "line 2"),
+        (b'{"http://a\xdf": 1}', "position 10"),
+        (b"[]", "no JSON object"),
+    ],
+    ids=["conflict marks", "not UTF-8", "a list"],
+)
+def test_a_damaged_lock_is_refused(tmp_path, content, place):
     lock = tmp_path / "downloads.lock"
-    lock.write_text('{\n<<<<<<< ours\n  "http://a": {}\n}\n')
-    assert refused(lock).startswith(f"{lock}:2: not valid JSON")
-
-
-def test_a_lock_that_is_not_text_is_refused(tmp_path):
-    lock = tmp_path / "downloads.lock"
-    lock.write_bytes(b'{"http://a\xdf": 1}')
-    assert refused(lock) == f"{lock}: not UTF-8: byte 11"
-
-
-def test_a_lock_that_is_a_list_is_refused(tmp_path):
-    lock = tmp_path / "downloads.lock"
-    lock.write_text("[]")
-    assert "no entries" in refused(lock)
+    lock.write_bytes(content)
+    message = refused(lock)
+    assert message.startswith(f"{lock}: damaged: ") and place in message
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ recorded in downloads.lock by its first download.
 
 import hashlib
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -54,14 +53,14 @@ def fetch(file: File, source: Source) -> Path:
         return _local(Path(file.path), file.path, file)
     assert file.url is not None
     places = [_place(url, source) for url in (file.url, *file.mirrors)]
-    if file.sha256 is not None or source.lock is None:
+    lock = source.lock if file.sha256 is None else None
+    if lock is None:
         return _first(places, file, source)
-    known = read_lock(source.lock).get(file.url)
-    if known is not None:
-        return _first(places, replace(file, sha256=known.sha256), source, source.lock)
+    if known := read_lock(lock).get(file.url):
+        return _first(places, replace(file, sha256=known.sha256), source, lock)
     path = _first(places, file, source)
     source.store.mkdir(parents=True, exist_ok=True)
-    record(source.lock, file.url, path, source.store / "downloads.guard")
+    record(lock, file.url, path, source.store / "downloads.guard")
     return path
 
 
@@ -75,24 +74,24 @@ def reject(path: Path, file: File, source: Source) -> None:
 
 @dataclass(frozen=True)
 class _Place:
-    """A URL, and the file on this machine that it leads to, if any."""
+    """A URL; the file on this machine that it leads to, if any, and its name in messages."""
 
     url: str
     path: Path | None = None
-    in_mirror: bool = False
+    name: str = ""
 
 
 def _place(url: str, source: Source) -> _Place:
     parts = urlsplit(url)
     if parts.scheme == "file":
-        return _Place(url, Path(url2pathname(parts.path)))
+        return _Place(url, Path(url2pathname(parts.path)), url)
     if source.mirror is None:
         return _Place(url)
     below = _below_mirror(parts)
     if urlsplit(source.mirror).scheme in ("http", "https"):
         return _Place(f"{source.mirror.rstrip('/')}/{below}")
-    folder = Path(source.mirror.removeprefix("file://"))
-    return _Place(url, folder / unquote(below), in_mirror=True)
+    path = Path(source.mirror.removeprefix("file://")) / unquote(below)
+    return _Place(url, path, f"{url}: {path} (BLEUPRINT_MIRROR)")
 
 
 def _below_mirror(parts: SplitResult) -> str:
@@ -113,29 +112,15 @@ def _first(places: list[_Place], file: File, source: Source, lock: Path | None =
         try:
             if place.path is None:
                 return _remote(place.url, file, source.store)
-            return _copy_of(place, file)
+            return _local(place.path, place.name, file)
         except UserError as error:
             failures.append(error)
-    raise UserError("; ".join([*map(str, failures), *_advice(failures, file, source, lock)]))
-
-
-def _advice(
-    failures: list[UserError], file: File, source: Source, lock: Path | None
-) -> Iterator[str]:
-    kinds = {type(error) for error in failures}
+    messages, kinds = [str(error) for error in failures], {type(error) for error in failures}
     if _Mismatch in kinds and lock is not None and file.url is not None:
-        yield how_to_accept(lock, file.url)
+        messages.append(how_to_accept(lock, file.url))
     if Unreachable in kinds and source.mirror is None:
-        yield "BLEUPRINT_MIRROR may name a folder or URL with copies"
-
-
-def _copy_of(place: _Place, file: File) -> Path:
-    assert place.path is not None
-    if not place.in_mirror:
-        return _local(place.path, place.url, file)
-    if not place.path.is_file():
-        raise UserError(f"{place.url}: the mirror has no {place.path} (BLEUPRINT_MIRROR)")
-    return _local(place.path, str(place.path), file)
+        messages.append("BLEUPRINT_MIRROR may name a folder or URL with copies")
+    raise UserError("; ".join(messages))
 
 
 def _local(path: Path, name: str, file: File) -> Path:
@@ -166,14 +151,8 @@ def _remote(url: str, file: File, store: Path) -> Path:
             return kept
         kept.unlink(missing_ok=True)
         partial = kept.with_name(f"{kept.name}.partial")
-        resumed = transfer(url, partial, file)
-        wrong = _mismatch(partial, file)
-        if wrong and resumed:  # the parts may be of two versions
-            print(f"{url}: {wrong}; fetching it once more, whole", file=sys.stderr, flush=True)
-            partial.unlink()
-            transfer(url, partial, file)
-            wrong = _mismatch(partial, file)
-        if wrong:
+        transfer(url, partial, file)
+        if wrong := _mismatch(partial, file):
             partial.unlink()
             raise _Mismatch(f"{url}: {wrong}; the download was removed")
         partial.replace(kept)

@@ -40,16 +40,16 @@ class Unreachable(UserError):
     """A host did not return the file."""
 
 
-def transfer(url: str, partial: Path, file: File) -> bool:
+def transfer(url: str, partial: Path, file: File) -> None:
     """Download `url` to `partial`; `file` has its expected size and SHA-256, if known.
 
-    Returns whether a partial file was resumed, so that its parts may be of different versions.
     Raises UserError.
     """
     failed, most = 0, _size(partial)
     while True:
         try:
-            return _attempt(url, partial, file)
+            _attempt(url, partial, file)
+            return
         except _RequestError as error:
             size = _size(partial)
             failed = 1 if size >= most + MIN_PROGRESS else failed + 1
@@ -73,18 +73,18 @@ def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
-def _attempt(url: str, partial: Path, file: File) -> bool:
-    """One request for the file, or for what is missing of it; returns whether it was resumed."""
+def _attempt(url: str, partial: Path, file: File) -> None:
+    """One request for the file, or for what is missing of it."""
     begin = _size(partial) if file.sha256 is not None else 0
     with _get(url, begin) as response:
         length = response.headers.get("Content-Length", "")
         if begin and response.status == 416:  # the partial file is complete, or longer
-            return True
+            return
         if begin and response.status == 206:
             span = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
             if span is None or int(span[1]) != begin:
                 partial.unlink()
-                return _attempt(url, partial, file)
+                raise _RequestError("another part than requested came")
             length = span[2]
         elif response.status != 200:
             raise _RequestError(f"status {response.status} instead of 200", transient=False)
@@ -94,7 +94,6 @@ def _attempt(url: str, partial: Path, file: File) -> bool:
         if None not in (total, file.size) and total != file.size:
             raise UserError(f"{url}: expected {file.size} bytes, found {total}")
         _copy(response, partial, url, begin, total)
-    return begin > 0
 
 
 def _copy(response: Any, partial: Path, url: str, begin: int, total: int | None) -> None:

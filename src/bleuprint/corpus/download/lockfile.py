@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from filelock import FileLock
 
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import sha256_of, write_json
+from bleuprint.runtime.files import read_object, sha256_of, write_json
 
 
 class Sum(NamedTuple):
@@ -24,16 +24,7 @@ class Sum(NamedTuple):
 
 def read_lock(lock: Path) -> dict[str, Sum]:
     """The recorded sums by URL; raises UserError if the file is damaged."""
-    if not lock.exists():
-        return {}
-    try:
-        entries = json.loads(lock.read_bytes())
-    except json.JSONDecodeError as error:
-        raise UserError(f"{lock}:{error.lineno}: not valid JSON: {error.msg}") from None
-    except UnicodeDecodeError as error:
-        raise UserError(f"{lock}: not UTF-8: byte {error.start + 1}") from None
-    if not isinstance(entries, dict):
-        raise UserError(f"{lock}: has no entries of the form URL: {{sha256, size}}")
+    entries = read_object(lock) if lock.exists() else {}
     return {url: _sum(entry, url, lock) for url, entry in entries.items()}
 
 
