@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 import result_trees as trees
+from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.document import document
-from bleuprint.report.page.material import Material
 from bleuprint.report.records import collect
-from bleuprint.tracking.timings import timing
 from browser import Browser, chromium
 
 # Seven and more systems: of the last ones the lines are not shown at first.
@@ -28,9 +27,8 @@ def file(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Path:  #
     root = tmp_path_factory.mktemp("made")
     settings = trees.settings_in(root, SYSTEMS, {"news-en-de": ("first", "second")})
     trees.write_all(root, settings)
-    records = collect(settings, root)
-    timings = {one.cell: timing(one.cell, root) for one in records}
-    (root / "index.html").write_text(document(Material(settings, records, timings, root)))
+    context = ReportContext(settings, collect(settings, root), root)
+    (root / "index.html").write_text(document(context))
     return root / "index.html"
 
 

@@ -9,8 +9,8 @@ from test_sentences import HOSTILE, hostile_tree
 
 from bleuprint.config.paths import Cell
 from bleuprint.decoding.attention import read_attention
+from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.document import document
-from bleuprint.report.page.material import Material
 from bleuprint.runtime.files import sha256_of
 from browser import Browser, chromium
 
@@ -25,7 +25,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def material(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Material:  # noqa: ARG001
+def context(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> ReportContext:  # noqa: ARG001
     made = hostile_tree(tmp_path_factory.mktemp("tree"))
     (made.root / TREE).parent.mkdir()
     (made.root / TREE).write_text(document(made), encoding="utf-8", newline="\n")
@@ -33,9 +33,9 @@ def material(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Mate
 
 
 @pytest.fixture
-def page(browser: Browser, material: Material) -> Iterator[Browser]:
+def page(browser: Browser, context: ReportContext) -> Iterator[Browser]:
     """The page just opened, its list unfolded; it asks for nothing and complains of nothing."""
-    address = (material.root / TREE).as_uri()
+    address = (context.root / TREE).as_uri()
     browser.resize(1280)
     browser.driver.get(address)
     browser.script("document.querySelector('.lines').closest('details').open = true")
@@ -78,9 +78,9 @@ def count(page: Browser) -> str:
     return str(page.script("return document.querySelector('#sentences output').value"))
 
 
-def test_lines_are_filtered(page: Browser, material: Material) -> None:
+def test_lines_are_filtered(page: Browser, context: ReportContext) -> None:
     assert count(page) == "40 of 40 lines" and numbers(page) == list(range(1, 41))
-    split = material.root / "data" / "split" / "news-en-de"
+    split = context.root / "data" / "split" / "news-en-de"
     sources = (split / "test.first.en").read_text("utf-8").split("\n")[:-1]
     word = sources[20].split()[0]
     expected = [i + 1 for i, line in enumerate(sources) if word in line]
@@ -90,7 +90,7 @@ def test_lines_are_filtered(page: Browser, material: Material) -> None:
     assert count(page) == f"{len(expected)} of 40 lines"
     choose(page, "#sentences", "in", "outputs")
     choose(page, "#sentences", "Find", "qzxwrong")
-    path = material.root / Cell("small", "news-en-de", 1).results / "hypotheses"
+    path = context.root / Cell("small", "news-en-de", 1).results / "hypotheses"
     wrong = (path / "test.first.de").read_text("utf-8").split("\n")[:-1]
     choose(page, "#sentences", "Show", "small")
     assert numbers(page) == [i + 1 for i, line in enumerate(wrong) if "qzxwrong" in line]
@@ -127,8 +127,8 @@ def test_lines_are_sorted_and_one_system_stands_alone(page: Browser) -> None:
     assert 0 < len(numbers(page)) < 40 and not set(numbers(page)) & {1, 2, 3, 4}
 
 
-def test_a_map_is_of_what_is_chosen(page: Browser, material: Material) -> None:
-    path = material.root / Cell("small", "news-en-de", 1).results
+def test_a_map_is_of_what_is_chosen(page: Browser, context: ReportContext) -> None:
+    path = context.root / Cell("small", "news-en-de", 1).results
     digest = sha256_of(path / "hypotheses" / "test.first.de")
     (kept,) = read_attention(path / "attention.json", "first", digest)
     choose(page, "#attention", "System", "small")
@@ -161,10 +161,10 @@ def test_hostile_text_stays_text_and_within_the_window(page: Browser, width: int
     assert shown == HOSTILE[0]
 
 
-def test_all_reads_without_scripts(page: Browser, material: Material) -> None:
+def test_all_reads_without_scripts(page: Browser, context: ReportContext) -> None:
     page.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:
-        page.driver.get((material.root / TREE).as_uri())
+        page.driver.get((context.root / TREE).as_uri())
         assert page.driver.find_elements("css selector", ".choices") == []
         assert len(page.driver.find_elements("css selector", ".lines article")) == 40
         assert len(page.driver.find_elements("css selector", "#attention tbody tr")) == 2

@@ -23,11 +23,11 @@ def test_metrics_are_few_and_by_name() -> None:
         record("tiny", "news-en-de", "first", 30.111),
         record("tiny", "news-en-de", "second", 20.0),
         record("tiny", "talks-en-fr", "only", 40.0),
-        record("small", "news-en-de", "first", 31.0, paired=paired),
-        record("small", "news-en-de", "second", 21.0, paired=paired),
-        record("small", "talks-en-fr", "only", 41.0, paired=paired),
+        record("small", "news-en-de", "first", 31.0, **paired),
+        record("small", "news-en-de", "second", 21.0, **paired),
+        record("small", "talks-en-fr", "only", 41.0, **paired),
     ]
-    assert dvc_plots.metrics(records) == {
+    assert dvc_plots.metrics(trees.frame(*records)) == {
         "BLEU": {
             "tiny": {"news-en-de": {"first": 30.11, "second": 20.0}, "talks-en-fr": 40.0},
             "small": {"news-en-de": {"first": 31.0, "second": 21.0}, "talks-en-fr": 41.0},
@@ -40,7 +40,7 @@ def test_metrics_are_means_over_seeds() -> None:
         record("tiny", "news-en-de", "first", score, seed=seed)
         for seed, score in ((1, 30.111), (2, 31.222))
     ]
-    assert dvc_plots.metrics(records) == {"BLEU": {"tiny": {"news-en-de": 30.67}}}
+    assert dvc_plots.metrics(trees.frame(*records)) == {"BLEU": {"tiny": {"news-en-de": 30.67}}}
 
 
 def test_points_of_curves(tmp_path: Path) -> None:

@@ -1,18 +1,19 @@
 """A grid as Markdown and as LaTeX, to the letter."""
 
+import math
 import re
 
 from bleuprint.report import main_table
 from bleuprint.report.grid import Column, Grid, Row, latex, markdown
-from result_trees import against, record, timings
+from result_trees import against, frame, record
 
-RECORDS = [
+ROWS = [
     record("tiny", "news-en-de", "first", 31.11),
     record("tiny", "news-en-de", "second", 32.22),
     record("tiny", "talks-en-fr", "only", 33.33, training_flops=5e17),
-    record("small", "news-en-de", "first", 41.11, paired=against("tiny", 0.000999)),
-    record("small", "news-en-de", "second", 42.22, paired=against("tiny", 0.05)),
-    record("small", "talks-en-fr", "only", 43.33, paired=against("tiny", 0.049)),
+    record("small", "news-en-de", "first", 41.11, **against("tiny", 0.000999)),
+    record("small", "news-en-de", "second", 42.22, **against("tiny", 0.05)),
+    record("small", "talks-en-fr", "only", 43.33, **against("tiny", 0.049)),
 ]
 
 
@@ -21,7 +22,7 @@ def text_cells(line: str) -> list[str]:
 
 
 def test_markdown() -> None:
-    scores = main_table.scores(RECORDS, timings=timings(RECORDS, missing="small"))
+    scores = main_table.scores(frame(*ROWS, missing="small"))
     head, rule, *rows = markdown(scores).splitlines()
     assert len({len(line) for line in (head, rule, *rows)}) == 1, "columns are aligned"
     assert all(line.startswith("| ") and line.endswith(" |") for line in (head, rule, *rows))
@@ -74,8 +75,9 @@ def test_cells_that_markdown_and_latex_would_take_for_commands() -> None:
 
 
 def test_latex() -> None:
+    records = frame(*ROWS).assign(training_flops_by_time=math.nan)
     assert (
-        latex(main_table.scores(RECORDS), "Made of 5 % & more_or_less")
+        latex(main_table.scores(records), "Made of 5 % & more_or_less")
         == r"""\begin{table}
 \centering
 \caption{Made of 5 \% \& more\_or\_less}

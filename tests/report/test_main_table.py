@@ -1,41 +1,42 @@
 """The table's text, and that no number can stand under another's name."""
 
 import itertools
-from dataclasses import replace
+import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import result_trees as trees
 from bleuprint.report import main_table
 from bleuprint.report.grid import Column, Grid
-from bleuprint.tracking.timings import Timing, Training
-from result_trees import record, rows_of, timings
+from result_trees import frame, record, rows_of
 
-# Two systems, a corpus with two test sets, one with one, every figure told from the others.
-RECORDS = [
+# Two systems, a corpus with two test sets and one with one; every figure is different.
+ROWS = [
     record("tiny", "news-en-de", "first", 31.11),
     record("tiny", "news-en-de", "second", 32.22),
     record("tiny", "talks-en-fr", "only", 33.33, training_flops=5e17),
-    record("small", "news-en-de", "first", 41.11, paired=trees.against("tiny", 0.000999)),
-    record("small", "news-en-de", "second", 42.22, paired=trees.against("tiny", 0.05)),
-    record("small", "talks-en-fr", "only", 43.33, paired=trees.against("tiny", 0.049)),
+    record("small", "news-en-de", "first", 41.11, **trees.against("tiny", 0.000999)),
+    record("small", "news-en-de", "second", 42.22, **trees.against("tiny", 0.05)),
+    record("small", "talks-en-fr", "only", 43.33, **trees.against("tiny", 0.049)),
 ]
+RECORDS = frame(*ROWS, missing="small")
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
 def test_the_order_of_records_moves_no_number(order: tuple[int, ...]) -> None:
-    expected = rows_of(main_table.scores(RECORDS)), rows_of(main_table.scores(RECORDS, "chrf"))
-    shuffled = [RECORDS[3 * system + i] for i in order for system in (1, 0)]
-    assert [one.system for one in shuffled[:2]] == ["small", "tiny"]
-    assert (
-        rows_of(main_table.scores(shuffled)),
-        rows_of(main_table.scores(shuffled, "chrf")),
-    ) == expected
+    def tables(rows: list[dict[str, Any]]) -> list[dict[str, dict[str, str]]]:
+        records = frame(*rows)
+        return [rows_of(main_table.scores(records, [metric])) for metric in ("bleu", "chrf2")]
+
+    shuffled = [ROWS[3 * system + i] for i in order for system in (1, 0)]
+    assert [row["system"] for row in shuffled[:2]] == ["small", "tiny"]
+    assert tables(shuffled) == tables(ROWS)
 
 
 def test_chrf_stands_in_its_own_table() -> None:
-    rows = rows_of(main_table.scores(RECORDS, "chrf"))
+    rows = rows_of(main_table.scores(RECORDS, ["chrf2"], {}))
     assert rows["small"] == {
         "System": "small",
         "news-en-de chrF2 first": "61.1 [60.1, 62.1]",
@@ -45,34 +46,36 @@ def test_chrf_stands_in_its_own_table() -> None:
 
 
 def test_a_corpus_without_its_pair_in_the_name_shows_it() -> None:
-    named = [replace(one, corpus="news") for one in RECORDS[:1]]
-    assert main_table.scores(named).columns[1] == Column("BLEU", "news (en-de)")
+    records = RECORDS[:1].assign(corpus="news")
+    assert main_table.scores(records).columns[1] == Column("BLEU", "news (en-de)")
 
 
 @pytest.mark.parametrize(
-    ("bootstrap", "randomisation", "shown"),
+    ("bootstrap", "randomization", "shown"),
     [
-        (0.049, 0.05, "‡ p=0.049 (randomisation 0.050)"),
-        (0.05, 0.0499, " n.s. p=0.050 (randomisation 0.050)"),
+        (0.049, 0.05, "‡ p=0.049 (randomization p=0.050)"),
+        (0.05, 0.0499, " n.s. p=0.050 (randomization p=0.050)"),
         (0.06, 0.9, " n.s. p=0.060"),
         (0.049, 0.001, "‡ p=0.049"),
     ],
 )
-def test_tests_that_disagree_are_shown(bootstrap: float, randomisation: float, shown: str) -> None:
-    paired = trees.against("tiny", bootstrap, randomisation)
-    records = [RECORDS[0], record("small", "news-en-de", "first", 41.11, paired=paired)]
+def test_tests_that_disagree_are_shown(bootstrap: float, randomization: float, shown: str) -> None:
+    paired = trees.against("tiny", bootstrap, randomization)
+    records = frame(ROWS[0], record("small", "news-en-de", "first", 41.11, **paired))
     cell = rows_of(main_table.scores(records))["small"]["news-en-de difference"]
     assert cell == f"+10.0{shown}"
-    assert "Where approximate randomisation says otherwise" in " ".join(main_table.notes(records))
+    assert "Where approximate randomization decides otherwise" in " ".join(
+        main_table.notes(records)
+    )
 
 
 def test_several_seeds() -> None:
-    seeds = [
+    seeds = frame(
         record("tiny", "news-en-de", "only", 30.0, seed=7),
         record("tiny", "news-en-de", "only", 33.0, seed=2),
-        record("small", "news-en-de", "only", 40.0, seed=7, paired=trees.against("tiny", 0.2)),
-        record("small", "news-en-de", "only", 42.0, seed=2, paired=trees.against("tiny", 0.001)),
-    ]
+        record("small", "news-en-de", "only", 40.0, seed=7, **trees.against("tiny", 0.2)),
+        record("small", "news-en-de", "only", 42.0, seed=2, **trees.against("tiny", 0.001)),
+    )
     rows = rows_of(main_table.scores(seeds))
     # 30 and 33 are 1.5 from their mean: sd sqrt(2 * 1.5^2 / 1) = 2.12; 40 and 42: 1.41.
     assert rows["tiny (baseline)"]["news-en-de BLEU"] == "31.5 ± 2.1"
@@ -91,36 +94,36 @@ def test_the_best_of_each_column_is_marked() -> None:
         heads = [column.label for column in grid.columns]
         return {row.cells[0]: {heads[i] for i in row.best} for row in grid.rows}
 
-    records = [
-        *RECORDS[:2],
-        record("small", "news-en-de", "first", 30.9, paired=trees.against("tiny", 0.5)),
-        record("small", "news-en-de", "second", 32.22, paired=trees.against("tiny", 1.0)),
-    ]
+    records = frame(
+        *ROWS[:2],
+        record("small", "news-en-de", "first", 30.9, **trees.against("tiny", 0.5)),
+        record("small", "news-en-de", "second", 32.22, **trees.against("tiny", 1.0)),
+    )
     assert best(main_table.scores(records)) == {
         "tiny (baseline)": {"BLEU first", "BLEU second"},
         "small": {"BLEU second"},
     }
-    assert best(main_table.scores(records, "ter")) == {  # where less is better
+    assert best(main_table.scores(records, ["ter"], {})) == {  # where less is better
         "tiny (baseline)": {"TER second"},
         "small": {"TER first", "TER second"},
     }
-    assert best(main_table.scores(RECORDS[:3])) == {"tiny": set()}
+    assert best(main_table.scores(frame(*ROWS[:3]))) == {"tiny": set()}
 
 
 def test_notes_name_the_baseline_and_what_is_not_significant() -> None:
     notes = " ".join(main_table.notes(RECORDS))
     assert "Difference: BLEU minus that of tiny; p: paired bootstrap" in notes
-    assert "‡: still so after Holm's correction" in notes and "n.s.: not significant" in notes
+    assert "‡: also after Holm's correction" in notes and "n.s.: not significant" in notes
     assert "95 % interval" in notes
-    assert "p:" not in " ".join(main_table.notes(RECORDS[:3]))
+    assert "p:" not in " ".join(main_table.notes(frame(*ROWS[:3])))
     assert "Published" not in notes
 
 
 def test_notes_name_engines_where_they_differ() -> None:
     same = " ".join(main_table.notes(RECORDS))
     assert "engine" not in same
-    int8 = {**RECORDS[0].decode, "engine": "ctranslate2", "precision": "int8"}
-    mixed = [replace(one, decode=int8) if one.system == "small" else one for one in RECORDS]
+    mixed = RECORDS.copy()
+    mixed.loc[mixed.system == "small", ["engine", "precision"]] = "ctranslate2", "int8"
     expected = (
         "Not all systems translated with the same engine and precision. "
         "pytorch float32: tiny; ctranslate2 int8: small."
@@ -129,7 +132,7 @@ def test_notes_name_engines_where_they_differ() -> None:
 
 
 def test_costs_counted_and_measured() -> None:
-    grid = main_table.costs(RECORDS, timings(RECORDS, missing="small"))
+    grid = main_table.costs(RECORDS)
     rows = {row.cells[:2]: row.cells[2:] for row in grid.rows}
     counted = ("2.57M", "8,000", "8.12M", "3.3e18")
     measured = ("12:00:00", "51,234", "1.6e18 (4 x 9.5e12, paper)", "35.1 % of 9.3e12, known")
@@ -159,38 +162,34 @@ def test_costs_are_means_over_seeds() -> None:
         for seed, tokens in ((1, 1_000_000), (2, 2_000_000))
         for test in ("first", "second")
     ]
-    measured = timings(seeds)
-    slow = Training(100.0, "Slow Chip", 1, 2, None, 100.0)
-    fast = Training(40.0, "Fast Chip", 1, 2, None, 300.0)
-    measured |= {seeds[0].cell: Timing(slow, 1.0), seeds[2].cell: Timing(fast, 1.0)}
-    (row,) = main_table.costs(seeds, measured).rows
+    records = frame(*seeds)
+    fast = records.seed == 2
+    times = {"train_seconds": 100.0, "train_tokens_per_second": 100.0, "device": "Slow Chip"}
+    records = records.assign(**times, processes=1, threads=2, commit=None)
+    records.loc[fast, list(times)] = 40.0, 300.0, "Fast Chip"
+    rates = ["devices", "sustained_flops", "training_flops_by_time", "peak_flops", "mfu"]
+    (row,) = main_table.costs(records.assign(**dict.fromkeys(rates, math.nan))).rows
     assert row.cells[4] == "1.50M"
     devices = "Slow Chip, 1 x 2 threads; Fast Chip, 1 x 2 threads"
-    # timings of an older version: what they do not tell is left open
+    # timings of an older version: what they lack is left open
     assert row.cells[6:] == ("0:01:10", "200", "–", "–", devices, "–")
-    rates = (
-        {"devices": 1, "sustained_from": "measured", "peak_from": "measured"},
-        {"devices": 2, "sustained_from": "measured", "peak_from": "measured"},
-    )
-    costs = ((2e12, 4e14, 2e12, 0.25), (4e12, 8e14, 4e12, 0.5))
-    names = ("sustained_flops", "flops_by_time", "peak_flops", "mfu")
-    for one, rate, cost in zip((seeds[0], seeds[2]), rates, costs, strict=True):
-        training = replace(slow, **rate, **dict(zip(names, cost, strict=True)))
-        measured[one.cell] = Timing(training, 1.0)
-    (row,) = main_table.costs(seeds, measured).rows
+    records = records.assign(sustained_from="measured", peak_from="measured")
+    records.loc[~fast, rates] = 1, 2e12, 4e14, 2e12, 0.25
+    records.loc[fast, rates] = 2, 4e12, 8e14, 4e12, 0.5
+    (row,) = main_table.costs(records).rows
     assert row.cells[8] == "6.0e14 (1; 2 x 3.0e12, measured)"
     assert row.cells[9] == "37.5 % of 3.0e12, measured"
-    assert main_table.scores(seeds, timings=measured).rows[0].cells[-2:] == ("3.3e18", "6.0e14")
+    assert main_table.scores(records).rows[0].cells[-2:] == ("3.3e18", "6.0e14")
 
 
 def test_the_page_is_pointed_to_where_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    records = [record("tiny", "news-en-de", "first", 30.0)]
+    records = frame(record("tiny", "news-en-de", "first", 30.0))
 
     def said() -> str:
-        return "\n".join(one for one in main_table.parts(records, {}) if isinstance(one, str))
+        return "\n".join(part for part in main_table.parts(records) if isinstance(part, str))
 
     assert "index.html (not there yet: dvc repro)" in said()
     (tmp_path / "reports").mkdir()

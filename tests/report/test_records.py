@@ -7,18 +7,20 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
+from pandas.testing import assert_frame_equal
 
 import result_trees as trees
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
-from bleuprint.report import records as results
+from bleuprint.report.frame import LISTS, RESULTS, load, save
+from bleuprint.report.records import collect
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, sha256_of, write_json
 from bleuprint.scoring.significance import paired_tests
 from bleuprint.tracking import timings
 from bleuprint.tracking.cell_results import CellResults
-from root import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +39,7 @@ def copy(made: tuple[Path, Settings], tmp_path: Path) -> tuple[Path, Settings]:
 
 def test_one_record_for_each_in_the_order_of_the_settings(made: tuple[Path, Settings]) -> None:
     root, settings = made
-    records = results.collect(settings, root)
+    records = collect(settings, root)
     of_corpora = [("news-en-de", "first"), ("news-en-de", "second"), ("talks-en-fr", "only")]
     expected = [
         (system, corpus, seed, test)
@@ -47,58 +49,57 @@ def test_one_record_for_each_in_the_order_of_the_settings(made: tuple[Path, Sett
         for of, test in of_corpora
         if of == corpus
     ]
-    assert [(r.system, r.corpus, r.seed, r.test) for r in records] == expected
+    assert [(r.system, r.corpus, r.seed, r.test) for r in records.itertuples()] == expected
 
 
 def test_every_figure_comes_from_its_own_cell(made: tuple[Path, Settings]) -> None:
     root, settings = made
-    records = results.collect(settings, root)
-    for record in records:
-        folder = root / "results" / record.system / record.corpus / str(record.seed)
-        scores = read_json(folder / "scores.json")[record.test]
-        assert record.bleu.score == scores["bleu"]["score"]
-        assert record.bleu.low == scores["bleu"]["low"]
-        assert record.bleu.high == scores["bleu"]["high"]
-        assert record.bleu.signature == scores["bleu"]["signature"]
-        assert record.chrf.score == scores["chrf"]["score"]
-        assert record.ter.score == scores["ter"]["score"]
-        assert record.length == results.Length(
-            scores["bleu"]["hypothesis_length"],
-            scores["bleu"]["reference_length"],
-            scores["bleu"]["length_ratio"],
-        )
-        for name in ("reconciliation", "by_length", "by_count"):
-            parts = getattr(record, name)
-            assert [dataclasses.asdict(part) for part in parts] == scores[name] != []
-        assert record.lines == 40
+    records = collect(settings, root)
+    for record in records.to_dict("records"):
+        system, corpus, seed, test = (record[n] for n in ("system", "corpus", "seed", "test"))
+        folder = root / "results" / system / corpus / str(seed)
+        scores = read_json(folder / "scores.json")[test]
+        for column, metric in (("bleu", "bleu"), ("chrf2", "chrf"), ("ter", "ter")):
+            assert record[column] == scores[metric]["score"]
+            for name in ("low", "high", "signature"):
+                assert record[f"{column}_{name}"] == scores[metric][name]
+        for name in ("hypothesis_length", "reference_length", "length_ratio"):
+            assert record[name] == scores["bleu"][name]
+        for name, stored in (("variants", "reconciliation"), *((n, n) for n in LISTS[1:])):
+            assert record[name] == scores[stored] != []
+        assert record["lines"] == 40
         training = read_json(folder / "training.json")
-        assert record.parameters == training["parameters"]
-        assert record.training_flops == training["flops"]
-        assert record.source_tokens == 700_000 + record.seed
-        assert record.target_tokens == 800_000 + record.seed
-        assert record.updates == 500
-        assert record.fingerprints.training == training["fingerprint"]
-        assert record.decode == dataclasses.asdict(settings.system(record.system).decode)
-        assert f"{record.source}-{record.target}" == record.pair == record.corpus[-5:]
-        split = root / "data" / "split" / record.corpus
-        name = f"test.{record.test}"
-        assert record.data == results.Data(
-            binary="b1" * 32,
-            sources=sha256_of(split / f"{name}.{record.source}"),
-            references=sha256_of(split / f"{name}.{record.target}"),
-            hypotheses=sha256_of(folder / "hypotheses" / f"{name}.{record.target}"),
-        )
+        assert record["parameters"] == training["parameters"]
+        assert record["training_flops"] == training["flops"]
+        assert record["source_tokens"] == 700_000 + seed
+        assert record["target_tokens"] == 800_000 + seed
+        assert record["updates"] == 500
+        assert record["training_sha256"] == training["fingerprint"]
+        decode = settings.system(system).decode
+        assert (record["engine"], record["beam"]) == (decode.engine, decode.beam)
+        assert record["length_penalty.alpha"] == decode.length_penalty.alpha
+        source, target = record["source"], record["target"]
+        assert f"{source}-{target}" == corpus[-5:]
+        split = root / "data" / "split" / corpus
+        assert record["binary_sha256"] == "b1" * 32
+        assert record["sources_sha256"] == sha256_of(split / f"test.{test}.{source}")
+        assert record["references_sha256"] == sha256_of(split / f"test.{test}.{target}")
+        hypotheses = folder / "hypotheses" / f"test.{test}.{target}"
+        assert record["hypotheses_sha256"] == sha256_of(hypotheses)
+        measured = trees.timing_of(Cell(system, corpus, seed))
+        assert record["train_seconds"] == measured["seconds"]
+        assert record["translate_seconds"] == 2.5
     # the two systems are the same but for their names
-    prints = {(r.corpus, r.seed, r.fingerprints.settings) for r in records}
-    assert len({settings for *_, settings in prints}) == len(prints) == 4
-    assert len({record.bleu.score for record in records}) == len(records)
+    assert records.groupby(["corpus", "seed"]).settings_sha256.nunique().tolist() == [1] * 4
+    assert records.settings_sha256.nunique() == 4
+    assert records.bleu.nunique() == len(records)
 
 
 def test_paired_tests_are_against_the_first_system(made: tuple[Path, Settings]) -> None:
     root, settings = made
-    for record in results.collect(settings, root):
+    for record in collect(settings, root).itertuples():
         if record.system == "tiny":
-            assert record.paired is None
+            assert pd.isna(record.baseline) and pd.isna(record.p_bootstrap)
             continue
         name = f"test.{record.test}.{record.target}"
         lines = {}
@@ -106,26 +107,27 @@ def test_paired_tests_are_against_the_first_system(made: tuple[Path, Settings]) 
             cell = root / Cell(system, record.corpus, record.seed).results
             lines[system] = (cell / "hypotheses" / name).read_text("utf-8").splitlines()
         references = (root / "data" / "split" / record.corpus / name).read_text("utf-8")
-        p_values = paired_tests(lines, references.splitlines(), record.target)["small"]
-        assert record.paired == results.Paired("tiny", p_values)
+        p = paired_tests(lines, references.splitlines(), record.target)["small"]
+        tested = record.baseline, record.p_bootstrap, record.p_randomization
+        assert tested == ("tiny", p.bootstrap, p.randomization)
 
 
 def test_one_system_alone_has_no_paired_test(made: tuple[Path, Settings], tmp_path: Path) -> None:
     alone = trees.settings_in(tmp_path, systems=("small",), seeds=(1,))
-    records = results.collect(alone, made[0])
-    assert [record.system for record in records] == ["small"] * 3
-    assert {record.paired for record in records} == {None}
+    records = collect(alone, made[0])
+    assert list(records.system) == ["small"] * 3
+    assert records[["baseline", "difference", "p", "p_bootstrap"]].isna().all(axis=None)
 
 
 def test_cells_that_are_not_in_the_settings_are_passed_over(
     copy: tuple[Path, Settings],
 ) -> None:
     root, settings = copy
-    before = results.collect(settings, root)
+    before = collect(settings, root)
     (root / "results" / "gone" / "news-en-de" / "1").mkdir(parents=True)
     (root / "results" / "tiny" / "news-en-de" / "9").mkdir()
     (root / "results" / "tiny" / "old-en-de").mkdir()
-    assert results.collect(settings, root) == before
+    assert_frame_equal(collect(settings, root), before)
 
 
 def test_translations_of_another_training(copy: tuple[Path, Settings]) -> None:
@@ -135,7 +137,7 @@ def test_translations_of_another_training(copy: tuple[Path, Settings]) -> None:
     write_json(path, {**read_json(path), "model": "ab" * 32})
     own = read_json(folder / "training.json")["fingerprint"][:12]
     with pytest.raises(UserError) as caught:
-        results.collect(settings, root)
+        collect(settings, root)
     assert str(caught.value) == (
         f"{path}: translated by another training (abababababab...) than that of "
         f"{folder / 'training.json'} ({own}...); run: dvc repro"
@@ -150,7 +152,7 @@ def test_settings_edited_since_translating(copy: tuple[Path, Settings]) -> None:
     with pytest.raises(
         UserError, match=r"small/news-en-de/3/translation\.json: translated with decode\.engine pyt"
     ):
-        results.collect(edited, root)
+        collect(edited, root)
 
 
 def test_translations_and_scores_put_in_place_of_others(copy: tuple[Path, Settings]) -> None:
@@ -159,7 +161,7 @@ def test_translations_and_scores_put_in_place_of_others(copy: tuple[Path, Settin
     shutil.copytree(good / "hypotheses", bad / "hypotheses", dirs_exist_ok=True)
     shutil.copy(good / "scores.json", bad)
     with pytest.raises(UserError, match=r"tiny/.*first\.de: has changed since it was translated"):
-        results.collect(settings, root)
+        collect(settings, root)
 
 
 def test_one_training_is_not_two_seeds(copy: tuple[Path, Settings]) -> None:
@@ -171,7 +173,7 @@ def test_one_training_is_not_two_seeds(copy: tuple[Path, Settings]) -> None:
         UserError,
         match=r"small/talks-en-fr/1/training\.json: not run with these settings; run: dvc",
     ):
-        results.collect(settings, root)
+        collect(settings, root)
 
 
 def test_scores_that_the_translations_do_not_have(copy: tuple[Path, Settings]) -> None:
@@ -182,7 +184,7 @@ def test_scores_that_the_translations_do_not_have(copy: tuple[Path, Settings]) -
     scores["second"]["bleu"]["score"] = 99.0
     write_json(path, scores)
     with pytest.raises(UserError) as caught:
-        results.collect(settings, root)
+        collect(settings, root)
     assert str(caught.value) == (
         f"{path}: BLEU 99.0 on second, but the translations have {own}; run: dvc repro"
     )
@@ -193,7 +195,7 @@ def test_curves_of_another_training(copy: tuple[Path, Settings]) -> None:
     one, other = (root / Cell(name, "news-en-de", 3).results for name in ("tiny", "small"))
     shutil.copy(other / "curves.json", one)
     with pytest.raises(UserError) as caught:
-        results.collect(settings, root)
+        collect(settings, root)
     assert str(caught.value) == (
         f"{one / 'curves.json'}: ends at update 500 with loss 0.75, but training.json at 500 "
         "with 1.25; run: dvc repro"
@@ -202,9 +204,9 @@ def test_curves_of_another_training(copy: tuple[Path, Settings]) -> None:
 
 def test_curves_need_not_be_there(copy: tuple[Path, Settings]) -> None:
     root, settings = copy
-    before = results.collect(settings, root)
+    before = collect(settings, root)
     (root / Cell("tiny", "news-en-de", 3).results / "curves.json").unlink()
-    assert results.collect(settings, root) == before
+    assert_frame_equal(collect(settings, root), before)
 
 
 def test_results_of_other_settings_are_refused(copy: tuple[Path, Settings]) -> None:
@@ -249,7 +251,7 @@ def test_a_damaged_result_names_the_file(
     root, settings = copy
     (root / Cell("tiny", "talks-en-fr", 1).results / name).write_text(content)
     with pytest.raises(UserError, match=rf"tiny/talks-en-fr/1/{re.escape(name)}: {message}"):
-        results.collect(settings, root)
+        collect(settings, root)
 
 
 @pytest.mark.parametrize("name", ["train.json", "translate.json"])
@@ -274,7 +276,7 @@ def test_a_missing_result_names_the_cell_and_the_file(
     path = (root / Cell("small", "talks-en-fr", 1).results) / name
     path.unlink()
     with pytest.raises(UserError) as caught:
-        results.collect(settings, root)
+        collect(settings, root)
     cell = "system small, corpus talks-en-fr, seed 1"
     assert str(caught.value) == f"{path}: no such file: no result yet for {cell}; run: dvc repro"
 
@@ -284,7 +286,7 @@ def test_a_missing_test_set_names_the_cell_and_the_file(copy: tuple[Path, Settin
     path = (root / Cell("small", "news-en-de", 3).results) / "scores.json"
     write_json(path, {"first": read_json(path)["first"]})
     with pytest.raises(UserError, match=r"scores\.json: no test set 'second' for system small"):
-        results.collect(settings, root)
+        collect(settings, root)
 
 
 @pytest.mark.parametrize(
@@ -303,29 +305,32 @@ def test_texts_changed_since_scoring(copy: tuple[Path, Settings], file: str) -> 
         UserError,
         match=r"has changed since (system tiny, corpus talks-en-fr, seed 3|it was translated)",
     ):
-        results.collect(settings, root)
+        collect(settings, root)
 
 
 def test_saved_records_come_back_and_repeat_exactly(
     made: tuple[Path, Settings], tmp_path: Path
 ) -> None:
     root, settings = made
-    records = results.collect(settings, root)
-    results.save(records, tmp_path / "results.json")
-    assert results.load(tmp_path / "results.json") == records
-    results.save(results.collect(settings, root), tmp_path / "again.json")
-    text = (tmp_path / "results.json").read_bytes()
-    assert (tmp_path / "again.json").read_bytes() == text
+    records = collect(settings, root)
+    save(records, root / RESULTS)
+    text = (root / RESULTS).read_bytes()
+    assert_frame_equal(load(root), records, check_like=True)
+    save(collect(settings, root), root / RESULTS)
+    assert (root / RESULTS).read_bytes() == text
+    (tmp_path / "reports").mkdir()
+    (tmp_path / RESULTS).write_bytes(text)
+    assert load(tmp_path).train_seconds.isna().all()
     entry = json.loads(text)[-1]
-    assert list(entry)[:4] == ["system", "corpus", "seed", "test"]
-    assert entry["paired"]["baseline"] == "tiny"
-    measured = set(trees.timing_of(Cell("tiny", "news-en-de", 1))) - {"processes"}
-    assert not any(f'"{name}"' in text.decode() for name in measured)
+    assert list(entry)[:6] == ["system", "corpus", "source", "target", "seed", "test"]
+    assert (entry["baseline"], json.loads(text)[0]["baseline"]) == ("tiny", None)
+    measured = set(trees.timing_of(Cell("tiny", "news-en-de", 1)))
+    assert not any(f'"{name}"' in text.decode() for name in (*measured, "train_seconds"))
 
 
 def test_nothing_to_load(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"results\.json: no such file; run: dvc repro"):
-        results.load(tmp_path / "results.json")
+        load(tmp_path)
 
 
 def test_what_an_older_version_wrote(copy: tuple[Path, Settings]) -> None:
@@ -335,10 +340,12 @@ def test_what_an_older_version_wrote(copy: tuple[Path, Settings]) -> None:
     del scores["second"]["by_count"]
     write_json(path, scores)
     with pytest.raises(UserError, match=r"scores\.json: was not written by this version; run: dvc"):
-        results.collect(settings, root)
-    old = ROOT / "reports" / "multi30k-cpu" / "results.json"
-    with pytest.raises(UserError, match=r"multi30k-cpu/results\.json: was not written by this ver"):
-        results.load(old)
+        collect(settings, root)
+    (root / "reports").mkdir(exist_ok=True)
+    for old in ('[{"system": "tiny"}]', "[3]", "{"):
+        (root / RESULTS).write_text(old)
+        with pytest.raises(UserError, match=r"results\.json: was not written by this version"):
+            load(root)
 
 
 def test_timings_are_read_as_far_as_they_are_there(copy: tuple[Path, Settings]) -> None:

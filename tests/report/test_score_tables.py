@@ -1,16 +1,12 @@
 """The tables that tell more of the scores: every figure under its own name."""
 
-from dataclasses import replace
-
 from bleuprint.report import score_tables
 from bleuprint.report.grid import Grid
-from bleuprint.report.records import Length
-from bleuprint.scoring.breakdown import ByCount, ByLength
-from result_trees import record
+from result_trees import against, count, frame, length, record
 
 RECORDS = [
     record("tiny", "news-en-de", "first", 30.0),
-    record("small", "news-en-de", "first", 40.0, length=Length(1010, 1000, 1.01)),
+    record("small", "news-en-de", "first", 40.0, length_ratio=1.01, **against("tiny", 0.01)),
     record("tiny", "talks-en-zh", "only", 20.0, by_count=None),
 ]
 
@@ -22,7 +18,7 @@ def rows_of(grid: Grid | None) -> list[dict[str, str]]:
 
 
 def test_scores_as_papers_with_the_difference() -> None:
-    first, second, third = rows_of(score_tables.as_papers(RECORDS))
+    first, second, third = rows_of(score_tables.variants(frame(*RECORDS)))
     assert first == {
         "System": "tiny",
         "Corpus": "news-en-de",
@@ -40,8 +36,9 @@ def test_scores_as_papers_with_the_difference() -> None:
 
 def test_bleu_by_length_and_the_length_ratio() -> None:
     place = {"Corpus": "news-en-de", "Test set": "first"}
-    other = ByLength("1-10", 7, 11.0), ByLength("11-20", 3, 12.0)
-    rows = rows_of(score_tables.by_length([*RECORDS[:2], replace(RECORDS[2], by_length=other)]))
+    lengths = [length("1-10", 7, 11.0), length("11-20", 3, 12.0)]
+    records = frame(*RECORDS[:2], {**RECORDS[2], "by_length": lengths})
+    rows = rows_of(score_tables.by_length(records))
     assert rows[:3] == [
         {
             **{"System": "(lines)", **place, "1-10": "400", "11-20": "–"},
@@ -61,27 +58,27 @@ def test_bleu_by_length_and_the_length_ratio() -> None:
 
 
 def test_rare_words_in_percent_where_tokens_are_words() -> None:
-    rows = rows_of(score_tables.by_count(RECORDS))
+    rows = rows_of(score_tables.by_count(frame(*RECORDS)))
     assert [list(row.values()) for row in rows] == [
         ["(words)", "news-en-de", "first", "50", "1,200"],
         ["tiny", "news-en-de", "first", "20.0", "50.0"],
         ["small", "news-en-de", "first", "20.0", "50.0"],
     ]
     assert list(rows[0])[3:] == ["0", "100+"]
-    assert score_tables.by_count(RECORDS[2:]) is None
+    assert score_tables.by_count(frame(RECORDS[2])) is None
 
 
 def test_means_over_seeds() -> None:
     other = record(
         *("tiny", "news-en-de", "first", 32.0),
         seed=2,
-        length=Length(1000, 1000, 1.0),
-        by_count=(ByCount("0", 50, 20, 0.4), ByCount("100+", 1200, 300, 0.25)),
+        length_ratio=1.0,
+        by_count=[count("0", 50, 20), count("100+", 1200, 300)],
     )
-    seeds = [RECORDS[0], other]
-    (papers,) = rows_of(score_tables.as_papers(seeds))
+    seeds = frame(RECORDS[0], other)
+    (papers,) = rows_of(score_tables.variants(seeds))
     assert (papers["BLEU"], papers["lower-cased"]) == ("31.0", "32.5 (+1.5)")
-    _, length = rows_of(score_tables.by_length(seeds))
-    assert (length["1-10"], length["Length ratio"]) == ("34.0", "0.990")
+    _, lengths = rows_of(score_tables.by_length(seeds))
+    assert (lengths["1-10"], lengths["Length ratio"]) == ("34.0", "0.990")
     _, words = rows_of(score_tables.by_count(seeds))
     assert (words["0"], words["100+"]) == ("30.0", "37.5")

@@ -6,14 +6,14 @@ import statistics
 
 import pytest
 
-from bleuprint.report.system_results import Difference, Standing, holm, paired_t, standings
-from result_trees import against, record
+from bleuprint.report.system_results import Difference, SystemResult, holm, paired_t, system_results
+from result_trees import against, frame, record
 
 
-def difference(found: list[Standing], system: str) -> Difference:
-    (standing,) = (one for one in found if one.system == system)
-    assert standing.difference is not None
-    return standing.difference
+def difference(results: list[SystemResult], system: str) -> Difference:
+    (result,) = (result for result in results if result.system == system)
+    assert result.difference is not None
+    return result.difference
 
 
 def test_holm_by_hand() -> None:
@@ -60,23 +60,25 @@ def test_one_seed_takes_the_bootstrap_and_is_corrected_by_column() -> None:
     records = [
         record("base", "news-en-de", "first", 30.0),
         record("base", "news-en-de", "second", 20.0),
-        record("good", "news-en-de", "first", 32.5, paired=against("base", 0.01, 0.02)),
-        record("good", "news-en-de", "second", 21.0, paired=against("base", 0.04)),
-        record("fair", "news-en-de", "first", 29.0, paired=against("base", 0.03)),
-        record("fair", "news-en-de", "second", 20.0, paired=against("base", 1.0)),
+        record("good", "news-en-de", "first", 32.5, **against("base", 0.01, 0.02)),
+        record("good", "news-en-de", "second", 21.0, **against("base", 0.04)),
+        record("fair", "news-en-de", "first", 29.0, **against("base", 0.03)),
+        record("fair", "news-en-de", "second", 20.0, **against("base", 1.0)),
     ]
-    found = standings(records)
-    assert [(one.system, one.test) for one in found] == [(r.system, r.test) for r in records]
-    assert found[0].difference is None and found[1].difference is None
+    results = system_results(frame(*records))
+    assert [(result.system, result.test) for result in results] == [
+        (r["system"], r["test"]) for r in records
+    ]
+    assert results[0].difference is None and results[1].difference is None
     # two systems in a column: the smaller p twice, the other at least as much
-    assert found[2].difference == Difference("base", 2.5, 1, 0.01, 0.02, 0.02)
-    assert found[3].difference == Difference("base", 1.0, 1, 0.04, 0.04, 0.08)
-    assert found[4].difference == Difference("base", -1.0, 1, 0.03, 0.03, 0.03)
-    assert found[5].difference == Difference("base", 0.0, 1, 1.0, 1.0, 1.0)
-    marks = [one.difference.mark for one in found if one.difference]
+    assert results[2].difference == Difference("base", 2.5, 0.01, 0.02, 0.02)
+    assert results[3].difference == Difference("base", 1.0, 0.04, 0.04, 0.08)
+    assert results[4].difference == Difference("base", -1.0, 0.03, 0.03, 0.03)
+    assert results[5].difference == Difference("base", 0.0, 1.0, 1.0, 1.0)
+    marks = [result.difference.mark for result in results if result.difference]
     assert marks == ["‡", "†", "‡", ""]
-    assert (found[2].bleu.mean, found[2].bleu.low, found[2].bleu.high) == (32.5, 31.5, 34.5)
-    assert found[2].bleu.deviation is None
+    assert (results[2].bleu.mean, results[2].bleu.low, results[2].bleu.high) == (32.5, 31.5, 34.5)
+    assert results[2].bleu.deviation is None
 
 
 def test_three_seeds_are_tested_across_seeds() -> None:
@@ -87,29 +89,29 @@ def test_three_seeds_are_tested_across_seeds() -> None:
         record(
             *(system, "news-en-de", "only", bleu),
             seed=seed,
-            paired=against("base", 0.9) if system != "base" else None,
+            **(against("base", 0.9) if system != "base" else {}),
         )
         for system, scores in (("base", base), ("good", good), ("same", same))
         for seed, bleu in enumerate(scores, 1)
     ]
-    found = standings(records)
-    assert [one.system for one in found] == ["base", "good", "same"]
-    assert [len(one.records) for one in found] == [3, 3, 3]
-    better = difference(found, "good")
-    # 1, 1.5 and 0.7: mean 3.2 / 3; the bootstrap's 0.9 is not asked
-    assert better.bleu == pytest.approx(3.2 / 3)
+    results = system_results(frame(*records))
+    assert [result.system for result in results] == ["base", "good", "same"]
+    assert [len(result.seeds) for result in results] == [3, 3, 3]
+    better = difference(results, "good")
+    # 1, 1.5 and 0.7: mean 3.2 / 3; the bootstrap's 0.9 is not used
+    assert better.bleu == pytest.approx(3.2 / 3, abs=1e-6)
     assert better.p == pytest.approx(ttest_rel(good, base).pvalue, abs=1e-6)
-    assert better.seeds == 3 and better.randomisation is None
+    assert better.randomization is None
     assert better.significant and better.corrected == pytest.approx(2 * better.p, abs=2e-6)
-    equal = difference(found, "same")
+    equal = difference(results, "same")
     assert (equal.bleu, equal.p, equal.corrected, equal.mark) == (0.0, 1.0, 1.0, "")
-    score = found[1].bleu
+    score = results[1].bleu
     assert score.deviation == pytest.approx(statistics.stdev(good))
     assert (score.mean, score.low, score.high) == (pytest.approx(93.7 / 3), None, None)
-    assert found[1].ter.mean == pytest.approx(93.7 / 3 - 9)
-    assert found[1].chrf.mean == pytest.approx(93.7 / 3 + 20)
+    assert results[1].ter.mean == pytest.approx(93.7 / 3 - 9)
+    assert results[1].chrf2.mean == pytest.approx(93.7 / 3 + 20)
 
 
 def test_a_system_alone_has_no_difference() -> None:
-    (only,) = standings([record("base", "news-en-de", "only", 30.0)])
+    (only,) = system_results(frame(record("base", "news-en-de", "only", 30.0)))
     assert only.difference is None

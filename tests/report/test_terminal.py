@@ -1,6 +1,5 @@
 """What a terminal shows, in a real process: of any width, with and without UTF-8 and colour."""
 
-import dataclasses
 import os
 import re
 import shutil
@@ -11,18 +10,20 @@ from pathlib import Path
 import pytest
 
 import result_trees as trees
+from bleuprint.config.paths import Cell
+from bleuprint.report.frame import save
 from bleuprint.report.grid import Column, Grid, Row
-from bleuprint.report.records import Fingerprints, save, settings_of
-from result_trees import record
+from bleuprint.report.records import settings_of
+from result_trees import frame, record
 
 BLEUPRINT = Path(sys.executable).with_name("bleuprint")
-RECORDS = [
+ROWS = [
     record("tiny", "news-en-de", "first", 31.11),
     record("tiny", "news-en-de", "second", 32.22),
     record("tiny", "talks-en-fr", "only", 33.33),
-    record("small", "news-en-de", "first", 41.11, paired=trees.against("tiny", 0.000999)),
-    record("small", "news-en-de", "second", 42.22, paired=trees.against("tiny", 0.05)),
-    record("small", "talks-en-fr", "only", 43.33, paired=trees.against("tiny", 0.049)),
+    record("small", "news-en-de", "first", 41.11, **trees.against("tiny", 0.000999)),
+    record("small", "news-en-de", "second", 42.22, **trees.against("tiny", 0.05)),
+    record("small", "talks-en-fr", "only", 43.33, **trees.against("tiny", 0.049)),
 ]
 
 
@@ -31,13 +32,11 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("project")
     settings = trees.settings_in(root)
     (root / "reports").mkdir()
-    made = [
-        dataclasses.replace(
-            one, fingerprints=Fingerprints("f1", settings_of(settings, one.cell), "c0")
-        )
-        for one in sorted(RECORDS, key=lambda one: list(settings.systems).index(one.system))
-    ]
-    save(made, root / "reports" / "results.json")
+    rows = sorted(ROWS, key=lambda row: list(settings.systems).index(row["system"]))
+    for row in rows:
+        cell = Cell(row["system"], row["corpus"], row["seed"])
+        row["settings_sha256"] = settings_of(settings, cell)
+    save(frame(*rows), root / "reports" / "results.json")
     return root
 
 
@@ -70,9 +69,9 @@ def words(text: str) -> list[str]:
 def test_every_width_shows_every_number() -> None:
     from bleuprint.report.main_table import scores
 
-    grid = scores(RECORDS)
+    grid = scores(frame(*ROWS))
     wide = shown(grid, COLUMNS="200")
-    assert wide.count("System") == 1 and len(words(wide)) == 6 + 3 + 3 + 4
+    assert wide.count("System") == 1 and len(words(wide)) == 6 + 3 + 3 + 8
     for width in (60, 80, 110):
         text = shown(grid, COLUMNS=str(width))
         assert all(len(line) <= width for line in text.split("\n"))
@@ -101,7 +100,7 @@ def test_no_colour_in_a_pipe_and_plain_ascii_where_there_is_no_utf_8(project: Pa
     assert "+10.0‡ p=0.001" in utf8 and "─" in utf8
     ascii_only = printed(project, PYTHONUTF8="0", PYTHONIOENCODING="ascii")
     assert ascii_only.isascii()
-    assert "+10.0** p=0.001" in ascii_only and "**: still so after Holm" in ascii_only
+    assert "+10.0** p=0.001" in ascii_only and "**: also after Holm" in ascii_only
     assert words(ascii_only.replace("**", "‡")) == words(utf8)
     bold = printed(project, FORCE_COLOR="1", TERM="xterm")
     assert "\x1b[1m41.1 [40.1, 43.1]\x1b[0m" in bold, "the best is bold"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from ruamel.yaml import YAML
 
 import systems
@@ -23,15 +24,12 @@ from bleuprint.decoding.attention import (
     Weights,
     write_attention,
 )
+from bleuprint.report.frame import DTYPES
 from bleuprint.report.grid import Grid
-from bleuprint.report.records import Data, Fingerprints, Length, Metric, Paired, Record
+from bleuprint.report.system_results import with_differences
 from bleuprint.runtime.files import sha256_of, write_json
 from bleuprint.runtime.fingerprint import of_settings
-from bleuprint.scoring.bleu_variants import BleuVariant
-from bleuprint.scoring.breakdown import ByCount, ByLength
 from bleuprint.scoring.score import score_cell
-from bleuprint.scoring.significance import PValues
-from bleuprint.tracking.timings import Timing, Training
 
 STAGES = ("download", "clean", "dedup", "filter", "split", "tokenize", "binarize")
 
@@ -192,44 +190,84 @@ def timing_of(cell: Cell) -> dict[str, Any]:
     }
 
 
-def record(system: str, corpus: str, test: str, bleu: float, **changes: Any) -> Record:
-    """A record made by hand: the pair is the end of the corpus's name."""
+def record(system: str, corpus: str, test: str, bleu: float, **changes: Any) -> dict[str, Any]:
+    """A row of the records made by hand: the pair is the end of the corpus's name."""
     source, target = corpus.split("-")[-2:]
-    values = {
+    decode = dataclasses.asdict(systems.DECODE)
+    lines = {"lines": 1000, "references": "ab" * 32, "hypotheses": "cd" * 32}
+    return {
         "system": system,
         "corpus": corpus,
         "seed": 1,
         "test": test,
         "source": source,
         "target": target,
-        "bleu": Metric(bleu, bleu - 1, bleu + 2, "nrefs:1|tok:13a|version:2.6.0"),
-        "chrf": Metric(bleu + 20, bleu + 19, bleu + 21, "nrefs:1|nc:6|version:2.6.0"),
-        "ter": Metric(bleu - 9, bleu - 10, bleu - 8, "nrefs:1|tok:tercom|version:2.6.0"),
-        "length": Length(980, 1000, 0.98),
-        "paired": None,
-        "reconciliation": (
-            BleuVariant("lower-cased", bleu + 1.5, "case:lc|tok:13a", 1000, "ab" * 32, "cd" * 32),
-            BleuVariant("intl", bleu - 0.5, "tok:intl", 1000, "ab" * 32, "cd" * 32),
-        ),
-        "by_length": (ByLength("1-10", 400, bleu + 3), ByLength("over 50", 600, bleu - 3)),
-        "by_count": (ByCount("0", 50, 10, 0.2), ByCount("100+", 1200, 600, 0.5)),
+        "scored": "sacrebleu",
         "lines": 1000,
+        **{"bleu": bleu, "bleu_low": bleu - 1, "bleu_high": bleu + 2},
+        **{"chrf2": bleu + 20, "chrf2_low": bleu + 19, "chrf2_high": bleu + 21},
+        **{"ter": bleu - 9, "ter_low": bleu - 10, "ter_high": bleu - 8},
+        "bleu_signature": "nrefs:1|tok:13a|version:2.6.0",
+        "chrf2_signature": "nrefs:1|nc:6|version:2.6.0",
+        "ter_signature": "nrefs:1|tok:tercom|version:2.6.0",
+        **{"hypothesis_length": 980, "reference_length": 1000, "length_ratio": 0.98},
+        **{"baseline": None, "p_bootstrap": None, "p_randomization": None},
+        "variants": [
+            {"name": "lower-cased", "score": bleu + 1.5, "signature": "case:lc|tok:13a", **lines},
+            {"name": "intl", "score": bleu - 0.5, "signature": "tok:intl", **lines},
+        ],
+        "by_length": [length("1-10", 400, bleu + 3), length("over 50", 600, bleu - 3)],
+        "by_count": [count("0", 50, 10), count("100+", 1200, 600)],
         "parameters": 2_570_000,
         "training_flops": 3.28e18,
         "source_tokens": 9_000_000,
         "target_tokens": 8_120_000,
         "updates": 8000,
-        "decode": dataclasses.asdict(systems.DECODE),
-        "fingerprints": Fingerprints("f1" * 32, "5e" * 32, "c0" * 32),
-        "data": Data("b1" * 32, "50" * 32, "4e" * 32, "47" * 32),
+        **{name: decode[name] for name in ("engine", "precision", "beam")},
+        **{f"length_penalty.{name}": value for name, value in decode["length_penalty"].items()},
+        "training_sha256": "f1" * 32,
+        "settings_sha256": "5e" * 32,
+        "code_sha256": "c0" * 32,
+        "binary_sha256": "b1" * 32,
+        "sources_sha256": "50" * 32,
+        "references_sha256": "4e" * 32,
+        "hypotheses_sha256": "47" * 32,
+        **changes,
     }
-    return Record(**{**values, **changes})
 
 
-def against(baseline: str, bootstrap: float, randomisation: float | None = None) -> Paired:
-    """Both p-values, the same unless the second is given."""
-    second = bootstrap if randomisation is None else randomisation
-    return Paired(baseline, PValues(bootstrap, second))
+def length(tokens: str, lines: int, bleu: float) -> dict[str, Any]:
+    """An entry of by_length."""
+    return {"tokens": tokens, "lines": lines, "bleu": bleu}
+
+
+def count(times: str, words: int, found: int) -> dict[str, Any]:
+    """An entry of by_count."""
+    return {"count": times, "words": words, "found": found, "accuracy": found / words}
+
+
+def against(baseline: str, bootstrap: float, randomization: float | None = None) -> dict[str, Any]:
+    """The columns of paired tests; both p-values are the same unless the second is given."""
+    second = bootstrap if randomization is None else randomization
+    return {"baseline": baseline, "p_bootstrap": bootstrap, "p_randomization": second}
+
+
+def frame(*rows: dict[str, Any], missing: str = "") -> pd.DataFrame:
+    """The records of these rows, with measured times of all systems but `missing`."""
+    records = with_differences(pd.DataFrame(rows))
+    news = records.corpus.str.startswith("news")
+    times: dict[str, Any] = {
+        "train_seconds": news.map({True: 43_200.0, False: 61.0}),
+        "train_tokens_per_second": 51_234.4,
+        **{"device": "Fast Chip", "processes": 8, "threads": 4, "commit": "abcdef0123456789"},
+        **{"devices": 4, "sustained_flops": 9.5e12, "sustained_from": "paper"},
+        "training_flops_by_time": news.map({True: 43_200.0, False: 61.0}) * 4 * 9.5e12,
+        **{"peak_flops": 9.3e12, "peak_from": "known", "mfu": 0.3509},
+        **{"translate_seconds": 9.5, "versions": None, "rates": None},
+    }
+    records = records.assign(**times).astype(DTYPES)
+    records.loc[records.system == missing, list(times)] = None
+    return records
 
 
 def _weights(draw: np.random.Generator, rows: int, columns: int) -> Weights:
@@ -318,24 +356,6 @@ def _system() -> dict[str, Any]:
         systems.SYSTEM, train=systems.train(max_updates=10), average=Average(last=1)
     )
     return systems.as_yaml(system)  # type: ignore[no-any-return]
-
-
-def timings(records: list[Record], missing: str = "") -> dict[object, Timing]:
-    measured = {}
-    for cell in dict.fromkeys(one.cell for one in records):
-        seconds = 43_200.0 if cell.corpus.startswith("news") else 61.0
-        training = Training(
-            *(seconds, "Fast Chip", 8, 4, "abcdef0123456789", 51_234.4),
-            devices=4,
-            sustained_flops=9.5e12,
-            sustained_from="paper",
-            flops_by_time=seconds * 4 * 9.5e12,
-            peak_flops=9.3e12,
-            peak_from="known",
-            mfu=0.3509,
-        )
-        measured[cell] = Timing(None if cell.system == missing else training, 9.5)
-    return measured
 
 
 def rows_of(grid: Grid) -> dict[str, dict[str, str]]:

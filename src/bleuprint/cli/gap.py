@@ -22,16 +22,16 @@ def _gap(given: argparse.Namespace) -> None:
 
     reexec_with_malloc_settings()
 
+    from bleuprint.report.frame import RESULTS
+    from bleuprint.report.frame import load as load_records
     from bleuprint.report.published import gap_tables
     from bleuprint.report.published.gap import cells_of, measured
     from bleuprint.report.published.variants import measure
     from bleuprint.report.records import check_settings
-    from bleuprint.report.records import load as load_records
-    from bleuprint.report.report import RESULTS
     from bleuprint.report.terminal import show
 
     settings = load()
-    records = load_records(RESULTS)
+    records = load_records()
     check_settings(records, settings, RESULTS)
     cells = [
         cell

@@ -42,25 +42,23 @@ def add_commands(commands: Commands) -> None:
 
 
 def _table(given: argparse.Namespace) -> None:
-    from bleuprint.report import main_table
-    from bleuprint.report.frame import csv_text
+    from bleuprint.report import frame, main_table
+    from bleuprint.report.grid import markdown
     from bleuprint.report.records import check_settings
-    from bleuprint.report.records import load as load_records
     from bleuprint.report.terminal import show
-    from bleuprint.tracking.timings import timing
 
-    path = main_table.REPORTS / "results.json"
-    records, settings = load_records(path), load()
-    check_settings(records, settings, path)
-    timings = {record.cell: timing(record.cell) for record in records}
+    records, settings = frame.load(), load()
+    check_settings(records, settings, frame.RESULTS)
+    published = settings.published
     if given.format == "csv":
-        print(csv_text(records, timings, settings.published), end="")
+        print(frame.csv_text(records, published), end="")
     elif given.format == "latex":
-        print(main_table.tex(settings, records, timings), end="")
+        print(main_table.tex(settings, records), end="")
     elif given.format == "markdown":
-        print("\n".join(main_table.summary(settings, records, timings)))
+        print(markdown(main_table.scores(records, published=published)))
+        print(*(f"- {note}" for note in main_table.notes(records, published)), sep="\n")
     else:
-        show(main_table.parts(records, timings, settings.published))
+        show(main_table.parts(records, published))
 
 
 def _compare(given: argparse.Namespace) -> None:

@@ -10,8 +10,7 @@ import numpy as np
 
 from bleuprint.config.paths import Cell
 from bleuprint.corpus.steps.ledger import read_ledgers
-from bleuprint.report.cost_columns import NONE
-from bleuprint.report.grid import Column, Grid, Row
+from bleuprint.report.grid import NONE, Column, Grid, Row
 from bleuprint.report.revision import Revision
 from bleuprint.report.system_results import SIGNIFICANT, paired_t
 from bleuprint.runtime.fingerprint import of_settings

@@ -7,7 +7,6 @@ from typing import Any
 
 from bleuprint.report.compare_tables import Pair, not_comparable, paired
 from bleuprint.report.grid import Column, Grid, Row
-from bleuprint.report.main_table import METRICS
 from bleuprint.report.system_results import SIGNIFICANT
 from bleuprint.runtime.errors import UserError
 from bleuprint.scoring.sentence_scores import sentence_bleu
@@ -110,7 +109,7 @@ def _breakdown(pair: Pair, runs: Sequence[CellResults], test: str) -> Iterator[s
     p = paired(runs, test)
     yield (
         f"\ndifference in BLEU: {_significance(p.bootstrap)} (paired bootstrap), "
-        f"{_significance(p.randomization)} (approximate randomisation)"
+        f"{_significance(p.randomization)} (approximate randomization)"
     )
     lengths = [
         {b["tokens"]: (b["lines"], b["bleu"]) for b in scores["by_length"]} for scores in both
@@ -130,7 +129,7 @@ def _significance(p: float) -> str:
 
 def _headline(pair: Pair, both: Sequence[Any]) -> Grid:
     rows = []
-    for metric, label in METRICS.items():
+    for metric, label in (("bleu", "BLEU"), ("chrf", "chrF2"), ("ter", "TER")):
         first, second = (scores[metric] for scores in both)
         cells = [f"{s['score']:.1f} [{s['low']:.1f}, {s['high']:.1f}]" for s in (first, second)]
         rows.append(Row((label, *cells, f"{second['score'] - first['score']:+.1f}")))

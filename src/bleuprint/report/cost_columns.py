@@ -1,26 +1,23 @@
-"""What trainings cost, as text for the columns of the tables; means over seeds."""
+"""The columns of training cost: means over the trainings of a system, one a seed."""
 
-import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable
 
-from bleuprint.report.records import Record
-from bleuprint.tracking.timings import Training
+import pandas as pd
 
-NONE = "–"
-COUNTED = ("Parameters", "Updates", "Target tokens", "FLOPs")
-MEASURED = ("Time", "Tokens/s", "Seconds x devices x sustained FLOPS", "MFU", "Device", "Commit")
-TEXTS = ("Device", "Commit")
+from bleuprint.report.grid import NONE, Number
+
+_Cell = Callable[[pd.DataFrame], str]
 
 EXPLAINED = (
     "Counted figures (parameters, updates, target tokens, FLOPs of training from the shapes of "
     "the matrices) repeat exactly. Measured figures hold for the device and the commit beside "
     "them (processes x threads), and for the run that computed the result: a cached one keeps its "
     "own. With several seeds, both are means.\n\n"
-    "Seconds x devices x sustained FLOPS is how the paper reckons what a training cost: the time "
-    "(validation and saving included) by what the devices could have done in it. In brackets are "
+    "Seconds x devices x sustained FLOPS is the paper's estimate of training cost: the time "
+    "(validation and saving included) times what the devices can compute. In brackets are "
     "the devices (a CPU's are the processes) and the FLOP/s that each sustains: the paper's figure "
     "for a K80, K40, M40 or P100, measured on a large matrix product at the end of the training "
-    "for any other. MFU, model FLOPs utilisation, is the counted FLOPs as a share of what the "
+    "for any other. MFU, model FLOPs utilization, is the counted FLOPs as a share of what the "
     "devices could have done at their peak: known from their data sheet, or else measured in the "
     "same way. Both are left open where the training ran on unlike machines, and where nothing "
     "could be measured: it ended on another machine, or other work there made the measured rate "
@@ -28,57 +25,14 @@ EXPLAINED = (
 )
 
 
-def counted(records: Sequence[Record]) -> tuple[str, ...]:
-    """The cells of COUNTED."""
-    return (
-        _millions(statistics.mean(record.parameters for record in records)),
-        f"{statistics.mean(record.updates for record in records):,.0f}",
-        _millions(statistics.mean(record.target_tokens for record in records)),
-        counted_flops(records),
-    )
+def _mean(column: str, form: Callable[[float], str]) -> Callable[[pd.DataFrame], Number]:
+    """The cell of a column's mean over the trainings that have a value."""
 
+    def cell(trainings: pd.DataFrame) -> Number:
+        mean = trainings[column].mean()
+        return Number(NONE, None) if pd.isna(mean) else Number(form(mean), float(mean))
 
-def measured(trained: Sequence[Training]) -> tuple[str, ...]:
-    """The cells of MEASURED."""
-    return (
-        _duration([one.seconds for one in trained]),
-        _mean([one.tokens_per_second for one in trained]),
-        _by_time(trained),
-        _utilization(trained),
-        _each(f"{one.device}, {one.processes} x {one.threads} threads" for one in trained),
-        _each(_short(one.commit) for one in trained),
-    )
-
-
-def counted_flops(records: Sequence[Record]) -> str:
-    return _power(statistics.mean(record.training_flops for record in records))
-
-
-def flops_by_time(trained: Sequence[Training]) -> str:
-    """Seconds x devices x sustained FLOPS, as far as it is known."""
-    known = [one.flops_by_time for one in trained if one.flops_by_time is not None]
-    return _power(statistics.mean(known)) if known else NONE
-
-
-def _by_time(trained: Sequence[Training]) -> str:
-    """With what it is made of: 3.3e18 (8 x 9.5e12, paper)."""
-    rates = [one.sustained_flops for one in trained if one.sustained_flops is not None]
-    if not rates:
-        return NONE
-    devices = _each(str(one.devices) for one in trained if one.devices is not None)
-    sources = _each(one.sustained_from for one in trained if one.sustained_from)
-    return f"{flops_by_time(trained)} ({devices} x {_power(statistics.mean(rates))}, {sources})"
-
-
-def _utilization(trained: Sequence[Training]) -> str:
-    """With the peak: 35.1 % of 9.3e12, known."""
-    shares = [one.mfu for one in trained if one.mfu is not None]
-    peaks = [one.peak_flops for one in trained if one.peak_flops is not None]
-    if not shares:
-        return NONE
-    sources = _each(one.peak_from for one in trained if one.peak_from)
-    share = 100 * statistics.mean(shares)
-    return f"{share:.1f} % of {_power(statistics.mean(peaks))}, {sources}"
+    return cell
 
 
 def _power(number: float) -> str:
@@ -89,22 +43,61 @@ def _millions(number: float) -> str:
     return f"{number / 1e6:,.2f}M"
 
 
-def _mean(values: Sequence[float]) -> str:
-    return f"{statistics.mean(values):,.0f}" if values else NONE
-
-
-def _duration(seconds: Sequence[float]) -> str:
-    if not seconds:
-        return NONE
-    minutes, rest = divmod(round(statistics.mean(seconds)), 60)
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}"
 
 
-def _each(values: Iterable[str]) -> str:
-    return "; ".join(dict.fromkeys(values)) or NONE
+def _each(values: pd.Series) -> str:
+    """The different values."""
+    return "; ".join(map(str, values.dropna().unique()))
 
 
-def _short(commit: str | None) -> str:
-    """A commit's first digits; + where the code was not as committed."""
-    return commit[:8] + "+" * commit.endswith("+") if commit else NONE
+def _with_rate(trainings: pd.DataFrame) -> Number:
+    """Seconds x devices x sustained FLOPS: 3.3e18 (8 x 9.5e12, paper)."""
+    flops = flops_by_time(trainings)
+    if flops.value is None:
+        return flops
+    rate = _power(trainings.sustained_flops.mean())
+    devices, source = _each(trainings.devices), _each(trainings.sustained_from)
+    return Number(f"{flops} ({devices} x {rate}, {source})", flops.value)
+
+
+def _utilization(trainings: pd.DataFrame) -> Number:
+    """With the peak: 35.1 % of 9.3e12, known."""
+    share = _mean("mfu", lambda mfu: f"{100 * mfu:.1f} %")(trainings)
+    if share.value is None:
+        return share
+    peak = _power(trainings.peak_flops.mean())
+    return Number(f"{share} of {peak}, {_each(trainings.peak_from)}", share.value)
+
+
+def _devices(trainings: pd.DataFrame) -> str:
+    known = trainings[trainings.device.notna()]
+    shapes = [f"{t.device}, {t.processes} x {t.threads} threads" for t in known.itertuples()]
+    return _each(pd.Series(shapes, dtype=object)) or NONE
+
+
+def _commits(trainings: pd.DataFrame) -> str:
+    """The first digits of each; + if the code had uncommitted changes."""
+    short = trainings.commit.dropna().map(lambda commit: commit[:8] + "+" * commit.endswith("+"))
+    return _each(short) or NONE
+
+
+counted_flops = _mean("training_flops", _power)
+flops_by_time = _mean("training_flops_by_time", _power)
+
+COUNTED: dict[str, _Cell] = {
+    "Parameters": _mean("parameters", _millions),
+    "Updates": _mean("updates", "{:,.0f}".format),
+    "Target tokens": _mean("target_tokens", _millions),
+    "FLOPs": counted_flops,
+}
+MEASURED: dict[str, _Cell] = {
+    "Time": _mean("train_seconds", _duration),
+    "Tokens/s": _mean("train_tokens_per_second", "{:,.0f}".format),
+    "Seconds x devices x sustained FLOPS": _with_rate,
+    "MFU": _utilization,
+}
+TEXTS: dict[str, _Cell] = {"Device": _devices, "Commit": _commits}

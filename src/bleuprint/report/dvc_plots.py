@@ -1,7 +1,7 @@
-"""What DVC's own commands show: few numbers for `dvc metrics`, points for `dvc plots`.
+"""The files of DVC's own commands: few numbers for `dvc metrics`, points for `dvc plots`.
 
-How the points are drawn stands in dvc.yaml and in .dvc/plots/: with a column for the system, so
-that other systems need no other plots. There are eight colours.
+dvc.yaml and .dvc/plots/ define the plots, with a column for the system: they need no change for
+other systems. There are eight colors.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,8 +12,6 @@ from typing import Any
 import pandas as pd
 
 from bleuprint.config.paths import Cell
-from bleuprint.report.records import Record
-from bleuprint.report.system_results import standings
 from bleuprint.runtime.errors import UserError
 from bleuprint.training.history import Curves
 
@@ -21,18 +19,13 @@ from bleuprint.training.history import Curves
 POINTS = 100
 
 
-def metrics(records: Sequence[Record]) -> dict[str, Any]:
-    """BLEU by system and corpus, and by test set where there are several; means over seeds."""
-    tests: dict[str, set[str]] = {}
-    for record in records:
-        tests.setdefault(record.corpus, set()).add(record.test)
+def metrics(records: pd.DataFrame) -> dict[str, Any]:
+    """BLEU by system and corpus, and by test set if there are several; means over seeds."""
     by_system: dict[str, Any] = {}
-    for one in standings(records):
-        of_system, mean = by_system.setdefault(one.system, {}), round(one.bleu.mean, 2)
-        if len(tests[one.corpus]) > 1:
-            of_system.setdefault(one.corpus, {})[one.test] = mean
-        else:
-            of_system[one.corpus] = mean
+    for (system, corpus), of_corpus in records.groupby(["system", "corpus"], sort=False):
+        means = of_corpus.groupby("test", sort=False).bleu.mean().round(2).to_dict()
+        (first, *others) = means.values()
+        by_system.setdefault(system, {})[corpus] = means if others else first
     return {"BLEU": by_system}
 
 

@@ -1,26 +1,26 @@
-"""The records of an experiment as one pandas DataFrame: a row for each system, corpus, seed and
-test set.
+"""The records of an experiment: one pandas DataFrame, a row for each system, corpus, seed and
+test set. Every table, chart and file of the report is made from it.
+
+Beside COLUMNS it has LISTS, and of the trainings the versions of libraries and the rates.
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
 
 from bleuprint.config.paths import Cell
 from bleuprint.config.published import Published
-from bleuprint.report import records as stored
-from bleuprint.report.main_table import REPORTS
 from bleuprint.report.published import literature
-from bleuprint.report.records import Record
-from bleuprint.report.system_results import Difference
-from bleuprint.report.system_results import standings as system_results
-from bleuprint.scoring.metrics import DIGITS
-from bleuprint.tracking.timings import Timing, timing
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import read_json, write_json
+from bleuprint.tracking.timings import Training, timing
 
-# How every score of ours is scored, as config/published.py names it.
-SCORED = "sacrebleu"
+REPORTS = Path("reports")
+RESULTS = REPORTS / "results.json"
+# The scores, by the name of their column.
+METRICS = {"bleu": "BLEU", "chrf2": "chrF2", "ter": "TER"}
 
 # Each column with its meaning and unit. A value that is not known, or not measured, is missing.
 COLUMNS = {
@@ -50,7 +50,7 @@ COLUMNS = {
     "p": "p-value of the difference: paired bootstrap, or with several seeds paired t-test",
     "p_holm": "p, corrected by Holm for the number of systems",
     "p_bootstrap": "p-value of this seed: paired bootstrap over lines",
-    "p_randomisation": "p-value of this seed: approximate randomization over lines",
+    "p_randomization": "p-value of this seed: approximate randomization over lines",
     "parameters": "parameters of the model",
     "updates": "updates of the training",
     "source_tokens": "source tokens of the training",
@@ -86,11 +86,22 @@ COLUMNS = {
     "references_sha256": "SHA-256 of the test set's references",
     "hypotheses_sha256": "SHA-256 of the translations",
 }
-_DECODE = ("engine", "precision", "beam")
-_RENAMED = {
+# Lists of objects, as in scores.json; by_count is None where tokens are characters.
+LISTS = ("variants", "by_length", "by_count")
+# The column of each measured figure of a training; those of another name are not in COLUMNS.
+_MEASURED = {field.name: field.name for field in dataclasses.fields(Training)} | {
     "seconds": "train_seconds",
     "tokens_per_second": "train_tokens_per_second",
     "flops_by_time": "training_flops_by_time",
+}
+_TIMES = [*_MEASURED.values(), "translate_seconds"]
+# What results.json holds of a row: all that repeats exactly.
+_STORED = [name for name in (*COLUMNS, *LISTS) if name not in (*_TIMES, "published")]
+# Of columns that may be missing throughout.
+DTYPES = {
+    **dict.fromkeys(("processes", "threads", "devices"), "Int64"),
+    **dict.fromkeys(("train_seconds", "train_tokens_per_second", "translate_seconds"), "float64"),
+    **dict.fromkeys(("sustained_flops", "peak_flops", "mfu", "training_flops_by_time"), "float64"),
 }
 
 
@@ -99,68 +110,52 @@ def results(root: Path = Path()) -> pd.DataFrame:
 
     Times are missing where the outputs of the trainings are not here, as in a fresh clone.
     """
-    records = stored.load(root / REPORTS / "results.json")
-    return to_frame(records, {record.cell: timing(record.cell, root) for record in records})
+    return load(root).reindex(columns=list(COLUMNS))
 
 
-def to_frame(records: Sequence[Record], timings: Mapping[Cell, Timing]) -> pd.DataFrame:
-    """A row for each record, in their order, with COLUMNS."""
-    return pd.DataFrame(_rows(records, timings), columns=list(COLUMNS))
+def save(records: pd.DataFrame, path: Path) -> None:
+    """Write the records as JSON: a list of objects, readable and exactly repeatable."""
+    stored = records[_STORED].astype(object)
+    write_json(path, stored.where(stored.notna(), None).to_dict("records"))
 
 
-def csv_text(
-    records: Sequence[Record], timings: Mapping[Cell, Timing], published: Sequence[Published] = ()
-) -> str:
+def load(root: Path = Path()) -> pd.DataFrame:
+    """The records that `save` wrote in reports/, with the times that are in `root`."""
+    path = root / RESULTS
+    if not path.exists():
+        raise UserError(f"{path}: no such file; run: dvc repro")
+    try:
+        rows = read_json(path)
+        complete = all(list(row) == _STORED for row in rows)
+    except (ValueError, TypeError):
+        complete = False
+    if not complete:
+        raise UserError(f"{path}: was not written by this version; run: dvc repro")
+    return with_timings(pd.DataFrame(rows), root)
+
+
+def with_timings(records: pd.DataFrame, root: Path) -> pd.DataFrame:
+    """The records with the measured columns, missing where nothing was measured."""
+    rows = []
+    for cell in cells_in(records):
+        measured = timing(cell, root)
+        training = vars(measured.training) if measured.training else {}
+        times = {_MEASURED[name]: value for name, value in training.items()}
+        rows.append({**cell._asdict(), **times, "translate_seconds": measured.translate_seconds})
+    times = pd.DataFrame(rows, columns=[*Cell._fields, *_TIMES]).astype(DTYPES)
+    return records.merge(times, on=list(Cell._fields), how="left")
+
+
+def cells_in(records: pd.DataFrame) -> list[Cell]:
+    """Each training once, in the order of the records."""
+    cells = records[list(Cell._fields)].drop_duplicates()
+    return [Cell(*row) for row in cells.itertuples(index=False)]
+
+
+def csv_text(records: pd.DataFrame, published: Sequence[Published] = ()) -> str:
     """The frame as CSV, after a row for each published number."""
-    numbers: list[dict[str, object]] = [
-        {
-            **{"system": row.name, "corpus": corpus, "test": test, "bleu": bleu},
-            **{"published": row.source, "scored": row.scored[corpus, test]},
-            "training_flops_by_time": row.flops.get(corpus),
-        }
-        for row in literature.rows(records, published)
-        for (corpus, test), bleu in row.bleu.items()
-    ]
     # of objects: whole numbers stay whole where others are missing
-    rows = [*numbers, *_rows(records, timings)]
-    frame = pd.DataFrame(rows, columns=list(COLUMNS), dtype=object)
-    text: str = frame.to_csv(index=False, lineterminator="\n")
+    frames = [part.astype(object) for part in (literature.rows(records, published), records)]
+    together = pd.concat(frames).reindex(columns=list(COLUMNS))
+    text: str = together.to_csv(index=False, lineterminator="\n")
     return text
-
-
-def _rows(records: Sequence[Record], timings: Mapping[Cell, Timing]) -> list[dict[str, object]]:
-    differences = {
-        (result.system, result.corpus, result.test): result.difference
-        for result in system_results(records)
-    }
-    return [
-        _row(record, timings[record.cell], differences[record.system, record.corpus, record.test])
-        for record in records
-    ]
-
-
-def _row(record: Record, measured: Timing, difference: Difference | None) -> dict[str, object]:
-    paired, training = record.paired, measured.training
-    costs = {} if training is None else dataclasses.asdict(training)
-    prints = {**vars(record.fingerprints), **vars(record.data)}
-    row: dict[str, object] = {
-        **{name: value for name, value in vars(record).items() if name in COLUMNS},
-        "scored": SCORED,
-        "hypothesis_length": record.length.hypothesis,
-        "reference_length": record.length.reference,
-        "length_ratio": record.length.ratio,
-        **{name: record.decode[name] for name in _DECODE},
-        **{f"length_penalty.{name}": v for name, v in record.decode["length_penalty"].items()},
-        **{_RENAMED.get(name, name): value for name, value in costs.items()},
-        "translate_seconds": measured.translate_seconds,
-        **{f"{name}_sha256": value for name, value in prints.items()},
-    }
-    for name, metric in (("bleu", record.bleu), ("chrf2", record.chrf), ("ter", record.ter)):
-        row |= {name: metric.score, f"{name}_low": metric.low, f"{name}_high": metric.high}
-        row[f"{name}_signature"] = metric.signature
-    if difference is not None and paired is not None:
-        row |= {"baseline": paired.baseline, "difference": round(difference.bleu, DIGITS)}
-        row |= {"p": difference.p, "p_holm": difference.corrected}
-        row["p_bootstrap"] = paired.p_values.bootstrap
-        row["p_randomisation"] = paired.p_values.randomization
-    return row

@@ -1,15 +1,30 @@
-"""A table of text, and how it is written as Markdown and LaTeX."""
+"""A table of text, as Markdown and LaTeX; terminal.py prints it, grid.html.j2 makes it HTML."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Self
+
+# The text of an empty cell.
+NONE = "–"
+
+
+class Number(str):
+    """The text of a number; `value` sorts it in HTML, None comes last."""
+
+    value: float | None
+
+    def __new__(cls, text: object, value: float | None) -> Self:
+        number = super().__new__(cls, text)
+        number.value = value
+        return number
 
 
 @dataclass(frozen=True)
 class Column:
     """A column's head: `label` below `group`, which adjacent columns share.
 
-    One that `follows` is shown beside the column before it, where there is room for both.
+    One that `follows` is shown beside the column before it, if both fit.
     """
 
     label: str
@@ -20,10 +35,13 @@ class Column:
 
 @dataclass(frozen=True)
 class Row:
-    """`best` are the columns in which no row of ours is better."""
+    """`best` are the columns in which no row of ours is better.
+
+    `kind` is baseline, weak (nowhere significantly different from it), published or empty.
+    """
 
     cells: tuple[str, ...]
-    published: bool = False
+    kind: str = ""
     best: frozenset[int] = frozenset()
 
 
@@ -33,6 +51,17 @@ class Grid:
 
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
+
+    @property
+    def texts(self) -> list[int]:
+        """The places of the columns of text."""
+        return [place for place, column in enumerate(self.columns) if column.left]
+
+
+def grid(texts: Sequence[str], numbers: Sequence[str], rows: Iterable[Sequence[str]]) -> Grid:
+    """A grid with columns of text, then columns of numbers, named by their heads."""
+    columns = [*(Column(head, left=True) for head in texts), *map(Column, numbers)]
+    return Grid(tuple(columns), tuple(Row(tuple(cells)) for cells in rows))
 
 
 def markdown(grid: Grid) -> str:
@@ -73,7 +102,7 @@ def latex(grid: Grid, caption: str) -> str:
         "\\midrule",
     ]
     for above, row in zip((None, *grid.rows), grid.rows, strict=False):
-        if above is not None and above.published and not row.published:
+        if above is not None and above.kind == "published" != row.kind:
             lines.append("\\midrule")
         cells = _marked(row, list(map(_tex, row.cells)), "\\textbf{", "}")
         lines.append(_tex_line(cells))

@@ -1,131 +1,100 @@
-"""The tables that tell more of the scores: as papers scored, by length, by how rare words are.
+"""Tables of BLEU variants, of BLEU by source length, and of word accuracy by word frequency.
 
 Rows are systems on test sets; with several seeds, figures are means over them.
 """
 
-import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import pandas as pd
 
-from bleuprint.report.cost_columns import NONE
-from bleuprint.report.grid import Column, Grid, Row
-from bleuprint.report.records import Record
+from bleuprint.report.grid import NONE, Grid, Number, grid
+from bleuprint.report.system_results import PLACE
 from bleuprint.scoring.bleu_variants import COMPOUND_SPLIT, PAPERS_ONLY, VARIANTS
 from bleuprint.scoring.breakdown import COUNTS, LENGTHS
 
-AS_PAPERS = (
-    "The translations are those of the headline (sacreBLEU's BLEU, cased, detokenised); what "
-    "differs is how words are counted. In brackets: the difference to the headline.\n\n"
+VARIANTS_EXPLAINED = (
+    "The translations are those of the headline (sacreBLEU's BLEU, cased, detokenized); what "
+    "differs is how words are counted. In brackets: the difference from the headline.\n\n"
     "- lower-cased: the headline without regard to case (`-lc`)\n"
-    "- intl: sacreBLEU's international tokenisation (`--tokenize intl`), which splits at all "
+    "- intl: sacreBLEU's international tokenization (`--tokenize intl`), which splits at all "
     "punctuation and symbols of Unicode\n"
     "- tokenised: Moses tokens of both sides, counted as they are (`--tokenize none --force`)\n"
     "- tokenised, lower-cased: the same without regard to case\n"
     f"- compound-split ({PAPERS_ONLY}): Moses tokens with each hyphen inside a word as a token "
-    "of its own, by tensor2tensor's get_ende_bleu.sh; it mostly comes out higher, and says "
-    "nothing of the translations that the headline does not\n\n"
-    "Moses tokens are left out for languages that sacreBLEU has a tokenizer of its own for "
+    "of its own, by tensor2tensor's get_ende_bleu.sh; it is mostly higher, and says nothing "
+    "about the translations that the headline does not\n\n"
+    "Moses tokens are left out for languages with a tokenizer of their own in sacreBLEU "
     "(Chinese, Japanese, Korean). Signatures, and the SHA-256 of the lines that were scored, are "
     "in results.json."
 )
-BY_LENGTH = (
-    "BLEU, as the headline's, of the lines whose sources have this number of tokens, and how many "
-    "lines these are. Length ratio: tokens of the translations by tokens of the references, as "
-    "BLEU counts them."
-)
-BY_COUNT = (
-    "The percentage of the references' words with this frequency in the training text that the "
-    "translations contain; a word that a reference has twice must be there twice (the recall of "
-    "compare-mt). Not for corpora whose tokens are characters."
-)
-
-_PLACE = (
-    Column("System", left=True),
-    Column("Corpus", left=True),
-    Column("Test set", left=True),
-)
-
-_Place = tuple[str, str, str]
-# By name: how many lines or words a bucket holds, and the figure.
-_Buckets = Mapping[str, tuple[int, float]]
+_HEADS = ("System", "Corpus", "Test set")
 
 
-def as_papers(records: Sequence[Record]) -> Grid:
+def variants(records: pd.DataFrame) -> Grid:
     """BLEU as the headline and in all VARIANTS."""
-    labels = {COMPOUND_SPLIT: f"{COMPOUND_SPLIT} ({PAPERS_ONLY})"}
-    columns = [*_PLACE, Column("BLEU"), *(Column(labels.get(way, way)) for way in VARIANTS)]
+    headlines = records.groupby(PLACE, sort=False).bleu.mean()
+    scores = _means(records, "variants", "name", "score").reindex(columns=list(VARIANTS))
     rows = []
-    for place, seeds in _cells(records):
-        headline = statistics.mean(record.bleu.score for record in seeds)
-        cells = [f"{headline:.1f}"]
-        for way in VARIANTS:
-            scores = [one.score for r in seeds for one in r.reconciliation if one.name == way]
-            cells.append(_against(statistics.mean(scores), headline) if scores else NONE)
-        rows.append(Row((*place, *cells)))
-    return Grid(tuple(columns), tuple(rows))
+    for place, headline in headlines.items():
+        cells = [
+            Number(NONE if pd.isna(score) else f"{score:.1f} ({score - headline:+.1f})", score)
+            for score in scores.loc[place]
+        ]
+        rows.append((*place, Number(f"{headline:.1f}", headline), *cells))
+    labels = [f"{v} ({PAPERS_ONLY})" if v == COMPOUND_SPLIT else v for v in VARIANTS]
+    return grid(_HEADS, ("BLEU", *labels), rows)
 
 
-def by_length(records: Sequence[Record]) -> Grid:
+def by_length(records: pd.DataFrame) -> Grid:
     """BLEU by source length, and the length ratio."""
-    columns, rows = _bucketed(records, LENGTHS, "lines", _lengths)
-    ratios: dict[_Place, str] = {
-        place: f"{statistics.mean(record.length.ratio for record in seeds):.3f}"
-        for place, seeds in _cells(records)
-    }
-    return Grid(
-        (*columns, Column("Length ratio")),
-        tuple(Row((*place, *cells, ratios.get(place, NONE))) for place, cells in rows),
-    )
+    scores, sizes = bleu_by_length(records)
+    ratios = records.groupby(PLACE, sort=False).length_ratio.mean()
+    return _bucketed("lines", scores, sizes, {"Length ratio": ratios.map("{:.3f}".format)})
 
 
-def by_count(records: Sequence[Record]) -> Grid | None:
-    """Accuracy of words by how often they stand in the training text; None where none are words."""
-    of_words = [record for record in records if record.by_count is not None]
-    if not of_words:
-        return None
-    columns, rows = _bucketed(of_words, COUNTS, "words", _counts)
-    return Grid(columns, tuple(Row((*place, *cells)) for place, cells in rows))
+def by_count(records: pd.DataFrame) -> Grid | None:
+    """Accuracy of words by their frequency in the training text; None if no corpus has words."""
+    accuracy, sizes = words_by_count(records)
+    return None if accuracy.empty else _bucketed("words", accuracy, sizes, {})
 
 
-def _lengths(record: Record) -> _Buckets:
-    return {one.tokens: (one.lines, one.bleu) for one in record.by_length}
+def bleu_by_length(records: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """BLEU, and the number of lines, by system, corpus and test set and by source length."""
+    return _buckets(records, "by_length", "tokens", "bleu", "lines", LENGTHS)
 
 
-def _counts(record: Record) -> _Buckets:
-    return {one.count: (one.words, 100 * one.accuracy) for one in record.by_count or ()}
+def words_by_count(records: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Accuracy in percent, and the number of words, by place and by training frequency."""
+    accuracy, sizes = _buckets(records, "by_count", "count", "accuracy", "words", COUNTS)
+    return 100 * accuracy, sizes
+
+
+def _means(records: pd.DataFrame, lists: str, name: str, value: str) -> pd.DataFrame:
+    """The means over seeds of a figure in a column of lists, with a column for each `name`."""
+    table = records[[*PLACE, lists]].explode(lists).dropna(subset=lists).reset_index(drop=True)
+    entries = pd.DataFrame(list(table[lists]), columns=[name, value])
+    return table[PLACE].join(entries).pivot_table(value, PLACE, name, sort=False)
+
+
+def _buckets(
+    records: pd.DataFrame, lists: str, name: str, value: str, size: str, order: tuple[str, ...]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    values, sizes = (_means(records, lists, name, figure) for figure in (value, size))
+    shown = [bucket for bucket in order if bucket in values.columns]
+    return values[shown], sizes[shown]
 
 
 def _bucketed(
-    records: Sequence[Record],
-    names: Sequence[str],
-    what: str,
-    buckets: Callable[[Record], _Buckets],
-) -> tuple[tuple[Column, ...], list[tuple[_Place, list[str]]]]:
-    """Columns and rows of one figure for each bucket; how large these are stands above."""
-    present = set[str]().union(*map(buckets, records))
-    shown = [name for name in names if name in present]
-    rows: list[tuple[_Place, list[str]]] = []
-    for corpus, test in dict.fromkeys((record.corpus, record.test) for record in records):
-        of_test = [r for r in records if (r.corpus, r.test) == (corpus, test)]
-        sizes = buckets(of_test[0])
-        cells = [f"{sizes[name][0]:,}" if name in sizes else NONE for name in shown]
-        rows.append(((f"({what})", corpus, test), cells))
-        for place, seeds in _cells(of_test):
-            found = [buckets(record) for record in seeds]
-            cells = [
-                f"{statistics.mean(one[name][1] for one in found):.1f}" if name in sizes else NONE
-                for name in shown
-            ]
-            rows.append((place, cells))
-    return (*_PLACE, *map(Column, shown)), rows
+    sized: str, values: pd.DataFrame, sizes: pd.DataFrame, more: dict[str, pd.Series]
+) -> Grid:
+    """A row for each system, and above those of a test set the sizes of the buckets."""
+    rows = []
+    for test, of_test in values.groupby(["corpus", "test"], sort=False):
+        first = sizes.loc[of_test.index[0]]
+        rows.append([f"({sized})", *test, *_cells(first, ",.0f"), *[NONE] * len(more)])
+        for place, figures in of_test.iterrows():
+            others = [column[place] for column in more.values()]
+            rows.append([*place, *_cells(figures, ".1f"), *others])
+    return grid(_HEADS, (*values.columns, *more), rows)
 
 
-def _cells(records: Sequence[Record]) -> Iterator[tuple[_Place, list[Record]]]:
-    """The records of each system on each test set, of all seeds."""
-    seeds: dict[_Place, list[Record]] = {}
-    for record in records:
-        seeds.setdefault((record.system, record.corpus, record.test), []).append(record)
-    yield from seeds.items()
-
-
-def _against(score: float, headline: float) -> str:
-    return f"{score:.1f} ({score - headline:+.1f})"
+def _cells(values: pd.Series, form: str) -> list[str]:
+    return [NONE if pd.isna(value) else format(value, form) for value in values]

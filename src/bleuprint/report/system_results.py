@@ -1,20 +1,21 @@
-"""How systems stand on a test set: means over seeds, and the difference from the baseline.
+"""The result of a system on a test set: means over seeds, and the difference from the baseline.
 
-With one seed, a difference is tested over the test set's lines (significance.py); with several it
-is tested over the seeds, which say how much of it is the luck of a training.
+With one seed, a difference is tested over the lines of the test set (scoring/significance.py); with
+several it is tested over the seeds, which includes the variance between trainings.
 """
 
-import dataclasses
-import math
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from typing import Any
 
-from bleuprint.report.records import Record
+import numpy as np
+import pandas as pd
+
 from bleuprint.scoring.metrics import DIGITS
 
 SIGNIFICANT = 0.05
+# A system on a test set.
+PLACE = ["system", "corpus", "test"]
 
 
 @dataclass(frozen=True)
@@ -26,21 +27,25 @@ class Score:
     low: float | None
     high: float | None
 
+    def __str__(self) -> str:
+        if self.deviation is not None:
+            return f"{self.mean:.1f} ± {self.deviation:.1f}"
+        return f"{self.mean:.1f} [{self.low:.1f}, {self.high:.1f}]"
+
 
 @dataclass(frozen=True)
 class Difference:
     """A system's mean BLEU minus the baseline's.
 
-    `p` is a paired t-test's over `seeds` of them, or of one seed the paired bootstrap's;
-    `randomisation` is approximate randomisation's, of one seed alone. `corrected` is p by Holm's
-    method: among the systems of a column some would seem to differ by chance.
+    `p` is from a paired t-test over seeds, or with one seed from the paired bootstrap;
+    `randomization` from approximate randomization, with one seed only. `corrected` is p by Holm's
+    method, which corrects for the number of systems that are tested.
     """
 
     baseline: str
     bleu: float
-    seeds: int
     p: float
-    randomisation: float | None
+    randomization: float | None
     corrected: float
 
     @property
@@ -49,65 +54,90 @@ class Difference:
 
     @property
     def mark(self) -> str:
-        """A dagger where p is below SIGNIFICANT, a double one where corrected is, too."""
+        """† where p is below SIGNIFICANT, ‡ where corrected is, too."""
         if not self.significant:
             return ""
         return "‡" if self.corrected < SIGNIFICANT else "†"
 
+    @property
+    def disagreement(self) -> str:
+        """randomization p=0.061, if that test decides otherwise; empty if both agree."""
+        second = self.randomization
+        if second is None or (second < SIGNIFICANT) == self.significant:
+            return ""
+        return f"randomization {p_text(second)}"
 
-@dataclass(frozen=True)
-class Standing:
-    """A system on a test set; `records` has one for each seed. The baseline has no difference."""
+    def __str__(self) -> str:
+        """+8.7‡ p=0.001, or -0.2 n.s. p=0.410; both tests where they disagree."""
+        text = f"{self.bleu:+.1f}{self.mark or ' n.s.'} {p_text(self.p)}"
+        return f"{text} ({self.disagreement})" if self.disagreement else text
+
+
+@dataclass(frozen=True, eq=False)
+class SystemResult:
+    """A system on a test set; `seeds` are its records. The baseline has no difference."""
 
     system: str
     corpus: str
     test: str
-    records: tuple[Record, ...]
+    seeds: pd.DataFrame
+    bleu: Score
+    chrf2: Score
+    ter: Score
     difference: Difference | None
 
-    @cached_property
-    def bleu(self) -> Score:
-        return _score(self.records, "bleu")
-
-    @cached_property
-    def chrf(self) -> Score:
-        return _score(self.records, "chrf")
-
-    @cached_property
-    def ter(self) -> Score:
-        return _score(self.records, "ter")
+    @property
+    def first(self) -> Any:
+        """The record of the first seed."""
+        return self.seeds.iloc[0]
 
 
-def standings(records: Sequence[Record]) -> list[Standing]:
+def system_results(records: pd.DataFrame) -> list[SystemResult]:
     """Every system on every test set, in the order of the records."""
-    columns = dict.fromkeys((record.corpus, record.test) for record in records)
-    found = {
-        (one.system, one.corpus, one.test): one
-        for column in columns
-        for one in _column([r for r in records if (r.corpus, r.test) == column])
-    }
-    return [found[key] for key in dict.fromkeys((r.system, r.corpus, r.test) for r in records)]
+    return [
+        SystemResult(
+            system=system,
+            corpus=corpus,
+            test=test,
+            seeds=seeds,
+            bleu=_score(seeds, "bleu"),
+            chrf2=_score(seeds, "chrf2"),
+            ter=_score(seeds, "ter"),
+            difference=_difference(seeds),
+        )
+        for (system, corpus, test), seeds in records.groupby(PLACE, sort=False)
+    ]
+
+
+def with_differences(records: pd.DataFrame) -> pd.DataFrame:
+    """The records with the columns difference, p and p_holm: the same for all seeds of a system."""
+    alike = ["corpus", "seed", "test"]
+    baseline = records[records.baseline.isna()].set_index(alike).bleu.rename("of_baseline")
+    tested = records[records.baseline.notna()].join(baseline, on=alike)
+    tested["difference"] = tested.bleu - tested.of_baseline
+    systems = tested.groupby(PLACE, sort=False)
+    one_seed = records.seed.nunique() == 1
+    p = systems.p_bootstrap.first() if one_seed else systems.difference.agg(paired_t)
+    table = pd.DataFrame({"difference": systems.difference.mean(), "p": p.astype(float)})
+    table["p_holm"] = table.groupby(["corpus", "test"]).p.transform(holm)
+    return records.join(table.round(DIGITS), on=PLACE)
 
 
 def holm(values: Sequence[float]) -> list[float]:
-    """p-values corrected for being several (Holm 1979), in the order given.
+    """p-values corrected for their number (Holm 1979), in the order given.
 
-    The smallest of n is taken n times, the next n - 1 times, and so on; none becomes smaller than
-    one before it, or larger than 1.
+    The smallest of n is multiplied by n, the next by n - 1, and so on; none becomes smaller than
+    the one before it, or larger than 1.
     """
-    corrected, least = [0.0] * len(values), 0.0
-    ranked = sorted(range(len(values)), key=values.__getitem__)
-    for rank, index in enumerate(ranked):
-        least = max(least, min(1.0, (len(values) - rank) * values[index]))
-        corrected[index] = least
-    return corrected
+    ranked = pd.Series(list(values), dtype=float).sort_values(kind="stable")
+    factors = np.arange(len(ranked), 0, -1)
+    return list((ranked * factors).cummax().clip(upper=1.0).sort_index())
 
 
 def paired_t(differences: Sequence[float]) -> float:
     """The two-sided p-value that the mean of `differences`, two or more, is 0 (Student's t).
 
-    Differences that are all the same number have no deviation to be judged by, and get 1: nothing
-    is shown by them.
+    It is 1 if all differences are the same number: without a deviation, nothing can be tested.
     """
     if len(set(differences)) == 1:
         return 1.0
@@ -116,43 +146,22 @@ def paired_t(differences: Sequence[float]) -> float:
     return float(ttest_1samp(differences, 0.0).pvalue)
 
 
-def _column(records: Sequence[Record]) -> list[Standing]:
-    by_system = {
-        system: tuple(record for record in records if record.system == system)
-        for system in dict.fromkeys(record.system for record in records)
-    }
-    # which alone was tested against none
-    baseline = next(system for system, of in by_system.items() if of[0].paired is None)
-    others = [system for system in by_system if system != baseline]
-    found = [_difference(baseline, by_system[baseline], by_system[name]) for name in others]
-    corrected = holm([one.p for one in found])
-    differences = {
-        name: dataclasses.replace(one, corrected=round(p, DIGITS))
-        for name, one, p in zip(others, found, corrected, strict=True)
-    }
-    return [
-        Standing(of[0].system, of[0].corpus, of[0].test, of, differences.get(system))
-        for system, of in by_system.items()
-    ]
+def p_text(p: float) -> str:
+    """p=0.012; p<0.001 instead of 0.000."""
+    return "p<0.001" if p < 0.0005 else f"p={p:.3f}"
 
 
-def _difference(name: str, baseline: Sequence[Record], system: Sequence[Record]) -> Difference:
-    by_seed = [
-        one.bleu.score - other.bleu.score for one, other in zip(system, baseline, strict=True)
-    ]
-    mean = statistics.mean(by_seed)
-    if len(by_seed) > 1:
-        p = round(paired_t(by_seed), DIGITS)
-        return Difference(name, mean, len(by_seed), p, None, math.nan)
-    paired = system[0].paired
-    assert paired is not None and paired.baseline == name
-    p_values = paired.p_values
-    return Difference(name, mean, 1, p_values.bootstrap, p_values.randomization, math.nan)
+def _score(seeds: pd.DataFrame, metric: str) -> Score:
+    values = seeds[metric]
+    if len(values) > 1:
+        return Score(float(values.mean()), float(values.std()), None, None)
+    first = seeds.iloc[0]
+    return Score(first[metric], None, first[f"{metric}_low"], first[f"{metric}_high"])
 
 
-def _score(records: Sequence[Record], metric: str) -> Score:
-    values = [getattr(record, metric) for record in records]
-    mean = statistics.mean(value.score for value in values)
-    if len(values) == 1:
-        return Score(mean, None, values[0].low, values[0].high)
-    return Score(mean, statistics.stdev(value.score for value in values), None, None)
+def _difference(seeds: pd.DataFrame) -> Difference | None:
+    first = seeds.iloc[0]
+    if pd.isna(first.baseline):
+        return None
+    randomization = None if len(seeds) > 1 else first.p_randomization
+    return Difference(first.baseline, first.difference, first.p, randomization, first.p_holm)

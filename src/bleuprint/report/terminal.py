@@ -83,7 +83,7 @@ def _table(grid: Grid, indices: list[int], console: Console) -> Table:
         styles = ["bold" if index in row.best else "" for index in indices]
         texts = [_encoded(row.cells[index], console) for index in indices]
         cells = [Text(text, style) for text, style in zip(texts, styles, strict=True)]
-        table.add_row(*cells, style="dim" if row.published else None)
+        table.add_row(*cells, style="dim" if row.kind == "published" else None)
     return table
 
 

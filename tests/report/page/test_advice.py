@@ -1,15 +1,13 @@
 """What the page advises, on figures made by hand, at and around each threshold."""
 
-import dataclasses
+from typing import Any
 
 import pytest
 
 import result_trees as trees
 from bleuprint.report.page import advice
-from bleuprint.report.page.history import Validation
-from bleuprint.report.records import Length
-from bleuprint.report.system_results import standings
-from bleuprint.scoring.breakdown import ByCount, ByLength
+from bleuprint.training.history import Validation
+from result_trees import count, length
 
 
 def validations(*losses: float) -> list[Validation]:
@@ -51,75 +49,70 @@ def test_evidence_has_the_figures() -> None:
 
 
 def test_long_sentences_are_weighed_by_lines() -> None:
-    short = ByLength("1-10", 30, 40.0), ByLength("11-20", 10, 20.0)  # mean 35
+    short = length("1-10", 30, 40.0), length("11-20", 10, 20.0)  # mean 35
     # 0.75 x 35 is 26.25
-    worse = [*short, ByLength("31-40", 20, 30.0), ByLength("41-50", 20, 22.0)]  # mean 26
+    worse = [*short, length("31-40", 20, 30.0), length("41-50", 20, 22.0)]  # mean 26
     assert advice.long_worse(worse) == "BLEU 26.0 from 31 tokens on, 35.0 up to 20"
-    assert advice.long_worse([*short, ByLength("31-40", 40, 26.25)]) is None
-    few = [*short, ByLength("over 50", 29, 1.0)]
+    assert advice.long_worse([*short, length("31-40", 40, 26.25)]) is None
+    few = [*short, length("over 50", 29, 1.0)]
     assert advice.long_worse(few) is None and advice.long_worse(short) is None
 
 
 def test_rare_words_are_counted_together() -> None:
-    frequent = ByCount("100+", 1000, 800, 0.8)
-    rare = ByCount("0", 20, 0, 0.0), ByCount("5-9", 40, 30, 0.75)  # 30 of 60
+    frequent = count("100+", 1000, 800)
+    rare = count("0", 20, 0), count("5-9", 40, 30)  # 30 of 60
     found = advice.rare_worse([*rare, frequent])
     assert found == "50% of the rare words are found, 80% of the frequent ones"
-    assert advice.rare_worse([ByCount("2-4", 60, 37, 0.617), frequent]) is None  # above 60%
-    assert advice.rare_worse([ByCount("2-4", 49, 0, 0.0), frequent]) is None
+    assert advice.rare_worse([count("2-4", 60, 37), frequent]) is None  # above 60%
+    assert advice.rare_worse([count("2-4", 49, 0), frequent]) is None
     assert advice.rare_worse(None) is None
 
 
-def titles(*records: trees.Record) -> list[str]:
-    return [one.title for one in advice.on_records(standings(records))]
+GOOD: dict[str, Any] = {"by_length": [], "by_count": None}
+
+
+def advised(*rows: dict[str, Any]) -> dict[str, tuple[str, ...]]:
+    """The evidence of each advice on the records, by its title."""
+    return {one.title: one.evidence for one in advice.on_records(trees.frame(*rows))}
+
+
+def row(system: str, bleu: float, p: float | None = None, **changes: Any) -> dict[str, Any]:
+    tested = {} if p is None else trees.against("base", p)
+    return trees.record(system, "news-en-de", "t", bleu, **GOOD, **tested, **changes)
 
 
 def test_what_scores_alone_advise() -> None:
-    good = {"by_length": (), "by_count": None}
-    base = trees.record("base", "news-en-de", "t", 20.0, **good)
-    sure = trees.record("big", "news-en-de", "t", 22.0, paired=trees.against("base", 0.01), **good)
     seeds = "Train with several seeds"
-    assert titles(base, sure) == [seeds]
-    unsure = dataclasses.replace(sure, paired=trees.against("base", 0.05))
-    assert titles(base, unsure)[0].startswith("Get more evidence")
-    other = dataclasses.replace(sure, decode={**sure.decode, "engine": "ctranslate2"})
-    assert titles(base, other) == [seeds, "Translate all systems alike"]
-    several = {
-        seed: [base, dataclasses.replace(sure, bleu=dataclasses.replace(sure.bleu, score=score))]
-        for seed, score in ((1, 22.0), (2, 22.1), (3, 21.9))
-    }
-    for count, expected in ((2, ["Train with more seeds"]), (3, [])):
-        used = list(several.items())[:count]
-        found = [dataclasses.replace(of[i], seed=seed) for i in (0, 1) for seed, of in used]
-        assert titles(*found) == expected
+    base = row("base", 20.0)
+    assert list(advised(base, row("big", 22.0, 0.01))) == [seeds]
+    assert next(iter(advised(base, row("big", 22.0, 0.05)))).startswith("Get more evidence")
+    other = row("big", 22.0, 0.01, engine="ctranslate2")
+    assert list(advised(base, other)) == [seeds, "Translate all systems alike"]
+    scores = {1: 22.0, 2: 22.1, 3: 21.9}
+    for number, expected in ((2, ["Train with more seeds"]), (3, [])):
+        several = list(scores.items())[:number]
+        rows = [row("base", 20.0, seed=seed) for seed, _ in several]
+        rows += [row("big", score, 0.01, seed=seed) for seed, score in several]
+        assert list(advised(*rows)) == expected
 
 
 def test_systems_that_translate_alike() -> None:
-    """No difference to look for: they are not called undecided, too."""
-    good = {"by_length": (), "by_count": None}
-    base = trees.record("base", "news-en-de", "t", 20.0, **good)
-    same = trees.record("big", "news-en-de", "t", 20.0, paired=trees.against("base", 1.0), **good)
-    found = list(advice.on_records(standings([base, same])))
-    assert [one.title for one in found] == [
-        "Check why systems translate alike",
-        "Train with several seeds",
-    ]
-    assert found[0].evidence == ("big, news-en-de, t: the same translations as base",)
-    other = dataclasses.replace(same, data=dataclasses.replace(same.data, hypotheses="0" * 64))
-    assert titles(base, other)[0].startswith("Get more evidence")
+    """They are not called undecided, too."""
+    base, same = row("base", 20.0), row("big", 20.0, 1.0)
+    assert advised(base, same) == {
+        "Check why systems translate alike": ("big, news-en-de, t: the same translations as base",),
+        "Train with several seeds": ("every system was trained once",),
+    }
+    other = row("big", 20.0, 1.0, hypotheses_sha256="0" * 64)
+    assert next(iter(advised(base, other))).startswith("Get more evidence")
 
 
 def test_evidence_of_several_seeds_says_which() -> None:
-    long = Length(1100, 1000, 1.1)
-    seeds = [
-        trees.record("base", "news-en-de", "t", 20.0, seed=seed, length=long, by_count=None)
-        for seed in (4, 5)
-    ]
-    found = {one.title: one.evidence for one in advice.on_records(standings(seeds))}
-    said = ("base, news-en-de, t, seed 4: 10.0% too long",)
-    assert found["Correct the length of the translations"] == said
+    found = advised(*(row("base", 20.0, seed=seed, length_ratio=1.1) for seed in (4, 5)))
+    expected = ("base, news-en-de, t, seed 4: 10.0% too long",)
+    assert found["Correct the length of the translations"] == expected
 
 
-def test_what_makes_a_training_longer_is_named() -> None:
-    (found,) = advice.on_histories([("base", validations(2.0, 1.5))], "train.max_epochs")
+def test_the_setting_of_the_length_of_a_training_is_named() -> None:
+    (found,) = advice.on_curves([("base", validations(2.0, 1.5))], "train.max_epochs")
     assert "raise train.max_epochs." in found.why

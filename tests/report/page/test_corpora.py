@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.corpora import corpora
-from bleuprint.report.page.material import Material
 from bleuprint.report.page.summary import summary
 from bleuprint.report.records import collect
 from result_trees import STAGES, settings_in, write_all
@@ -38,22 +38,22 @@ class Tables(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def material(tmp_path_factory: pytest.TempPathFactory) -> Material:
+def context(tmp_path_factory: pytest.TempPathFactory) -> ReportContext:
     root = tmp_path_factory.mktemp("corpora")
     settings = settings_in(root, corpora={"news-en-de": ("first",)})
     write_all(root, settings)
-    return Material(settings, collect(settings, root), {}, root)
+    return ReportContext(settings, collect(settings, root), root)
 
 
-def change_ledger(material: Material, stage: str, **train: Any) -> None:
-    path = material.root / "data" / "ledgers" / "news-en-de" / f"{stage}.json"
+def change_ledger(context: ReportContext, stage: str, **train: Any) -> None:
+    path = context.root / "data" / "ledgers" / "news-en-de" / f"{stage}.json"
     content = json.loads(path.read_text())
     content["sets"]["train"] |= train
     path.write_text(json.dumps(content))
 
 
-def test_the_funnel_goes_rule_by_rule(material: Material) -> None:
-    body = corpora(material).body
+def test_the_funnel_goes_rule_by_rule(context: ReportContext) -> None:
+    body = corpora(context).body
     assert (
         f"<strong>{9_999 - 6:,} of 10,000 training pairs are trained on (99.93 %).</strong>" in body
     )
@@ -65,29 +65,29 @@ def test_the_funnel_goes_rule_by_rule(material: Material) -> None:
         assert (third[1], third[3:]) == (f"{stage}_rule", ["1", "–", f"{9_999 - number:,}"])
 
 
-def test_overlap_and_samples_are_told(material: Material) -> None:
+def test_overlap_and_samples_are_told(context: ReportContext) -> None:
     assert "compared without regard to case, punctuation and spaces: none was found" in (
-        corpora(material).body
+        corpora(context).body
     )
     sample = {"pair": 1234, "source": "<b>&\u202etxet", "target": "b"}
     changed = {**sample, "new_source": "<b>", "new_target": "b"}
     dropped = {"source_held_out": 12, "target_held_out": 3}
     change_ledger(
-        material,
+        context,
         "dedup",
         dropped=dropped,
         samples={"target_held_out": [sample], "unicode": [changed]},
     )
-    body = corpora(material).body
+    body = corpora(context).body
     assert "15 training pairs held one, and were removed" in body
     assert "source_held_out 12, target_held_out 3" in body
     assert "pair 1,234" in body and "<b>" not in body
     assert '→ <bdi lang="en">&lt;b&gt;</bdi>' in body
-    assert corpora(material).body == body
+    assert corpora(context).body == body
 
 
-def test_statistics_of_a_corpus(material: Material) -> None:
-    body = corpora(material).body
+def test_statistics_of_a_corpus(context: ReportContext) -> None:
+    body = corpora(context).body
     rows = [row for row in Tables(body).rows if row[0] == "test.first"]
     assert rows == [
         # 90 words in 30 sentences, 120 tokens; 70 of 90 words are one token
@@ -98,14 +98,14 @@ def test_statistics_of_a_corpus(material: Material) -> None:
     assert body.count("<svg") == 2
 
 
-def test_parts_of_a_download_are_told_apart_and_counted(material: Material) -> None:
+def test_parts_of_a_download_are_told_apart_and_counted(context: ReportContext) -> None:
     part = {"pairs_in": 7000, "pairs_out": 5000, "changed": {}, "dropped": {"metadata": 2000}}
     parts = {f"train.{name}": {**part, "samples": {}} for name in ("news", "talks")}
-    path = material.root / "data" / "ledgers" / "news-en-de" / "download.json"
+    path = context.root / "data" / "ledgers" / "news-en-de" / "download.json"
     before = path.read_text()
     path.write_text(json.dumps({"sets": parts}))
-    section = corpora(material).body
-    short = summary(material).body
+    section = corpora(context).body
+    short = summary(context).body
     path.write_text(before)
     rows = [row for row in Tables(section).rows if row[0].startswith("download")]
     assert [row[0] for row in rows] == ["download news", "download talks"]

@@ -8,28 +8,26 @@ from pathlib import Path
 import pytest
 
 import result_trees as trees
+from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.document import document
-from bleuprint.report.page.material import Material
 from bleuprint.report.records import collect
 from bleuprint.runtime.errors import UserError
-from bleuprint.tracking.timings import Timing, timing
 from pages import Page
 
 HOSTILE = "<script>alert(1)</script>\"'&"
 
 
 @pytest.fixture(scope="module")
-def material(tmp_path_factory: pytest.TempPathFactory) -> Material:
+def context(tmp_path_factory: pytest.TempPathFactory) -> ReportContext:
     root = tmp_path_factory.mktemp("made")
     settings = trees.settings_in(root, corpora={"news-en-de": ("first", "second")})
     trees.write_all(root, settings)
-    records = collect(settings, root)
-    return Material(settings, records, {one.cell: timing(one.cell, root) for one in records}, root)
+    return ReportContext(settings, collect(settings, root), root)
 
 
 @pytest.fixture(scope="module")
-def text(material: Material) -> str:
-    return document(material)
+def text(context: ReportContext) -> str:
+    return document(context)
 
 
 @pytest.fixture(scope="module")
@@ -53,13 +51,13 @@ def test_what_the_page_is_of_stands_first(text: str) -> None:
     assert "news-en-de (en to de, 9,993 pairs to train on)." in head
 
 
-def test_the_commands_are_those_that_were_tried(page: Page, material: Material) -> None:
+def test_the_commands_are_those_that_were_tried(page: Page, context: ReportContext) -> None:
     """The commit of a training is named, and need not hold the page: none is checked out."""
-    told = page.sections["provenance"]
-    assert "git checkout" not in told and "make reproduce" in told
-    commit = next(iter(material.timings.values())).training
-    assert commit is not None and f"Trained at commit {commit.commit};" in told
-    assert all(one.fingerprints.code[:12] in told for one in material.records)
+    text = page.sections["provenance"]
+    assert "git checkout" not in text and "make reproduce" in text
+    (commit,) = context.records.commit.unique()
+    assert f"Trained at commit {commit};" in text
+    assert all(code[:12] in text for code in context.records.code_sha256)
 
 
 def test_nothing_is_asked_of_a_network(text: str, page: Page) -> None:
@@ -70,46 +68,37 @@ def test_nothing_is_asked_of_a_network(text: str, page: Page) -> None:
     assert len(text.encode()) < 1_000_000
 
 
-def test_the_same_inputs_give_the_same_bytes(material: Material, text: str) -> None:
-    assert document(dataclasses.replace(material)) == text
+def test_the_same_inputs_give_the_same_bytes(context: ReportContext, text: str) -> None:
+    assert document(dataclasses.replace(context)) == text
 
 
-def test_what_comes_from_outside_is_escaped(material: Material) -> None:
-    settings = dataclasses.replace(material.settings, experiment=HOSTILE)
-    timings = {
-        cell: dataclasses.replace(
-            one,
-            training=one.training
-            and dataclasses.replace(one.training, device=HOSTILE, versions=HOSTILE, commit=HOSTILE),
-        )
-        for cell, one in material.timings.items()
-    }
-    records = [
-        dataclasses.replace(one, bleu=dataclasses.replace(one.bleu, signature=HOSTILE))
-        for one in material.records
-    ]
-    text = document(Material(settings, records, timings, material.root))
+def test_what_comes_from_outside_is_escaped(context: ReportContext) -> None:
+    settings = dataclasses.replace(context.settings, experiment=HOSTILE)
+    outside = dict.fromkeys(("device", "versions", "commit", "bleu_signature"), HOSTILE)
+    records = context.records.assign(**outside)
+    text = document(ReportContext(settings, records, context.root))
     assert "<script>alert" not in re.sub('base64,[^"]*', "", text)
     assert text.count("<script>") == 1
     page = Page(text)
     assert HOSTILE in page.sections["provenance"] and HOSTILE in page.sections["variants"]
 
 
-def test_what_is_not_there_is_left_out(material: Material, tmp_path: Path) -> None:
+def test_what_is_not_there_is_left_out(context: ReportContext, tmp_path: Path) -> None:
     """Neither curves nor timings: a page of what the records hold."""
-    shutil.copytree(material.root, tmp_path / "copy")
-    for cell in material.cells:
+    shutil.copytree(context.root, tmp_path / "copy")
+    for cell in context.cells:
         (tmp_path / "copy" / cell.results / "curves.json").unlink()
-    timings = dict.fromkeys(material.timings, Timing(None, None))
-    bare = dataclasses.replace(material, timings=timings, root=tmp_path / "copy")
+    shutil.rmtree(tmp_path / "copy" / "timings")
+    records = collect(context.settings, tmp_path / "copy")
+    bare = ReportContext(context.settings, records, tmp_path / "copy")
     page = Page(document(bare))
     assert "curves" not in page.sections and "#curves" not in page.values("href")
     assert page.tables["scores"][0].row("small")["Time"] == "–"
 
 
-def test_a_damaged_curve_is_named(material: Material, tmp_path: Path) -> None:
-    shutil.copytree(material.root, tmp_path / "copy")
-    path = tmp_path / "copy" / material.cells[1].results / "curves.json"
+def test_a_damaged_curve_is_named(context: ReportContext, tmp_path: Path) -> None:
+    shutil.copytree(context.root, tmp_path / "copy")
+    path = tmp_path / "copy" / context.cells[1].results / "curves.json"
     path.write_text('{"training": [{"update": 3}], "validation": []}')
     with pytest.raises(UserError, match=r"curves\.json: damaged"):
-        document(dataclasses.replace(material, root=tmp_path / "copy"))
+        document(dataclasses.replace(context, root=tmp_path / "copy"))

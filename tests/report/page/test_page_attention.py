@@ -17,7 +17,7 @@ from bleuprint.decoding.attention import (
     write_attention,
 )
 from bleuprint.report.page import attention
-from bleuprint.report.page.material import Material
+from bleuprint.report.page.context import ReportContext
 from bleuprint.report.records import collect
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import sha256_of
@@ -27,13 +27,13 @@ HOSTILE = ["</script><b>", "مرحبا", "\x01", "👍"]
 
 
 @pytest.fixture(scope="module")
-def material(tmp_path_factory: pytest.TempPathFactory) -> Material:
+def context(tmp_path_factory: pytest.TempPathFactory) -> ReportContext:
     root = tmp_path_factory.mktemp("tree")
     settings = trees.settings_in(root, SYSTEMS, {"news-en-de": ("first", "second")})
     trees.write_texts(root, settings)
     for system, errors in zip(SYSTEMS, (0.3, 0.0, 0.2), strict=True):
         trees.write_cell(root, settings, Cell(system, "news-en-de", 1), errors)
-    return Material(settings, collect(settings, root), {}, root)
+    return ReportContext(settings, collect(settings, root), root)
 
 
 def entries(body: str) -> list[dict[str, object]]:
@@ -41,12 +41,12 @@ def entries(body: str) -> list[dict[str, object]]:
     return json.loads(data)
 
 
-def test_the_baseline_is_shown_without_scripts(material: Material) -> None:
-    section = attention.attention(material)
+def test_the_baseline_is_shown_without_scripts(context: ReportContext) -> None:
+    section = attention.attention(context)
     assert section is not None
     page = Tables(section.body)
     assert page.captions == ["Layer 2, mean of 2 heads"] * 2
-    path = material.root / Cell("base", "news-en-de", 1).results
+    path = context.root / Cell("base", "news-en-de", 1).results
     for table, test in zip(page.tables, ("first", "second"), strict=True):
         digest = sha256_of(path / "hypotheses" / f"test.{test}.de")
         (kept,) = read_attention(path / "attention.json", test, digest)
@@ -60,25 +60,25 @@ def test_the_baseline_is_shown_without_scripts(material: Material) -> None:
 
 
 def test_room_goes_to_the_baseline_then_to_the_best(
-    material: Material, monkeypatch: pytest.MonkeyPatch
+    context: ReportContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = attention.attention(material)
+    whole = attention.attention(context)
     assert whole is not None
     (data,) = re.findall(r'id="maps-data">\[(.*)\]</script>', whole.body)
     sizes = [len(one.encode()) for one in re.split(r',(?=\{"sentence")', data)]
     monkeypatch.setattr(attention, "BUDGET", sum(sizes[:4]))
-    section = attention.attention(material)
+    section = attention.attention(context)
     assert section is not None
     assert [one["system"] for one in entries(section.body)] == ["base", "base", "better", "better"]
     assert "room for 4 of 6 maps" in section.body
     monkeypatch.setattr(attention, "BUDGET", 1)
-    section = attention.attention(material)
+    section = attention.attention(context)
     assert section is not None
     assert len(entries(section.body)) == 1
 
 
-def test_units_are_no_markup(material: Material) -> None:
-    path = material.root / Cell("base", "news-en-de", 1).results / "attention.json"
+def test_units_are_no_markup(context: ReportContext) -> None:
+    path = context.root / Cell("base", "news-en-de", 1).results / "attention.json"
     kept = path.read_bytes()
     maps = {
         kind: AttentionMap(HOSTILE, HOSTILE, np.full((1, 1, 4, 4), 0.25, np.float32))
@@ -92,7 +92,7 @@ def test_units_are_no_markup(material: Material) -> None:
         write_attention(
             path, {test: (sha, [SentenceAttention(1, maps)]) for test, sha in digests.items()}
         )
-        section = attention.attention(material)
+        section = attention.attention(context)
     finally:
         path.write_bytes(kept)
     assert section is not None
@@ -102,15 +102,15 @@ def test_units_are_no_markup(material: Material) -> None:
     assert entries(section.body)[0]["maps"]["cross"]["rows"] == [*HOSTILE[:2], "\ufffd", "👍"]
 
 
-def test_maps_of_other_translations(material: Material) -> None:
-    path = material.root / Cell("base", "news-en-de", 1).results / "attention.json"
+def test_maps_of_other_translations(context: ReportContext) -> None:
+    path = context.root / Cell("base", "news-en-de", 1).results / "attention.json"
     kept = path.read_bytes()
     try:
         write_attention(path, {"first": ("00", []), "second": ("00", [])})
         with pytest.raises(UserError, match="is of other translations of first; run: dvc repro"):
-            attention.attention(material)
+            attention.attention(context)
         path.unlink()
         with pytest.raises(UserError, match=r"attention\.json: no such file; run: dvc repro"):
-            attention.attention(material)
+            attention.attention(context)
     finally:
         path.write_bytes(kept)

@@ -9,12 +9,11 @@ import pytest
 import result_trees as trees
 from bleuprint.config.paths import Cell
 from bleuprint.report.page import sentences
+from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.lines import Output, SetLines, shown_systems
-from bleuprint.report.page.material import Material
 from bleuprint.report.records import collect
-from bleuprint.report.system_results import standings
+from bleuprint.report.system_results import system_results
 from bleuprint.scoring.sentence_scores import sentence_bleu, sentence_chrf
-from bleuprint.tracking.timings import timing
 
 # Markup, right to left, emoji, control characters, a very long word.
 HOSTILE = [
@@ -25,7 +24,7 @@ HOSTILE = [
 ]
 
 
-def hostile_tree(root: Path) -> Material:
+def hostile_tree(root: Path) -> ReportContext:
     """Two systems; some lines of both sides and of outputs are hostile."""
     settings = trees.settings_in(root, corpora={"news-en-de": ("first",)})
     trees.write_texts(root, settings)
@@ -43,12 +42,11 @@ def hostile_tree(root: Path) -> Material:
         trees.write_translation(root, settings, cell)
         trees.write_maps(root, settings, cell)
         trees.score_cell(settings, system, "news-en-de", 1, root)
-    records = collect(settings, root)
-    return Material(settings, records, {one.cell: timing(one.cell, root) for one in records}, root)
+    return ReportContext(settings, collect(settings, root), root)
 
 
 @pytest.fixture(scope="module")
-def material(tmp_path_factory: pytest.TempPathFactory) -> Material:
+def context(tmp_path_factory: pytest.TempPathFactory) -> ReportContext:
     return hostile_tree(tmp_path_factory.mktemp("tree"))
 
 
@@ -64,10 +62,10 @@ def list_of(body: str) -> list[str]:
     return body.split('<div class="lines"')[1].split("<article ")[1:]
 
 
-def test_every_line_is_there_with_its_texts_and_scores(material: Material) -> None:
-    section = sentences.sentences(material)
+def test_every_line_is_there_with_its_texts_and_scores(context: ReportContext) -> None:
+    section = sentences.sentences(context)
     assert section is not None
-    split = material.root / "data" / "split" / "news-en-de"
+    split = context.root / "data" / "split" / "news-en-de"
     sources, references = (
         (split / f"test.first.{side}").read_text("utf-8").split("\n")[:-1] for side in ("en", "de")
     )
@@ -79,7 +77,7 @@ def test_every_line_is_there_with_its_texts_and_scores(material: Material) -> No
         if number >= len(HOSTILE):
             assert texts[:2] == [sources[number], references[number]]
     for system in ("tiny", "small"):
-        path = material.root / Cell(system, "news-en-de", 1).results / "hypotheses"
+        path = context.root / Cell(system, "news-en-de", 1).results / "hypotheses"
         lines = (path / "test.first.de").read_text("utf-8").split("\n")[:-1]
         bleu, chrf = sentence_bleu(lines, references, "de"), sentence_chrf(lines, references)
         for number, article in enumerate(found):
@@ -92,13 +90,13 @@ def test_every_line_is_there_with_its_texts_and_scores(material: Material) -> No
                 assert "".join(unescape(theirs).split()) == "".join(references[number].split())
 
 
-def test_text_is_no_markup_and_has_no_control_characters(material: Material) -> None:
-    section = sentences.sentences(material)
+def test_text_is_no_markup_and_has_no_control_characters(context: ReportContext) -> None:
+    section = sentences.sentences(context)
     assert section is not None
     assert "<script" not in section.body and "&lt;script&gt;" in section.body
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u202e]", section.body)
     assert "<bdi>ولد صغير  abc</bdi>" in section.body
-    assert sentences.sentences(material) == section
+    assert sentences.sentences(context) == section
 
 
 def test_best_worst_and_most_different() -> None:
@@ -111,11 +109,11 @@ def test_best_worst_and_most_different() -> None:
 
 
 def test_what_has_no_room_is_said_and_the_rest_is_even(
-    material: Material, monkeypatch: pytest.MonkeyPatch
+    context: ReportContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = sentences.sentences(material)
+    whole = sentences.sentences(context)
     monkeypatch.setattr(sentences, "BUDGET", 20_000)
-    section = sentences.sentences(material)
+    section = sentences.sentences(context)
     assert section is not None and whole is not None
     found = list_of(section.body)
     assert 5 < len(found) < 40
@@ -137,11 +135,11 @@ def test_of_many_systems_the_baseline_the_best_and_the_surest_are_shown() -> Non
     records = [
         trees.record(
             *(name, "news-en-de", "t", 30.0 + number),
-            paired=None if name == "base" else trees.against("base", p),
+            **({} if name == "base" else trees.against("base", p)),
         )
         for number, (name, p) in enumerate(values.items())
     ]
-    found = standings(records)
+    found = system_results(trees.frame(*records))
     assert shown_systems(found) == list(values)
     assert shown_systems(found, 4) == ["base", "b", "d", "best"]
     assert shown_systems(found, 2) == ["base", "best"]

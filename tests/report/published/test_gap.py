@@ -4,6 +4,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 import result_trees as trees
@@ -11,12 +12,11 @@ from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
 from bleuprint.config.published import Published
 from bleuprint.config.system import Average, Keep
+from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.gap import gap_section
-from bleuprint.report.page.material import Material
 from bleuprint.report.published import gap_tables
 from bleuprint.report.published.gap import Gap, cells_of, changes, gaps, measured, unmeasured
 from bleuprint.report.published.variants import Variant, Variants, Varied, path_of
-from bleuprint.report.records import Record
 from bleuprint.runtime.files import write_json
 
 CORPUS, TEST = "news-en-de", "first"
@@ -43,7 +43,8 @@ SEARCHED_ALONE = dataclasses.replace(SEARCHED, average=Average(last=1))
 
 def varied(variant: Variant, bleu: float, split: float) -> Varied:
     translations = ("47" if variant == OWN else "00") * 32
-    return Varied(TEST, variant, bleu, {"compound-split": split}, translations)
+    scores = {"sacrebleu": bleu, "compound-split": split}
+    return Varied(TEST, variant, scores, translations)
 
 
 # What each variant scored: by sacreBLEU, and compound-split.
@@ -61,21 +62,25 @@ def settings(tmp_path: Path) -> Settings:
     return trees.settings_in(tmp_path)
 
 
-def records(settings: Settings, **scores: float) -> list[Record]:
+def rows(settings: Settings, **scores: float) -> list[dict[str, Any]]:
     """A record of each system and seed, as it is; the compound-split score is that of `scores`."""
-    found = []
-    for system in settings.systems:
-        for seed in settings.seeds:
-            one = trees.record(system, CORPUS, TEST, 25.004, seed=seed)
-            split = dataclasses.replace(
-                one.reconciliation[0], name="compound-split", score=scores.get(system, 25.9)
-            )
-            found.append(dataclasses.replace(one, reconciliation=(split,)))
-    return found
+    return [
+        trees.record(
+            *(system, CORPUS, TEST, 25.004),
+            seed=seed,
+            variants=[{"name": "compound-split", "score": scores.get(system, 25.9)}],
+        )
+        for system in settings.systems
+        for seed in settings.seeds
+    ]
 
 
-def without_ways(record: Record) -> Record:
-    return dataclasses.replace(record, reconciliation=())
+def records(settings: Settings, **scores: float) -> pd.DataFrame:
+    return trees.frame(*rows(settings, **scores))
+
+
+def without_variants(varied: Varied, more: float = 0) -> Varied:
+    return dataclasses.replace(varied, scores={"sacrebleu": varied.scores["sacrebleu"] + more})
 
 
 def variants(*scores: Varied, kept: tuple[int, ...] = KEPT) -> Variants:
@@ -83,11 +88,11 @@ def variants(*scores: Varied, kept: tuple[int, ...] = KEPT) -> Variants:
 
 
 def gap(
-    settings: Settings, number: Published, found: Variants, of: list[Record] | None = None
+    settings: Settings, number: Published, found: Variants, of: pd.DataFrame | None = None
 ) -> Gap:
     settings = dataclasses.replace(settings, published=(number,))
     by_cell = dict.fromkeys(cells_of(settings), found)
-    (one,) = gaps(settings, of or records(settings), by_cell)
+    (one,) = gaps(settings, records(settings) if of is None else of, by_cell)
     # what is shown adds up
     total = one.ours + sum(step.bleu or 0 for step in one.steps) + one.unexplained
     assert round(total, 6) == number.bleu
@@ -217,25 +222,22 @@ def test_what_was_measured_and_what_is_left_have_each_their_sign(settings: Setti
 
 
 def test_a_language_without_words_has_no_such_score(settings: Settings) -> None:
-    scores = [dataclasses.replace(one, ways={}) for one in SCORES]
-    found = gap(settings, NUMBER, variants(*scores), [*map(without_ways, records(settings))])
+    scores = [without_variants(varied) for varied in SCORES]
+    bare = trees.frame(*({**row, "variants": []} for row in rows(settings)))
+    found = gap(settings, NUMBER, variants(*scores), bare)
     # 25.00 -> 26.00 -> 26.40, all by sacreBLEU
     assert sizes(found) == [None, 1.0, 0.4, None]
 
 
 def test_seeds_are_averaged(settings: Settings) -> None:
     two = dataclasses.replace(settings, seeds=(1, 2), published=(NUMBER,))
-    more = [dataclasses.replace(s, bleu=s.bleu + 2, ways={}) for s in SCORES]
+    more = [without_variants(varied, more=2) for varied in SCORES]
     by_cell = {
         Cell("tiny", CORPUS, 1): variants(),
         Cell("tiny", CORPUS, 2): variants(*more),
     }
-    of = [
-        without_ways(dataclasses.replace(one, bleu=dataclasses.replace(one.bleu, score=27.004)))
-        if one.seed == 2
-        else one
-        for one in records(two)
-    ]
+    second = {"bleu": 27.004, "variants": []}
+    of = trees.frame(*({**row, **(second if row["seed"] == 2 else {})} for row in rows(two)))
     (found,) = gaps(two, of, by_cell)
     assert (found.ours, found.seeds) == (26.0, 2)
     assert sizes(found)[0] is None  # scored so with one seed only
@@ -258,7 +260,7 @@ def test_numbers_without_a_system_have_no_gap(settings: Settings) -> None:
     number = dataclasses.replace(NUMBER, system=None)
     alone = dataclasses.replace(settings, published=(number,))
     assert gaps(alone, records(alone), {}) == []
-    assert gap_section(Material(alone, records(alone), {})) is None
+    assert gap_section(ReportContext(alone, records(alone))) is None
 
 
 @pytest.mark.parametrize(
@@ -266,8 +268,8 @@ def test_numbers_without_a_system_have_no_gap(settings: Settings) -> None:
     [
         ("f2", {}),
         ("f1", {"hypotheses": "48" * 32}),
-        ("f1", {"bleu": 20.0}),
-        ("f1", {"ways": {"compound-split": 82.5}}),
+        ("f1", {"scores": {"sacrebleu": 20.0, "compound-split": 25.9}}),
+        ("f1", {"scores": {"sacrebleu": 25.004, "compound-split": 82.5}}),
     ],
 )
 def test_variants_of_other_trainings_translations_and_scores_do_not_count(
@@ -282,29 +284,29 @@ def test_variants_of_other_trainings_translations_and_scores_do_not_count(
     assert len(gaps(one, records(one), complete)) == 1
 
 
-def stored(tmp_path: Path, settings: Settings, **changes: Any) -> Material:
+def stored(tmp_path: Path, settings: Settings, **changes: Any) -> ReportContext:
     """Variants on disk, and what the page is made of."""
     one = dataclasses.replace(settings, published=(dataclasses.replace(NUMBER, **changes),))
     for cell in cells_of(one):
         content = dataclasses.asdict(variants())
         write_json(path_of(cell, tmp_path), content)
-    return Material(one, records(one), {}, tmp_path)
+    return ReportContext(one, records(one), tmp_path)
 
 
 def test_the_page_shows_the_sum(tmp_path: Path, settings: Settings) -> None:
-    material = stored(tmp_path, settings, name="A <paper>")
-    section = gap_section(material)
+    context = stored(tmp_path, settings, name="A <paper>")
+    section = gap_section(context)
     assert section is not None
     assert "A &lt;paper&gt;" in section.body and "<paper>" not in section.body
     for text in ("+0.90", "+1.11", "+0.29", "+2.70", "not measured", "30.00"):
         assert f">{text}<" in section.body
-    assert section == gap_section(material)
+    assert section == gap_section(context)
 
 
 def test_the_report_shows_it_as_a_table(tmp_path: Path, settings: Settings) -> None:
-    material = stored(tmp_path, settings)
+    context = stored(tmp_path, settings)
     parts = gap_tables.markdown_of(
-        material.settings, measured(material.settings, material.records, tmp_path)
+        context.settings, measured(context.settings, context.records, tmp_path)
     )
     assert parts[0] == "## The gap to published numbers"
     assert "a gap of +5.00. What was measured makes +2.30; +2.70 is left, unexplained." in parts[3]
@@ -321,5 +323,5 @@ def test_the_command_that_measures_a_gap_is_named(tmp_path: Path, settings: Sett
         "--system tiny --corpus news-en-de; then: dvc repro --single-item --force report"
     )
     assert gap_tables.markdown_of(one, found) == ["## The gap to published numbers", hint]
-    section = gap_section(Material(one, records(one), {}, tmp_path))
+    section = gap_section(ReportContext(one, records(one), tmp_path))
     assert section is not None and hint in section.body

@@ -96,9 +96,17 @@ def test_the_cell_as_it_is_scores_what_its_translations_score(
     references = trained / "data" / "split" / "toy" / "test.x.en"
     assert one is not None
     assert one.hypotheses == sha256_of(hypotheses)
-    assert one.bleu == metrics.bleu(lines(hypotheses), lines(references), "en")["score"] > 1
-    assert one.ways.keys() == {
-        *("lower-cased", "intl", "tokenised", "tokenised, lower-cased", "compound-split")
+    bleu = metrics.bleu(lines(hypotheses), lines(references), "en")["score"]
+    assert one.scores["sacrebleu"] == bleu > 1
+    assert one.scores.keys() == {
+        *(
+            "sacrebleu",
+            "lower-cased",
+            "intl",
+            "tokenised",
+            "tokenised, lower-cased",
+            "compound-split",
+        )
     }
 
 

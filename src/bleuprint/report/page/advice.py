@@ -4,14 +4,21 @@ A rule examines one training or score and returns its evidence as text, or None.
 rules of thumb: a result beyond them is worth a look; a change is not certain to help.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from bleuprint.report.page.history import Validation
-from bleuprint.report.records import Record
-from bleuprint.report.system_results import SIGNIFICANT, Difference, Standing
+import numpy as np
+import pandas as pd
+
+from bleuprint.report.system_results import (
+    SIGNIFICANT,
+    Difference,
+    SystemResult,
+    system_results,
+)
 from bleuprint.runtime.html import counted
-from bleuprint.scoring.breakdown import ByCount, ByLength
+from bleuprint.training.history import Validation
 
 # A validation loss that fell by 1 % in the last quarter of the training is still falling.
 FALLING, QUARTER = 0.01, 0.25
@@ -25,9 +32,12 @@ LINES, WORDS = 30, 50
 WORSE = 0.75
 # Words that occur fewer than ten times in the training text.
 RARE = ("0", "1", "2-4", "5-9")
-FREQUENT = "100+"
+FREQUENT = ("100+",)
 LONG = ("31-40", "41-50", "over 50")
 SHORT = ("1-10", "11-20")
+
+# An entry of scores.json's by_length or by_count.
+Bucket = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -86,18 +96,29 @@ def too_few(lines: int) -> str | None:
     return counted(lines, "sentence") if lines < LINES else None
 
 
-def long_worse(buckets: Sequence[ByLength]) -> str | None:
+def long_worse(buckets: Sequence[Bucket]) -> str | None:
     """Long sentences score much lower than short ones; means of BLEU are weighted by lines."""
-    short, long = (_mean_bleu(buckets, names) for names in (SHORT, LONG))
-    if short is None or long is None or long >= WORSE * short:
+    chosen = [[b for b in buckets if b["tokens"] in names] for names in (SHORT, LONG)]
+    if any(sum(b["lines"] for b in side) < LINES for side in chosen):
         return None
-    return f"BLEU {long:.1f} from 31 tokens on, {short:.1f} up to 20"
+    short, long = (
+        np.average([b["bleu"] for b in side], weights=[b["lines"] for b in side]) for side in chosen
+    )
+    return (
+        f"BLEU {long:.1f} from 31 tokens on, {short:.1f} up to 20" if long < WORSE * short else None
+    )
 
 
-def rare_worse(buckets: Sequence[ByCount] | None) -> str | None:
+def rare_worse(buckets: Sequence[Bucket] | None) -> str | None:
     """Rare words are translated right much less often than frequent ones."""
-    rare, frequent = (_share(buckets or (), names) for names in (RARE, (FREQUENT,)))
-    if rare is None or frequent is None or rare >= WORSE * frequent:
+    chosen = [[b for b in buckets or () if b["count"] in names] for names in (RARE, FREQUENT)]
+    words = [sum(b["words"] for b in side) for side in chosen]
+    if min(words) < WORDS:
+        return None
+    rare, frequent = (
+        sum(b["found"] for b in side) / total for side, total in zip(chosen, words, strict=True)
+    )
+    if rare >= WORSE * frequent:
         return None
     return f"{rare:.0%} of the rare words are found, {frequent:.0%} of the frequent ones"
 
@@ -109,23 +130,24 @@ def undecided(difference: Difference | None) -> str | None:
     return f"{difference.bleu:+.1f} BLEU against {difference.baseline}, p={difference.p:.3f}"
 
 
-def alike(standing: Standing, baseline: Standing) -> str | None:
+def alike(result: SystemResult, baseline: SystemResult) -> str | None:
     """The translations are the baseline's, byte for byte, with every seed."""
-    pairs = zip(standing.records, baseline.records, strict=True)
-    if standing.difference is None or any(
-        (a.data.hypotheses, a.bleu.score) != (b.data.hypotheses, b.bleu.score) for a, b in pairs
+    same = ["hypotheses_sha256", "bleu"]
+    if (
+        result.difference
+        and result.seeds[same].values.tolist() == baseline.seeds[same].values.tolist()
     ):
-        return None
-    return f"the same translations as {standing.difference.baseline}"
+        return f"the same translations as {baseline.system}"
+    return None
 
 
 # Title, reason and rule of the advice on the record of a system's first seed.
-_OF_RECORDS: tuple[tuple[str, str, Callable[[Record], str | None]], ...] = (
+_OF_RECORDS: tuple[tuple[str, str, Callable[[Any], str | None]], ...] = (
     (
         "Correct the length of the translations",
         "BLEU penalizes translations that are too short, and surplus words are wrong words. Try "
         "another decode.length_penalty.alpha (higher: longer), and look at what the filters drop.",
-        lambda record: length_off(record.length.ratio),
+        lambda record: length_off(record.length_ratio),
     ),
     (
         "Look at long sentences",
@@ -142,13 +164,13 @@ _OF_RECORDS: tuple[tuple[str, str, Callable[[Record], str | None]], ...] = (
 )
 
 
-def on_records(standings: Sequence[Standing]) -> Iterator[Advice]:
+def on_records(records: pd.DataFrame) -> Iterator[Advice]:
     """Advice from the scores."""
-    named = [(f"{s.system}, {s.corpus}, {s.test}", s) for s in standings]
-    seeds = len(standings[0].records)
-    baselines = {(s.corpus, s.test): s for s in standings if s.difference is None}
-    same = {where: alike(s, baselines[s.corpus, s.test]) for where, s in named}
-    few = _evidence((where, too_few(s.records[0].lines)) for where, s in named)
+    named = [(f"{r.system}, {r.corpus}, {r.test}", r) for r in system_results(records)]
+    seeds = records.seed.nunique()
+    baselines = {(r.corpus, r.test): r for _, r in named if r.difference is None}
+    same = {name: alike(r, baselines[r.corpus, r.test]) for name, r in named}
+    few = _evidence((name, too_few(r.first.lines)) for name, r in named)
     if few:
         yield Advice(
             "Test on more sentences",
@@ -162,9 +184,7 @@ def on_records(standings: Sequence[Standing]) -> Iterator[Advice]:
             "used at all, and is it the right model that translated?",
             copies,
         )
-    unsure = _evidence(
-        (where, undecided(s.difference)) for where, s in named if same[where] is None
-    )
+    unsure = _evidence((name, undecided(r.difference)) for name, r in named if same[name] is None)
     if unsure:
         yield Advice(
             "Get more evidence where systems do not differ significantly",
@@ -189,31 +209,31 @@ def on_records(standings: Sequence[Standing]) -> Iterator[Advice]:
     for title, why, rule in _OF_RECORDS:
         if evidence := _evidence(_first_seeds(named, rule)):
             yield Advice(title, why, evidence)
-    engines = _engines(standings)
+    engines = records.groupby(["engine", "precision"], sort=False).system.unique()
     if len(engines) > 1:
         yield Advice(
             "Translate all systems alike",
             "They used different engines or precisions, which may cause a part of a "
             "difference. Set decode.engine and decode.precision to the same.",
-            tuple(engines),
+            tuple(f"{' with '.join(key)}: {', '.join(users)}" for key, users in engines.items()),
         )
 
 
-def on_histories(
+def on_curves(
     validations: Sequence[tuple[str, Sequence[Validation]]], longer: str
 ) -> Iterator[Advice]:
     """Advice from the validations of trainings, each with a name.
 
     `longer` names the settings that limit the length of the trainings.
     """
-    falling = _evidence((where, still_falling(curve)) for where, curve in validations)
+    falling = _evidence((name, still_falling(curve)) for name, curve in validations)
     if falling:
         yield Advice(
             "Train longer",
             f"Validation loss was still falling when training ended: raise {longer}.",
             falling,
         )
-    overfitted = _evidence((where, turned(curve)) for where, curve in validations)
+    overfitted = _evidence((name, turned(curve)) for name, curve in validations)
     if overfitted:
         yield Advice(
             "Stop earlier, or regularize",
@@ -224,34 +244,13 @@ def on_histories(
 
 
 def _evidence(results: Iterable[tuple[str, str | None]]) -> tuple[str, ...]:
-    return tuple(f"{where}: {text}" for where, text in results if text is not None)
+    return tuple(f"{name}: {text}" for name, text in results if text is not None)
 
 
 def _first_seeds(
-    named: Sequence[tuple[str, Standing]], rule: Callable[[Record], str | None]
+    named: Sequence[tuple[str, SystemResult]], rule: Callable[[Any], str | None]
 ) -> Iterator[tuple[str, str | None]]:
     """The rule's evidence for each system's first seed."""
-    for where, standing in named:
-        seed = f", seed {standing.records[0].seed}" if len(standing.records) > 1 else ""
-        yield f"{where}{seed}", rule(standing.records[0])
-
-
-def _engines(standings: Sequence[Standing]) -> list[str]:
-    """Each engine with its precision, and the systems that used it."""
-    systems: dict[str, dict[str, None]] = {}
-    for record in (record for standing in standings for record in standing.records):
-        name = f"{record.decode['engine']} with {record.decode['precision']}"
-        systems.setdefault(name, {})[record.system] = None
-    return [f"{name}: {', '.join(users)}" for name, users in systems.items()]
-
-
-def _mean_bleu(buckets: Sequence[ByLength], names: Sequence[str]) -> float | None:
-    chosen = [bucket for bucket in buckets if bucket.tokens in names]
-    lines = sum(bucket.lines for bucket in chosen)
-    return sum(bucket.lines * bucket.bleu for bucket in chosen) / lines if lines >= LINES else None
-
-
-def _share(buckets: Sequence[ByCount], names: Sequence[str]) -> float | None:
-    chosen = [bucket for bucket in buckets if bucket.count in names]
-    words = sum(bucket.words for bucket in chosen)
-    return sum(bucket.found for bucket in chosen) / words if words >= WORDS else None
+    for name, result in named:
+        seed = f", seed {result.first.seed}" if len(result.seeds) > 1 else ""
+        yield f"{name}{seed}", rule(result.first)

@@ -10,9 +10,9 @@ from markupsafe import Markup
 
 from bleuprint.config.paths import Cell
 from bleuprint.decoding.attention import ATTENTION, SentenceAttention, read_attention
-from bleuprint.report.page.material import Material
+from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.section import Section
-from bleuprint.report.system_results import Standing
+from bleuprint.report.system_results import SystemResult
 from bleuprint.serving.attention_html import printable
 
 # Bytes that all maps together may take of the page: the page has 5 MB in all.
@@ -23,29 +23,29 @@ BUDGET = 800_000
 class _Map:
     """A sentence as a system read and translated it."""
 
-    standing: Standing
+    result: SystemResult
     languages: tuple[str, str]
     sentence: SentenceAttention
 
     @property
     def place(self) -> str:
-        return f"{self.standing.corpus}, test set {self.standing.test}, line {self.sentence.line}"
+        return f"{self.result.corpus}, test set {self.result.test}, line {self.sentence.line}"
 
     @cached_property
     def json(self) -> Markup:
         """What attention.js draws maps from."""
         entry = {
             "sentence": self.place,
-            "system": self.standing.system,
+            "system": self.result.system,
             "languages": self.languages,
             "maps": {kind: _printable(map.as_json()) for kind, map in self.sentence.maps.items()},
         }
         return htmlsafe_json_dumps(entry, ensure_ascii=False)
 
 
-def attention(material: Material) -> Section | None:
+def attention(context: ReportContext) -> Section | None:
     """Maps of the first seed; None if no sentence has one."""
-    maps = [each for standing in material.standings for each in _maps(material, standing)]
+    maps = [each for result in context.results for each in _maps(context, result)]
     if not maps:
         return None
     kept = list(_kept(_ranked(maps)))
@@ -57,16 +57,16 @@ def attention(material: Material) -> Section | None:
 
 def _ranked(maps: Sequence[_Map]) -> list[_Map]:
     """Of every sentence the baseline's map, then the best system's, then the others."""
-    best: dict[tuple[str, str], Standing] = {}
-    for standing in (each.standing for each in maps):
-        before = best.setdefault((standing.corpus, standing.test), standing)
-        if standing.bleu.mean > before.bleu.mean:
-            best[standing.corpus, standing.test] = standing
+    best: dict[tuple[str, str], SystemResult] = {}
+    for result in (each.result for each in maps):
+        before = best.setdefault((result.corpus, result.test), result)
+        if result.bleu.mean > before.bleu.mean:
+            best[result.corpus, result.test] = result
 
     def rank(each: _Map) -> int:
-        if each.standing.difference is None:
+        if each.result.difference is None:
             return 0
-        return 1 if each.standing is best[each.standing.corpus, each.standing.test] else 2
+        return 1 if each.result is best[each.result.corpus, each.result.test] else 2
 
     return sorted(maps, key=rank)
 
@@ -81,13 +81,12 @@ def _kept(ranked: Sequence[_Map]) -> Iterator[_Map]:
         yield each
 
 
-def _maps(material: Material, standing: Standing) -> Iterator[_Map]:
-    corpus = material.settings.corpus(standing.corpus)
-    cell = Cell(standing.system, standing.corpus, material.settings.seeds[0])
-    (record,) = (each for each in standing.records if each.cell == cell)
-    path = material.root / cell.results / ATTENTION
-    for sentence in read_attention(path, standing.test, record.data.hypotheses):
-        yield _Map(standing, (corpus.source, corpus.target), sentence)
+def _maps(context: ReportContext, result: SystemResult) -> Iterator[_Map]:
+    corpus = context.settings.corpus(result.corpus)
+    cell = Cell(result.system, result.corpus, result.first.seed)
+    path = context.root / cell.results / ATTENTION
+    for sentence in read_attention(path, result.test, result.first.hypotheses_sha256):
+        yield _Map(result, (corpus.source, corpus.target), sentence)
 
 
 def _printable(entry: dict[str, Any]) -> dict[str, Any]:

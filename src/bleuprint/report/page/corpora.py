@@ -1,15 +1,16 @@
 """The section of data: what each stage and rule did, sentence lengths, vocabularies."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from markupsafe import Markup
 
 from bleuprint.config.paths import STATISTICS, folder
+from bleuprint.corpus.steps.ledger import SetCounts
 from bleuprint.dataset.statistics import MAX_SENTENCE_LENGTH, CorpusStatistics
 from bleuprint.report.page.chart import chart, line_styles
-from bleuprint.report.page.funnel import Accounts, accounts, kept, training
-from bleuprint.report.page.material import Material
+from bleuprint.report.page.context import ReportContext
+from bleuprint.report.page.funnel import kept, training_counts
 from bleuprint.report.page.section import Section
 from bleuprint.rules import CHECKS, EDITS
 from bleuprint.text.unicode import blank_unprinted
@@ -28,25 +29,25 @@ _RULES = {
 _OVERLAP = ("source_held_out", "target_held_out")
 
 
-def corpora(material: Material) -> Section:
+def corpora(context: ReportContext) -> Section:
     """Every corpus: its funnel, overlap, lengths and vocabularies."""
-    parts = [_corpus(material, name) for name in material.settings.corpora]
+    parts = [_corpus(context, name) for name in context.settings.corpora]
     return Section("data", "Data", {"corpora": parts, "printed": blank_unprinted})
 
 
-def _corpus(material: Material, name: str) -> dict[str, Any]:
-    by_stage = accounts(material, name)
-    pairs = kept(by_stage)
-    statistics = CorpusStatistics.read(folder(name, "statistics", material.root) / STATISTICS)
+def _corpus(context: ReportContext, name: str) -> dict[str, Any]:
+    statistics = CorpusStatistics.read(folder(name, "statistics", context.root) / STATISTICS)
+    by_stage = list(training_counts(name, context.root))
+    pairs = kept(name, context.root)
     return {
         "name": name,
-        "settings": material.settings.corpus(name),
+        "settings": context.settings.corpus(name),
         "pairs": pairs,
         "funnel": list(_funnel(by_stage)),
         "samples": [
             (stage, rule, samples)
-            for stage, _, account in training(by_stage)
-            for rule, samples in account["samples"].items()
+            for stage, _, counts in by_stage
+            for rule, samples in counts.samples.items()
         ],
         "overlap": sum(pairs.dropped.get(rule, 0) for rule in _OVERLAP),
         "charts": list(_charts(name, statistics)),
@@ -55,22 +56,22 @@ def _corpus(material: Material, name: str) -> dict[str, Any]:
 
 
 def _funnel(
-    by_stage: Accounts,
+    by_stage: Iterable[tuple[str, str, SetCounts]],
 ) -> Iterator[tuple[str, str, str, int | None, int | None, int]]:
     """Stage, rule, what it does, pairs dropped, changed and left.
 
     A row per rule, and one per stage (or downloaded part) without rules.
     """
-    for stage, name, account in training(by_stage):
-        left = account["pairs_in"]
-        where = f"{stage} {name.removeprefix('train').removeprefix('.')}".strip()
-        for rule, changed in account["changed"].items():
-            yield where, rule, _description(rule), None, changed, left
-        for rule, dropped in account["dropped"].items():
+    for stage, name, counts in by_stage:
+        left = counts.pairs_in
+        part = f"{stage} {name.removeprefix('train').removeprefix('.')}".strip()
+        for rule, changed in counts.changed.items():
+            yield part, rule, _description(rule), None, changed, left
+        for rule, dropped in counts.dropped.items():
             left -= dropped
-            yield where, rule, _description(rule), dropped, None, left
-        if not account["changed"] and not account["dropped"]:
-            yield where, "", "", None, None, account["pairs_out"]
+            yield part, rule, _description(rule), dropped, None, left
+        if not counts.changed and not counts.dropped:
+            yield part, "", "", None, None, counts.pairs_out
 
 
 def _description(rule: str) -> str:

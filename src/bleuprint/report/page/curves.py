@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 from bleuprint.config.paths import Cell
 from bleuprint.config.system import LrSchedule, Noam
 from bleuprint.report.page.chart import Chart, chart, legend, line_id, line_styles
-from bleuprint.report.page.history import History, history, thinned
-from bleuprint.report.page.material import Material
+from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.section import Section
+from bleuprint.training.history import Curves
 from bleuprint.training.lr_schedule import learning_rate
 
 # Points of all lines of a chart together: more cannot be seen, and make the page large.
@@ -28,7 +28,7 @@ _Line = Sequence[tuple[float, float]]
 
 
 class _Quantity(NamedTuple):
-    """What a chart shows: a field of `points`, training or validation of a History."""
+    """What a chart shows: a field of `points`, training or validation of Curves."""
 
     name: str
     axis: str
@@ -46,65 +46,61 @@ _QUANTITIES = (
 )
 
 
-def curves(material: Material) -> Section | None:
-    histories = {cell: found for cell in material.cells if (found := history(cell, material.root))}
-    if not histories:
+def curves(context: ReportContext) -> Section | None:
+    if not context.curves:
         return None
     corpora = []
-    for number, corpus in enumerate(material.settings.corpora):
-        of_corpus = {cell: each for cell, each in histories.items() if cell.corpus == corpus}
-        if of_corpus:
-            charts = list(_charts(material, number, of_corpus))
-            validated = {cell: each for cell, each in of_corpus.items() if each.validation}
-            corpora.append({"name": corpus, "charts": charts, "histories": validated})
+    for number, name in enumerate(context.settings.corpora):
+        trained = {cell: read for cell, read in context.curves.items() if cell.corpus == name}
+        if trained:
+            validated = {cell: read for cell, read in trained.items() if read.validation}
+            charts = list(_charts(context, number, trained))
+            corpora.append({"name": name, "charts": charts, "curves": validated})
     data = {
         "corpora": corpora,
-        "legend": legend(list(material.settings.systems)),
-        "seeds": material.settings.seeds,
+        "legend": legend(list(context.settings.systems)),
+        "seeds": context.settings.seeds,
         "rows": _ROWS,
         "perplexity": math.exp,
-        "schedules": _schedules(material),
-        "noam": any(s.train.lr_schedule.noam for s in material.settings.systems.values()),
+        "schedules": _schedules(context),
+        "noam": any(s.train.lr_schedule.noam for s in context.settings.systems.values()),
     }
     return Section("curves", "Training curves", data)
 
 
 def _charts(
-    material: Material, number: int, histories: Mapping[Cell, History]
+    context: ReportContext, number: int, curves: Mapping[Cell, Curves]
 ) -> Iterator[tuple[Markup, str]]:
     """The charts of a corpus with their captions; none of a quantity without points."""
-    for place, quantity in enumerate((*_QUANTITIES, _RATE)):
-        lines = {
-            cell: _rates(material, cell, each) if quantity is _RATE else _line(each, quantity)
-            for cell, each in histories.items()
+    for place, quantity in enumerate(_QUANTITIES):
+        lines: dict[Cell, _Line] = {
+            cell: [(point.update, getattr(point, quantity.field)) for point in points]
+            for cell, read in curves.items()
+            if (points := getattr(read, quantity.points))
         }
-        lines = {cell: line for cell, line in lines.items() if line}
         if lines:
-            name = f"curves-{number}-{'rate' if quantity is _RATE else place}"
-            yield _chart(material, name, quantity, lines), quantity.name
+            yield _chart(context, f"curves-{number}-{place}", quantity, lines), quantity.name
+    if rates := _rates(context, curves):
+        yield _chart(context, f"curves-{number}-rate", _RATE, rates), _RATE.name
 
 
-def _line(found: History, quantity: _Quantity) -> _Line:
-    points = getattr(found, quantity.points)
-    return [(point.update, getattr(point, quantity.field)) for point in points]
-
-
-def _rates(material: Material, cell: Cell, found: History) -> _Line:
-    """Target tokens per second at the points of the curve, where they were measured."""
-    timing = material.timings.get(cell)
-    rates = timing.training.rates if timing and timing.training else None
-    if rates is None or len(rates) != len(found.training):
-        return []
-    return [(point.update, rate) for point, rate in zip(found.training, rates, strict=True)]
+def _rates(context: ReportContext, curves: Mapping[Cell, Curves]) -> dict[Cell, _Line]:
+    """Target tokens per second at the points of each curve, if they were measured."""
+    measured = dict(zip(context.cells, context.trainings.rates, strict=True))
+    return {
+        cell: [(point.update, rate) for point, rate in zip(read.training, rates, strict=True)]
+        for cell, read in curves.items()
+        if isinstance(rates := measured[cell], list) and len(rates) == len(read.training)
+    }
 
 
 def _chart(
-    material: Material, name: str, quantity: _Quantity, lines: Mapping[Cell, _Line]
+    context: ReportContext, name: str, quantity: _Quantity, lines: Mapping[Cell, _Line]
 ) -> Markup:
-    systems = list(material.settings.systems)
+    systems = list(context.settings.systems)
     styles = line_styles(systems)
     points = max(50, _POINTS // len(lines))
-    width = 1.6 if len(material.settings.seeds) == 1 else 0.9
+    width = 1.6 if len(context.settings.seeds) == 1 else 0.9
     with chart(name, f"{quantity.name} by update", 4.6, 2.9) as made:
         for cell, line in lines.items():
             sparse: dict[str, Any] = {"marker": "o", "markersize": 3} if len(line) < 20 else {}
@@ -138,15 +134,15 @@ def _log(perplexity: ArrayLike) -> ArrayLike:
     return np.log(np.maximum(perplexity, 1e-9))
 
 
-def _schedules(material: Material) -> Markup:
+def _schedules(context: ReportContext) -> Markup:
     """The learning rates of the settings, whether trained or not."""
-    systems = material.settings.systems
+    systems = context.settings.systems
     names: dict[tuple[LrSchedule, int], list[str]] = {}
     for name, system in systems.items():
         width = system.model.d_model if system.train.lr_schedule.noam else 0
         names.setdefault((system.train.lr_schedule, width), []).append(name)
     lines = {
-        _label(shared): (schedule, width, max(_last_update(material, name) for name in shared))
+        _label(shared): (schedule, width, max(_last_update(context, name) for name in shared))
         for (schedule, width), shared in names.items()
     }
     if any(system.train.lr_schedule.noam for system in systems.values()):
@@ -166,14 +162,24 @@ def _schedules(material: Material) -> Markup:
     return made.svg
 
 
-def _last_update(material: Material, name: str) -> int:
-    system = material.settings.system(name)
+def _last_update(context: ReportContext, name: str) -> int:
+    system = context.settings.system(name)
     if system.train.max_updates is not None:
         return system.train.max_updates
-    return max(record.updates for record in material.records if record.system == name)
+    records = context.records
+    return int(records.updates[records.system == name].max())
 
 
 def _label(names: Sequence[str]) -> str:
     if len(names) < 4:
         return ", ".join(names)
     return f"{', '.join(names[:2])} and {len(names) - 2} more"
+
+
+def thinned(
+    line: Sequence[tuple[float, float]], points: int
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """x and y of a line in at most `points` points: each the mean of as many neighbors."""
+    groups = np.array_split(np.array(line, float).reshape(-1, 2), min(points, len(line)) or 1)
+    means = [group.mean(axis=0) for group in groups if len(group)]
+    return tuple(float(x) for x, _ in means), tuple(float(y) for _, y in means)

@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 from bleuprint.report.page.attention import attention
 from bleuprint.report.page.bleu_variants import bleu_variants
+from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.corpora import corpora
 from bleuprint.report.page.cost import cost
 from bleuprint.report.page.curves import curves
-from bleuprint.report.page.funnel import accounts, kept
+from bleuprint.report.page.funnel import kept
 from bleuprint.report.page.gap import gap_section
-from bleuprint.report.page.material import Material
 from bleuprint.report.page.provenance import provenance
 from bleuprint.report.page.scores import scores
 from bleuprint.report.page.section import TEMPLATES, Section
@@ -17,7 +17,7 @@ from bleuprint.report.page.sentences import sentences
 from bleuprint.report.page.summary import summary
 
 # The sections in the order of the page; None is a section without content.
-SECTIONS: tuple[Callable[[Material], Section | None], ...] = (
+SECTIONS: tuple[Callable[[ReportContext], Section | None], ...] = (
     summary,
     scores,
     bleu_variants,
@@ -31,10 +31,10 @@ SECTIONS: tuple[Callable[[Material], Section | None], ...] = (
 )
 
 
-def document(material: Material) -> str:
+def document(context: ReportContext) -> str:
     """The page as one text: styles and scripts are in it, and it makes no request."""
     return TEMPLATES.get_template("page.html.j2").render(
-        settings=material.settings,
-        pairs={name: kept(accounts(material, name)).left for name in material.settings.corpora},
-        sections=[section for make in SECTIONS if (section := make(material))],
+        settings=context.settings,
+        pairs={name: kept(name, context.root).left for name in context.settings.corpora},
+        sections=[section for make in SECTIONS if (section := make(context))],
     )

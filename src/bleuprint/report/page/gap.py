@@ -3,7 +3,7 @@
 from markupsafe import Markup
 
 from bleuprint.report.page.chart import chart
-from bleuprint.report.page.material import Material
+from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.section import Section
 from bleuprint.report.published import gap_tables
 from bleuprint.report.published.gap import Gap, measured, unmeasured
@@ -11,21 +11,21 @@ from bleuprint.report.published.gap import Gap, measured, unmeasured
 _TOTAL, _MORE, _LESS, _LEFT = "#555555", "#0072B2", "#D55E00", "#999999"
 
 
-def gap_section(material: Material) -> Section | None:
+def gap_section(context: ReportContext) -> Section | None:
     """A part for each published number that names a system of ours."""
-    gaps = measured(material.settings, material.records, material.root)
-    hints = [gap_tables.hint(number) for number in unmeasured(material.settings, gaps)]
+    gaps = measured(context.settings, context.records, context.root)
+    hints = [gap_tables.hint(number) for number in unmeasured(context.settings, gaps)]
     if not gaps and not hints:
         return None
     parts = [
         {
-            "heading": gap_tables.heading(gap),
+            "heading": gap_tables.heading(gap.published),
             "sentence": gap_tables.sentence(gap),
             "chart": _waterfall(gap, f"gap{number}"),
-            "steps": list(gap_tables.steps(gap)),
-            "changes": list(map(gap_tables.texts, varied)),
+            "steps": gap_tables.steps(gap),
+            "changes": gap_tables.change_table(changes),
         }
-        for number, (gap, varied) in enumerate(gaps)
+        for number, (gap, changes) in enumerate(gaps)
     ]
     data = {
         "explained": gap_tables.EXPLAINED,

@@ -3,14 +3,13 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
-from pathlib import Path
+from itertools import chain, zip_longest
+from statistics import fmean
 
-from bleuprint.config.paths import Cell, folder
-from bleuprint.report.page.material import Material
-from bleuprint.report.system_results import Standing
+from bleuprint.config.paths import Cell
+from bleuprint.report.page.context import ReportContext
+from bleuprint.report.system_results import SystemResult
 from bleuprint.scoring.sentence_scores import sentence_bleu
-from bleuprint.text.parallel import TextFolder, read_lines
 from bleuprint.tracking.cell_results import CellResults
 
 # Lines of each short list: a system's best and worst, those where systems differ most.
@@ -69,77 +68,64 @@ class SetLines:
         well, one that all translate badly, and one of an even sample of the set.
         """
         first = [each(system)[:MOST] for system in self.outputs for each in (self.best, self.worst)]
-        means = [
-            sum(s) / len(s) for s in zip(*(o.bleu for o in self.outputs.values()), strict=True)
-        ]
+        means = list(map(fmean, zip(*(o.bleu for o in self.outputs.values()), strict=True)))
         ranked = self._ranked(lambda line: (-means[line], line))
         # the golden section's multiples, modulo 1: any number of the first ones lie evenly
         even = self._ranked(lambda line: (line * 0.6180339887498949) % 1)
-        turns = _in_turn(self.differing, ranked, ranked[::-1], even)
-        return list(dict.fromkeys(chain(self.differing[:MOST], *first, turns)))
+        turns = chain(*zip_longest(self.differing, ranked, ranked[::-1], even))
+        lines = dict.fromkeys(chain(self.differing[:MOST], *first, turns))
+        return [line for line in lines if line is not None]
 
     def _ranked(self, key: Callable[[int], object]) -> list[int]:
         return sorted(range(len(self.sources)), key=key)  # type: ignore[arg-type]
 
 
-def lines_of_sets(material: Material) -> Iterator[SetLines]:
+def lines_of_sets(context: ReportContext) -> Iterator[SetLines]:
     """Every test set, with the outputs of the first seed.
 
-    Raises UserError where a file is not the one that was scored.
+    Raises UserError if a file is not the one that was scored.
     """
-    columns: dict[tuple[str, str], list[Standing]] = {}
-    for standing in material.standings:
-        columns.setdefault((standing.corpus, standing.test), []).append(standing)
-    for (corpus, test), standings in columns.items():
-        yield _read(material, corpus, test, standings)
+    columns: dict[tuple[str, str], list[SystemResult]] = {}
+    for result in context.results:
+        columns.setdefault((result.corpus, result.test), []).append(result)
+    for results in columns.values():
+        yield _read(context, results)
 
 
-def shown_systems(standings: Sequence[Standing], most: int = SYSTEMS) -> list[str]:
+def shown_systems(results: Sequence[SystemResult], most: int = SYSTEMS) -> list[str]:
     """At most `most` systems of a test set, in their order.
 
     The baseline and the best are chosen first, then those with the smallest p.
     """
-    best = max(standings, key=lambda standing: standing.bleu.mean)
+    best = max(results, key=lambda result: result.bleu.mean)
 
-    def rank(standing: Standing) -> tuple[bool, bool, float, float]:
-        difference = standing.difference
+    def rank(result: SystemResult) -> tuple[bool, bool, float, float]:
+        difference = result.difference
         if difference is None:
             return False, False, 0.0, 0.0
-        return True, standing is not best, difference.p, -abs(difference.bleu)
+        return True, result is not best, difference.p, -abs(difference.bleu)
 
-    chosen = {standing.system for standing in sorted(standings, key=rank)[:most]}
-    return [s.system for s in standings if s.system in chosen]
+    chosen = {result.system for result in sorted(results, key=rank)[:most]}
+    return [s.system for s in results if s.system in chosen]
 
 
-def _read(material: Material, corpus: str, test: str, standings: Sequence[Standing]) -> SetLines:
-    settings, root = material.settings, material.root
-    entry = settings.corpus(corpus)
-    outputs, references = {}, list[str]()
-    systems = shown_systems(standings)
+def _read(context: ReportContext, results: Sequence[SystemResult]) -> SetLines:
+    corpus, test = results[0].corpus, results[0].test
+    entry = context.settings.corpus(corpus)
+    outputs, systems = {}, shown_systems(results)
     for system in systems:
-        cell = Cell(system, corpus, settings.seeds[0])
-        references, translations = CellResults.open(settings, cell, root).lines(test)
-        outputs[system] = Output(
-            translations, sentence_bleu(translations, references, entry.target)
-        )
+        cell = Cell(system, corpus, context.settings.seeds[0])
+        run = CellResults.open(context.settings, cell, context.root)
+        references, translations = run.lines(test)
+        bleu = sentence_bleu(translations, references, entry.target)
+        outputs[system] = Output(translations, bleu)
     return SetLines(
         corpus=corpus,
         test=test,
         languages=(entry.source, entry.target),
-        baseline=standings[0].system,
-        sources=list(read_lines(_sources(material, corpus, test))),
+        baseline=results[0].system,
+        sources=run.sources(test),
         references=references,
         outputs=outputs,
-        left_out=len(standings) - len(systems),
+        left_out=len(results) - len(systems),
     )
-
-
-def _sources(material: Material, corpus: str, test: str) -> Path:
-    entry = material.settings.corpus(corpus)
-    texts = TextFolder(folder(corpus, "split", material.root), entry.source, entry.target)
-    return texts.files(f"test.{test}")[0]
-
-
-def _in_turn(*lists: Sequence[int]) -> Iterator[int]:
-    for rank in range(max(map(len, lists), default=0)):
-        yield from (each[rank] for each in lists if rank < len(each))

@@ -1,26 +1,25 @@
-"""The section of provenance: what the numbers come from, and how to compute them again."""
+"""The section of provenance: code, settings and data of the numbers; how to repeat them."""
 
-import dataclasses
 from collections.abc import Iterator
 
 from bleuprint.config.experiment import Corpus
 from bleuprint.report.citations import citations
-from bleuprint.report.page.material import Material
+from bleuprint.report.grid import NONE
+from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.section import Section
 from bleuprint.runtime.flatten import dotted
 
-_NONE = "–"
 
-
-def provenance(material: Material) -> Section:
-    settings = material.settings
+def provenance(context: ReportContext) -> Section:
+    settings = context.settings
     systems = {name: dotted(system) for name, system in settings.systems.items()}
-    commits = _commits(material)
+    commits = list(context.trainings.commit.dropna().unique())
     data = {
-        "record": material.records[0],
+        "first": context.records.iloc[0],
+        "hypotheses": context.cells[0].results / "hypotheses",
         "commits": commits,
         "uncommitted": any(commit.endswith("+") for commit in commits),
-        "trainings": _trainings(material),
+        "trainings": _trainings(context),
         "systems": systems,
         "baseline": next(iter(systems)),
         "changes": list(_changes(systems)),
@@ -29,32 +28,23 @@ def provenance(material: Material) -> Section:
             for name, corpus in settings.corpora.items()
         },
         "citations": citations(settings),
-        "records": material.records,
+        "records": list(context.records.itertuples()),
     }
     return Section("provenance", "Provenance", data)
 
 
-def _commits(material: Material) -> list[str]:
-    timings = (material.timings.get(cell) for cell in material.cells)
-    trainings = (timing.training for timing in timings if timing and timing.training)
-    return list(dict.fromkeys(each.commit for each in trainings if each.commit))
-
-
-def _trainings(material: Material) -> dict[tuple[str, ...], str]:
+def _trainings(context: ReportContext) -> dict[tuple[str, ...], str]:
     """Device, processes, versions and commit; and the names of the trainings that share them."""
     shared: dict[tuple[str, ...], list[str]] = {}
-    for cell in material.cells:
-        timing = material.timings.get(cell)
-        where = (_NONE,) * 4
-        if timing and (one := timing.training):
-            shape = f"{one.processes} x {one.threads} threads"
-            where = one.device, shape, one.versions or _NONE, one.commit or _NONE
-        seed = f" (seed {cell.seed})" if len(material.settings.seeds) > 1 else ""
-        shared.setdefault(where, []).append(f"{cell.system} on {cell.corpus}{seed}")
-    count = len(material.cells)
-    return {
-        where: "all" if len(names) == count else ", ".join(names) for where, names in shared.items()
-    }
+    for training in context.trainings.astype(object).fillna(NONE).itertuples():
+        shape = f"{training.processes} x {training.threads} threads"
+        machine = training.device, shape, training.versions, training.commit
+        seed = f" (seed {training.seed})" if len(context.settings.seeds) > 1 else ""
+        name = f"{training.system} on {training.corpus}{seed}"
+        shared.setdefault((NONE,) * 4 if training.device == NONE else machine, []).append(name)
+    if len(shared) == 1:
+        return dict.fromkeys(shared, "all")
+    return {machine: ", ".join(names) for machine, names in shared.items()}
 
 
 def _changes(systems: dict[str, dict[str, str]]) -> Iterator[tuple[str, str, str, str]]:
@@ -62,17 +52,15 @@ def _changes(systems: dict[str, dict[str, str]]) -> Iterator[tuple[str, str, str
     base, *_ = systems.values()
     for name, settings in list(systems.items())[1:]:
         keys = dict.fromkeys((*base, *settings))
-        pairs = {key: (base.get(key, _NONE), settings.get(key, _NONE)) for key in keys}
+        pairs = {key: (base.get(key, NONE), settings.get(key, NONE)) for key in keys}
         changed = {key: pair for key, pair in pairs.items() if pair[0] != pair[1]}
-        for key, pair in (changed or {"nothing": (_NONE, _NONE)}).items():
+        for key, pair in (changed or {"nothing": (NONE, NONE)}).items():
             yield name, key, *pair
 
 
 def _preparation(corpus: Corpus) -> dict[str, str]:
-    fields = {field.name: getattr(corpus, field.name) for field in dataclasses.fields(corpus)}
-    return dotted(
-        {name: fields[name] for name in fields if name not in ("license_and_citation", "files")}
-    )
+    without = "license_and_citation", "files"
+    return dotted({name: value for name, value in vars(corpus).items() if name not in without})
 
 
 def _files(corpus: Corpus) -> Iterator[tuple[str, ...]]:

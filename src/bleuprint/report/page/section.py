@@ -8,16 +8,11 @@ from typing import Any
 
 from markupsafe import Markup
 
-from bleuprint.report.page.score_text import disagreement, p_text, score_text, verdict
+from bleuprint.report.system_results import p_text
 from bleuprint.serving.attention_html import attention_environment
 
 TEMPLATES = attention_environment(Path(__file__).with_name("templates"))
-TEMPLATES.filters |= {
-    "disagreement": disagreement,
-    "p_text": p_text,
-    "score_text": score_text,
-    "verdict": verdict,
-}
+TEMPLATES.filters["p_text"] = p_text
 
 
 @dataclass(frozen=True)

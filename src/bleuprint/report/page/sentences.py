@@ -5,8 +5,8 @@ from typing import Any
 
 from markupsafe import Markup
 
+from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.lines import MOST, SetLines, lines_of_sets
-from bleuprint.report.page.material import Material
 from bleuprint.report.page.section import TEMPLATES, Section
 from bleuprint.report.word_diff import Kind, differences
 from bleuprint.scoring.sentence_scores import sentence_chrf
@@ -20,14 +20,14 @@ _LONGEST = 1_500
 _LINE = TEMPLATES.get_template("line.html.j2")
 
 
-def sentences(material: Material) -> Section | None:
+def sentences(context: ReportContext) -> Section | None:
     """For each test set: how lines compare, the most telling, and all that there is room for."""
-    sets = list(lines_of_sets(material))
+    sets = list(lines_of_sets(context))
     if not sets:
         return None
     lists = _lists(sets)
     parts = [_test_set(lines, listed) for lines, listed in zip(sets, lists, strict=True)]
-    return Section("sentences", "Translations", {"sets": parts, "seeds": material.settings.seeds})
+    return Section("sentences", "Translations", {"sets": parts, "seeds": context.settings.seeds})
 
 
 def _test_set(lines: SetLines, listed: dict[int, Markup]) -> dict[str, Any]:

@@ -3,16 +3,16 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from bleuprint.report import cost_columns
-from bleuprint.report.page.advice import LINES, on_histories, on_records
-from bleuprint.report.page.funnel import accounts, kept
-from bleuprint.report.page.history import Validation, history
-from bleuprint.report.page.material import Material
+from bleuprint.report.cost_columns import counted_flops
+from bleuprint.report.page.advice import LINES, on_curves, on_records
+from bleuprint.report.page.context import ReportContext
+from bleuprint.report.page.funnel import kept
 from bleuprint.report.page.section import Section
 from bleuprint.report.published import gap_tables
 from bleuprint.report.published.gap import measured, unmeasured
-from bleuprint.report.system_results import SIGNIFICANT, Standing, paired_t
+from bleuprint.report.system_results import SIGNIFICANT, SystemResult, paired_t
 from bleuprint.runtime.html import counted
+from bleuprint.training.history import Validation
 
 # Rules, and pieces of evidence, that are not folded away.
 _SHOWN = 3
@@ -20,70 +20,62 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class _Ranking:
-    """The best and the second system on a test set of `lines`.
+    """The best and the second system on a test set.
 
     `behind` is the second's mean BLEU below the best's; `p` tests that over seeds, None with one.
     """
 
-    best: Standing
-    second: Standing | None
+    best: SystemResult
+    second: SystemResult | None
     behind: float
     p: float | None
-    lines: int
 
 
-def summary(material: Material) -> Section:
-    gaps = measured(material.settings, material.records, material.root)
+def summary(context: ReportContext) -> Section:
+    settings = context.settings
+    gaps = measured(settings, context.records, context.root)
     data = {
-        "columns": list(_rankings(material.standings)),
+        "columns": list(_rankings(context.results)),
         "significant": SIGNIFICANT,
         "few": LINES,
-        "gaps": [
-            {"heading": gap_tables.heading(gap), "sentence": gap_tables.sentence(gap)}
-            for gap, _ in gaps
-        ],
-        "hints": [gap_tables.hint(each) for each in unmeasured(material.settings, gaps)],
-        "cost": _cost(material),
-        "pairs": {name: kept(accounts(material, name)) for name in material.settings.corpora},
+        "gaps": [(gap_tables.heading(gap.published), gap_tables.sentence(gap)) for gap, _ in gaps],
+        "hints": [gap_tables.hint(number) for number in unmeasured(settings, gaps)],
+        "cost": _cost(context),
+        "pairs": {name: kept(name, context.root) for name in settings.corpora},
         "advice": [
-            *on_histories(list(_validations(material)), _length_settings(material)),
-            *on_records(material.standings),
+            *on_curves(list(_validations(context)), _length_settings(context)),
+            *on_records(context.records),
         ],
         "shown": _SHOWN,
     }
     return Section("summary", "Summary", data)
 
 
-def _rankings(standings: Sequence[Standing]) -> Iterator[_Ranking]:
-    for column in dict.fromkeys((each.corpus, each.test) for each in standings):
-        ranked = [each for each in standings if (each.corpus, each.test) == column]
-        ranked.sort(key=lambda each: -each.bleu.mean)
+def _rankings(results: Sequence[SystemResult]) -> Iterator[_Ranking]:
+    for column in dict.fromkeys((result.corpus, result.test) for result in results):
+        ranked = [result for result in results if (result.corpus, result.test) == column]
+        ranked.sort(key=lambda result: -result.bleu.mean)
         best, second = ranked[0], ranked[1] if len(ranked) > 1 else None
-        behind, p = 0.0, None
-        if second is not None:
-            behind = best.bleu.mean - second.bleu.mean
-            pairs = zip(best.records, second.records, strict=True)
-            by_seed = [record.bleu.score - other.bleu.score for record, other in pairs]
-            p = paired_t(by_seed) if len(by_seed) > 1 else None
-        yield _Ranking(best, second, behind, p, best.records[0].lines)
+        if second is None:
+            yield _Ranking(best, None, 0.0, None)
+            continue
+        by_seed = best.seeds.bleu.to_numpy() - second.seeds.bleu.to_numpy()
+        p = paired_t(by_seed) if len(by_seed) > 1 else None
+        yield _Ranking(best, second, best.bleu.mean - second.bleu.mean, p)
 
 
-def _cost(material: Material) -> str:
-    """What the trainings took, from the least to the most."""
-    trained = {record.cell: record for record in material.records}
-    ranked = sorted(trained.values(), key=lambda record: record.training_flops)
-    flops = dict.fromkeys(cost_columns.counted_flops([ranked[place]]) for place in (0, -1))
+def _cost(context: ReportContext) -> str:
+    """The cost of the trainings, from the least to the most."""
+    ranked = context.trainings.sort_values("training_flops", kind="stable")
+    seconds = ranked.train_seconds.dropna()
+    flops = dict.fromkeys((counted_flops(ranked[:1]), counted_flops(ranked[-1:])))
     flops_each = f"{' to '.join(flops)} FLOPs{' each' if len(ranked) > 1 else ''}"
-    timings = (material.timings.get(cell) for cell in material.cells)
-    seconds = [timing.training.seconds for timing in timings if timing and timing.training]
     trainings = counted(len(ranked), "training")
-    if not seconds:
+    if seconds.empty:
         return f"{trainings} took {flops_each}."
-    if len(seconds) == 1:
-        times = _duration(seconds[0])
-    else:
-        times = f"{_duration(min(seconds))} to {_duration(max(seconds))} each, "
-        times += f"{_duration(sum(seconds))} together"
+    times = _duration(seconds.min())
+    if len(seconds) > 1:
+        times += f" to {_duration(seconds.max())} each, {_duration(seconds.sum())} together"
     if len(seconds) < len(ranked):
         few = f"{len(seconds)} {'was' if len(seconds) == 1 else 'were'} timed"
         return f"{trainings} took {flops_each}; {few}, and took {times}."
@@ -98,16 +90,14 @@ def _duration(seconds: float) -> str:
     return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
 
 
-def _length_settings(material: Material) -> str:
-    """The settings that limit how long the trainings are."""
-    trainings = [system.train for system in material.settings.systems.values()]
+def _length_settings(context: ReportContext) -> str:
+    """The settings that limit the length of the trainings."""
+    trainings = [system.train for system in context.settings.systems.values()]
     names = ("max_updates" if train.max_epochs is None else "max_epochs" for train in trainings)
     return " or ".join(dict.fromkeys(f"train.{name}" for name in names))
 
 
-def _validations(material: Material) -> Iterator[tuple[str, Sequence[Validation]]]:
-    for cell in material.cells:
-        curves = history(cell, material.root)
-        if curves is not None:
-            seed = f", seed {cell.seed}" if len(material.settings.seeds) > 1 else ""
-            yield f"{cell.system}, {cell.corpus}{seed}", curves.validation
+def _validations(context: ReportContext) -> Iterator[tuple[str, Sequence[Validation]]]:
+    for cell, curves in context.curves.items():
+        seed = f", seed {cell.seed}" if len(context.settings.seeds) > 1 else ""
+        yield f"{cell.system}, {cell.corpus}{seed}", curves.validation

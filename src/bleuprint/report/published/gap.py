@@ -6,10 +6,13 @@ called unexplained: other data, other settings, another program, and whatever wa
 """
 
 import dataclasses
-import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pandas as pd
 
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
@@ -18,14 +21,12 @@ from bleuprint.config.system import System
 from bleuprint.report.published.variants import (
     Variant,
     Variants,
-    Varied,
     averaged,
     own,
     path_of,
     searched,
     single_changes,
 )
-from bleuprint.report.records import Record
 
 # Digits of BLEU; the steps are rounded before they are added, so that the sums are right.
 SHOWN = 2
@@ -99,9 +100,16 @@ class _Ours:
 
     def score(self, variant: Variant, way: str) -> float | None:
         """The mean over seeds; None if it was not measured for all."""
-        found = [one.of(self.number.test, variant) for one in self.variants]
-        values = [score for one in found if one and (score := _in_way(one, way)) is not None]
-        return statistics.mean(values) if len(values) == len(found) else None
+        measured = [seed.of(self.number.test, variant) for seed in self.variants]
+        scores = [varied.scores[way] for varied in measured if varied and way in varied.scores]
+        return fmean(scores) if len(scores) == len(measured) else None
+
+    @property
+    def headline(self) -> float:
+        """The score of the system as it is, by sacreBLEU."""
+        score = self.score(own(self.system), "sacrebleu")
+        assert score is not None, "the system as it is was scored"
+        return score
 
 
 def cells_of(settings: Settings) -> list[Cell]:
@@ -111,7 +119,7 @@ def cells_of(settings: Settings) -> list[Cell]:
 
 
 def measured(
-    settings: Settings, records: Sequence[Record], root: Path = Path()
+    settings: Settings, records: pd.DataFrame, root: Path = Path()
 ) -> list[tuple[Gap, list["Change"]]]:
     """Each measured gap, with the effect of single changes, from the variants below `root`."""
     paths = {cell: path_of(cell, root) for cell in cells_of(settings)}
@@ -130,9 +138,7 @@ def unmeasured(
     return [n for n in settings.published if n.system is not None and n not in known]
 
 
-def gaps(
-    settings: Settings, records: Sequence[Record], variants: Mapping[Cell, Variants]
-) -> list[Gap]:
+def gaps(settings: Settings, records: pd.DataFrame, variants: Mapping[Cell, Variants]) -> list[Gap]:
     """The gap to each published number that names a system, in their order.
 
     Left out are those whose variants lack a seed, or are of other trainings, translations or scores
@@ -148,53 +154,64 @@ def gaps(
 def changes(
     settings: Settings,
     number: Published,
-    records: Sequence[Record],
+    records: pd.DataFrame,
     variants: Mapping[Cell, Variants],
 ) -> list[Change]:
-    """What other averages, beams and length penalties make of the system that `number` names."""
+    """BLEU of the system that `number` names with other averages, beams and length penalties."""
     ours = _ours(settings, number, records, variants)
     assert ours is not None, "the gap to this number is measured"
-    base = own(ours.system)
-    before = _known(ours.score(base, "sacrebleu"))
-    found = []
+    changed = []
     for what, group in single_changes(number, ours.system).items():
         for variant in group:
-            bleu = ours.score(variant, "sacrebleu")
-            shown = None if bleu is None else round(bleu, SHOWN)
-            difference = None if shown is None else round(shown - round(before, SHOWN), SHOWN)
-            found.append(Change(what, _value(what, variant), shown, difference, variant == base))
-    return found
+            score, difference = ours.score(variant, "sacrebleu"), None
+            if score is not None:
+                score = round(score, SHOWN)
+                difference = round(score - round(ours.headline, SHOWN), SHOWN)
+            same = variant == own(ours.system)
+            changed.append(Change(what, _value(what, variant), score, difference, same))
+    return changed
 
 
 def _ours(
     settings: Settings,
     number: Published,
-    records: Sequence[Record],
+    records: pd.DataFrame,
     variants: Mapping[Cell, Variants],
 ) -> _Ours | None:
     """The measured variants of a number's system; None if they are not of these records."""
     if number.system is None:
         return None
-    system = settings.system(number.system)
-    cells = [Cell(number.system, number.corpus, seed) for seed in settings.seeds]
-    by_cell = {record.cell: record for record in records if record.test == number.test}
-    for cell in cells:
-        record = by_cell[cell]
-        found = variants[cell].of(number.test, own(system)) if cell in variants else None
-        ways = {way.name: way.score for way in record.reconciliation}
+    system, of_system = settings.system(number.system), []
+    for record in _records(records, number, number.system):
+        measured = variants.get(Cell(record.system, record.corpus, record.seed))
+        varied = measured and measured.of(number.test, own(system))
         if (
-            found is None
-            or variants[cell].training != record.fingerprints.training
-            or found.hypotheses != record.data.hypotheses
-            or (found.bleu, found.ways) != (record.bleu.score, ways)
+            measured is None
+            or not varied
+            or measured.training != record.training_sha256
+            or varied.hypotheses != record.hypotheses_sha256
+            or varied.scores != _scores(record)
         ):
             return None
-    return _Ours(number, system, [variants[cell] for cell in cells])
+        of_system.append(measured)
+    return _Ours(number, system, of_system)
 
 
-def _gap(ours: _Ours, settings: Settings, records: Sequence[Record]) -> Gap:
+def _records(records: pd.DataFrame, number: Published, system: str) -> list[Any]:
+    """The records of a system, one a seed, on the test set of a published number."""
+    place = system, number.corpus, number.test
+    return [each for each in records.itertuples() if (each.system, each.corpus, each.test) == place]
+
+
+def _scores(record: Any) -> dict[str, float]:
+    """BLEU of a record, as Published.scored names its variants."""
+    variants = {variant["name"]: variant["score"] for variant in record.variants}
+    return {"sacrebleu": record.bleu, **variants}
+
+
+def _gap(ours: _Ours, settings: Settings, records: pd.DataFrame) -> Gap:
     number, base = ours.number, own(ours.system)
-    first = round(_known(ours.score(base, "sacrebleu")), SHOWN)
+    first = round(ours.headline, SHOWN)
     steps: list[Step] = []
 
     def add(what: str, after: float | None, note: str) -> bool:
@@ -280,28 +297,16 @@ def _like(one: System, other: System) -> bool:
     return dataclasses.replace(one, train=dataclasses.replace(one.train, **same)) == other
 
 
-def _difference(number: Published, twin: str, way: str, records: Sequence[Record]) -> float | None:
-    """The mean score of the system `twin` less that of ours, each as it is."""
-
-    def mean(system: str | None) -> float | None:
-        of = (system, number.corpus, number.test)
-        found = [r for r in records if (r.system, r.corpus, r.test) == of]
-        if way == "sacrebleu":
-            return statistics.mean(record.bleu.score for record in found)
-        ways = [one.score for r in found for one in r.reconciliation if one.name == way]
-        return statistics.mean(ways) if ways else None
-
-    theirs, ours = mean(twin), mean(number.system)
-    return None if theirs is None or ours is None else theirs - ours
-
-
-def _in_way(varied: Varied, way: str) -> float | None:
-    return varied.bleu if way == "sacrebleu" else varied.ways.get(way)
-
-
-def _known(score: float | None) -> float:
-    assert score is not None, "the system as it is was scored"
-    return score
+def _difference(number: Published, twin: str, way: str, records: pd.DataFrame) -> float | None:
+    """The mean score of the system `twin` minus that of ours, each as it is."""
+    assert number.system is not None
+    means = []
+    for system in (twin, number.system):
+        scores = list(map(_scores, _records(records, number, system)))
+        if any(way not in by_way for by_way in scores):
+            return None
+        means.append(fmean(by_way[way] for by_way in scores))
+    return means[0] - means[1]
 
 
 def _value(what: str, variant: Variant) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from bleuprint.config.experiment import Settings
 from bleuprint.config.published import Published
-from bleuprint.report.grid import Column, Grid, Row, markdown
+from bleuprint.report.grid import Column, Grid, Row, grid, markdown
 from bleuprint.report.published.gap import Change, Gap, unmeasured
 
 UNMEASURED = "not measured"
@@ -20,11 +20,7 @@ CHANGES = (
 )
 
 
-def heading(gap: Gap) -> str:
-    return _heading(gap.published)
-
-
-def _heading(number: Published) -> str:
+def heading(number: Published) -> str:
     return f"{number.system} against {number.name}: {number.corpus}, {number.test}"
 
 
@@ -46,15 +42,29 @@ def _explained(gap: Gap) -> str:
     return f"What was measured makes {signed(gap.explained)}; {left} is left, unexplained."
 
 
-def steps(gap: Gap) -> Iterator[tuple[str, str, str, str]]:
-    """Each line of the sum: what, BLEU it adds, the score after it, a note."""
-    yield "ours", "", f"{gap.ours:.2f}", "sacreBLEU"
+def steps(gap: Gap) -> Grid:
+    """The sum: what, the BLEU it adds, the score after it, a note."""
+    rows = [("ours", "", f"{gap.ours:.2f}", "sacreBLEU")]
     for step in gap.steps:
         added = UNMEASURED if step.bleu is None else signed(step.bleu)
-        yield step.what, added, f"{step.score:.2f}", step.note
-    left = gap.published.bleu
-    yield "unexplained", signed(gap.unexplained), f"{left:.2f}", UNEXPLAINED
-    yield "published", "", f"{left:.2f}", gap.published.source
+        rows.append((step.what, added, f"{step.score:.2f}", step.note))
+    published = f"{gap.published.bleu:.2f}"
+    rows.append(("unexplained", signed(gap.unexplained), published, UNEXPLAINED))
+    rows.append(("published", "", published, gap.published.source))
+    columns = Column("Step", left=True), Column("BLEU"), Column("Score"), Column("Note", left=True)
+    return Grid(columns, tuple(map(Row, rows)))
+
+
+def change_table(changes: Sequence[Change]) -> Grid:
+    """Each change: what, to what, BLEU, and the difference from the system as it is."""
+    rows = []
+    for change in changes:
+        to = f"{change.to} *" if change.own else change.to
+        if change.bleu is None or change.difference is None:
+            rows.append((change.what, to, UNMEASURED, ""))
+        else:
+            rows.append((change.what, to, f"{change.bleu:.2f}", signed(change.difference)))
+    return grid(("Changed", "To"), ("BLEU", "±"), rows)
 
 
 def signed(bleu: float) -> str:
@@ -65,7 +75,7 @@ def signed(bleu: float) -> str:
 def hint(number: Published) -> str:
     """How to measure the gap to a number."""
     return (
-        f"{_heading(number)}: not measured. To measure it: bleuprint gap --system {number.system} "
+        f"{heading(number)}: not measured. To measure it: bleuprint gap --system {number.system} "
         f"--corpus {number.corpus}; then: dvc repro --single-item --force report"
     )
 
@@ -75,11 +85,11 @@ def parts(
 ) -> Iterator[str | Grid]:
     """Lines and tables on every gap, and a line on each that is not measured."""
     for gap, changes in found:
-        yield heading(gap)
+        yield heading(gap.published)
         yield sentence(gap)
-        yield _steps(gap)
+        yield steps(gap)
         yield f"\n{CHANGES}"
-        yield _changes(changes)
+        yield change_table(changes)
         yield ""
     yield from map(hint, unmeasured(settings, found))
 
@@ -91,24 +101,6 @@ def markdown_of(settings: Settings, found: Sequence[tuple[Gap, Sequence[Change]]
         return []
     parts = ["## The gap to published numbers", *([EXPLAINED] if found else [])]
     for gap, changes in found:
-        parts += [f"### {heading(gap)}", sentence(gap), markdown(_steps(gap))]
-        parts += [CHANGES, markdown(_changes(changes))]
+        parts += [f"### {heading(gap.published)}", sentence(gap), markdown(steps(gap))]
+        parts += [CHANGES, markdown(change_table(changes))]
     return [*parts, *hints]
-
-
-def _steps(gap: Gap) -> Grid:
-    columns = Column("Step", left=True), Column("BLEU"), Column("Score"), Column("Note", left=True)
-    return Grid(columns, tuple(Row(cells) for cells in steps(gap)))
-
-
-def _changes(changes: Sequence[Change]) -> Grid:
-    columns = Column("Changed", left=True), Column("To", left=True), Column("BLEU"), Column("±")
-    return Grid(columns, tuple(Row(texts(change)) for change in changes))
-
-
-def texts(change: Change) -> tuple[str, str, str, str]:
-    """A change in words: what, to what, BLEU, and how much more that is."""
-    to = f"{change.to} *" if change.own else change.to
-    if change.bleu is None or change.difference is None:
-        return change.what, to, UNMEASURED, ""
-    return change.what, to, f"{change.bleu:.2f}", signed(change.difference)

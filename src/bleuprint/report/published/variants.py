@@ -40,14 +40,13 @@ class Variant:
 class Varied:
     """The scores of a variant on a test set.
 
-    `bleu` is sacreBLEU's, `ways` are those of bleu_variants.py; `hypotheses` is the SHA-256 of the
+    `scores` are BLEU as Published.scored names its variants, and `hypotheses` is the SHA-256 of the
     translations, one line each.
     """
 
     test: str
     variant: Variant
-    bleu: float
-    ways: Mapping[str, float]
+    scores: Mapping[str, float]
     hypotheses: str
 
 
@@ -220,14 +219,10 @@ def _scored(
     corpus = settings.corpus(cell.corpus)
     texts = TextFolder(folder(cell.corpus, "split", root), corpus.source, corpus.target)
     references = [pair.target for pair in texts.pairs(f"test.{test}")]
-    ways = bleu_variants(lines, references, corpus.target)
-    return Varied(
-        test,
-        variant,
-        metrics.bleu(lines, references, corpus.target)["score"],
-        {way.name: way.score for way in ways},
-        sha256("".join(f"{line}\n" for line in lines).encode()).hexdigest(),
-    )
+    scores = {"sacrebleu": metrics.bleu(lines, references, corpus.target)["score"]}
+    scores |= {each.name: each.score for each in bleu_variants(lines, references, corpus.target)}
+    digest = sha256("".join(f"{line}\n" for line in lines).encode()).hexdigest()
+    return Varied(test, variant, scores, digest)
 
 
 def _varied(entry: Any) -> Varied:

@@ -1,0 +1,42 @@
+"""What all sections of the page are made from."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import pandas as pd
+
+from bleuprint.config.experiment import Settings
+from bleuprint.config.paths import Cell
+from bleuprint.report.frame import cells_in
+from bleuprint.report.system_results import SystemResult, system_results
+from bleuprint.training.history import Curves
+
+
+@dataclass(frozen=True, eq=False)
+class ReportContext:
+    """The experiment and its records; other files are read below `root`."""
+
+    settings: Settings
+    records: pd.DataFrame
+    root: Path = Path()
+
+    @cached_property
+    def results(self) -> list[SystemResult]:
+        return system_results(self.records)
+
+    @cached_property
+    def cells(self) -> list[Cell]:
+        """Each training once, in the order of the records."""
+        return cells_in(self.records)
+
+    @cached_property
+    def trainings(self) -> pd.DataFrame:
+        """The record of each training on its first test set."""
+        return self.records.drop_duplicates(Cell._fields)
+
+    @cached_property
+    def curves(self) -> dict[Cell, Curves]:
+        """The curves of each training that has any."""
+        read = {cell: Curves.read(self.root / cell.results / "curves.json") for cell in self.cells}
+        return {cell: curves for cell, curves in read.items() if curves}
