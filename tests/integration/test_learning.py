@@ -25,7 +25,7 @@ from prepared import Prepared, prepare
 from root import ROOT
 from trainings import merges, train_here
 
-UPDATES = 500
+UPDATES = 350
 
 
 def pairs(split: str, lines: int | None = None) -> list[Pair]:
@@ -56,7 +56,7 @@ def shift_the_target(patch: pytest.MonkeyPatch) -> None:
         batch = make(cls, *arguments)
         return dataclasses.replace(batch, target=torch.roll(batch.target, -1, dims=1))
 
-    patch.setattr(Batch, "of", classmethod(shifted))
+    patch.setattr(Batch, "from_ids", classmethod(shifted))
 
 
 def nothing(patch: pytest.MonkeyPatch) -> None:
@@ -76,7 +76,7 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Prepared]:
 @pytest.mark.parametrize(
     ("text", "fault", "low", "high"),
     [
-        ("aligned", nothing, 35, 100),
+        ("aligned", nothing, 30, 100),
         ("misaligned", nothing, 0, 10),
         # tests of the model and of batches tell these at once, without a training
         pytest.param("aligned", see_the_future, 0, 10, marks=pytest.mark.slow),
