@@ -1,12 +1,12 @@
 """The tables of `bleuprint compare`; None instead of a table in which nothing would differ."""
 
-import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
+from statistics import fmean, stdev
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from bleuprint.config.paths import Cell
 from bleuprint.corpus.steps.ledger import read_ledgers
@@ -15,16 +15,15 @@ from bleuprint.report.revision import Revision
 from bleuprint.report.system_results import SIGNIFICANT, paired_t
 from bleuprint.runtime.fingerprint import of_settings
 from bleuprint.runtime.flatten import dotted
-from bleuprint.scoring.score import SetScores
 from bleuprint.scoring.significance import PValues, paired_tests
 from bleuprint.tracking.cell_results import CellResults
-from bleuprint.training.history import Curves, Validation
+from bleuprint.training.history import Curves
 
 _SHORT = 12
 # The stages whose code decides translations and scores: dvc.lock has the sums of their code.
 _STAGES = {"average": "averaging", "translate": "translating", "score": "scoring"}
 _CODE = ("src/", "stages/")
-# With fewer validations, they are too far apart to say when a loss was reached.
+# Fewer validations are too far apart for the number of tokens to a loss.
 _VALIDATIONS = 5
 
 
@@ -100,32 +99,33 @@ def settings(pair: Pair) -> Grid | None:
 
 def fingerprints(pair: Pair) -> Grid | None:
     """Shortened SHA-256 of code and data that differ, and sacreBLEU's signatures."""
-    rows = []
-    for corpus in pair.corpora:
-        first, second = (
-            _prints(side, runs[0]) for side, runs in zip(pair.sides, pair.runs(corpus), strict=True)
-        )
-        # a sum that one side lacks is not known to differ
-        for label in (label for label in first if label in second):
-            if first[label] != second[label]:
-                rows.append(Row((corpus, label, *_apart(first[label], second[label]))))
-    return Grid(pair.columns("corpus", "fingerprint"), tuple(rows)) if rows else None
+    first, second = (_fingerprints(side, pair) for side in pair.sides)
+    # one that a side lacks is not known to differ
+    apart = {key: _apart(first[key], second[key]) for key in first if key in second}
+    sides = ({key: texts[side] for key, texts in apart.items()} for side in (0, 1))
+    return _differing(pair.columns("corpus", "fingerprint"), *sides)
 
 
 def data(pair: Pair) -> Grid | None:
     """The counts of pairs that differ: out of each stage, and dropped and changed by each rule."""
-    return _differing(
-        pair.columns("corpus", "set", "stage", "pairs"),
-        *(_counts(side, pair) for side in pair.sides),
-    )
+    columns = pair.columns("corpus", "set", "stage", "pairs")
+    return _differing(columns, *(_counts(side, pair) for side in pair.sides))
 
 
 def training(pair: Pair) -> Grid | None:
     """Updates, tokens, loss and BLEU of trainings that differ; means over the common seeds."""
     rows: list[Row] = []
     for corpus in pair.corpora if pair.seeds else ():
-        sides = [[_Training.of(run) for run in side] for side in pair.runs(corpus)]
-        if sides[0] != sides[1]:
+        sides = pair.runs(corpus)
+        first, second = (
+            [
+                (t.updates, t.target_tokens, t.data, run.curves)
+                for run in side
+                if (t := run.training)
+            ]
+            for side in sides
+        )
+        if first != second:
             rows += [Row((corpus, *cells)) for cells in _training_rows(sides)]
     return Grid(pair.columns("corpus", "training"), tuple(rows)) if rows else None
 
@@ -137,10 +137,8 @@ def scores(pair: Pair) -> Iterator[str | Grid]:
     for corpus in pair.corpora:
         runs = pair.runs(corpus)
         for test in (test for test in runs[0][0].scores if test in runs[1][0].scores):
-            of_test = [[run.scores_of(test) for run in side] for side in runs]
-            reason = not_comparable(of_test) if pair.seeds else "no seed in common"
-            p = None if reason else _p_value(runs, of_test, test)
-            rows += _score_rows(corpus, test, of_test, p)
+            reason = not_comparable(runs, test) if pair.seeds else "no seed in common"
+            rows += _score_rows(runs, test, tested=not reason)
             if reason:
                 reasons.append(f"{corpus}, {test}: no p: {reason}")
     if not rows:
@@ -164,14 +162,20 @@ def same_scores(pair: Pair) -> bool:
     return bool(pair.seeds) and all(first == second for first, second in runs)
 
 
-def not_comparable(of_test: Sequence[Sequence[SetScores]]) -> str:
+def not_comparable(runs: Sequence[Sequence[CellResults]], test: str) -> str:
     """Why the scores of two sides are not of the same lines; empty if they are."""
-    every = [scores for side in of_test for scores in side]
+    every = [run.scores_of(test) for side in runs for run in side]
     if len({scores["references"] for scores in every}) > 1:
         return "the references of the test set are not the same"
     if len({scores["sources"] for scores in every}) > 1:
         return "the sources of the test set are not the same"
     return ""
+
+
+def paired(runs: Sequence[CellResults], test: str) -> PValues:
+    """The paired tests of the second against the first."""
+    (references, first), (_, second) = (run.lines(test) for run in runs)
+    return paired_tests({"0": first, "1": second}, references, runs[0].texts.target)["1"]
 
 
 def _differing(columns: tuple[Column, ...], first: _Texts, second: _Texts) -> Grid | None:
@@ -184,7 +188,7 @@ def _differing(columns: tuple[Column, ...], first: _Texts, second: _Texts) -> Gr
 
 
 def _settings(side: Side, pair: Pair) -> _Texts:
-    """As params.yaml has them; of a corpus that the other side lacks, its name alone."""
+    """As in params.yaml; of a corpus that the other side lacks, only its name."""
     document = side.revision.document
     corpora: dict[str, Any] = {} if pair.corpus else dict.fromkeys(document["corpora"], "there")
     for name in pair.corpora:
@@ -194,23 +198,26 @@ def _settings(side: Side, pair: Pair) -> _Texts:
     return {(key,): value for key, value in dotted(every).items()}
 
 
-def _prints(side: Side, run: CellResults) -> dict[str, str]:
-    """Sums of code and data, and sacreBLEU's signatures, by their labels."""
-    prints = {"code of the training": run.training.code, "binary corpus": run.training.data}
-    for stage, label in _STAGES.items():
-        cell = run.cell
-        locked = side.revision.lock.get(f"{stage}@{cell.system}-{cell.corpus}-{cell.seed}", {})
-        # code is named by folders and by modules; all other dependencies are data
-        sums = {dep["path"]: dep.get("md5") for dep in locked.get("deps", ())}
-        if code := {path: md5 for path, md5 in sums.items() if path.startswith(_CODE)}:
-            prints[f"code of {label}"] = of_settings(code)
-    for test, of_test in run.scores.items():
-        prints[f"signature of BLEU, {test}"] = of_test["bleu"]["signature"]
+def _fingerprints(side: Side, pair: Pair) -> _Texts:
+    """SHA-256 of code and data, and sacreBLEU's signatures, of the first seed on each corpus."""
+    prints = dict[tuple[str, ...], str]()
+    for corpus in pair.corpora:
+        run = side.results(corpus, pair.seeds_of(side)[0])
+        prints[corpus, "code of the training"] = run.training.code
+        prints[corpus, "binary corpus"] = run.training.data
+        for stage, label in _STAGES.items():
+            locked = side.revision.lock.get(f"{stage}@{side.system}-{corpus}-{run.cell.seed}", {})
+            # code is named by folders and by modules; all other dependencies are data
+            sums = {dep["path"]: dep.get("md5") for dep in locked.get("deps", ())}
+            if code := {path: md5 for path, md5 in sums.items() if path.startswith(_CODE)}:
+                prints[corpus, f"code of {label}"] = of_settings(code)
+        for test, of_test in run.scores.items():
+            prints[corpus, f"signature of BLEU, {test}"] = of_test["bleu"]["signature"]
     return prints
 
 
 def _apart(first: str, second: str) -> tuple[str, str]:
-    """Sums shortened; of signatures (a:1|b:2) the parts that differ."""
+    """SHA-256 shortened; of signatures (a:1|b:2) the parts that differ."""
     a, b = first.split("|"), second.split("|")
     if len(a) == 1:
         return first[:_SHORT], second[:_SHORT]
@@ -224,126 +231,81 @@ def _counts(side: Side, pair: Pair) -> _Texts:
     counts = dict[tuple[str, ...], str]()
     for corpus in pair.corpora:
         for stage, sets in read_ledgers(corpus, side.revision.root).items():
-            for name, account in sets.items():
-                for verb, by_rule in (("dropped", account.dropped), ("changed", account.changed)):
+            for name, of_set in sets.items():
+                for verb, by_rule in (("dropped", of_set.dropped), ("changed", of_set.changed)):
                     for rule, count in by_rule.items():
                         if count:
                             counts[corpus, name, stage, f"{verb} by {rule}"] = f"{count:,}"
-                counts[corpus, name, stage, "out"] = f"{account.pairs_out:,}"
+                counts[corpus, name, stage, "out"] = f"{of_set.pairs_out:,}"
     return counts
 
 
-@dataclass(frozen=True)
-class _Training:
-    """A training: its updates, target tokens, binary corpus and curves."""
-
-    updates: int
-    tokens: int
-    data: str
-    curves: Curves
-
-    @classmethod
-    def of(cls, run: CellResults) -> "_Training":
-        facts, curves = run.training, run.curves or Curves((), ())
-        return cls(facts.updates, facts.target_tokens, facts.data, curves)
-
-    def tokens_at(self, update: int) -> float:
-        """The tokens read up to an update; linear between two points of the curve."""
-        points = self.curves.training
-        updates, tokens = ([0, *(getattr(p, n) for p in points)] for n in ("update", "tokens"))
-        return float(np.interp(update, updates, tokens))
-
-    def tokens_to(self, reached: Callable[[Validation], bool]) -> float | None:
-        """The tokens read at the first validation for which `reached` holds."""
-        updates = (point.update for point in self.curves.validation if reached(point))
-        update = next(updates, None)
-        return None if update is None else self.tokens_at(update)
-
-
-_Value = Callable[[_Training], float | None]
-
-
-def _training_rows(sides: Sequence[Sequence[_Training]]) -> Iterator[tuple[str, str, str]]:
-    every = [training for side in sides for training in side]
-    yield _means("updates", ",.0f", sides, attrgetter("updates"))
-    yield _means("target tokens", ",.0f", sides, attrgetter("tokens"))
-    if all(training.curves.validation for training in every):
+def _training_rows(sides: Sequence[Sequence[CellResults]]) -> Iterator[tuple[str, str, str]]:
+    trainings = [[run.training for run in side] for side in sides]
+    yield _means("updates", ",.0f", [[t.updates for t in side] for side in trainings])
+    yield _means("target tokens", ",.0f", [[t.target_tokens for t in side] for side in trainings])
+    validations = [[_validations(run.curves) for run in side] for side in sides]
+    if not any(table.empty for side in validations for table in side):
         # losses of different subwords cannot be compared
-        same = len({training.data for training in every}) == 1
-        yield from _quality_rows(sides, "loss", min, max, ".3f", same)
-        yield from _quality_rows(sides, "BLEU", max, min, ".1f", True)
+        same = len({t.data for side in trainings for t in side}) == 1
+        yield from _quality_rows(validations, "loss", -1, ".3f", same)
+        yield from _quality_rows(validations, "BLEU", 1, ".1f", True)
+
+
+def _validations(curves: Curves | None) -> pd.DataFrame:
+    """The validations of a training; tokens are interpolated between the points of the curve."""
+    curves = curves or Curves((), ())
+    table = pd.DataFrame(curves.validation, columns=["update", "loss", "BLEU"])
+    updates = [0, *(point.update for point in curves.training)]
+    tokens = [0, *(point.tokens for point in curves.training)]
+    return table.assign(tokens=np.interp(table["update"], updates, tokens))
 
 
 def _quality_rows(
-    sides: Sequence[Sequence[_Training]],
-    label: str,
-    best: Callable[..., float],
-    worst: Callable[..., float],
-    form: str,
-    comparable: bool,
+    sides: Sequence[Sequence[pd.DataFrame]], label: str, sign: int, form: str, comparable: bool
 ) -> Iterator[tuple[str, str, str]]:
-    """The last and best validation, and the tokens to the worse of both sides' best."""
-    read: Callable[[Validation], float] = attrgetter(label.lower())
+    """The last and best validation, and the tokens to the worse of both sides' best.
 
-    def best_of(training: _Training) -> float:
-        return best(map(read, training.curves.validation))
-
-    yield _means(
-        f"final validation {label}", form, sides, lambda one: read(one.curves.validation[-1])
-    )
-    yield _means(f"best validation {label}", form, sides, best_of)
-    if comparable and all(len(t.curves.validation) >= _VALIDATIONS for side in sides for t in side):
-        goal = worst(statistics.mean(map(best_of, side)) for side in sides)
-        yield _means(
-            f"tokens to reach {label} {goal:{form}}, at most",
-            ",.0f",
-            sides,
-            lambda one: one.tokens_to(lambda point: best(read(point), goal) == read(point)),
-        )
-
-
-def _means(
-    label: str, form: str, sides: Sequence[Sequence[_Training]], value: _Value
-) -> tuple[str, str, str]:
-    """Means over seeds; none if a seed has no value, since the others are the better ones."""
-    shown = []
-    for side in sides:
-        values = [found for training in side if (found := value(training)) is not None]
-        shown.append(format(statistics.mean(values), form) if len(values) == len(side) else NONE)
-    return label, shown[0], shown[1]
-
-
-def _p_value(
-    runs: Sequence[Sequence[CellResults]], of_test: Sequence[Sequence[SetScores]], test: str
-) -> float:
-    """The p-value of the difference in BLEU: paired over the seeds, or over the lines of one."""
-    first, second = ([scores["bleu"]["score"] for scores in side] for side in of_test)
-    if len(first) > 1:
-        return paired_t([b - a for a, b in zip(first, second, strict=True)])
-    return paired([side[0] for side in runs], test).bootstrap
-
-
-def paired(runs: Sequence[CellResults], test: str) -> PValues:
-    """The paired tests of the second against the first."""
-    (references, first), (_, second) = (run.lines(test) for run in runs)
-    return paired_tests({"0": first, "1": second}, references, runs[0].texts.target)["1"]
-
-
-def _score_rows(
-    corpus: str, test: str, of_test: Sequence[Sequence[SetScores]], p: float | None
-) -> Iterator[Row]:
-    values: list[list[float]]
-    for label, values in (
-        ("BLEU", [[scores["bleu"]["score"] for scores in side] for side in of_test]),
-        ("chrF2", [[scores["chrf"]["score"] for scores in side] for side in of_test]),
-    ):
-        first, second = map(statistics.mean, values)
-        shown = [
-            f"{statistics.mean(side):.1f}"
-            + (f" ± {statistics.stdev(side):.1f}" if len(side) > 1 else "")
-            for side in values
+    `sign` is 1 if more is better, otherwise -1.
+    """
+    best = [[sign * float((sign * table[label]).max()) for table in side] for side in sides]
+    last = [[float(table[label].iloc[-1]) for table in side] for side in sides]
+    yield _means(f"final validation {label}", form, last)
+    yield _means(f"best validation {label}", form, best)
+    if comparable and all(len(table) >= _VALIDATIONS for side in sides for table in side):
+        goal = sign * min(sign * fmean(side) for side in best)
+        tokens = [
+            [float(table.tokens[sign * table[label] >= sign * goal].min()) for table in side]
+            for side in sides
         ]
-        tested = NONE
-        if label == "BLEU" and p is not None:
-            tested = f"{p:.3f}{' n.s.' if p >= SIGNIFICANT else ''}"
-        yield Row((corpus, test, label, *shown, f"{second - first:+.1f}", tested))
+        yield _means(f"tokens to reach {label} {goal:{form}}, at most", ",.0f", tokens)
+
+
+def _means(label: str, form: str, sides: Sequence[Sequence[float]]) -> tuple[str, str, str]:
+    """Means over seeds; none if a seed has no value, since the others are the better ones."""
+    means = [fmean(side) for side in sides]
+    first, second = (NONE if np.isnan(mean) else format(mean, form) for mean in means)
+    return label, first, second
+
+
+def _score_rows(runs: Sequence[Sequence[CellResults]], test: str, tested: bool) -> Iterator[Row]:
+    for metric, label in (("bleu", "BLEU"), ("chrf", "chrF2")):
+        first, second = (
+            [run.scores_of(test)[metric]["score"] for run in side]  # type: ignore[literal-required]
+            for side in runs
+        )
+        means = [
+            f"{fmean(side):.1f}" + (f" ± {stdev(side):.1f}" if len(side) > 1 else "")
+            for side in (first, second)
+        ]
+        shown = NONE
+        if label == "BLEU" and tested:
+            several = len(first) > 1
+            p = (
+                paired_t([b - a for a, b in zip(first, second, strict=True)])
+                if several
+                else paired([side[0] for side in runs], test).bootstrap
+            )
+            shown = f"{p:.3f}{' n.s.' if p >= SIGNIFICANT else ''}"
+        difference = f"{fmean(second) - fmean(first):+.1f}"
+        yield Row((runs[0][0].cell.corpus, test, label, *means, difference, shown))

@@ -65,7 +65,7 @@ def _on_test(
 ) -> Iterator[str | Grid]:
     _, corpus, seed = runs[0].cell
     yield f"{pair.first} and {pair.second} on {corpus}, seed {seed}, test set {test}"
-    if reason := not_comparable([[run.scores_of(test)] for run in runs]):
+    if reason := not_comparable([[run] for run in runs], test):
         yield f"not compared: {reason}"
         return
     yield from _breakdown(pair, runs, test)
