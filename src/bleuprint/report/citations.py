@@ -1,96 +1,33 @@
-"""What an experiment should cite: its texts, and the methods it cannot do without, as BibTeX."""
+"""The works that an experiment should cite, for its texts and its methods, as BibTeX."""
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from pathlib import Path
 
-from bleuprint.config.experiment import Corpus, Settings
+from bleuprint.config.experiment import Settings
 from bleuprint.runtime.errors import UserError
 
 _HEAD = re.compile(r"@\w+\s*\{\s*([^\s,{}]+)\s*,")
-
-SACREBLEU = """\
-@inproceedings{post-2018-call,
-  title     = {A Call for Clarity in Reporting BLEU Scores},
-  author    = {Post, Matt},
-  booktitle = {Proceedings of the Third Conference on Machine Translation: Research Papers},
-  year      = {2018},
-  pages     = {186--191},
-  doi       = {10.18653/v1/W18-6319}
-}"""
-
-MOSES = """\
-@inproceedings{koehn-etal-2007-moses,
-  title     = {Moses: Open Source Toolkit for Statistical Machine Translation},
-  author    = {Koehn, Philipp and Hoang, Hieu and Birch, Alexandra and Callison-Burch, Chris and
-               Federico, Marcello and Bertoldi, Nicola and Cowan, Brooke and Shen, Wade and
-               Moran, Christine and Zens, Richard and Dyer, Chris and Bojar, Ond{\\v{r}}ej and
-               Constantin, Alexandra and Herbst, Evan},
-  booktitle = {Proceedings of the 45th Annual Meeting of the Association for Computational
-               Linguistics Companion Volume Proceedings of the Demo and Poster Sessions},
-  year      = {2007},
-  pages     = {177--180},
-  url       = {https://aclanthology.org/P07-2045}
-}"""
-
-BPE = """\
-@inproceedings{sennrich-etal-2016-neural,
-  title     = {Neural Machine Translation of Rare Words with Subword Units},
-  author    = {Sennrich, Rico and Haddow, Barry and Birch, Alexandra},
-  booktitle = {Proceedings of the 54th Annual Meeting of the Association for Computational
-               Linguistics (Volume 1: Long Papers)},
-  year      = {2016},
-  pages     = {1715--1725},
-  doi       = {10.18653/v1/P16-1162}
-}"""
-
-BPE_DROPOUT = """\
-@inproceedings{provilkov-etal-2020-bpe,
-  title     = {BPE-Dropout: Simple and Effective Subword Regularization},
-  author    = {Provilkov, Ivan and Emelianenko, Dmitrii and Voita, Elena},
-  booktitle = {Proceedings of the 58th Annual Meeting of the Association for Computational
-               Linguistics},
-  year      = {2020},
-  pages     = {1882--1892},
-  doi       = {10.18653/v1/2020.acl-main.170}
-}"""
-
-
-class Use(NamedTuple):
-    """Why something is cited (a comment, one line), its BibTeX, and where that stands."""
-
-    reason: str
-    bibtex: str
-    place: str
-
-
-class _Cited(NamedTuple):
-    entry: str
-    place: str
-    reasons: list[str]
 
 
 def citations(settings: Settings) -> str:
     """The BibTeX of the whole experiment, each entry once, in the order of first use.
 
-    Above an entry stands a comment for each use of it: corpus, texts and license, or the method.
-    Raises UserError if what should be BibTeX is not, or if one key names two different entries.
+    Above an entry is a comment for each use of it: corpus, texts and license, or the method. Raises
+    UserError if a text is not BibTeX, or if one key names two different entries.
     """
-    cited: dict[str, _Cited] = {}
-    for reason, bibtex, place in _uses(settings):
+    cited: dict[str, tuple[str, str, list[str]]] = {}
+    for reason, bibtex, place in (*_texts(settings), *_methods(settings)):
         for key, entry in entries(bibtex, place):
-            first = cited.setdefault(key, _Cited(entry, place, []))
-            if first.entry.split() != entry.split():
-                raise UserError(f"{place}: {key} is another entry in {first.place}: rename one")
-            first.reasons.append(reason)
-    return "\n".join(
-        "".join(f"{line}\n" for line in (*(f"% {why}" for why in found.reasons), found.entry))
-        for found in cited.values()
-    )
+            first, first_place, reasons = cited.setdefault(key, (entry, place, []))
+            if first.split() != entry.split():
+                raise UserError(f"{place}: {key} is another entry in {first_place}: rename one")
+            reasons.append(f"% {reason}\n")
+    return "\n".join(f"{''.join(reasons)}{entry}\n" for entry, _, reasons in cited.values())
 
 
 def entries(bibtex: str, place: str) -> Iterator[tuple[str, str]]:
-    """Each entry with its key; `place` is what errors call the text."""
+    """Each entry with its key; `place` names the text in errors."""
     rest = bibtex.strip()
     while rest:
         head = _HEAD.match(rest)
@@ -105,7 +42,7 @@ def entries(bibtex: str, place: str) -> Iterator[tuple[str, str]]:
 
 
 def _end(text: str) -> int | None:
-    """Where the first group of braces is closed; None if it never is."""
+    """The end of the first group of braces; None if it is not closed."""
     depth = 0
     for place, character in enumerate(text):
         depth += {"{": 1, "}": -1}.get(character, 0)
@@ -114,25 +51,31 @@ def _end(text: str) -> int | None:
     return None
 
 
-def _uses(settings: Settings) -> Iterator[Use]:
-    corpora = settings.corpora.values()
+def _texts(settings: Settings) -> Iterator[tuple[str, str, str]]:
+    """A comment of one line, BibTeX and its place, for the texts of each corpus."""
     for name, corpus in settings.corpora.items():
-        yield from _texts(name, corpus)
-    if any(corpus.tokenize.name == "moses" for corpus in corpora):
-        yield Use("tokenisation: Moses", MOSES, "bleuprint")
-    if any(corpus.vocabulary.bpe for corpus in corpora):
-        yield Use("vocabulary: byte-pair encoding", BPE, "bleuprint")
-    if any(system.train.bpe_dropout for system in settings.systems.values()):
-        yield Use("training: BPE-dropout", BPE_DROPOUT, "bleuprint")
-    yield Use("scores: sacreBLEU", SACREBLEU, "bleuprint")
+        named: dict[str, list[str]] = {}
+        for text, files in corpus.files.texts().items():
+            named.setdefault(files.license_and_citation, []).append(text)
+        for key, texts in named.items():
+            about = corpus.license_and_citation[key]
+            reason = " ".join(f"{name}, {' '.join(texts)}: {about.license}".split())
+            yield reason, about.bibtex, f"corpora.{name}.license_and_citation.{key}.bibtex"
 
 
-def _texts(name: str, corpus: Corpus) -> Iterator[Use]:
-    """What is said about the texts of a corpus, of each text that says it."""
-    said: dict[str, list[str]] = {}
-    for text, files in corpus.files.texts().items():
-        said.setdefault(files.license_and_citation, []).append(text)
-    for key, texts in said.items():
-        about = corpus.license_and_citation[key]
-        reason = " ".join(f"{name}, {' '.join(texts)}: {about.license}".split())
-        yield Use(reason, about.bibtex, f"corpora.{name}.license_and_citation.{key}.bibtex")
+def _methods(settings: Settings) -> Iterator[tuple[str, str, str]]:
+    """The same for the methods that the experiment uses."""
+    path = Path(__file__).with_name("methods.bib")
+    methods = dict(entries(path.read_text(encoding="utf-8"), path.name))
+    corpora, systems = settings.corpora.values(), settings.systems.values()
+    moses = any(corpus.tokenize.name == "moses" for corpus in corpora)
+    bpe = any(corpus.vocabulary.bpe for corpus in corpora)
+    dropout = any(system.train.bpe_dropout for system in systems)
+    for used, reason, key in (
+        (moses, "tokenization: Moses", "koehn-etal-2007-moses"),
+        (bpe, "vocabulary: byte-pair encoding", "sennrich-etal-2016-neural"),
+        (dropout, "training: BPE-dropout", "provilkov-etal-2020-bpe"),
+        (True, "scores: sacreBLEU", "post-2018-call"),
+    ):
+        if used:
+            yield reason, methods[key], path.name

@@ -255,7 +255,8 @@ def _training_rows(sides: Sequence[Sequence[CellResults]]) -> Iterator[tuple[str
 def _validations(curves: Curves | None) -> pd.DataFrame:
     """The validations of a training; tokens are interpolated between the points of the curve."""
     curves = curves or Curves((), ())
-    table = pd.DataFrame(curves.validation, columns=["update", "loss", "BLEU"])
+    table = pd.DataFrame(curves.validation, columns=["update", "loss", "bleu"])
+    table = table.rename(columns={"bleu": "BLEU"})
     updates = [0, *(point.update for point in curves.training)]
     tokens = [0, *(point.tokens for point in curves.training)]
     return table.assign(tokens=np.interp(table["update"], updates, tokens))

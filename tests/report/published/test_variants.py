@@ -91,7 +91,7 @@ def lines(path: Path) -> list[str]:
 def test_the_cell_as_it_is_scores_what_its_translations_score(
     trained: Path, found: Variants
 ) -> None:
-    one = found.of("x", own(load(trained / "params.yaml").systems["micro"]))
+    one = found.find("x", own(load(trained / "params.yaml").systems["micro"]))
     hypotheses = trained / CELL.results / "hypotheses" / "test.x.en"
     references = trained / "data" / "split" / "toy" / "test.x.en"
     assert one is not None
@@ -145,7 +145,7 @@ def test_a_variant_is_what_a_system_with_its_settings_translates(
     yaml.dump(params, tmp_path / "params.yaml")
     for name in ("average", "translate"):
         assert stage(tmp_path, name).returncode == 0
-    one = found.of("x", Variant(Average(last=2), 3, 1.0, "length"))
+    one = found.find("x", Variant(Average(last=2), 3, 1.0, "length"))
     assert one is not None
     assert one.hypotheses == sha256_of(tmp_path / CELL.results / "hypotheses" / "test.x.en")
 
@@ -164,7 +164,7 @@ def test_their_best_checkpoints_are_averaged_if_there_are_so_many(
     """There are three, of which the last was validated; the last is the best then."""
     for best, there in ((1, True), (2, False)):
         publish(trained, **{**NUMBER, "average": {"best": best}})
-        one = varied(trained).of("x", Variant(Average(best=best), 3, 1.0, "length"))
+        one = varied(trained).find("x", Variant(Average(best=best), 3, 1.0, "length"))
         assert (one is not None) == there
     assert len(found.checkpoints) == 3
 

@@ -4,7 +4,7 @@ A rule examines one training or score and returns its evidence as text, or None.
 rules of thumb: a result beyond them is worth a look; a change is not certain to help.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,9 +104,9 @@ def long_worse(buckets: Sequence[Bucket]) -> str | None:
     short, long = (
         np.average([b["bleu"] for b in side], weights=[b["lines"] for b in side]) for side in chosen
     )
-    return (
-        f"BLEU {long:.1f} from 31 tokens on, {short:.1f} up to 20" if long < WORSE * short else None
-    )
+    if long >= WORSE * short:
+        return None
+    return f"BLEU {long:.1f} from 31 tokens on, {short:.1f} up to 20"
 
 
 def rare_worse(buckets: Sequence[Bucket] | None) -> str | None:
@@ -132,125 +132,104 @@ def undecided(difference: Difference | None) -> str | None:
 
 def alike(result: SystemResult, baseline: SystemResult) -> str | None:
     """The translations are the baseline's, byte for byte, with every seed."""
-    same = ["hypotheses_sha256", "bleu"]
-    if (
-        result.difference
-        and result.seeds[same].values.tolist() == baseline.seeds[same].values.tolist()
-    ):
-        return f"the same translations as {baseline.system}"
-    return None
+    ours, theirs = (
+        each.seeds[["hypotheses_sha256", "bleu"]].to_numpy() for each in (result, baseline)
+    )
+    same = result.difference is not None and np.array_equal(ours, theirs)
+    return f"the same translations as {baseline.system}" if same else None
 
 
-# Title, reason and rule of the advice on the record of a system's first seed.
-_OF_RECORDS: tuple[tuple[str, str, Callable[[Any], str | None]], ...] = (
-    (
-        "Correct the length of the translations",
-        "BLEU penalizes translations that are too short, and surplus words are wrong words. Try "
-        "another decode.length_penalty.alpha (higher: longer), and look at what the filters drop.",
-        lambda record: length_off(record.length_ratio),
-    ),
-    (
-        "Look at long sentences",
-        "They score much lower than short ones. Does the filter drop long training pairs "
-        "(filter.length)? A larger model or longer training may help.",
-        lambda record: long_worse(record.by_length),
-    ),
-    (
-        "Help rare words",
-        "Words with fewer than ten occurrences in the training text are missed often. "
-        "Try more text, fewer BPE merges, or train.bpe_dropout.",
-        lambda record: rare_worse(record.by_count),
-    ),
-)
-
-
-def on_records(records: pd.DataFrame) -> Iterator[Advice]:
+def on_records(records: pd.DataFrame) -> list[Advice]:
     """Advice from the scores."""
     named = [(f"{r.system}, {r.corpus}, {r.test}", r) for r in system_results(records)]
-    seeds = records.seed.nunique()
     baselines = {(r.corpus, r.test): r for _, r in named if r.difference is None}
     same = {name: alike(r, baselines[r.corpus, r.test]) for name, r in named}
-    few = _evidence((name, too_few(r.first.lines)) for name, r in named)
-    if few:
-        yield Advice(
+    differing = [(name, r) for name, r in named if same[name] is None]
+    seeds = records.seed.nunique()
+    first = [(f"{name}, seed {r.first.seed}" if seeds > 1 else name, r.first) for name, r in named]
+    engines = records.groupby(["engine", "precision"], sort=False).system.unique()
+    users = [f"{' with '.join(key)}: {', '.join(systems)}" for key, systems in engines.items()]
+    return _with_evidence(
+        Advice(
             "Test on more sentences",
             f"Fewer than {LINES} say little: no test of significance is to be trusted with them.",
-            few,
-        )
-    if copies := _evidence(same.items()):
-        yield Advice(
+            _evidence((name, too_few(r.first.lines)) for name, r in named),
+        ),
+        Advice(
             "Check why systems translate alike",
-            "Their translations are the same byte for byte. Is what differs in their settings "
-            "used at all, and is it the right model that translated?",
-            copies,
-        )
-    unsure = _evidence((name, undecided(r.difference)) for name, r in named if same[name] is None)
-    if unsure:
-        yield Advice(
+            "Their translations are the same byte for byte. Are the settings in which they differ "
+            "used at all, and did the right model translate?",
+            _evidence(same.items()),
+        ),
+        Advice(
             "Get more evidence where systems do not differ significantly",
             f"p of {SIGNIFICANT} or more: the difference may be chance. Train with more seeds "
             f"(now {seeds}), or test on more sentences; until then, count them as equal.",
-            unsure,
-        )
-    if seeds == 1:
-        yield Advice(
+            _evidence((name, undecided(r.difference)) for name, r in differing),
+        ),
+        Advice(
             "Train with several seeds",
             "With one, a difference compares two trainings, not yet two systems: another seed may "
             "change BLEU by several tenths. Set seeds: [1, 2, 3].",
-            ("every system was trained once",),
-        )
-    elif seeds == 2:
-        yield Advice(
+            ("every system was trained once",) if seeds == 1 else (),
+        ),
+        Advice(
             "Train with more seeds",
             "The t-test over two has little power: it seldom detects a true difference, and two "
             "differences that are equal by chance make p small. Set seeds: [1, 2, 3] or more.",
-            ("every system was trained twice",),
-        )
-    for title, why, rule in _OF_RECORDS:
-        if evidence := _evidence(_first_seeds(named, rule)):
-            yield Advice(title, why, evidence)
-    engines = records.groupby(["engine", "precision"], sort=False).system.unique()
-    if len(engines) > 1:
-        yield Advice(
+            ("every system was trained twice",) if seeds == 2 else (),
+        ),
+        Advice(
+            "Correct the length of the translations",
+            "BLEU penalizes translations that are too short, and surplus words are wrong words. "
+            "Try another decode.length_penalty.alpha (higher: longer), and look at what the "
+            "filters drop.",
+            _evidence((name, length_off(record.length_ratio)) for name, record in first),
+        ),
+        Advice(
+            "Look at long sentences",
+            "They score much lower than short ones. Does the filter drop long training pairs "
+            "(filter.length)? A larger model or longer training may help.",
+            _evidence((name, long_worse(record.by_length)) for name, record in first),
+        ),
+        Advice(
+            "Help rare words",
+            "Words with fewer than ten occurrences in the training text are missed often. "
+            "Try more text, fewer BPE merges, or train.bpe_dropout.",
+            _evidence((name, rare_worse(record.by_count)) for name, record in first),
+        ),
+        Advice(
             "Translate all systems alike",
             "They used different engines or precisions, which may cause a part of a "
             "difference. Set decode.engine and decode.precision to the same.",
-            tuple(f"{' with '.join(key)}: {', '.join(users)}" for key, users in engines.items()),
-        )
+            tuple(users) if len(users) > 1 else (),
+        ),
+    )
 
 
-def on_curves(
-    validations: Sequence[tuple[str, Sequence[Validation]]], longer: str
-) -> Iterator[Advice]:
+def on_curves(validations: Sequence[tuple[str, Sequence[Validation]]], longer: str) -> list[Advice]:
     """Advice from the validations of trainings, each with a name.
 
     `longer` names the settings that limit the length of the trainings.
     """
-    falling = _evidence((name, still_falling(curve)) for name, curve in validations)
-    if falling:
-        yield Advice(
+    return _with_evidence(
+        Advice(
             "Train longer",
             f"Validation loss was still falling when training ended: raise {longer}.",
-            falling,
-        )
-    overfitted = _evidence((name, turned(curve)) for name, curve in validations)
-    if overfitted:
-        yield Advice(
+            _evidence((name, still_falling(curve)) for name, curve in validations),
+        ),
+        Advice(
             "Stop earlier, or regularize",
             "Validation loss rose again before the end: the model overfits its training "
             "text. Set train.patience, average the best checkpoints, raise dropout, or add text.",
-            overfitted,
-        )
+            _evidence((name, turned(curve)) for name, curve in validations),
+        ),
+    )
+
+
+def _with_evidence(*advice: Advice) -> list[Advice]:
+    return [each for each in advice if each.evidence]
 
 
 def _evidence(results: Iterable[tuple[str, str | None]]) -> tuple[str, ...]:
     return tuple(f"{name}: {text}" for name, text in results if text is not None)
-
-
-def _first_seeds(
-    named: Sequence[tuple[str, SystemResult]], rule: Callable[[Any], str | None]
-) -> Iterator[tuple[str, str | None]]:
-    """The rule's evidence for each system's first seed."""
-    for name, result in named:
-        seed = f", seed {result.first.seed}" if len(result.seeds) > 1 else ""
-        yield f"{name}{seed}", rule(result.first)

@@ -1,4 +1,4 @@
-"""Why a score is not the published one: the gap, split into what was measured."""
+"""The section of the gap to published numbers, split into measured steps."""
 
 from markupsafe import Markup
 
@@ -23,9 +23,9 @@ def gap_section(context: ReportContext) -> Section | None:
             "sentence": gap_tables.sentence(gap),
             "chart": _waterfall(gap, f"gap{number}"),
             "steps": gap_tables.steps(gap),
-            "changes": gap_tables.change_table(changes),
+            "changes": gap_tables.change_table(gap),
         }
-        for number, (gap, changes) in enumerate(gaps)
+        for number, gap in enumerate(gaps)
     ]
     data = {
         "explained": gap_tables.EXPLAINED,

@@ -1,10 +1,13 @@
 """The lines of a test set with the outputs of several systems, ranked for the page."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, zip_longest
-from statistics import fmean
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
 
 from bleuprint.config.paths import Cell
 from bleuprint.report.page.context import ReportContext
@@ -18,48 +21,39 @@ MOST = 5
 SYSTEMS = 6
 
 
-@dataclass(frozen=True)
-class Output:
-    """A system's translations, and the BLEU of each line."""
-
-    lines: Sequence[str]
-    bleu: Sequence[float]
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SetLines:
-    """A test set; lines count from 0. `outputs` are by system; `left_out` counts the others."""
+    """A test set, with `outputs` by system, and `bleu` with a column for each of these.
+
+    Lines count from 0. `left_out` is the number of other systems.
+    """
 
     corpus: str
     test: str
     languages: tuple[str, str]
-    baseline: str
     sources: Sequence[str]
     references: Sequence[str]
-    outputs: Mapping[str, Output]
+    outputs: Mapping[str, Sequence[str]]
+    bleu: pd.DataFrame
     left_out: int
 
+    @property
+    def baseline(self) -> str:
+        return next(iter(self.outputs))
+
     def best(self, system: str) -> list[int]:
-        """Lines by BLEU, the highest first; among equals the longest, which say most."""
-        bleu = self.outputs[system].bleu
-        return self._ranked(lambda line: (-bleu[line], -len(self.references[line])))
+        """Lines by BLEU, the highest first; of equals the longest, which are most informative."""
+        return _ranked(-self.bleu[system], [-len(line) for line in self.references])
 
     def worst(self, system: str) -> list[int]:
-        """Lines by BLEU, the lowest first; among equals the longest."""
-        bleu = self.outputs[system].bleu
-        return self._ranked(lambda line: (bleu[line], -len(self.references[line])))
-
-    @cached_property
-    def spread(self) -> list[float]:
-        """The highest BLEU of each line minus its lowest."""
-        by_line = zip(*(output.bleu for output in self.outputs.values()), strict=True)
-        return [max(scores) - min(scores) for scores in by_line]
+        """Lines by BLEU, the lowest first; of equals the longest."""
+        return _ranked(self.bleu[system], [-len(line) for line in self.references])
 
     @cached_property
     def differing(self) -> list[int]:
         """Lines where systems' BLEU differs, those where it differs most first."""
-        lines = self._ranked(lambda line: (-self.spread[line], line))
-        return [line for line in lines if self.spread[line] > 0]
+        spread = self.bleu.max(axis=1) - self.bleu.min(axis=1)
+        return _ranked(-spread)[: int((spread > 0).sum())]
 
     def by_interest(self) -> list[int]:
         """All lines, the most informative first, in case there is room for only some.
@@ -67,17 +61,18 @@ class SetLines:
         First the short lists; then in turn a line where systems differ, one that all translate
         well, one that all translate badly, and one of an even sample of the set.
         """
-        first = [each(system)[:MOST] for system in self.outputs for each in (self.best, self.worst)]
-        means = list(map(fmean, zip(*(o.bleu for o in self.outputs.values()), strict=True)))
-        ranked = self._ranked(lambda line: (-means[line], line))
-        # the golden section's multiples, modulo 1: any number of the first ones lie evenly
-        even = self._ranked(lambda line: (line * 0.6180339887498949) % 1)
+        first = [rank(system)[:MOST] for system in self.outputs for rank in (self.best, self.worst)]
+        ranked = _ranked(-self.bleu.mean(axis=1))
+        # the golden section's multiples, modulo 1: any number of the first ones are evenly spread
+        even = _ranked(np.arange(len(self.sources)) * 0.6180339887498949 % 1)
         turns = chain(*zip_longest(self.differing, ranked, ranked[::-1], even))
         lines = dict.fromkeys(chain(self.differing[:MOST], *first, turns))
         return [line for line in lines if line is not None]
 
-    def _ranked(self, key: Callable[[int], object]) -> list[int]:
-        return sorted(range(len(self.sources)), key=key)  # type: ignore[arg-type]
+
+def _ranked(*keys: ArrayLike) -> list[int]:
+    """Lines in rising order of the first key, of equals of the second, and so on."""
+    return [int(line) for line in np.lexsort(np.array(keys[::-1]))]
 
 
 def lines_of_sets(context: ReportContext) -> Iterator[SetLines]:
@@ -112,20 +107,19 @@ def shown_systems(results: Sequence[SystemResult], most: int = SYSTEMS) -> list[
 def _read(context: ReportContext, results: Sequence[SystemResult]) -> SetLines:
     corpus, test = results[0].corpus, results[0].test
     entry = context.settings.corpus(corpus)
-    outputs, systems = {}, shown_systems(results)
+    outputs, bleu, systems = {}, {}, shown_systems(results)
     for system in systems:
         cell = Cell(system, corpus, context.settings.seeds[0])
         run = CellResults.open(context.settings, cell, context.root)
-        references, translations = run.lines(test)
-        bleu = sentence_bleu(translations, references, entry.target)
-        outputs[system] = Output(translations, bleu)
+        references, outputs[system] = run.lines(test)
+        bleu[system] = sentence_bleu(outputs[system], references, entry.target)
     return SetLines(
         corpus=corpus,
         test=test,
         languages=(entry.source, entry.target),
-        baseline=results[0].system,
         sources=run.sources(test),
         references=references,
         outputs=outputs,
+        bleu=pd.DataFrame(bleu),
         left_out=len(results) - len(systems),
     )

@@ -47,12 +47,10 @@ def _test_set(lines: SetLines, listed: dict[int, Markup]) -> dict[str, Any]:
 
 
 def _counts(lines: SetLines, system: str) -> list[int]:
-    """The lines that are the reference; better, worse and the same as the baseline's by BLEU."""
-    output, baseline = lines.outputs[system], lines.outputs[lines.baseline]
-    pairs = zip(output.lines, lines.references, strict=True)
-    deltas = [a - b for a, b in zip(output.bleu, baseline.bleu, strict=True)]
-    same = sum(line == reference for line, reference in pairs)
-    return [same, sum(d > 0 for d in deltas), sum(d < 0 for d in deltas), deltas.count(0)]
+    """The lines equal to the reference; better, worse and the same as the baseline's by BLEU."""
+    same = sum(map(str.__eq__, lines.outputs[system], lines.references))
+    deltas = lines.bleu[system] - lines.bleu[lines.baseline]
+    return [same, *(int(which.sum()) for which in (deltas > 0, deltas < 0, deltas == 0))]
 
 
 def _lists(sets: list[SetLines]) -> list[dict[int, Markup]]:
@@ -80,10 +78,10 @@ def _articles(lines: SetLines, ranked: Sequence[int]) -> list[Markup]:
 def _article(lines: SetLines, line: int) -> Markup:
     reference = lines.references[line]
     outputs = []
-    for system, output in lines.outputs.items():
-        (chrf,) = sentence_chrf([output.lines[line]], [reference])
-        marked = list(_marked(output.lines[line], reference))
-        outputs.append((system, marked, output.bleu[line], chrf))
+    for system, translations in lines.outputs.items():
+        (chrf,) = sentence_chrf([translations[line]], [reference])
+        marked = list(_marked(translations[line], reference))
+        outputs.append((system, marked, lines.bleu[system][line], chrf))
     return Markup(
         _LINE.render(
             number=line + 1,

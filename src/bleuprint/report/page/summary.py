@@ -38,7 +38,7 @@ def summary(context: ReportContext) -> Section:
         "columns": list(_rankings(context.results)),
         "significant": SIGNIFICANT,
         "few": LINES,
-        "gaps": [(gap_tables.heading(gap.published), gap_tables.sentence(gap)) for gap, _ in gaps],
+        "gaps": [(gap_tables.heading(gap.published), gap_tables.sentence(gap)) for gap in gaps],
         "hints": [gap_tables.hint(number) for number in unmeasured(settings, gaps)],
         "cost": _cost(context),
         "pairs": {name: kept(name, context.root) for name in settings.corpora},

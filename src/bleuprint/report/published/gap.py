@@ -1,12 +1,12 @@
-"""The gap between a score of ours and a published one, split into what was measured.
+"""The gap between a score of ours and a published one, split into measured steps.
 
 From ours, as sacreBLEU scores, one thing after the other is done as for the published number: the
-scoring, the averaging of checkpoints, the search, the size of an update. What is then left is
-called unexplained: other data, other settings, another program, and whatever was not measured.
+scoring, the averaging of checkpoints, the search, the size of an update. The rest is called
+unexplained: other data, other settings, another program, and whatever was not measured.
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -21,7 +21,6 @@ from bleuprint.config.system import System
 from bleuprint.report.published.variants import (
     Variant,
     Variants,
-    averaged,
     own,
     path_of,
     searched,
@@ -31,7 +30,7 @@ from bleuprint.report.published.variants import (
 # Digits of BLEU; the steps are rounded before they are added, so that the sums are right.
 SHOWN = 2
 
-# In which settings two systems may differ of which one has updates of another size.
+# Settings in which two systems may differ that are compared for the size of their updates.
 _WITH_TOKENS = (
     *("tokens_per_update", "max_tokens", "max_updates", "max_epochs"),
     *("validate_every", "checkpoint_every"),
@@ -42,7 +41,7 @@ _WITH_TOKENS = (
 class Step:
     """One thing done as for the published number: the BLEU that it adds, None if not measured.
 
-    `score` is what stands after it; `note` says what was compared, or why nothing was.
+    `score` is that after the step; `note` says what was compared, or why nothing was.
     """
 
     what: str
@@ -52,35 +51,10 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Gap:
-    """From `ours`, a mean over `seeds`, by `steps` to the published number.
-
-    `ours`, the BLEU of all steps and `unexplained` add up to `published.bleu`.
-    """
-
-    published: Published
-    ours: float
-    seeds: int
-    steps: tuple[Step, ...]
-    unexplained: float
-
-    @property
-    def whole(self) -> float:
-        """What is to be explained."""
-        return round(self.published.bleu - self.ours, SHOWN)
-
-    @property
-    def explained(self) -> float | None:
-        """What the steps make together; None if none was measured."""
-        sizes = [step.bleu for step in self.steps if step.bleu is not None]
-        return round(sum(sizes), SHOWN) if sizes else None
-
-
-@dataclass(frozen=True)
 class Change:
-    """The system with one thing changed: its BLEU, and how much more that is than its own.
+    """The system with one thing changed: its BLEU, and the difference from the system as it is.
 
-    None where it was not measured; `own` marks what the system has.
+    None if it was not measured; `own` marks the value that the system has.
     """
 
     what: str
@@ -91,8 +65,35 @@ class Change:
 
 
 @dataclass(frozen=True)
+class Gap:
+    """From `ours`, a mean over `seeds`, by `steps` to the published number.
+
+    `ours`, the BLEU of all steps and `unexplained` add up to `published.bleu`. `changes` are of the
+    average, the beam and the length penalty.
+    """
+
+    published: Published
+    ours: float
+    seeds: int
+    steps: tuple[Step, ...]
+    unexplained: float
+    changes: tuple[Change, ...]
+
+    @property
+    def whole(self) -> float:
+        """The difference to be explained."""
+        return round(self.published.bleu - self.ours, SHOWN)
+
+    @property
+    def explained(self) -> float | None:
+        """The sum of the steps; None if none was measured."""
+        sizes = [step.bleu for step in self.steps if step.bleu is not None]
+        return round(sum(sizes), SHOWN) if sizes else None
+
+
+@dataclass(frozen=True)
 class _Ours:
-    """A system as far as a published number is concerned: its variants, one entry a seed."""
+    """The system of a published number, and its variants, one entry a seed."""
 
     number: Published
     system: System
@@ -100,7 +101,7 @@ class _Ours:
 
     def score(self, variant: Variant, way: str) -> float | None:
         """The mean over seeds; None if it was not measured for all."""
-        measured = [seed.of(self.number.test, variant) for seed in self.variants]
+        measured = [seed.find(self.number.test, variant) for seed in self.variants]
         scores = [varied.scores[way] for varied in measured if varied and way in varied.scores]
         return fmean(scores) if len(scores) == len(measured) else None
 
@@ -118,23 +119,16 @@ def cells_of(settings: Settings) -> list[Cell]:
     return [Cell(system, corpus, seed) for system, corpus in pairs for seed in settings.seeds]
 
 
-def measured(
-    settings: Settings, records: pd.DataFrame, root: Path = Path()
-) -> list[tuple[Gap, list["Change"]]]:
-    """Each measured gap, with the effect of single changes, from the variants below `root`."""
+def measured(settings: Settings, records: pd.DataFrame, root: Path = Path()) -> list[Gap]:
+    """The gaps that were measured, from the variants below `root`."""
     paths = {cell: path_of(cell, root) for cell in cells_of(settings)}
     variants = {cell: Variants.read(path) for cell, path in paths.items() if path.exists()}
-    return [
-        (gap, changes(settings, gap.published, records, variants))
-        for gap in gaps(settings, records, variants)
-    ]
+    return gaps(settings, records, variants)
 
 
-def unmeasured(
-    settings: Settings, found: Sequence[tuple[Gap, Sequence[Change]]]
-) -> list[Published]:
-    """The published numbers that name a system, and whose gap is not in `found`."""
-    known = [gap.published for gap, _ in found]
+def unmeasured(settings: Settings, measured: Sequence[Gap]) -> list[Published]:
+    """The published numbers that name a system, and whose gap is not measured."""
+    known = [gap.published for gap in measured]
     return [n for n in settings.published if n.system is not None and n not in known]
 
 
@@ -151,27 +145,6 @@ def gaps(settings: Settings, records: pd.DataFrame, variants: Mapping[Cell, Vari
     ]
 
 
-def changes(
-    settings: Settings,
-    number: Published,
-    records: pd.DataFrame,
-    variants: Mapping[Cell, Variants],
-) -> list[Change]:
-    """BLEU of the system that `number` names with other averages, beams and length penalties."""
-    ours = _ours(settings, number, records, variants)
-    assert ours is not None, "the gap to this number is measured"
-    changed = []
-    for what, group in single_changes(number, ours.system).items():
-        for variant in group:
-            score, difference = ours.score(variant, "sacrebleu"), None
-            if score is not None:
-                score = round(score, SHOWN)
-                difference = round(score - round(ours.headline, SHOWN), SHOWN)
-            same = variant == own(ours.system)
-            changed.append(Change(what, _value(what, variant), score, difference, same))
-    return changed
-
-
 def _ours(
     settings: Settings,
     number: Published,
@@ -184,7 +157,7 @@ def _ours(
     system, of_system = settings.system(number.system), []
     for record in _records(records, number, number.system):
         measured = variants.get(Cell(record.system, record.corpus, record.seed))
-        varied = measured and measured.of(number.test, own(system))
+        varied = measured and measured.find(number.test, own(system))
         if (
             measured is None
             or not varied
@@ -226,7 +199,7 @@ def _gap(ours: _Ours, settings: Settings, records: pd.DataFrame) -> Gap:
     way, (score, note) = number.scored, _scoring(ours)
     if not add("scoring", score, note):
         way = "sacrebleu"
-    variant = dataclasses.replace(base, average=averaged(number, ours.system))
+    variant = dataclasses.replace(base, average=number.average or base.average)
     if not add("averaging", *_averaging(ours, variant, way)):
         variant = base
     after = searched(number, variant)
@@ -237,7 +210,18 @@ def _gap(ours: _Ours, settings: Settings, records: pd.DataFrame) -> Gap:
         more = 0.0
     add("tokens per update", None if more is None else steps[-1].score + more, note)
     unexplained = round(number.bleu - steps[-1].score, SHOWN)
-    return Gap(number, first, len(settings.seeds), tuple(steps), unexplained)
+    changes = tuple(_changes(ours))
+    return Gap(number, first, len(settings.seeds), tuple(steps), unexplained, changes)
+
+
+def _changes(ours: _Ours) -> Iterator[Change]:
+    first = round(ours.headline, SHOWN)
+    for what, variants in single_changes(ours.number, ours.system).items():
+        for variant in variants:
+            score = ours.score(variant, "sacrebleu")
+            bleu = None if score is None else round(score, SHOWN)
+            difference = None if bleu is None else round(bleu - first, SHOWN)
+            yield Change(what, _value(what, variant), bleu, difference, variant == own(ours.system))
 
 
 def _scoring(ours: _Ours) -> tuple[float | None, str]:
@@ -260,7 +244,7 @@ def _averaging(ours: _Ours, variant: Variant, way: str) -> tuple[float | None, s
         return ours.score(base, way), f"both {_average(variant)}"
     score = ours.score(variant, way)
     if score is None:
-        kept = min(len(one.checkpoints) for one in ours.variants)
+        kept = min(len(seed.checkpoints) for seed in ours.variants)
         few = f"only {kept} checkpoints" if theirs.last else "too few of them"
         return None, f"theirs {_average(variant)}, but ours kept {few}"
     return score, f"ours {_average(base)}, theirs {_average(variant)}"
@@ -278,7 +262,7 @@ def _searching(ours: _Ours, before: Variant, after: Variant, way: str) -> tuple[
 
 
 def _twin(ours: _Ours, settings: Settings) -> tuple[str | None, str]:
-    """The system that has the published tokens an update and is else like ours; what to say."""
+    """The system with the published tokens per update, otherwise like ours; and a note."""
     theirs, own_tokens = ours.number.tokens_per_update, ours.system.train.tokens_per_update
     if theirs is None:
         return None, "how many tokens an update of theirs had is not known"
@@ -333,7 +317,7 @@ def _search(of: Variant | Published) -> str:
 
 
 def _unknown(number: Published) -> str:
-    """What of a search is not known."""
+    """The unknown settings of a search."""
     missing = ["beam"] if number.beam is None else []
     if number.alpha is None and number.penalty is None:
         missing.append("length penalty")

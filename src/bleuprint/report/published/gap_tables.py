@@ -1,22 +1,22 @@
-"""The gap to published numbers as text: for the report, and what the page says in HTML."""
+"""The gap to published numbers as text and tables."""
 
 from collections.abc import Iterator, Sequence
 
 from bleuprint.config.experiment import Settings
 from bleuprint.config.published import Published
 from bleuprint.report.grid import Column, Grid, Row, grid, markdown
-from bleuprint.report.published.gap import Change, Gap, unmeasured
+from bleuprint.report.published.gap import Gap, unmeasured
 
 UNMEASURED = "not measured"
 UNEXPLAINED = "other data, settings or program, chance, and what was not measured"
 EXPLAINED = (
     "From our score, one thing after the other is done as for the published number, and its BLEU "
-    "counted. What is left is unexplained: other data, settings or program, chance, and what was "
+    "added. The rest is unexplained: other data, settings or program, chance, and what was "
     "not measured. The order matters a little, since the steps are not independent."
 )
 CHANGES = (
     "The same trained model, with one thing changed at a time; BLEU is sacreBLEU's. A star marks "
-    "what the system has."
+    "the value that the system has."
 )
 
 
@@ -37,9 +37,9 @@ def sentence(gap: Gap) -> str:
 
 def _explained(gap: Gap) -> str:
     if gap.explained is None:
-        return "Nothing of it was measured: all of it is unexplained."
+        return "Nothing of it was measured."
     left = signed(gap.unexplained)
-    return f"What was measured makes {signed(gap.explained)}; {left} is left, unexplained."
+    return f"The measured steps add {signed(gap.explained)}; {left} is unexplained."
 
 
 def steps(gap: Gap) -> Grid:
@@ -55,10 +55,10 @@ def steps(gap: Gap) -> Grid:
     return Grid(columns, tuple(map(Row, rows)))
 
 
-def change_table(changes: Sequence[Change]) -> Grid:
+def change_table(gap: Gap) -> Grid:
     """Each change: what, to what, BLEU, and the difference from the system as it is."""
     rows = []
-    for change in changes:
+    for change in gap.changes:
         to = f"{change.to} *" if change.own else change.to
         if change.bleu is None or change.difference is None:
             rows.append((change.what, to, UNMEASURED, ""))
@@ -80,27 +80,25 @@ def hint(number: Published) -> str:
     )
 
 
-def parts(
-    settings: Settings, found: Sequence[tuple[Gap, Sequence[Change]]]
-) -> Iterator[str | Grid]:
+def parts(settings: Settings, gaps: Sequence[Gap]) -> Iterator[str | Grid]:
     """Lines and tables on every gap, and a line on each that is not measured."""
-    for gap, changes in found:
+    for gap in gaps:
         yield heading(gap.published)
         yield sentence(gap)
         yield steps(gap)
         yield f"\n{CHANGES}"
-        yield change_table(changes)
+        yield change_table(gap)
         yield ""
-    yield from map(hint, unmeasured(settings, found))
+    yield from map(hint, unmeasured(settings, gaps))
 
 
-def markdown_of(settings: Settings, found: Sequence[tuple[Gap, Sequence[Change]]]) -> list[str]:
+def markdown_of(settings: Settings, gaps: Sequence[Gap]) -> list[str]:
     """The parts of the report's section, none if no published number names a system."""
-    hints = list(map(hint, unmeasured(settings, found)))
-    if not found and not hints:
+    hints = list(map(hint, unmeasured(settings, gaps)))
+    if not gaps and not hints:
         return []
-    parts = ["## The gap to published numbers", *([EXPLAINED] if found else [])]
-    for gap, changes in found:
+    parts = ["## The gap to published numbers", *([EXPLAINED] if gaps else [])]
+    for gap in gaps:
         parts += [f"### {heading(gap.published)}", sentence(gap), markdown(steps(gap))]
-        parts += [CHANGES, markdown(change_table(changes))]
+        parts += [CHANGES, markdown(change_table(gap))]
     return [*parts, *hints]

@@ -1,14 +1,12 @@
-"""A trained system translated in other ways, as the published numbers of params.yaml ask for.
+"""A trained system with the averages and searches of the published numbers of params.yaml.
 
 The number of averaged checkpoints, the beam and the length penalty: each changed alone, and all set
 to the values of the published number.
 """
 
-import dataclasses
 import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
@@ -16,7 +14,7 @@ from typing import Any, Literal
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell, folder
 from bleuprint.config.published import Published
-from bleuprint.config.system import Average, Decode, LengthPenalty, System
+from bleuprint.config.system import Average, LengthPenalty, System
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_object, write_json
@@ -28,7 +26,7 @@ LASTS, BEAMS, ALPHAS = (1, 5, 10), (1, 4), (0.0, 0.6, 1.0)
 
 @dataclass(frozen=True)
 class Variant:
-    """A way to translate: which checkpoints are averaged, and how is searched."""
+    """A way to translate: the averaged checkpoints, the beam and the length penalty."""
 
     average: Average
     beam: int
@@ -61,9 +59,10 @@ class Variants:
     checkpoints: tuple[int, ...]
     varied: tuple[Varied, ...]
 
-    def of(self, test: str, variant: Variant) -> Varied | None:
-        found = (one for one in self.varied if (one.test, one.variant) == (test, variant))
-        return next(found, None)
+    def find(self, test: str, variant: Variant) -> Varied | None:
+        """The scores of a variant on a test set; None if it was not measured."""
+        keys = [(varied.test, varied.variant) for varied in self.varied]
+        return self.varied[keys.index((test, variant))] if (test, variant) in keys else None
 
     @classmethod
     def read(cls, path: Path) -> "Variants":
@@ -84,46 +83,36 @@ def own(system: System) -> Variant:
     return Variant(system.average, decode.beam, penalty.alpha, penalty.kind)
 
 
-def theirs(number: Published, system: System) -> Variant:
-    """The system, as far as is known averaged and searched as for the published number."""
-    return dataclasses.replace(searched(number, own(system)), average=averaged(number, system))
-
-
-def averaged(number: Published, system: System) -> Average:
-    return number.average or system.average
-
-
 def searched(number: Published, variant: Variant) -> Variant:
-    """A variant, as far as is known searched as for the published number."""
+    """A variant with the known beam and length penalty of the published number."""
     known = {name: getattr(number, name) for name in ("beam", "alpha", "penalty")}
-    return dataclasses.replace(variant, **{k: v for k, v in known.items() if v is not None})
+    return replace(variant, **{k: v for k, v in known.items() if v is not None})
 
 
 def single_changes(number: Published, system: System) -> dict[str, list[Variant]]:
     """The system as it is and with another average, beam or length penalty, in rising order."""
     base = own(system)
     search = searched(number, base)
-    both = averaged(number, system), base.average
+    both = number.average or base.average, base.average
     lasts = {*LASTS, *(how.last for how in both if how.last)}
-    averages = [*(Average(last=last) for last in sorted(lasts)), *both]
+    averages = dict.fromkeys((*(Average(last=last) for last in sorted(lasts)), *both))
     beams = sorted({*BEAMS, base.beam, search.beam})
     alphas = {(alpha, base.penalty) for alpha in (*ALPHAS, base.alpha)}
     alphas.add((search.alpha, search.penalty))
     return {
-        "average": [
-            dataclasses.replace(base, average=average) for average in dict.fromkeys(averages)
-        ],
-        "beam": [dataclasses.replace(base, beam=beam) for beam in beams],
-        "alpha": [dataclasses.replace(base, alpha=a, penalty=p) for a, p in sorted(alphas)],
+        "average": [replace(base, average=average) for average in averages],
+        "beam": [replace(base, beam=beam) for beam in beams],
+        "alpha": [replace(base, alpha=a, penalty=p) for a, p in sorted(alphas)],
     }
 
 
-def wanted(number: Published, system: System) -> list[Variant]:
-    """Every variant that says something of a published number, the system's own first."""
+def variants_for(number: Published, system: System) -> list[Variant]:
+    """Every variant that the gap to a published number needs, the system's own first."""
     base = own(system)
-    changes = [one for group in single_changes(number, system).values() for one in group]
-    together = [searched(number, base), theirs(number, system)]
-    return list(dict.fromkeys([base, *changes, *together]))
+    changes = [variant for group in single_changes(number, system).values() for variant in group]
+    search = searched(number, base)
+    theirs = replace(search, average=number.average or base.average)
+    return list(dict.fromkeys([base, *changes, search, theirs]))
 
 
 def path_of(cell: Cell, root: Path = Path()) -> Path:
@@ -132,14 +121,14 @@ def path_of(cell: Cell, root: Path = Path()) -> Path:
 
 
 def measure(settings: Settings, cell: Cell, root: Path = Path()) -> None:
-    """Translate and score a cell as its published numbers ask; write the file `path_of` names.
+    """Translate and score all variants of a cell; write the file that `path_of` names.
 
     Raises UserError if there are no checkpoints or texts of the cell.
     """
     by_test: dict[str, dict[Variant, None]] = {}
     for number in settings.published:
         if (number.system, number.corpus) == (cell.system, cell.corpus):
-            variants = wanted(number, settings.system(cell.system))
+            variants = variants_for(number, settings.system(cell.system))
             by_test.setdefault(number.test, {}).update(dict.fromkeys(variants))
     checkpoints = root / cell.models / "checkpoints"
     if not checkpoints.exists():
@@ -152,8 +141,8 @@ def measure(settings: Settings, cell: Cell, root: Path = Path()) -> None:
         for test, variants in by_test.items()
     }
     varied = _translate(settings, cell, possible, root)
-    found = Variants(training["fingerprint"], tuple(kept), tuple(varied))
-    write_json(path_of(cell, root), dataclasses.asdict(found))
+    measured = Variants(training["fingerprint"], tuple(kept), tuple(varied))
+    write_json(path_of(cell, root), asdict(measured))
 
 
 def _enough(how: Average, kept: Sequence[int], validated: Collection[int]) -> bool:
@@ -179,34 +168,22 @@ def _translate(
     corpus = BinaryCorpus(folder(cell.corpus, "binary", root))
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     decode = settings.system(cell.system).decode
-    variants = dict.fromkeys(one for several in by_test.values() for one in several)
-    for how in dict.fromkeys(one.average for one in variants):
-        with _averaged(root / cell.models / "checkpoints", how) as model_folder:
-            for variant in (one for one in variants if one.average == how):
-                model = load_model(model_folder, corpus).to(device)
-                engine = create_engine(model, corpus, _decode(decode, variant))
+    (work := environment.work()).mkdir(parents=True, exist_ok=True)
+    variants = dict.fromkeys(variant for several in by_test.values() for variant in several)
+    for how in dict.fromkeys(variant.average for variant in variants):
+        with tempfile.TemporaryDirectory(prefix="variants-", dir=work) as scratch:
+            average(root / cell.models / "checkpoints", how, averaged := Path(scratch, "averaged"))
+            for variant in (variant for variant in variants if variant.average == how):
+                penalty = LengthPenalty(variant.penalty, variant.alpha)
+                changed = replace(decode, beam=variant.beam, length_penalty=penalty)
+                model = load_model(averaged, corpus).to(device)
+                engine = create_engine(model, corpus, changed)
                 for test in (test for test, several in by_test.items() if variant in several):
                     name = f"test.{test}"
                     corpus.verify(name)
-                    found = search(engine, corpus, name, progress=f"translate {name}")
-                    lines = [corpus.text(corpus.target, words) for words in found]
+                    outputs = search(engine, corpus, name, progress=f"translate {name}")
+                    lines = [corpus.text(corpus.target, tokens) for tokens in outputs]
                     yield _scored(settings, cell, test, variant, lines, root)
-
-
-@contextmanager
-def _averaged(checkpoints: Path, how: Average) -> Iterator[Path]:
-    """A folder with an averaged model; gone afterwards, with it."""
-    work = environment.work()
-    work.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="variants-", dir=work) as scratch:
-        model = Path(scratch, "averaged")
-        average(checkpoints, how, model)
-        yield model
-
-
-def _decode(decode: Decode, variant: Variant) -> Decode:
-    penalty = LengthPenalty(variant.penalty, variant.alpha)
-    return dataclasses.replace(decode, beam=variant.beam, length_penalty=penalty)
 
 
 def _scored(
