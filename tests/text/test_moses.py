@@ -1,5 +1,3 @@
-import re
-import sys
 from functools import cache
 
 import pytest
@@ -8,7 +6,6 @@ from hypothesis import strategies as st
 from sacremoses import MosesDetokenizer, MosesTokenizer
 
 from bleuprint.runtime import memoize
-from bleuprint.text import moses
 from bleuprint.text.moses import Moses
 from bleuprint.text.unicode import blank_white
 
@@ -94,13 +91,6 @@ def test_characters_are_seen_as_sacremoses_sees_them(language, form):
     sentence = "  x  ".join(form.format(*[character] * 3) for character in characters)
     found = quick(language, True, False).tokenize(sentence)
     assert found == expected(sentence, language, hyphens=True)
-
-
-@pytest.mark.parametrize("language", ["en", "ja", "ko"])
-def test_ranges_hold_what_the_library_lists(language):
-    everything = "".join(map(chr, range(sys.maxunicode + 1)))
-    listed = reference(language).IsAlnum
-    assert re.findall(f"[{moses._ranges(listed)}]", everything) == sorted(set(listed))
 
 
 def test_remembering_little_changes_nothing(monkeypatch):

@@ -47,6 +47,8 @@ _KEYS: dict[str, Callable[[Pair], bytes]] = {
 _RULES = {"pairs": "duplicate_pair", "sources": "same_source", "targets": "same_target"}
 _OVERLAP_RULES = ("source_held_out", "target_held_out")
 _HELD_OUT = "held-out"
+# numpy ignores NULs at the end of byte strings, but pads with them too: comparison is exact.
+_HASH = np.dtype(f"S{HASH_BYTES}")
 _HASHES_AT_ONCE = 1 << 16
 
 
@@ -152,19 +154,15 @@ def _groups(hashes: Path) -> npt.NDArray[np.int32]:
 
     Sorting an array takes 16 bytes a hash; a Python set would take 100.
     """
-    # numpy ignores NULs at the end of byte strings, but pads with them too: comparison is exact.
-    array = np.fromfile(hashes, f"S{HASH_BYTES}")
+    array = np.fromfile(hashes, _HASH)
     groups = np.zeros(len(array), np.int32)
     array.sort()
     repeated = np.unique(array[1:][array[1:] == array[:-1]])
     del array
     if len(repeated):
-        with hashes.open("rb") as file:
-            start = 0
-            while data := file.read(HASH_BYTES * _HASHES_AT_ONCE):
-                some = np.frombuffer(data, f"S{HASH_BYTES}")
-                places = np.searchsorted(repeated, some)
-                same = repeated[np.minimum(places, len(repeated) - 1)] == some
-                groups[start : start + len(some)] = np.where(same, places + 1, 0)
-                start += len(some)
+        for start in range(0, len(groups), _HASHES_AT_ONCE):
+            some = np.fromfile(hashes, _HASH, _HASHES_AT_ONCE, offset=start * HASH_BYTES)
+            places = np.searchsorted(repeated, some)
+            same = repeated[np.minimum(places, len(repeated) - 1)] == some
+            groups[start : start + len(some)] = np.where(same, places + 1, 0)
     return groups

@@ -17,7 +17,7 @@ read, so any number of processes can share them.
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,7 @@ import numpy.typing as npt
 from numpy.lib import format as npy
 
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_json, sha256_of, write_json
+from bleuprint.runtime.files import read_object, sha256_of, write_json
 from bleuprint.runtime.schema import build
 
 # Imported where they are used: reading ids does not need them, and importing takes half a second.
@@ -167,10 +167,9 @@ def write_header(folder: Path, content: Mapping[str, Any]) -> None:
     """Write corpus.json; all other files of the corpus must have been written."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     files = {
-        path.relative_to(folder).as_posix(): {
-            "size": path.stat().st_size,
-            "sha256": sha256_of(path),
-        }
+        path.relative_to(folder).as_posix(): asdict(
+            StoredFile(path.stat().st_size, sha256_of(path))
+        )
         for path in paths
     }
     header = {"format": FORMAT, "version": VERSION, **content, "files": files}
@@ -179,12 +178,10 @@ def write_header(folder: Path, content: Mapping[str, Any]) -> None:
 
 def _read_header(path: Path) -> dict[str, Any]:
     try:
-        header = read_json(path)
+        header = read_object(path)
     except FileNotFoundError:
         raise UserError(f"{path}: no such file; is the corpus binarized?") from None
-    except ValueError as error:
-        raise UserError(f"{path}: damaged: {error}") from None
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
+    if header.get("format") != FORMAT:
         raise UserError(f"{path}: its format is not {FORMAT!r}")
     if (version := header.get("version")) != VERSION:
         raise UserError(f"{path}: version {version} of the format; this bleuprint reads {VERSION}")

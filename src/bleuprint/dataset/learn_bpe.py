@@ -4,12 +4,11 @@ Memory grows with the number of distinct words.
 """
 
 import io
-import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, redirect_stderr
+from collections.abc import Mapping
+from contextlib import redirect_stderr
 from functools import partial
 from pathlib import Path
 
@@ -64,7 +63,7 @@ def count_words(corpus: str, tokens: TextFolder, workers: int = 1) -> WordCounts
     total = tokens.count("train")
     spans = [shard.span(total) for shard in Shard.all(_PARTS)]
     with Progress(f"count words {corpus}", len(spans), "parts") as progress:
-        for part in map_parts(partial(_WordCounter, tokens), spans, workers):
+        for part in map_parts(partial(partial, _count_words, tokens), spans, workers):
             for words, more in zip(counts.values(), part, strict=True):
                 words.update(more)
             progress.advance()
@@ -73,20 +72,13 @@ def count_words(corpus: str, tokens: TextFolder, workers: int = 1) -> WordCounts
     return counts
 
 
-class _WordCounter:
-    """Counts the words of a span of train on both sides, in a worker process."""
-
-    def __init__(self, tokens: TextFolder) -> None:
-        self._tokens = tokens
-
-    def __call__(self, span: Span) -> tuple[Counter[str], Counter[str]]:
-        source, target = Counter[str](), Counter[str]()
-        for block in self._tokens.blocks("train", span):
-            for lines, words in zip(
-                zip(*block.pairs(), strict=True), (source, target), strict=True
-            ):
-                words.update(" ".join(lines).split(" "))
-        return source, target
+def _count_words(tokens: TextFolder, span: Span) -> tuple[Counter[str], Counter[str]]:
+    """How often each word occurs in a span of train, on both sides."""
+    source, target = Counter[str](), Counter[str]()
+    for block in tokens.blocks("train", span):
+        for lines, words in zip(zip(*block.pairs(), strict=True), (source, target), strict=True):
+            words.update(" ".join(lines).split(" "))
+    return source, target
 
 
 def learn_codes(what: str, settings: BpeSettings, words: Mapping[str, int]) -> str:
@@ -152,16 +144,6 @@ def _subword_nmt(_: str, words: Mapping[str, int], merges: int) -> str:
     output = io.StringIO(newline="\n")
     # Counts instead of the text, because subword-nmt splits lines as Python does.
     entries = [f"{word} {count}" for word, count in words.items()]
-    with _quiet():
+    with redirect_stderr(io.StringIO()):  # its progress bar
         learn_bpe(entries, output, merges, is_dict=True)
     return output.getvalue()
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Hide subword-nmt's progress bar unless stderr is a terminal: it writes no line ends."""
-    if sys.stderr.isatty():
-        yield
-        return
-    with Path(os.devnull).open("w", encoding="utf-8") as nowhere, redirect_stderr(nowhere):
-        yield

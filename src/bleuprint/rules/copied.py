@@ -1,4 +1,4 @@
-"""Checks of what a translation copies: numbers and addresses."""
+"""Checks of what a translation copies: all of it, numbers, addresses."""
 
 import re
 import unicodedata
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from bleuprint.rules.rule import Candidate, Check
+from bleuprint.text.unicode import comparable
 
 # Groups of three digits with the same separator throughout, or digits in a row.
 _NUMBER = re.compile(r"\d{1,3}([.,'’\u066c\u00a0\u2009\u202f ])\d{3}(?:\1\d{3})*(?!\d)|\d+")
@@ -19,6 +20,19 @@ _ADDRESS = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 _AFTER_ADDRESS = ".,;:!?'()[]"
+
+
+@dataclass(frozen=True)
+class Identical(Check):
+    """Drops a pair whose sides differ only in spaces, punctuation and letter case.
+
+    This includes a name or number alone: `Paris` is the same in many languages.
+    """
+
+    rank: ClassVar[int] = 10
+
+    def keeps(self, candidate: Candidate) -> bool:
+        return comparable(candidate.source) != comparable(candidate.target)
 
 
 @dataclass(frozen=True)
@@ -50,14 +64,8 @@ class Urls(Check):
 
 
 def _numbers(sentence: str) -> Counter[str]:
-    return Counter(_digits(match[0]) for match in _NUMBER.finditer(sentence))
-
-
-def _digits(number: str) -> str:
-    digits = _SEPARATORS.sub("", number)
-    if digits.isascii():
-        return digits
-    return "".join(str(unicodedata.decimal(digit)) for digit in digits)
+    numbers = (_SEPARATORS.sub("", match[0]) for match in _NUMBER.finditer(sentence))
+    return Counter("".join(str(unicodedata.decimal(digit)) for digit in n) for n in numbers)
 
 
 def _addresses(sentence: str) -> Counter[str]:

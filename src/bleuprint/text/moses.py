@@ -14,7 +14,7 @@ are cached. The exceptions:
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
 
 from sacremoses import MosesDetokenizer, MosesTokenizer
@@ -61,11 +61,8 @@ class Moses:
             return []
         if _is_exception(text, chunks):
             return self._whole(text)
-        if (period := text.find(".")) >= 0:
-            if period == len(text) - 1:  # as in most sentences
-                chunks[-1] += _AT_END
-            else:
-                self._mark_periods(chunks)
+        if "." in text:
+            self._mark_periods(chunks)
         return list(chain.from_iterable(map(self._chunks.__getitem__, chunks)))
 
     def detokenize(self, tokens: Sequence[str]) -> str:
@@ -80,10 +77,9 @@ class Moses:
 
     def _mark_periods(self, chunks: list[str]) -> None:
         """Append to each chunk with a final period the kind of the next chunk."""
-        last = len(chunks) - 1
-        for place, chunk in enumerate(chunks):
+        for place, (chunk, after) in enumerate(pairwise([*chunks, "A"])):
             if chunk[-1] == ".":
-                chunks[place] = chunk + (self._kind(chunks[place + 1]) if place < last else _AT_END)
+                chunks[place] = chunk + self._kind(after)
 
     def _kind(self, after: str) -> str:
         if after[0] in self._lower:
@@ -116,30 +112,9 @@ def _is_exception(text: str, chunks: list[str]) -> bool:
 
 
 def _library(language: str) -> Any:
-    """The library's tokenizer, patched for speed with the same results.
-
-    It builds sets of thousands of characters at each period, and some of its character classes list
-    90,000 characters instead of ranges.
-    """
+    """The library's tokenizer without the sets of thousands of characters it builds at a period."""
     library = MosesTokenizer(language)
     library.islower = frozenset(library.IsLower).issuperset
     alphabetic = frozenset(library.IsAlpha)
     library.isanyalpha = lambda text: not alphabetic.isdisjoint(text)
-    alphanumeric = _ranges(library.IsAlnum)
-    library.PAD_NOT_ISALNUM = re.compile(rf"([^{alphanumeric}\s.'`,\-])"), r" \1 "
-    library.AGGRESSIVE_HYPHEN_SPLIT = (
-        re.compile(f"([{alphanumeric}])-(?=[{alphanumeric}])"),
-        r"\1 @-@ ",
-    )
     return library
-
-
-def _ranges(characters: str) -> str:
-    """Characters as ranges inside a regular expression's class."""
-    ranges: list[list[int]] = []
-    for code in sorted(map(ord, set(characters))):
-        if ranges and code == ranges[-1][1] + 1:
-            ranges[-1][1] = code
-        else:
-            ranges.append([code, code])
-    return "".join(f"{chr(first)}-{chr(last)}" for first, last in ranges)

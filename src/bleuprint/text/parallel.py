@@ -4,11 +4,11 @@ A line ends at the byte \\n and nowhere else: not at \\r, U+0085, U+2028 or \\x1
 `splitlines` ends it. Line i of one side translates line i of the other.
 """
 
-import os
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import islice, repeat
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -85,11 +85,8 @@ class Block:
 
     def pairs(self) -> list[Pair]:
         """The pairs; raises UserError at an undecodable byte."""
-        sides = [
-            self._lines(data, path)
-            for data, path in zip((self.source, self.target), self.files, strict=True)
-        ]
-        return [Pair(*pair) for pair in zip(*sides, strict=True)]
+        sides = map(self._lines, (self.source, self.target), self.files)
+        return list(map(Pair._make, zip(*sides, strict=True)))
 
     def numbered(self) -> Iterator[tuple[int, Pair]]:
         """The pairs with their numbers in the set, from 1."""
@@ -110,11 +107,11 @@ def read_blocks(source: Path, target: Path, span: Span = WHOLE) -> Iterator[Bloc
     """
     with _open(source) as source_file, _open(target) as target_file:
         for file in (source_file, target_file):
-            _skip(file, span.start)
+            deque(islice(file, span.start), maxlen=0)
         number = span.start
         while span.stop is None or number < span.stop:
-            wanted = BLOCK_PAIRS if span.stop is None else min(BLOCK_PAIRS, span.stop - number)
-            sides = _take(source_file, target_file, wanted)
+            count = BLOCK_PAIRS if span.stop is None else min(BLOCK_PAIRS, span.stop - number)
+            sides = _take(source_file, target_file, count)
             counts = [side.count(b"\n") for side in sides]
             if counts[0] != counts[1]:
                 raise UserError(
@@ -136,13 +133,12 @@ def packed(pairs: Sequence[Pair]) -> tuple[bytes, bytes]:
     return sides[0].encode(), sides[1].encode()
 
 
-class PairWriter:
+class PairWriter(ExitStack):
     """Writes aligned files; use as a context manager."""
 
-    def __init__(self, source: Path, target: Path) -> None:
-        with ExitStack() as opening:
-            self._files = [opening.enter_context(path.open("wb")) for path in (source, target)]
-            self._open = opening.pop_all()
+    def __init__(self, *paths: Path) -> None:
+        super().__init__()
+        self._files = [self.enter_context(path.open("wb")) for path in paths]
 
     def write(self, pair: Pair) -> None:
         self.write_packed(*packed([pair]))
@@ -151,12 +147,6 @@ class PairWriter:
         """Write the bytes that `packed` returned."""
         for file, data in zip(self._files, (source, target), strict=True):
             file.write(data)
-
-    def __enter__(self) -> "PairWriter":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._open.close()
 
 
 @dataclass(frozen=True)
@@ -211,43 +201,26 @@ def _open(path: Path) -> BinaryIO:
         raise UserError(f"{path}: no such file") from None
 
 
-def _take(source: BinaryIO, target: BinaryIO, wanted: int) -> tuple[bytes, bytes]:
-    """Up to `wanted` lines of both files; fewer of one if it ends."""
-    sources: list[bytes] = []
-    targets: list[bytes] = []
-    size = 0
-    while wanted and size < _BLOCK_BYTES:
-        some = min(wanted, _LINES_AT_ONCE)
-        sources.append(_lines(source, some))
-        targets.append(_lines(target, some))
-        size += len(sources[-1]) + len(targets[-1])
-        wanted -= some
-    return b"".join(sources), b"".join(targets)
+def _take(source: BinaryIO, target: BinaryIO, count: int) -> tuple[bytes, bytes]:
+    """Up to `count` lines of both files; fewer of one if it ends."""
+    blocks = bytearray(), bytearray()
+    while count and sum(map(len, blocks)) < _BLOCK_BYTES:
+        some = min(count, _LINES_AT_ONCE)
+        for file, block in zip((source, target), blocks, strict=True):
+            block += _lines(file, some)
+        count -= some
+    return bytes(blocks[0]), bytes(blocks[1])
 
 
-def _lines(file: BinaryIO, wanted: int) -> bytes:
+def _lines(file: BinaryIO, count: int) -> bytes:
     """The next lines, each with its \\n, which is added to a last line without one."""
-    lines = list(map(file.readline, repeat(LONGEST_LINE, wanted)))
-    found = b"".join(lines)
-    if found.count(b"\n") == wanted:
-        return found
+    lines = list(map(file.readline, repeat(LONGEST_LINE, count)))
+    block = b"".join(lines)
+    if block.count(b"\n") == count:
+        return block
     if any(len(line) == LONGEST_LINE and line[-1:] != b"\n" for line in lines):
         raise UserError(f"{file.name}: a line is longer than {LONGEST_LINE >> 20} MiB")
-    return found if found[-1:] in (b"", b"\n") else found + b"\n"
-
-
-def _skip(file: BinaryIO, lines: int) -> None:
-    """Skip `lines` lines."""
-    while lines and (block := file.read(_BLOCK)):
-        here = block.count(b"\n")
-        if here < lines:
-            lines -= here
-            continue
-        end = -1
-        for _ in range(lines):
-            end = block.index(b"\n", end + 1)
-        file.seek(end + 1 - len(block), os.SEEK_CUR)
-        return
+    return block if block[-1:] in (b"", b"\n") else block + b"\n"
 
 
 def _decode(line: bytes, path: Path, number: int) -> str:

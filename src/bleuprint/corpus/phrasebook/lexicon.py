@@ -1,19 +1,15 @@
 """The words of the phrasebook with all their forms: the tables beside this file.
 
-Each table has one dataclass; its fields are the columns. Entries are compared by identity.
+Each table has one class; its fields are the columns.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
 from functools import cache
 from importlib import resources
-from typing import Any, TypeVar
+from typing import NamedTuple, TypeVar
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Noun:
+class Noun(NamedTuple):
     """`classes`: its roles in sentences (the first is its kind); `oblique`: accusative and dative.
 
     `place`: the prepositions at, to (English), at, to, from (German), at, to (French).
@@ -35,8 +31,7 @@ class Noun:
     place: tuple[str, ...]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Name:
+class Name(NamedTuple):
     """A person, a city or a country, without an article in any language."""
 
     en: str
@@ -46,8 +41,7 @@ class Name:
     sex: str
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Pronoun:
+class Pronoun(NamedTuple):
     """`person`: I, you, he or she, we, they from 0, the order of all conjugations."""
 
     en: str
@@ -68,8 +62,7 @@ class Pronoun:
     fr_owner: tuple[str, ...]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Adjective:
+class Adjective(NamedTuple):
     """`position`: before (`pre`) or after a French noun (`post`), after a verb only (`pred`), or
     beside a noun only (`attr`). `fr_vowel`: the masculine form before a vowel, if different."""
 
@@ -87,8 +80,7 @@ class Adjective:
     classes: tuple[str, ...]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Verb:
+class Verb(NamedTuple):
     """`government`: the German preposition of the object, if any, and its case; `fr_government`:
     the French preposition, `à*` if a pronoun becomes a dative clitic."""
 
@@ -115,8 +107,7 @@ class Verb:
     traits: tuple[str, ...]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Modal:
+class Modal(NamedTuple):
     """`negative`: the English form before `not`; empty if the modal is never negated."""
 
     en: str
@@ -129,8 +120,7 @@ class Modal:
     fr_past: tuple[str, ...]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Preposition:
+class Preposition(NamedTuple):
     """A preposition of one meaning, with its German case."""
 
     en: str
@@ -140,8 +130,7 @@ class Preposition:
     kind: str
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Words:
+class Words(NamedTuple):
     """An expression without inflection: an adverbial, a number, a conjunction."""
 
     en: str
@@ -153,8 +142,7 @@ class Words:
         return bool(self.en)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Weather:
+class Weather(NamedTuple):
     """A clause; `de_final`: with the order of a subordinate clause."""
 
     en: str
@@ -163,22 +151,21 @@ class Weather:
     fr: str
 
 
-Entry = TypeVar("Entry")
+Entry = TypeVar("Entry", bound=NamedTuple)
 
 
 def _read(entry: type[Entry], table: str) -> tuple[Entry, ...]:
     text = resources.files(__package__).joinpath(f"{table}.tsv").read_text(encoding="utf-8")
     header, *rows = (line.split("\t") for line in text.rstrip("\n").split("\n"))
-    columns: tuple[Any, ...] = fields(entry)  # type: ignore[arg-type]
-    assert header == [column.name for column in columns], f"{table}.tsv: {header}"
+    assert tuple(header) == entry._fields, f"{table}.tsv: {header}"
+    kinds = entry.__annotations__.values()
     return tuple(
-        entry(*(_cell(cell, column.type) for cell, column in zip(row, columns, strict=True)))
+        entry._make(
+            cell if kind is str else tuple(cell.split())
+            for cell, kind in zip(row, kinds, strict=True)
+        )
         for row in rows
     )
-
-
-def _cell(text: str, kind: str) -> Any:
-    return tuple(text.split()) if kind.startswith("tuple") else text
 
 
 def _filled(adverbs: tuple[Words, ...], fillers: tuple[Words, ...]) -> Iterator[Words]:

@@ -14,13 +14,12 @@ from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
 from bleuprint.config.corpus_files import Text
-from bleuprint.corpus.download.formats.plain import read_plain
+from bleuprint.corpus.download.formats.lines import read_plain, read_tsv
 from bleuprint.corpus.download.formats.segments import pair_segments
 from bleuprint.corpus.download.formats.sgml import read_sgml
 from bleuprint.corpus.download.formats.ted_tags import read_ted_tags
 from bleuprint.corpus.download.formats.ted_xml import read_ted_xml
 from bleuprint.corpus.download.formats.tmx import read_tmx
-from bleuprint.corpus.download.formats.tsv import read_tsv
 from bleuprint.corpus.download.formats.wmt_xml import read_wmt_xml
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import Pair

@@ -1,15 +1,16 @@
-"""Lines of published UTF-8 files.
+"""Lines of published UTF-8 files; the formats plain, two files, and tsv, columns of one.
 
 A line ends at the byte \\n and nowhere else. A byte order mark at the start of the file and a \\r
 before a \\n are removed; all other bytes are kept, NUL included.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import zip_longest
 from typing import BinaryIO
 
 from bleuprint.runtime.errors import UserError
-from bleuprint.text.parallel import LONGEST_LINE, undecodable
+from bleuprint.text.parallel import LONGEST_LINE, Pair, undecodable
 
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
@@ -39,3 +40,34 @@ def read_lines(stream: BinaryIO, name: str) -> Iterator[str]:
         if number == 1:
             text = text.removeprefix("\ufeff")
         yield text.removesuffix("\r\n").removesuffix("\n")
+
+
+def read_plain(streams: Sequence[BinaryIO], names: Sequence[str]) -> Iterator[Pair]:
+    """The pairs of two files; raises UserError if one has more lines than the other."""
+    sides = [read_lines(stream, name) for stream, name in zip(streams, names, strict=True)]
+    for number, lines in enumerate(zip_longest(*sides)):
+        if None in lines:
+            counts = [
+                number + (line is not None) + sum(1 for _ in side)
+                for line, side in zip(lines, sides, strict=True)
+            ]
+            raise UserError(
+                f"{names[0]} has {counts[0]} lines and {names[1]} has {counts[1]}: not parallel"
+            )
+        yield Pair._make(lines)
+
+
+def read_tsv(stream: BinaryIO, name: str, columns: tuple[int, int]) -> Iterator[Pair]:
+    """The pairs of a file with tabs between its columns, without quoting.
+
+    `columns` are those of source and target, from 1; raises UserError if a line lacks one.
+    """
+    source, target = (column - 1 for column in columns)
+    for number, line in enumerate(read_lines(stream, name), 1):
+        fields = line.split("\t")
+        if len(fields) < max(columns):
+            raise UserError(
+                f"{name}:{number}: columns {columns[0]} and {columns[1]} are needed, "
+                f"and the line has {len(fields)}"
+            )
+        yield Pair(fields[source], fields[target])

@@ -12,9 +12,7 @@ from bleuprint.corpus.download.formats.segments import Segment, fold
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import LONGEST_LINE
 
-_NAMES = "(?:seg|doc|srcset|refset|tstset|mteval)"
-_TAG = re.compile(rf"<(/?{_NAMES})(?![\w-])([^<>]*)>", re.IGNORECASE)
-_UNFINISHED = re.compile(rf"</?{_NAMES}(?![\w-])[^<>]*\Z", re.IGNORECASE)
+_TAG = re.compile(r"<(/?(?:seg|doc|srcset|refset|tstset|mteval))(?![\w-])([^<>]*)>", re.IGNORECASE)
 _ATTRIBUTE = re.compile(r"""([\w:-]+)\s*=\s*("[^"]*"|'[^']*'|[^\s"'>]+)""")
 _LAST = ("/srcset", "/refset", "/tstset", "/mteval")
 
@@ -56,21 +54,17 @@ def read_sgml(stream: BinaryIO, name: str) -> Iterator[Segment]:
 
 def _tags(stream: BinaryIO, name: str) -> Iterator[_Tag]:
     """The tags of a file; raises UserError if two are LONGEST_LINE characters or more apart."""
-    texts: list[str] = []
-    size, unfinished = 0, ""
+    pending = ""
     for number, line in enumerate(read_lines(stream, name), 1):
-        line, start = unfinished + line, 0
-        for match in _TAG.finditer(line):
-            texts.append(line[start : match.start()])
-            yield _Tag(match[1].lower(), _attributes(match[2]), number, "\n".join(texts))
-            start, size = match.end(), 0
-            texts.clear()
-        rest = _UNFINISHED.search(line, start)
-        end = rest.start() if rest else len(line)
-        unfinished = f"{line[end:]} " if rest else ""
-        texts.append(line[start:end])
-        size += len(line) - start
-        if size >= LONGEST_LINE:
+        pending += f"{line}\n"
+        if ">" in line:
+            start = 0
+            for match in _TAG.finditer(pending):
+                before = pending[start : match.start()]
+                yield _Tag(match[1].lower(), _attributes(match[2]), number, before)
+                start = match.end()
+            pending = pending[start:]
+        if len(pending) > LONGEST_LINE:
             raise UserError(f"{name}:{number}: more than {LONGEST_LINE >> 20} MiB without a tag")
 
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
-from bleuprint.corpus.download.formats.plain import read_plain
+from bleuprint.corpus.download.formats.lines import read_plain
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import Pair
 
