@@ -3,32 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
-from bleuprint.corpus.phrasebook import french
-from bleuprint.corpus.phrasebook.lexicon import (
-    COMPLEMENTS,
-    CONJUNCTIONS,
-    MODALS,
-    NOTHING,
-    NUMBERS,
-    PRONOUNS,
-    WEATHER,
-    Noun,
-    Pronoun,
-    Verb,
-    Weather,
-    Words,
-    adjectives,
-    adverbs,
-    direct,
-    names,
-    nouns,
-    prepositions,
-    verbs,
-)
+from bleuprint.corpus.phrasebook import french, lexicon
+from bleuprint.corpus.phrasebook.lexicon import NOTHING, Noun, Pronoun, Verb
 from bleuprint.corpus.phrasebook.phrases import Phrases, is_named, kind_of, pronoun
 from bleuprint.corpus.phrasebook.trees import Clause, Phrase, Place, Sentence
 
+# What a question word replaces, and what does not go with it.
+ASKED_FOR: dict[str, dict[str, Any]] = {
+    "who": {"subject": None},
+    "what": {"object": None, "negative": False},
+    "whom": {"object": None, "negative": False},
+    "where": {"place": None, "purpose": None, "negative": False},
+    "when": {"time": NOTHING, "frequency": NOTHING, "negative": False},
+}
 KINDS = ("animal", "thing", "wear", "text", "vehicle", "place", "event", "part", "food")
 
 
@@ -37,9 +26,9 @@ class Writer(Phrases):
 
     def relative(self, head: Noun, plural: bool) -> Clause | None:
         """A clause about `head`, which is its subject or its object."""
-        kind, transitive = head.classes[0], direct(head.classes)
+        kind, transitive = head.classes[0], lexicon.direct(head.classes)
         if kind == "person" and self.chance(0.55):
-            verb = self.pick(verbs("acting"))
+            verb = self.pick(lexicon.verbs("acting"))
             if "person" not in verb.subject:
                 return None
             clause = self.clause(verb, pronoun(head.sex, plural), simple=True)
@@ -49,11 +38,11 @@ class Writer(Phrases):
             clause = self.clause(self.pick(transitive), subject, simple=True)
             clause = replace(clause, gap="object", object=None)
         else:
-            fitting = adjectives(kind, True)
+            fitting = lexicon.adjectives(kind, True)
             if not fitting:
                 return None
             tense = self.weighted(present=0.7, past=0.3)
-            clause = Clause(verbs("copula")[0], None, tense, adjective=self.pick(fitting))
+            clause = Clause(lexicon.verbs("copula")[0], None, tense, adjective=self.pick(fitting))
         return replace(clause, gap_plural=plural, gap_gender=head.fr_gender)
 
     def clause(
@@ -66,7 +55,7 @@ class Writer(Phrases):
     ) -> Clause:
         """An ordinary clause with `verb`; a simple one has no adverbs and nothing nested."""
         subject = subject or self.subject(verb.subject, 0 if simple else 0.18)
-        modals = MODALS[:2] if tense == "past" else MODALS
+        modals = lexicon.MODALS[:2] if tense == "past" else lexicon.MODALS
         tense = tense or self.tense(verb, simple)
         modal = None
         fits = not {"state", "past"} & {*verb.traits} and kind_of(subject) == "person"
@@ -113,13 +102,13 @@ class Writer(Phrases):
         people = clause.subject is not None and kind_of(clause.subject) == "person"
         free = not clause.modal and not clause.negative and tense in ("present", "past")
         if free and self.chance(0.16):
-            clause = replace(clause, frequency=self.pick(adverbs("frequency")))
+            clause = replace(clause, frequency=self.pick(lexicon.adverbs("frequency")))
         elif not state and tense != "progressive" and self.chance(0.5):
             clause = self.with_time(clause)
         if "travel" in verb.traits and people and self.chance(0.35):
-            clause = replace(clause, manner=self.pick(adverbs("travel")))
+            clause = replace(clause, manner=self.pick(lexicon.adverbs("travel")))
         elif not (state or sudden or clause.negative) and people and self.chance(0.12):
-            clause = replace(clause, manner=self.pick(adverbs("manner")))
+            clause = replace(clause, manner=self.pick(lexicon.adverbs("manner")))
         elif "together" in verb.traits and people and self.chance(0.25):
             clause = replace(clause, companion=self.companion(clause.subject))
         if tense != "progressive" and "to:" in "".join(verb.place) and self.chance(0.4):
@@ -128,14 +117,14 @@ class Writer(Phrases):
 
     def with_time(self, clause: Clause) -> Clause:
         kind = "future" if clause.modal and clause.tense == "present" else clause.tense
-        time = self.pick(adverbs("clock" if self.chance(0.2) else kind))
+        time = self.pick(lexicon.adverbs("clock" if self.chance(0.2) else kind))
         fronted = time.kind != "clock" and self.chance(0.4)
         return replace(clause, time=time, fronted=fronted)
 
     def companion(self, subject: Phrase | None) -> Place:
         other = self.other_than(subject, 0.4)
-        other = other or self.owned(self.pick(nouns("kin")), False, subject)
-        return Place("at", other, self.pick(prepositions("companion")))
+        other = other or self.owned(self.pick(lexicon.nouns("kin")), False, subject)
+        return Place("at", other, self.pick(lexicon.prepositions("companion")))
 
     def task(self, subject: Phrase | None) -> Clause:
         """An action that is tried or intended: an infinitive with its objects."""
@@ -146,40 +135,42 @@ class Writer(Phrases):
 
     def action(self) -> Verb:
         """A verb for something that persons do."""
-        verb = self.pick(verbs("doing"))
+        verb = self.pick(lexicon.verbs("doing"))
         return verb if "person" in verb.subject else self.action()
 
     def person_clause(self, subject: Phrase | None = None, tense: str = "") -> Clause:
         return self.clause(self.action(), subject, tense=tense)
 
     def ordinary(self) -> Clause:
-        return self.clause(self.pick(verbs("acting")))
+        return self.clause(self.pick(lexicon.verbs("acting")))
 
     def copula(self, subject: Phrase | None = None, state: bool = False) -> Clause:
         """To be: old, older than, a baker, somewhere."""
         subject = subject or self.subject(("person",) if self.chance(0.55) else KINDS)
-        verb, tense = verbs("copula")[0], self.weighted(present=0.6, past=0.4)
+        verb, tense = lexicon.verbs("copula")[0], self.weighted(present=0.6, past=0.4)
         clause = Clause(verb, subject, tense, negative=self.chance(0.18))
         kind = kind_of(subject)
-        fitting = adjectives("state" if state else kind, True)
+        fitting = lexicon.adjectives("state" if state else kind, True)
         one = kind == "person" and not state and not subject.other
         form = self.weighted(plain=0.5, more=0.25, role=0.12 * one, place=0.2 * one)
         if form == "role" and not (
             isinstance(subject.head, Noun) and "prof" in subject.head.classes
         ):
             sex = subject.head.sex or "m"
-            role = self.pick([noun for noun in nouns("prof") if noun.sex == sex])
+            role = self.pick([noun for noun in lexicon.nouns("prof") if noun.sex == sex])
             return replace(clause, object=Phrase(role, "role", subject.plural))
         if form == "place":
             return replace(clause, place=self.place(("spot", "home", "room", "city"), "at"))
         adjective = self.pick(fitting)
         if form != "more" or state or not adjective.en_more:
             timely = tense == "past" and "state" in adjective.classes and self.chance(0.4)
-            time = self.pick(adverbs(tense)) if timely else NOTHING
+            time = self.pick(lexicon.adverbs(tense)) if timely else NOTHING
             return replace(clause, adjective=adjective, time=time)
         if kind == "person" and self.chance(0.5) and not is_named(subject):
-            return replace(clause, adjective=adjective, than=Phrase(self.pick(names("person"))))
-        head = self.pick(nouns("kin" if kind == "person" else kind))
+            return replace(
+                clause, adjective=adjective, than=Phrase(self.pick(lexicon.names("person")))
+            )
+        head = self.pick(lexicon.nouns("kin" if kind == "person" else kind))
         if "mass" in head.classes or " " in head.en:
             return replace(clause, adjective=adjective)
         than = self.owned(head, False, subject) if kind == "person" else Phrase(head, "the")
@@ -187,47 +178,57 @@ class Writer(Phrases):
 
     def existence(self) -> Clause:
         """There is something somewhere."""
-        head = self.pick(nouns("animal", "person", "small", "wood", "ride", "event", "plant"))
+        head = self.pick(
+            lexicon.nouns("animal", "person", "small", "wood", "ride", "event", "plant")
+        )
         while "kin" in head.classes:
-            head = self.pick(nouns("animal", "person"))
+            head = self.pick(lexicon.nouns("animal", "person"))
         plural = self.chance(0.4)
         det = self.weighted(bare=0.4, many=0.4, some=0.2) if plural else "a"
-        count = self.pick(NUMBERS[:11]) if det == "bare" and self.chance(0.7) else NOTHING
+        count = self.pick(lexicon.NUMBERS[:11]) if det == "bare" and self.chance(0.7) else NOTHING
         target = Phrase(head, det, plural, count, self.adjective(head, 0.3))
         if "small" in head.classes:
-            preposition = self.pick(prepositions("under"))
-            place = Place("at", Phrase(self.pick(nouns("wood")), "the"), preposition)
+            preposition = self.pick(lexicon.prepositions("under"))
+            place = Place("at", Phrase(self.pick(lexicon.nouns("wood")), "the"), preposition)
         else:
             outside = head.classes[0] in ("animal", "vehicle", "plant")
             place = self.place(("spot",) if outside else ("spot", "home", "work"), "at")
         tense = self.weighted(present=0.6, past=0.4)
         negative = (det == "a" or not (count or det != "bare")) and self.chance(0.25)
-        time = self.pick(adverbs(tense)) if not negative and self.chance(0.12) else NOTHING
+        time = self.pick(lexicon.adverbs(tense)) if not negative and self.chance(0.12) else NOTHING
         return Clause(
-            verbs("exist")[0], None, tense, target, time=time, place=place, negative=negative
+            lexicon.verbs("exist")[0],
+            None,
+            tense,
+            target,
+            time=time,
+            place=place,
+            negative=negative,
         )
 
     def measured(self) -> Clause:
         """Verbs with a fixed complement: ages, prices, games, languages."""
         trait = self.weighted(age=1.5, price=1.8, hunger=0.6, lack=0.7, play=1.2, speak=0.8)
-        verb = verbs(trait)[0]
+        verb = lexicon.verbs(trait)[0]
         if trait == "price":
-            number = self.pick(NUMBERS[11:])
-            cost = Words(f"{number.en} euros", f"{number.de} Euro", f"{number.fr} euros", "")
+            number = self.pick(lexicon.NUMBERS[11:])
+            cost = lexicon.Words(
+                f"{number.en} euros", f"{number.de} Euro", f"{number.fr} euros", ""
+            )
             thing = self.phrase(verb.subject, definite=True)
             return Clause(verb, thing, complement=cost)
         subject = self.subject(("person",))
         if trait == "age":
             head = subject.head
             young = isinstance(head, Pronoun) or "child" in getattr(head, "classes", ())
-            n = self.pick(NUMBERS[:11] if young else NUMBERS[11:-3])
-            age = Words(f"{n.en} years old", f"{n.de} Jahre alt", f"{n.fr} ans", "")
+            n = self.pick(lexicon.NUMBERS[:11] if young else lexicon.NUMBERS[11:-3])
+            age = lexicon.Words(f"{n.en} years old", f"{n.de} Jahre alt", f"{n.fr} ans", "")
             return Clause(verb, subject, self.weighted(present=0.7, past=0.3), complement=age)
         return self.complemented(trait, subject)
 
     def complemented(self, trait: str, subject: Phrase | None) -> Clause:
-        verb = verbs(trait)[0]
-        choice = self.pick([c for c in COMPLEMENTS if c.kind == trait])
+        verb = lexicon.verbs(trait)[0]
+        choice = self.pick([c for c in lexicon.COMPLEMENTS if c.kind == trait])
         if trait != "play":
             tense = self.weighted(present=0.7, past=0.3 * (trait != "speak"))
             return Clause(verb, subject, tense, complement=choice)
@@ -237,7 +238,7 @@ class Writer(Phrases):
 
     def undertaking(self) -> Clause:
         """To try, decide, promise, forget or begin to do something."""
-        verb = self.pick(verbs("inf:"))
+        verb = self.pick(lexicon.verbs("inf:"))
         subject = self.subject(("person",))
         tense = self.weighted(present=0.4, past=0.6)
         negative = tense == "past" and verb.en in ("try", "forget") and self.chance(0.25)
@@ -254,12 +255,12 @@ class Writer(Phrases):
         known = kind_of(subject) == "person" and not women and (subject.plural or subject.head.sex)
         return pronoun(subject.head.sex, subject.plural) if known else None
 
-    def reason(self, subject: Phrase | None, past: bool) -> Clause | Weather:
+    def reason(self, subject: Phrase | None, past: bool) -> Clause | lexicon.Weather:
         """What may follow because, if and when."""
         about = self.again(subject)
         kind = self.weighted(state=0.28, weather=0.22, lack=0.1, hunger=0.05, modal=0.35)
         if kind == "weather" and not past:
-            return self.pick(WEATHER)
+            return self.pick(lexicon.WEATHER)
         if kind in ("state", "weather"):
             state = self.copula(about or self.subject(("person",), 0), state=True)
             return replace(state, time=NOTHING, tense="past" if past else "present")
@@ -267,7 +268,7 @@ class Writer(Phrases):
             clause = self.complemented(kind, about or self.subject(("person",), 0))
             return replace(clause, tense="past" if past else "present")
         clause = replace(self.person_clause(about, "future"), fronted=False, purpose=None)
-        modal = self.pick(MODALS[:2] if past else MODALS[:4])
+        modal = self.pick(lexicon.MODALS[:2] if past else lexicon.MODALS[:4])
         tense = "past" if past else "present"
         return replace(clause, tense=tense, modal=modal, negative=False, time=NOTHING)
 
@@ -275,9 +276,9 @@ class Writer(Phrases):
         kind = self.weighted(
             reason=3, condition=3, moment=1, meanwhile=1, that=3, whether=0.6, join=1.6
         )  # fmt: skip
-        link = self.pick([c for c in CONJUNCTIONS if c.kind == kind])
+        link = self.pick([c for c in lexicon.CONJUNCTIONS if c.kind == kind])
         if kind in ("that", "whether"):
-            verb = self.pick([v for v in verbs("that") if kind == "that" or v.en == "know"])
+            verb = self.pick([v for v in lexicon.verbs("that") if kind == "that" or v.en == "know"])
             subject = self.subject(("person",), 0)
             second = self.person_clause(self.again(subject))
             second = replace(second, fronted=False, purpose=None)
@@ -302,22 +303,14 @@ class Writer(Phrases):
         ask = self.weighted(yesno=5, who=1.2, what=1.5, whom=1, where=1.2, when=1, why=1.4)
         if ask == "yesno" and self.chance(0.35):
             return Sentence(self.copula(), ask)
-        verb = self.pick([verb for verb in verbs("acting") if answers(verb, ask)])
+        verb = self.pick([verb for verb in lexicon.verbs("acting") if answers(verb, ask)])
         subject = self.subject(verb.subject, 0)
         if ask == "who":
-            subject = Phrase(PRONOUNS[2])
+            subject = Phrase(lexicon.PRONOUNS[2])
         clause = replace(self.clause(verb, subject, asking=True), fronted=False)
-        if ask == "who":
-            return Sentence(replace(clause, subject=None), ask)
-        if ask in ("what", "whom"):
-            return Sentence(replace(clause, object=None, negative=False), ask)
-        if ask == "where":
-            return Sentence(replace(clause, place=None, purpose=None, negative=False), ask)
-        if ask == "when":
-            tense = "future" if clause.tense == "progressive" else clause.tense
-            clause = replace(clause, tense=tense)
-            return Sentence(replace(clause, time=NOTHING, frequency=NOTHING, negative=False), ask)
-        return Sentence(clause, ask)
+        if ask == "when" and clause.tense == "progressive":
+            clause = replace(clause, tense="future")
+        return Sentence(replace(clause, **ASKED_FOR.get(ask, {})), ask)
 
     def sentence(self) -> Sentence:
         kind = self.weighted(

@@ -4,32 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bleuprint.corpus.phrasebook.lexicon import (
-    NOTHING,
-    Adjective,
-    Modal,
-    Name,
-    Noun,
-    Preposition,
-    Pronoun,
-    Verb,
-    Weather,
-    Words,
-)
+from bleuprint.corpus.phrasebook import lexicon
+from bleuprint.corpus.phrasebook.lexicon import NOTHING
 
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
     """A noun phrase. `det` is the, a, bare, this, many, some, every or role (he is a doctor)."""
 
-    head: Noun | Name | Pronoun
+    head: lexicon.Noun | lexicon.Name | lexicon.Pronoun
     det: str = ""
     plural: bool = False
-    count: Words = NOTHING
-    adjective: Adjective | None = None
+    count: lexicon.Words = NOTHING
+    adjective: lexicon.Adjective | None = None
     owner: Phrase | None = None
     relative: Clause | None = None
-    other: Name | None = None
+    other: lexicon.Name | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +28,7 @@ class Place:
 
     relation: str
     phrase: Phrase
-    preposition: Preposition | None = None
+    preposition: lexicon.Preposition | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,20 +39,20 @@ class Clause:
     the other `gap_` fields are its number and its French gender.
     """
 
-    verb: Verb
+    verb: lexicon.Verb
     subject: Phrase | None = None
     tense: str = "present"
     object: Phrase | None = None
     recipient: Phrase | None = None
-    adjective: Adjective | None = None
+    adjective: lexicon.Adjective | None = None
     than: Phrase | None = None
-    complement: Words = NOTHING
-    modal: Modal | None = None
+    complement: lexicon.Words = NOTHING
+    modal: lexicon.Modal | None = None
     negative: bool = False
-    frequency: Words = NOTHING
-    time: Words = NOTHING
+    frequency: lexicon.Words = NOTHING
+    time: lexicon.Words = NOTHING
     fronted: bool = False
-    manner: Words = NOTHING
+    manner: lexicon.Words = NOTHING
     companion: Place | None = None
     place: Place | None = None
     infinitive: Clause | None = None
@@ -76,8 +66,9 @@ class Clause:
         """The subject's person and number, as an index of the conjugation tables."""
         if self.subject is None:
             return 4 if self.gap_plural else 2
-        head = self.subject.head
-        return int(head.person) if isinstance(head, Pronoun) else 4 if self.subject.plural else 2
+        if isinstance(self.subject.head, lexicon.Pronoun):
+            return int(self.subject.head.person)
+        return 4 if self.subject.plural else 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +77,8 @@ class Sentence:
 
     clause: Clause
     ask: str = ""
-    link: Words = NOTHING
-    second: Clause | Weather | None = None
+    link: lexicon.Words = NOTHING
+    second: Clause | lexicon.Weather | None = None
     first: bool = False
 
 
