@@ -18,7 +18,7 @@ def hash_of(text: str) -> bytes:
 
 
 class HeldOutSentences:
-    """A set of sentences, compared exactly, or by `comparable` if `overlap` is folded."""
+    """A set of sentences, compared exactly, or by `comparable` if normalized."""
 
     def __init__(self, decontaminate: Decontaminate) -> None:
         self._decontaminate = decontaminate
@@ -33,10 +33,11 @@ class HeldOutSentences:
             self._targets.add(self._key(pair.target))
 
     def sides(self, pairs: Iterable[Pair]) -> bytes:
-        """For each pair 0 if neither sentence is in the set, 1 if the source is, else 2."""
-        return bytes(map(self._side, pairs))
+        """`side` of each pair."""
+        return bytes(map(self.side, pairs))
 
-    def _side(self, pair: Pair) -> int:
+    def side(self, pair: Pair) -> int:
+        """0 if neither sentence of a pair is in the set, 1 if the source is, else 2."""
         if not self._sources:
             return 0
         if self._key(pair.source) in self._sources:

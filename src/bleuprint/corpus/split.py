@@ -9,6 +9,7 @@ Memory, where pairs are drawn: 9 bytes a training pair, and two hashes for each 
 
 from collections.abc import Callable
 from functools import partial
+from itertools import compress
 from pathlib import Path
 
 import numpy as np
@@ -99,12 +100,8 @@ def _write_drawn(
             chosen = drawn[block.first - 1 :][: len(block)]
             if not chosen.any():
                 continue
-            pairs = [
-                entry for entry, is_drawn in zip(block.numbered(), chosen, strict=True) if is_drawn
-            ]
-            sides = held_out.sides(pair for _, pair in pairs)
-            for (number, pair), side in zip(pairs, sides, strict=True):
-                if side:
+            for number, pair in compress(block.numbered(), chosen):
+                if side := held_out.side(pair):
                     counts.drop(RULES[1 + side], number, pair)
                 else:
                     counts.keep()

@@ -19,16 +19,13 @@ from bleuprint.text.unicode import single_spaces
 Tokens = list[str]
 
 
+@dataclass
 class Candidate:
     """A pair to check; it is tokenized when a check first reads its tokens."""
 
-    def __init__(
-        self,
-        pair: Pair,
-        languages: tuple[str, str],
-        tokenizers: tuple[Callable[[str], Tokens], Callable[[str], Tokens]],
-    ) -> None:
-        self.pair, self.languages, self._tokenizers = pair, languages, tokenizers
+    pair: Pair
+    languages: tuple[str, str]
+    tokenizers: tuple[Callable[[str], Tokens], Callable[[str], Tokens]]
 
     @property
     def source(self) -> str:
@@ -41,7 +38,7 @@ class Candidate:
     @cached_property
     def tokens(self) -> tuple[Tokens, Tokens]:
         """The tokens of both sides by the corpus's tokenizer."""
-        source, target = self._tokenizers
+        source, target = self.tokenizers
         return source(self.source), target(self.target)
 
 

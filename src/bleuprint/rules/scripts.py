@@ -7,6 +7,8 @@ from functools import cache
 
 import regex
 
+from bleuprint.text.unicode import CharacterTable
+
 _LANGUAGES = {
     "Arabic": "ar ary arz az fa kk ku ky pa ps sdh tg ug ur uz uzs",
     "Armenian": "hy",
@@ -70,24 +72,18 @@ def count_written_in(sentence: str, language: str) -> int:
     return len(sentence.translate(_letters_of(language)))
 
 
-class _Picking(dict[int, int | None]):
-    """A table for str.translate that keeps the characters matching an expression; filled lazily."""
-
-    def __init__(self, expression: str) -> None:
-        super().__init__()
-        self._matches = regex.compile(expression).match
-
-    def __missing__(self, code: int) -> int | None:
-        self[code] = code if self._matches(chr(code)) else None
-        return self[code]
+def _picking(expression: str) -> CharacterTable:
+    """A table that removes the characters that do not match an expression."""
+    matches = regex.compile(expression).match
+    return CharacterTable(lambda c: c if matches(c) else None)
 
 
-_LETTERS = _Picking(r"[\p{L}\p{M}]")
-_SCRIPTED = _Picking(r"(?=[\p{L}\p{M}])[^\p{scx=Common}\p{scx=Inherited}]")
+_LETTERS = _picking(r"[\p{L}\p{M}]")
+_SCRIPTED = _picking(r"(?=[\p{L}\p{M}])[^\p{scx=Common}\p{scx=Inherited}]")
 
 
 @cache
-def _letters_of(language: str) -> _Picking:
+def _letters_of(language: str) -> CharacterTable:
     # Script extensions: the long-vowel mark, for example, is of Katakana and of Hiragana.
     scripts = "".join(rf"\p{{scx={script}}}" for script in SCRIPTS[language])
-    return _Picking(rf"(?=[\p{{L}}\p{{M}}])[{scripts}]")
+    return _picking(rf"(?=[\p{{L}}\p{{M}}])[{scripts}]")

@@ -2,34 +2,41 @@
 
 import re
 import unicodedata
+from collections.abc import Callable
 
 from bleuprint.runtime.memoize import BoundedCache
 
 # Zero-width joiner and non-joiner: not printing, but part of the spelling in several scripts.
-_JOINERS = frozenset({0x200C, 0x200D})
+_JOINERS = "\u200c\u200d"
 
 
-class _Blanking(dict[int, int]):
-    """A table for str.translate: characters of some Unicode categories become spaces.
+class CharacterTable(dict[int, str | None]):
+    """A table for str.translate, of the characters that `replace` returns; None removes one.
 
     Filled lazily: listing all of Unicode takes longer than a short text.
     """
 
-    def __init__(self, *categories: str) -> None:
+    def __init__(self, replace: Callable[[str], str | None]) -> None:
         super().__init__()
-        self._categories = frozenset(categories)
+        self._replace = replace
 
-    def __missing__(self, code: int) -> int:
-        blank = unicodedata.category(chr(code)) in self._categories and code not in _JOINERS
-        self[code] = ord(" ") if blank else code
+    def __missing__(self, code: int) -> str | None:
+        self[code] = self._replace(chr(code))
         return self[code]
+
+
+def _blanking(*categories: str) -> CharacterTable:
+    """Characters of some Unicode categories become spaces."""
+    return CharacterTable(
+        lambda c: " " if unicodedata.category(c) in categories and c not in _JOINERS else c
+    )
 
 
 # Controls (tab, carriage return, the separators \x1c to \x1f, U+0085), formats (byte order mark,
 # zero-width space, soft hyphen, directions) and the line and paragraph separators.
-_UNPRINTED = _Blanking("Cc", "Cf", "Zl", "Zp")
-_WHITE = _Blanking("Cc", "Cf", "Zl", "Zp", "Zs")
-_WORDLESS = _Blanking(
+_UNPRINTED = _blanking("Cc", "Cf", "Zl", "Zp")
+_WHITE = _blanking("Cc", "Cf", "Zl", "Zp", "Zs")
+_WORDLESS = _blanking(
     "Cc", "Cf", "Zl", "Zp", "Zs", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "Sm", "Sc", "Sk", "So"
 )
 

@@ -1,7 +1,5 @@
-import email.utils
 import socket
 import threading
-import time
 
 import pytest
 
@@ -160,15 +158,6 @@ def test_retry_after_in_seconds(tmp_path, host, pauses):
     host.script["/x"] = [status(503, Retry_After="77"), status(429, Retry_After="0")]
     assert get(tmp_path, File(url=url)) == BODY
     assert pauses == [77, 2]
-
-
-def test_retry_after_as_a_date(tmp_path, host, pauses):
-    url = host.put("/x", BODY)
-    later = email.utils.formatdate(time.time() + 200, usegmt=True)
-    past = email.utils.formatdate(time.time() - 200, usegmt=True)
-    host.script["/x"] = [status(503, Retry_After=date) for date in (later, past, "soon")]
-    assert get(tmp_path, File(url=url)) == BODY
-    assert 100 < pauses[0] <= 200 and pauses[1:] == [2, 4]
 
 
 def test_a_retry_after_that_is_too_long_ends_the_download(tmp_path, host, pauses):

@@ -11,8 +11,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from email.message import Message
-from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError, URLError
@@ -138,7 +136,8 @@ def _request_errors() -> Iterator[None]:
     except HTTPError as error:
         transient = error.code in _TRANSIENT
         cause = f"HTTP {error.code} {error.reason}"
-        pause = _retry_after(error.headers)
+        seconds = error.headers.get("Retry-After", "").strip()
+        pause = float(seconds) if seconds.isdecimal() else 0.0
         if transient and pause > LONGEST_PAUSE:
             cause += f", Retry-After: {pause:.0f} s"
         raise _RequestError(cause, transient, pause) from None
@@ -148,14 +147,3 @@ def _request_errors() -> Iterator[None]:
         root = error.reason if isinstance(error, URLError) else error
         transient = not isinstance(root, ssl.SSLCertVerificationError)
         raise _RequestError(str(root) or type(root).__name__, transient) from None
-
-
-def _retry_after(headers: Message) -> float:
-    """The seconds of Retry-After, a number or a date; 0 without it."""
-    value = headers.get("Retry-After", "").strip()
-    if value.isdecimal():
-        return float(value)
-    try:
-        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-    except ValueError:
-        return 0.0
