@@ -8,28 +8,25 @@
 # `snakemake -c8 --set-scatter shards=8` prepares each corpus in eight jobs a stage, to the same bytes.
 #
 # After a run was killed (SIGKILL, power): `snakemake --unlock`, then `--rerun-incomplete`.
-import sys
-
 from bleuprint.pipeline import dvc_lock
 from bleuprint.pipeline import slurm
 from bleuprint.pipeline import graph
-from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.errors import exit_on_error
 
-try:
+with exit_on_error():
     STAGES = graph.stages()
     slurm.apply_kind_overrides(workflow.resource_settings, STAGES)
-except UserError as error:
-    sys.exit(f"bleuprint: error: {error}")
 
 INPUTS = graph.inputs(STAGES)
 graph.use_this_python()
 
 
 onstart:
-    slurm.check_or_exit(workflow)
-    dvc_lock.lock_or_exit(
-        path for job in workflow.dag.needrun_jobs() for path in job.output
-    )
+    with exit_on_error():
+        slurm.check(workflow)
+        dvc_lock.lock_outputs(
+            path for job in workflow.dag.needrun_jobs() for path in job.output
+        )
 
 
 onsuccess:

@@ -63,7 +63,7 @@ def test_show_prints_pairs_as_text(project):
         (("show", "wmt"), 1, "no corpora entry 'wmt'; there are: own"),
         (("inspect", "wmt"), 1, "no corpora entry 'wmt'; there are: own"),
         (("inspect", "own", "--pairs", "0"), 2, "not a whole number from 1"),
-        (("train", "tiny", "own", "one"), 2, "'one' is not a whole number"),
+        (("train", "tiny", "own", "one"), 2, "'one' is not a whole number from 0"),
         (("train", "big", "own", "1"), 1, "no systems entry 'big'"),
         (("show", "own", "--units"), 2, "unrecognized arguments: --units"),
         (("shew", "own"), 2, "invalid choice: 'shew'"),

@@ -46,7 +46,7 @@ def test_a_former_key_is_refused_with_its_place_and_the_new_one(tmp_path, key, n
         assert message == f"{path}:{line}: {key}: renamed to {new}"
     else:  # the key above it is a former one, too
         old = key.rpartition(".")[2]
-        assert f"{old} to {new} (line {line})" in message
+        assert f"{old} to {new} ({line})" in message
     above = key.rpartition(".")[0]
     for old_above, new_above in ((".schedule", ".lr_schedule"), ("_square_root", "_sqrt")):
         above = above.replace(old_above, new_above)
@@ -61,7 +61,7 @@ def test_a_former_value_is_refused_with_the_new_one(tmp_path, key, value, new):
     if message.endswith(f"renamed to {new}"):
         assert message == f"{path}:{line}: {key}: {value} renamed to {new}"
     else:
-        assert f"{value} to {new} (line {line})" in message
+        assert f"{value} to {new} ({line})" in message
     places_of, _, name = key.rpartition(".")
     name = {"overlap": "decontaminate", "smoothing_over": "label_smoothing_target"}.get(name, name)
     assert "is not one of" not in read(path, f"{places_of}.{name}", new)[0]
@@ -71,23 +71,23 @@ def test_a_whole_file_of_former_names_is_refused_in_one_line():
     with pytest.raises(UserError) as error:
         load(BEFORE)
     assert str(error.value) == (
-        f"{BEFORE}:13: corpora.phrasebook-en-de.about: renamed to license_and_citation; also "
-        "renamed: about to license_and_citation (lines 24, 29, 35, 52, 57, 63),"
-        " licence to license (line 15),"
-        " unprinted to non_printing (line 38), overlap to decontaminate (line 39),"
-        " folded to normalized (line 39), by to name (lines 43, 92),"
-        " merges to num_merges (line 44),"
-        " positions to positional_encoding (line 80), max_length to max_positions (line 81),"
-        " tie to tie_embeddings (line 86), initialisation to init (line 87),"
-        " batch_tokens to max_tokens (line 90), updates to max_updates (lines 91, 117),"
-        " epsilon to eps (line 92), schedule to lr_schedule (line 93),"
-        " inverse_square_root to inverse_sqrt (line 93), peak to lr (line 93),"
-        " warmup to warmup_updates (line 93), start to warmup_init_lr (line 93),"
-        " smoothing_over to label_smoothing_target (line 96), vocabulary to uniform (line 96),"
-        " measure to validation_metric (line 100), alpha to length_penalty.alpha (lines 105, 119),"
-        " penalty to length_penalty.kind (lines 105, 119), max_ratio to max_len_a (lines 105, 119),"
-        " max_extra to max_len_b (lines 105, 119), no_repeat to no_repeat_ngram (lines 106, 120),"
-        " unknown to allow_unk (lines 106, 120)"
+        f"{BEFORE}:13: corpora.phrasebook-en-de.about: renamed to license_and_citation; all of "
+        "them, with their lines: about to license_and_citation (13, 24, 29, 35, 52, 57, 63),"
+        " licence to license (15),"
+        " unprinted to non_printing (38), overlap to decontaminate (39),"
+        " folded to normalized (39), by to name (43, 92),"
+        " merges to num_merges (44),"
+        " positions to positional_encoding (80), max_length to max_positions (81),"
+        " tie to tie_embeddings (86), initialisation to init (87),"
+        " batch_tokens to max_tokens (90), updates to max_updates (91, 117),"
+        " epsilon to eps (92), schedule to lr_schedule (93),"
+        " inverse_square_root to inverse_sqrt (93), peak to lr (93),"
+        " warmup to warmup_updates (93), start to warmup_init_lr (93),"
+        " smoothing_over to label_smoothing_target (96), vocabulary to uniform (96),"
+        " measure to validation_metric (100), alpha to length_penalty.alpha (105, 119),"
+        " penalty to length_penalty.kind (105, 119), max_ratio to max_len_a (105, 119),"
+        " max_extra to max_len_b (105, 119), no_repeat to no_repeat_ngram (106, 120),"
+        " unknown to allow_unk (106, 120)"
     )
 
 

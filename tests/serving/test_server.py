@@ -314,7 +314,7 @@ def test_no_port_at_all(toy: Path, port: str) -> None:
         [*COMMAND, f"--port={port}"], cwd=toy, env=environment(), capture_output=True, text=True
     )
     assert done.returncode == 2
-    assert f"'{port}' is not a port, 0 to 65535" in done.stderr
+    assert f"'{port}' is not a whole number from 0 to 65535" in done.stderr
 
 
 def test_it_listens_on_this_machine_alone(server: Server) -> None:

@@ -116,7 +116,7 @@ def test_checkpoints_translate_together(root: Path, monkeypatch: pytest.MonkeyPa
     [
         (("--n-best=3",), b"ba\n", 1, "--n-best 3 is beyond the beam of 2"),
         (("--beam=0",), b"", 2, "'0' is not a whole number from 1"),
-        (("--beam=1001",), b"", 1, "--beam 1001 is beyond 1000"),
+        (("--beam=1001",), b"", 2, "'1001' is not a whole number from 1 to 1000"),
         (("--beam=999",), b"", 1, "a beam of 999 is wider than the vocabulary of "),
         (("--score=x", "--beam=1"), b"", 1, "--score does not search: it excludes --beam"),
         (("--seed=2",), b"", 1, "no training of system micro, corpus toy, seed 2"),
@@ -230,4 +230,4 @@ def test_an_exported_system_translates_without_this_project(
         [*export, str(output)], cwd=root, env=environment(), capture_output=True, text=True
     )
     assert again.returncode == 1
-    assert again.stderr == f"bleuprint: error: {output}: is there already\n"
+    assert again.stderr == f"bleuprint: error: {output}: exists already\n"

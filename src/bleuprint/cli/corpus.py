@@ -2,11 +2,17 @@
 
 import argparse
 import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from bleuprint.cli.options import Commands, count
 from bleuprint.config import paths
 from bleuprint.config.experiment import load
 from bleuprint.runtime import environment
+from bleuprint.runtime.errors import UserError
+
+if TYPE_CHECKING:
+    from bleuprint.dataset.binarized import BinaryCorpus
 
 
 def add_commands(commands: Commands) -> None:
@@ -60,12 +66,36 @@ def _inspect(given: argparse.Namespace) -> None:
 
 
 def _show(given: argparse.Namespace) -> None:
-    from bleuprint.cli.show import show
     from bleuprint.dataset.binarized import BinaryCorpus
 
     load().corpus(given.corpus)
     corpus = BinaryCorpus(paths.folder(given.corpus, "binary"))
     corpus.verify(given.set)
     start, stop = given.lines or (1, min(10, len(corpus.side(given.set, corpus.source))))
-    for line in show(corpus, given.set, start, stop, given.subwords):
+    for line in pairs_as_text(corpus, given.set, start, stop, given.subwords):
         print(line)
+
+
+def pairs_as_text(
+    corpus: "BinaryCorpus", name: str, start: int, stop: int, subwords: bool = False
+) -> Iterator[str]:
+    """Pairs `start` to `stop` of the set `name`, both included and counted from 1.
+
+    Yields lines "number source target", separated by tabs: detokenized sentences, or the subwords
+    that the model reads. Raises UserError, before the first line, if the set has no such pairs.
+    """
+    languages = corpus.source, corpus.target
+    pairs = len(corpus.side(name, corpus.source))
+    if not 1 <= start <= stop <= pairs:
+        raise UserError(f"pairs {start} to {stop} of {name}: it has {pairs}, counted from 1")
+
+    def text(language: str, number: int) -> str:
+        ids = corpus.side(name, language)[number - 1].tolist()
+        if subwords:
+            return " ".join(corpus.segmentation(language).vocabulary.decode(ids))
+        return corpus.text(language, ids)
+
+    return (
+        "\t".join((str(number), *(text(language, number) for language in languages)))
+        for number in range(start, stop + 1)
+    )

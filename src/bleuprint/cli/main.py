@@ -2,17 +2,21 @@
 
 import argparse
 
-from bleuprint.cli import corpus, gap, mlflow, models, pipeline, scores, translate
+from bleuprint.cli import corpus, models, pipeline, scores, translate
 from bleuprint.runtime.errors import run
+from bleuprint.runtime.malloc import reexec_with_malloc_settings
 
 
 def main() -> None:
     """Run the command that the command line names."""
     parser = argparse.ArgumentParser(prog="bleuprint", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for group in (pipeline, corpus, translate, models, scores, gap, mlflow):
+    for group in (pipeline, corpus, translate, models, scores):
         group.add_commands(commands)
+    parser.set_defaults(computes=False)
     given = parser.parse_args()
+    if given.computes:
+        reexec_with_malloc_settings()  # before torch is imported
     run(lambda: given.command(given))
 
 

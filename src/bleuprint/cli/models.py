@@ -1,9 +1,9 @@
-"""Commands that make or serve a model: train, serve, export."""
+"""Commands that make, serve or log models: train, serve, export, mlflow-sync, register."""
 
 import argparse
 from pathlib import Path
 
-from bleuprint.cli.options import Commands, add_cell_options, trained_cell
+from bleuprint.cli.options import Commands, add_cell_options, trained_cell, whole_number
 from bleuprint.config.experiment import load
 from bleuprint.config.paths import Cell
 
@@ -14,15 +14,16 @@ def add_commands(commands: Commands) -> None:
     )
     train.add_argument("system", metavar="SYSTEM")
     train.add_argument("corpus", metavar="CORPUS")
-    train.add_argument("seed", metavar="SEED", type=_seed)
-    train.set_defaults(command=_train)
+    train.add_argument("seed", metavar="SEED", type=whole_number(0))
+    train.set_defaults(command=_train, computes=True)
 
     serve = commands.add_parser(
         "serve", help="a page and a JSON endpoint on 127.0.0.1 to try a trained system"
     )
     add_cell_options(serve)
-    serve.add_argument("--port", type=_port, default=8000, help="0: any free port (%(default)s)")
-    serve.set_defaults(command=_serve)
+    port = whole_number(0, 65535)
+    serve.add_argument("--port", type=port, default=8000, help="0: any free port (%(default)s)")
+    serve.set_defaults(command=_serve, computes=True)
 
     export = commands.add_parser(
         "export", help="a trained system as a folder for CTranslate2, without this project"
@@ -34,34 +35,25 @@ def add_commands(commands: Commands) -> None:
     )
     export.set_defaults(command=_export)
 
+    sync = commands.add_parser(
+        "mlflow-sync", help="log what is in results/ to MLflow, for example after dvc pull"
+    )
+    sync.set_defaults(command=_sync)
 
-def _seed(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
-    return int(text)
-
-
-def _port(text: str) -> int:
-    if not text.isdecimal() or int(text) > 65535:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a port, 0 to 65535")
-    return int(text)
+    register = commands.add_parser(
+        "register", help="register a trained system in MLflow as the best of its corpus"
+    )
+    add_cell_options(register)
+    register.set_defaults(command=_register)
 
 
 def _train(given: argparse.Namespace) -> None:
-    from bleuprint.runtime.malloc import reexec_with_malloc_settings
-
-    reexec_with_malloc_settings()
-
     from bleuprint.pipeline.train_stage import train_cell
 
     train_cell(Cell(given.system, given.corpus, given.seed))
 
 
 def _serve(given: argparse.Namespace) -> None:
-    from bleuprint.runtime.malloc import reexec_with_malloc_settings
-
-    reexec_with_malloc_settings()
-
     from bleuprint.serving.server import serve
 
     settings = load()
@@ -69,7 +61,21 @@ def _serve(given: argparse.Namespace) -> None:
 
 
 def _export(given: argparse.Namespace) -> None:
-    from bleuprint.serving.export import release
+    from bleuprint.serving.export import export
 
     settings = load()
-    release(settings, trained_cell(settings, given), Path(given.folder), given.precision)
+    export(settings, trained_cell(settings, given), Path(given.folder), given.precision)
+
+
+def _sync(_: argparse.Namespace) -> None:
+    from bleuprint.tracking.sync import sync_all
+
+    for line in sync_all(load()):
+        print(line, flush=True)
+
+
+def _register(given: argparse.Namespace) -> None:
+    from bleuprint.tracking.registry import register
+
+    settings = load()
+    print(register(settings, trained_cell(settings, given)))

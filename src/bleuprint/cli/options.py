@@ -1,6 +1,7 @@
 """What several commands share: types of arguments, and the options that name a training."""
 
 import argparse
+from collections.abc import Callable
 from typing import TypeAlias
 
 from bleuprint.config.experiment import Settings
@@ -10,10 +11,19 @@ from bleuprint.runtime.errors import UserError
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
-def count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1")
-    return int(text)
+def whole_number(low: int, high: int | None = None) -> Callable[[str], int]:
+    """The type of an argument that is a whole number from `low` to `high`."""
+
+    def parsed(text: str) -> int:
+        if not text.isdecimal() or int(text) < low or (high is not None and int(text) > high):
+            end = "" if high is None else f" to {high}"
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {low}{end}")
+        return int(text)
+
+    return parsed
+
+
+count = whole_number(1)
 
 
 def add_cell_options(command: argparse.ArgumentParser) -> None:

@@ -1,10 +1,14 @@
-"""Commands that show scores: table, compare, comet."""
+"""Commands that show scores: table, compare, comet, gap."""
 
 import argparse
+from typing import TYPE_CHECKING
 
 from bleuprint.cli.options import Commands, add_cell_options, cell, count
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import Settings, load
 from bleuprint.runtime.errors import UserError
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 def add_commands(commands: Commands) -> None:
@@ -40,15 +44,31 @@ def add_commands(commands: Commands) -> None:
     comet.add_argument("--program", default="comet-score", help="(%(default)s)")
     comet.set_defaults(command=_comet)
 
+    gap = commands.add_parser(
+        "gap", help="translate as published numbers were, and split the gap to them into steps"
+    )
+    gap.add_argument("--system", help="measure this system alone")
+    gap.add_argument("--corpus", help="measure on this corpus alone")
+    gap.add_argument("--seed", type=int, help="measure the training of this seed alone")
+    gap.set_defaults(command=_gap, computes=True)
+
+
+def _results() -> tuple[Settings, "DataFrame"]:
+    """The settings and the records of the last report, which must be of these settings."""
+    from bleuprint.report import frame
+    from bleuprint.report.records import check_settings
+
+    settings, records = load(), frame.load()
+    check_settings(records, settings, frame.RESULTS)
+    return settings, records
+
 
 def _table(given: argparse.Namespace) -> None:
     from bleuprint.report import frame, main_table
     from bleuprint.report.grid import markdown
-    from bleuprint.report.records import check_settings
     from bleuprint.report.terminal import show
 
-    records, settings = frame.load(), load()
-    check_settings(records, settings, frame.RESULTS)
+    settings, records = _results()
     published = settings.published
     if given.format == "csv":
         print(frame.csv_text(records, published), end="")
@@ -80,3 +100,25 @@ def _comet(given: argparse.Namespace) -> None:
     settings = load()
     for line in comet(settings, cell(settings, given), given.model, given.program):
         print(line, flush=True)
+
+
+def _gap(given: argparse.Namespace) -> None:
+    from bleuprint.report.published import gap_tables
+    from bleuprint.report.published.gap import cells_of, measured
+    from bleuprint.report.published.variants import measure
+    from bleuprint.report.terminal import show
+
+    settings, records = _results()
+    cells = [
+        cell
+        for cell in cells_of(settings)
+        if given.system in (None, cell.system)
+        and given.corpus in (None, cell.corpus)
+        and given.seed in (None, cell.seed)
+    ]
+    if not cells:
+        raise UserError("params.yaml: no published number names such a system, corpus and seed")
+    for trained in cells:
+        measure(settings, trained)
+    show(gap_tables.parts(settings, measured(settings, records)))
+    print("To show it in the report: dvc repro --single-item --force report")

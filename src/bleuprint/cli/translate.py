@@ -5,8 +5,9 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from bleuprint.cli.options import Commands, add_cell_options, count, trained_cell
+from bleuprint.cli.options import Commands, add_cell_options, count, trained_cell, whole_number
 from bleuprint.config.experiment import load
+from bleuprint.config.system import WIDEST
 from bleuprint.runtime.errors import UserError
 
 
@@ -16,7 +17,8 @@ def add_commands(commands: Commands) -> None:
     )
     translate.add_argument("files", nargs="*", metavar="FILE", help="(standard input)")
     add_cell_options(translate)
-    translate.add_argument("--beam", type=count, help="instead of the system's decode.beam")
+    beam = whole_number(1, WIDEST)
+    translate.add_argument("--beam", type=beam, help="instead of the system's decode.beam")
     translate.add_argument(
         "--n-best",
         type=count,
@@ -47,7 +49,7 @@ def add_commands(commands: Commands) -> None:
         metavar="FILE",
         help="score the translations in FILE, one for each line, instead of translating",
     )
-    translate.set_defaults(command=_translate)
+    translate.set_defaults(command=_translate, computes=True)
 
 
 def _attention_file(text: str) -> Path:
@@ -57,11 +59,6 @@ def _attention_file(text: str) -> Path:
 
 
 def _translate(given: argparse.Namespace) -> None:
-    from bleuprint.runtime.malloc import reexec_with_malloc_settings
-
-    reexec_with_malloc_settings()
-
-    from bleuprint.config.system import WIDEST
     from bleuprint.serving.attention_file import AttentionFile
     from bleuprint.serving.score_given import score_streams
     from bleuprint.serving.translator import load_translator, translate_streams
@@ -69,8 +66,6 @@ def _translate(given: argparse.Namespace) -> None:
     _check_together(given)
     settings = load()
     decode = settings.system(given.system).decode
-    if (given.beam or 1) > WIDEST:
-        raise UserError(f"--beam {given.beam} is beyond {WIDEST}")
     if given.beam:
         decode = replace(decode, beam=given.beam)
     if (given.n_best or 1) > decode.beam:

@@ -69,43 +69,32 @@ _KEYS, _VALUES = _compiled(KEYS), _compiled(VALUES)
 
 
 def refusal(document: Any, path: Path) -> UserError | None:
-    """An error that names every former name in a document, with its lines; None without any.
-
-    The first is given with its place in full, the others by name and line numbers.
-    """
-    found: dict[tuple[str, str], list[tuple[int, str]]] = {}
-    for key, line, old, new in _former("", 1, document):
-        places = found.setdefault((old, new), [])
-        if line not in [other for other, _ in places]:  # merged (<<) settings occur several times
-            places.append((line, key))
-    if not found:
+    """An error that names every former name in a document, with its lines; None without any."""
+    former = list(_former("", 1, document))
+    if not former:
         return None
-    (_, new), ((line, key), *others) = first = min(found.items(), key=lambda entry: entry[1][0])
-    found[first[0]] = others
+    (line, key, _, new), *others = former
     text = f"{path}:{line}: {key} renamed to {new}"
-    rest = [
-        f"{old} to {new} ({_lines([line for line, _ in places])})"
-        for (old, new), places in found.items()
-        if places
-    ]
-    return UserError(f"{text}; also renamed: {', '.join(rest)}" if rest else text)
+    if not others:
+        return UserError(text)
+    lines: dict[str, set[int]] = {}  # merged (<<) settings occur several times
+    for line, _, old, new in former:
+        lines.setdefault(f"{old} to {new}", set()).add(line)
+    every = (f"{names} ({', '.join(map(str, sorted(at)))})" for names, at in lines.items())
+    return UserError(f"{text}; all of them, with their lines: {', '.join(every)}")
 
 
-def _former(key: str, line: int, value: Any) -> Iterator[tuple[str, int, str, str]]:
-    """Former names in a value: place, line, former name and new name."""
+def _former(key: str, line: int, value: Any) -> Iterator[tuple[int, str, str, str]]:
+    """Former names in a value: line, place, former name and new name."""
     if not isinstance(value, Mapping):
         written = f"{key}: {value}"
         for pattern, new in _VALUES.items():
             if pattern.fullmatch(written):
-                yield written, line, str(value), new
+                yield line, written, str(value), new
         return
     for name, inner in value.items():
         inner_key, inner_line = f"{key}.{name}".lstrip("."), line_of(value, name) or line
         for pattern, new in _KEYS.items():
             if pattern.fullmatch(inner_key) and name not in (*EDITS, *CHECKS):
-                yield f"{inner_key}:", inner_line, str(name), new
+                yield inner_line, f"{inner_key}:", str(name), new
         yield from _former(inner_key, inner_line, inner)
-
-
-def _lines(numbers: list[int]) -> str:
-    return f"line{'s' * (len(numbers) > 1)} {', '.join(map(str, sorted(numbers)))}"

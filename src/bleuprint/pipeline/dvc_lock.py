@@ -5,7 +5,6 @@ folder would remove what Snakemake has made and not yet recorded. DVC's locks na
 they hold on one machine. Snakemake has a lock of its own against a second Snakemake anywhere.
 """
 
-import sys
 from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
@@ -29,15 +28,6 @@ def lock_outputs(paths: Iterable[str], root: Path = Path()) -> None:
         _LOCKS.enter_context(lock)
     except (DvcException, OSError) as error:
         raise UserError(str(error)) from error
-
-
-def lock_or_exit(paths: Iterable[str]) -> None:
-    """Lock the outputs of a run, or exit with one line before it starts."""
-    try:
-        lock_outputs(paths)
-    except UserError as error:
-        say(str(error))
-        sys.exit(1)
 
 
 def release() -> None:

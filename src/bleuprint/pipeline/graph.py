@@ -1,6 +1,6 @@
 """The stages of dvc.yaml for the Snakefile, and recording of finished stages in DVC.
 
-The only module that uses DVC's resolver, which is not a public interface: DVC's version is pinned.
+Uses DVC's stages, which are no documented interface: DVC's version is pinned.
 
 A rule of the Snakefile leaves a mark when its stage has finished. At the end of a run `record`
 commits the marked stages to DVC and no others, since `dvc commit` takes any output on disk for up
@@ -18,9 +18,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import chdir
 from dataclasses import dataclass
-from functools import cache, reduce
+from functools import cache
 from itertools import chain
-from operator import getitem
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -103,18 +102,13 @@ def stages(root: Path = Path()) -> list[Stage]:
     """All stages. Raises UserError at a mistake in params.yaml or dvc.yaml."""
     experiment.load(root / "params.yaml")
     from dvc.exceptions import DvcException
-    from dvc.parsing import DataResolver
     from dvc.repo import Repo
-    from dvc.utils.serialize import load_yaml
 
     try:
         with Repo(str(root)) as repo:
-            content = load_yaml(str(root / "dvc.yaml"))
-            resolved = DataResolver(repo, str(root), content).resolve()["stages"]
-        parameters = load_yaml(str(root / "params.yaml"))
+            return [_stage(stage) for stage in repo.stage.load_all(str(root / "dvc.yaml"))]
     except DvcException as error:
         raise UserError(" ".join(str(error).split())) from error
-    return [_stage(name, entry, parameters) for name, entry in resolved.items()]
 
 
 def inputs(graph: Iterable[Stage], root: Path = Path()) -> dict[str, list[str]]:
@@ -194,33 +188,25 @@ def use_this_python() -> None:
     os.environ["PATH"] = f"{here}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
 
 
-def _stage(name: str, entry: Mapping[str, Any], parameters: Mapping[str, Any]) -> Stage:
-    outputs = dict(_output(item) for kind in ("outs", "metrics") for item in entry.get(kind, ()))
-    meta = entry.get("meta", {})
+def _stage(stage: Any) -> Stage:
+    """A stage as DVC has it."""
     return Stage(
-        name=name,
-        command=entry["cmd"],
-        dependencies=tuple(entry.get("deps", ())),
-        outputs=tuple(outputs),
-        kept=tuple(path for path, flags in outputs.items() if not flags.get("cache", True)),
-        parameters={
-            key: reduce(getitem, key.split("."), parameters) for key in entry.get("params", ())
-        },
-        threads=meta["threads"],
-        memory_gb=meta["memory_gb"],
-        hours=meta["hours"],
-        gpu=meta.get("gpu", 0),
-        sharded=meta.get("sharded", False),
+        name=stage.name,
+        command=stage.cmd,
+        dependencies=tuple(entry.def_path for entry in stage.deps if entry not in stage.params),
+        outputs=tuple(output.def_path for output in stage.outs),
+        kept=tuple(output.def_path for output in stage.outs if not output.use_cache),
+        parameters={k: v for entry in stage.params for k, v in entry.read_params().items()},
+        threads=stage.meta["threads"],
+        memory_gb=stage.meta["memory_gb"],
+        hours=stage.meta["hours"],
+        gpu=stage.meta.get("gpu", 0),
+        sharded=stage.meta.get("sharded", False),
     )
 
 
 def _mark(name: str) -> Path:
     return _WORK / "finished" / name
-
-
-def _output(item: str | Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
-    """An output's path and flags: `path` or `{path: flags}` in dvc.yaml."""
-    return (item, {}) if isinstance(item, str) else next(iter(item.items()))
 
 
 def _parents(path: str) -> list[str]:

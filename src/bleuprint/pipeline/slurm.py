@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bleuprint.pipeline.graph import Stage
-from bleuprint.runtime.errors import UserError, say
+from bleuprint.runtime.errors import UserError
 
 _PROFILE = "the profile (profiles/slurm/config.yaml)"
 # The longest interval in seconds at which Snakemake's executor looks at its jobs.
@@ -59,20 +59,15 @@ def apply_kind_overrides(settings: Any, stages: Sequence[Stage]) -> None:
     settings.overwrite_threads, settings.overwrite_resources = threads, others
 
 
-def check_or_exit(workflow: Any) -> None:
-    """Before a run on SLURM: exit with one line if it cannot succeed."""
-    if workflow.executor_plugin.name != "slurm":
-        return
-    try:
+def check(workflow: Any) -> None:
+    """Before a run: raise UserError if it is on SLURM and cannot succeed."""
+    if workflow.executor_plugin.name == "slurm":
         settings = workflow.executor_settings
         interval = settings.init_seconds_before_status_checks
         check_status_command(settings.status_command, interval, _configuration())
         check_no_earlier_jobs(Path.cwd())
         check_time_limits(job for job in workflow.dag.needrun_jobs() if not job.is_local)
         _keep_jobs_while_slurm_is_silent()
-    except UserError as error:
-        say(str(error))
-        sys.exit(1)
 
 
 def check_status_command(

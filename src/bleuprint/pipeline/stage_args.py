@@ -7,13 +7,13 @@ from bleuprint.corpus.steps.shard import Shard
 from bleuprint.runtime.errors import UserError
 
 
-def names(description: str | None, *wanted: str) -> list[str]:
-    """The positional arguments of the names in `wanted`; usage and status 2 if they are others."""
+def names(description: str | None, *arguments: str) -> list[str]:
+    """The values of positional arguments; ends with usage and status 2 if others are given."""
     parser = argparse.ArgumentParser(description=description)
-    for name in wanted:
+    for name in arguments:
         parser.add_argument(name.lower(), metavar=name)
     given = vars(parser.parse_args())
-    return [given[name.lower()] for name in wanted]
+    return [given[name.lower()] for name in arguments]
 
 
 def shard(description: str | None) -> tuple[str, Shard | int | None]:

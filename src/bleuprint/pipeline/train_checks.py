@@ -40,7 +40,7 @@ def _check_processes(fingerprints: Fingerprints, group: Group) -> None:
 
 def _check_lengths(job: Job, corpus: BinaryCorpus) -> None:
     """Raise UserError if a sentence is too long for the model, or an update lacks tokens."""
-    most, wanted = job.system.model.max_positions, job.system.train.tokens_per_update
+    most, update = job.system.model.max_positions, job.system.train.tokens_per_update
     for name in corpus.sets:
         # references of test sets are not read by the model
         for language in (corpus.source, corpus.target)[: 1 if name.startswith("test.") else 2]:
@@ -50,12 +50,12 @@ def _check_lengths(job: Job, corpus: BinaryCorpus) -> None:
             if (longest := int(lengths.max(initial=0))) > most:
                 raise UserError(
                     f"corpus {job.cell.corpus}: line {int(lengths.argmax()) + 1} of {name}."
-                    f"{language} has {longest} units, its end counted, and model.max_positions of "
+                    f"{language} has {longest} tokens with EOS, and model.max_positions of "
                     f"{job.cell.system} is {most}: raise it, or lower filter.length.max"
                 )
     tokens = int(corpus.side("train", corpus.target).lengths.sum())
-    if tokens < wanted:
+    if tokens < update:
         raise UserError(
-            f"corpus {job.cell.corpus}: train has {tokens} target units, less than one update of "
-            f"{job.cell.system}: lower train.tokens_per_update ({wanted})"
+            f"corpus {job.cell.corpus}: train has {tokens} target tokens, less than one update of "
+            f"{job.cell.system}: lower train.tokens_per_update ({update})"
         )

@@ -1,7 +1,5 @@
 """The stage train: its processes, the training, its outputs."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -56,9 +54,17 @@ def train(
     `work`.
     """
     work.mkdir(parents=True, exist_ok=True)
-    with _locked(work, group):
+    lock = FileLock(work / ".lock")
+    try:
+        if group.is_main:
+            lock.acquire(timeout=0)
+    except Timeout:
+        raise UserError(f"{work}: another process is training this cell") from None
+    try:
         trainer = Trainer(job, group, work, fingerprints, observer)
         trainer.run()
+    finally:
+        lock.release()
     return trainer.state
 
 
@@ -66,23 +72,6 @@ def work_folder(job: Job, fingerprints: Fingerprints) -> Path:
     """The folder of a training's checkpoints, named by the fingerprint of its settings and data."""
     name = ".".join((*map(str, job.cell), fingerprints.all[:16]))
     return environment.work() / "trainings" / name
-
-
-@contextmanager
-def _locked(folder: Path, group: Group) -> Iterator[None]:
-    """Lock the work folder against a second training of the same cell."""
-    if not group.is_main:
-        yield
-        return
-    lock = FileLock(folder / ".lock")
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise UserError(f"{folder}: another process is training this cell") from None
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def _job(cell: Cell, settings: Settings) -> Job:

@@ -7,8 +7,8 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn
 
@@ -71,6 +71,16 @@ def run(main: Callable[[], None]) -> NoReturn:
             sys.excepthook(type(error), error, error.__traceback__)
         _exit(1)
     _exit(0)
+
+
+@contextmanager
+def exit_on_error() -> Iterator[None]:
+    """Exit with status 1 at an error of the user, printed in one line."""
+    try:
+        yield
+    except UserError as error:
+        say(str(error))
+        sys.exit(1)
 
 
 def say(message: str, kind: str = "error") -> None:

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from functools import cache
 from itertools import chain, islice
 from multiprocessing import active_children, get_context, parent_process
 from typing import Any, TypeVar
@@ -54,25 +55,21 @@ def map_parts(
             pool.shutdown(cancel_futures=True)
 
 
-class _Worker:
-    """The function of a worker process."""
-
-    prepare: Callable[[], Callable[[Any], Any]]
-    function: Callable[[Any], Any] | None = None
+# In a worker process: returns its function, which is prepared at the first part.
+_function: Callable[[], Callable[[Any], Any]]
 
 
 def _begin(prepare: Callable[[], Callable[[Any], Any]]) -> None:
     """Ignore signals, which terminals and clusters send to all, and end with the parent."""
+    global _function
+    _function = cache(prepare)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    _Worker.prepare, _Worker.function = staticmethod(prepare), None
 
 
 def _work(part: Any) -> Any:
-    if _Worker.function is None:
-        _Worker.function = staticmethod(_Worker.prepare())
-    return _Worker.function(part)
+    return _function()(part)
 
 
 def _end_with_parent() -> None:

@@ -10,7 +10,7 @@ import math
 import re
 import types
 import typing
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -21,6 +21,13 @@ from bleuprint.runtime.errors import UserError
 
 T = TypeVar("T")
 
+# The types that a setting may have: what is accepted, and the type in words.
+_SCALARS: dict[type, tuple[Any, str]] = {
+    float: (int | float, "a number"),
+    int: (int, "a whole number"),
+    bool: (bool, "true or false"),
+    str: (str, "text"),
+}
 # The names of the user's entries, which become names of files and stages.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
@@ -143,35 +150,25 @@ def _value(kind: Any, value: Any, place: _Place) -> Any:
 
 
 def _scalar(kind: type, value: Any, place: _Place) -> Any:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if kind is float and number:
-        if not math.isfinite(value):
-            raise place.error(f"{value} is not a finite number")
-        return float(value)
-    if kind is int and number and isinstance(value, int):
-        return int(value)
-    if kind is bool and isinstance(value, bool):
-        return value
-    if kind is str and isinstance(value, str):
-        return str(value)
-    types_in_words = {float: "a number", int: "a whole number", bool: "true or false", str: "text"}
-    if kind not in types_in_words:  # in a user's rule
+    if kind not in _SCALARS:  # in a user's rule
         raise place.error(
-            f"declared as {_written(kind)}, which no setting can be: "
+            f"declared as {getattr(kind, '__qualname__', kind)}, which no setting can be: "
             "int, float, bool, str, Literal, tuple, or one of these | None"
         )
-    text = value is not None and not isinstance(value, Mapping | list)
-    hint = " (quote it: '...')" if kind is str and text else ""
-    raise place.error(f"{_shown(value)} is not {types_in_words[kind]}{hint}")
+    accepted, in_words = _SCALARS[kind]
+    if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
+        text = value is not None and not isinstance(value, Mapping | list)
+        hint = " (quote it: '...')" if kind is str and text else ""
+        raise place.error(f"{_shown(value)} is not {in_words}{hint}")
+    if kind is float and not math.isfinite(value):
+        raise place.error(f"{value} is not a finite number")
+    return kind(value)
 
 
 def _mapping(kind: Any, value: Any, place: _Place) -> dict[str, Any]:
-    if not isinstance(value, Mapping):
-        each = f", each with {_fields(kind)}" if dataclasses.is_dataclass(kind) else ""
-        raise place.error(f"{_shown(value)} is not a mapping of names{each}")
+    each = f", each with {_fields(kind)}" if dataclasses.is_dataclass(kind) else ""
     result = {}
-    for name, entry in value.items():
-        here = place.child(value, name)
+    for name, entry, here in _entries(value, place, f"of names{each}"):
         if not isinstance(name, str):
             raise here.error(f"name {name!r} is not text: quote it")
         if not _NAME.fullmatch(name):
@@ -181,6 +178,19 @@ def _mapping(kind: Any, value: Any, place: _Place) -> dict[str, Any]:
             )
         result[str(name)] = _value(kind, entry, here)
     return result
+
+
+def _entries(
+    value: Any, place: _Place, expected: str, known: Collection[str] | None = None
+) -> Iterator[tuple[Any, Any, _Place]]:
+    """The keys, values and places of a mapping; raises UserError at a key that is not `known`."""
+    if not isinstance(value, Mapping):
+        raise place.error(f"{_shown(value)} is not a mapping {expected}")
+    for name in value:
+        if known is not None and name not in known:
+            raise place.child(value, name).error(_unknown(name, known))
+    for name, entry in value.items():
+        yield name, entry, place.child(value, name)
 
 
 def _sequence(kinds: tuple[Any, ...], value: Any, place: _Place) -> tuple[Any, ...]:
@@ -195,16 +205,12 @@ def _sequence(kinds: tuple[Any, ...], value: Any, place: _Place) -> tuple[Any, .
 
 
 def _record(kind: Any, value: Any, place: _Place) -> Any:
-    if not isinstance(value, Mapping):
-        expected = f"with {_fields(kind)}" if dataclasses.fields(kind) else "without keys: {}"
-        raise place.error(f"{_shown(value)} is not a mapping {expected}")
-    all_hints = typing.get_type_hints(kind, include_extras=True)
-    hints = {field.name: all_hints[field.name] for field in dataclasses.fields(kind)}
-    for name in value:
-        if name not in hints:
-            raise place.child(value, name).error(_unknown(name, hints))
-    given = {n: _value(hints[n], v, place.child(value, n)) for n, v in value.items()}
-    for field in dataclasses.fields(kind):
+    fields, all_hints = dataclasses.fields(kind), typing.get_type_hints(kind, include_extras=True)
+    hints = {field.name: all_hints[field.name] for field in fields}
+    expected = f"with {_fields(kind)}" if fields else "without keys: {}"
+    entries = _entries(value, place, expected, hints)
+    given = {name: _value(hints[name], entry, here) for name, entry, here in entries}
+    for field in fields:
         if field.name not in given and field.default is dataclasses.MISSING:
             raise place.error(f"the key {field.name!r} is missing")
     try:
@@ -214,12 +220,8 @@ def _record(kind: Any, value: Any, place: _Place) -> Any:
 
 
 def _named(kinds: Mapping[str, type], value: Any, place: _Place) -> tuple[Any, ...]:
-    if not isinstance(value, Mapping):
-        raise place.error(f"{_shown(value)} is not a mapping; known here: {', '.join(kinds)}")
-    for name in value:
-        if name not in kinds:
-            raise place.child(value, name).error(_unknown(name, kinds))
-    built = {n: _record(kinds[n], v, place.child(value, n)) for n, v in value.items()}
+    entries = _entries(value, place, f"of {', '.join(kinds)}", kinds)
+    built = {name: _record(kinds[name], entry, here) for name, entry, here in entries}
     return tuple(built[name] for name in kinds if name in built)
 
 
@@ -236,8 +238,3 @@ def _fields(kind: Any) -> str:
 def _shown(value: Any) -> str:
     text = "nothing" if value is None else repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def _written(kind: Any) -> str:
-    """The name of a type in a message."""
-    return kind.__qualname__ if isinstance(kind, type) else str(kind)

@@ -1,8 +1,8 @@
 """The attention maps of translated sentences in one file, HTML or PNG."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from bleuprint.decoding.attention import AttentionMap
 from bleuprint.runtime.errors import UserError
@@ -16,8 +16,7 @@ SENTENCES, _CELLS = 100, 1_000_000
 _TOKENS = 150
 
 
-@dataclass(frozen=True)
-class _Sentence:
+class _Sentence(NamedTuple):
     source: str
     translation: str
     maps: list[AttentionMap]
@@ -36,52 +35,45 @@ class AttentionFile:
     def add(
         self, place: str, source: str, translation: str, maps: Callable[[], list[AttentionMap]]
     ) -> None:
-        """Add a sentence; `maps` is called only if there is room for it.
+        """Add a sentence; `maps` is called only if the file has room for it.
 
-        Raises UserError, which names the `place` (file and line), if there is none.
+        Raises UserError, which names the `place` (file and line), if it has none.
         """
-        most = 1 if self._picture else SENTENCES
-        if len(self._sentences) == most:
-            instead = "; an .html file holds more" if self._picture else ""
-            what = "one sentence" if most == 1 else f"{most} sentences"
-            raise UserError(f"{place}: {self._path} holds the attention of {what}{instead}")
+        if self._picture and self._sentences:
+            holds = "one sentence; an .html file holds more"
+            raise UserError(f"{place}: {self._path} holds the attention of {holds}")
+        if len(self._sentences) == SENTENCES:
+            raise UserError(f"{place}: {self._path} holds the attention of {SENTENCES} sentences")
         sentence = _Sentence(source, translation, maps())
         self._cells += sum(map(html_cells, sentence.maps))
-        if self._picture:
-            _check_size(place, sentence.maps)
-        elif self._cells > _CELLS:
+        rows = sum(len(each.rows) for each in sentence.maps)
+        columns = max((len(each.columns) for each in sentence.maps), default=0)
+        if self._picture and max(rows, columns) > _TOKENS:
+            size = f"{rows} tokens of translation, {columns} of source"
+            raise UserError(f"{place}: a .png has room for {_TOKENS} tokens, not for {size}")
+        if not self._picture and self._cells > _CELLS:
             raise UserError(f"{place}: {self._path} has no room for more than {_CELLS:,} cells")
         self._sentences.append(sentence)
 
     def write(self) -> None:
-        """Write the file, whole or not at all; raises UserError if a picture would be empty."""
-        if not self._picture:
-            write_html(self._path, self._languages, self._sentences)
+        """Write the file, whole or not at all; raises UserError if a picture would be empty.
+
+        A page has of each map the last layer's mean, and each layer and head folded away.
+        """
+        if self._picture:
+            maps = [each for sentence in self._sentences for each in sentence.maps]
+            if not maps:
+                raise UserError(f"{self._path}: no sentence to draw the attention of")
+            with whole_file(self._path) as partial:
+                write_png(maps, partial)
             return
-        maps = [each for sentence in self._sentences for each in sentence.maps]
-        if not maps:
-            raise UserError(f"{self._path}: no sentence to draw the attention of")
+        template = attention_environment().get_template("attention_file.html.j2")
+        stream = template.stream(languages=self._languages, sentences=self._sentences)
         with whole_file(self._path) as partial:
-            write_png(maps, partial)
+            stream.dump(str(partial), encoding="utf-8")
 
 
 def html_cells(attention: AttentionMap) -> int:
     """The number of cells of a map's tables."""
     layers, heads, rows, columns = map(int, attention.weights.shape)
     return (layers * (heads + 1) + 1) * rows * columns
-
-
-def write_html(path: Path, languages: tuple[str, str], sentences: list[_Sentence]) -> None:
-    """Write a page: of each map the last layer's mean, and each layer and head folded away."""
-    template = attention_environment().get_template("attention_file.html.j2")
-    with whole_file(path) as partial:
-        stream = template.stream(languages=languages, sentences=sentences)
-        stream.dump(str(partial), encoding="utf-8")
-
-
-def _check_size(place: str, maps: list[AttentionMap]) -> None:
-    rows = sum(len(each.rows) for each in maps)
-    columns = max((len(each.columns) for each in maps), default=0)
-    if max(rows, columns) > _TOKENS:
-        size = f"{rows} tokens of translation, {columns} of source"
-        raise UserError(f"{place}: a .png has room for {_TOKENS} tokens, not for {size}")

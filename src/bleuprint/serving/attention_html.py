@@ -10,9 +10,9 @@ from bleuprint.runtime.html import environment
 
 def attention_environment(*folders: Path) -> Environment:
     """Templates of `folders`, and those of maps; the filter `printable` is for tokens."""
-    made = environment(*folders, Path(__file__).with_name("templates"))
-    made.filters["printable"] = printable
-    return made
+    templates = environment(*folders, Path(__file__).with_name("templates"))
+    templates.filters["printable"] = printable
+    return templates
 
 
 def printable(token: str) -> str:

@@ -13,13 +13,13 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import whole_folder, write_json
 
 
-def release(settings: Settings, cell: Cell, output: Path, precision: Precision) -> None:
+def export(settings: Settings, cell: Cell, output: Path, precision: Precision) -> None:
     """Write model/ (CTranslate2's), translate.py, and what that needs, into a new folder.
 
-    Raises UserError if the folder is there, or the model's shape is not CTranslate2's.
+    Raises UserError if the folder exists, or the model's shape is not CTranslate2's.
     """
     if output.exists():
-        raise UserError(f"{output}: is there already")
+        raise UserError(f"{output}: exists already")
     corpus = BinaryCorpus(folder(cell.corpus, "binary"))
     model = load_model(cell.models / "averaged", corpus)
     languages = corpus.source, corpus.target
@@ -32,7 +32,7 @@ def release(settings: Settings, cell: Cell, output: Path, precision: Precision) 
         **dataclasses.asdict(settings.system(cell.system).decode),
         "precision": precision,
     }
-    del about["engine"]  # there is but one
+    del about["engine"]  # CTranslate2's alone
     with whole_folder(output) as partial:
         convert(model, (source, target), partial / "model", precision)
         for name in ("codes", "allowed"):

@@ -3,14 +3,13 @@
     pip install ctranslate2 sacremoses subword-nmt
     echo "Two dogs run." | python translate.py
 
-settings.json says how sentences become tokens and units, and how the model is searched. It needs
+settings.json says how sentences become tokens and subwords, and how the model is searched. It needs
 nothing else of the project that made it. Sentences should be as clean as the training text was.
 """
 
 import json
 import os
 import sys
-from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -28,17 +27,17 @@ def main() -> None:
     text = Text(settings)
     number, most = 0, settings["max_positions"] - 1
     while lines := [line.rstrip("\n") for line in islice(sys.stdin, BATCH)]:
-        units = [text.units(line) for line in lines]
-        for sentence in units:
+        sentences = [text.subwords(line) for line in lines]
+        for sentence in sentences:
             number += 1
             if len(sentence) > most:
-                print(f"line {number}: cut after {most} units", file=sys.stderr)
-        for found in search(translator, [sentence[:most] for sentence in units], settings):
-            print(text.sentence(found), flush=True)
+                print(f"line {number}: cut after {most} subwords", file=sys.stderr)
+        for output in search(translator, [sentence[:most] for sentence in sentences], settings):
+            print(text.sentence(output), flush=True)
 
 
 class Text:
-    """The way from a sentence to units, and from units to a sentence."""
+    """Converts sentences to subwords, and subwords to sentences."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
         from sacremoses import MosesDetokenizer, MosesTokenizer
@@ -49,25 +48,22 @@ class Text:
         self._back = MosesDetokenizer(settings["target"])
         self._bpe = None
         if (HERE / "codes").exists():
-            allowed = HERE / "allowed"
-            known = None
-            if allowed.exists():
-                with allowed.open(encoding="utf-8") as file:
-                    known = read_vocabulary(file, None)
+            allowed = None
+            if (HERE / "allowed").exists():
+                with (HERE / "allowed").open(encoding="utf-8") as file:
+                    allowed = read_vocabulary(file, None)
             with (HERE / "codes").open(encoding="utf-8") as file:
-                self._bpe = BPE(file, vocab=known)
+                self._bpe = BPE(file, vocab=allowed)
 
-    def units(self, sentence: str) -> list[str]:
+    def subwords(self, sentence: str) -> list[str]:
         tokens = self._tokens(sentence.lower() if self._settings["lowercase"] else sentence)
         return tokens if self._bpe is None else self._bpe.segment_tokens(tokens)
 
-    def sentence(self, units: list[str]) -> str:
+    def sentence(self, subwords: list[str]) -> str:
         tokenizer = self._settings["name"]
-        tokens = f"{' '.join(units)} ".replace("@@ ", "").split() if self._bpe else units
+        tokens = f"{' '.join(subwords)} ".replace("@@ ", "").split() if self._bpe else subwords
         if tokenizer == "moses":
-            escaped = self._settings["escape"]
-            result: str = self._back.detokenize(tokens, unescape=escaped)
-            return result
+            return str(self._back.detokenize(tokens, unescape=self._settings["escape"]))
         if tokenizer == "characters":
             pairs = {"▁": " ", "▁▁": "▁"}
             return " ".join("".join(pairs.get(token, token) for token in tokens).split())
@@ -77,10 +73,9 @@ class Text:
         settings = self._settings
         if settings["name"] == "moses":
             hyphens, escape = settings["hyphens"], settings["escape"]
-            found: list[str] = self._moses.tokenize(
-                sentence, aggressive_dash_splits=hyphens, escape=escape
+            return list(
+                self._moses.tokenize(sentence, aggressive_dash_splits=hyphens, escape=escape)
             )
-            return found
         if settings["name"] == "characters":
             names = {" ": "▁", "▁": "▁▁"}
             return [names.get(character, character) for character in " ".join(sentence.split())]
@@ -89,17 +84,18 @@ class Text:
 
 def search(
     translator: Any, sentences: list[list[str]], settings: dict[str, Any]
-) -> Iterator[list[str]]:
+) -> list[list[str]]:
     """The best output of each sentence; those with one limit of length are searched together."""
     groups: dict[int, list[int]] = {}
-    for place, units in enumerate(sentences):
-        limit = int(len(units) * settings["max_len_a"]) + settings["max_len_b"]
-        groups.setdefault(min(limit, settings["max_positions"] - 1), []).append(place)
-    found: list[list[str]] = [[] for _ in sentences]
-    for limit, places in groups.items():
-        wanted = [place for place in places if sentences[place] and limit]
+    for index, sentence in enumerate(sentences):
+        limit = int(len(sentence) * settings["max_len_a"]) + settings["max_len_b"]
+        limit = min(limit, settings["max_positions"] - 1)
+        if sentence and limit:
+            groups.setdefault(limit, []).append(index)
+    outputs: list[list[str]] = [[] for _ in sentences]
+    for limit, indices in groups.items():
         results = translator.translate_batch(
-            [sentences[place] for place in wanted],
+            [sentences[index] for index in indices],
             beam_size=settings["beam"],
             num_hypotheses=settings["beam"],
             length_penalty=settings["length_penalty"]["alpha"],
@@ -110,22 +106,22 @@ def search(
             disable_unk=not settings["allow_unk"],
             return_scores=True,
         )
-        for place, result in zip(wanted, results, strict=True):
+        for index, result in zip(indices, results, strict=True):
             scored = zip(result.scores, result.hypotheses, strict=True)
-            found[place] = max(scored, key=lambda one: score(one, settings, limit))[1]
-    return iter(found)
+            outputs[index] = max(scored, key=lambda output: score(output, settings, limit))[1]
+    return outputs
 
 
 def score(output: tuple[float, list[str]], settings: dict[str, Any], limit: int) -> float:
-    """The score of an output by the penalty of the settings; CTranslate2 has length^alpha alone.
+    """CTranslate2's score of an output, whose penalty is length^alpha, by the settings' penalty.
 
-    An output of `limit` units has broken off: it has no end, which the length of others counts.
+    An output of `limit` subwords has broken off: it has no end, which the length of others counts.
     """
-    given, units = output
-    alpha, length = settings["length_penalty"]["alpha"], len(units) + (len(units) < limit)
+    value, subwords = output
     if settings["length_penalty"]["kind"] == "length":
-        return given
-    return float(given * length**alpha / ((5 + length) / 6) ** alpha)
+        return value
+    alpha, length = settings["length_penalty"]["alpha"], len(subwords) + (len(subwords) < limit)
+    return float(value * length**alpha / ((5 + length) / 6) ** alpha)
 
 
 if __name__ == "__main__":

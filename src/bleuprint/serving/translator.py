@@ -122,22 +122,22 @@ class Translator:
         joined, or truncated. An empty one has an empty translation.
         """
         ids = [self.ids(sentence) for sentence in sentences]
-        pieces = [self._pieces(each, long) for each in ids]
-        flat = list(chain.from_iterable(pieces))
+        sources = [self._pieces(each, long) for each in ids]
+        flat = list(chain.from_iterable(sources))
         lengths = np.array(list(map(len, flat)), dtype=np.int64)
         # outputs that differ in tokens, but not as text, are merged below
         n_best = best if best == 1 else self.decode.beam
         hypotheses = iter(self._engine.search(flat, lengths, n_best))
-        beyond = (max(0, len(whole) + 1 - self._most) for whole in ids)
-        outputs = [[next(hypotheses) for _ in parts] for parts in pieces]
-        made = (
-            [Piece(part, first.tokens) for part, (first, *_) in zip(parts, output, strict=True)]
-            if whole
-            else []
-            for whole, parts, output in zip(ids, pieces, outputs, strict=True)
-        )
-        joined = (self._join(parts)[:best] for parts in outputs)
-        return list(map(Translated, joined, beyond, made))
+        translations = []
+        for whole, parts in zip(ids, sources, strict=True):
+            outputs = [next(hypotheses) for _ in parts]
+            firsts = [
+                Piece(part, output[0].tokens) for part, output in zip(parts, outputs, strict=True)
+            ]
+            beyond = max(0, len(whole) + 1 - self._most)
+            joined = self._join(outputs)[:best]
+            translations.append(Translated(joined, beyond, firsts if whole else []))
+        return translations
 
     def attention(self, translated: Translated) -> list[AttentionMap]:
         """The maps of the best translation, one per piece."""
@@ -154,23 +154,19 @@ class Translator:
         return list(corpus.segmentation(language).encode([" ".join(tokens)]))[:-1]
 
     def _pieces(self, ids: list[int], long: Long) -> list[list[int]]:
-        """Pieces within the model's maximum length, each with EOS; split between words."""
-        pieces: list[list[int]] = []
-        rest = ids
-        while not pieces or (rest and long == "split"):
-            end = self._end(rest)
-            pieces.append([*rest[:end], EOS])
-            rest = rest[end:]
-        return pieces
-
-    def _end(self, ids: list[int]) -> int:
-        """The length of the next piece: up to the end of a word if there is one."""
-        room = self._most - 1
-        if len(ids) <= room:
-            return len(ids)
+        """Pieces within the model's maximum length, each with EOS; split between words if any."""
         tokens = self.corpus.segmentation(self.corpus.source).vocabulary.tokens
-        ends = (end for end in range(room, 0, -1) if not tokens[ids[end - 1]].endswith(CONTINUED))
-        return next(ends, room)
+        room = self._most - 1
+        pieces: list[list[int]] = []
+        while not pieces or (ids and long == "split"):
+            end = len(ids)
+            if end > room:
+                ends = range(room, 0, -1)
+                words = (end for end in ends if not tokens[ids[end - 1]].endswith(CONTINUED))
+                end = next(words, room)
+            pieces.append([*ids[:end], EOS])
+            ids = ids[end:]
+        return pieces
 
     def _join(self, parts: list[list[Hypothesis]]) -> list[Translation]:
         corpus = self.corpus
@@ -208,10 +204,8 @@ def translate_streams(
             output: list[str] = []
             for (number, text), translated in zip(lines, results, strict=True):
                 if translated.beyond and long == "truncate":
-                    say(
-                        f"{name}:{number}: truncated: {translated.beyond} tokens too long",
-                        "warning",
-                    )
+                    too_long = f"{translated.beyond} tokens too long"
+                    say(f"{name}:{number}: truncated: {too_long}", "warning")
                 if attention:
                     maps = partial(translator.attention, translated)
                     try:

@@ -30,13 +30,13 @@ class CellResults:
     @classmethod
     def open(cls, settings: Settings, cell: Cell, root: Path = Path()) -> Self:
         """Raises UserError if the cell was not trained, or with other settings."""
-        found = cls.find(settings, cell, root)
-        if found is None:
+        results = cls.find(settings, cell, root)
+        if results is None:
             path = root / cell.results / "training.json"
             if path.exists():
                 raise UserError(f"{path}: not run with these settings; run: dvc repro")
             raise _missing(path, cell)
-        return found
+        return results
 
     @classmethod
     def find(cls, settings: Settings, cell: Cell, root: Path = Path()) -> Self | None:

@@ -118,14 +118,14 @@ def dataset(
     context = _CONTEXTS.get(name, "testing")
     path = folder(corpus, "split" if context == "testing" else "binary").as_posix()
     source = {"url": url} if url else {"uri": path}
-    held = Dataset(
+    data = Dataset(
         f"{corpus} {name}",
         digest[:_DIGEST],
         "http" if url else "local",
         json.dumps({**source, "prepared": path, "files": list(dict.fromkeys(files))}),
         profile=None if pairs is None else json.dumps({"num_rows": pairs}),
     )
-    return DatasetInput(held, [InputTag("mlflow.data.context", context)])
+    return DatasetInput(data, [InputTag("mlflow.data.context", context)])
 
 
 def find(client: "MlflowClient", experiment: str, tags: Mapping[str, str]) -> "Run | None":

@@ -236,11 +236,11 @@ def _list_files(client: "MlflowClient", run: "Run", cell: Cell, root: Path) -> b
     Weights are hashed only if the list is new, that is if a file's size or the hash of a result
     has changed. A list with weights is kept if the weights are not here.
     """
-    folders = (cell.models / "checkpoints", cell.models / "averaged", cell.results)
-    found = sorted(path for place in folders for path in (root / place).rglob("*"))
+    folders = (cell.models / "averaged", cell.models / "checkpoints", cell.results)
     files = {
         path.relative_to(root).as_posix(): path
-        for path in found
+        for place in folders
+        for path in sorted((root / place).rglob("*"))
         if path.is_file() and not path.name.startswith(".")
     }
     results = cell.results.as_posix()

@@ -125,7 +125,7 @@ def init_process_group() -> Group:
         )
     except RuntimeError as error:
         raise _peer_lost(rank, size, "cannot join the others", error) from None
-    return Group(rank, size, device, [other.host for other in members].count(member.host))
+    return Group(rank, size, device, [each.host for each in members].count(member.host))
 
 
 def gpu_count() -> int:
@@ -209,14 +209,14 @@ def _wait_for_members(store: Store, rank: int, size: int, member: _Member) -> li
     deadline = time.monotonic() + seconds
     store.set(f"member/{rank}", json.dumps(asdict(member)))
     absent = list(range(size))
-    while absent := [other for other in absent if not store.check([f"member/{other}"])]:
+    while absent := [each for each in absent if not store.check([f"member/{each}"])]:
         if time.monotonic() > deadline:
             raise UserError(
                 f"processes of {size} that did not come to the start within {seconds} s "
                 f"(BLEUPRINT_TIMEOUT): {', '.join(map(str, absent))}"
             )
         time.sleep(_POLL)
-    return [_Member(**json.loads(store.get(f"member/{other}"))) for other in range(size)]
+    return [_Member(**json.loads(store.get(f"member/{each}"))) for each in range(size)]
 
 
 def _check_gpus(members: list[_Member]) -> None:

@@ -13,7 +13,7 @@ _HERE = Path(__file__).parent
 
 def environment(*folders: Path) -> Environment:
     """Templates of `folders` and of this one: values are escaped, an undefined name raises."""
-    made = Environment(
+    templates = Environment(
         loader=FileSystemLoader([*folders, _HERE]),
         autoescape=True,
         undefined=StrictUndefined,
@@ -21,8 +21,8 @@ def environment(*folders: Path) -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters |= {"counted": counted, "thousands": "{:,}".format}
-    return made
+    templates.filters |= {"counted": counted, "thousands": "{:,}".format}
+    return templates
 
 
 def counted(number: int, noun: str) -> str:

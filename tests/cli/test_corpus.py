@@ -1,6 +1,6 @@
 import pytest
 
-from bleuprint.cli.show import show
+from bleuprint.cli.corpus import pairs_as_text
 from bleuprint.config.experiment import Units, Words
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.tokenizers import Tokenize
@@ -16,12 +16,12 @@ def corpus(tmp_path_factory):
 
 
 def test_pairs_are_counted_from_one_and_both_ends_are_in(corpus):
-    shown = list(show(corpus, "train", 2, 3))
+    shown = list(pairs_as_text(corpus, "train", 2, 3))
     assert shown == [
         "2\tWann fährt der nächste Zug?\tWhen does the next train leave?",
         "3\tEr hat drei Äpfel gekauft.\tHe has bought three apples.",
     ]
-    assert [line.split("\t")[0] for line in show(corpus, "train", 1, 6)] == list("123456")
+    assert [line.split("\t")[0] for line in pairs_as_text(corpus, "train", 1, 6)] == list("123456")
 
 
 def test_all_of_a_set_is_what_went_into_it(tmp_path):
@@ -31,13 +31,13 @@ def test_all_of_a_set_is_what_went_into_it(tmp_path):
     sets = {"train.a": train, "valid.a": [("d", "")], "test.x.a": pairs}
     corpus = prepare(tmp_path, sets, tokenize=spaces, units=words).binary
     expected = [f"{i}\t{source}\t{target}" for i, (source, target) in enumerate(pairs, 1)]
-    assert list(show(corpus, "test.x", 1, 30)) == expected
-    assert list(show(corpus, "test.x", 30, 30)) == expected[-1:]
-    assert list(show(corpus, "valid", 1, 1)) == ["1\td\t"]
+    assert list(pairs_as_text(corpus, "test.x", 1, 30)) == expected
+    assert list(pairs_as_text(corpus, "test.x", 30, 30)) == expected[-1:]
+    assert list(pairs_as_text(corpus, "valid", 1, 1)) == ["1\td\t"]
 
 
 def test_subwords_are_shown_as_the_model_reads_them(corpus):
-    (line,) = show(corpus, "train", 1, 1, subwords=True)
+    (line,) = pairs_as_text(corpus, "train", 1, 1, subwords=True)
     number, source, target = line.split("\t")
     assert number == "1" and "@@ " in source and "</s>" not in source + target
     assert source.replace("@@ ", "") == "Die Katze schläft auf dem Ofen ."
@@ -48,9 +48,9 @@ def test_subwords_are_shown_as_the_model_reads_them(corpus):
 def test_a_range_that_is_not_there_is_refused_at_once(corpus, start, stop):
     message = f"pairs {start} to {stop} of train: it has 6, counted from 1"
     with pytest.raises(UserError, match=message):
-        show(corpus, "train", start, stop)
+        pairs_as_text(corpus, "train", start, stop)
 
 
 def test_a_set_that_is_not_there_is_named(corpus):
     with pytest.raises(UserError, match=r"no set 'test'; there are: train, valid, test\.x"):
-        show(corpus, "test", 1, 1)
+        pairs_as_text(corpus, "test", 1, 1)
