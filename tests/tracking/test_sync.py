@@ -137,7 +137,7 @@ def test_parents_keep_means_over_seeds_whose_outputs_are_elsewhere(root: Path) -
 
 def test_a_run_that_was_logged_in_part_is_completed(root: Path) -> None:
     settings, cell = load(), Cell("tiny", "news-en-de", 1)
-    one = read_cell(settings, cell, root)
+    one = read_cell(settings, cell)
     assert one is not None
     tracker = Tracker(one.description)
     tracker.log(10, {"train/loss": 5.0})
@@ -201,14 +201,14 @@ def test_scores_of_other_references_or_settings_are_left_out(root: Path) -> None
     decode = dataclasses.replace(settings.system("tiny").decode, beam=7)
     system = dataclasses.replace(settings.system("tiny"), decode=decode)
     other = dataclasses.replace(settings, systems={**settings.systems, "tiny": system})
-    one = read_cell(other, cell, root)
+    one = read_cell(other, cell)
     assert one and "decode.beam" in one.problem and "params.yaml has 7" in one.problem
     references = root / "data" / "split" / "news-en-de" / "test.first.de"
     references.write_text(references.read_text("utf-8").upper(), "utf-8")
-    one = read_cell(settings, cell, root)
+    one = read_cell(settings, cell)
     assert one and "has changed since" in one.problem
     references.unlink()  # results alone were pulled
-    one = read_cell(settings, cell, root)
+    one = read_cell(settings, cell)
     assert one and not one.problem
 
 
@@ -217,7 +217,7 @@ def test_the_report_stage_completes_runs_and_makes_none_of_a_training(root: Path
     assert list(sync(settings, make=False)) == []
     client, _ = runs_in(store(root), "trial_run")
     assert client.get_experiment_by_name("trial_run") is None
-    one = read_cell(settings, Cell("tiny", "news-en-de", 2), root)
+    one = read_cell(settings, Cell("tiny", "news-en-de", 2))
     assert one is not None
     Tracker(one.description).close("FINISHED")
     list(sync(settings, make=False))

@@ -16,8 +16,8 @@ from safetensors.numpy import load_file, save_file
 
 from bleuprint.config.system import Average
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import sha256_of_folder
 from bleuprint.training.averaging import average, mean
+from hashes import sha256_of_folder
 
 WEIGHTS = "model.safetensors"
 MARK = {"fingerprint": "f1"}

@@ -23,11 +23,11 @@ from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.model.transformer import Transformer, count_parameters
 from bleuprint.model.weights import load_model
 from bleuprint.runtime.distributed.group import Group
-from bleuprint.runtime.files import sha256_of_folder
 from bleuprint.training.averaging import average
 from bleuprint.training.data_loader import BatchReader
 from bleuprint.training.loss import batch_loss
 from bleuprint.training.outputs import export_checkpoints
+from hashes import sha256_of_folder
 from trainings import (
     checkpoints,
     environment,

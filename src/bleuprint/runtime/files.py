@@ -81,16 +81,6 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def sha256_of_folder(folder: Path) -> str:
-    """The SHA-256 of the names and contents of all files in a folder except hidden ones."""
-    digest = hashlib.sha256()
-    for file in sorted(folder.rglob("*")):
-        name = file.relative_to(folder)
-        if file.is_file() and not any(part.startswith(".") for part in name.parts):
-            digest.update(f"{name.as_posix()}\0{sha256_of(file)}\n".encode())
-    return digest.hexdigest()
-
-
 def _partial(path: Path) -> Path:
     """A free temporary name beside `path`; removes what killed processes left."""
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -3,7 +3,6 @@
 A version links to the weights by path and SHA-256; they are not copied.
 """
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bleuprint.config.experiment import Settings
@@ -19,16 +18,16 @@ if TYPE_CHECKING:
 BEST, _SUM = "best", "weights.sha256"
 
 
-def register(settings: Settings, cell: Cell, root: Path = Path()) -> str:
+def register(settings: Settings, cell: Cell) -> str:
     """Give a training the alias `best` in the model named after its corpus.
 
     Returns a line that names the version; a version of the same weights and scores is used again.
     Raises UserError if there are no averaged weights or scores, or MLflow cannot be used.
     """
-    weights = root / cell.models / "averaged" / "model.safetensors"
+    weights = cell.models / "averaged" / "model.safetensors"
     if not weights.exists():
         raise UserError(f"{weights}: no such file; run: dvc pull, or dvc repro")
-    trained = sync.read_cell(settings, cell, root)
+    trained = sync.read_cell(settings, cell)
     if trained is None:
         raise UserError(f"{cell.results}: no training with these settings; run: dvc repro")
     if trained.problem:
@@ -38,16 +37,15 @@ def register(settings: Settings, cell: Cell, root: Path = Path()) -> str:
     if not scores:
         raise UserError(f"{cell.results / 'scores.json'}: no scores of this training: dvc repro")
     names = {name: str(value) for name, value in cell._asdict().items()}
-    path = weights.relative_to(root).as_posix()
-    tags = {**names, **scores, "weights": path, _SUM: sha256_of(weights)}
+    tags = {**names, **scores, "weights": weights.as_posix(), _SUM: sha256_of(weights)}
     with store.failures_named():
         client = store.client()
         experiment = store.experiment(client, settings.experiment).experiment_id
-        run, _ = sync.log_cell(client, experiment, trained, root)
+        run, _ = sync.log_cell(client, experiment, trained)
         assert run is not None
         version = _version(client, cell, run.info.run_id, tags)
         client.set_registered_model_alias(cell.corpus, BEST, version.version)
-    return f"{cell.corpus} version {version.version} is {BEST}: {cell}, {path}"
+    return f"{cell.corpus} version {version.version} is {BEST}: {cell}, {weights.as_posix()}"
 
 
 def _version(

@@ -37,11 +37,6 @@ def uri() -> str:
     return os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{environment.root() / 'mlflow.db'}"
 
 
-def is_server() -> bool:
-    """Whether the store is a server, which may be down and come back."""
-    return uri().startswith(("http://", "https://"))
-
-
 def client() -> "MlflowClient":
     """A client of the store; the default database is created if necessary."""
     from mlflow.tracking import MlflowClient

@@ -45,22 +45,22 @@ class TrainedCell:
     problem: str = ""
 
 
-def sync(settings: Settings, root: Path = Path(), make: bool = True) -> Iterator[str]:
+def sync(settings: Settings, make: bool = True) -> Iterator[str]:
     """Log all outputs to MLflow; yields a line for each run that changed.
 
     Without `make`, no run of a training is created. A second call changes nothing. Raises UserError
     if MLflow cannot be reached or used.
     """
-    trained = [entry for cell in cells_of(settings) if (entry := read_cell(settings, cell, root))]
-    yield from _log_all(settings, trained, root, make)
+    trained = [entry for cell in cells_of(settings) if (entry := read_cell(settings, cell))]
+    yield from _log_all(settings, trained, make)
 
 
-def sync_all(settings: Settings, root: Path = Path()) -> Iterator[str]:
+def sync_all(settings: Settings) -> Iterator[str]:
     """Sync, and name each cell that cannot be logged. Raises UserError if none can."""
-    by_cell = {cell: read_cell(settings, cell, root) for cell in cells_of(settings)}
+    by_cell = {cell: read_cell(settings, cell) for cell in cells_of(settings)}
     trained = [entry for entry in by_cell.values() if entry]
     changed = False
-    for line in _log_all(settings, trained, root, make=True):
+    for line in _log_all(settings, trained, make=True):
         changed = True
         yield line
     for cell, entry in by_cell.items():
@@ -77,12 +77,12 @@ def sync_all(settings: Settings, root: Path = Path()) -> Iterator[str]:
         yield f"nothing to log: MLflow at {store.uri()} has all of {settings.experiment}{but}"
 
 
-def read_cell(settings: Settings, cell: Cell, root: Path) -> TrainedCell | None:
+def read_cell(settings: Settings, cell: Cell) -> TrainedCell | None:
     """The outputs of a cell; None if it is not trained, or was trained with other settings."""
-    results = CellResults.find(settings, cell, root)
+    results = CellResults.find(settings, cell)
     if results is None:
         return None
-    facts, measured = results.training, timing(cell, root).training
+    facts, measured = results.training, timing(cell).training
     system, corpus = settings.system(cell.system), settings.corpus(cell.corpus)
     description = Description.of(settings.experiment, cell, system, dataclasses.asdict(facts))
     content = runs.initial_content(description, measured.commit if measured else None, corpus)
@@ -109,7 +109,7 @@ def read_cell(settings: Settings, cell: Cell, root: Path) -> TrainedCell | None:
 
 
 def log_cell(
-    client: "MlflowClient", experiment: str, trained: TrainedCell, root: Path, make: bool = True
+    client: "MlflowClient", experiment: str, trained: TrainedCell, make: bool = True
 ) -> tuple["Run | None", str]:
     """The run of a training, completed, and what was done: "made", "completed" or nothing."""
     run = runs.find(client, experiment, trained.description.tags)
@@ -124,13 +124,11 @@ def log_cell(
         if run.info.status != "FINISHED":
             client.set_terminated(run.info.run_id, "FINISHED")
             done = "completed"
-    listed = _list_files(client, run, trained.description.cell, root)
+    listed = _list_files(client, run, trained.description.cell)
     return run, done or ("completed" if listed else "")
 
 
-def _log_all(
-    settings: Settings, trained: Sequence[TrainedCell], root: Path, make: bool
-) -> Iterator[str]:
+def _log_all(settings: Settings, trained: Sequence[TrainedCell], make: bool) -> Iterator[str]:
     with store.failures_named():
         client = store.client()
         if make and trained:
@@ -138,8 +136,8 @@ def _log_all(
         experiment = client.get_experiment_by_name(settings.experiment)
         if experiment is None:
             return
-        yield from _log_runs(client, experiment.experiment_id, trained, root, make)
-        yield from _log_report(client, experiment.experiment_id, settings, root)
+        yield from _log_runs(client, experiment.experiment_id, trained, make)
+        yield from _log_report(client, experiment.experiment_id, settings.experiment)
         names = (name for entry in trained for name in entry.content.summary)
         scores = list(dict.fromkeys(filter(ui_views.is_score, names)))
         if scores and ui_views.decorate(client, experiment, settings, scores):
@@ -147,11 +145,11 @@ def _log_all(
 
 
 def _log_runs(
-    client: "MlflowClient", experiment: str, trained: Sequence[TrainedCell], root: Path, make: bool
+    client: "MlflowClient", experiment: str, trained: Sequence[TrainedCell], make: bool
 ) -> Iterator[str]:
     groups: dict[str, TrainedCell] = {}
     for entry in trained:
-        run, done = log_cell(client, experiment, entry, root, make)
+        run, done = log_cell(client, experiment, entry, make)
         if run:
             groups.setdefault(entry.description.group, entry)
         if done:
@@ -230,7 +228,7 @@ def _scores(results: CellResults) -> tuple[Mapping[str, Any], str]:
         return {}, str(error)
 
 
-def _list_files(client: "MlflowClient", run: "Run", cell: Cell, root: Path) -> bool:
+def _list_files(client: "MlflowClient", run: "Run", cell: Cell) -> bool:
     """Log the list of a cell's files, with SHA-256, as an artifact; returns whether it was logged.
 
     Weights are hashed only if the list is new, that is if a file's size or the hash of a result
@@ -238,9 +236,9 @@ def _list_files(client: "MlflowClient", run: "Run", cell: Cell, root: Path) -> b
     """
     folders = (cell.models / "averaged", cell.models / "checkpoints", cell.results)
     files = {
-        path.relative_to(root).as_posix(): path
-        for place in folders
-        for path in sorted((root / place).rglob("*"))
+        path.as_posix(): path
+        for folder in folders
+        for path in sorted(folder.rglob("*"))
         if path.is_file() and not path.name.startswith(".")
     }
     results = cell.results.as_posix()
@@ -263,16 +261,14 @@ def _list_files(client: "MlflowClient", run: "Run", cell: Cell, root: Path) -> b
     return True
 
 
-def _log_report(
-    client: "MlflowClient", experiment: str, settings: Settings, root: Path
-) -> Iterator[str]:
+def _log_report(client: "MlflowClient", experiment: str, name: str) -> Iterator[str]:
     """A separate run holds the report page, which covers all runs."""
-    page, table = (root / "reports" / name for name in (PAGE, "table.md"))
+    page, table = Path("reports", PAGE), Path("reports", "table.md")
     if not page.exists():
         return
-    tags = {REPORT: settings.experiment}
+    tags = {REPORT: name}
     note = (
-        f"The report of experiment **{settings.experiment}**: artifact `{PAGE}`, and `table.md` "
+        f"The report of experiment **{name}**: artifact `{PAGE}`, and `table.md` "
         "for its table alone.\n\nTo make it again: `dvc repro report`"
     )
     content = Content("report", {**tags, "mlflow.source.name": "stages/report.py"}, note)

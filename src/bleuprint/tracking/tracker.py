@@ -58,7 +58,8 @@ class Tracker:
     def close(self, status: str) -> None:
         """End the run as FINISHED, FAILED or KILLED; waits, with a limit, until it is logged."""
         wait = _FINISHED_WAIT if status == "FINISHED" else _FAILED_WAIT
-        retry = min(_RETRY, wait) if store.is_server() else 0
+        is_server = store.uri().startswith(("http://", "https://"))  # may come back
+        retry = min(_RETRY, wait) if is_server else 0
         self._status, self._deadline = status, time.monotonic() + retry
         self._closed.set()
         self._news.set()
