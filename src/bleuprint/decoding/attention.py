@@ -89,7 +89,7 @@ def attention_maps(
     kinds: Iterable[str] = KINDS,
 ) -> dict[str, AttentionMap]:
     """The maps of a source (ids with EOS) and its translation (ids without EOS)."""
-    import torch  # two seconds, which those who only read attention.json need not wait
+    import torch  # slow to import, and not needed to read attention.json
 
     target = [BOS, *tokens]
     ids = (torch.tensor([side], device=model.device) for side in (source, target))

@@ -93,8 +93,8 @@ class CTranslate2Engine(Engine):
     def _hypotheses(self, pending: Any, source: Sentence, limit: int) -> Iterator[Hypothesis]:
         """A sentence's outputs, scored as by beam_search.py."""
         result = pending.result() if pending else None
-        found = zip(result.hypotheses, result.scores, strict=True) if result else [([], 0.0)]
-        for output, score in found:
+        outputs = zip(result.hypotheses, result.scores, strict=True) if result else [([], 0.0)]
+        for output, score in outputs:
             tokens = [self._target_ids[token] for token in output]
             length = len(tokens) + 1
             if length == limit:  # cut off before EOS

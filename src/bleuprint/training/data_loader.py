@@ -119,9 +119,9 @@ def local_updates(
             epochs=settings.max_epochs,
         )
     )
-    own = (update.batches[group.rank :: group.size] for update, _ in ahead)
+    local = (update.batches[group.rank :: group.size] for update, _ in ahead)
     reader = partial(BatchReader, corpus, settings, seed, system.model.max_positions)
-    batches = map_parts(reader, own, _num_workers(settings, group))
+    batches = map_parts(reader, local, _num_workers(settings, group))
     pin_memory = group.device.type == "cuda"
     with closing(batches):
         for read_batches, (update, position) in zip(batches, plan, strict=True):

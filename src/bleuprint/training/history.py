@@ -105,7 +105,7 @@ class Curves:
         """None if there is no such file; raises UserError if it is damaged."""
         if not path.exists():
             return None
-        content = read_object(path, ("training", "validation"))
+        content = _fields(cls, path)
         try:
             return cls(
                 tuple(Point(**point) for point in content["training"]),

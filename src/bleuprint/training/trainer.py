@@ -171,15 +171,12 @@ class Trainer:
         self._observer.validated(self.state, metrics)
 
     def _dry_run(self) -> None:
-        """Run the batches that take the most memory; raises UserError if one does not fit."""
-        self.model.train()
-        for batch in self._largest_batches():
-            self._train_step.dry_run(batch)
+        """Run the full batches that take the most memory; raises UserError if one does not fit.
 
-    def _largest_batches(self) -> Iterator[Batch]:
-        """The full batches that take the most memory: the longest sentences for attention,
-        sentences without padding for the projection to the vocabulary.
+        The longest sentences do for attention, sentences without padding for the projection to the
+        vocabulary.
         """
+        self.model.train()
         corpus, tokens = self._corpus, self._settings.max_tokens
         source, target = (
             int(corpus.side("train", language).lengths.max())
@@ -190,7 +187,8 @@ class Trainer:
             pairs = max(1, tokens // max(length, target_length))
             sources: list[Sentence] = [[EOS] * length for _ in range(pairs)]
             sources[0] = [EOS] * max(1, length - 1)  # some kernels differ with padding
-            yield Batch.from_ids(PairIds(sources, [[EOS] * target_length] * pairs))
+            batch = Batch.from_ids(PairIds(sources, [[EOS] * target_length] * pairs))
+            self._train_step.dry_run(batch)
 
     def _warn_if_idle(self, local: LocalUpdate) -> None:
         """Warn once if an update has fewer batches than there are processes."""

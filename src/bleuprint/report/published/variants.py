@@ -20,6 +20,7 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_object, write_json
 from bleuprint.text.parallel import TextFolder
 from bleuprint.training.averaging import average, updates_in
+from bleuprint.training.history import CheckpointsRecord
 
 LASTS, BEAMS, ALPHAS = (1, 5, 10), (1, 4), (0.0, 0.6, 1.0)
 
@@ -134,14 +135,14 @@ def measure(settings: Settings, cell: Cell, root: Path = Path()) -> None:
     if not checkpoints.exists():
         raise UserError(f"{checkpoints}: no such folder; run: dvc repro, or dvc pull")
     kept = updates_in(checkpoints)
-    training = read_object(checkpoints / "checkpoints.json", ("fingerprint", "validations"))
-    validated = {validation["update"] for validation in training["validations"]}
+    training = CheckpointsRecord.read(checkpoints)
+    validated = {validation["update"] for validation in training.validations}
     possible = {
         test: [variant for variant in variants if _enough(variant.average, kept, validated)]
         for test, variants in by_test.items()
     }
     varied = _translate(settings, cell, possible, root)
-    measured = Variants(training["fingerprint"], tuple(kept), tuple(varied))
+    measured = Variants(training.fingerprint, tuple(kept), tuple(varied))
     write_json(path_of(cell, root), asdict(measured))
 
 
