@@ -6,6 +6,7 @@ Memory grows with the test sets; the training text is read once.
 import dataclasses
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from bleuprint.config.experiment import Corpus
@@ -65,7 +66,9 @@ def describe_test_sets(name: str, corpus: Corpus, texts: Path, tokens: Path, fol
     if corpus.tokenize.name != "characters":
         counts = _training_counts(name, tokenized, tests.values())
         tests = {
-            test: dataclasses.replace(described, training_counts=_own_counts(described, counts))
+            test: dataclasses.replace(
+                described, training_counts={word: counts[word] for word in _words(described)}
+            )
             for test, described in tests.items()
         }
     with whole_folder(folder) as unfinished:
@@ -102,7 +105,7 @@ def _described(texts: TextFolder, tokens: TextFolder, test: str) -> Description:
 
 def _training_counts(name: str, tokens: TextFolder, tests: Iterable[Description]) -> dict[str, int]:
     """The frequencies of the words of references in the training text."""
-    counts = {word: 0 for test in tests for line in test.reference_tokens for word in line.split()}
+    counts = dict.fromkeys(chain.from_iterable(map(_words, tests)), 0)
     train = tokens.files("train")[1]
     progress = track(read_lines(train), f"describe tests {name}", tokens.count("train"), "lines")
     for line in progress:
@@ -112,7 +115,6 @@ def _training_counts(name: str, tokens: TextFolder, tests: Iterable[Description]
     return counts
 
 
-def _own_counts(test: Description, counts: dict[str, int]) -> dict[str, int]:
-    """The counts of a test set's own words, in their order."""
-    words = dict.fromkeys(word for line in test.reference_tokens for word in line.split())
-    return {word: counts[word] for word in words}
+def _words(test: Description) -> list[str]:
+    """The words of references."""
+    return " ".join(test.reference_tokens).split()

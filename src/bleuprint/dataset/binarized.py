@@ -17,7 +17,7 @@ read, so any number of processes can share them.
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,14 +87,6 @@ class SetSize:
     unknown: int
 
 
-@dataclass(frozen=True)
-class StoredFile:
-    """Size in bytes and SHA-256 of a file as written."""
-
-    size: int
-    sha256: str
-
-
 class BinaryCorpus:
     """A corpus written by the stage binarize.
 
@@ -109,12 +101,12 @@ class BinaryCorpus:
         self.target: str = header["target"]
         self.joint: bool = header["joint"]
         self.sets = {name: SetSize(**size) for name, size in header["sets"].items()}
-        self._files = {folder / name: StoredFile(**file) for name, file in header["files"].items()}
+        self._files = {folder / name: file for name, file in header["files"].items()}
         self._sides: dict[tuple[str, str], Sentences] = {}
         self._segmentations: dict[str, Segmentation] = {}
         self._tokenizers: dict[str, Tokenizer] = {}
         for path, file in self._files.items():
-            _check_size(path, file.size)
+            _check_size(path, file["size"])
 
     def side(self, set_name: str, language: str) -> Sentences:
         """One side of train, valid or test.NAME."""
@@ -155,7 +147,7 @@ class BinaryCorpus:
         """Hash all files, or those of one set; raises UserError if one differs from the header."""
         begin = "" if set_name is None else f"{set_name}."
         for path, file in self._files.items():
-            if path.name.startswith(begin) and sha256_of(path) != file.sha256:
+            if path.name.startswith(begin) and sha256_of(path) != file["sha256"]:
                 raise UserError(f"{path}: damaged: its SHA-256 is not the one in {CORPUS}")
 
     def __reduce__(self) -> tuple[type["BinaryCorpus"], tuple[Path]]:
@@ -167,9 +159,10 @@ def write_header(folder: Path, content: Mapping[str, Any]) -> None:
     """Write corpus.json; all other files of the corpus must have been written."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     files = {
-        path.relative_to(folder).as_posix(): asdict(
-            StoredFile(path.stat().st_size, sha256_of(path))
-        )
+        path.relative_to(folder).as_posix(): {
+            "size": path.stat().st_size,
+            "sha256": sha256_of(path),
+        }
         for path in paths
     }
     header = {"format": FORMAT, "version": VERSION, **content, "files": files}

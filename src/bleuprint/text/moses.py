@@ -62,7 +62,9 @@ class Moses:
         if _is_exception(text, chunks):
             return self._whole(text)
         if "." in text:
-            self._mark_periods(chunks)
+            for place, (chunk, after) in enumerate(pairwise([*chunks, "A"])):
+                if chunk[-1] == ".":
+                    chunks[place] = chunk + self._kind(after)
         return list(chain.from_iterable(map(self._chunks.__getitem__, chunks)))
 
     def detokenize(self, tokens: Sequence[str]) -> str:
@@ -75,13 +77,8 @@ class Moses:
         sentence: str = self._detokenizer.detokenize(text.split(" "), unescape=False)
         return sentence
 
-    def _mark_periods(self, chunks: list[str]) -> None:
-        """Append to each chunk with a final period the kind of the next chunk."""
-        for place, (chunk, after) in enumerate(pairwise([*chunks, "A"])):
-            if chunk[-1] == ".":
-                chunks[place] = chunk + self._kind(after)
-
     def _kind(self, after: str) -> str:
+        """The mark of a chunk with a final period, by the chunk after it."""
         if after[0] in self._lower:
             return " x"
         return " 1" if after[0] in _DIGITS else _AT_END

@@ -56,7 +56,12 @@ def _run_step(step: Step, shards: Path, work: Shard | int | None, workers: int) 
         if work is None:
             _process_shard(step, Shard(), parts[0], workers)
         for part in parts:
-            _check_settings(part, step)
+            if not part.is_dir():
+                raise UserError(f"{part}: no such shard to gather")
+            if (part / _SETTINGS).read_text() != _settings_of(step):
+                raise UserError(
+                    f"{part}: this shard was made under other settings; remove {part.parent}"
+                )
         step.gather(parts, workers)
     finally:
         if work is None:
@@ -69,23 +74,12 @@ def _process_shard(step: Step, shard: Shard, folder: Path, workers: int) -> None
         (part / _SETTINGS).write_text(_settings_of(step))
 
 
-def _check_settings(part: Path, step: Step) -> None:
-    """Raise UserError if a shard is missing, or was processed under other settings."""
-    if not part.is_dir():
-        raise UserError(f"{part}: no such shard to gather")
-    if (part / _SETTINGS).read_text() != _settings_of(step):
-        raise UserError(f"{part}: this shard was made under other settings; remove {part.parent}")
-
-
 def _settings_of(step: Step) -> str:
     """A fingerprint of the fields of a step except its paths."""
-    values = {
-        field.name: getattr(step, field.name)
-        for field in dataclasses.fields(step)  # type: ignore[arg-type]
-    }
-    return fingerprint.of_settings(
-        {name: value for name, value in values.items() if not isinstance(value, Path | TextFolder)}
-    )
+    names = [field.name for field in dataclasses.fields(step)]  # type: ignore[arg-type]
+    values = {name: getattr(step, name) for name in names}
+    kept = {n: value for n, value in values.items() if not isinstance(value, Path | TextFolder)}
+    return fingerprint.of_settings(kept)
 
 
 def shard_blocks(before: TextFolder, shard: Shard) -> tuple[Iterator[Block], int]:

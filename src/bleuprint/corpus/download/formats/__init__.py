@@ -38,7 +38,9 @@ def read_text(
     pairs = _pairs(text, streams, names, languages, dropped)
     first = next(pairs, None)
     if first is None:
-        raise UserError(f"{' and '.join(names)}: no pairs{_lost(dropped, languages)}")
+        counts = ", ".join(f"{count} by {rule}" for rule, count in sorted(dropped.items()))
+        lost = f" of {' and '.join(languages)} (dropped: {counts})" if counts else ""
+        raise UserError(f"{' and '.join(names)}: no pairs{lost}")
     yield first
     yield from pairs
 
@@ -66,8 +68,3 @@ def _pairs(
             return pair_segments(list(map(read_sgml, streams, names)), names)
         case "wmt-xml":
             return read_wmt_xml(streams[0], names[0], languages, dropped)
-
-
-def _lost(dropped: Counter[str], languages: tuple[str, str]) -> str:
-    counts = ", ".join(f"{count} by {rule}" for rule, count in sorted(dropped.items()))
-    return f" of {' and '.join(languages)} (dropped: {counts})" if counts else ""

@@ -27,7 +27,8 @@ def read_wmt_xml(
         target = _sentences(reader, document, "ref", languages[1])
         for side, ids in ("src", source.keys() - target), ("ref", target.keys() - source):
             if ids:
-                _fail(reader, document, f"seg {min(ids, key=_by_length)!r} is only in {side}")
+                first = min(ids, key=lambda id: (len(id), id))
+                _fail(reader, document, f"seg {first!r} is only in {side}")
         yield from (Pair(source[id], target[id]) for id in source)
 
 
@@ -49,7 +50,3 @@ def _sentences(reader: XmlReader, document: Element, tag: str, language: str) ->
 
 def _fail(reader: XmlReader, document: Element, problem: str, line: int = 0) -> NoReturn:
     reader.fail(f"doc {document.get('id', '')!r}: {problem}", line or document.line)
-
-
-def _by_length(id: str) -> tuple[int, str]:
-    return len(id), id
