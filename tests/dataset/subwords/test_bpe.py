@@ -78,13 +78,13 @@ def test_units_are_those_of_the_command_line(codes, tmp_path):
 def test_of_a_merge_that_is_there_twice_the_first_one_counts(tmp_path):
     (tmp_path / "codes").write_text("#version: 0.2\na b\nb c</w>\na b\na b\n")
     assert Bpe(tmp_path / "codes").split("abc") == ["ab@@", "c"]
-    assert Bpe(tmp_path / "codes").split_at_random("abc", 1e-9, random.Random(1)) == ["ab@@", "c"]
+    assert Bpe(tmp_path / "codes").split("abc", 1e-9, random.Random(1)) == ["ab@@", "c"]
 
 
 def test_three_of_a_kind_hold_one_pair(tmp_path):
     (tmp_path / "codes").write_text("#version: 0.2\na a\n")
     bpe, numbers = Bpe(tmp_path / "codes"), random.Random(1)
-    assert bpe.split("aaab") == bpe.split_at_random("aaab", 1e-9, numbers) == ["aa@@", "a@@", "b"]
+    assert bpe.split("aaab") == bpe.split("aaab", 1e-9, numbers) == ["aa@@", "a@@", "b"]
 
 
 @pytest.mark.parametrize("restricted", [False, True])
@@ -98,13 +98,13 @@ def test_dropout_is_that_of_subword_nmt_for_the_same_random_numbers(restricted, 
     for dropout in (0.1, 0.5, 0.9):
         random.seed(7)
         numbers = random.Random(7)
-        drawn = [ours.split_at_random(word, dropout, numbers) for word in text]
+        drawn = [ours.split(word, dropout, numbers) for word in text]
         assert drawn == [reference.segment_tokens([word], dropout) for word in text]
         assert random.random() == numbers.random()
 
 
 def test_dropout_of_all_merges_leaves_characters(codes):
-    units = Bpe(codes).split_at_random("haust", 1.0, random.Random(1))
+    units = Bpe(codes).split("haust", 1.0, random.Random(1))
     assert units == ["h@@", "a@@", "u@@", "s@@", "t"]
 
 
@@ -112,7 +112,7 @@ def test_units_join_to_the_words_they_came_from(codes):
     bpe, numbers = Bpe(codes), random.Random(1)
     text = words() + words(seed=4)
     assert join(unit for word in text for unit in bpe.split(word)) == text
-    assert join(unit for word in text for unit in bpe.split_at_random(word, 0.3, numbers)) == text
+    assert join(unit for word in text for unit in bpe.split(word, 0.3, numbers)) == text
 
 
 @pytest.mark.parametrize("merges", [0, 60])
@@ -122,7 +122,7 @@ def test_words_that_look_like_marks_come_back(tmp_path, merges):
     bpe, numbers = Bpe(tmp_path / "codes"), random.Random(1)
     text = ["@@", "a@@", "b", "@", "@@@", "@@@@", "</w>", "a</w>", "#version:"]
     for word in text:
-        assert join(bpe.split(word)) == join(bpe.split_at_random(word, 0.5, numbers)) == [word]
+        assert join(bpe.split(word)) == join(bpe.split(word, 0.5, numbers)) == [word]
     assert bpe.split("@@") == ["@@@", "@"]
 
 

@@ -223,7 +223,7 @@ def test_dropout_draws_what_the_codes_draw(tokens, tmp_path):
         units = [
             drawn if UNK not in side.vocabulary.encode(drawn) else codes.split(word)
             for word in line.split(" ")
-            for drawn in [codes.split_at_random(word, 0.4, numbers)]
+            for drawn in [codes.split(word, 0.4, numbers)]
         ]
         expected = side.vocabulary.encode(chain.from_iterable(units))
         assert side.resegment(ids_of(side, line), 0.4, again) == expected

@@ -4,7 +4,7 @@ A subword that does not end its word ends in "@@". Memory grows with the number 
 """
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -41,55 +41,38 @@ class Bpe:
         self._parts = {"".join(merge): merge for merge in self._ranks}
         self._allowed = {subword for subword, _ in read_counts(allowed)} if allowed else None
 
-    def split(self, word: str) -> list[str]:
-        """The subwords of a word, which must not be empty."""
-        rank_of = self._ranks.get
-        return self._split(word, lambda pairs: [rank_of(pair, _NO_MERGE) for pair in pairs])
+    def split(self, word: str, dropout: float = 0.0, random: Random | None = None) -> list[str]:
+        """The subwords of a word, which must not be empty.
 
-    def split_at_random(self, word: str, dropout: float, random: Random) -> list[str]:
-        """The subwords of a word with BPE-dropout (Provilkov et al. 2020): at each step, each
-        possible merge is skipped with probability `dropout`.
-
-        Draws one random number a pair, in subword-nmt's order.
+        With `random`, BPE-dropout (Provilkov et al. 2020): at each step, each possible merge is
+        skipped with probability `dropout`. Draws a number for each pair, in subword-nmt's order.
         """
-        rank_of, draw = self._ranks.get, random.random
-        return self._split(
-            word,
-            lambda pairs: [
-                rank_of(pair, _NO_MERGE) if draw() > dropout else _NO_MERGE for pair in pairs
-            ],
-        )
-
-    def _split(self, word: str, ranks_of: "_RanksOf") -> list[str]:
         if len(word) == 1:
             return [word]
-        symbols = _merge([*word[:-1], word[-1] + END], ranks_of)
+        symbols = [*word[:-1], word[-1] + END]
+        while len(symbols) > 1:
+            ranks = [self._ranks.get(pair, _NO_MERGE) for pair in pairwise(symbols)]
+            if random is not None:
+                ranks = [rank if random.random() > dropout else _NO_MERGE for rank in ranks]
+            if (first := min(ranks)) == _NO_MERGE:
+                break
+            symbols = _merge(symbols, ranks, first)
         symbols[-1] = symbols[-1].removesuffix(END)
         if self._allowed:
             symbols = check_vocab_and_split(symbols, self._parts, self._allowed, CONTINUED)
         return _mark_continued(symbols)
 
 
-# Maps pairs of symbols to the ranks of their merges, or to _NO_MERGE.
-_RanksOf = Callable[[Iterable[tuple[str, str]]], list[int]]
-
-
-def _merge(symbols: list[str], ranks_of: _RanksOf) -> list[str]:
-    """Apply the merge of the lowest rank until none is left."""
-    while len(symbols) > 1:
-        ranks = ranks_of(pairwise(symbols))
-        first = min(ranks)
-        if first == _NO_MERGE:
-            break
-        merged: list[str] = []
-        done = 0
-        for i in range(ranks.index(first), len(ranks)):
-            if ranks[i] == first and i >= done:  # A A A holds one pair A A, not two
-                merged += symbols[done:i]
-                merged.append(symbols[i] + symbols[i + 1])
-                done = i + 2
-        symbols = merged + symbols[done:]
-    return symbols
+def _merge(symbols: list[str], ranks: list[int], first: int) -> list[str]:
+    """Join the pairs whose rank is `first`."""
+    merged: list[str] = []
+    done = 0
+    for i in range(ranks.index(first), len(ranks)):
+        if ranks[i] == first and i >= done:  # A A A has one pair A A, not two
+            merged += symbols[done:i]
+            merged.append(symbols[i] + symbols[i + 1])
+            done = i + 2
+    return merged + symbols[done:]
 
 
 def join(subwords: Iterable[str]) -> list[str]:

@@ -80,7 +80,7 @@ class Segmentation:
 
     def _draw(self, codes: Bpe, word: list[int], dropout: float, random: Random) -> list[int]:
         text = "".join([self._texts[i] for i in word])
-        drawn = self.vocabulary.encode(codes.split_at_random(text, dropout, random))
+        drawn = self.vocabulary.encode(codes.split(text, dropout, random))
         return word if UNK in drawn else drawn
 
     def _split(self, word: str) -> list[str]:
