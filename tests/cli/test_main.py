@@ -97,7 +97,7 @@ def test_cite_prints_the_bibtex_of_what_is_used(project):
     assert "@misc{own,}" in cited and "post-2018-call" in cited
 
 
-def test_who_stops_reading_sees_no_complaint(project):
+def test_a_reader_that_closes_the_pipe_sees_no_error(project):
     (project / "params.yaml").write_text(
         PARAMS.replace("@misc{own,}", "@misc{own, a={" + "x" * 10**6 + "}}")
     )

@@ -97,18 +97,18 @@ def test_processes_with_checkpoints_that_differ_are_refused(
     assert any("is not the same on all of the 2 processes" in line for line in lines), said
 
 
-def test_processes_without_a_batch_are_told_once(untrained: Path, tmp_path: Path) -> None:
+def test_processes_without_a_batch_are_reported_once(untrained: Path, tmp_path: Path) -> None:
     root = fresh(untrained, tmp_path)
     write_params(root, tokens_per_update=40, max_tokens=40, max_updates=10)
     said = train(root, 2)
-    told = (
+    message = (
         r"update \d+ has fewer batches \(1\) than there are processes \(2\), of which some are "
         r"idle: lower train\.max_tokens \(40\)"
     )
-    assert len(re.findall(told, said)) == said.count("idle") == 1
+    assert len(re.findall(message, said)) == said.count("idle") == 1
 
 
-def test_a_diverging_training_is_told_by_whoever_sees_it_first(tmp_path: Path) -> None:
+def test_a_diverging_training_is_reported_by_the_first_process_that_sees_it(tmp_path: Path) -> None:
     schedule = LrSchedule(constant=Constant(1e30))
     root = project(tmp_path, lr_schedule=schedule, clip_norm=0.0, validate_every=10, max_updates=1)
     said = train(root, status=1)
@@ -124,7 +124,7 @@ def test_references_that_are_not_parallel_are_refused(untrained: Path, tmp_path:
     assert "valid.en: 39 lines, data/binary/toy has 40 pairs" in said
 
 
-def test_a_test_sentence_beyond_the_model_is_told_before_the_training(tmp_path: Path) -> None:
+def test_a_test_sentence_beyond_the_model_is_refused_before_the_training(tmp_path: Path) -> None:
     long = [("ba " * 300, "BA"), ("ba", "BA " * 300)]
     said = train(project(tmp_path, test=long), status=1)
     assert "line 1 of test.x.de has 601 units" in said

@@ -27,7 +27,7 @@ def test_never_more_than_asked_for_and_never_none() -> None:
     assert set(sizes) <= {1, 2, 3}
 
 
-def test_who_writes_one_line_and_waits_is_answered() -> None:
+def test_a_caller_that_waits_after_each_line_gets_it() -> None:
     reading, writing = os.pipe()
     with os.fdopen(reading, "rb") as stream:
         lines = read_lines_together(stream, "x", 100)
@@ -50,8 +50,15 @@ def next_within(lines: Iterator[list[Line]], seconds: float) -> list[Line] | Non
     return found[0] if found else None
 
 
+def test_lines_across_blocks_are_whole() -> None:
+    count = 300_000  # of about seven bytes, in blocks of a mebibyte
+    found = read("".join(f"{number}\n" for number in range(1, count + 1)).encode(), 1000)
+    assert [line for lines in found for line in lines] == [
+        (number, str(number)) for number in range(1, count + 1)
+    ]
+
+
 def test_lines_before_a_bad_one_are_not_lost() -> None:
-    # so many that some wait together with the bad one
     lines = read_lines_together(io.BytesIO(b"a\n" * 999 + b"\xc3(\nd\n"), "in.txt", 2000)
     found = []
     with pytest.raises(UserError, match=r"in\.txt:1000: byte 1 of the line is 0xc3: not UTF-8"):

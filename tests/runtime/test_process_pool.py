@@ -60,7 +60,7 @@ def test_a_mistake_found_by_a_worker_reaches_the_user(count):
         list(map_parts(partial(give, refuse), ([i] for i in range(30)), count))
 
 
-def test_a_killed_worker_is_told_plainly():
+def test_a_killed_worker_is_reported_in_one_line():
     with pytest.raises(UserError, match="worker process was killed"):
         list(map_parts(partial(give, die), ([i] for i in range(30)), 2))
 

@@ -91,7 +91,7 @@ def test_a_score_by_hand(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
         (("--checkpoints=2",), b"", b"", 0, "--score is of one model"),
     ],
 )
-def test_mistakes_are_told(
+def test_errors_are_reported_in_one_line(
     toy: Path,
     tmp_path: Path,
     arguments: tuple[str, ...],

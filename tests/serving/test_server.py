@@ -207,9 +207,9 @@ def test_bodies_of_another_kind(server: Server, kind: str | None) -> None:
     ],
 )
 def test_bodies_that_make_no_sense(server: Server, body: bytes, status: int, message: str) -> None:
-    found, _, told = server.ask("POST", "/translate", body)
-    assert found == status
-    assert message in json.loads(told)["error"]
+    status_code, _, answered = server.ask("POST", "/translate", body)
+    assert status_code == status
+    assert message in json.loads(answered)["error"]
 
 
 def test_bodies_that_are_too_long(server: Server) -> None:
@@ -254,16 +254,16 @@ def test_requests_together_do_not_mix(server: Server) -> None:
     assert len({json.dumps(found) for _, found in together}) > 4
 
 
-def test_who_comes_when_eight_wait_is_sent_away(server: Server) -> None:
+def test_a_request_is_refused_when_eight_wait(server: Server) -> None:
     body = json.dumps({"text": ("be ba di gu " * 50 + "\n") * 100})
     with ThreadPoolExecutor(13) as pool:
         found = list(pool.map(lambda _: server.ask("POST", "/translate", body), range(13)))
     refused = [(headers, body) for status, headers, body in found if status == 503]
     assert [status for status, *_ in found].count(200) == 9
     assert len(refused) == 4
-    for headers, told in refused:
+    for headers, answered in refused:
         assert headers["retry-after"] == "5"
-        assert "8 requests wait already" in json.loads(told)["error"]
+        assert "8 requests wait already" in json.loads(answered)["error"]
     assert server.translate(text="be")[0] == 200
 
 

@@ -124,7 +124,7 @@ def test_checkpoints_translate_together(root: Path, monkeypatch: pytest.MonkeyPa
         ((), b"ba\n\xff\n", 1, "standard input:2: byte 1 of the line is 0xff: not UTF-8"),
     ],
 )
-def test_mistakes_are_told(
+def test_errors_are_reported_in_one_line(
     root: Path, arguments: tuple[str, ...], text: bytes, status: int, message: str
 ) -> None:
     _, said = run(root, *arguments, text=text, status=status)
@@ -132,7 +132,7 @@ def test_mistakes_are_told(
     assert "Traceback" not in said
 
 
-def test_a_closed_standard_input_is_told(root: Path) -> None:
+def test_a_closed_standard_input_is_reported(root: Path) -> None:
     command = subprocess.list2cmdline(COMMAND)
     done = subprocess.run(
         ["bash", "-c", f"{command} <&-"], cwd=root, env=environment(), capture_output=True
@@ -181,7 +181,7 @@ def test_a_cut_names_its_line(root: Path) -> None:
     assert said == ""
 
 
-def test_who_stops_reading_sees_no_complaint(root: Path) -> None:
+def test_a_reader_that_closes_the_pipe_sees_no_error(root: Path) -> None:
     with subprocess.Popen(
         COMMAND,
         cwd=root,

@@ -223,7 +223,7 @@ def test_resumed_at_another_commit_it_is_the_same_machine(tmp_path: Path) -> Non
 
 @pytest.mark.usefixtures("rate")
 @pytest.mark.parametrize("change", [{"device": "Other CPU"}, {"threads": 99}, {"processes": 5}])
-def test_on_unlike_machines_nothing_is_reckoned(tmp_path: Path, change: dict[str, Any]) -> None:
+def test_on_different_machines_no_cost_is_computed(tmp_path: Path, change: dict[str, Any]) -> None:
     here = machine.machine_of(ALONE)
     content = exported(trained(here, {**here, **change}), tmp_path / "train.json")
     assert {name for name, value in content.items() if " + " in str(value)} == set(change)

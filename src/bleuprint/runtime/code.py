@@ -1,5 +1,6 @@
-"""The code that decides a stage's outputs: its code dependencies in dvc.yaml."""
+"""The code: its commit, and the fingerprint of what decides a stage's outputs."""
 
+import subprocess
 from pathlib import Path
 
 from ruamel.yaml import YAML
@@ -20,3 +21,18 @@ def code_fingerprint(stage: str, root: Path = Path()) -> str:
     dependencies = map(str, entry.get("do", entry)["deps"])
     code = [dependency for dependency in dependencies if dependency.startswith("src/")]
     return fingerprint.of_code(code, root)
+
+
+def commit() -> str | None:
+    """The commit of the code, with a + if the code differs from it; None outside git."""
+    try:
+        git = ["git", "-C", str(Path(__file__).parents[3])]
+        code = ("src", "stages", "dvc.yaml")  # not results, which are in git too
+        head = subprocess.run(
+            [*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True
+        )
+        compare = [*git, "diff", "--quiet", "HEAD", "--", *code]
+        dirty = subprocess.run(compare, check=False).returncode
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return head.stdout.strip() + ("+" if dirty else "")

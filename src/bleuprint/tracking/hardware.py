@@ -10,8 +10,8 @@ import torch
 from torch.utils.benchmark import Timer
 
 from bleuprint.model.linear import linear
+from bleuprint.runtime.code import commit
 from bleuprint.runtime.distributed.group import Group
-from bleuprint.runtime.git import commit
 
 # The sustained single-precision FLOP/s of one device by which Vaswani et al. (2017, section 6.1,
 # footnote 5) compute the cost of their own and others' trainings.

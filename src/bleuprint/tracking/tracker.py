@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from bleuprint.config.experiment import load
+from bleuprint.runtime.code import commit
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.git import commit
 from bleuprint.tracking import runs, store
 from bleuprint.tracking.runs import Description
 
