@@ -69,7 +69,7 @@ def test_scores_and_buckets_stand_side_by_side(tree: Path) -> None:
         row = rf"^{one['tokens']} +{one['lines']} +{one['bleu']:.1f} +{other['bleu']:.1f} +[+-]"
         assert re.search(row, output, re.M)
     for one, other in zip(tiny["by_count"], small["by_count"], strict=True):
-        shares = rf"{100 * one['accuracy']:.1f} % +{100 * other['accuracy']:.1f} %"
+        shares = rf"{one['accuracy']:.1%} +{other['accuracy']:.1%}"
         assert re.search(rf"^{re.escape(one['count'])} +{one['words']} +{shares}", output, re.M)
     assert re.search(r"^length ratio +0\.\d{3} +[01]\.\d{3} +[+-]0\.\d{3}$", output, re.M)
     tests = r"p=0\.\d{4}(, n\.s\.)? \(paired bootstrap\), p=0\.\d{4}(, n\.s\.)? \(approx"
@@ -162,10 +162,10 @@ def test_sentence_scores_equal_the_command_line(tmp_path: Path, language: str) -
     made = zip(text(language), ends, strict=True)
     references, good, worse = ([*lines, *end] for lines, end in made)
     found = changes(good, worse, references, language)
-    assert [one.line for one in found] == list(range(1, 63))
+    assert list(found.index) == list(range(1, 63))
     for name, lines in (("references", references), ("good", good), ("worse", worse)):
         trees.write_lines(tmp_path / name, lines)
-    for name, ours in (("good", [c.first for c in found]), ("worse", [c.second for c in found])):
+    for name, ours in (("good", found["first"]), ("worse", found["second"])):
         command = [sys.executable, "-m", "sacrebleu", str(tmp_path / "references")]
         command += ["-i", str(tmp_path / name), "-l", f"en-{language}", "-sl", "-w", "6"]
         done = subprocess.run(command, capture_output=True, check=True, text=True)

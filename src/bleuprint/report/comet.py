@@ -1,4 +1,4 @@
-"""COMET scores, by the program comet-score of an environment of its own.
+"""COMET scores, by the program comet-score in a virtual environment of its own.
 
 unbabel-comet wants older versions of numpy, protobuf and others than this project is tested with,
 so that both cannot be in one environment.
@@ -17,7 +17,7 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.tracking.cell_results import CellResults
 
 _INSTALL = "python3 -m venv comet; comet/bin/pip install unbabel-comet 'setuptools<81'"
-# What comet-score's traceback ends with where a model, or what it is made on, is not to be had.
+# The last line of comet-score's traceback if a model, or the model it is based on, is not found.
 _NO_MODEL = re.compile("not supported by COMET|Invalid checkpoint path|huggingface|hparams.yaml")
 
 
@@ -26,7 +26,7 @@ def comet(
 ) -> Iterator[str]:
     """A line for each test set: its name, the system's COMET score, and the model.
 
-    Raises UserError where the program or the model is not to be had.
+    Raises UserError if the program or the model is not found.
     """
     run = CellResults.open(settings, cell, root)
     for test in run.tests:
@@ -58,10 +58,10 @@ def comet_score(
                 f"{program}: no such program. COMET needs an environment of its own: {_INSTALL}; "
                 "then: --program comet/bin/comet-score"
             ) from None
-    found = re.search(r"\tscore: (-?[0-9.]+)\n", done.stdout)
-    if done.returncode or found is None:
+    printed = re.search(r"\tscore: (-?[0-9.]+)\n", done.stdout)
+    if done.returncode or printed is None:
         raise UserError(_failure(program, model, done.stderr))
-    return float(found[1])
+    return float(printed[1])
 
 
 def _failure(program: str, model: str, stderr: str) -> str:
@@ -76,7 +76,7 @@ def _failure(program: str, model: str, stderr: str) -> str:
 
 
 def _hub() -> Path:
-    """Where Hugging Face's library keeps what it has downloaded."""
+    """The cache of Hugging Face's library."""
     if hub := os.environ.get("HF_HUB_CACHE"):
         return Path(hub)
     home = os.environ.get("HF_HOME")

@@ -1,13 +1,15 @@
 """The translations of two systems: scores, paired tests, breakdowns, the most changed sentences."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
+import pandas as pd
+
 from bleuprint.report.compare_tables import Pair, not_comparable, paired
 from bleuprint.report.grid import Column, Grid, Row
-from bleuprint.report.system_results import SIGNIFICANT
+from bleuprint.report.system_results import SIGNIFICANT, Score
 from bleuprint.runtime.errors import UserError
 from bleuprint.scoring.sentence_scores import sentence_bleu
 from bleuprint.text.unicode import blank_unprinted
@@ -26,19 +28,6 @@ class Details:
     test: str | None = None
     seed: int | None = None
     sentences: int = 10
-
-
-@dataclass(frozen=True)
-class Change:
-    """The sentence-level BLEU of two systems in a line, counted from 1."""
-
-    line: int
-    first: float
-    second: float
-
-    @property
-    def delta(self) -> float:
-        return self.second - self.first
 
 
 def translations(pair: Pair, details: Details) -> Iterator[str | Grid]:
@@ -76,29 +65,31 @@ def _on_test(
     texts = list(zip(labels, (runs[0].sources(test), references, first, second), strict=True))
     for name, sign in (("improved", 1), ("worsened", -1)):
         yield f"\nMost {name}, by BLEU of the sentence:"
-        some = [change for change in changed if sign * change.delta > 0]
-        yield from _sentences(some, sentences, texts)
+        yield from _sentences(changed[sign * changed.delta > 0], sentences, texts)
 
 
 def changes(
     first: Sequence[str], second: Sequence[str], references: Sequence[str], language: str
-) -> list[Change]:
-    """Each line's sentence-level BLEU."""
-    scores = (sentence_bleu(lines, references, language) for lines in (first, second))
-    return [Change(line, *both) for line, both in enumerate(zip(*scores, strict=True), 1)]
+) -> pd.DataFrame:
+    """The sentence-level BLEU of each line, counted from 1: first, second and delta."""
+    sides = {"first": first, "second": second}
+    bleu = {side: sentence_bleu(lines, references, language) for side, lines in sides.items()}
+    table = pd.DataFrame(bleu, index=range(1, len(references) + 1))
+    return table.assign(delta=table.second - table.first)
 
 
 def _sentences(
-    changed: Sequence[Change], most: int, texts: Sequence[tuple[str, Sequence[str]]]
+    changed: pd.DataFrame, most: int, texts: Sequence[tuple[str, Sequence[str]]]
 ) -> Iterator[str]:
-    """The largest changes first, among equals the first line first."""
+    """The largest changes first, of equals the first line first."""
     width = max(len(label) for label, _ in texts)
-    for change in sorted(changed, key=lambda change: -abs(change.delta))[:most]:
+    largest = changed.sort_values("delta", key=abs, ascending=False, kind="stable").head(most)
+    for change in largest.itertuples():
         scores = f"from {change.first:.1f} to {change.second:.1f}"
-        yield f"\nline {change.line}: {change.delta:+.1f}, {scores}"
+        yield f"\nline {change.Index}: {change.delta:+.1f}, {scores}"
         for label, lines in texts:
-            yield f"  {label:{width}}  {blank_unprinted(lines[change.line - 1])}"
-    if not changed:
+            yield f"  {label:{width}}  {blank_unprinted(lines[change.Index - 1])}"
+    if changed.empty:
         yield "no sentence"
 
 
@@ -111,16 +102,11 @@ def _breakdown(pair: Pair, runs: Sequence[CellResults], test: str) -> Iterator[s
         f"\ndifference in BLEU: {_significance(p.bootstrap)} (paired bootstrap), "
         f"{_significance(p.randomization)} (approximate randomization)"
     )
-    lengths = [
-        {b["tokens"]: (b["lines"], b["bleu"]) for b in scores["by_length"]} for scores in both
-    ]
-    yield _buckets(pair, ("source tokens", "lines"), lengths, "{:.1f}".format)
+    lengths = [pd.DataFrame(scores["by_length"]) for scores in both]
+    yield _buckets(pair, lengths, "source tokens", "lines", ".1f")
     if all(scores["by_count"] is not None for scores in both):
-        counts = [
-            {b["count"]: (b["words"], 100 * b["accuracy"]) for b in scores["by_count"] or ()}
-            for scores in both
-        ]
-        yield _buckets(pair, ("times in training", "words"), counts, "{:.1f} %".format)
+        counts = [pd.DataFrame(scores["by_count"]).drop(columns="found") for scores in both]
+        yield _buckets(pair, counts, "times in training", "words", ".1%")
 
 
 def _significance(p: float) -> str:
@@ -131,7 +117,7 @@ def _headline(pair: Pair, both: Sequence[Any]) -> Grid:
     rows = []
     for metric, label in (("bleu", "BLEU"), ("chrf", "chrF2"), ("ter", "TER")):
         first, second = (scores[metric] for scores in both)
-        cells = [f"{s['score']:.1f} [{s['low']:.1f}, {s['high']:.1f}]" for s in (first, second)]
+        cells = (str(Score(s["score"], None, s["low"], s["high"])) for s in (first, second))
         rows.append(Row((label, *cells, f"{second['score'] - first['score']:+.1f}")))
     first, second = (scores["bleu"]["length_ratio"] for scores in both)
     rows.append(Row(("length ratio", f"{first:.3f}", f"{second:.3f}", f"{second - first:+.3f}")))
@@ -139,17 +125,13 @@ def _headline(pair: Pair, both: Sequence[Any]) -> Grid:
 
 
 def _buckets(
-    pair: Pair,
-    labels: tuple[str, str],
-    both: Sequence[Mapping[str, tuple[int, float]]],
-    form: Callable[[float], str],
+    pair: Pair, both: Sequence[pd.DataFrame], head: str, size_head: str, form: str
 ) -> Grid:
-    """A figure by bucket; `both` map the buckets of each side to its size and figure."""
-    first, second = both
+    """A figure by bucket; the tables of both sides have the columns bucket, size and figure."""
+    first, second = (table.set_axis(["bucket", "size", "figure"], axis=1) for table in both)
     rows = []
-    for name in (name for name in first if name in second):
-        (size, a), (_, b) = first[name], second[name]
-        rows.append(Row((name, f"{size:,}", form(a), form(b), f"{b - a:+.1f}")))
-    name, size_label = labels
-    sides = pair.columns(more=("difference",))
-    return Grid((Column(name, left=True), Column(size_label), *sides), tuple(rows))
+    for bucket in first.merge(second, on="bucket").itertuples(index=False):
+        name, size, a, _, b = bucket
+        rows.append(Row((name, f"{size:,}", format(a, form), format(b, form), f"{b - a:+{form}}")))
+    columns = Column(head, left=True), Column(size_head), *pair.columns(more=("difference",))
+    return Grid(columns, tuple(rows))

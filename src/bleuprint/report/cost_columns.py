@@ -8,22 +8,6 @@ from bleuprint.report.grid import NONE, Number
 
 _Cell = Callable[[pd.DataFrame], str]
 
-EXPLAINED = (
-    "Counted figures (parameters, updates, target tokens, FLOPs of training from the shapes of "
-    "the matrices) repeat exactly. Measured figures hold for the device and the commit beside "
-    "them (processes x threads), and for the run that computed the result: a cached one keeps its "
-    "own. With several seeds, both are means.\n\n"
-    "Seconds x devices x sustained FLOPS is the paper's estimate of training cost: the time "
-    "(validation and saving included) times what the devices can compute. In brackets are "
-    "the devices (a CPU's are the processes) and the FLOP/s that each sustains: the paper's figure "
-    "for a K80, K40, M40 or P100, measured on a large matrix product at the end of the training "
-    "for any other. MFU, model FLOPs utilization, is the counted FLOPs as a share of what the "
-    "devices could have done at their peak: known from their data sheet, or else measured in the "
-    "same way. Both are left open where the training ran on unlike machines, and where nothing "
-    "could be measured: it ended on another machine, or other work there made the measured rate "
-    "less than the training's own."
-)
-
 
 def _mean(column: str, form: Callable[[float], str]) -> Callable[[pd.DataFrame], Number]:
     """The cell of a column's mean over the trainings that have a value."""

@@ -1,8 +1,8 @@
 """A table of text, as Markdown and LaTeX; terminal.py prints it, grid.html.j2 makes it HTML."""
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Self
 
 # The text of an empty cell.
@@ -71,25 +71,25 @@ def markdown(grid: Grid) -> str:
     lines = [
         [cell.replace("|", "\\|").replace("<", "&lt;") for cell in line] for line in (head, *rows)
     ]
-    widths = [max(3, *map(len, cells)) for cells in zip(*lines, strict=True)]
-    rule = [
-        ":" + "-" * (width - 1) if column.left else "-" * (width - 1) + ":"
-        for column, width in zip(grid.columns, widths, strict=True)
-    ]
-    padded = [_pad(line, grid.columns, widths) for line in lines]
-    return "".join(f"| {' | '.join(line)} |\n" for line in [padded[0], rule, *padded[1:]])
+    columns = []
+    for column, cells in zip(grid.columns, zip(*lines, strict=True), strict=True):
+        width = max(3, *map(len, cells))
+        rule = "-" * (width - 1)
+        head, *texts = (cell.ljust(width) if column.left else cell.rjust(width) for cell in cells)
+        columns.append([head, f":{rule}" if column.left else f"{rule}:", *texts])
+    return "".join(f"| {' | '.join(line)} |\n" for line in zip(*columns, strict=True))
 
 
 def latex(grid: Grid, caption: str) -> str:
     """The grid as a LaTeX table; needs the package booktabs."""
     layout = "".join("l" if column.left else "r" for column in grid.columns)
     heads, rules = [], []
-    for group, start, end in groups(grid.columns):
+    for group, places in groups(grid.columns):
         if group:
-            heads.append(f"\\multicolumn{{{end - start}}}{{c}}{{{_tex(group)}}}")
-            rules.append(f"\\cmidrule(lr){{{start + 1}-{end}}}")
+            heads.append(f"\\multicolumn{{{len(places)}}}{{c}}{{{_tex(group)}}}")
+            rules.append(f"\\cmidrule(lr){{{places[0] + 1}-{places[-1] + 1}}}")
         else:
-            heads += [""] * (end - start)
+            heads += [""] * len(places)
     lines = [
         "\\begin{table}",
         "\\centering",
@@ -109,13 +109,10 @@ def latex(grid: Grid, caption: str) -> str:
     return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", "\\end{table}", ""])
 
 
-def groups(columns: Sequence[Column]) -> Iterator[tuple[str, int, int]]:
-    """Runs of columns of the same group: its name, the first column and the one behind."""
-    start = 0
-    for end in range(1, len(columns) + 1):
-        if end == len(columns) or columns[end].group != columns[start].group:
-            yield columns[start].group, start, end
-            start = end
+def groups(columns: Sequence[Column]) -> Iterator[tuple[str, list[int]]]:
+    """Runs of columns of the same group: its name, and the places of the columns."""
+    for group, places in groupby(range(len(columns)), key=lambda place: columns[place].group):
+        yield group, list(places)
 
 
 def _marked(row: Row, cells: Sequence[str], before: str, behind: str) -> list[str]:
@@ -124,34 +121,29 @@ def _marked(row: Row, cells: Sequence[str], before: str, behind: str) -> list[st
     ]
 
 
-def _pad(cells: Sequence[str], columns: Sequence[Column], widths: Sequence[int]) -> list[str]:
-    return [
-        cell.ljust(width) if column.left else cell.rjust(width)
-        for cell, column, width in zip(cells, columns, widths, strict=True)
-    ]
-
-
 def _tex_line(cells: Sequence[str]) -> str:
     """A line of a tabular; LaTeX takes [ or * at its start for an argument of the one above."""
     return f"{'{}' if cells[0].startswith(('[', '*')) else ''}{' & '.join(cells)} \\\\"
 
 
-_TEX = {
-    "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": "$<$",
-    ">": "$>$",
-    "|": "$|$",
-    "±": r"$\pm$",
-    "–": "--",
-    "†": r"$^{\dagger}$",
-    "‡": r"$^{\ddagger}$",
-    **{character: f"\\{character}" for character in "&%$#_"},
-}
+_TEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "{": r"\{",
+        "}": r"\}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "<": "$<$",
+        ">": "$>$",
+        "|": "$|$",
+        "±": r"$\pm$",
+        "–": "--",
+        "†": r"$^{\dagger}$",
+        "‡": r"$^{\ddagger}$",
+        **{character: f"\\{character}" for character in "&%$#_"},
+    }
+)
 
 
 def _tex(text: str) -> str:
-    return re.sub("|".join(map(re.escape, _TEX)), lambda match: _TEX[match[0]], text)
+    return text.translate(_TEX)

@@ -12,7 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from bleuprint.config.experiment import Settings
 from bleuprint.corpus.steps.ledger import SetCounts, read_ledgers
-from bleuprint.report import cost_columns, dvc_plots, main_table, score_tables
+from bleuprint.report import dvc_plots, main_table, score_tables
 from bleuprint.report.frame import REPORTS, RESULTS, cells_in, csv_text, save
 from bleuprint.report.grid import NONE, Grid, grid, markdown
 from bleuprint.report.page.context import ReportContext
@@ -29,6 +29,7 @@ _TEMPLATES = Environment(
     loader=FileSystemLoader(Path(__file__).with_name("templates")),
     undefined=StrictUndefined,
     trim_blocks=True,
+    keep_trailing_newline=True,
 )
 
 
@@ -64,12 +65,10 @@ def table_md(settings: Settings, records: pd.DataFrame, root: Path) -> str:
         chrf2=markdown(main_table.scores(records, ["chrf2"], {})),
         ter=markdown(main_table.scores(records, ["ter"], {})),
         variants=markdown(score_tables.variants(records)),
-        variants_explained=score_tables.VARIANTS_EXPLAINED,
         gaps=gap_tables.markdown_of(settings, measured(settings, records, root)),
         by_length=markdown(score_tables.by_length(records)),
         by_count=markdown(rare) if rare else "",
         costs=markdown(main_table.costs(records)),
-        costs_explained=cost_columns.EXPLAINED,
         test_sets=markdown(_test_sets(records)),
         signatures=list(_signatures(records)),
         funnel=markdown(_funnel(settings, root)),

@@ -1,6 +1,5 @@
 """An experiment in the working tree, at a revision of git or in an experiment of DVC."""
 
-import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -46,13 +45,11 @@ class Revision:
     def lock(self) -> dict[str, Any]:
         """The stages of dvc.lock; none if there is no such file."""
         try:
-            if self.files is None:
-                text = (self.root / "dvc.lock").read_text(encoding="utf-8")
-            else:
-                text = self.files.read_bytes("dvc.lock").decode()
+            read = self.files.read_bytes if self.files else lambda path: Path(path).read_bytes()
+            content = YAML(typ="safe").load(read("dvc.lock"))
         except FileNotFoundError:
             return {}
-        return cast(dict[str, Any], YAML(typ="safe").load(text).get("stages", {}))
+        return cast(dict[str, Any], content.get("stages", {}))
 
     def fetch(self, cells: Iterable[Cell]) -> None:
         """Get the results of these cells, and the texts and ledgers of their corpora.
@@ -74,39 +71,34 @@ class Revision:
         yield from (ledger(cell.corpus, stage) for stage in STAGES)
         if self.files is not None:
             corpus, split = self.settings.corpus(cell.corpus), folder(cell.corpus, "split")
-            for found in self._names(split):
-                if found.startswith("test.") and found.endswith((corpus.source, corpus.target)):
-                    yield split / found
-
-    def _names(self, path: Path) -> list[str]:
-        try:
-            return [Path(found).name for found in self.files.ls(str(path), detail=False)]
-        except _not_in_cache():
-            raise self._missing(path) from None
+            with self._missing(split):
+                names = [Path(path).name for path in self.files.ls(str(split), detail=False)]
+            for name in names:
+                if name.startswith("test.") and name.endswith((corpus.source, corpus.target)):
+                    yield split / name
 
     def _get(self, path: Path) -> None:
-        if (self.root / path).exists():
+        """Copy a file or folder of the revision to the root."""
+        target = self.root / path
+        if target.exists():
             return
-        (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with self._missing(path):
+            self.files.get(str(path), str(target), recursive=self.files.isdir(str(path)))
+
+    @contextmanager
+    def _missing(self, path: Path) -> Iterator[None]:
+        """Raise UserError for the errors of DVC for a file that its cache lacks."""
+        from dvc.exceptions import DvcException
+        from dvc_data.index import DataIndexDirError
+
         try:
-            self.files.get(str(path), str(self.root / path), recursive=self.files.isdir(str(path)))
-        except _not_in_cache():
-            shutil.rmtree(self.root / path, ignore_errors=True)
-            raise self._missing(path) from None
-
-    def _missing(self, path: Path) -> UserError:
-        return UserError(
-            f"{path} of {self.name}: not in DVC's cache; dvc pull gets it where a remote has it, "
-            f"or else: git checkout {self.name} && dvc repro"
-        )
-
-
-def _not_in_cache() -> tuple[type[Exception], ...]:
-    """The errors of DVC for a file, or a folder's list of files, that its cache lacks."""
-    from dvc.exceptions import DvcException
-    from dvc_data.index import DataIndexDirError
-
-    return OSError, DvcException, DataIndexDirError
+            yield
+        except (OSError, DvcException, DataIndexDirError):
+            raise UserError(
+                f"{path} of {self.name}: not in DVC's cache; dvc pull gets it if a remote has it, "
+                f"or else: git checkout {self.name} && dvc repro"
+            ) from None
 
 
 @contextmanager
@@ -134,14 +126,12 @@ def at(name: str) -> Iterator[Revision]:
         except FileNotFoundError:
             raise UserError(f"{name}: has no params.yaml") from None
         try:
-            yield Revision(name, _load(params), Path(temporary), files)
+            settings = load(params)
+        except UserError as error:
+            text = str(error).replace(f"{temporary}/", f"{name}: ")
+            raise UserError(f"{text}: written for another version of bleuprint") from None
+        try:
+            yield Revision(name, settings, Path(temporary), files)
         except UserError as error:
             # the temporary folder means nothing to the user
             raise UserError(str(error).replace(f"{temporary}/", f"{name}: ")) from None
-
-
-def _load(params: Path) -> Settings:
-    try:
-        return load(params)
-    except UserError as error:
-        raise UserError(f"{error}: written for another version of bleuprint") from None

@@ -10,21 +10,6 @@ from bleuprint.report.system_results import PLACE
 from bleuprint.scoring.bleu_variants import COMPOUND_SPLIT, PAPERS_ONLY, VARIANTS
 from bleuprint.scoring.breakdown import COUNTS, LENGTHS
 
-VARIANTS_EXPLAINED = (
-    "The translations are those of the headline (sacreBLEU's BLEU, cased, detokenized); what "
-    "differs is how words are counted. In brackets: the difference from the headline.\n\n"
-    "- lower-cased: the headline without regard to case (`-lc`)\n"
-    "- intl: sacreBLEU's international tokenization (`--tokenize intl`), which splits at all "
-    "punctuation and symbols of Unicode\n"
-    "- tokenised: Moses tokens of both sides, counted as they are (`--tokenize none --force`)\n"
-    "- tokenised, lower-cased: the same without regard to case\n"
-    f"- compound-split ({PAPERS_ONLY}): Moses tokens with each hyphen inside a word as a token "
-    "of its own, by tensor2tensor's get_ende_bleu.sh; it is mostly higher, and says nothing "
-    "about the translations that the headline does not\n\n"
-    "Moses tokens are left out for languages with a tokenizer of their own in sacreBLEU "
-    "(Chinese, Japanese, Korean). Signatures, and the SHA-256 of the lines that were scored, are "
-    "in results.json."
-)
 _HEADS = ("System", "Corpus", "Test set")
 
 

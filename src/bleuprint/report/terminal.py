@@ -1,4 +1,4 @@
-"""Tables and lines on a terminal, or in a file: rich's, as wide as there is room."""
+"""Tables and lines on a terminal, or in a file: rich's, as wide as the terminal."""
 
 import shutil
 from collections.abc import Iterable, Iterator
@@ -11,12 +11,12 @@ from rich.text import Text
 
 from bleuprint.report.grid import Grid, groups
 
-# For what is not UTF-8: a user's C locale, a log of a cluster.
+# For outputs that are not UTF-8, as with the C locale.
 _ASCII = str.maketrans({"–": "-", "±": "+-", "†": "*", "‡": "**", "…": "..."})
 
 
 def show(parts: Iterable[str | Grid]) -> None:
-    """Print lines and tables; without colour where nobody watches, in ASCII where need be."""
+    """Print lines and tables; without color unless on a terminal, in ASCII unless in UTF-8."""
     width = shutil.get_terminal_size((120, 24)).columns
     console = Console(width=width, highlight=False, emoji=False, markup=False)
     for part in parts:
@@ -29,39 +29,38 @@ def show(parts: Iterable[str | Grid]) -> None:
 
 
 def _tables(grid: Grid, console: Console) -> Iterator[Table]:
-    """The grid in as many tables as it needs to fit.
+    """The grid in as many tables as it needs for the width.
 
     Columns outside any group lead every one; a group is kept together where it fits, and what
     follows a column beside it.
     """
-    leading = [index for index, column in enumerate(grid.columns) if not column.group]
+    leading = [place for place, column in enumerate(grid.columns) if not column.group]
     blocks = [leading]
 
-    def fits(indices: list[int]) -> bool:
-        made = _table(grid, indices, console)
+    def fits(places: list[int]) -> bool:
         unlimited = console.options.update(max_width=10_000)
-        return Measurement.get(console, unlimited, made).maximum <= console.width
+        table = _table(grid, places, console)
+        return Measurement.get(console, unlimited, table).maximum <= console.width
 
-    for group, start, end in groups(grid.columns):
-        for index in range(start, end) if group else ():
-            wanted = list(range(start, end)) if index == start else _followed(grid, index, end)
-            beside = grid.columns[index].follows and fits([*leading, index - 1, index])
-            if blocks[-1] != leading and not beside and not fits([*blocks[-1], *wanted]):
+    for group, places in groups(grid.columns):
+        # a column with those that follow it, if both fit; all of the group, if it does
+        pieces: list[list[int]] = []
+        for place in places if group else ():
+            if grid.columns[place].follows and fits([*leading, *pieces[-1], place]):
+                pieces[-1].append(place)
+            else:
+                pieces.append([place])
+        if group and fits([*leading, *places]):
+            pieces = [places]
+        for piece in pieces:
+            if blocks[-1] != leading and not fits([*blocks[-1], *piece]):
                 blocks.append(leading)
-            blocks[-1] = [*blocks[-1], index]
+            blocks[-1] = [*blocks[-1], *piece]
     for block in blocks:
         yield _table(grid, block, console)
 
 
-def _followed(grid: Grid, index: int, end: int) -> list[int]:
-    """A column and those that are to stand beside it."""
-    found = [index]
-    while found[-1] + 1 < end and grid.columns[found[-1] + 1].follows:
-        found.append(found[-1] + 1)
-    return found
-
-
-def _table(grid: Grid, indices: list[int], console: Console) -> Table:
+def _table(grid: Grid, places: list[int], console: Console) -> Table:
     table = Table(
         box=box.SIMPLE_HEAD,
         pad_edge=False,
@@ -69,26 +68,24 @@ def _table(grid: Grid, indices: list[int], console: Console) -> Table:
         header_style="bold",
         collapse_padding=True,
     )
-    columns = [grid.columns[index] for index in indices]
+    columns = [grid.columns[place] for place in places]
+    grouped = any(column.group for column in columns)
     for above, column in zip((None, *columns), columns, strict=False):
-        # a group's name stands once, above its first column
-        head = "" if above is not None and above.group == column.group else column.group
-        both = f"{head}\n{column.label}" if any(one.group for one in columns) else column.label
-        table.add_column(
-            _encoded(both, console),
-            justify="left" if column.left else "right",
-            overflow="fold",
-        )
+        # a group's name is above its first column only
+        group = "" if above is not None and above.group == column.group else column.group
+        head = _encoded(f"{group}\n{column.label}" if grouped else column.label, console)
+        table.add_column(head, justify="left" if column.left else "right", overflow="fold")
     for row in grid.rows:
-        styles = ["bold" if index in row.best else "" for index in indices]
-        texts = [_encoded(row.cells[index], console) for index in indices]
-        cells = [Text(text, style) for text, style in zip(texts, styles, strict=True)]
+        cells = [
+            Text(_encoded(row.cells[place], console), "bold" if place in row.best else "")
+            for place in places
+        ]
         table.add_row(*cells, style="dim" if row.kind == "published" else None)
     return table
 
 
 def _encoded(text: str, console: Console) -> str:
-    """The text in characters that the output can take."""
+    """The text in characters that the output can encode."""
     if console.encoding.startswith("utf"):
         return text
     return text.translate(_ASCII).encode(console.encoding, "replace").decode(console.encoding)

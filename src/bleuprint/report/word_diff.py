@@ -1,4 +1,4 @@
-"""What a translation has in other words than its reference."""
+"""The words in which a translation differs from its reference."""
 
 from collections.abc import Iterator
 from difflib import SequenceMatcher
@@ -32,19 +32,19 @@ def words(text: str) -> list[str]:
 
 
 def differences(translation: str, reference: str) -> Iterator[Piece]:
-    """Pieces that make the translation of the reference; neighbours are of different kinds.
+    """Pieces that turn the reference into the translation; neighbors are of different kinds.
 
     All but the missing ones together are the translation.
     """
     ours, theirs = words(translation), words(reference)
-    bare, wanted = ([word.strip() for word in side] for side in (ours, theirs))
-    matcher = SequenceMatcher(None, wanted, bare, autojunk=False)
-    for _, first, last, start, stop in matcher.get_opcodes():
-        missing, found = "".join(theirs[first:last]), "".join(ours[start:stop])
-        if wanted[first:last] == bare[start:stop]:
-            yield Piece("same", found)
+    ours_bare, theirs_bare = ([word.strip() for word in side] for side in (ours, theirs))
+    matcher = SequenceMatcher(None, theirs_bare, ours_bare, autojunk=False)
+    for kind, first, last, start, stop in matcher.get_opcodes():
+        missing, added = "".join(theirs[first:last]), "".join(ours[start:stop])
+        if kind == "equal":
+            yield Piece("same", added)
             continue
         if missing:
             yield Piece("missing", missing)
-        if found:
-            yield Piece("added", found)
+        if added:
+            yield Piece("added", added)

@@ -10,14 +10,14 @@ from bleuprint.report import score_tables
 from bleuprint.report.frame import METRICS
 from bleuprint.report.page.chart import chart, legend, line_id, line_styles
 from bleuprint.report.page.context import ReportContext
-from bleuprint.report.page.section import Section
+from bleuprint.report.page.section import Section, paragraphs
 
 
 def bleu_variants(context: ReportContext) -> Section:
     records = context.records
     data = {
         "grid": score_tables.variants(records),
-        "notes": score_tables.VARIANTS_EXPLAINED.split("\n\n"),
+        "notes": paragraphs("variants.md"),
         "scored": [(record, list(_scored(record))) for record in records.itertuples()],
         "legend": legend(list(context.settings.systems)),
         "charts": list(_charts(records)),
@@ -58,12 +58,12 @@ def _chart(
     """A point per bucket and system, the mean over seeds; below, the number of lines or words."""
     systems = list(means.index.get_level_values("system"))
     styles, places = line_styles(systems), range(len(means.columns))
-    with chart(name, title, 4.6, 3.0) as made:
+    with chart(name, title, 4.6, 3.0) as drawing:
         for number, (system, values) in enumerate(zip(systems, means.to_numpy(), strict=True)):
             style = {"marker": "o", "markersize": 4, **styles[system]}
-            made.axes.plot(places, values, gid=line_id(number, 0), **style)
+            drawing.axes.plot(places, values, gid=line_id(number, 0), **style)
         labels = [f"{bucket}\n({size:,.0f})" for bucket, size in sizes.iloc[0].items()]
-        made.axes.set_xticks(places, labels)
-        made.axes.set_xlim(-0.4, len(places) - 0.6)
-        made.axes.set_ylabel(axis)
-    return made.svg, f"{title} (in brackets: {sized})"
+        drawing.axes.set_xticks(places, labels)
+        drawing.axes.set_xlim(-0.4, len(places) - 0.6)
+        drawing.axes.set_ylabel(axis)
+    return drawing.svg, f"{title} (in brackets: {sized})"

@@ -73,8 +73,8 @@ def chart(name: str, title: str, width: float = 6.4, height: float = 3.6) -> Ite
     style: Any = {**_STYLE, "svg.hashsalt": salt}
     with matplotlib.rc_context(style):
         figure = Figure(figsize=(width, height))
-        made = Chart(figure.add_subplot())
-        yield made
+        drawing = Chart(figure.add_subplot())
+        yield drawing
         file = io.StringIO()
         figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
     text = file.getvalue()
@@ -85,4 +85,4 @@ def chart(name: str, title: str, width: float = 6.4, height: float = 3.6) -> Ite
     view = re.search(r'viewBox="[^"]*"', text)
     assert view
     _, _, rest = text.partition(">")
-    made.svg = Markup(f'<svg {view[0]} role="img" aria-label="{escape(title)}">{rest}')
+    drawing.svg = Markup(f'<svg {view[0]} role="img" aria-label="{escape(title)}">{rest}')

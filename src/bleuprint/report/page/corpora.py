@@ -94,14 +94,14 @@ def _charts(name: str, statistics: CorpusStatistics) -> Iterator[tuple[Markup, s
             if sides[language].sentences
         }
         styles = line_styles(list(shares))
-        with chart(f"lengths-{name}-{language}", title, width=5.2, height=3.0) as made:
+        with chart(f"lengths-{name}-{language}", title, width=5.2, height=3.0) as drawing:
             for label, values in shares.items():
                 area = label == "train"
                 look: Any = {"fill": True, "alpha": 0.3} if area else {"linewidth": 1.4}
-                made.axes.stairs(values, label=label, **styles[label], **look)
-            made.axes.set_xlabel("words")
-            made.axes.set_ylabel("% of the sentences")
-            made.axes.legend(fontsize=9)
+                drawing.axes.stairs(values, label=label, **styles[label], **look)
+            drawing.axes.set_xlabel("words")
+            drawing.axes.set_ylabel("% of the sentences")
+            drawing.axes.legend(fontsize=9)
         beyond = max(map(len, shares.values()), default=0) > MAX_SENTENCE_LENGTH + 1
         more = f" The last step holds all beyond {MAX_SENTENCE_LENGTH} words." if beyond else ""
-        yield made.svg, f"{title}.{more}"
+        yield drawing.svg, f"{title}.{more}"

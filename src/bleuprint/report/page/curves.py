@@ -9,18 +9,13 @@ from markupsafe import Markup
 from numpy.typing import ArrayLike
 
 from bleuprint.config.paths import Cell
-from bleuprint.config.system import LrSchedule, Noam
 from bleuprint.report.page.chart import Chart, chart, legend, line_id, line_styles
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.section import Section
 from bleuprint.training.history import Curves
-from bleuprint.training.lr_schedule import learning_rate
 
 # Points of all lines of a chart together: more cannot be seen, and make the page large.
 _POINTS = 5000
-# What The Annotated Transformer draws: d_model and warmup, factor 1, over 20,000 updates.
-_ANNOTATED = ((512, 4000), (512, 8000), (256, 4000))
-_ANNOTATED_UPDATES = 20_000
 # A longer table is folded away.
 _ROWS = 8
 
@@ -62,8 +57,6 @@ def curves(context: ReportContext) -> Section | None:
         "seeds": context.settings.seeds,
         "rows": _ROWS,
         "perplexity": math.exp,
-        "schedules": _schedules(context),
-        "noam": any(s.train.lr_schedule.noam for s in context.settings.systems.values()),
     }
     return Section("curves", "Training curves", data)
 
@@ -101,29 +94,29 @@ def _chart(
     styles = line_styles(systems)
     points = max(50, _POINTS // len(lines))
     width = 1.6 if len(context.settings.seeds) == 1 else 0.9
-    with chart(name, f"{quantity.name} by update", 4.6, 2.9) as made:
+    with chart(name, f"{quantity.name} by update", 4.6, 2.9) as drawing:
         for cell, line in lines.items():
             sparse: dict[str, Any] = {"marker": "o", "markersize": 3} if len(line) < 20 else {}
             style = {"linewidth": width, **styles[cell.system], **sparse}
             gid = line_id(systems.index(cell.system), cell.seed)
-            made.axes.plot(*thinned(line, points), gid=gid, **style)
+            drawing.axes.plot(*thinned(line, points), gid=gid, **style)
         if quantity.field == "gradient_norm":
-            _logarithmic(made)
-        made.axes.set_xlabel("Update")
-        made.axes.xaxis.set_major_formatter("{x:,.0f}")
-        made.axes.set_ylabel(quantity.axis)
+            _logarithmic(drawing)
+        drawing.axes.set_xlabel("Update")
+        drawing.axes.xaxis.set_major_formatter("{x:,.0f}")
+        drawing.axes.set_ylabel(quantity.axis)
         if quantity is _RATE:
-            made.axes.yaxis.set_major_formatter("{x:,.0f}")
+            drawing.axes.yaxis.set_major_formatter("{x:,.0f}")
         if quantity.name == "Validation loss":
-            made.axes.secondary_yaxis("right", functions=(np.exp, _log)).set_ylabel("Perplexity")
-    return made.svg
+            drawing.axes.secondary_yaxis("right", functions=(np.exp, _log)).set_ylabel("Perplexity")
+    return drawing.svg
 
 
-def _logarithmic(made: Chart) -> None:
+def _logarithmic(drawing: Chart) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-    axis = made.axes.yaxis
-    made.axes.set_yscale("log")
+    axis = drawing.axes.yaxis
+    drawing.axes.set_yscale("log")
     axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())
@@ -132,48 +125,6 @@ def _logarithmic(made: Chart) -> None:
 def _log(perplexity: ArrayLike) -> ArrayLike:
     """matplotlib also calls it with 0, before the axis has its limits."""
     return np.log(np.maximum(perplexity, 1e-9))
-
-
-def _schedules(context: ReportContext) -> Markup:
-    """The learning rates of the settings, whether trained or not."""
-    systems = context.settings.systems
-    names: dict[tuple[LrSchedule, int], list[str]] = {}
-    for name, system in systems.items():
-        width = system.model.d_model if system.train.lr_schedule.noam else 0
-        names.setdefault((system.train.lr_schedule, width), []).append(name)
-    lines = {
-        _label(shared): (schedule, width, max(_last_update(context, name) for name in shared))
-        for (schedule, width), shared in names.items()
-    }
-    if any(system.train.lr_schedule.noam for system in systems.values()):
-        for width, warmup in _ANNOTATED:
-            schedule = LrSchedule(noam=Noam(factor=1.0, warmup_updates=warmup))
-            lines[f"{width}:{warmup}"] = schedule, width, _ANNOTATED_UPDATES
-    with chart("schedules", "Learning-rate schedules", 5.0, 3.0) as made:
-        styles = line_styles(list(lines))
-        for name, (schedule, width, end) in lines.items():
-            updates = sorted({1 + round((end - 1) * i / 400) for i in range(401)})
-            rates = [learning_rate(schedule, update, width) for update in updates]
-            made.axes.plot(updates, rates, **styles[name], label=name)
-        made.axes.set_xlabel("Update")
-        made.axes.xaxis.set_major_formatter("{x:,.0f}")
-        made.axes.set_ylabel("Learning rate")
-        made.axes.legend(fontsize=9)
-    return made.svg
-
-
-def _last_update(context: ReportContext, name: str) -> int:
-    system = context.settings.system(name)
-    if system.train.max_updates is not None:
-        return system.train.max_updates
-    records = context.records
-    return int(records.updates[records.system == name].max())
-
-
-def _label(names: Sequence[str]) -> str:
-    if len(names) < 4:
-        return ", ".join(names)
-    return f"{', '.join(names[:2])} and {len(names) - 2} more"
 
 
 def thinned(

@@ -49,8 +49,8 @@ def _waterfall(gap: Gap, name: str) -> Markup:
     texts += [gap_tables.signed(gap.unexplained), f"{last:.2f}"]
     low, high = min(ends), max(ends)
     room = max(0.25 * (high - low), 0.5)
-    with chart(name, gap_tables.sentence(gap), 4.8, 0.6 + 0.42 * len(labels)) as made:
-        axes = made.axes
+    with chart(name, gap_tables.sentence(gap), 4.8, 0.6 + 0.42 * len(labels)) as drawing:
+        axes = drawing.axes
         widths = [end - start for start, end in zip(starts, ends, strict=True)]
         axes.barh(range(len(labels)), widths, left=starts, color=colors, height=0.6)
         for row, text in enumerate(texts):
@@ -61,4 +61,4 @@ def _waterfall(gap: Gap, name: str) -> Markup:
         axes.set_xlabel("BLEU")
         axes.grid(visible=False, axis="y")
         axes.set_axisbelow(True)
-    return made.svg
+    return drawing.svg

@@ -75,23 +75,23 @@ def _chart(name: str, title: str, results: Sequence[SystemResult]) -> Markup:
     tests = list(dict.fromkeys(result.test for result in results))
     styles = line_styles(tests)
     height = 0.9 + 0.26 * len(systems) * len(tests) ** 0.5
-    with chart(name, title, 5.0, height) as made:
+    with chart(name, title, 5.0, height) as drawing:
         for place, test in enumerate(tests):
             shift = (place - (len(tests) - 1) / 2) * 0.7 / len(tests)
             bleu = [result.bleu for result in results if result.test == test]
             color, marker = styles[test]["color"], _MARKERS[place % len(_MARKERS)]
-            made.axes.axvline(bleu[0].mean, color=color, linestyle="--", linewidth=0.8)
-            made.axes.errorbar(
+            drawing.axes.axvline(bleu[0].mean, color=color, linestyle="--", linewidth=0.8)
+            drawing.axes.errorbar(
                 *([score.mean for score in bleu], [row + shift for row in range(len(systems))]),
                 xerr=list(zip(*map(_error_bar, bleu), strict=True)),
                 **{"fmt": marker, "color": color, "capsize": 3, "markersize": 5, "label": test},
             )
-        made.axes.set_yticks(range(len(systems)), systems)
-        made.axes.set_ylim(len(systems) - 0.5, -0.5)
-        made.axes.set_xlabel("BLEU")
+        drawing.axes.set_yticks(range(len(systems)), systems)
+        drawing.axes.set_ylim(len(systems) - 0.5, -0.5)
+        drawing.axes.set_xlabel("BLEU")
         if len(tests) > 1:
-            made.axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
-    return made.svg
+            drawing.axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
+    return drawing.svg
 
 
 def _error_bar(score: Score) -> tuple[float, float]:

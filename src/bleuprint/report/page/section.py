@@ -15,6 +15,12 @@ TEMPLATES = attention_environment(Path(__file__).with_name("templates"))
 TEMPLATES.filters["p_text"] = p_text
 
 
+def paragraphs(name: str) -> list[str]:
+    """The paragraphs of a text of table.md that the page shows, too."""
+    text = Path(__file__).parents[1].joinpath("templates", name).read_text(encoding="utf-8")
+    return text.rstrip("\n").split("\n\n")
+
+
 @dataclass(frozen=True)
 class Section:
     """`anchor` is the id that links point to, and the name of the template of `data`."""

@@ -5,9 +5,8 @@ scoring, the averaging of checkpoints, the search, the size of an update. The re
 unexplained: other data, other settings, another program, and whatever was not measured.
 """
 
-import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -199,15 +198,12 @@ def _gap(ours: _Ours, settings: Settings, records: pd.DataFrame) -> Gap:
     way, (score, note) = number.scored, _scoring(ours)
     if not add("scoring", score, note):
         way = "sacrebleu"
-    variant = dataclasses.replace(base, average=number.average or base.average)
+    variant = replace(base, average=number.average or base.average)
     if not add("averaging", *_averaging(ours, variant, way)):
         variant = base
     after = searched(number, variant)
     add("beam and length penalty", *_searching(ours, variant, after, way))
-    twin, note = _twin(ours, settings)
-    more = _difference(number, twin, way, records) if twin else None
-    if number.tokens_per_update == ours.system.train.tokens_per_update:
-        more = 0.0
+    more, note = _update_size(ours, settings, way, records)
     add("tokens per update", None if more is None else steps[-1].score + more, note)
     unexplained = round(number.bleu - steps[-1].score, SHOWN)
     changes = tuple(_changes(ours))
@@ -261,24 +257,28 @@ def _searching(ours: _Ours, before: Variant, after: Variant, way: str) -> tuple[
     return ours.score(after, way), note
 
 
-def _twin(ours: _Ours, settings: Settings) -> tuple[str | None, str]:
-    """The system with the published tokens per update, otherwise like ours; and a note."""
-    theirs, own_tokens = ours.number.tokens_per_update, ours.system.train.tokens_per_update
+def _update_size(
+    ours: _Ours, settings: Settings, way: str, records: pd.DataFrame
+) -> tuple[float | None, str]:
+    """The difference that a system makes which differs from ours in its tokens per update only."""
+    number, tokens = ours.number, ours.system.train.tokens_per_update
+    theirs = number.tokens_per_update
     if theirs is None:
         return None, "how many tokens an update of theirs had is not known"
-    if theirs == own_tokens:
-        return None, f"both {theirs:,}"
-    compared = f"ours {own_tokens:,}, theirs {theirs:,}"
+    if theirs == tokens:
+        return 0.0, f"both {theirs:,}"
+    compared = f"ours {tokens:,}, theirs {theirs:,}"
     for name, system in settings.systems.items():
         if system.train.tokens_per_update == theirs and _like(system, ours.system):
-            return name, f"{compared}: {name} less {ours.number.system}"
+            difference = _difference(number, name, way, records)
+            return difference, f"{compared}: {name} less {number.system}"
     return None, f"{compared}, but no other system differs from ours in this alone"
 
 
-def _like(one: System, other: System) -> bool:
+def _like(system: System, ours: System) -> bool:
     """Whether two systems differ at most in the size of an update and what follows from that."""
-    same = {name: getattr(other.train, name) for name in _WITH_TOKENS}
-    return dataclasses.replace(one, train=dataclasses.replace(one.train, **same)) == other
+    same = {name: getattr(ours.train, name) for name in _WITH_TOKENS}
+    return replace(system, train=replace(system.train, **same)) == ours
 
 
 def _difference(number: Published, twin: str, way: str, records: pd.DataFrame) -> float | None:
