@@ -30,10 +30,10 @@ def inspected(corpus, tmp_path, pairs):
 def test_each_rule_says_what_it_did(corpus, tmp_path):
     counts = inspected(corpus, tmp_path, 1000)
     assert list(counts) == ["clean", "dedup", "filter"]
-    assert counts["clean"]["changed"] == {"unicode": 1, "non_printing": 2}
-    assert counts["clean"]["dropped"] == {"empty_side": 1}
-    assert counts["dedup"]["dropped"]["duplicate_pair"] == 1
-    assert counts["filter"]["dropped"] == {"length": 1, "ratio": 0}
+    assert counts["clean"].changed == {"unicode": 1, "non_printing": 2}
+    assert counts["clean"].dropped == {"empty_side": 1}
+    assert counts["dedup"].dropped["duplicate_pair"] == 1
+    assert counts["filter"].dropped == {"length": 1, "ratio": 0}
     lines = list(report(counts, 1))
     assert lines[0] == "clean: 10 pairs in, 9 out"
     assert "  unicode: 1 changed (10.00%)" in lines
@@ -48,7 +48,7 @@ def test_each_rule_says_what_it_did(corpus, tmp_path):
 
 
 def test_only_so_many_pairs_are_read(corpus, tmp_path):
-    assert inspected(corpus, tmp_path, 4)["clean"]["pairs_in"] == 4
+    assert inspected(corpus, tmp_path, 4)["clean"].pairs_in == 4
 
 
 def test_nothing_is_left_behind(corpus, tmp_path):

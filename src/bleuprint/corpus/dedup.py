@@ -38,13 +38,12 @@ from bleuprint.runtime.process_pool import map_parts
 from bleuprint.runtime.progress import Progress
 from bleuprint.text.parallel import Block, Pair, TextFolder
 
-# By the names of the settings; the first key that a pair shares with an earlier one drops it.
-_KEYS: dict[str, Callable[[Pair], bytes]] = {
-    "pairs": lambda pair: hash_of(f"{pair.source}\n{pair.target}"),
-    "sources": lambda pair: hash_of(pair.source),
-    "targets": lambda pair: hash_of(pair.target),
+# Rules and keys by the names of settings; the first key shared with an earlier pair drops a pair.
+_KEYS: dict[str, tuple[str, Callable[[Pair], bytes]]] = {
+    "pairs": ("duplicate_pair", lambda pair: hash_of(f"{pair.source}\n{pair.target}")),
+    "sources": ("same_source", lambda pair: hash_of(pair.source)),
+    "targets": ("same_target", lambda pair: hash_of(pair.target)),
 }
-_RULES = {"pairs": "duplicate_pair", "sources": "same_source", "targets": "same_target"}
 _OVERLAP_RULES = ("source_held_out", "target_held_out")
 _HELD_OUT = "held-out"
 # numpy ignores NULs at the end of byte strings, but pads with them too: comparison is exact.
@@ -86,7 +85,7 @@ class Deduplication:
     def gather(self, parts: Sequence[Path], workers: int) -> None:  # noqa: ARG002
         """Drop repeated and held-out pairs from train."""
         overlaps = () if self.settings.decontaminate == "none" else _OVERLAP_RULES
-        rules = (*(_RULES[key] for key in self.keys), *overlaps)
+        rules = (*(_KEYS[key][0] for key in self.keys), *overlaps)
         ledger = Ledger("dedup", self.corpus, rules)
         with whole_folder(self.output) as unfinished:
             after = self.before.at(unfinished)
@@ -134,14 +133,13 @@ class _BlockHasher:
     """Returns for a block the hashes of its pairs by each key, and its held-out sides."""
 
     def __init__(self, stage: Deduplication) -> None:
-        self._keys = [_KEYS[key] for key in stage.keys]
+        self._keys = [_KEYS[key][1] for key in stage.keys]
         self._held_out = HeldOutSentences(stage.settings.decontaminate)
         for name in stage.before.held_out():
             for pair in stage.before.pairs(name):
-                source, target = map(
-                    edited, pair, stage.before.languages, (stage.edits, stage.edits)
-                )
-                self._held_out.add([pair, Pair(source, target)])
+                sides = zip(pair, stage.before.languages, strict=True)
+                after = (edited(side, language, stage.edits) for side, language in sides)
+                self._held_out.add([pair, Pair._make(after)])
 
     def __call__(self, block: Block) -> list[bytes]:
         pairs = block.pairs()

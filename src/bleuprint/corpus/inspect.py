@@ -12,14 +12,14 @@ from bleuprint.corpus.dedup import Deduplication
 from bleuprint.corpus.download.download import download_corpus
 from bleuprint.corpus.download.fetch import Source
 from bleuprint.corpus.filter import Filtering
+from bleuprint.corpus.steps.ledger import SetCounts, read_ledgers
 from bleuprint.corpus.steps.sharded import Step, run_step
-from bleuprint.runtime.files import read_json
 from bleuprint.text.parallel import TextFolder
 
 
 def inspect_corpus(
     name: str, corpus: Corpus, pairs: int, source: Source, scratch: Path, workers: int
-) -> dict[str, Any]:
+) -> dict[str, SetCounts]:
     """The counts of train in clean, dedup and filter, as in their ledgers.
 
     Only the first `pairs` pairs of each file are read: later duplicates are not found. Outputs go
@@ -38,19 +38,18 @@ def inspect_corpus(
         }
         for stage, step in steps.items():
             run_step(step, paths.shards(name, stage, root), None, workers)
-        ledgers = {stage: read_json(paths.ledger(name, stage, root)) for stage in steps}
-        return {stage: ledger["sets"]["train"] for stage, ledger in ledgers.items()}
+        ledgers = read_ledgers(name, root, list(steps))
+        return {stage: sets["train"] for stage, sets in ledgers.items()}
 
 
-def report(stages: dict[str, Any], samples: int) -> Iterator[str]:
+def report(stages: dict[str, SetCounts], samples: int) -> Iterator[str]:
     """The lines that `bleuprint inspect` prints, rule by rule."""
     for stage, counts in stages.items():
-        yield f"{stage}: {counts['pairs_in']:,} pairs in, {counts['pairs_out']:,} out"
-        for action in ("changed", "dropped"):
-            for rule, count in counts[action].items():
-                share = count / max(counts["pairs_in"], 1)
-                yield f"  {rule}: {count:,} {action} ({share:.2%})"
-                yield from _samples(counts["samples"].get(rule, [])[:samples])
+        yield f"{stage}: {counts.pairs_in:,} pairs in, {counts.pairs_out:,} out"
+        for action, rules in ("changed", counts.changed), ("dropped", counts.dropped):
+            for rule, count in rules.items():
+                yield f"  {rule}: {count:,} {action} ({count / max(counts.pairs_in, 1):.2%})"
+                yield from _samples(counts.samples.get(rule, [])[:samples])
 
 
 def _samples(samples: Iterable[dict[str, Any]]) -> Iterator[str]:

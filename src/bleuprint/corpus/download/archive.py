@@ -105,13 +105,13 @@ def _open_inner(file: IO[bytes], archive: str, name: str, inner: str) -> IO[byte
     if extension is None:
         known = ", ".join(_ARCHIVES)
         raise UserError(f"{name}: not an archive ({known}): it has no member {inner}")
-    wanted = inner.removeprefix("./")
+    member = inner.removeprefix("./")
     names: list[str] = []
     if extension == ".zip":
         zipped = zipfile.ZipFile(file)
         for entry in zipped.infolist():
             names.append(entry.filename.removeprefix("./"))
-            if names[-1] == wanted:
+            if names[-1] == member:
                 with _named_errors(f"{name}!{inner}"):
                     return zipped.open(entry)
     else:
@@ -119,15 +119,15 @@ def _open_inner(file: IO[bytes], archive: str, name: str, inner: str) -> IO[byte
         tar = tarfile.open(fileobj=unpacked, mode="r:")  # noqa: SIM115 - closed with `file`
         for info in tar:
             names.append(info.name.removeprefix("./"))
-            if names[-1] == wanted:
+            if names[-1] == member:
                 body = tar.extractfile(info) if info.isreg() else None
                 if body is None:
                     raise UserError(f"{name}!{inner}: not a regular file")
                 return body
-    near = difflib.get_close_matches(wanted, names, cutoff=0.5)
+    near = difflib.get_close_matches(member, names, cutoff=0.5)
     hint = "similar names are" if near else "it holds"
     shown = ", ".join(near or names[:3]) or "nothing"
-    raise UserError(f"{name}: no {wanted} in it; {hint} {shown}")
+    raise UserError(f"{name}: no {member} in it; {hint} {shown}")
 
 
 def _decompressed(file: IO[bytes], extension: str | None) -> IO[bytes]:

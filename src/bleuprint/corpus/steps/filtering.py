@@ -130,11 +130,11 @@ class FilterStep(ABC):
         check_not_empty(counts, "train", ledger)
 
 
-def check_pairs(parts: Sequence[Path], found: int, pairs: int) -> None:
+def check_pairs(parts: Sequence[Path], pairs: int, expected: int) -> None:
     """Raise UserError if shards have another number of pairs than their text."""
-    if found != pairs:
+    if pairs != expected:
         raise UserError(
-            f"{parts[0].parent}: shards of {found} pairs, but there are {pairs}: remove it"
+            f"{parts[0].parent}: shards of {pairs} pairs, but there are {expected}: remove it"
         )
 
 

@@ -1,5 +1,6 @@
 """The ledger of a data stage: pairs in, pairs out, and what each rule changed or dropped."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -95,10 +96,12 @@ class Ledger:
         write_json(path, {"stage": self.stage, "corpus": self.corpus, "sets": sets})
 
 
-def read_ledgers(corpus: str, root: Path = Path()) -> dict[str, dict[str, SetCounts]]:
+def read_ledgers(
+    corpus: str, root: Path = Path(), stages: Sequence[str] = STAGES
+) -> dict[str, dict[str, SetCounts]]:
     """The counts of a corpus by stage and set; raises UserError if a ledger is missing."""
     ledgers = {}
-    for stage in STAGES:
+    for stage in stages:
         if not (path := paths.ledger(corpus, stage, root)).exists():
             raise UserError(f"{path}: no such file: no ledger of {stage} for corpus {corpus} yet")
         sets = read_object(path, ("sets",))["sets"]
