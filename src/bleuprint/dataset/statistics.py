@@ -85,17 +85,13 @@ class CorpusStatistics:
     @classmethod
     def read(cls, path: Path) -> "CorpusStatistics":
         content = read_object(path, ("joint", "sets", "vocabularies"))
-        return cls(
-            content["joint"],
-            {
-                name: {language: SideStatistics(**side) for language, side in sides.items()}
-                for name, sides in content["sets"].items()
-            },
-            {
-                language: VocabularyStatistics(**vocabulary)
-                for language, vocabulary in content["vocabularies"].items()
-            },
-        )
+        sets = {
+            name: {language: SideStatistics(**side) for language, side in sides.items()}
+            for name, sides in content["sets"].items()
+        }
+        entries = content["vocabularies"].items()
+        vocabularies = {language: VocabularyStatistics(**entry) for language, entry in entries}
+        return cls(content["joint"], sets, vocabularies)
 
     def write(self, path: Path) -> None:
         write_json(path, dataclasses.asdict(self))

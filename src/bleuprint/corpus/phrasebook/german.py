@@ -47,8 +47,10 @@ WHOM = {"a": "wen", "d": "wem"}
 
 def sentence(tree: Sentence) -> str:
     link, second = tree.link, tree.second
-    if tree.ask:
-        text = clause(tree.clause, "question", question_word(tree))
+    if tree.ask == "whom":
+        text = clause(tree.clause, "question", WHOM[tree.clause.verb.government[-1]])
+    elif tree.ask:
+        text = clause(tree.clause, "question", QUESTION_WORDS.get(tree.ask, ""))
     elif tree.first and second is not None:
         text = f"{link.de} {subordinate(second)}, {clause(tree.clause, 'question')}"
     else:
@@ -63,12 +65,6 @@ def sentence(tree: Sentence) -> str:
     for mark in ",.?":
         text = text.replace("," + mark, mark)
     return text[0].upper() + text[1:]
-
-
-def question_word(tree: Sentence) -> str:
-    if tree.ask == "whom":
-        return WHOM[tree.clause.verb.government[-1]]
-    return QUESTION_WORDS.get(tree.ask, "")
 
 
 def subordinate(tree: Clause | Weather) -> str:
