@@ -13,25 +13,17 @@ import pytest
 import bleuprint
 from bleuprint.config.published import Published
 from bleuprint.report.frame import COLUMNS, csv_text, save
-from result_trees import against, frame, record
+from result_trees import TWO_SYSTEMS, frame
 from root import ROOT
 
 HASHES = {name: str for name in COLUMNS if name.endswith("_sha256")}
-ROWS = [
-    record("tiny", "news-en-de", "first", 31.11),
-    record("tiny", "news-en-de", "second", 32.22),
-    record("tiny", "talks-en-fr", "only", 33.33, training_flops=5e17),
-    record("small", "news-en-de", "first", 41.11, **against("tiny", 0.000999)),
-    record("small", "news-en-de", "second", 42.22, **against("tiny", 0.05)),
-    record("small", "talks-en-fr", "only", 43.33, **against("tiny", 0.049)),
-]
-RECORDS = frame(*ROWS, missing="small")
+RECORDS = frame(*TWO_SYSTEMS, missing="small")
 
 
 def test_csv_reads_back_whole() -> None:
     table = pandas.read_csv(io.StringIO(csv_text(RECORDS)), dtype=HASHES)
     assert list(table.columns) == list(COLUMNS)
-    for row, given in zip(table.to_dict("records"), ROWS, strict=True):
+    for row, given in zip(table.to_dict("records"), TWO_SYSTEMS, strict=True):
         for name in COLUMNS.keys() & given.keys():
             read = None if pandas.isna(row[name]) else row[name]
             assert read == given[name], name

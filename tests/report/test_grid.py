@@ -5,16 +5,7 @@ import re
 
 from bleuprint.report import main_table
 from bleuprint.report.grid import Column, Grid, Row, latex, markdown
-from result_trees import against, frame, record
-
-ROWS = [
-    record("tiny", "news-en-de", "first", 31.11),
-    record("tiny", "news-en-de", "second", 32.22),
-    record("tiny", "talks-en-fr", "only", 33.33, training_flops=5e17),
-    record("small", "news-en-de", "first", 41.11, **against("tiny", 0.000999)),
-    record("small", "news-en-de", "second", 42.22, **against("tiny", 0.05)),
-    record("small", "talks-en-fr", "only", 43.33, **against("tiny", 0.049)),
-]
+from result_trees import TWO_SYSTEMS, frame
 
 
 def text_cells(line: str) -> list[str]:
@@ -22,7 +13,7 @@ def text_cells(line: str) -> list[str]:
 
 
 def test_markdown() -> None:
-    scores = main_table.scores(frame(*ROWS, missing="small"))
+    scores = main_table.scores(frame(*TWO_SYSTEMS, missing="small"))
     head, rule, *rows = markdown(scores).splitlines()
     assert len({len(line) for line in (head, rule, *rows)}) == 1, "columns are aligned"
     assert all(line.startswith("| ") and line.endswith(" |") for line in (head, rule, *rows))
@@ -75,7 +66,7 @@ def test_cells_that_markdown_and_latex_would_take_for_commands() -> None:
 
 
 def test_latex() -> None:
-    records = frame(*ROWS).assign(training_flops_by_time=math.nan)
+    records = frame(*TWO_SYSTEMS).assign(training_flops_by_time=math.nan)
     assert (
         latex(main_table.scores(records), "Made of 5 % & more_or_less")
         == r"""\begin{table}

@@ -10,18 +10,9 @@ import pytest
 import result_trees as trees
 from bleuprint.report import main_table
 from bleuprint.report.grid import Column, Grid
-from result_trees import frame, record, rows_of
+from result_trees import TWO_SYSTEMS, frame, record, rows_of
 
-# Two systems, a corpus with two test sets and one with one; every figure is different.
-ROWS = [
-    record("tiny", "news-en-de", "first", 31.11),
-    record("tiny", "news-en-de", "second", 32.22),
-    record("tiny", "talks-en-fr", "only", 33.33, training_flops=5e17),
-    record("small", "news-en-de", "first", 41.11, **trees.against("tiny", 0.000999)),
-    record("small", "news-en-de", "second", 42.22, **trees.against("tiny", 0.05)),
-    record("small", "talks-en-fr", "only", 43.33, **trees.against("tiny", 0.049)),
-]
-RECORDS = frame(*ROWS, missing="small")
+RECORDS = frame(*TWO_SYSTEMS, missing="small")
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
@@ -30,9 +21,9 @@ def test_the_order_of_records_moves_no_number(order: tuple[int, ...]) -> None:
         records = frame(*rows)
         return [rows_of(main_table.scores(records, [metric])) for metric in ("bleu", "chrf2")]
 
-    shuffled = [ROWS[3 * system + i] for i in order for system in (1, 0)]
+    shuffled = [TWO_SYSTEMS[3 * system + i] for i in order for system in (1, 0)]
     assert [row["system"] for row in shuffled[:2]] == ["small", "tiny"]
-    assert tables(shuffled) == tables(ROWS)
+    assert tables(shuffled) == tables(TWO_SYSTEMS)
 
 
 def test_chrf_stands_in_its_own_table() -> None:
@@ -61,7 +52,7 @@ def test_a_corpus_without_its_pair_in_the_name_shows_it() -> None:
 )
 def test_tests_that_disagree_are_shown(bootstrap: float, randomization: float, shown: str) -> None:
     paired = trees.against("tiny", bootstrap, randomization)
-    records = frame(ROWS[0], record("small", "news-en-de", "first", 41.11, **paired))
+    records = frame(TWO_SYSTEMS[0], record("small", "news-en-de", "first", 41.11, **paired))
     cell = rows_of(main_table.scores(records))["small"]["news-en-de difference"]
     assert cell == f"+10.0{shown}"
     assert "Where approximate randomization decides otherwise" in " ".join(
@@ -95,7 +86,7 @@ def test_the_best_of_each_column_is_marked() -> None:
         return {row.cells[0]: {heads[i] for i in row.best} for row in grid.rows}
 
     records = frame(
-        *ROWS[:2],
+        *TWO_SYSTEMS[:2],
         record("small", "news-en-de", "first", 30.9, **trees.against("tiny", 0.5)),
         record("small", "news-en-de", "second", 32.22, **trees.against("tiny", 1.0)),
     )
@@ -107,7 +98,7 @@ def test_the_best_of_each_column_is_marked() -> None:
         "tiny (baseline)": {"TER second"},
         "small": {"TER first", "TER second"},
     }
-    assert best(main_table.scores(frame(*ROWS[:3]))) == {"tiny": set()}
+    assert best(main_table.scores(frame(*TWO_SYSTEMS[:3]))) == {"tiny": set()}
 
 
 def test_notes_name_the_baseline_and_what_is_not_significant() -> None:
@@ -115,7 +106,7 @@ def test_notes_name_the_baseline_and_what_is_not_significant() -> None:
     assert "Difference: BLEU minus that of tiny; p: paired bootstrap" in notes
     assert "‡: also after Holm's correction" in notes and "n.s.: not significant" in notes
     assert "95 % interval" in notes
-    assert "p:" not in " ".join(main_table.notes(frame(*ROWS[:3])))
+    assert "p:" not in " ".join(main_table.notes(frame(*TWO_SYSTEMS[:3])))
     assert "Published" not in notes
 
 

@@ -14,17 +14,9 @@ from bleuprint.config.paths import Cell
 from bleuprint.report.frame import save
 from bleuprint.report.grid import Column, Grid, Row
 from bleuprint.report.records import settings_of
-from result_trees import frame, record
+from result_trees import TWO_SYSTEMS, frame
 
 BLEUPRINT = Path(sys.executable).with_name("bleuprint")
-ROWS = [
-    record("tiny", "news-en-de", "first", 31.11),
-    record("tiny", "news-en-de", "second", 32.22),
-    record("tiny", "talks-en-fr", "only", 33.33),
-    record("small", "news-en-de", "first", 41.11, **trees.against("tiny", 0.000999)),
-    record("small", "news-en-de", "second", 42.22, **trees.against("tiny", 0.05)),
-    record("small", "talks-en-fr", "only", 43.33, **trees.against("tiny", 0.049)),
-]
 
 
 @pytest.fixture(scope="module")
@@ -32,10 +24,10 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("project")
     settings = trees.settings_in(root)
     (root / "reports").mkdir()
-    rows = sorted(ROWS, key=lambda row: list(settings.systems).index(row["system"]))
-    for row in rows:
-        cell = Cell(row["system"], row["corpus"], row["seed"])
-        row["settings_sha256"] = settings_of(settings, cell)
+    rows = [
+        {**row, "settings_sha256": settings_of(settings, Cell(*(row[n] for n in Cell._fields)))}
+        for row in sorted(TWO_SYSTEMS, key=lambda row: list(settings.systems).index(row["system"]))
+    ]
     save(frame(*rows), root / "reports" / "results.json")
     return root
 
@@ -69,7 +61,7 @@ def words(text: str) -> list[str]:
 def test_every_width_shows_every_number() -> None:
     from bleuprint.report.main_table import scores
 
-    grid = scores(frame(*ROWS))
+    grid = scores(frame(*TWO_SYSTEMS))
     wide = shown(grid, COLUMNS="200")
     assert wide.count("System") == 1 and len(words(wide)) == 6 + 3 + 3 + 8
     for width in (60, 80, 110):

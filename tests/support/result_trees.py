@@ -362,3 +362,14 @@ def rows_of(grid: Grid) -> dict[str, dict[str, str]]:
     """A grid's cells by row and column head."""
     heads = [f"{column.group} {column.label}".strip() for column in grid.columns]
     return {row.cells[0]: dict(zip(heads, row.cells, strict=True)) for row in grid.rows}
+
+
+# Rows of two systems, a corpus with two test sets and one with one; every figure is different.
+TWO_SYSTEMS = [
+    record("tiny", "news-en-de", "first", 31.11),
+    record("tiny", "news-en-de", "second", 32.22),
+    record("tiny", "talks-en-fr", "only", 33.33, training_flops=5e17),
+    record("small", "news-en-de", "first", 41.11, **against("tiny", 0.000999)),
+    record("small", "news-en-de", "second", 42.22, **against("tiny", 0.05)),
+    record("small", "talks-en-fr", "only", 43.33, **against("tiny", 0.049)),
+]

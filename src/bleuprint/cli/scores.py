@@ -58,7 +58,7 @@ def _results() -> tuple[Settings, "DataFrame"]:
     from bleuprint.report import frame
     from bleuprint.report.records import check_settings
 
-    settings, records = load(), frame.load()
+    records, settings = frame.load(), load()
     check_settings(records, settings, frame.RESULTS)
     return settings, records
 
