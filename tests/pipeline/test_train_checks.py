@@ -127,7 +127,7 @@ def test_references_that_are_not_parallel_are_refused(untrained: Path, tmp_path:
 def test_a_test_sentence_beyond_the_model_is_refused_before_the_training(tmp_path: Path) -> None:
     long = [("ba " * 300, "BA"), ("ba", "BA " * 300)]
     said = train(project(tmp_path, test=long), status=1)
-    assert "line 1 of test.x.de has 601 units" in said
+    assert "line 1 of test.x.de has 601 tokens with EOS" in said
     assert not list(tmp_path.glob("work/trainings/*/checkpoint-*"))
     only_reference = project(tmp_path / "other", test=long[1:], max_updates=5)
     train(only_reference)
