@@ -77,6 +77,19 @@ def test_a_resumed_training_continues_its_run_and_doubles_nothing(root: Path) ->
     assert sorted(data) == [("toy train", "d" * 36), ("toy valid", "d" * 36)]
 
 
+def test_a_training_that_is_met_again_keeps_its_end(root: Path) -> None:
+    first = Tracker(description())
+    log(first, 1, 2)
+    first.close("FINISHED")
+    _, (before,) = runs_in(store(root), "trial")
+    for status in ("FINISHED", "KILLED"):
+        again = Tracker(description())
+        log(again, 1, 2)
+        again.close(status)
+    _, (after,) = runs_in(store(root), "trial")
+    assert after.info.to_proto() == before.info.to_proto()
+
+
 def test_runs_that_differ_in_their_seed_alone_get_a_parent_and_others_none(root: Path) -> None:
     for seed, cell in ((1, CELL), (2, Cell("tiny", "toy", 2)), (3, Cell("other", "toy", 1))):
         Tracker(description(f"f{seed}", cell)).close("FINISHED")

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from filelock import FileLock
 
@@ -28,6 +29,7 @@ for _name, _value in {
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
 }.items():
     os.environ.setdefault(_name, _value)
+_FILE = "sqlite:///"
 # Their warnings repeat what is reported here in one line.
 _SILENCED = ("mlflow", "alembic", "urllib3", "mlflow.system_metrics")
 
@@ -38,17 +40,17 @@ def uri() -> str:
 
 
 def client() -> "MlflowClient":
-    """A client of the store; the default database is created if necessary."""
+    """A client of the store; a database in a file is created if necessary."""
     from mlflow.tracking import MlflowClient
 
     for name in _SILENCED:
         logging.getLogger(name).setLevel(logging.ERROR)
-    if os.environ.get("MLFLOW_TRACKING_URI"):
+    if not uri().startswith(_FILE):
         return MlflowClient(uri(), registry_uri=uri())
     # Processes that create the database at the same time crash in its migrations.
     with lock():
         client = MlflowClient(uri(), registry_uri=uri())
-        client.search_experiments(max_results=1)
+        _relocate(client)
         return client
 
 
@@ -77,10 +79,38 @@ def _artifacts(experiment: str) -> str | None:
     """
     if not uri().startswith(("sqlite:", "postgresql", "mysql", "mssql")):
         return None
-    file = uri().removeprefix("sqlite:///").partition("?")[0]
-    local = uri().startswith("sqlite:///")
+    file = uri().removeprefix(_FILE).partition("?")[0]
+    local = uri().startswith(_FILE)
     root = Path(file).resolve().parent if local else environment.root().resolve()
     return (root / "mlartifacts" / experiment).as_uri()
+
+
+def _relocate(client: "MlflowClient") -> None:
+    """Let the artifacts in the folder beside the database be those that its experiments name.
+
+    MLflow stores absolute addresses: in a project that was copied or moved, those of the original.
+    """
+    from mlflow.entities import ViewType
+    from sqlalchemy import create_engine, text
+
+    moved = [
+        {"id": int(found.experiment_id), "old": found.artifact_location, "new": place}
+        for found in client.search_experiments(ViewType.ALL)
+        if found.artifact_location != (place := _artifacts(found.name))
+        and found.artifact_location.endswith(f"/mlartifacts/{quote(found.name)}")
+    ]
+    if not moved:
+        return
+    engine = create_engine(uri())
+    with engine.begin() as database:
+        for table, column in ("experiments", "artifact_location"), ("runs", "artifact_uri"):
+            update = text(
+                f"UPDATE {table} SET {column} = :new || substr({column}, length(:old) + 1) "
+                f"WHERE experiment_id = :id AND substr({column} || '/', 1, length(:old) + 1) "
+                "= :old || '/'"
+            )
+            database.execute(update, moved)
+    engine.dispose()
 
 
 @contextmanager

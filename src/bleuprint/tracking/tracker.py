@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mlflow.entities import Run
     from mlflow.tracking import MlflowClient
 
+_FINISHED = "FINISHED"
 # Seconds that a finished training waits for MLflow, and one that failed: other processes may wait
 # for its error. A server that is down is tried again for the third number of seconds.
 _FINISHED_WAIT, _FAILED_WAIT, _RETRY = 60.0, 8.0, 10.0
@@ -57,7 +58,7 @@ class Tracker:
 
     def close(self, status: str) -> None:
         """End the run as FINISHED, FAILED or KILLED; waits, with a limit, until it is logged."""
-        wait = _FINISHED_WAIT if status == "FINISHED" else _FAILED_WAIT
+        wait = _FINISHED_WAIT if status == _FINISHED else _FAILED_WAIT
         is_server = store.uri().startswith(("http://", "https://"))  # may come back
         retry = min(_RETRY, wait) if is_server else 0
         self._status, self._deadline = status, time.monotonic() + retry
@@ -111,7 +112,8 @@ class _Connection:
         self._run = _start(self._client, description)
         names = [name for name in self._run.data.metrics if name.startswith(("train/", "valid/"))]
         self._logged = runs.logged_steps(self._client, self._run, names)
-        if (run_id := self._run.info.run_id) not in monitors:
+        self._is_open = self._run.info.status != _FINISHED
+        if self._is_open and (run_id := self._run.info.run_id) not in monitors:
             monitors[run_id] = _monitor(run_id)
 
     def send(self, entries: list[_Entry]) -> None:
@@ -127,15 +129,17 @@ class _Connection:
         runs.log_metrics(self._client, self._run, metrics)
 
     def end(self, status: str) -> None:
-        self._monitors.pop(self._run.info.run_id).finish()
-        self._client.set_terminated(self._run.info.run_id, status)
+        if self._is_open:
+            self._monitors.pop(self._run.info.run_id).finish()
+            self._client.set_terminated(self._run.info.run_id, status)
 
 
 def _start(client: "MlflowClient", description: Description) -> "Run":
-    """The run of this fingerprint, continued, or a new one."""
+    """The run of this fingerprint, continued, or a new one; a finished one keeps its end."""
     experiment = store.experiment(client, description.experiment).experiment_id
     if run := runs.find(client, experiment, description.tags):
-        client.update_run(run.info.run_id, status="RUNNING")
+        if run.info.status != _FINISHED:
+            client.update_run(run.info.run_id, status="RUNNING")
         return run
     corpus = None
     with suppress(OSError, UserError):  # its settings name the files' sources
