@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import Settings, load
 from bleuprint.config.paths import Cell
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, sha256_of, write_json
 from bleuprint.tracking.registry import register
 from bleuprint.tracking.runs import NESTED, PARENT
-from bleuprint.tracking.sync import read_cell, sync, sync_all
+from bleuprint.tracking.sync import DECODING, read_cell, sync, sync_all
 from bleuprint.tracking.tracker import Tracker
 from mlservers import history, runs_in, write_project
 
@@ -45,9 +45,35 @@ def dump(root: Path) -> list[str]:
 
 
 def named(root: Path, experiment: str = "trial_run") -> tuple[Any, dict[str, Any]]:
+    """All runs but those of decodings, by name."""
     client, runs = runs_in(store(root), experiment)
+    runs = [run for run in runs if DECODING not in run.data.tags]
     assert len(runs) == len({run.info.run_name for run in runs})
     return client, {run.info.run_name: run for run in runs}
+
+
+def decodings(root: Path, training: str) -> dict[str, Any]:
+    """The decodings of a training, by name."""
+    client, runs = named(root)
+    place = client.get_experiment_by_name("trial_run").experiment_id
+    query = f"tags.`{NESTED}` = '{runs[training].info.run_id}'"
+    return {run.info.run_name: run for run in client.search_runs([place], query)}
+
+
+def decoded_otherwise(cell: Cell, beam: int, score: float) -> Settings:
+    """Give the results of a cell the translations and scores of another beam; its settings."""
+    path = cell.results / "scores.json"
+    content = read_json(path)
+    content["first"]["bleu"]["score"] = score
+    write_json(path, content)
+    path = cell.results / "translation.json"
+    record = read_json(path)
+    record["decode"]["beam"] = beam
+    write_json(path, record)
+    settings = load()
+    system = settings.system(cell.system)
+    other = dataclasses.replace(system, decode=dataclasses.replace(system.decode, beam=beam))
+    return dataclasses.replace(settings, systems={**settings.systems, cell.system: other})
 
 
 def bleu(cell: Cell) -> float:
@@ -150,6 +176,7 @@ def test_a_run_that_was_logged_in_part_is_completed(root: Path) -> None:
     client, runs = named(root)
     run = runs["tiny news-en-de 1"]
     assert (run.info.run_id, run.info.status) == (part.info.run_id, "FINISHED")
+    assert run.info.end_time - run.info.start_time == SECONDS * 1000
     assert history(client, run, "train/loss") == [(10, 5.0), (20, 4.0)]
     assert history(client, run, "valid/loss") == [(20, 4.5)]
     assert len(run.inputs.dataset_inputs) == 3
@@ -170,6 +197,56 @@ def test_new_scores_take_the_place_of_old_ones(root: Path) -> None:
         list(sync(settings))
         _, runs = named(root)
         assert runs["tiny news-en-de 1"].data.metrics["bleu/first"] == better
+
+
+def test_each_decoding_of_a_training_is_a_run_below_it(root: Path) -> None:
+    cell, training = Cell("tiny", "news-en-de", 1), "tiny news-en-de 1"
+    list(sync(load()))
+    first = bleu(cell)
+    (one,) = decodings(root, training).values()
+    assert one.info.run_name == "decoding beam 2, alpha 0.6"
+    assert one.data.metrics["bleu/first"] == first
+    assert one.data.params["decode.beam"] == "2"
+    assert [found.dataset.name for found in one.inputs.dataset_inputs] == ["news-en-de test.first"]
+    settings = decoded_otherwise(cell, beam=6, score=71.0)
+    said = list(sync(settings))
+    assert f"run {training}: completed" in said
+    scores = {n: run.data.metrics["bleu/first"] for n, run in decodings(root, training).items()}
+    assert scores == {"decoding beam 2, alpha 0.6": first, "decoding beam 6, alpha 0.6": 71.0}
+    _, runs = named(root)
+    held = runs[training].data
+    assert held.metrics["bleu/first"] == 71.0 and held.tags["decode.beam"] == "6"
+    assert "train/loss" in held.metrics and "decode.beam" not in held.params
+    before = dump(root)
+    assert list(sync(settings)) == []
+    assert dump(root) == before
+
+
+def test_an_experiment_in_a_copy_leaves_the_scores_and_the_page_of_the_project(
+    root: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cell, training = Cell("tiny", "news-en-de", 1), "tiny news-en-de 1"
+    page = root / "reports" / "index.html"
+    page.parent.mkdir()
+    page.write_text("<p>of the project")
+    list(sync(load()))
+    _, before = named(root)
+    copy = tmp_path_factory.mktemp("exps") / "copy"  # as `dvc exp run --temp` makes it
+    shutil.copytree(root, copy, ignore=shutil.ignore_patterns("mlflow.db", "mlartifacts"))
+    monkeypatch.chdir(copy)
+    monkeypatch.setenv("DVC_ROOT", str(root))
+    Path("reports", "index.html").write_text("<p>of the experiment")
+    settings = decoded_otherwise(cell, beam=6, score=71.0)
+    assert list(sync(settings, make=False)) == [f"run {training}: completed"]
+    client, after = named(root)
+    assert {name: run.data.to_dictionary() for name, run in after.items()} == {
+        name: run.data.to_dictionary() for name, run in before.items()
+    }
+    assert len(decodings(root, training)) == 2
+    kept = client.download_artifacts(after["report"].info.run_id, "index.html")
+    assert Path(kept).read_text() == "<p>of the project"
+    monkeypatch.chdir(root)
+    assert list(sync(load())) == []
 
 
 @pytest.mark.parametrize(
@@ -298,6 +375,40 @@ def test_artifacts_lie_beside_a_database_of_the_users(
     list(sync(load()))
     assert len(list((folder / "mlartifacts" / "trial_run").rglob("files.json"))) == 4
     assert not (root / "mlruns").exists()
+
+
+@pytest.mark.parametrize("database", ["mlflow.db", "all.db"])
+def test_a_project_that_was_copied_writes_artifacts_of_its_own(
+    root: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+    database: str,
+) -> None:
+    page = root / "reports" / "index.html"
+    page.parent.mkdir()
+    page.write_text("<p>original")
+    list(sync(load()))
+    copy = tmp_path_factory.mktemp("elsewhere") / "a copy"
+    shutil.copytree(root, copy)
+    # another process, which knows no folder of a run yet
+    monkeypatch.setattr("mlflow.tracking._tracking_service.utils._artifact_repos_cache", {})
+    monkeypatch.chdir(copy)
+    if database != "mlflow.db":
+        (copy / "mlflow.db").rename(copy / database)
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{copy / database}")
+    Path("reports", "index.html").write_text("<p>copy")
+    assert list(sync(load())) == ["run report: the page attached"]
+    place = Path("mlartifacts", "trial_run")
+    (mine,) = (copy / place).rglob("index.html")
+    (theirs,) = (root / place).rglob("index.html")
+    assert (mine.read_text(), theirs.read_text()) == ("<p>copy", "<p>original")
+    assert mine.relative_to(copy) == theirs.relative_to(root)
+    client, runs = runs_in(f"sqlite:///{copy / database}", "trial_run")
+    assert all(str(root) + "/" not in f"{run.info.artifact_uri}/" for run in runs)
+    shutil.rmtree(root / "mlartifacts")
+    for run in runs:  # as `make ui` shows them
+        for file in client.list_artifacts(run.info.run_id):
+            assert Path(client.download_artifacts(run.info.run_id, file.path)).exists()
 
 
 def test_the_chosen_system_is_registered_once(root: Path) -> None:

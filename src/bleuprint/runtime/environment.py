@@ -38,6 +38,11 @@ def root() -> Path:
     return Path(os.environ.get("DVC_ROOT") or Path.cwd()).resolve()
 
 
+def is_copy() -> bool:
+    """Whether DVC runs an experiment in a copy of the project (`dvc exp run --temp`, `--queue`)."""
+    return Path.cwd().resolve() != root()
+
+
 def work() -> Path:
     """The folder of unfinished downloads and trainings, outside DVC's outputs."""
     return root() / "work"

@@ -9,7 +9,7 @@ from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import sha256_of
-from bleuprint.tracking import store, sync, ui_views
+from bleuprint.tracking import store, sync
 
 if TYPE_CHECKING:
     from mlflow.entities.model_registry import ModelVersion
@@ -32,10 +32,9 @@ def register(settings: Settings, cell: Cell) -> str:
         raise UserError(f"{cell.results}: no training with these settings; run: dvc repro")
     if trained.problem:
         raise UserError(trained.problem)
-    summary = trained.content.summary
-    scores = {k: f"{v:.2f}" for k, v in summary.items() if ui_views.is_score(k)}
-    if not scores:
+    if trained.decoding is None:
         raise UserError(f"{cell.results / 'scores.json'}: no scores of this training: dvc repro")
+    scores = {name: f"{score:.2f}" for name, score in trained.decoding.summary.items()}
     names = {name: str(value) for name, value in cell._asdict().items()}
     tags = {**names, **scores, "weights": weights.as_posix(), _SUM: sha256_of(weights)}
     with store.failures_named():

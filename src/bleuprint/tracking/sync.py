@@ -1,5 +1,9 @@
 """Log the stages' outputs to MLflow: complete the runs that exist, create those that do not.
 
+A run is a training; below it is a run for each of its decodings, with their scores. The training's
+run repeats the scores of one: the project's. An experiment in a temporary folder adds its own and
+leaves the project's as they are.
+
 The outputs contain no time of day. A run created from them ends when it is created and starts
 earlier by the duration of its training; the points of its curves are spaced by the measured tokens
 per second. Its tag `bleuprint.times` says so.
@@ -17,9 +21,10 @@ from typing import TYPE_CHECKING, Any
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
 from bleuprint.decoding.translation_record import TRANSLATION
-from bleuprint.runtime import fingerprint
+from bleuprint.runtime import environment, fingerprint
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import sha256_of
+from bleuprint.scoring.score import SetScores
 from bleuprint.tracking import runs, store, ui_views
 from bleuprint.tracking.cell_results import CellResults, cells_of
 from bleuprint.tracking.runs import Content, Description
@@ -32,17 +37,38 @@ if TYPE_CHECKING:
 
 FILES, PAGE, TIMES, REPORT = "files.json", "index.html", "bleuprint.times", "bleuprint.report"
 _LISTED, _PAGE_SUM = "bleuprint.files", "bleuprint.page"
+# Tags with the fingerprint of a decoding: of its own run, and of a training's that repeats scores.
+DECODING, _SCORED = "bleuprint.decoding", "bleuprint.scored"
 _REBUILT = "rebuilt: ended when it was synchronized; durations and distances as measured"
 
 
 @dataclass(frozen=True)
 class TrainedCell:
-    """A finished training for MLflow; `problem`: why its scores are left out, if they are."""
+    """A finished training for MLflow.
+
+    `decoding`: its translations and their scores; without it, `problem` may say why.
+    """
 
     description: Description
     content: Content
     seconds: float
+    decoding: Content | None = None
     problem: str = ""
+
+    def content_in(self, run: "Run | None") -> Content:
+        """The content for its run, with scores unless the run keeps those of the project."""
+        if self.decoding is None:
+            return self.content
+        mark = self.decoding.tags[DECODING]
+        scored = run is not None and any(map(ui_views.is_score, run.data.metrics))
+        if environment.is_copy() and run and scored and run.data.tags.get(_SCORED) != mark:
+            return self.content
+        return dataclasses.replace(
+            self.content,
+            tags={**self.content.tags, **self.decoding.params, _SCORED: mark},
+            summary={**self.content.summary, **self.decoding.summary},
+            data=[*self.content.data, *self.decoding.data],
+        )
 
 
 def sync(settings: Settings, make: bool = True) -> Iterator[str]:
@@ -95,17 +121,44 @@ def read_cell(settings: Settings, cell: Cell) -> TrainedCell | None:
         tags |= {"device": measured.device, "versions": measured.versions or "unknown"}
         summary["total/seconds"] = measured.seconds
     scores, problem = _scores(results)
-    if scores:
-        tags |= runs.parameters({"decode": results.translation.decode})
-    data = list(content.data)
-    for test, metrics in scores.items():
-        summary |= {f"{name}/{test}": metrics[name]["score"] for name in ui_views.SCORES}
-        digest = fingerprint.of_settings(metrics["sources"], metrics["references"])
-        data.append(runs.dataset(cell.corpus, f"test.{test}", digest, corpus, metrics["lines"]))
     content = dataclasses.replace(
-        content, tags=tags, points=_points(results.curves, measured), summary=summary, data=data
+        content, tags=tags, points=_points(results.curves, measured), summary=summary
     )
-    return TrainedCell(description, content, measured.seconds if measured else 0.0, problem)
+    decoding = _decoding(results, scores) if scores else None
+    seconds = measured.seconds if measured else 0.0
+    return TrainedCell(description, content, seconds, decoding, problem)
+
+
+def _decoding(results: CellResults, scores: Mapping[str, SetScores]) -> Content:
+    """The content of a decoding's run, known by its training, its settings and its outputs."""
+    record, cell = results.translation, results.cell
+    mark = fingerprint.of_settings(record.model, record.decode, record.hypotheses)
+    params = runs.parameters({"decode": record.decode})
+    summary: dict[str, float] = {}
+    data = []
+    for test, metrics in scores.items():
+        for kind, score in zip(
+            ui_views.SCORES, (metrics["bleu"], metrics["chrf"], metrics["ter"]), strict=True
+        ):
+            summary[f"{kind}/{test}"] = score["score"]
+        digest = fingerprint.of_settings(metrics["sources"], metrics["references"])
+        corpus = results.settings.corpus(cell.corpus)
+        data.append(runs.dataset(cell.corpus, f"test.{test}", digest, corpus, metrics["lines"]))
+    return Content(
+        name=f"decoding beam {params['decode.beam']}, "
+        f"alpha {params['decode.length_penalty.alpha']}",
+        tags={
+            **{name: str(value) for name, value in cell._asdict().items()},
+            DECODING: mark,
+            "mlflow.source.name": "stages/translate.py",
+            "mlflow.source.type": "LOCAL",
+        },
+        note=f"Translations by the training above it: {cell}. The parameters are those of the "
+        "search.",
+        params=params,
+        summary=summary,
+        data=data,
+    )
 
 
 def log_cell(
@@ -115,17 +168,35 @@ def log_cell(
     run = runs.find(client, experiment, trained.description.tags)
     if run is None and not make:
         return None, ""
+    content, done = trained.content_in(run), ""
     if run is None:
-        tags = {**trained.content.tags, TIMES: _REBUILT}
-        content = dataclasses.replace(trained.content, tags=tags)
+        content = dataclasses.replace(content, tags={**content.tags, TIMES: _REBUILT})
         run, done = runs.create(client, experiment, content, trained.seconds), "made"
     else:
-        done = "completed" if runs.complete(client, run, trained.content) else ""
+        changed = runs.complete(client, run, content)
         if run.info.status != "FINISHED":
-            client.set_terminated(run.info.run_id, "FINISHED")
-            done = "completed"
-    listed = _list_files(client, run, trained.description.cell)
-    return run, done or ("completed" if listed else "")
+            end = run.info.start_time + round(1000 * trained.seconds)
+            client.set_terminated(run.info.run_id, "FINISHED", end if trained.seconds else None)
+            changed = True
+        done = "completed" if changed else ""
+    changed = trained.decoding is not None and _log_decoding(
+        client, experiment, run, trained.decoding
+    )
+    if _SCORED in content.tags or trained.decoding is None:
+        changed |= _list_files(client, run, trained.description.cell)
+    return run, done or ("completed" if changed else "")
+
+
+def _log_decoding(
+    client: "MlflowClient", experiment: str, training: "Run", decoding: Content
+) -> bool:
+    """Complete the run of a decoding, or create it; returns whether anything changed."""
+    tags = {DECODING: decoding.tags[DECODING], runs.NESTED: training.info.run_id}
+    content = dataclasses.replace(decoding, tags={**decoding.tags, **tags})
+    if run := runs.find(client, experiment, tags):
+        return runs.complete(client, run, content)
+    runs.create(client, experiment, content, seconds=0.0)
+    return True
 
 
 def _log_all(settings: Settings, trained: Sequence[TrainedCell], make: bool) -> Iterator[str]:
@@ -137,8 +208,10 @@ def _log_all(settings: Settings, trained: Sequence[TrainedCell], make: bool) -> 
         if experiment is None:
             return
         yield from _log_runs(client, experiment.experiment_id, trained, make)
+        if environment.is_copy():  # the page and the columns stay those of the project
+            return
         yield from _log_report(client, experiment.experiment_id, settings.experiment)
-        names = (name for entry in trained for name in entry.content.summary)
+        names = (name for entry in trained if entry.decoding for name in entry.decoding.summary)
         scores = list(dict.fromkeys(filter(ui_views.is_score, names)))
         if scores and ui_views.decorate(client, experiment, settings, scores):
             yield f"experiment {settings.experiment}: columns and charts"
@@ -218,7 +291,7 @@ def _named(kind: str, values: Mapping[str, Any], seconds: float) -> list["Metric
     ]
 
 
-def _scores(results: CellResults) -> tuple[Mapping[str, Any], str]:
+def _scores(results: CellResults) -> tuple[Mapping[str, SetScores], str]:
     """The scores by test set, if they are of this training and these files; else why not."""
     if not all((results.path / name).exists() for name in ("scores.json", TRANSLATION)):
         return {}, ""

@@ -64,6 +64,7 @@ def _note(settings: Settings, experiment: str) -> str:
     return (
         f"[Scores and costs]({runs}&viewStateShareKey={VIEW}), "
         f"[all curves]({runs}&compareRunsMode=CHART): {systems} on {corpora}.\n\n"
-        "Run `report` holds the report page. A run is a training; those that differ only in their "
+        "Run `report` holds the report page. A run is a training, with the scores of the decoding "
+        "in `params.yaml`; below it are all its decodings. Trainings that differ only in their "
         "seed are below one run, which holds their means."
     )
