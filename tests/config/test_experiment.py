@@ -107,7 +107,11 @@ def test_rows_made_with_merge_keys(tmp_path):
             "25: systems.base.model.haeds: unknown key; did you mean 'heads'?",
         ),
         ("d_model: 8", "d_model: 7", "systems.base.model: d_model 7 is odd: sinusoidal"),
-        ("heads: 2", "heads: 0", "25: systems.base.model.heads: 0 is out of range: at least 1"),
+        (
+            "heads: 2",
+            "heads: 0",
+            "25: systems.base.model.heads: 0 is out of range: from 1, at most 10000",
+        ),
         ("heads: 2", 'heads: "2"', "25: systems.base.model.heads: '2' is not a whole number"),
         ("heads: 2", "heads: 2.0", "25: systems.base.model.heads: 2.0 is not a whole number"),
         ("heads: 2", "heads: true", "25: systems.base.model.heads: True is not a whole number"),
@@ -291,6 +295,26 @@ def test_rows_made_with_merge_keys(tmp_path):
         ("    clean:", "   clean:", "(is it indented like its neighbors?)"),
         ("corpora:\n", "corpora: &all\n  <<: *all\n", "an entry is merged (<<) into itself"),
         ("train: {a: ", "train: {../a: ", "train.../a: a name is of letters"),
+        ("experiment: trial", 'experiment: "../../trial"', "1: experiment: a name is of letters"),
+        ("experiment: trial", 'experiment: ""', "1: experiment: a name is of letters"),
+        ("experiment: trial", r'experiment: "a\nb"', "1: experiment: a name is of letters"),
+        ("experiment: trial", f"experiment: {'a' * 101}", "a name of 101 characters: at most 100"),
+        ("license: none", r'license: "\ud800"', "license: '\\ud800' holds NUL or half of a surrog"),
+        ("path: inputs/a.de", r'path: "inputs/\0"', "path: 'inputs/\\x00' holds NUL or half of"),
+        ("experiment: trial", f"experiment: {'[' * 5000}", "not valid YAML: nested too deeply"),
+        ("clip_norm: 1.0", f"clip_norm: 1{'0' * 400}", "44: systems.base.train.clip_norm: 1000"),
+        ("clip_norm: 1.0", f"clip_norm: 1{'0' * 5000}", "not valid YAML: Exceeds the limit"),
+        ("d_model: 8", f"d_model: 0x{'f' * 5000}", "model.d_model: a number of thousands of dig"),
+        ("seed: 1}", "seed: 2020-99-99}", "not valid YAML: month must be in 1..12"),
+        ("d_model: 8", f"d_model: 1{'0' * 24}", "is out of range: from 1, at most 1e+06"),
+        ("encoder_layers: 1", "encoder_layers: 1000000", "1000000 is out of range: from 1, at"),
+        ("heads: 2", "heads: 1000000000", "1000000000 is out of range: from 1, at most 10000"),
+        ("max_updates: 10", "max_updates: 1000000000000", "is out of range: from 1, at most 1e+09"),
+        ("lr: 1e-03", "lr: 1.0e+308", "1e+308 is out of range: above 0, at most 1000"),
+        ("threshold: 0", "threshold: 1000000000", "is out of range: from 0, at most 1e+07"),
+        ("min_length: 0", "min_length: 1024", "min_length 1024 leaves no place for EOS in model"),
+        ("seeds: [1]", "seeds: [9223372036854775807]", "is out of range: from 0, at most 4.29497e"),
+        ("{path: inputs/a.de}", '{url: "http://a b/c"}', "a space in the name of the host"),
     ],
 )
 def test_a_mistake_is_named_with_its_place(tmp_path, old, new, message):
@@ -300,6 +324,32 @@ def test_a_mistake_is_named_with_its_place(tmp_path, old, new, message):
     assert str(error.value).startswith(f"{tmp_path / 'params.yaml'}:")
     assert message in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://user:secret@host/x",
+        "HTTPS://user:secret@host:80/x",
+        "http://secret@host/x",
+        "http://user:se/secret@host/x",
+        " ftp://user:secret@host/x",
+        "user:secret@host/x",
+    ],
+)
+@pytest.mark.parametrize("key", ["url: {}", "url: http://x/y, mirrors: [{}]", "path: {}"])
+def test_a_password_in_a_url_is_refused_and_not_printed(tmp_path, url, key):
+    file = f"{{{key.format(repr(url))}}}"
+    with pytest.raises(UserError) as error:
+        read(tmp_path, PARAMS.replace("{path: inputs/a.de}", file))
+    assert ":9: corpora.own.files.train.a.source: " in str(error.value)
+    assert "secret" not in str(error.value)
+    assert "machine HOST login USER password PASSWORD" in str(error.value)
+
+
+@pytest.mark.parametrize("url", ["http://[::1]:80/@x", "https://host/@x", "http://host:8080/a@b:c"])
+def test_a_url_with_an_at_sign_elsewhere_has_no_password(tmp_path, url):
+    read(tmp_path, PARAMS.replace("{path: inputs/a.de}", f'{{url: "{url}"}}'))
 
 
 def test_an_entry_that_is_not_there_is_named_with_those_that_are(tmp_path):

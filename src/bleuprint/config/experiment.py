@@ -19,7 +19,7 @@ from bleuprint.config.system import System
 from bleuprint.rules import CHECKS, EDITS
 from bleuprint.rules.rule import Check, Edit
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.schema import Count, Named, Range, Share, build, load_yaml
+from bleuprint.runtime.schema import Name, Named, Range, Share, build, load_yaml
 from bleuprint.text.tokenizers import Tokenize
 from bleuprint.text.unicode import blank_unprinted
 
@@ -51,7 +51,7 @@ class Split:
 
     valid: Share
     test: Share
-    seed: Annotated[int, Range(0)]
+    seed: Annotated[int, Range(0, 2**32 - 1)]
     every: Annotated[int, Range(2)] | None = None
 
     def __post_init__(self) -> None:
@@ -69,9 +69,9 @@ class Bpe:
     --vocabulary-threshold. `engine`: the implementation; both learn the same merges.
     """
 
-    num_merges: Annotated[int, Range(0)]
+    num_merges: Annotated[int, Range(0, 10_000_000)]
     joint: bool
-    threshold: Annotated[int, Range(0)]
+    threshold: Annotated[int, Range(0, 10_000_000)]
     engine: Literal["incremental", "subword-nmt"]
 
 
@@ -80,8 +80,8 @@ class Words:
     """Whole words: the `max_size` most frequent that occur at least `min_count` times."""
 
     joint: bool
-    max_size: Count
-    min_count: Count
+    max_size: Annotated[int, Range(1, 10**9)]
+    min_count: Annotated[int, Range(1, 10_000_000)]
 
 
 @dataclass(frozen=True)
@@ -139,8 +139,8 @@ class Corpus:
 class Settings:
     """The whole experiment."""
 
-    experiment: str
-    seeds: tuple[Annotated[int, Range(0, 2**63 - 1)], ...]
+    experiment: Name
+    seeds: tuple[Annotated[int, Range(0, 2**32 - 1)], ...]
     corpora: dict[str, Corpus]
     systems: dict[str, System]
     published: tuple[Published, ...]

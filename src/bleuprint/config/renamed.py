@@ -87,7 +87,7 @@ def refusal(document: Any, path: Path) -> UserError | None:
 def _former(key: str, line: int, value: Any) -> Iterator[tuple[int, str, str, str]]:
     """Former names in a value: line, place, former name and new name."""
     if not isinstance(value, Mapping):
-        written = f"{key}: {value}"
+        written = f"{key}: {value}" if isinstance(value, str) else ""
         for pattern, new in _VALUES.items():
             if pattern.fullmatch(written):
                 yield line, written, str(value), new

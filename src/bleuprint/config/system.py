@@ -5,10 +5,14 @@ from typing import Annotated, Any, Literal
 
 from bleuprint.runtime.schema import Count, Range, Share
 
-Above0 = Annotated[float, Range(0, open_low=True)]
-AtLeast0 = Annotated[float, Range(0)]
-
-# The largest beam: far above any beam in use.
+# Upper bounds are far above any value in use: what exceeds them works on no machine.
+Above0 = Annotated[float, Range(0, 1000, open_low=True)]
+AtLeast0 = Annotated[float, Range(0, 1000)]
+Layers = Annotated[int, Range(1, 10_000)]
+Width = Annotated[int, Range(1, 1_000_000)]
+Updates = Annotated[int, Range(1, 10**9)]
+Tokens = Annotated[int, Range(1, 10**9)]
+# The largest beam.
 WIDEST = 1000
 
 
@@ -38,16 +42,16 @@ class Model:
     Salazar 2019), with which deep post-norm models train.
     """
 
-    encoder_layers: Count
-    decoder_layers: Count
-    d_model: Count
-    d_ff: Count
-    heads: Count
-    d_k: Count
-    d_v: Count
+    encoder_layers: Layers
+    decoder_layers: Layers
+    d_model: Width
+    d_ff: Width
+    heads: Annotated[int, Range(1, 10_000)]
+    d_k: Width
+    d_v: Width
     norm: Literal["post", "pre"]
     positional_encoding: Literal["sinusoidal", "learned"]
-    max_positions: Annotated[int, Range(2)]
+    max_positions: Annotated[int, Range(2, 1_000_000)]
     activation: Literal["relu", "gelu"]
     dropout: Dropout
     layer_drop: Share
@@ -59,6 +63,14 @@ class Model:
     def __post_init__(self) -> None:
         if self.positional_encoding == "sinusoidal" and self.d_model % 2:
             raise ValueError(f"d_model {self.d_model} is odd: sinusoidal encodings come in pairs")
+
+    @property
+    def layer_weights(self) -> int:
+        """The weights of all layers' matrices: parameters without embeddings, norms and biases."""
+        attention = 2 * self.d_model * self.heads * (self.d_k + self.d_v)
+        feed_forward = 2 * self.d_model * self.d_ff
+        encoder = self.encoder_layers * (attention + feed_forward)
+        return encoder + self.decoder_layers * (2 * attention + feed_forward)
 
 
 @dataclass(frozen=True)
@@ -78,7 +90,7 @@ class InverseSqrt:
     """Linear from `warmup_init_lr` to `lr` in `warmup_updates`, then lr * (warmup / update)^0.5."""
 
     lr: Above0
-    warmup_updates: Count
+    warmup_updates: Updates
     warmup_init_lr: AtLeast0
 
     def __post_init__(self) -> None:
@@ -91,7 +103,7 @@ class Noam:
     """The paper's: `factor` * d_model^-0.5 * min(update^-0.5, update * warmup_updates^-1.5)."""
 
     factor: Above0
-    warmup_updates: Count
+    warmup_updates: Updates
 
 
 @dataclass(frozen=True)
@@ -106,8 +118,8 @@ class Cosine:
     """Linear from 0 to `lr` in `warmup_updates`, then half a cosine down to `min_lr`."""
 
     lr: Above0
-    warmup_updates: Annotated[int, Range(0)]
-    max_updates: Count
+    warmup_updates: Annotated[int, Range(0, 10**9)]
+    max_updates: Updates
     min_lr: AtLeast0
 
     def __post_init__(self) -> None:
@@ -161,22 +173,22 @@ class Train:
     which takes minutes and pays off on GPUs.
     """
 
-    tokens_per_update: Count
-    max_tokens: Count
+    tokens_per_update: Tokens
+    max_tokens: Tokens
     optimizer: Optimizer
     lr_schedule: LrSchedule
-    clip_norm: AtLeast0
+    clip_norm: Annotated[float, Range(0)]
     label_smoothing: Share
     label_smoothing_target: Literal["uniform", "non_target"]
     bpe_dropout: Share
     precision: Literal["float32", "tf32", "bfloat16"]
     compile: bool
     validation_metric: Literal["loss", "bleu"]
-    validate_every: Count
-    checkpoint_every: Count
+    validate_every: Updates
+    checkpoint_every: Updates
     keep: Keep
-    max_updates: Count | None = None
-    max_epochs: Count | None = None
+    max_updates: Updates | None = None
+    max_epochs: Updates | None = None
     patience: Count | None = None
 
     def __post_init__(self) -> None:
@@ -264,6 +276,11 @@ class System:
 
     def __post_init__(self) -> None:
         model, keep, train = self.model, self.train.keep, self.train
+        if self.decode.min_length >= model.max_positions:
+            raise ValueError(
+                f"decode.min_length {self.decode.min_length} leaves no place for EOS in "
+                f"model.max_positions {model.max_positions}"
+            )
         if self.decode.engine == "ctranslate2" and not (
             model.d_k * model.heads == model.d_v * model.heads == model.d_model
         ):

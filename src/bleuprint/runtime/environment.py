@@ -6,17 +6,45 @@
 | BLEUPRINT_WORKERS     | processes that prepare text (default: the cores this process may use)  |
 | BLEUPRINT_PROCESSES   | processes that train (default: one a GPU; one on a CPU)                |
 | BLEUPRINT_TIMEOUT     | seconds a training process waits for the others (default: 300)         |
+| NETRC                 | file of user names and passwords of hosts (default: ~/.netrc)          |
 | MLFLOW_TRACKING_URI   | MLflow's server or database (default: mlflow.db at the project's root) |
 """
 
 import os
+import re
 from pathlib import Path
 
 from bleuprint.runtime.errors import UserError
 
+NETRC = (
+    "it would be in reports and messages; put the line `machine HOST login USER password PASSWORD` "
+    "in ~/.netrc, or in the file that NETRC names"
+)
+
 
 def mirror() -> str | None:
-    return os.environ.get("BLEUPRINT_MIRROR") or None
+    """The folder or URL prefix; raises UserError if it holds a password."""
+    place = os.environ.get("BLEUPRINT_MIRROR") or None
+    if place and credentials_in(place):
+        raise UserError(f"BLEUPRINT_MIRROR holds a user name or password: {NETRC}")
+    return place
+
+
+def credentials_in(url: str) -> bool:
+    """Whether a URL has a user name or password before its host."""
+    rest = re.sub(r"^\s*[a-z]+://", "", url, flags=re.IGNORECASE)
+    # a password may contain a slash, after which no parser finds it
+    return bool(re.match(r"[^/?#]*@|[^/?#@\[]*:(?![0-9]*([/?#]|$)).*@", rest))
+
+
+def netrc() -> Path:
+    """The file of user names and passwords of hosts, as curl and requests know it."""
+    return Path(os.environ.get("NETRC") or "~/.netrc").expanduser()
+
+
+def in_temporary_run() -> bool:
+    """Whether this is the copy of the project that `dvc exp run --temp` or `--queue` works in."""
+    return "/.dvc/tmp/exps/" in Path.cwd().as_posix()
 
 
 def workers() -> int:

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 import signal
 import sys
 import time
@@ -85,6 +86,7 @@ def exit_on_error() -> Iterator[None]:
 
 def say(message: str, kind: str = "error") -> None:
     """Print an error in one line on stderr."""
+    message = re.sub(r"(?<=://)[^/\s]*:[^/\s]*@", "", message)  # a password in a URL
     # on a terminal the progress bar of another process may be in the way
     clear = "\r\x1b[K" if sys.stderr.isatty() and os.environ.get("TERM") != "dumb" else ""
     print(f"{clear}bleuprint: {kind}: {' '.join(message.split())}", file=sys.stderr, flush=True)

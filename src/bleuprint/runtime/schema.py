@@ -28,8 +28,8 @@ _SCALARS: dict[type, tuple[Any, str]] = {
     bool: (bool, "true or false"),
     str: (str, "text"),
 }
-# The names of the user's entries, which become names of files and stages.
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+# Characters that no file name, and no UTF-8, can hold.
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,6 +53,23 @@ class Range:
         return f"{'above' if self.open_low else 'from'} {self.low:g}, {below}"
 
 
+@dataclasses.dataclass(frozen=True)
+class NameRule:
+    """The names of the user's entries, which become names of files, stages and experiments."""
+
+    longest: int = 100
+
+    def check(self, text: str, place: "_Place") -> None:
+        if len(text) > self.longest:
+            raise place.error(f"a name of {len(text)} characters: at most {self.longest}")
+        if not re.fullmatch("[A-Za-z0-9][A-Za-z0-9_-]*", text):
+            raise place.error(
+                "a name is of letters (a to z, A to Z), digits, '-' and '_', "
+                f"and begins with a letter or digit, not {_shown(text)}"
+            )
+
+
+Name = Annotated[str, NameRule()]
 Count = Annotated[int, Range(1)]
 Share = Annotated[float, Range(0, 1, open_high=True)]
 
@@ -82,6 +99,10 @@ def load_yaml(path: Path) -> Any:
         raise UserError(f"{path}:{line}: not valid YAML: {problem}{hint}") from None
     except YAMLError as error:
         raise UserError(f"{path}: not valid YAML: {str(error).splitlines()[0]}") from None
+    except RecursionError:
+        raise UserError(f"{path}: not valid YAML: nested too deeply") from None
+    except ValueError as error:  # of Python, at a number or a date
+        raise UserError(f"{path}: not valid YAML: {error}") from None
     except AttributeError:  # of ruamel, at a merge that is not read yet
         raise UserError(f"{path}: not valid YAML: an entry is merged (<<) into itself") from None
 
@@ -130,7 +151,9 @@ def _value(kind: Any, value: Any, place: _Place) -> Any:
         result = _value(arguments[0], value, place)
         for bound in arguments[1:]:
             if isinstance(bound, Range) and not bound.holds(result):
-                raise place.error(f"{result} is out of range: {bound}")
+                raise place.error(f"{_shown(result)} is out of range: {bound}")
+            if isinstance(bound, NameRule):
+                bound.check(result, place)
         return result
     if origin is Literal:
         if value not in arguments:
@@ -160,9 +183,15 @@ def _scalar(kind: type, value: Any, place: _Place) -> Any:
         text = value is not None and not isinstance(value, Mapping | list)
         hint = " (quote it: '...')" if kind is str and text else ""
         raise place.error(f"{_shown(value)} is not {in_words}{hint}")
-    if kind is float and not math.isfinite(value):
-        raise place.error(f"{value} is not a finite number")
-    return kind(value)
+    if kind is str and _UNSTORABLE.search(value):
+        raise place.error(f"{_shown(value)} holds NUL or half of a surrogate pair")
+    try:
+        result = kind(value)
+    except OverflowError:  # a whole number beyond floating point
+        result = math.inf
+    if kind is float and not math.isfinite(result):
+        raise place.error(f"{_shown(value)} is not a finite number")
+    return result
 
 
 def _mapping(kind: Any, value: Any, place: _Place) -> dict[str, Any]:
@@ -171,11 +200,7 @@ def _mapping(kind: Any, value: Any, place: _Place) -> dict[str, Any]:
     for name, entry, here in _entries(value, place, f"of names{each}"):
         if not isinstance(name, str):
             raise here.error(f"name {name!r} is not text: quote it")
-        if not _NAME.fullmatch(name):
-            raise here.error(
-                "a name is of letters (a to z, A to Z), digits, '-' and '_', "
-                "and begins with a letter or digit"
-            )
+        NameRule().check(name, here)
         result[str(name)] = _value(kind, entry, here)
     return result
 
@@ -236,5 +261,8 @@ def _fields(kind: Any) -> str:
 
 
 def _shown(value: Any) -> str:
-    text = "nothing" if value is None else repr(value)
+    try:
+        text = "nothing" if value is None else repr(value)
+    except ValueError:  # of Python, which prints no numbers of more than 4,300 digits
+        text = "a number of thousands of digits"
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,12 +1,15 @@
 import socket
 import threading
+from base64 import b64encode
 
 import pytest
 
 from bleuprint.config.corpus_files import File
 from bleuprint.corpus.download import http
+from bleuprint.corpus.download.fetch import source_of_environment
+from bleuprint.runtime.errors import UserError, say
 from downloads import BODY, HALF, NEW, get, kept, left, ranges, refused, sum_of
-from servers import cut, hang_up, in_chunks, stall, status
+from servers import cut, hang_up, in_chunks, serve, stall, status
 
 pytestmark = pytest.mark.usefixtures("pauses", "no_proxies")
 
@@ -199,5 +202,82 @@ def test_an_invalid_url_is_one_line(url):
     assert url in str(error.value) and "\n" not in str(error.value)
 
 
-def test_a_url_with_a_password_is_one_line(tmp_path, pauses):
-    assert "http://u:p@h/x" in refused(tmp_path, File(url="http://u:p@h/x")) and pauses == []
+def test_a_redirect_to_a_url_with_a_password_is_one_line(tmp_path, host, pauses):
+    host.script["/x"] = [status(302, Location="http://user:secret@h/x")]
+    error = refused(tmp_path, File(url=host.url("/x")))
+    assert "a URL with a user name or password" in error
+    assert "secret" not in error and pauses == []
+
+
+# User names and passwords
+
+
+def locked(handler, page):
+    """Serve the page to user me with password secret alone."""
+    if handler.headers["Authorization"] == f"Basic {b64encode(b'me:secret').decode()}":
+        serve(handler, page)
+    else:
+        status(401, WWW_Authenticate='Basic realm="corpora"')(handler, page)
+
+
+@pytest.fixture
+def netrc(tmp_path, monkeypatch):
+    path = tmp_path / "netrc"
+    monkeypatch.setenv("NETRC", str(path))
+    return path
+
+
+def test_a_password_comes_from_netrc(tmp_path, host, netrc):
+    netrc.write_text("machine 127.0.0.1 login me password secret\n")
+    url = host.put("/x", BODY)
+    host.script["/x"] = [locked, locked]
+    assert get(tmp_path, File(url=url)) == BODY
+    lock = (tmp_path / "downloads.lock").read_text()
+    assert url in lock and "secret" not in lock
+    assert "Authorization" not in host.seen[0].headers  # only hosts that ask are told
+
+
+def test_a_password_goes_to_no_other_host(tmp_path, host, netrc):
+    """Other names of the same machine are other hosts."""
+    netrc.write_text("machine localhost login me password secret\n")
+    url = host.put("/x", BODY)
+    host.script["/old"] = [
+        status(401, WWW_Authenticate='Basic realm="corpora"'),
+        status(302, Location=url),
+    ]
+    host.script["/x"] = [locked, locked]
+    named = host.url("/old").replace("127.0.0.1", "localhost")
+    assert "HTTP 401" in refused(tmp_path, File(url=named))
+    assert "Authorization" in host.asked("/old")[1].headers
+    assert not any("Authorization" in seen.headers for seen in host.asked("/x"))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "HTTP 401 Unauthorized (user name and password: "),
+        ("machine elsewhere login me password secret\n", "HTTP 401 Unauthorized (user name and "),
+        ("machine 127.0.0.1 login me password not-secret\n", "HTTP 401 Unauthorized (user name "),
+        ("machine 127.0.0.1 login me secret\n", "netrc:2: not as a .netrc file must be"),
+    ],
+)
+def test_a_password_that_is_missing_or_wrong(tmp_path, host, netrc, content, message):
+    if content is not None:
+        netrc.write_text(content)
+    url = host.put("/x", BODY)
+    host.script["/x"] = [locked] * 2
+    error = refused(tmp_path, File(url=url))
+    assert message in error and "secret" not in error
+
+
+def test_a_mirror_with_a_password_is_refused(monkeypatch):
+    monkeypatch.setenv("BLEUPRINT_MIRROR", "http://me:secret@127.0.0.1/mirror")
+    with pytest.raises(UserError, match="BLEUPRINT_MIRROR holds a user name or pass") as error:
+        source_of_environment()
+    assert "secret" not in str(error.value)
+
+
+def test_a_password_in_the_address_of_another_program_is_not_printed(capsys):
+    say("postgresql://me:secret@host/db: refused, http://host:80/@x")
+    printed = "bleuprint: error: postgresql://host/db: refused, http://host:80/@x\n"
+    assert capsys.readouterr().err == printed

@@ -5,6 +5,7 @@ versions of the file; otherwise it is downloaded again from the start.
 """
 
 import http.client
+import netrc
 import re
 import ssl
 import sys
@@ -14,10 +15,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError, URLError
-from urllib.parse import quote
-from urllib.request import Request, urlopen
+from urllib.parse import quote, urlsplit
+from urllib.request import HTTPBasicAuthHandler, HTTPPasswordMgr, Request, build_opener
 
 from bleuprint.config.corpus_files import File
+from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.progress import Progress
 
@@ -120,12 +122,28 @@ def _get(url: str, begin: int) -> Any:
     span = {"Range": f"bytes={begin}-"} if begin else {}
     with _request_errors():
         try:
-            return urlopen(Request(quoted, headers=_HEADERS | span), timeout=TIMEOUT)
+            # asked for by a host, so that a password goes to no other by a redirect
+            opener = build_opener(HTTPBasicAuthHandler(_Netrc()))
+            return opener.open(Request(quoted, headers=_HEADERS | span), timeout=TIMEOUT)
         except HTTPError as error:
             if error.code == 416 and begin:
                 return error
             error.close()
             raise
+
+
+class _Netrc(HTTPPasswordMgr):
+    """The user names and passwords of ~/.netrc."""
+
+    def find_user_password(self, realm: str, authuri: str) -> Any:  # noqa: ARG002
+        path = environment.netrc()
+        try:
+            known = netrc.netrc(path).authenticators(urlsplit(authuri).hostname or "")
+        except FileNotFoundError:
+            known = None
+        except netrc.NetrcParseError as error:  # whose text may be a password
+            raise UserError(f"{path}:{error.lineno}: not as a .netrc file must be") from None
+        return (known[0] or known[1], known[2]) if known else (None, None)
 
 
 @contextmanager
@@ -136,13 +154,17 @@ def _request_errors() -> Iterator[None]:
     except HTTPError as error:
         transient = error.code in _TRANSIENT
         cause = f"HTTP {error.code} {error.reason}"
+        if error.code == 401:
+            cause += f" (user name and password: {environment.netrc()})"
         seconds = error.headers.get("Retry-After", "").strip()
         pause = float(seconds) if seconds.isdecimal() else 0.0
         if transient and pause > LONGEST_PAUSE:
             cause += f", Retry-After: {pause:.0f} s"
         raise _RequestError(cause, transient, pause) from None
     except http.client.InvalidURL as error:
-        raise _RequestError(str(error), transient=False) from None
+        redirect = "@" in str(error)  # in params.yaml it is refused
+        cause = "redirected to a URL with a user name or password" if redirect else str(error)
+        raise _RequestError(cause, transient=False) from None
     except (OSError, http.client.HTTPException) as error:
         root = error.reason if isinstance(error, URLError) else error
         transient = not isinstance(root, ssl.SSLCertVerificationError)
