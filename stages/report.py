@@ -1,6 +1,7 @@
 """Write reports/: the page, the table, the records behind it and the summary for DVC."""
 
 from bleuprint.config.experiment import load
+from bleuprint.config.notes import lost_anchors
 from bleuprint.pipeline import stage_args
 from bleuprint.report.report import write_reports
 from bleuprint.runtime.errors import run, say
@@ -10,6 +11,8 @@ from bleuprint.tracking.sync import sync
 def main() -> None:
     stage_args.names(__doc__)
     settings = load()
+    for note in lost_anchors():
+        say(note, "note")
     write_reports(settings)
     try:
         list(sync(settings, make=False))

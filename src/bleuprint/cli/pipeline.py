@@ -5,8 +5,9 @@ import subprocess
 
 from bleuprint.cli.options import Commands
 from bleuprint.config.experiment import load
+from bleuprint.config.notes import notes
 from bleuprint.runtime import environment
-from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.errors import UserError, say
 
 
 def add_commands(commands: Commands) -> None:
@@ -33,7 +34,10 @@ def add_commands(commands: Commands) -> None:
 
 
 def _check(_: argparse.Namespace) -> None:
-    print(f"{load().experiment}: params.yaml is sound")
+    settings = load()
+    for note in notes(settings):
+        say(note, "note")
+    print(f"{settings.experiment}: params.yaml is sound")
 
 
 def _settle(_: argparse.Namespace) -> None:

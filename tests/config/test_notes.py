@@ -1,0 +1,96 @@
+"""What is allowed in params.yaml, but may not be meant, is said in a line each."""
+
+import subprocess
+
+import pytest
+from test_experiment import PARAMS
+
+from bleuprint.config.experiment import load
+from bleuprint.config.notes import lost_anchors, notes
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A folder in git, with params.yaml as PARAMS."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DVC_ROOT", raising=False)
+    (tmp_path / "params.yaml").write_text(PARAMS)
+    identity = ("-c", "user.name=t", "-c", "user.email=t@localhost")
+    for command in (("init", "-q"), ("add", "."), (*identity, "commit", "-qm", "first")):
+        subprocess.run(["git", *command], check=True)
+    return tmp_path
+
+
+def noted(project, old="", new=""):
+    (project / "params.yaml").write_text(PARAMS.replace(old, new))
+    return list(notes(load()))
+
+
+def test_nothing_is_noted_of_sound_settings(project):
+    assert noted(project) == []
+
+
+def test_anchors_lost_since_the_last_commit(project):
+    (note,) = noted(project, "&model", "")
+    assert note == (
+        "params.yaml: anchors of the last commit are gone (&model of systems.base.model), as after "
+        "dvc exp run -S: an edit no longer reaches what was merged from them; git checkout "
+        "params.yaml brings them back, without edits since"
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("  base:\n", "  base: &base\n"),  # one more
+        ("&train", "&training"),  # named otherwise
+        ("d_model: 8", "d_model: 16"),
+    ],
+)
+def test_other_edits_lose_no_anchor(project, old, new):
+    (project / "params.yaml").write_text(PARAMS.replace(old, new))
+    assert list(lost_anchors()) == []
+
+
+def test_an_entry_removed_with_its_anchor_is_not_lost(project):
+    (project / "params.yaml").write_text("systems: {other: &other {}}\n")
+    assert list(lost_anchors()) == []
+
+
+def test_outside_git_nothing_is_compared(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "params.yaml").write_text(PARAMS.replace("&model", ""))
+    assert list(lost_anchors()) == []
+
+
+def test_a_temporary_run_has_its_own_settings(project, monkeypatch):
+    folder = project / ".dvc" / "tmp" / "exps" / "tmp1"
+    folder.mkdir(parents=True)
+    monkeypatch.chdir(folder)
+    (folder / "params.yaml").write_text(PARAMS)
+    subprocess.run(["git", "add", "-f", "."], check=True)
+    assert list(lost_anchors()) == []
+
+
+def test_a_file_from_outside_the_project(project):
+    (project / "inputs").mkdir()
+    (project / "inputs" / "a.de").symlink_to("/etc/hostname")
+    (note,) = noted(project)
+    assert note.startswith("corpora.own: train.a.source is read from outside the project: inputs/")
+    assert note.endswith("a.de -> /etc/hostname")
+
+
+def test_sentences_longer_than_the_model_can_read(project):
+    assert noted(project, "max_positions: 1024", "max_positions: 100") == [
+        "systems.base.model.max_positions is 100, but filter.length of own keeps sentences of up "
+        "to 100 words: one of 100 ends the training"
+    ]
+    assert noted(project, "max_positions: 1024", "max_positions: 101") == []
+
+
+def test_a_model_larger_than_the_machine(project):
+    """10^6 x 10^6 weights of two matrices in two layers; four numbers of four bytes each."""
+    sizes = "d_model: {}\n      d_ff: {}\n"
+    (note,) = noted(project, sizes.format(8, 16), sizes.format(10**6, 10**6))
+    assert note.startswith("systems.base has 4e+12 weights in its layers: training takes more than")
+    assert " 64,002 GB, and this machine has " in note
