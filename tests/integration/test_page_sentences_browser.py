@@ -161,6 +161,25 @@ def test_hostile_text_stays_text_and_within_the_window(page: Browser, width: int
     assert shown == HOSTILE[0]
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+def test_long_names_of_systems_stay_above_the_next_line(page: Browser, width: int) -> None:
+    page.resize(width)
+    overlaps = page.script(
+        f"""const article = {LISTED}[10], rows = [...article.querySelectorAll("p")];
+        rows.slice(-2).forEach((row) => {{
+          row.querySelector("b").textContent = "transformer-tiny-of-four-layers";
+          row.querySelector("bdi").textContent = "ja";
+        }});
+        article.scrollIntoView();
+        const next = {LISTED}[11];
+        return [...rows, next].slice(1).map((row, i) =>
+          rows[i].querySelector("b").getBoundingClientRect().bottom
+          - row.getBoundingClientRect().top);"""
+    )
+    assert len(overlaps) == 4, overlaps
+    assert max(overlaps) <= 0.5, overlaps
+
+
 def test_all_reads_without_scripts(page: Browser, context: ReportContext) -> None:
     page.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:
