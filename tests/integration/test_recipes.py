@@ -193,7 +193,43 @@ def test_entries_stand_in_the_order_of_use_below_what_they_are_used_for() -> Non
         "% wmt14-en-de, train.news-commentary test.newstest2014.newstest2014: "
         "free for research, as WMT releases it; for other uses ask the owners",
     ]
-    assert blocks[-1].startswith("% scores: sacreBLEU\n@inproceedings{post-2018-call,")
+    assert blocks[-2].startswith("% scores: sacreBLEU\n@inproceedings{post-2018-call,")
+    assert blocks[-1].startswith("% software: this pipeline\n@misc{bleuprint,")
+
+
+def test_what_every_experiment_rests_on_is_cited_and_what_one_does_not_use_is_not() -> None:
+    phrasebook = SETTINGS["phrasebook"]
+    small = phrasebook.systems["small"]
+    always = {
+        *("vaswani-etal-2017-attention", "paszke-etal-2019-pytorch", "papineni-etal-2002-bleu"),
+        *("popovic-2015-chrf", "snover-etal-2006-study", "koehn-2004-statistical", "bleuprint"),
+    }
+    adam = replace(small.train.optimizer, name="adam")
+    adamw = replace(small.train.optimizer, name="adamw")
+    fast = replace(small.decode, engine="ctranslate2")
+    for system, used in (
+        (replace(small, train=replace(small.train, optimizer=adam)), "kingma-ba-2015-adam"),
+        (
+            replace(small, train=replace(small.train, optimizer=adamw)),
+            "loshchilov-hutter-2019-decoupled",
+        ),
+        (
+            replace(small, train=replace(small.train, label_smoothing=0.1)),
+            "szegedy-etal-2016-rethinking",
+        ),
+        (replace(small, decode=fast), "klein-etal-2020-opennmt"),
+    ):
+        assert {*always, used} <= parse(
+            citations(replace(phrasebook, systems={"a": system}))
+        ).keys()
+    plain = replace(small, train=replace(small.train, label_smoothing=0.0, optimizer=adamw))
+    cited = parse(citations(replace(phrasebook, systems={"a": plain}))).keys()
+    assert not cited & {
+        *("kingma-ba-2015-adam", "szegedy-etal-2016-rethinking", "klein-etal-2020-opennmt"),
+        "riezler-maxwell-2005-pitfalls",
+    }
+    both = replace(phrasebook, systems={"a": plain, "b": small})
+    assert "riezler-maxwell-2005-pitfalls" in parse(citations(both))
 
 
 def with_abouts(*bibtex: str) -> Settings:

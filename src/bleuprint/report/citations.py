@@ -70,12 +70,29 @@ def _methods(settings: Settings) -> Iterator[tuple[str, str, str]]:
     corpora, systems = settings.corpora.values(), settings.systems.values()
     moses = any(corpus.tokenize.name == "moses" for corpus in corpora)
     bpe = any(corpus.vocabulary.bpe for corpus in corpora)
-    dropout = any(system.train.bpe_dropout for system in systems)
+    trainings = [system.train for system in systems]
+    optimizers = {train.optimizer.name for train in trainings}
+    smoothing = any(train.label_smoothing for train in trainings)
+    dropout = any(train.bpe_dropout for train in trainings)
+    ctranslate2 = any(system.decode.engine == "ctranslate2" for system in systems)
+    compared = len(systems) > 1
     for used, reason, key in (
         (moses, "tokenization: Moses", "koehn-etal-2007-moses"),
         (bpe, "vocabulary: byte-pair encoding", "sennrich-etal-2016-neural"),
+        (True, "model: the Transformer", "vaswani-etal-2017-attention"),
+        ("adam" in optimizers, "training: Adam", "kingma-ba-2015-adam"),
+        ("adamw" in optimizers, "training: AdamW", "loshchilov-hutter-2019-decoupled"),
+        (smoothing, "training: label smoothing", "szegedy-etal-2016-rethinking"),
         (dropout, "training: BPE-dropout", "provilkov-etal-2020-bpe"),
+        (True, "software: PyTorch", "paszke-etal-2019-pytorch"),
+        (ctranslate2, "software: CTranslate2", "klein-etal-2020-opennmt"),
+        (True, "scores: BLEU", "papineni-etal-2002-bleu"),
+        (True, "scores: chrF", "popovic-2015-chrf"),
+        (True, "scores: TER", "snover-etal-2006-study"),
+        (True, "scores: bootstrap intervals and tests", "koehn-2004-statistical"),
+        (compared, "scores: approximate randomization", "riezler-maxwell-2005-pitfalls"),
         (True, "scores: sacreBLEU", "post-2018-call"),
+        (True, "software: this pipeline", "bleuprint"),
     ):
         if used:
             yield reason, methods[key], path.name
