@@ -12,6 +12,7 @@ from bleuprint.config.experiment import load
 from bleuprint.config.paths import Cell
 from bleuprint.config.system import Keep
 from bleuprint.decoding.beam_search import Hypothesis, length_penalty
+from bleuprint.runtime.files import sha256_of
 from bleuprint.serving.translator import Translator, load_translator
 from trainings import STAGES, environment
 
@@ -226,6 +227,29 @@ def test_an_exported_system_translates_without_this_project(
     assert about["precision"] == precision
     assert same == len(expected) if precision == "float32" else same > 0.8 * len(expected)
     assert "bleuprint" not in (output / "translate.py").read_text()
+    given = tmp_path / "given.txt"
+    given.write_text(text)
+    script = [sys.executable, "-I", str(output / "translate.py")]
+    again = subprocess.run([*script, given, given], capture_output=True, check=True)
+    assert again.stdout == 2 * done.stdout
+    given.write_bytes(b"ba\n\xff\n")
+    for arguments, status, message in (
+        (["--beam=2"], 2, "translate.py: unrecognized arguments: --beam=2"),
+        (["nowhere"], 2, "translate.py: nowhere: no such file"),
+        ([given], 1, f"{given} is not UTF-8: "),
+    ):
+        refused = subprocess.run([*script, *arguments], capture_output=True, text=True)
+        assert (refused.returncode, refused.stderr.count("\n")) == (status, 1)
+        assert refused.stderr.startswith(message)
+    told = subprocess.run([*script, "--help"], capture_output=True, text=True, check=True)
+    assert "FILE" in told.stdout
+    readme = (output / "README.md").read_text()
+    fingerprint = json.loads((root / CELL.results / "training.json").read_text())["fingerprint"]
+    weights = root / CELL.models / "averaged" / "model.safetensors"
+    assert fingerprint in readme and sha256_of(weights) in readme
+    assert f"system micro, corpus toy, seed {CELL.seed}" in readme
+    assert f"({precision})" in readme and "## License" in readme and "- " in readme
+    assert "had not been scored" in readme
     again = subprocess.run(
         [*export, str(output)], cwd=root, env=environment(), capture_output=True, text=True
     )

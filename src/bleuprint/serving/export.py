@@ -2,7 +2,11 @@
 
 import dataclasses
 import shutil
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell, folder
@@ -10,11 +14,20 @@ from bleuprint.dataset.binarized import SEGMENTATION, BinaryCorpus
 from bleuprint.decoding.ctranslate2_convert import Precision, convert
 from bleuprint.model.weights import load_model
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import whole_folder, write_json
+from bleuprint.runtime.files import sha256_of, whole_folder, write_json
+from bleuprint.scoring.score import SetScores
+from bleuprint.tracking.cell_results import CellResults
+
+_TEMPLATES = Environment(
+    loader=FileSystemLoader(Path(__file__).with_name("templates")),
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    keep_trailing_newline=True,
+)
 
 
 def export(settings: Settings, cell: Cell, output: Path, precision: Precision) -> None:
-    """Write model/ (CTranslate2's), translate.py, and what that needs, into a new folder.
+    """Write README.md, model/ (CTranslate2's), translate.py, and what that needs, into a folder.
 
     Raises UserError if the folder exists, or the model's shape is not CTranslate2's.
     """
@@ -41,3 +54,27 @@ def export(settings: Settings, cell: Cell, output: Path, precision: Precision) -
                 shutil.copyfile(path, partial / name)
         shutil.copyfile(Path(__file__).with_name("standalone.py"), partial / "translate.py")
         write_json(partial / "settings.json", about)
+        (partial / "README.md").write_text(readme(settings, cell, precision), encoding="utf-8")
+
+
+def readme(settings: Settings, cell: Cell, precision: Precision) -> str:
+    """How to use the folder, its license, the scores of the system and where it comes from."""
+    corpus = settings.corpus(cell.corpus)
+    used = {text.license_and_citation for text in corpus.files.texts().values()}
+    return _TEMPLATES.get_template("export.md.j2").render(
+        cell=cell,
+        corpus=corpus,
+        precision=precision,
+        engine=settings.system(cell.system).decode,
+        licenses={name: corpus.license_and_citation[name].license for name in sorted(used)},
+        results=CellResults.find(settings, cell),
+        scores=_scores(settings, cell),
+        weights=sha256_of(cell.models / "averaged" / "model.safetensors"),
+    )
+
+
+def _scores(settings: Settings, cell: Cell) -> Mapping[str, SetScores]:
+    """The scores by test set, if they are of this training and its translations."""
+    with suppress(UserError):
+        return CellResults.open(settings, cell).check().scores
+    return {}

@@ -1,37 +1,68 @@
-"""Translate standard input, a line for each line, with the model that lies beside this script.
+"""Translate files or standard input, a line for each line, with the model beside this script.
 
     pip install ctranslate2 sacremoses subword-nmt
+    python translate.py FILE... > OUTPUT
     echo "Two dogs run." | python translate.py
 
 settings.json says how sentences become tokens and subwords, and how the model is searched. It needs
 nothing else of the project that made it. Sentences should be as clean as the training text was.
 """
 
+import argparse
 import json
 import os
 import sys
+from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 HERE = Path(__file__).resolve().parent
 BATCH = 256
 
 
+class Parser(argparse.ArgumentParser):
+    """Reports an error in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}\n")
+
+
 def main() -> None:
+    parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", metavar="FILE", nargs="*", help="standard input if none is given")
+    files = parser.parse_args().files
+    for file in files:
+        if not Path(file).is_file():
+            parser.error(f"{file}: no such file")
     import ctranslate2
 
     settings = json.loads((HERE / "settings.json").read_text(encoding="utf-8"))
     translator = ctranslate2.Translator(str(HERE / "model"), compute_type=settings["precision"])
-    sys.stdin.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
     text = Text(settings)
-    number, most = 0, settings["max_positions"] - 1
-    while lines := [line.rstrip("\n") for line in islice(sys.stdin, BATCH)]:
+    for name in files or [None]:
+        try:
+            if name is None:
+                sys.stdin.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
+                translate(sys.stdin, "", translator, text, settings)
+            else:
+                with Path(name).open(encoding="utf-8", newline="\n") as file:
+                    translate(file, f"{name}: ", translator, text, settings)
+        except UnicodeDecodeError as error:
+            sys.exit(f"{name or 'standard input'} is not UTF-8: {error}")
+
+
+def translate(
+    source: Iterable[str], name: str, translator: Any, text: "Text", settings: dict[str, Any]
+) -> None:
+    """Print the translation of each line; `name` stands before warnings."""
+    lines_left, number, most = iter(source), 0, settings["max_positions"] - 1
+    while lines := [line.rstrip("\n") for line in islice(lines_left, BATCH)]:
         sentences = [text.subwords(line) for line in lines]
         for sentence in sentences:
             number += 1
             if len(sentence) > most:
-                print(f"line {number}: cut after {most} subwords", file=sys.stderr)
+                print(f"{name}line {number}: cut after {most} subwords", file=sys.stderr)
         for output in search(translator, [sentence[:most] for sentence in sentences], settings):
             print(text.sentence(output), flush=True)
 
@@ -127,7 +158,5 @@ def score(output: tuple[float, list[str]], settings: dict[str, Any], limit: int)
 if __name__ == "__main__":
     try:
         main()
-    except UnicodeDecodeError as error:
-        sys.exit(f"standard input is not UTF-8: {error}")
     except BrokenPipeError:  # the reader closed the pipe
         os._exit(141)
