@@ -18,6 +18,7 @@ from bleuprint.report.frame import LISTS, RESULTS, load, save
 from bleuprint.report.records import collect
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, sha256_of, write_json
+from bleuprint.scoring.score import score_cell
 from bleuprint.scoring.significance import paired_tests
 from bleuprint.tracking import timings
 from bleuprint.tracking.cell_results import CellResults
@@ -188,6 +189,41 @@ def test_scores_that_the_translations_do_not_have(copy: tuple[Path, Settings]) -
     assert str(caught.value) == (
         f"{path}: BLEU 99.0 on second, but the translations have {own}; run: dvc repro"
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "edited"),
+    [("low", 1.0), ("high", 99.0), ("signature", "nrefs:1")],
+)
+def test_an_interval_or_signature_that_the_translations_do_not_have(
+    copy: tuple[Path, Settings], name: str, edited: float | str
+) -> None:
+    root, settings = copy
+    path = root / Cell("small", "news-en-de", 3).results / "scores.json"
+    scores = read_json(path)
+    scores["second"]["bleu"][name] = edited
+    write_json(path, scores)
+    with pytest.raises(UserError, match=f"BLEU with {name} {edited} on second, but the transl"):
+        collect(settings, root)
+
+
+def test_translations_replaced_in_all_records_but_one(
+    copy: tuple[Path, Settings], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """attention.json holds the SHA-256 of the translations, too."""
+    root, settings = copy
+    cell = Cell("small", "news-en-de", 3)
+    texts = root / "data" / "split" / cell.corpus
+    hypotheses = root / cell.results / "hypotheses" / "test.second.de"
+    shutil.copy(texts / "test.second.de", hypotheses)
+    path = root / cell.results / "translation.json"
+    record = read_json(path)
+    record["hypotheses"][hypotheses.name] = sha256_of(hypotheses)
+    write_json(path, record)
+    score_cell(settings, *cell, root)
+    assert f"note: {hypotheses}: every translation is the reference" in capsys.readouterr().err
+    with pytest.raises(UserError, match=r"attention\.json: is of other translations of second; r"):
+        collect(settings, root)
 
 
 def test_curves_of_another_training(copy: tuple[Path, Settings]) -> None:

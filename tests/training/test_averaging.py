@@ -1,5 +1,6 @@
 """Averages of checkpoints: the ones asked for, exactly, and only of one training."""
 
+import hashlib
 import json
 import math
 import subprocess
@@ -150,7 +151,10 @@ def test_an_average_is_described_and_repeats_to_the_byte(tmp_path: Path) -> None
     for name in ("averaged", "again"):
         average(folder, Average(best=2), tmp_path / name)
     assert sha256_of_folder(tmp_path / "again") == sha256_of_folder(tmp_path / "averaged")
-    assert (tmp_path / "averaged" / "model.json").read_text() == '{"of": "f1"}\n'
+    weights = tmp_path / "averaged" / WEIGHTS
+    described = json.loads((tmp_path / "averaged" / "model.json").read_text())
+    averaged = {"updates": [10, 40], "sha256": hashlib.sha256(weights.read_bytes()).hexdigest()}
+    assert described == {"of": "f1", "averaged": averaged}
     with safe_open(tmp_path / "averaged" / WEIGHTS, "np") as file:
         assert file.metadata() == MARK
 

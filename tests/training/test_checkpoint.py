@@ -242,6 +242,19 @@ def test_a_model_reads_back_as_it_was(tmp_path: Path, words: BinaryCorpus) -> No
     assert torch.equal(load_model(folder, corpus)(source, target), model.eval()(source, target))
 
 
+def test_weights_in_place_of_an_average_are_refused(tmp_path: Path, words: BinaryCorpus) -> None:
+    folder, corpus, _ = model_folder(tmp_path, words)
+    description = json.loads((folder / "model.json").read_text())
+    digest = hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest()
+    description["averaged"] = {"updates": [10, 20], "sha256": digest}
+    (folder / "model.json").write_text(json.dumps(description))
+    load_model(folder, corpus)
+    older = {name: tensor * 2 for name, tensor in load_file(folder / WEIGHTS).items()}
+    save_file(older, folder / WEIGHTS, {"fingerprint": "f"})
+    with pytest.raises(UserError, match=r"model\.safetensors: is not the average that .*json desc"):
+        load_model(folder, corpus)
+
+
 def test_a_model_is_described_by_both_vocabularies(tmp_path: Path, words: BinaryCorpus) -> None:
     folder, corpus, _ = model_folder(tmp_path, words)
     described = json.loads((folder / "model.json").read_text())["vocabularies"]

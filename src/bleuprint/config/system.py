@@ -6,8 +6,9 @@ from typing import Annotated, Any, Literal
 from bleuprint.runtime.schema import Count, Range, Share
 
 # Upper bounds are far above any value in use: what exceeds them works on no machine.
-Above0 = Annotated[float, Range(0, 1000, open_low=True)]
-AtLeast0 = Annotated[float, Range(0, 1000)]
+# 3e38 is about the largest number of float32.
+Above0 = Annotated[float, Range(0, 3e38, open_low=True)]
+AtLeast0 = Annotated[float, Range(0, 3e38)]
 Layers = Annotated[int, Range(1, 10_000)]
 Width = Annotated[int, Range(1, 1_000_000)]
 Updates = Annotated[int, Range(1, 10**9)]
@@ -177,7 +178,7 @@ class Train:
     max_tokens: Tokens
     optimizer: Optimizer
     lr_schedule: LrSchedule
-    clip_norm: Annotated[float, Range(0)]
+    clip_norm: AtLeast0
     label_smoothing: Share
     label_smoothing_target: Literal["uniform", "non_target"]
     bpe_dropout: Share

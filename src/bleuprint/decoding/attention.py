@@ -146,6 +146,13 @@ def write_attention(
     )
 
 
+def check_attention(path: Path, test: str, sha256: str) -> None:
+    """Raise UserError unless attention.json is of the translations with this SHA-256."""
+    entry = read_object(path, (test,))[test]
+    if not isinstance(entry, Mapping) or entry.get("hypotheses") != sha256:
+        raise UserError(f"{path}: is of other translations of {test}; run: dvc repro")
+
+
 def read_attention(path: Path, test: str, sha256: str) -> list[SentenceAttention]:
     """Read the sentences of a test set from attention.json.
 

@@ -52,6 +52,12 @@ def load_model(folder: Path, corpus: BinaryCorpus, weights_file: str = WEIGHTS) 
         raise UserError(f"{error.filename or folder}: no such file") from None
     except SafetensorError as error:
         raise UserError(f"{weights_path}: damaged: {error}") from None
+    averaged = description.get("averaged")
+    if averaged and weights_file == WEIGHTS and sha256_of(weights_path) != averaged["sha256"]:
+        raise UserError(
+            f"{weights_path}: is not the average that {path} describes; run the stage average "
+            "again: dvc repro --force --single-item average@SYSTEM-CORPUS-SEED"
+        )
     if fingerprint != description["fingerprint"]:
         raise UserError(f"{weights_path}: belongs to another training than {path}")
     source, target = description["vocabularies"]["source"], description["vocabularies"]["target"]

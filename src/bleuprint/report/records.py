@@ -14,8 +14,7 @@ from bleuprint.report.system_results import with_differences
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.code import code_fingerprint
 from bleuprint.runtime.errors import UserError
-from bleuprint.scoring.bleu import bleu_metric
-from bleuprint.scoring.metrics import DIGITS
+from bleuprint.scoring.metrics import bleu
 from bleuprint.scoring.significance import paired_tests
 from bleuprint.tracking.cell_results import CellResults, cells_of
 
@@ -86,15 +85,18 @@ def _paired(runs: Sequence[CellResults]) -> dict[tuple[Cell, str], dict[str, Any
 
 
 def _check_bleu(run: CellResults, test: str, references: list[str], lines: list[str]) -> None:
-    """Raise UserError if the translations have another BLEU than scores.json says."""
-    stored = run.scores_of(test)["bleu"]["score"]
-    metric = bleu_metric(references, run.texts.target)
-    computed = round(metric.corpus_score(lines, None).score, DIGITS)
-    if computed != stored:
-        raise UserError(
-            f"{run.path / 'scores.json'}: BLEU {stored} on {test}, but the translations have "
-            f"{computed}; run: dvc repro"
-        )
+    """Raise UserError if the translations have another BLEU than scores.json says.
+
+    Compared are also its interval, its signature and its lengths.
+    """
+    stored = run.scores_of(test)["bleu"]
+    for name, computed in bleu(lines, references, run.texts.target).items():
+        if (found := stored.get(name)) != computed:
+            what = "BLEU" if name == "score" else f"BLEU with {name}"
+            raise UserError(
+                f"{run.path / 'scores.json'}: {what} {found} on {test}, but the translations have "
+                f"{computed}; run: dvc repro"
+            )
 
 
 def _row(run: CellResults, test: str) -> dict[str, Any]:

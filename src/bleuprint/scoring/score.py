@@ -9,7 +9,7 @@ from bleuprint.config.experiment import Corpus, Settings
 from bleuprint.config.paths import Cell, folder
 from bleuprint.corpus.test_sets import Description, names_of_test_sets, read_description
 from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
-from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.files import read_object, sha256_of, write_json
 from bleuprint.scoring import metrics
 from bleuprint.scoring.bleu_variants import bleu_variants
@@ -97,6 +97,8 @@ def score_cell(
         if hypotheses.exists():  # else score_files raises
             record.check(record_path, decode, hypotheses)
         scores[test] = score_files(sources, references, hypotheses, entry, described)
+        if scores[test]["hypotheses"] == scores[test]["references"]:
+            say(f"{hypotheses}: every translation is the reference, to the letter", "note")
     write_json(cell / "scores.json", scores)
     return scores
 

@@ -9,6 +9,7 @@ from typing import Self
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell, folder
 from bleuprint.corpus.test_sets import names_of_test_sets
+from bleuprint.decoding.attention import ATTENTION, check_attention
 from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.errors import UserError
@@ -105,6 +106,8 @@ class CellResults:
                 raise UserError(f"{hypotheses}: no such file; run: dvc repro, or dvc pull")
             self.translation.check(path, decode, hypotheses)
             self._check_files(test)
+            if (maps := self.path / ATTENTION).exists():
+                check_attention(maps, test, sha256_of(hypotheses))
         return self
 
     def scores_of(self, test: str) -> SetScores:

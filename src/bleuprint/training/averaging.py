@@ -13,7 +13,7 @@ from safetensors.numpy import save_file
 
 from bleuprint.config.system import Average
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import whole_folder
+from bleuprint.runtime.files import read_object, sha256_of, whole_folder, write_json
 from bleuprint.training.history import CHECKPOINTS, CheckpointsRecord, ranking
 
 Tensors = dict[str, NDArray[Any]]
@@ -22,17 +22,22 @@ Tensors = dict[str, NDArray[Any]]
 def average(checkpoints: Path, settings: Average, output: Path) -> None:
     """Average checkpoints of a folder, as exported by training, into the folder `output`.
 
-    `checkpoints` contains UPDATE.safetensors, model.json and checkpoints.json.
+    `checkpoints` contains UPDATE.safetensors, model.json and checkpoints.json. The average's
+    model.json holds, as `averaged`, the updates and the SHA-256 of the result.
     """
     training = CheckpointsRecord.read(checkpoints)
-    tensors = mean(_choose(checkpoints, settings, training), training.fingerprint)
+    chosen = _choose(checkpoints, settings, training)
+    tensors = mean(chosen, training.fingerprint)
     with whole_folder(output) as partial:
         weights = partial / "model.safetensors"
         try:
             save_file(tensors, weights, {"fingerprint": training.fingerprint})
         except SafetensorError as error:  # a full disk, which safetensors does not call an OSError
             raise UserError(f"{weights}: cannot be written: {error}") from None
-        (partial / "model.json").write_bytes((checkpoints / "model.json").read_bytes())
+        description = read_object(checkpoints / "model.json")
+        updates = [int(path.stem) for path in chosen]
+        averaged = {"updates": updates, "sha256": sha256_of(weights)}
+        write_json(partial / "model.json", {**description, "averaged": averaged})
 
 
 def mean(paths: list[Path], fingerprint: str) -> Tensors:
