@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bleuprint.runtime.errors import UserError
-from bleuprint.tracking import store
+from bleuprint.tracking import store, tracker
 
 
 def test_a_damaged_database_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -21,3 +21,10 @@ def test_a_damaged_database_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_bug_is_no_failure_of_mlflow() -> None:
     with pytest.raises(KeyError), store.failures_named():
         raise KeyError("metrics")
+
+
+def test_a_password_in_the_servers_address_is_not_printed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    tracker._say("http://me:secret@host:5000: down")
+    assert capsys.readouterr().err == "MLflow: http://host:5000: down\n"

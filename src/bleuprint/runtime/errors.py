@@ -84,9 +84,14 @@ def exit_on_error() -> Iterator[None]:
         sys.exit(1)
 
 
+def without_passwords(text: str) -> str:
+    """The text with URLs whose user name and password are left out."""
+    return re.sub(r"(?<=://)[^/\s]*:[^/\s]*@", "", text)
+
+
 def say(message: str, kind: str = "error") -> None:
     """Print an error in one line on stderr."""
-    message = re.sub(r"(?<=://)[^/\s]*:[^/\s]*@", "", message)  # a password in a URL
+    message = without_passwords(message)
     # on a terminal the progress bar of another process may be in the way
     clear = "\r\x1b[K" if sys.stderr.isatty() and os.environ.get("TERM") != "dumb" else ""
     print(f"{clear}bleuprint: {kind}: {' '.join(message.split())}", file=sys.stderr, flush=True)

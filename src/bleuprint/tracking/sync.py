@@ -22,7 +22,7 @@ from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
 from bleuprint.decoding.translation_record import TRANSLATION
 from bleuprint.runtime import environment, fingerprint
-from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.errors import UserError, without_passwords
 from bleuprint.runtime.files import sha256_of
 from bleuprint.scoring.score import SetScores
 from bleuprint.tracking import runs, store, ui_views
@@ -100,7 +100,8 @@ def sync_all(settings: Settings) -> Iterator[str]:
     if not changed:
         complete = all(entry and not entry.problem for entry in by_cell.values())
         but = "" if complete else " but what is named above"
-        yield f"nothing to log: MLflow at {store.uri()} has all of {settings.experiment}{but}"
+        place = without_passwords(store.uri())
+        yield f"nothing to log: MLflow at {place} has all of {settings.experiment}{but}"
 
 
 def read_cell(settings: Settings, cell: Cell) -> TrainedCell | None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from bleuprint.config.experiment import load
 from bleuprint.runtime.code import commit
-from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.errors import UserError, without_passwords
 from bleuprint.tracking import runs, store
 from bleuprint.tracking.runs import Description
 
@@ -164,4 +164,4 @@ def _monitor(run_id: str) -> Any:
 
 
 def _say(message: str) -> None:
-    print(f"MLflow: {message}", file=sys.stderr, flush=True)
+    print(f"MLflow: {without_passwords(message)}", file=sys.stderr, flush=True)
