@@ -7,19 +7,20 @@ reexec_with_malloc_settings()
 from bleuprint.config.experiment import load
 from bleuprint.config.paths import folder
 from bleuprint.decoding.translate import translate_tests
+from bleuprint.model.weights import training_fingerprint
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime.errors import run
+from bleuprint.tracking.cell_results import settings_sha256
+from bleuprint.tracking.timings import write_translation
 
 
 def main() -> None:
-    cell = stage_args.cell(__doc__)
-    translate_tests(
-        folder(cell.corpus, "binary"),
-        cell.models / "averaged",
-        load().system(cell.system).decode,
-        cell.results,
-        cell.timings / "translate.json",
-    )
+    cell, settings = stage_args.cell(__doc__), load()
+    model = cell.models / "averaged"
+    decode = settings.system(cell.system).decode
+    seconds = translate_tests(folder(cell.corpus, "binary"), model, decode, cell.results)
+    training = training_fingerprint(model)
+    write_translation(cell, training, settings_sha256(settings, cell), seconds)
 
 
 if __name__ == "__main__":

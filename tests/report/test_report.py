@@ -1,19 +1,21 @@
 """The report stage, from a tree of results to the files in reports/."""
 
+import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import pandas
 import pytest
 
 import result_trees as trees
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
 from bleuprint.report import report
-from bleuprint.report.frame import load
+from bleuprint.report.frame import RESULTS, load
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_json, sha256_of, write_json
+from bleuprint.runtime.files import sha256_of
 from root import ROOT
 
 STAGE = ROOT / "stages" / "report.py"
@@ -40,7 +42,15 @@ def contents(root: Path) -> dict[str, bytes]:
 def test_writes_all_reports(copy: tuple[Path, Settings]) -> None:
     root, settings = copy
     report.write_reports(settings, root)
-    names = {"index.html", "results.json", "metrics.json", "table.md", "table.csv", "table.tex"}
+    names = {
+        "index.html",
+        "results.json",
+        "metrics.json",
+        "table.md",
+        "table.csv",
+        "costs.csv",
+        "table.tex",
+    }
     assert set(contents(root)) == names | {"training.csv", "validation.csv"}
     page = contents(root)["table.md"].decode()
     for row in load(root).to_dict("records"):
@@ -55,41 +65,50 @@ def test_writes_all_reports(copy: tuple[Path, Settings]) -> None:
     for title in ("TER", "BLEU variants used in papers", "Rare words"):
         assert f"## {title}\n\n| System " in page
     assert "compound-split (paper comparison only)" in page
-    assert "Test CPU, 1 x 2 threads" in page
+    assert "Test CPU" not in page
     latex = contents(root)["table.tex"].decode()
     assert latex.startswith("% Needs \\usepackage{booktabs}.\n")
     assert "\\caption{Results of trial\\_run." in latex
     assert latex.count("\\begin{tabular}") == latex.count("\\end{tabular}") == 2
 
 
-def test_both_costs_are_shown_and_explained(copy: tuple[Path, Settings]) -> None:
+def test_counted_costs_are_in_the_tables_and_measured_ones_beside_them(
+    copy: tuple[Path, Settings],
+) -> None:
     root, settings = copy
     report.write_reports(settings, root)
     page, latex = (contents(root)[f"table.{kind}"].decode() for kind in ("md", "tex"))
     tables = page.split("## ")
-    trained = next(one for one in tables if one.startswith("Training cost"))
-    scores, costs = (
-        next(line for line in part.splitlines() if line.startswith("| tiny"))
-        for part in (tables[0], trained)
-    )
-    # counted, and 3,725 s x 1 x 3e12
-    assert [cell.strip() for cell in scores.split("|")][6:8] == ["4.2e12", "1.1e16"]
-    measured = ["1.1e16 (1 x 3.0e12, measured)", "41.5 % of 4.0e12, known"]
-    assert [cell.strip() for cell in costs.split("|")][9:11] == measured
-    assert (
-        "the paper's estimate of training cost" in page and "MFU, model FLOPs utilization" in page
-    )
-    assert "& 4.2e12 & 1.1e16 &" in latex
+    scores = next(line for line in tables[0].splitlines() if line.startswith("| tiny"))
+    assert [cell.strip() for cell in scores.split("|")][6] == "4.2e12"
+    assert "MFU, model FLOPs utilization" in page and "& 4.2e12 &" in latex
+    costs = pandas.read_csv(root / "reports" / "costs.csv")
+    # 3,725 s x 1 x 3e12
+    assert (costs.train_seconds[0], costs.training_flops_by_time[0]) == (3725.0, 1.1175e16)
+    assert b"1.1e16 (1 x 3.0e12)" in contents(root)[report.PAGE]
+    assert b"1.5 GB" in contents(root)[report.PAGE]
 
 
-def test_timings_of_an_older_version_leave_costs_open(copy: tuple[Path, Settings]) -> None:
+def test_the_page_is_written_again_where_results_came_without_it(
+    copy: tuple[Path, Settings],
+) -> None:
     root, settings = copy
-    for path in (root / "timings").rglob("train.json"):
-        old = ("seconds", "device", "processes", "threads", "commit", "tokens_per_second")
-        write_json(path, {name: read_json(path)[name] for name in old})
     report.write_reports(settings, root)
-    page = contents(root)["table.md"].decode()
-    assert "1.1e16" not in page and "Test CPU, 1 x 2 threads" in page
+    page, results = root / "reports" / report.PAGE, root / RESULTS
+    before = page.stat().st_mtime_ns
+    report.write_page_if_outdated(settings, load(root), root)
+    assert page.stat().st_mtime_ns == before
+    later = page.stat().st_mtime + 10
+    os.utime(results, (later, later))
+    report.write_page_if_outdated(settings, load(root), root)
+    assert page.stat().st_mtime_ns > before
+    page.unlink()
+    report.write_page_if_outdated(settings, load(root), root)
+    assert b"1.5 GB" in page.read_bytes()
+    page.unlink()
+    shutil.rmtree(root / "data")
+    report.write_page_if_outdated(settings, load(root), root)
+    assert not page.exists() and not list(page.parent.glob(".*"))
 
 
 def test_no_sentence_of_a_corpus_in_what_is_committed(copy: tuple[Path, Settings]) -> None:
@@ -112,10 +131,14 @@ def test_results_repeat_and_hold_nothing_measured(copy: tuple[Path, Settings]) -
     shutil.rmtree(root / "timings")
     report.write_reports(settings, root)
     after = contents(root)
-    assert {name for name in before if after[name] != before[name]} == {
-        *("index.html", "table.md", "table.csv", "table.tex"),
-    }
-    assert b"Test CPU" not in after["table.md"]
+    measured = {"index.html", "costs.csv"}
+    assert {name for name in before if b"Test CPU" in before[name]} == measured
+    # costs.csv keeps what it had of the same trainings
+    assert after["costs.csv"] == before["costs.csv"] and after["table.csv"] == before["table.csv"]
+    (root / "reports/costs.csv").unlink()
+    report.write_reports(settings, root)
+    after = contents(root)
+    assert {name for name in before if after[name] != before[name]} == measured
 
 
 def test_the_funnel_counts_by_stage_and_rule(copy: tuple[Path, Settings]) -> None:

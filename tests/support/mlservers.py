@@ -100,7 +100,7 @@ def write_project(root: Path, seeds: tuple[int, ...] = (1, 2)) -> Settings:
         marks["settings"] = fingerprint.of_settings(system.model, system.train, cell.seed)
         for path, more in (
             (root / cell.results / "training.json", marks),
-            (root / cell.timings / "train.json", {"rates": RATES}),
+            (result_trees.timing_files(root, settings, cell)[0], {"rates": RATES}),
         ):
             write_json(path, {**read_json(path), **more})
         write_json(root / cell.results / "curves.json", CURVES)

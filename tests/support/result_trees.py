@@ -30,6 +30,8 @@ from bleuprint.report.system_results import with_differences
 from bleuprint.runtime.files import sha256_of, write_json
 from bleuprint.runtime.fingerprint import of_settings
 from bleuprint.scoring.score import score_cell
+from bleuprint.tracking import timings
+from bleuprint.tracking.cell_results import settings_sha256
 
 STAGES = ("download", "clean", "dedup", "filter", "split", "tokenize", "binarize")
 
@@ -99,11 +101,22 @@ def write_cell(root: Path, settings: Settings, cell: Cell, errors: float) -> Non
         write_lines((root / cell.results) / "hypotheses" / name, wrong)
     write_json((root / cell.results) / "training.json", _training(settings, cell))
     write_json((root / cell.results) / "curves.json", curves_of(cell))
-    write_json((root / cell.timings) / "train.json", timing_of(cell))
-    write_json((root / cell.timings) / "translate.json", {"seconds": 2.5, "sentences": 40})
+    training, translation = timing_files(root, settings, cell)
+    write_json(training, timing_of(cell))
+    write_json(translation, {"seconds": 2.5})
     write_translation(root, settings, cell)
     write_maps(root, settings, cell)
     score_cell(settings, cell.system, cell.corpus, cell.seed, root)
+
+
+def timing_files(root: Path, settings: Settings, cell: Cell) -> tuple[Path, Path]:
+    """What was measured of a cell's training and translation."""
+    made = _fingerprint(cell)
+    decoded = settings_sha256(settings, cell)
+    return (
+        root / timings.train_file(cell, made),
+        root / timings.translate_file(cell, made, decoded),
+    )
 
 
 def write_translation(root: Path, settings: Settings, cell: Cell) -> None:
@@ -178,12 +191,11 @@ def timing_of(cell: Cell) -> dict[str, Any]:
         "threads": 2,
         "commit": "0123456789abcdef",
         "tokens_per_second": 1234.5,
+        "peak_memory": 1_500_000_000,
         "devices": 1,
         "sustained_flops": 3e12,
-        "sustained_from": "measured",
         "flops_by_time": seconds * 3e12,
         "peak_flops": 4e12,
-        "peak_from": "known",
         "mfu": 0.415,
         "versions": "Python 3.11.0, torch 2.0.0",
         "rates": [1000.0, 1200.0, 1300.0, 1250.0, 1422.5],
@@ -260,9 +272,9 @@ def frame(*rows: dict[str, Any], missing: str = "") -> pd.DataFrame:
         "train_seconds": news.map({True: 43_200.0, False: 61.0}),
         "train_tokens_per_second": 51_234.4,
         **{"device": "Fast Chip", "processes": 8, "threads": 4, "commit": "abcdef0123456789"},
-        **{"devices": 4, "sustained_flops": 9.5e12, "sustained_from": "paper"},
+        **{"devices": 4, "sustained_flops": 9.5e12, "peak_memory": 2_450_000_000},
         "training_flops_by_time": news.map({True: 43_200.0, False: 61.0}) * 4 * 9.5e12,
-        **{"peak_flops": 9.3e12, "peak_from": "known", "mfu": 0.3509},
+        **{"peak_flops": 9.3e12, "mfu": 0.3509},
         **{"translate_seconds": 9.5, "versions": None, "rates": None},
     }
     records = records.assign(**times).astype(DTYPES)

@@ -1,27 +1,22 @@
 """How fast devices compute, and what a training cost by their time: numbers worked by hand."""
 
-import math
 import platform
-import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
 from bleuprint.runtime.distributed.group import Group
-from bleuprint.runtime.files import read_json
 from bleuprint.tracking import hardware as machine
-from bleuprint.tracking import training_cost
 from bleuprint.tracking.hardware import (
-    measured_flops,
     paper_flops,
     peak_flops,
     utilization,
 )
 from bleuprint.tracking.stopwatch import Stopwatch
-from bleuprint.tracking.training_cost import write_training
+from bleuprint.tracking.timings import Training
+from bleuprint.tracking.training_cost import training_cost
 from bleuprint.training.train_state import TrainState
 
 CPU = torch.device("cpu")
@@ -110,30 +105,11 @@ def test_peaks_by_device_and_precision(
         assert found == (peak if peak is None else pytest.approx(peak * 1e12)), precision
 
 
-def test_the_measured_rate_is_about_that_of_numpy() -> None:
-    matrix = np.ones((1024, 1024), np.float32)
-    fastest = math.inf
-    for _ in range(5):
-        began = time.perf_counter()
-        matrix @ matrix
-        fastest = min(fastest, time.perf_counter() - began)
-    # both take every core; the rest is another library's, and the machine's other work
-    assert 0.1 < measured_flops(CPU, "float32") / (2 * 1024**3 / fastest) < 10
-
-
-@pytest.mark.parametrize("precision", ["float32", "tf32", "bfloat16"])
-def test_measuring_is_short_and_leaves_no_trace(precision: str) -> None:
-    torch.set_float32_matmul_precision("medium")
-    torch.manual_seed(7)
-    state = torch.get_rng_state()
-    try:
-        began = time.monotonic()
-        assert measured_flops(CPU, precision) > 0
-        assert time.monotonic() - began < 5  # 0.1 to 0.2, if nothing else runs
-        assert torch.get_float32_matmul_precision() == "medium"
-        assert torch.equal(torch.get_rng_state(), state)
-    finally:
-        torch.set_float32_matmul_precision("highest")
+def test_peak_memory_is_in_bytes() -> None:
+    before = machine.peak_memory(CPU)
+    held = torch.ones(100_000_000)  # 400 MB
+    grown = machine.peak_memory(CPU)
+    assert 5e7 < before <= grown and grown > held.nbytes
 
 
 def test_a_machine_is_the_same_each_time() -> None:
@@ -155,96 +131,51 @@ def trained(*machines: dict[str, Any], seconds: float = 100.0) -> Stopwatch:
     return stopwatch
 
 
-def exported(stopwatch: Stopwatch, path: Path, group: Group = ALONE) -> dict[str, Any]:
-    """What is written of a training of 1e12 operations."""
+def cost(stopwatch: Stopwatch) -> Training:
+    """What was measured of a training of 1e12 operations."""
     state = TrainState.initial(parameters=10)
     state.flops, state.target_tokens = 10**12, 5_000
-    write_training(path, state, stopwatch, "float32", group)
-    content: dict[str, Any] = read_json(path)
-    return content
+    return training_cost(state, stopwatch, "float32", CPU)
 
 
-@pytest.fixture
-def rate(monkeypatch: pytest.MonkeyPatch) -> float:
-    """What measuring gives: 4e10 FLOP/s."""
-    monkeypatch.setattr(training_cost, "measured_flops", lambda *_: 4e10)
-    return 4e10
-
-
-def test_on_cpus_both_rates_are_measured(tmp_path: Path, rate: float) -> None:
-    group = Group(0, 2, CPU)
-    content = exported(trained(machine.machine_of(group)), tmp_path / "train.json", group)
-    assert list(content)[:8] == [
-        *("seconds", "device", "processes", "threads", "commit", "versions"),
-        *("tokens_per_second", "rates"),
-    ]
-    assert content["versions"] == f"Python {platform.python_version()}, torch {torch.__version__}"
-    assert {name: content[name] for name in list(content)[8:]} == {
-        "devices": 2,
-        "sustained_flops": rate,
-        "sustained_from": "measured",
-        "flops_by_time": 8e12,  # 100 s x 2 x 4e10
-        "peak_flops": rate,
-        "peak_from": "measured",
-        "mfu": 0.125,  # 1e12 of 8e12
-    }
+def test_what_was_measured_on_a_cpu() -> None:
+    training = cost(trained(machine.machine_of(Group(0, 2, CPU))))
+    assert (training.seconds, training.tokens_per_second) == (100, 50)
+    assert (training.processes, training.devices) == (2, 2)
+    assert training.versions == f"Python {platform.python_version()}, torch {torch.__version__}"
+    assert training.peak_memory and training.peak_memory > 5e7
+    # nobody has published what it sustains
+    assert {training.sustained_flops, training.flops_by_time, training.mfu} == {None}
 
 
 @pytest.mark.parametrize(
     ("name", "sustained", "peak"),
     [
-        ("Tesla P100-PCIE-16GB", (9.5e12, "paper"), (9.3e12, "known")),
-        ("NVIDIA A100-SXM4-40GB", (4e10, "measured"), (19.5e12, "known")),
-        ("Tesla M40", (6e12, "paper"), (4e10, "measured")),
+        ("Tesla P100-PCIE-16GB", 9.5e12, 9.3e12),
+        ("NVIDIA A100-SXM4-40GB", None, 19.5e12),
+        ("Tesla M40", 6e12, None),
     ],
 )
-@pytest.mark.usefixtures("rate")
-def test_on_gpus_the_rate_is_the_papers_and_the_peak_known_where_they_are(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    name: str,
-    sustained: tuple[float, str],
-    peak: tuple[float, str],
+def test_on_gpus_the_rates_are_the_papers_and_the_data_sheets(
+    monkeypatch: pytest.MonkeyPatch, name: str, sustained: float | None, peak: float | None
 ) -> None:
     monkeypatch.setattr(machine, "_processor", lambda: name)
-    content = exported(trained(machine.machine_of(ALONE)), tmp_path / "train.json")
-    assert (content["sustained_flops"], content["sustained_from"]) == sustained
-    assert (content["peak_flops"], content["peak_from"]) == (pytest.approx(peak[0]), peak[1])
-    assert content["flops_by_time"] == 100 * sustained[0]
-    assert content["mfu"] == round(1e12 / (100 * peak[0]), 4)
+    training = cost(trained(machine.machine_of(ALONE)))
+    assert training.sustained_flops == sustained
+    assert training.flops_by_time == (sustained and 100 * sustained)
+    assert training.peak_flops == (peak and pytest.approx(peak))
+    assert training.mfu == (peak and round(1e12 / (100 * peak), 4))
 
 
-@pytest.mark.usefixtures("rate")
-def test_resumed_at_another_commit_it_is_the_same_machine(tmp_path: Path) -> None:
-    here = machine.machine_of(ALONE)
-    stopwatch = trained(here, {**here, "commit": "another"})
-    assert exported(stopwatch, tmp_path / "train.json")["flops_by_time"] == 4e12
+def test_resumed_at_another_commit_it_is_the_same_machine() -> None:
+    gpu = {**machine.machine_of(ALONE), "device": "Tesla P100-PCIE-16GB"}
+    assert cost(trained(gpu, {**gpu, "commit": "another"})).flops_by_time == 9.5e14
 
 
-@pytest.mark.usefixtures("rate")
 @pytest.mark.parametrize("change", [{"device": "Other CPU"}, {"threads": 99}, {"processes": 5}])
-def test_on_different_machines_no_cost_is_computed(tmp_path: Path, change: dict[str, Any]) -> None:
-    here = machine.machine_of(ALONE)
-    content = exported(trained(here, {**here, **change}), tmp_path / "train.json")
-    assert {name for name, value in content.items() if " + " in str(value)} == set(change)
-    assert not {"devices", "flops_by_time", "sustained_flops", "peak_flops", "mfu"} & set(content)
-    assert content["seconds"] == 100
-
-
-@pytest.mark.usefixtures("rate")
-def test_here_is_not_measured_what_ran_elsewhere(tmp_path: Path) -> None:
-    elsewhere = {**machine.machine_of(ALONE), "device": "Other CPU"}
-    content = exported(trained(elsewhere), tmp_path / "train.json")
-    assert content["devices"] == 1
-    assert {content[n] for n in ("sustained_flops", "flops_by_time", "peak_flops", "mfu")} == {None}
-    gpu = {**elsewhere, "device": "Tesla P100-PCIE-16GB"}
-    assert exported(trained(gpu), tmp_path / "train.json")["flops_by_time"] == 9.5e14
-
-
-@pytest.mark.usefixtures("rate")
-def test_a_rate_that_the_training_outran_is_not_one(tmp_path: Path) -> None:
-    here = machine.machine_of(ALONE)
-    # 1e12 in 24 s are 4.2e10 a second
-    content = exported(trained(here, seconds=24.0), tmp_path / "train.json")
-    assert {content[n] for n in ("sustained_flops", "flops_by_time", "peak_flops", "mfu")} == {None}
-    assert exported(trained(here, seconds=26.0), tmp_path / "train.json")["mfu"] == 0.9615
+def test_on_different_machines_no_cost_is_computed(change: dict[str, Any]) -> None:
+    gpu = {**machine.machine_of(ALONE), "device": "Tesla P100-PCIE-16GB"}
+    training = cost(trained(gpu, {**gpu, **change}))
+    joined = {name for name, value in vars(training).items() if " + " in str(value)}
+    assert joined == set(change) and training.seconds == 100
+    assert {training.devices, training.flops_by_time, training.peak_flops, training.mfu} == {None}

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import result_trees
 from bleuprint.config.experiment import Settings, load
 from bleuprint.config.paths import Cell
 from bleuprint.runtime.errors import UserError
@@ -419,7 +420,7 @@ def test_the_chosen_system_is_registered_once(root: Path) -> None:
     before = dump(root)
     assert register(settings, cell) == said
     assert dump(root) == before
-    measured = cell.timings / "train.json"
+    measured, _ = result_trees.timing_files(Path(), settings, cell)
     write_json(measured, {**read_json(measured), "seconds": 1.0, "device": "Another CPU"})
     assert register(settings, cell) == said
     assert "version 2 is best" in register(settings, cell._replace(system="tiny"))

@@ -66,10 +66,12 @@ def _results() -> tuple[Settings, "DataFrame"]:
 def _table(given: argparse.Namespace) -> None:
     from bleuprint.report import frame, main_table
     from bleuprint.report.grid import markdown
+    from bleuprint.report.report import write_page_if_outdated
     from bleuprint.report.terminal import show
 
     settings, records = _results()
     published = settings.published
+    write_page_if_outdated(settings, records)
     if given.format == "csv":
         print(frame.csv_text(records, published), end="")
     elif given.format == "latex":

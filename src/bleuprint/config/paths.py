@@ -49,7 +49,7 @@ class Cell(NamedTuple):
 
     @property
     def timings(self) -> Path:
-        """Measured durations: train.json, translate.json."""
+        """What was measured of its trainings and translations; no stage depends on it."""
         return Path("timings", self._path)
 
     def __str__(self) -> str:

@@ -22,23 +22,22 @@ from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
 from bleuprint.model.transformer import Transformer
 from bleuprint.model.weights import load_model, training_fingerprint
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import whole_folder, write_json
+from bleuprint.runtime.files import whole_folder
 
 
 def translate_tests(
-    corpus_folder: Path, model_folder: Path, decode: Decode, results: Path, timing: Path
-) -> None:
-    """Translate every test set.
+    corpus_folder: Path, model_folder: Path, decode: Decode, results: Path
+) -> float:
+    """Translate every test set; returns the duration of the search in seconds.
 
     Writes into `results` the translations (hypotheses/test.NAME.LANGUAGE), their provenance
-    (translation.json) and maps of a few sentences of each set (attention.json), and into the file
-    `timing` the duration in seconds.
+    (translation.json) and maps of a few sentences of each set (attention.json).
     """
     corpus = BinaryCorpus(corpus_folder)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     model = load_model(model_folder, corpus).to(device)
     engine = create_engine(model, corpus, decode)
-    hypotheses, seconds, count = results / "hypotheses", 0.0, 0
+    hypotheses, seconds = results / "hypotheses", 0.0
     maps: dict[str, tuple[str, list[SentenceAttention]]] = {}
     with whole_folder(hypotheses) as partial:
         for name in (name for name in corpus.sets if name.startswith("test.")):
@@ -46,7 +45,7 @@ def translate_tests(
             began = time.monotonic()
             outputs = search(engine, corpus, name, progress=f"translate {name}")
             lines = [corpus.text(corpus.target, ids) for ids in outputs]
-            seconds, count = seconds + time.monotonic() - began, count + len(lines)
+            seconds += time.monotonic() - began
             text = "".join(f"{line}\n" for line in lines).encode()
             (partial / f"{name}.{corpus.target}").write_bytes(text)
             digest = hashlib.sha256(text).hexdigest()
@@ -54,7 +53,7 @@ def translate_tests(
     record = TranslationRecord.from_files(training_fingerprint(model_folder), decode, hypotheses)
     record.write(results / TRANSLATION)
     write_attention(results / ATTENTION, maps)
-    write_json(timing, {"seconds": round(seconds, 3), "sentences": count})
+    return seconds
 
 
 def search(

@@ -12,7 +12,8 @@ from bleuprint.runtime.code import code_fingerprint
 from bleuprint.runtime.distributed.group import Group, init_process_group, started
 from bleuprint.runtime.distributed.launch import start_processes
 from bleuprint.runtime.errors import UserError
-from bleuprint.tracking.training_cost import write_training
+from bleuprint.tracking.timings import write_training
+from bleuprint.tracking.training_cost import training_cost
 from bleuprint.tracking.training_log import TrainingLog
 from bleuprint.training.job import Fingerprints, Job
 from bleuprint.training.observer import Observer
@@ -41,7 +42,8 @@ def train_cell(cell: Cell) -> None:
         export_checkpoints(job, work, fingerprints, cell.models / "checkpoints")
         export_results(state, fingerprints, cell.results)
         precision = job.system.train.precision
-        write_training(cell.timings / "train.json", state, log.stopwatch, precision, group)
+        cost = training_cost(state, log.stopwatch, precision, group.device)
+        write_training(cell, fingerprints.all, cost)
     group.close()
 
 

@@ -39,22 +39,20 @@ def _each(values: pd.Series) -> str:
 
 
 def _with_rate(trainings: pd.DataFrame) -> Number:
-    """Seconds x devices x sustained FLOPS: 3.3e18 (8 x 9.5e12, paper)."""
-    flops = flops_by_time(trainings)
+    """Seconds x devices x sustained FLOPS: 3.3e18 (8 x 9.5e12)."""
+    flops = _mean("training_flops_by_time", _power)(trainings)
     if flops.value is None:
         return flops
     rate = _power(trainings.sustained_flops.mean())
-    devices, source = _each(trainings.devices), _each(trainings.sustained_from)
-    return Number(f"{flops} ({devices} x {rate}, {source})", flops.value)
+    return Number(f"{flops} ({_each(trainings.devices)} x {rate})", flops.value)
 
 
 def _utilization(trainings: pd.DataFrame) -> Number:
-    """With the peak: 35.1 % of 9.3e12, known."""
+    """With the peak: 35.1 % of 9.3e12."""
     share = _mean("mfu", lambda mfu: f"{100 * mfu:.1f} %")(trainings)
     if share.value is None:
         return share
-    peak = _power(trainings.peak_flops.mean())
-    return Number(f"{share} of {peak}, {_each(trainings.peak_from)}", share.value)
+    return Number(f"{share} of {_power(trainings.peak_flops.mean())}", share.value)
 
 
 def _devices(trainings: pd.DataFrame) -> str:
@@ -70,7 +68,6 @@ def _commits(trainings: pd.DataFrame) -> str:
 
 
 counted_flops = _mean("training_flops", _power)
-flops_by_time = _mean("training_flops_by_time", _power)
 
 COUNTED: dict[str, _Cell] = {
     "Parameters": _mean("parameters", _millions),
@@ -81,6 +78,7 @@ COUNTED: dict[str, _Cell] = {
 MEASURED: dict[str, _Cell] = {
     "Time": _mean("train_seconds", _duration),
     "Tokens/s": _mean("train_tokens_per_second", "{:,.0f}".format),
+    "Memory": _mean("peak_memory", lambda size: f"{size / 1e9:.1f} GB"),
     "Seconds x devices x sustained FLOPS": _with_rate,
     "MFU": _utilization,
 }

@@ -7,6 +7,7 @@ Beside COLUMNS it has LISTS, and of the trainings the versions of libraries and 
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -15,10 +16,12 @@ from bleuprint.config.published import Published
 from bleuprint.report.published import literature
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, write_json
-from bleuprint.tracking.timings import Training, timing
+from bleuprint.tracking.timings import Training, read_training, read_translation
 
 REPORTS = Path("reports")
 RESULTS = REPORTS / "results.json"
+# What was measured, for those who have the results and did not compute them.
+COSTS = REPORTS / "costs.csv"
 # The scores, by the name of their column.
 METRICS = {"bleu": "BLEU", "chrf2": "chrF2", "ter": "TER"}
 
@@ -63,16 +66,15 @@ COLUMNS = {
     "length_penalty.alpha": "exponent of the length penalty",
     "train_seconds": "duration of the training, seconds",
     "train_tokens_per_second": "target tokens per second of the training",
+    "peak_memory": "peak memory of the training's main process, bytes",
     "device": "device of the training",
     "processes": "processes of the training",
     "threads": "threads of each process",
     "commit": "commit that trained; + if there were uncommitted changes",
     "devices": "number of devices",
-    "sustained_flops": "FLOP/s that a device sustains",
-    "sustained_from": "paper or measured",
+    "sustained_flops": "FLOP/s that a device sustains, by the paper",
     "training_flops_by_time": "train_seconds x devices x sustained_flops",
-    "peak_flops": "peak FLOP/s of a device",
-    "peak_from": "known or measured",
+    "peak_flops": "peak FLOP/s of a device, by its data sheet",
     "mfu": "model FLOPs utilization, 0 to 1",
     "translate_seconds": "duration of translating all test sets, seconds",
     "bleu_signature": "sacreBLEU's signature of BLEU",
@@ -95,12 +97,14 @@ _MEASURED = {field.name: field.name for field in dataclasses.fields(Training)} |
     "flops_by_time": "training_flops_by_time",
 }
 _TIMES = [*_MEASURED.values(), "translate_seconds"]
+_KEYS = [*Cell._fields, "training_sha256", "settings_sha256"]
 # What results.json holds of a row: all that repeats exactly.
 _STORED = [name for name in (*COLUMNS, *LISTS) if name not in (*_TIMES, "published")]
 # Of columns that may be missing throughout.
 DTYPES = {
-    **dict.fromkeys(("processes", "threads", "devices"), "Int64"),
+    **dict.fromkeys(("processes", "threads", "devices", "peak_memory"), "Int64"),
     **dict.fromkeys(("train_seconds", "train_tokens_per_second", "translate_seconds"), "float64"),
+    **dict.fromkeys(("device", "commit", "versions"), "str"),
     **dict.fromkeys(("sustained_flops", "peak_flops", "mfu", "training_flops_by_time"), "float64"),
 }
 
@@ -108,7 +112,7 @@ DTYPES = {
 def results(root: Path = Path()) -> pd.DataFrame:
     """The frame of the report of the project in `root`; raises UserError if there is no report.
 
-    Times are missing where the outputs of the trainings are not here, as in a fresh clone.
+    Measured columns are of this machine, or of reports/costs.csv; missing if they are in neither.
     """
     return load(root).reindex(columns=list(COLUMNS))
 
@@ -120,7 +124,7 @@ def save(records: pd.DataFrame, path: Path) -> None:
 
 
 def load(root: Path = Path()) -> pd.DataFrame:
-    """The records that `save` wrote in reports/, with the times that are in `root`."""
+    """The records that `save` wrote in reports/, with what was measured of them."""
     path = root / RESULTS
     if not path.exists():
         raise UserError(f"{path}: no such file; run: dvc repro")
@@ -131,19 +135,46 @@ def load(root: Path = Path()) -> pd.DataFrame:
         complete = False
     if not complete:
         raise UserError(f"{path}: was not written by this version; run: dvc repro")
-    return with_timings(pd.DataFrame(rows), root)
+    return with_measured(pd.DataFrame(rows), root)
 
 
-def with_timings(records: pd.DataFrame, root: Path) -> pd.DataFrame:
-    """The records with the measured columns, missing where nothing was measured."""
-    rows = []
-    for cell in cells_in(records):
-        measured = timing(cell, root)
-        training = vars(measured.training) if measured.training else {}
-        times = {_MEASURED[name]: value for name, value in training.items()}
-        rows.append({**cell._asdict(), **times, "translate_seconds": measured.translate_seconds})
-    times = pd.DataFrame(rows, columns=[*Cell._fields, *_TIMES]).astype(DTYPES)
-    return records.merge(times, on=list(Cell._fields), how="left")
+def with_measured(records: pd.DataFrame, root: Path) -> pd.DataFrame:
+    """The records with the measured columns, missing where nothing was measured.
+
+    Figures of this machine come first, then those of reports/costs.csv for the same training.
+    """
+    trainings = records.drop_duplicates(list(Cell._fields))[_KEYS]
+    here = pd.DataFrame([_measured(*keys, root) for keys in trainings.itertuples(index=False)])
+    here = here.reindex(columns=_TIMES).astype(DTYPES).set_index(trainings.index)
+    if (path := root / COSTS).exists():
+        there = trainings.merge(
+            pd.read_csv(path, dtype=DTYPES).reindex(columns=[*_KEYS, *_TIMES]),
+            *("left", _KEYS[:-1]),
+            suffixes=("", "_there"),
+        ).set_index(trainings.index)
+        same = there.settings_sha256 == there.settings_sha256_there
+        there.translate_seconds = there.translate_seconds.where(same)
+        here = here.combine_first(there[_TIMES])[_TIMES]
+    cells = trainings[list(Cell._fields)].join(here)
+    return records.merge(cells, on=list(Cell._fields), how="left")
+
+
+def _measured(system: str, corpus: str, seed: int, *keys: Any) -> dict[str, Any]:
+    """The measured columns of a training and its translations, as far as they are in `root`."""
+    training_sha256, settings_sha256, root = keys
+    cell = Cell(system, corpus, int(seed))
+    training = read_training(cell, training_sha256, root)
+    times = {_MEASURED[name]: value for name, value in vars(training).items()} if training else {}
+    seconds = read_translation(cell, training_sha256, settings_sha256, root)
+    return {**times, "translate_seconds": seconds}
+
+
+def costs_csv(records: pd.DataFrame) -> str:
+    """The measured columns, a row for each training and its translations."""
+    columns = [*_KEYS, *(name for name in _TIMES if name != "rates")]
+    trainings = records.drop_duplicates(list(Cell._fields))
+    text: str = trainings.to_csv(columns=columns, index=False, lineterminator="\n")
+    return text
 
 
 def cells_in(records: pd.DataFrame) -> list[Cell]:
@@ -153,9 +184,10 @@ def cells_in(records: pd.DataFrame) -> list[Cell]:
 
 
 def csv_text(records: pd.DataFrame, published: Sequence[Published] = ()) -> str:
-    """The frame as CSV, after a row for each published number."""
+    """The frame without measured columns as CSV, after a row for each published number."""
     # of objects: whole numbers stay whole where others are missing
     frames = [part.astype(object) for part in (literature.rows(records, published), records)]
-    together = pd.concat(frames).reindex(columns=list(COLUMNS))
+    columns = [name for name in COLUMNS if name not in _TIMES]
+    together = pd.concat(frames).reindex(columns=columns)
     text: str = together.to_csv(index=False, lineterminator="\n")
     return text

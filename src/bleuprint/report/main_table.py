@@ -16,10 +16,7 @@ from bleuprint.report.system_results import SIGNIFICANT, Score, SystemResult, sy
 
 BY_TIME = "FLOPs, by time"
 Costs = Mapping[str, Callable[[pd.DataFrame], str]]
-COSTS: Costs = {
-    "FLOPs, counted": cost_columns.counted_flops,
-    BY_TIME: cost_columns.flops_by_time,
-}
+COSTS: Costs = {"FLOPs": cost_columns.counted_flops}
 
 
 class _Filled(NamedTuple):
@@ -54,13 +51,15 @@ def scores(
     return Grid(heads, tuple(_row(name, kind, filled) for name, kind in kinds.items()))
 
 
-def costs(records: pd.DataFrame) -> Grid:
+def costs(records: pd.DataFrame, measured: bool = True) -> Grid:
     """The cost of each training: counted on the left, measured on the right; means over seeds."""
     columns = [Column("System", left=True), Column("Corpus", left=True)]
     columns += [Column(label, "counted") for label in cost_columns.COUNTED]
-    columns += [Column(label, "measured") for label in cost_columns.MEASURED]
-    columns += [Column(label, "measured", left=True) for label in cost_columns.TEXTS]
-    cells = {**cost_columns.COUNTED, **cost_columns.MEASURED, **cost_columns.TEXTS}
+    cells = cost_columns.COUNTED
+    if measured:
+        columns += [Column(label, "measured") for label in cost_columns.MEASURED]
+        columns += [Column(label, "measured", left=True) for label in cost_columns.TEXTS]
+        cells = {**cells, **cost_columns.MEASURED, **cost_columns.TEXTS}
     trainings = records.drop_duplicates(Cell._fields)
     rows = [
         Row((*place, *(cell(seeds) for cell in cells.values())))
@@ -88,7 +87,7 @@ def notes(records: pd.DataFrame, published: Sequence[Published] = ()) -> list[st
     seeds, baselines = records.seed.unique(), records.baseline.dropna().unique()
     lines = [
         "BLEU is sacreBLEU's, cased, on detokenized text. FLOPs of training are counted from the "
-        "shapes of the matrices; by time they are the paper's seconds x devices x sustained FLOPS."
+        "shapes of the matrices; those of publications are seconds x devices x sustained FLOPS."
     ]
     if len(seeds) > 1:
         lines.append(
@@ -142,9 +141,10 @@ def _cost_columns(records: pd.DataFrame, costs: Costs, numbers: pd.DataFrame) ->
     trainings = records.drop_duplicates(["system", "seed"]).groupby("system", sort=False)
     for label, cell in costs.items():
         cells = {system: cell(seeds) for system, seeds in trainings}
-        if label == BY_TIME:
-            cells |= _printed(numbers, "training_flops_by_time")
         yield _Filled(Column(label, _group(records)), cells)
+    if costs and not numbers.training_flops_by_time.isna().all():
+        printed = _printed(numbers, "training_flops_by_time")
+        yield _Filled(Column(BY_TIME, _group(records)), printed)
 
 
 def _group(records: pd.DataFrame) -> str:
@@ -210,5 +210,5 @@ def tex(settings: Settings, records: pd.DataFrame) -> str:
         "% Needs \\usepackage{booktabs}.\n"
         + latex(scores(records, published=published), f"{caption} Bold: the best of ours.")
         + "\n"
-        + latex(costs(records), f"Training cost of {experiment}.")
+        + latex(costs(records, measured=False), f"Training cost of {experiment}.")
     )

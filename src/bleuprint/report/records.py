@@ -9,14 +9,13 @@ import pandas as pd
 
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
-from bleuprint.report.frame import cells_in, with_timings
+from bleuprint.report.frame import cells_in, with_measured
 from bleuprint.report.system_results import with_differences
-from bleuprint.runtime import fingerprint
 from bleuprint.runtime.code import code_fingerprint
 from bleuprint.runtime.errors import UserError
 from bleuprint.scoring.metrics import bleu
 from bleuprint.scoring.significance import paired_tests
-from bleuprint.tracking.cell_results import CellResults, cells_of
+from bleuprint.tracking.cell_results import CellResults, cells_of, settings_sha256
 
 
 def collect(settings: Settings, root: Path = Path()) -> pd.DataFrame:
@@ -39,7 +38,7 @@ def collect(settings: Settings, root: Path = Path()) -> pd.DataFrame:
         for cell, run in runs.items()
         for test in run.tests
     ]
-    return with_timings(with_differences(pd.DataFrame(rows)), root)
+    return with_measured(with_differences(pd.DataFrame(rows)), root)
 
 
 def check_settings(records: pd.DataFrame, settings: Settings, path: Path) -> None:
@@ -50,17 +49,9 @@ def check_settings(records: pd.DataFrame, settings: Settings, path: Path) -> Non
     cells = cells_in(records)
     fingerprints = records.drop_duplicates(list(Cell._fields)).settings_sha256
     if cells != cells_of(settings) or list(fingerprints) != [
-        settings_of(settings, cell) for cell in cells
+        settings_sha256(settings, cell) for cell in cells
     ]:
         raise UserError(f"{path}: is not of params.yaml as it is; run: dvc repro")
-
-
-def settings_of(settings: Settings, cell: Cell) -> str:
-    """The fingerprint of all settings of a cell, from the corpus's files to decoding."""
-    # license and citation change no result
-    corpus = dict(vars(settings.corpus(cell.corpus)))
-    del corpus["license_and_citation"]
-    return fingerprint.of_settings(settings.system(cell.system), corpus, cell.seed)
 
 
 def _paired(runs: Sequence[CellResults]) -> dict[tuple[Cell, str], dict[str, Any]]:
@@ -120,7 +111,7 @@ def _row(run: CellResults, test: str) -> dict[str, Any]:
         **{name: decode[name] for name in ("engine", "precision", "beam")},
         **{f"length_penalty.{name}": value for name, value in decode["length_penalty"].items()},
         "training_sha256": training.fingerprint,
-        "settings_sha256": settings_of(run.settings, run.cell),
+        "settings_sha256": settings_sha256(run.settings, run.cell),
         "binary_sha256": training.data,
         "sources_sha256": scores["sources"],
         "references_sha256": scores["references"],

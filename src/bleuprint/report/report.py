@@ -1,10 +1,11 @@
 """The report stage: from the results of all cells to what people read.
 
 Reports are committed: they hold numbers and hashes, never a sentence of a corpus. Except the page,
-which quotes some: it is kept by DVC.
+which quotes some.
 """
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import pandas as pd
@@ -13,13 +14,14 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from bleuprint.config.experiment import Settings
 from bleuprint.corpus.steps.ledger import SetCounts, read_ledgers
 from bleuprint.report import dvc_plots, main_table, score_tables
-from bleuprint.report.frame import REPORTS, RESULTS, cells_in, csv_text, save
+from bleuprint.report.frame import COSTS, REPORTS, RESULTS, cells_in, costs_csv, csv_text, save
 from bleuprint.report.grid import NONE, Grid, grid, markdown
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.document import document
 from bleuprint.report.published import gap_tables
 from bleuprint.report.published.gap import measured
 from bleuprint.report.records import collect
+from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import whole_file, write_json
 
 SHORT = 12
@@ -36,7 +38,8 @@ _TEMPLATES = Environment(
 def write_reports(settings: Settings, root: Path = Path()) -> None:
     """Write reports/ from the results on disk.
 
-    results.json and metrics.json repeat exactly; the tables also show measured times.
+    All but the page and costs.csv repeat exactly: these show what was measured, so that they are
+    no outputs of the stage for DVC.
     """
     records = collect(settings, root)
     cells = cells_in(records)
@@ -46,6 +49,7 @@ def write_reports(settings: Settings, root: Path = Path()) -> None:
         "table.tex": main_table.tex(settings, records),
         "training.csv": dvc_plots.training(cells, root),
         "validation.csv": dvc_plots.validation(cells, root),
+        COSTS.name: costs_csv(records),
         PAGE: document(ReportContext(settings, records, root)),
     }
     save(records, root / RESULTS)
@@ -53,6 +57,19 @@ def write_reports(settings: Settings, root: Path = Path()) -> None:
     for name, text in texts.items():
         with whole_file(root / REPORTS / name) as partial:
             partial.write_text(text, encoding="utf-8", newline="\n")
+
+
+def write_page_if_outdated(settings: Settings, records: pd.DataFrame, root: Path = Path()) -> None:
+    """Write the page if it is missing or older than the results, and all it shows is here.
+
+    DVC does not restore it with results that were pulled or checked out.
+    """
+    page, results = root / REPORTS / PAGE, root / RESULTS
+    if page.exists() and page.stat().st_mtime >= results.stat().st_mtime:
+        return
+    with suppress(UserError), whole_file(page) as partial:
+        text = document(ReportContext(settings, records, root))
+        partial.write_text(text, encoding="utf-8", newline="\n")
 
 
 def table_md(settings: Settings, records: pd.DataFrame, root: Path) -> str:
@@ -68,7 +85,7 @@ def table_md(settings: Settings, records: pd.DataFrame, root: Path) -> str:
         gaps=gap_tables.markdown_of(settings, measured(settings, records, root)),
         by_length=markdown(score_tables.by_length(records)),
         by_count=markdown(rare) if rare else "",
-        costs=markdown(main_table.costs(records)),
+        costs=markdown(main_table.costs(records, measured=False)),
         test_sets=markdown(_test_sets(records)),
         signatures=list(_signatures(records)),
         funnel=markdown(_funnel(settings, root)),

@@ -174,8 +174,9 @@ def _value(kind: Any, value: Any, place: _Place) -> Any:
 
 def _scalar(kind: type, value: Any, place: _Place) -> Any:
     if kind not in _SCALARS:  # in a user's rule
+        name = kind.__qualname__ if type(kind) is type else kind
         raise place.error(
-            f"declared as {getattr(kind, '__qualname__', kind)}, which no setting can be: "
+            f"declared as {name}, which no setting can be: "
             "int, float, bool, str, Literal, tuple, or one of these | None"
         )
     accepted, in_words = _SCALARS[kind]

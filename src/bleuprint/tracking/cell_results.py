@@ -145,5 +145,13 @@ def cells_of(settings: Settings) -> list[Cell]:
     return [Cell(*cell) for cell in product(settings.systems, settings.corpora, settings.seeds)]
 
 
+def settings_sha256(settings: Settings, cell: Cell) -> str:
+    """The fingerprint of all settings of a cell, from the corpus's files to decoding."""
+    # license and citation change no result
+    corpus = dict(vars(settings.corpus(cell.corpus)))
+    del corpus["license_and_citation"]
+    return fingerprint.of_settings(settings.system(cell.system), corpus, cell.seed)
+
+
 def _missing(path: Path, cell: Cell) -> UserError:
     return UserError(f"{path}: no such file: no result yet for {cell}; run: dvc repro")

@@ -1,15 +1,15 @@
-"""The hardware of a training, and the FLOP/s of its devices."""
+"""The hardware of a training, and the published FLOP/s of devices."""
 
 import platform
 import re
+import resource
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch.utils.benchmark import Timer
 
-from bleuprint.model.linear import linear
 from bleuprint.runtime.code import commit
 from bleuprint.runtime.distributed.group import Group
 
@@ -44,9 +44,6 @@ _PEAKS: dict[str, tuple[float, float | None, float | None]] = {
     "RTX 4090": (82.6, 82.6, 165.2),
 }
 
-# How torch multiplies float32 matrices, by precision.
-_MATMUL_PRECISION = {"float32": "highest", "tf32": "high", "bfloat16": "high"}
-
 
 def machine_of(group: Group) -> dict[str, Any]:
     """The device, the processes, the threads of each, the commit of the code, and versions.
@@ -62,6 +59,15 @@ def machine_of(group: Group) -> dict[str, Any]:
         "commit": commit(),
         "versions": f"Python {platform.python_version()}, torch {torch.__version__}",
     }
+
+
+def peak_memory(device: torch.device) -> int:
+    """The peak memory of this process in bytes: on the GPU, or resident on the CPU."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device)
+    # ru_maxrss is in kilobytes on Linux, in bytes on macOS
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def paper_flops(device_name: str) -> float | None:
@@ -81,29 +87,6 @@ def peak_flops(device_name: str, precision: str) -> float | None:
     float32, tf32, bfloat16 = peaks
     peak = {"float32": float32, "tf32": tf32 or float32, "bfloat16": bfloat16}[precision]
     return None if peak is None else peak * 1e12
-
-
-def measured_flops(device: torch.device, precision: str) -> float:
-    """The highest measured FLOP/s of a large square matrix product on this device.
-
-    Takes 0.1 to 0.4 s. Other work on the device lowers it: if processes share a CPU the others must
-    be idle, and the rate of all together may be below the sum.
-    """
-    size = 4096 if device.type == "cuda" else 2048
-    dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32
-    # random numbers, since GPUs multiply zeros faster
-    random = torch.Generator(device).manual_seed(1)
-    factor = torch.rand(size, size, generator=random, device=device, dtype=dtype)
-    names = {"linear": linear, "factor": factor}
-    threads = torch.get_num_threads()
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision(_MATMUL_PRECISION[precision])
-    try:
-        with torch.no_grad():
-            timer = Timer("linear(factor, factor, None)", globals=names, num_threads=threads)
-            return 2 * size**3 / min(timer.blocked_autorange(min_run_time=0.08).times)
-    finally:
-        torch.set_float32_matmul_precision(before)
 
 
 def utilization(flops: float, seconds: float, devices: int, peak: float) -> float:

@@ -28,7 +28,7 @@ from bleuprint.scoring.score import SetScores
 from bleuprint.tracking import runs, store, ui_views
 from bleuprint.tracking.cell_results import CellResults, cells_of
 from bleuprint.tracking.runs import Content, Description
-from bleuprint.tracking.timings import Training, timing
+from bleuprint.tracking.timings import Training, read_training
 from bleuprint.training.history import Curves
 
 if TYPE_CHECKING:
@@ -109,7 +109,8 @@ def read_cell(settings: Settings, cell: Cell) -> TrainedCell | None:
     results = CellResults.find(settings, cell)
     if results is None:
         return None
-    facts, measured = results.training, timing(cell).training
+    facts = results.training
+    measured = read_training(cell, facts.fingerprint)
     system, corpus = settings.system(cell.system), settings.corpus(cell.corpus)
     description = Description.of(settings.experiment, cell, system, dataclasses.asdict(facts))
     content = runs.initial_content(description, measured.commit if measured else None, corpus)

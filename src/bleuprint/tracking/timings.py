@@ -1,4 +1,9 @@
-"""Measured durations of a cell. They do not repeat, so no record contains them."""
+"""What was measured of trainings and translations: durations, hardware, cost by time.
+
+These figures never repeat, so that no stage's output holds them and DVC does not know of them. A
+file in timings/ is named by the fingerprint of the result that it was measured for: a result that
+comes out of DVC's cache meets its own figures again, and no others.
+"""
 
 import dataclasses
 from collections.abc import Sequence
@@ -6,16 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bleuprint.config.paths import Cell
-from bleuprint.runtime.files import read_object
+from bleuprint.runtime.files import read_object, write_json
 
 
 @dataclass(frozen=True)
 class Training:
     """The duration, hardware and cost by time of a training.
 
-    `flops_by_time` = seconds x `devices` x `sustained_flops` (from the `paper`, or `measured`);
-    `mfu`: counted operations as a share of `peak_flops` (`known` or `measured`). `rates`: target
-    tokens per second at the points of the curve. None: unknown, or written by an older version.
+    `flops_by_time` = seconds x `devices` x `sustained_flops`; `mfu`: counted operations as a share
+    of `peak_flops`. `peak_memory`: of rank 0, in bytes. `rates`: target tokens per second at the
+    points of the curve. None: unknown.
     """
 
     seconds: float
@@ -24,35 +29,50 @@ class Training:
     threads: int
     commit: str | None
     tokens_per_second: float
+    peak_memory: int | None = None
     devices: int | None = None
     sustained_flops: float | None = None
-    sustained_from: str | None = None
     flops_by_time: float | None = None
     peak_flops: float | None = None
-    peak_from: str | None = None
     mfu: float | None = None
     versions: str | None = None
     rates: Sequence[float] | None = None
 
 
-@dataclass(frozen=True)
-class Timing:
-    """The durations of a cell; None if nothing was measured."""
-
-    training: Training | None
-    translate_seconds: float | None
+def write_training(cell: Cell, training_sha256: str, training: Training) -> None:
+    write_json(train_file(cell, training_sha256), dataclasses.asdict(training))
 
 
-def timing(cell: Cell, root: Path = Path()) -> Timing:
-    """The durations of a cell, as far as their files exist."""
-    train, translate = (root / cell.timings / f"{name}.json" for name in ("train", "translate"))
-    training, seconds = None, None
-    if train.exists():
-        fields = dataclasses.fields(Training)
-        required = [field.name for field in fields if field.default is dataclasses.MISSING]
-        measured = read_object(train, required)
-        names = [field.name for field in fields if field.name in measured]
-        training = Training(**{name: measured[name] for name in names})
-    if translate.exists():
-        seconds = read_object(translate, ("seconds",))["seconds"]
-    return Timing(training, seconds)
+def read_training(cell: Cell, training_sha256: str, root: Path = Path()) -> Training | None:
+    """What was measured of the training with this fingerprint, if it was measured here."""
+    path = root / train_file(cell, training_sha256)
+    if not path.exists():
+        return None
+    names = [field.name for field in dataclasses.fields(Training)]
+    measured = read_object(path, names)
+    return Training(**{name: measured[name] for name in names})
+
+
+def write_translation(
+    cell: Cell, training_sha256: str, settings_sha256: str, seconds: float
+) -> None:
+    path = translate_file(cell, training_sha256, settings_sha256)
+    write_json(path, {"seconds": round(seconds, 3)})
+
+
+def read_translation(
+    cell: Cell, training_sha256: str, settings_sha256: str, root: Path = Path()
+) -> float | None:
+    """The seconds that translating all test sets with these settings took, if measured here."""
+    path = root / translate_file(cell, training_sha256, settings_sha256)
+    return float(read_object(path, ("seconds",))["seconds"]) if path.exists() else None
+
+
+def train_file(cell: Cell, training_sha256: str) -> Path:
+    """The file of what was measured of a training."""
+    return cell.timings / f"train-{training_sha256[:16]}.json"
+
+
+def translate_file(cell: Cell, training_sha256: str, settings_sha256: str) -> Path:
+    """The file of what was measured of a translation."""
+    return cell.timings / f"translate-{training_sha256[:16]}-{settings_sha256[:16]}.json"
