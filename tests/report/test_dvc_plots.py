@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import subprocess
 from pathlib import Path
 
 import result_trees as trees
@@ -81,6 +82,22 @@ def test_the_templates_are_for_dvc() -> None:
     for name in ("curves", "scores"):
         content = json.loads((ROOT / ".dvc" / "plots" / f"{name}.json").read_text("utf-8"))
         assert Template(content, name).has_anchor("data")
+
+
+def test_a_color_is_a_system_in_every_plot() -> None:
+    encodings = []
+    for name in ("curves", "scores"):
+        content = json.loads((ROOT / ".dvc" / "plots" / f"{name}.json").read_text("utf-8"))
+        encodings.append(content["encoding"])
+    curves, scores = (encoding["color"] for encoding in encodings)
+    assert curves["field"] == scores["field"] == "system"
+    assert curves["scale"] == scores["scale"]
+    assert encodings[1]["facet"]["header"]["labelLimit"] == 0  # names of test sets are not cut
+
+
+def test_what_dvc_plots_writes_is_ignored_by_git() -> None:
+    command = ["git", "check-ignore", "--quiet", "dvc_plots/index.html"]
+    assert subprocess.run(command, cwd=ROOT).returncode == 0
 
 
 def test_the_page_of_plots_asks_nothing_of_a_network() -> None:
