@@ -31,7 +31,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bleuprint.runtime.malloc import reexec_with_malloc_settings
+from bleuprint.runtime.reexec import reexec_for_speed
 
 Outputs = list[list[int]]
 PEER = Path(__file__).parent / "peers" / "joeynmt_decode.py"
@@ -59,7 +59,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--peers", type=Path, help="folder of the peers' environments")
     given = parser.parse_args()
-    reexec_with_malloc_settings()
+    reexec_for_speed()
     compare(given)
 
 

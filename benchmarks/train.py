@@ -51,7 +51,7 @@ from ruamel.yaml import YAML
 from bleuprint.config.paths import Cell, folder
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.runtime.files import read_json
-from bleuprint.runtime.malloc import reexec_with_malloc_settings
+from bleuprint.runtime.reexec import reexec_for_speed
 from toolkits import (
     BATCH_TOKENS,
     CORPUS,
@@ -241,7 +241,7 @@ def bleuprint(trial: Trial) -> Speed:
 
 def timed(updates: int, seed: int) -> None:
     """Run stages/train.py, and print the speed of the second half of its updates."""
-    reexec_with_malloc_settings()
+    reexec_for_speed()
     from unittest.mock import patch
 
     from bleuprint.training.data_loader import LocalUpdate
@@ -278,7 +278,7 @@ def annotated(trial: Trial) -> Speed:
 
 def products() -> None:
     """Print the best rate of torch's products, with memory kept as in training."""
-    reexec_with_malloc_settings()
+    reexec_for_speed()
     import torch
 
     best = 0.0

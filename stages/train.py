@@ -1,8 +1,8 @@
 """Train one system on one corpus with one seed."""
 
-from bleuprint.runtime.malloc import reexec_with_malloc_settings
+from bleuprint.runtime.reexec import reexec_for_speed
 
-reexec_with_malloc_settings()
+reexec_for_speed()
 
 from bleuprint.pipeline import stage_args
 from bleuprint.pipeline.train_stage import train_cell

@@ -1,8 +1,8 @@
 """Translate a corpus's test sets with an averaged model."""
 
-from bleuprint.runtime.malloc import reexec_with_malloc_settings
+from bleuprint.runtime.reexec import reexec_for_speed
 
-reexec_with_malloc_settings()
+reexec_for_speed()
 
 from bleuprint.config.experiment import load
 from bleuprint.config.paths import folder

@@ -4,7 +4,7 @@ import argparse
 
 from bleuprint.cli import corpus, models, pipeline, scores, translate
 from bleuprint.runtime.errors import run
-from bleuprint.runtime.malloc import reexec_with_malloc_settings
+from bleuprint.runtime.reexec import reexec_for_speed
 
 
 def main() -> None:
@@ -16,7 +16,7 @@ def main() -> None:
     parser.set_defaults(computes=False)
     given = parser.parse_args()
     if given.computes:
-        reexec_with_malloc_settings()  # before torch is imported
+        reexec_for_speed()  # before torch is imported
     run(lambda: given.command(given))
 
 

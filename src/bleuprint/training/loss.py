@@ -1,7 +1,7 @@
 """Label-smoothed cross-entropy.
 
 Computing the logits in blocks that stay in cache was no faster on CPUs than torch's own loss once
-memory is kept between batches (runtime/malloc.py).
+memory is kept between batches (runtime/reexec.py).
 """
 
 from typing import Literal
