@@ -7,13 +7,20 @@
 #
 # `snakemake -c8 --set-scatter shards=8` prepares each corpus in eight jobs a stage, to the same bytes.
 #
-# After a run was killed (SIGKILL, power): `snakemake --unlock`, then `--rerun-incomplete`.
+# After a run was killed (SIGKILL, power), the same command continues: a lock that the killed Snakemake
+# has left on this machine is removed here, and profiles/default sets `rerun-incomplete`.
 from bleuprint.pipeline import dvc_lock
 from bleuprint.pipeline import slurm
 from bleuprint.pipeline import graph
 from bleuprint.runtime.errors import exit_on_error
 
+if workflow.is_main_process:
+    dvc_lock.unlock_after_kill()
+    graph.record_at_exit(workflow)
+
 with exit_on_error():
+    if workflow.is_main_process:
+        dvc_lock.mend()
     STAGES = graph.stages()
     slurm.apply_kind_overrides(workflow.resource_settings, STAGES)
 

@@ -4,6 +4,8 @@ import json
 import re
 import sys
 
+import pytest
+
 import micro
 from bleuprint.pipeline import graph
 
@@ -93,6 +95,37 @@ def test_a_system_is_a_row_while_it_is_in_params(reproduced):
     reproduced.write("params.yaml", params)
     assert reproduced.repro() == ["report"]
     assert reproduced.read("reports/results.json") == before
+
+
+@pytest.mark.parametrize("how", ["git", "by hand"])
+def test_going_back_from_a_row_leaves_everything_clean(reproduced, how):
+    lock, params = reproduced.read("dvc.lock"), reproduced.read("params.yaml")
+    reproduced.write("params.yaml", params + micro.THIRD_SYSTEM)
+    reproduced.repro()
+    if how == "git":
+        reproduced.run("git", "checkout", "--quiet", "params.yaml", "dvc.lock", "reports")
+        reproduced.run("bleuprint", "settle")
+        reproduced.run("dvc", "checkout")
+        assert reproduced.changed() == set()
+    else:
+        reproduced.write("params.yaml", params)
+        assert reproduced.repro() == ["report"]
+        assert _without_times(reproduced.read("dvc.lock")) == _without_times(lock)
+    assert reproduced.repro() == []
+    assert "models/deep/own/1" in reproduced.run("bleuprint", "clean") or how == "git"
+    reproduced.run("bleuprint", "clean", "--yes")
+    assert not (reproduced.root / "models/deep").exists()
+    assert reproduced.changed() == set()
+
+
+def _without_times(lock):
+    """Stages in the graph, by name; the page contains measured times."""
+    from dvc.utils.serialize import loads_yaml
+
+    stages = loads_yaml(lock)["stages"]
+    report = stages["report"]
+    report["outs"] = [out for out in report["outs"] if out["path"] != "reports/index.html"]
+    return {name: stage for name, stage in stages.items() if "@deep" not in name}
 
 
 def test_a_decoding_setting_trains_nothing(reproduced):

@@ -134,13 +134,30 @@ def test_a_run_stopped_half_way_leaves_only_what_finished(by_snakemake, tmp_path
     finished = project.recorded() - before
     if how == signal.SIGKILL:
         assert finished == set()
-        project.snakemake("--unlock")
     else:  # describe_corpus may come after the first training has begun
         assert {"binarize@own"} <= finished <= {"binarize@own", "describe_corpus@own"}
-    project.snakemake("--rerun-incomplete")
+    project.snakemake()
     assert project.changed() == set()
     assert len(project.recorded()) == 19
     assert project.read("reports/results.json") == by_snakemake.read("reports/results.json")
+
+
+def test_what_a_killed_run_has_not_recorded_is_recorded_if_there_is_nothing_to_do(
+    by_snakemake, tmp_path
+):
+    """As after a kill while DVC records: dvc.lock lacks stages, and their marks are left."""
+    project = by_snakemake.copy(tmp_path / "project")
+    stages = {stage.name: stage for stage in graph.stages(project.root)}
+    for name in ("report", "score@tiny-own-1"):
+        project.edit("dvc.lock", f"  {name}:\n", f"  {name}-not-recorded:\n")
+        dependencies = graph.inputs(stages.values(), project.root)[name]
+        graph.begin(name, stages[name].digest, *dependencies, root=project.root)
+        mark = project.root / stages[name].mark
+        mark.with_name(f"{name}.begun").rename(mark)
+    assert "recorded" not in project.snakemake("--dry-run")
+    output = project.snakemake()
+    assert "Nothing to be done" in output and "recorded in DVC: 2 of 19 stages" in output
+    assert project.changed() == set()
 
 
 def forget(project, names):

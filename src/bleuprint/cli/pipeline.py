@@ -1,4 +1,4 @@
-"""Commands beside `dvc repro` and `snakemake`: check, settle, record, plots."""
+"""Commands beside `dvc repro` and `snakemake`: check, settle, record, clean, plots."""
 
 import argparse
 import subprocess
@@ -15,7 +15,9 @@ def add_commands(commands: Commands) -> None:
     check.set_defaults(command=_check)
 
     settle = commands.add_parser(
-        "settle", help="record edits of comments, docstrings and formatting without running stages"
+        "settle",
+        help="before dvc repro: repair dvc.lock after a kill, set results of removed rows aside, "
+        "record edits of comments, docstrings and formatting without running stages",
     )
     settle.set_defaults(command=_settle)
 
@@ -25,6 +27,12 @@ def add_commands(commands: Commands) -> None:
     # used by the Snakefile: the stage, its digest and its input files
     record.add_argument("--begin", nargs="+", help=argparse.SUPPRESS)
     record.set_defaults(command=_record)
+
+    clean = commands.add_parser(
+        "clean", help="list what params.yaml no longer names: models, data, trainings, downloads"
+    )
+    clean.add_argument("--yes", action="store_true", help="remove it")
+    clean.set_defaults(command=_clean)
 
     plots = commands.add_parser(
         "plots", help="curves and scores of the working tree beside those of other revisions"
@@ -41,19 +49,38 @@ def _check(_: argparse.Namespace) -> None:
 
 
 def _settle(_: argparse.Namespace) -> None:
+    from bleuprint.pipeline.dvc_lock import mend
+    from bleuprint.pipeline.leftovers import set_aside
     from bleuprint.pipeline.settle import lines, settle
 
+    mend()
+    set_aside(load())
     for line in lines(settle()):
         print(line)
 
 
 def _record(given: argparse.Namespace) -> None:
-    from bleuprint.pipeline import graph
+    from bleuprint.pipeline import dvc_lock, graph
 
     if given.begin:
         graph.begin(*given.begin)
     else:
+        dvc_lock.mend()
         graph.record()
+
+
+def _clean(given: argparse.Namespace) -> None:
+    from bleuprint.pipeline.leftovers import leftovers, remove
+
+    found = leftovers(load())
+    for path, size in found:
+        print(f"{size / 1e6:10.1f} MB  {path}")
+    print(f"{sum(size for _, size in found) / 1e6:10.1f} MB not named in params.yaml", end="")
+    if given.yes:
+        remove(path for path, _ in found)
+        print(": removed")
+    else:
+        print("; to remove it: bleuprint clean --yes" if found else "")
 
 
 def _plots(given: argparse.Namespace) -> None:

@@ -1,17 +1,75 @@
-"""Lock the outputs that a Snakemake run will write in DVC, so that `dvc repro` does not touch them.
+"""Locks of DVC and Snakemake, and what killed processes leave of them and of dvc.lock.
 
-DVC removes a stage's outputs before it runs the stage; without a lock, `dvc repro` in the same
-folder would remove what Snakemake has made and not yet recorded. DVC's locks name processes, so
-they hold on one machine. Snakemake has a lock of its own against a second Snakemake anywhere.
+DVC removes a stage's outputs before it runs the stage; without a lock on what Snakemake will write,
+`dvc repro` in the same folder would remove what Snakemake has made and not yet recorded. DVC's
+locks name processes, so they hold on one machine. Snakemake has a lock of its own against a second
+Snakemake anywhere.
 """
 
+import fcntl
+import json
+import re
+import shutil
 from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
+from platform import node
 
+from bleuprint.runtime.code import git
 from bleuprint.runtime.errors import UserError, say
+from bleuprint.runtime.files import whole_file
 
 _LOCKS = ExitStack()
+_LOCKS_OF_PROCESS = ExitStack()
+
+
+def mend(root: Path = Path()) -> None:
+    """Repair dvc.lock and DVC's list of locks, if DVC was killed while it wrote one of them.
+
+    The complete entries of dvc.lock are kept, and the others taken from git's HEAD; DVC takes
+    stages that are in neither from its run cache. Raises UserError if DVC is at work.
+    """
+    from dvc.exceptions import DvcException
+    from dvc.lock import make_lock
+    from dvc.repo import Repo, lock_repo
+    from dvc.rwlock import RWLOCK_FILE, RWLOCK_LOCK
+
+    path, locks = root / "dvc.lock", root / ".dvc" / "tmp" / RWLOCK_FILE
+    if _is_whole(path) and _is_json(locks):
+        return
+    try:
+        with Repo(str(root)) as repo, lock_repo(repo):
+            if not _is_whole(path):  # no other process is writing it
+                _mend_lock(path, root)
+            hardlink = repo.config["core"].get("hardlink_lock", False)
+            guard = str(locks.with_name(RWLOCK_LOCK))
+            with make_lock(guard, tmp_dir=repo.tmp_dir, hardlink_lock=hardlink):
+                if not _is_json(locks):
+                    locks.unlink()
+    except DvcException as error:
+        raise UserError(" ".join(str(error).split())) from error
+
+
+def unlock_after_kill(root: Path = Path()) -> None:
+    """Remove Snakemake's lock if the Snakemake that took it was killed on this machine.
+
+    Holds a lock of its own until this process ends, which the kernel releases in any case. Does
+    nothing if another Snakemake runs, or if the last one ran on another machine of a cluster.
+    """
+    path, locks, host = root / "work" / "snakemake" / "host", root / ".snakemake/locks", node()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    file = _LOCKS_OF_PROCESS.enter_context(path.open("a+"))
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return
+    file.seek(0)
+    if file.read() == host:
+        shutil.rmtree(locks, ignore_errors=True)
+    elif not locks.exists() or not any(locks.iterdir()):
+        file.truncate(0)
+        file.write(host)
+        file.flush()
 
 
 def lock_outputs(paths: Iterable[str], root: Path = Path()) -> None:
@@ -38,3 +96,63 @@ def release() -> None:
         _LOCKS.close()
     except (DvcException, OSError) as error:
         say(str(error))
+
+
+def _mend_lock(path: Path, root: Path) -> None:
+    """Write dvc.lock without its last entry, which is cut short."""
+    kept = _entries(path.read_bytes())[:-1]
+    names = {_name(entry) for entry in kept}
+    committed = _entries(git(root, "show", "HEAD:./dvc.lock"))
+    taken = [entry for entry in committed if _name(entry) not in names]
+    if kept or taken:
+        with whole_file(path) as partial:
+            partial.write_text("".join(("schema: '2.0'\nstages:\n", *kept, *taken)), "utf-8")
+    else:
+        path.unlink()
+    say(
+        f"dvc.lock was cut short by a killed process: {len(kept)} entries kept, {len(taken)} taken "
+        "from git's HEAD; other stages come from DVC's run cache",
+        "note",
+    )
+
+
+def _entries(lock: bytes) -> list[str]:
+    """The texts of the stages in dvc.lock."""
+    return re.split(r"(?m)^(?=  \S)", lock.decode(errors="replace"))[1:]
+
+
+def _name(entry: str) -> str:
+    return entry.partition("\n")[0]
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether dvc.lock is complete, or damaged in another way than by a killed process."""
+    from dvc.exceptions import DvcException
+    from dvc.schema import COMPILED_LOCKFILE_SCHEMA
+    from dvc.utils.serialize import parse_yaml
+    from voluptuous import Invalid
+
+    if not path.exists():
+        return True
+    text = path.read_text(encoding="utf-8", errors="replace")
+    if re.search("^(<<<<<<<|>>>>>>>) ", text, re.MULTILINE):  # git's, of a merge
+        return True
+    try:
+        stages = COMPILED_LOCKFILE_SCHEMA(parse_yaml(text, path))["stages"]
+        out = list(stages.values())[-1]["outs"][-1]
+    except (DvcException, Invalid, LookupError):
+        return False
+    return (
+        text.endswith("\n") and "size" in out and ("nfiles" in out) == out["md5"].endswith(".dir")
+    )
+
+
+def _is_json(path: Path) -> bool:
+    """Whether a file, if it exists, can be parsed."""
+    try:
+        json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return True
+    except ValueError:
+        return False
+    return True

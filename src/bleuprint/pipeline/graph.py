@@ -7,6 +7,7 @@ commits the marked stages to DVC and no others, since `dvc commit` takes any out
 to date. `bleuprint record` records what a killed run has left.
 """
 
+import atexit
 import hashlib
 import json
 import logging
@@ -180,6 +181,20 @@ def record_or_print_error() -> None:
         record()
     except UserError as error:
         say(str(error))
+
+
+def record_at_exit(workflow: Any) -> None:
+    """Record what a killed run has finished if Snakemake ends since there is nothing to be done.
+
+    It calls neither onsuccess nor onerror then.
+    """
+
+    def record_left() -> None:
+        runs = workflow.executor_plugin is not None and not workflow.dryrun
+        if runs and any(mark.suffix != ".begun" for mark in (_WORK / "finished").glob("*")):
+            record_or_print_error()
+
+    atexit.register(record_left)
 
 
 def use_this_python() -> None:

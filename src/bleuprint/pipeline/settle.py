@@ -8,7 +8,6 @@ present hash. Every other change is left for `dvc repro` to run.
 
 import hashlib
 import json
-import subprocess
 import tarfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bleuprint.runtime import fingerprint
+from bleuprint.runtime.code import git
 from bleuprint.runtime.errors import UserError
 
 # Commits that are searched for the version that dvc.lock describes, newest first.
@@ -132,9 +132,9 @@ def _md5(files: Files) -> str:
 
 def _version(path: str, digest: str, root: Path) -> Files | None:
     """The newest version of `path` with DVC's hash `digest`; None if no commit has it."""
-    log = _git(root, "log", f"-{_COMMITS}", "--format=%H", "--", path)
+    log = git(root, "log", f"-{_COMMITS}", "--format=%H", "--", path)
     for commit in log.decode().split():
-        archive = _git(root, "archive", commit, path)  # nothing if the commit removes it
+        archive = git(root, "archive", commit, path)  # nothing if the commit removes it
         files = _unpacked(archive, path) if archive else {}
         if _md5(files) == digest:
             return files
@@ -148,12 +148,3 @@ def _unpacked(archive: bytes, path: str) -> Files:
             for member in tar
             if (file := tar.extractfile(member))
         }
-
-
-def _git(root: Path, *arguments: str) -> bytes:
-    """The output of a git command; nothing if it fails, as outside a repository."""
-    try:
-        command = ["git", "-C", str(root), *arguments]
-        return subprocess.run(command, capture_output=True, check=True).stdout
-    except (OSError, subprocess.CalledProcessError):
-        return b""

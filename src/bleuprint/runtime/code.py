@@ -36,3 +36,12 @@ def commit() -> str | None:
     except (OSError, subprocess.CalledProcessError):
         return None
     return head.stdout.strip() + ("+" if dirty else "")
+
+
+def git(root: Path, *arguments: str) -> bytes:
+    """The output of a git command; nothing if it fails, as outside a repository."""
+    try:
+        command = ["git", "-C", str(root), *arguments]
+        return subprocess.run(command, capture_output=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return b""

@@ -1,0 +1,127 @@
+"""Files of systems, corpora and seeds that params.yaml no longer names: `bleuprint clean`.
+
+DVC leaves the outputs of removed rows and columns on disk. Those below folders that the report
+depends on would change its hash: `set_aside` moves them away, so that dvc.lock is the same as if
+they had never been there.
+"""
+
+import hashlib
+import shutil
+from collections.abc import Iterable, Iterator
+from itertools import product
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from bleuprint.config import paths
+from bleuprint.config.experiment import Settings
+from bleuprint.runtime.errors import say
+
+_WORK = Path("work")
+_REMOVED = _WORK / "removed"
+# The folders that the stage report depends on.
+_OF_REPORT = ("results", "data/ledgers", "data/split", "data/statistics")
+
+
+def set_aside(settings: Settings, root: Path = Path()) -> None:
+    """Move what the report depends on and params.yaml does not name to work/removed."""
+    moved = []
+    for path in _outputs(settings, root):
+        if not str(path).startswith(_OF_REPORT):
+            continue
+        if not any(each.is_file() for each in (root / path).rglob("*")):  # dvc checkout leaves it
+            remove([path], root)
+            continue
+        target = root / _REMOVED / path
+        shutil.rmtree(target, ignore_errors=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        (root / path).rename(target)
+        moved.append(path)
+        _remove_empty_parents(path, root)
+    if moved:
+        names = ", ".join(map(str, moved))
+        say(f"not in params.yaml, moved to {_REMOVED} (bleuprint clean): {names}", "note")
+
+
+def leftovers(settings: Settings, root: Path = Path()) -> list[tuple[Path, int]]:
+    """What is not in params.yaml, with its size in bytes: outputs, trainings, downloads, shards."""
+    found = [*_outputs(settings, root), *_trainings(settings, root), *_downloads(settings, root)]
+    for path in ("shards/*/*", "removed"):
+        found += [
+            each for each in _below(root, f"work/{path}") if each.name not in settings.corpora
+        ]
+    return [(path, _size(root / path)) for path in found]
+
+
+def remove(found: Iterable[Path], root: Path = Path()) -> None:
+    """Remove files and folders; their parents too, once they are empty."""
+    for path in found:
+        place = root / path
+        shutil.rmtree(place) if place.is_dir() and not place.is_symlink() else place.unlink()
+        _remove_empty_parents(path, root)
+
+
+def _cells(settings: Settings) -> list[paths.Cell]:
+    cells = product(settings.systems, settings.corpora, settings.seeds)
+    return [paths.Cell(*cell) for cell in cells]
+
+
+def _outputs(settings: Settings, root: Path) -> Iterator[Path]:
+    """The outputs of stages that are no longer in the graph."""
+    named = {(system, corpus, str(seed)) for system, corpus, seed in _cells(settings)}
+    for folder in ("models", "results", "timings"):
+        for path in _below(root, f"{folder}/*/*/*"):
+            if path.parts[1:] not in named and path.name.isdecimal():
+                yield path
+    for path in _below(root, "data/*/*"):
+        if path.name not in settings.corpora:
+            yield path
+
+
+def _trainings(settings: Settings, root: Path) -> Iterator[Path]:
+    """Checkpoints of trainings with other settings, code or data that no process is writing."""
+    from bleuprint.pipeline.train_stage import training_folder  # loads torch
+
+    present = {cell: training_folder(cell, settings, root) for cell in _cells(settings)}
+    for path in _below(root, "work/trainings/*"):
+        cell = next((each for each in present if path.stem == ".".join(map(str, each))), None)
+        # the folder of a cell whose corpus is not prepared is not known
+        if cell is not None and present[cell] in (None, path.name):
+            continue
+        try:
+            with FileLock(root / path / ".lock", timeout=0):
+                yield path
+        except Timeout:
+            continue
+
+
+def _downloads(settings: Settings, root: Path) -> Iterator[Path]:
+    """Downloads, by the hash of their URL."""
+    urls = {
+        file.url
+        for corpus in settings.corpora.values()
+        for text in corpus.files.texts().values()
+        for file in text.files
+        if file.url is not None
+    }
+    named = {hashlib.sha256(url.encode()).hexdigest() for url in urls}
+    for path in _below(root, "work/downloads/*"):
+        name = path.name.partition(".")[0]
+        if len(name) == 64 and name not in named:
+            yield path
+
+
+def _below(root: Path, pattern: str) -> list[Path]:
+    return sorted(path.relative_to(root) for path in root.glob(pattern))
+
+
+def _size(path: Path) -> int:
+    files = path.rglob("*") if path.is_dir() else [path]
+    return sum(file.lstat().st_size for file in files if not file.is_dir())
+
+
+def _remove_empty_parents(path: Path, root: Path) -> None:
+    for folder in list(path.parents)[:-1]:
+        if any((root / folder).iterdir()):
+            return
+        (root / folder).rmdir()

@@ -1,0 +1,129 @@
+"""dvc.lock cut short by a kill, and Snakemake's lock left by one."""
+
+import subprocess
+import sys
+
+import pytest
+
+from bleuprint.pipeline import dvc_lock
+
+STAGE = """\
+  {name}:
+    cmd: env PYTHONPATH=src python stages/{name}.py
+    deps:
+    - path: data/ä
+      hash: md5
+      md5: 988c6f0688801f9b88e4663547bd71e5.dir
+      size: 357
+      nfiles: 1
+    outs:
+    - path: data/{name}
+      hash: md5
+      md5: 1f86863da7d23b8c45a2e626e3abe303.dir
+      size: 50151
+      nfiles: 17
+"""
+NAMES = [f"stage@{number}" for number in range(12)]
+HEAD = "schema: '2.0'\nstages:\n"
+LOCK = HEAD + "".join(STAGE.format(name=name) for name in NAMES)
+
+
+@pytest.fixture
+def project(tmp_path):
+    for command in (["git", "init", "-q"], [sys.executable, "-m", "dvc", "init", "-q"]):
+        subprocess.run(command, cwd=tmp_path, check=True)
+    return tmp_path
+
+
+def stages(text):
+    from dvc.schema import COMPILED_LOCKFILE_SCHEMA
+    from dvc.utils.serialize import parse_yaml
+
+    return COMPILED_LOCKFILE_SCHEMA(parse_yaml(text, "dvc.lock"))["stages"]
+
+
+def test_whole_entries_of_a_dvc_lock_cut_short_are_kept(project, capsys):
+    lock, content = project / "dvc.lock", LOCK.encode()
+    every = [len(content) * tenth // 10 for tenth in range(10)]
+    for end in (*every, *range(len(content) - 450, len(content), 15)):
+        lock.write_bytes(content[:end])
+        dvc_lock.mend(project)
+        complete = {
+            name
+            for name, after in zip(NAMES, [*NAMES[1:], None], strict=True)
+            if end >= (content.index(f"  {after}:".encode()) if after else len(content))
+        }
+        found = set(stages(lock.read_text())) if lock.exists() else set()
+        assert found == complete, end
+        at_an_entry = content[end:].startswith(b"  stage@") and end
+        assert at_an_entry or "dvc.lock was cut short" in capsys.readouterr().err
+
+
+def test_a_whole_dvc_lock_and_one_with_conflicts_are_left(project, capsys):
+    conflict = LOCK.replace("50151\n      nfiles: 17\n", "5\n<<<<<<< HEAD\n=======\n>>>>>>> b\n", 1)
+    for text in (LOCK, conflict):
+        (project / "dvc.lock").write_text(text)
+        dvc_lock.mend(project)
+        assert (project / "dvc.lock").read_text() == text
+    assert capsys.readouterr().err == ""
+
+
+def test_entries_that_are_lost_are_taken_from_the_commit(project, capsys):
+    lock = project / "dvc.lock"
+    lock.write_text(LOCK.replace("size: 50151", "size: 50152"))
+    name = ("-c", "user.name=a", "-c", "user.email=a@localhost")
+    for command in (["add", "dvc.lock"], ["commit", "-qm", "a"]):
+        subprocess.run(["git", *name, *command], cwd=project, check=True)
+    lock.write_text(LOCK[: LOCK.index("stage@5") + 30])
+    dvc_lock.mend(project)
+    found = stages(lock.read_text())
+    assert list(found) == NAMES
+    sizes = [stage["outs"][0]["size"] for stage in found.values()]
+    assert sizes == [50151] * 5 + [50152] * 7
+    assert "5 entries kept, 7 taken from git's HEAD" in capsys.readouterr().err
+
+
+def test_dvc_list_of_locks_cut_short_is_removed(project):
+    from dvc.repo import Repo
+    from dvc.rwlock import rwlock
+
+    locks = project / ".dvc" / "tmp" / "rwlock"
+    locks.write_text("")
+    dvc_lock.mend(project)
+    with Repo(str(project)) as repo, rwlock(repo.tmp_dir, repo.fs, "test", [], [], False):
+        pass
+
+
+SNAKEMAKE = """\
+import sys
+from bleuprint.pipeline.dvc_lock import unlock_after_kill
+unlock_after_kill()
+print(flush=True)
+sys.stdin.read()
+"""
+
+
+def test_the_lock_of_a_killed_snakemake_is_removed_and_others_are_not(tmp_path):
+    lock = tmp_path / ".snakemake" / "locks" / "0.input.lock"
+    lock.parent.mkdir(parents=True)
+
+    def another():
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        process = subprocess.Popen([sys.executable, "-c", SNAKEMAKE], cwd=tmp_path, **pipes)
+        process.stdout.readline()
+        return process
+
+    process = another()
+    lock.touch()  # as Snakemake does now
+    another().communicate()
+    assert lock.exists()
+    process.kill()
+    process.communicate()
+    another().communicate()
+    assert not lock.exists()
+
+    lock.parent.mkdir()
+    lock.touch()
+    (tmp_path / "work/snakemake/host").write_text("another")  # which may still run there
+    another().communicate()
+    assert lock.exists()

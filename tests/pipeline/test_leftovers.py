@@ -1,0 +1,78 @@
+"""What params.yaml no longer names is found, set aside for the report, and removed."""
+
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+import micro
+from bleuprint.config.experiment import load
+from bleuprint.pipeline.leftovers import leftovers, remove, set_aside
+
+STALE = [
+    "models/deep/own/1/averaged/model",
+    "results/deep/own/1/scores.json",
+    "results/tiny/own/2/scores.json",
+    "data/ledgers/other/clean.json",
+    "data/raw/other/train.en",
+    "work/trainings/deep.own.1.0123456789abcdef/1.safetensors",
+    f"work/downloads/{64 * 'a'}",
+    "work/shards/clean/other/1-of-2/train.en",
+]
+NAMED = [
+    "models/tiny/own/1/averaged/model",
+    "results/wide/own/1/scores.json",
+    "results/notes/of/mine.txt",
+    "data/ledgers/own/clean.json",
+    "work/trainings/tiny.own.1.0123456789abcdef/1.safetensors",  # its corpus is not prepared
+    "work/downloads/downloads.guard",
+    "work/mlflow.lock",
+]
+
+
+@pytest.fixture
+def project(tmp_path):
+    (tmp_path / "params.yaml").write_text(micro.PARAMS)
+    (tmp_path / "dvc.yaml").write_bytes((micro.ROOT / "dvc.yaml").read_bytes())
+    for name in (*STALE, *NAMED):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("12345")
+    return tmp_path
+
+
+def files(root):
+    found = (path for path in root.rglob("*") if path.is_file() and path.name != ".lock")
+    return {str(path.relative_to(root)) for path in found} - {"params.yaml", "dvc.yaml"}
+
+
+def test_what_is_not_named_is_listed_with_its_size_and_removed(project):
+    found = leftovers(load(project / "params.yaml"), project)
+    paths = [str(path) for path, _ in found]
+    assert all(any(name.startswith(path) for path in paths) for name in STALE)
+    assert {size for _, size in found} == {5}
+    remove((path for path, _ in found), project)
+    assert files(project) == set(NAMED)
+    assert not (project / "models/deep").exists()
+    assert leftovers(load(project / "params.yaml"), project) == []
+
+
+def test_a_training_at_work_is_not_listed(project):
+    work = Path("work/trainings/deep.own.1.0123456789abcdef")
+    with FileLock(project / work / ".lock"):
+        found = leftovers(load(project / "params.yaml"), project)
+    assert work not in [path for path, _ in found]
+
+
+def test_what_the_report_would_read_is_set_aside(project, capsys):
+    (project / "results/gone/own/1/hypotheses").mkdir(parents=True)
+    for _ in range(2):  # the second time over what is there
+        set_aside(load(project / "params.yaml"), project)
+        moved = {name for name in STALE if name.startswith(("results", "data/ledgers"))}
+        expected = {*NAMED, *STALE} - moved | {f"work/removed/{name}" for name in moved}
+        assert files(project) == expected
+        assert not (project / "results/gone").exists()
+        (note,) = capsys.readouterr().err.splitlines()
+        assert "moved to work/removed (bleuprint clean): results/deep/own/1, results/tiny" in note
+        for name in moved:
+            (project / name).parent.mkdir(parents=True, exist_ok=True)
+            (project / name).write_text("12345")
