@@ -10,6 +10,7 @@ from bleuprint.config.paths import Cell
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import sha256_of
 from bleuprint.tracking import store, sync
+from bleuprint.tracking.artifacts import FILES
 
 if TYPE_CHECKING:
     from mlflow.entities.model_registry import ModelVersion
@@ -62,5 +63,5 @@ def _version(
         f"`{tags[_SUM]}`, kept by DVC.\n\nTo use it: `bleuprint translate --system {cell.system} "
         f"--corpus {cell.corpus} --seed {cell.seed}`"
     )
-    source = f"runs:/{run_id}/{sync.FILES}"
+    source = f"runs:/{run_id}/{FILES}"
     return client.create_model_version(cell.corpus, source, run_id, tags=tags, description=note)

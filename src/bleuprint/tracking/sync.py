@@ -10,12 +10,10 @@ per second. Its tag `bleuprint.times` says so.
 """
 
 import dataclasses
-import json
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bleuprint.config.experiment import Settings
@@ -23,9 +21,9 @@ from bleuprint.config.paths import Cell
 from bleuprint.decoding.translation_record import TRANSLATION
 from bleuprint.runtime import environment, fingerprint
 from bleuprint.runtime.errors import UserError, without_passwords
-from bleuprint.runtime.files import sha256_of
 from bleuprint.scoring.score import SetScores
 from bleuprint.tracking import runs, store, ui_views
+from bleuprint.tracking.artifacts import log_file_list, log_report
 from bleuprint.tracking.cell_results import CellResults, cells_of
 from bleuprint.tracking.runs import Content, Description
 from bleuprint.tracking.timings import Training, read_training
@@ -35,8 +33,7 @@ if TYPE_CHECKING:
     from mlflow.entities import DatasetInput, Metric, Run
     from mlflow.tracking import MlflowClient
 
-FILES, PAGE, TIMES, REPORT = "files.json", "index.html", "bleuprint.times", "bleuprint.report"
-_LISTED, _PAGE_SUM = "bleuprint.files", "bleuprint.page"
+TIMES = "bleuprint.times"
 # Tags with the fingerprint of a decoding: of its own run, and of a training's that repeats scores.
 DECODING, _SCORED = "bleuprint.decoding", "bleuprint.scored"
 _REBUILT = "rebuilt: ended when it was synchronized; durations and distances as measured"
@@ -185,7 +182,7 @@ def log_cell(
         client, experiment, run, trained.decoding
     )
     if _SCORED in content.tags or trained.decoding is None:
-        changed |= _list_files(client, run, trained.description.cell)
+        changed |= log_file_list(client, run, trained.description.cell)
     return run, done or ("completed" if changed else "")
 
 
@@ -212,7 +209,7 @@ def _log_all(settings: Settings, trained: Sequence[TrainedCell], make: bool) -> 
         yield from _log_runs(client, experiment.experiment_id, trained, make)
         if environment.is_copy():  # the page and the columns stay those of the project
             return
-        yield from _log_report(client, experiment.experiment_id, settings.experiment)
+        yield from log_report(client, experiment.experiment_id, settings.experiment)
         names = (name for entry in trained if entry.decoding for name in entry.decoding.summary)
         scores = list(dict.fromkeys(filter(ui_views.is_score, names)))
         if scores and ui_views.decorate(client, experiment, settings, scores):
@@ -301,57 +298,3 @@ def _scores(results: CellResults) -> tuple[Mapping[str, SetScores], str]:
         return results.check().scores, ""
     except UserError as error:
         return {}, str(error)
-
-
-def _list_files(client: "MlflowClient", run: "Run", cell: Cell) -> bool:
-    """Log the list of a cell's files, with SHA-256, as an artifact; returns whether it was logged.
-
-    Weights are hashed only if the list is new, that is if a file's size or the hash of a result
-    has changed. A list with weights is kept if the weights are not here.
-    """
-    folders = (cell.models / "averaged", cell.models / "checkpoints", cell.results)
-    files = {
-        path.as_posix(): path
-        for folder in folders
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and not path.name.startswith(".")
-    }
-    results = cell.results.as_posix()
-    seen = [
-        (name, sha256_of(path) if name.startswith(results) else path.stat().st_size)
-        for name, path in files.items()
-    ]
-    weights = any(name.endswith(".safetensors") for name in files)
-    mark = f"{'with' if weights else 'without'} weights {fingerprint.of_settings(seen)}"
-    held = run.data.tags.get(_LISTED, "")
-    if mark == held or (held.startswith("with ") and not weights):
-        return False
-    entries = [
-        {"path": name, "bytes": path.stat().st_size, "sha256": sha256_of(path)}
-        for name, path in files.items()
-    ]
-    text = json.dumps({"relative_to": "the project's root", "files": entries}, indent=2)
-    client.log_text(run.info.run_id, text + "\n", FILES)
-    client.set_tag(run.info.run_id, _LISTED, mark)
-    return True
-
-
-def _log_report(client: "MlflowClient", experiment: str, name: str) -> Iterator[str]:
-    """A separate run holds the report page, which covers all runs."""
-    page, table = Path("reports", PAGE), Path("reports", "table.md")
-    if not page.exists():
-        return
-    tags = {REPORT: name}
-    note = (
-        f"The report of experiment **{name}**: artifact `{PAGE}`, and `table.md` "
-        "for its table alone.\n\nTo make it again: `dvc repro report`"
-    )
-    content = Content("report", {**tags, "mlflow.source.name": "stages/report.py"}, note)
-    run = runs.find(client, experiment, tags) or runs.create(client, experiment, content, 0.0)
-    digest = sha256_of(page)
-    if run.data.tags.get(_PAGE_SUM) != digest:
-        for path in (page, table):
-            if path.exists():
-                client.log_artifact(run.info.run_id, str(path))
-        client.set_tag(run.info.run_id, _PAGE_SUM, digest)
-        yield "run report: the page attached"
