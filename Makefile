@@ -90,7 +90,7 @@ ui: setup
 recipe:
 	@test -n "$(NAME)" || { echo "make recipe NAME=...: one of $(RECIPES)"; exit 2; }
 	@test -f "recipes/$(NAME).yaml" || { echo "no recipe $(NAME); there are: $(RECIPES)"; exit 2; }
-	@# what is no recipe, a user has written
+	@# a params.yaml that equals no recipe has been edited
 	@for recipe in recipes/*.yaml; do cmp -s params.yaml $$recipe && exit; done; \
 	  cp --backup=numbered params.yaml params.yaml.before && echo "params.yaml is kept as params.yaml.before"
 	cp "recipes/$(NAME).yaml" params.yaml
