@@ -1,4 +1,4 @@
-"""Notes on params.yaml: what is allowed, but may not be meant."""
+"""Notes on params.yaml: settings that are valid but may be unintended."""
 
 import subprocess
 from collections.abc import Iterator, Mapping

@@ -307,7 +307,7 @@ class System:
             raise ValueError(f"average.updates begins at {first}: training ends at {end}")
         milestones = keep.every and last // keep.every * keep.every >= first
         if milestones or keep.best or end is None or self.train.max_epochs or self.train.patience:
-            return  # there is one, or the end and the best are not known before the training
+            return  # there may be one: the end and the best are known only after the training
         rounds = -(-end // every)
         kept = [min(end, n * every) for n in range(max(1, rounds - keep.last + 1), rounds + 1)]
         if not any(first <= update <= last for update in kept):

@@ -108,7 +108,7 @@ class CTranslate2Engine(Engine):
 
 
 def _load(folder: Path, precision: str) -> Any:
-    """Load CTranslate2's translator; on CPUs with one single-threaded worker a torch thread."""
+    """Load CTranslate2's translator; on CPUs with one single-threaded worker per torch thread."""
     import ctranslate2
 
     if torch.cuda.is_available():

@@ -144,8 +144,8 @@ class Transformer(nn.Module):
     ) -> tuple[Tensor, Tensor | None]:
         """Source ids (B, S) to memory (B, S, D) and mask (B, 1, 1, S), None if nothing is PAD.
 
-        `has_padding`: whether `source` contains PAD; None reads the tensor, for which an
-        accelerator has to be waited for.
+        `has_padding`: whether `source` contains PAD; None reads the tensor, which
+        waits for an accelerator to compute it.
         """
         mask = _padding_mask(source, has_padding)
         x = self._embed(self.source_embedding, self.source_positions, source, 0)

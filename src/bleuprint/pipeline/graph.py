@@ -1,6 +1,6 @@
 """The stages of dvc.yaml for the Snakefile, and recording of finished stages in DVC.
 
-Uses DVC's stages, which are no documented interface: DVC's version is pinned.
+Uses DVC's stage classes, an undocumented interface: DVC's version is therefore pinned.
 
 A rule of the Snakefile leaves a mark when its stage has finished. At the end of a run `record`
 commits the marked stages to DVC and no others, since `dvc commit` takes any output on disk for up
@@ -139,8 +139,8 @@ def inputs(graph: Iterable[Stage], root: Path = Path()) -> dict[str, list[str]]:
 def begin(name: str, digest: str, *dependencies: str, root: Path = Path()) -> None:
     """Write the state that a stage starts from beside its mark.
 
-    `digest` and `dependencies` (see `inputs`) are given by its rule, since DVC takes a second to
-    resolve the graph, and each stage begins.
+    `digest` and `dependencies` (see `inputs`) are given by its rule: resolving the graph here would
+    delay each stage by a second.
     """
     begun = root / f"{_mark(name)}.begun"
     begun.parent.mkdir(parents=True, exist_ok=True)
@@ -184,7 +184,7 @@ def record_or_print_error() -> None:
 
 
 def record_at_exit(workflow: Any) -> None:
-    """Record what a killed run has finished if Snakemake ends since there is nothing to be done.
+    """Record what a killed run has finished if Snakemake ends because nothing is left to do.
 
     It calls neither onsuccess nor onerror then.
     """

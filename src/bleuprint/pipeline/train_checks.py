@@ -1,4 +1,4 @@
-"""Refusals before a training starts: a damaged corpus, unfit lengths, processes that differ."""
+"""Checks before a training starts: an intact corpus, fitting lengths, identical processes."""
 
 from dataclasses import asdict
 

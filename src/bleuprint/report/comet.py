@@ -1,7 +1,7 @@
 """COMET scores, by the program comet-score in a virtual environment of its own.
 
-unbabel-comet wants older versions of numpy, protobuf and others than this project is tested with,
-so that both cannot be in one environment.
+unbabel-comet requires older versions of numpy, protobuf and others than this project is tested
+with, so that both cannot be installed in one environment.
 """
 
 import os

@@ -69,7 +69,7 @@ def costs(records: pd.DataFrame, measured: bool = True) -> Grid:
 
 
 def parts(records: pd.DataFrame, published: Sequence[Published] = ()) -> Iterator[str | Grid]:
-    """All of it for the terminal, and the files with more."""
+    """Both tables and their notes for the terminal, and the files with more."""
     yield scores(records, published=published)
     yield costs(records)
     yield ""

@@ -1,7 +1,7 @@
 """The report stage: from the results of all cells to what people read.
 
-Reports are committed: they hold numbers and hashes, never a sentence of a corpus. Except the page,
-which quotes some.
+Reports are committed: they hold numbers and hashes, never a sentence of a corpus. The page, which
+quotes some, is not.
 """
 
 from collections.abc import Iterator, Mapping
@@ -38,8 +38,8 @@ _TEMPLATES = Environment(
 def write_reports(settings: Settings, root: Path = Path()) -> None:
     """Write reports/ from the results on disk.
 
-    All but the page and costs.csv repeat exactly: these show what was measured, so that they are
-    no outputs of the stage for DVC.
+    The page and costs.csv show what was measured, so they are no outputs of the stage for DVC; all
+    other files repeat exactly.
     """
     records = collect(settings, root)
     cells = cells_in(records)

@@ -31,8 +31,8 @@ def show(parts: Iterable[str | Grid]) -> None:
 def _tables(grid: Grid, console: Console) -> Iterator[Table]:
     """The grid in as many tables as it needs for the width.
 
-    Columns outside any group lead every one; a group is kept together where it fits, and what
-    follows a column beside it.
+    Columns outside any group begin every table. The columns of a group are kept together if they
+    fit, and so is a column with the one that follows it.
     """
     leading = [place for place, column in enumerate(grid.columns) if not column.group]
     blocks = [leading]

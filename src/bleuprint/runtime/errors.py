@@ -61,7 +61,7 @@ def run(main: Callable[[], None]) -> NoReturn:
     except KeyboardInterrupt:
         _end(130, "interrupted")
     except BrokenPipeError:
-        # The reader of our output has closed it; without this Python complains again at exit.
+        # The reader of our output has closed it; without this Python prints another error at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(128 + signal.SIGPIPE)
     except Exception as error:
@@ -118,8 +118,8 @@ def _exit(status: int) -> NoReturn:
 def _recorded(status: int, message: str) -> bool:
     """Whether the launcher prints the message: it is then written to torch's error file.
 
-    torchrun, which shows that file in its own report, may restart the process before: the message
-    is printed as well.
+    torchrun shows that file in its own report, but may restart the process before that: so the
+    message is printed as well.
     """
     path = os.environ.get("TORCHELASTIC_ERROR_FILE")
     if not path:

@@ -60,7 +60,7 @@ def files_of(paths: Iterable[str], root: Path) -> list[Path]:
 
 
 def of_file(name: str, content: bytes) -> str:
-    """The SHA-256 of what a file says: Python's syntax tree, YAML's values; others': the bytes."""
+    """The SHA-256 of a file's syntax tree (Python), of its values (YAML), or of its bytes."""
     if name.endswith(".py"):
         with suppress(SyntaxError, ValueError):
             content = repr(_syntax(ast.parse(content))).encode()

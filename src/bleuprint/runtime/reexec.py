@@ -3,9 +3,9 @@
 - glibc returns each block above its mmap threshold to the kernel when it is freed, so that every
   large activation is paged in again: raising the thresholds trains up to 1.4 times as fast, and
   large pages, where the kernel offers them by madvise, another 4 to 12 %.
-- Threads of OpenMP that wait for each other spin by default, which takes the cores from whatever
-  they wait for when anything else runs: beside one busy process a core, a training that sleeps
-  instead is 4 to 5 times as fast.
+- OpenMP threads that wait for each other spin by default. If other processes run, this takes the
+  cores from the threads that are waited for: beside one busy process a core, a training whose
+  threads sleep instead is 4 to 5 times as fast.
 
 The libraries read these variables when a process starts, hence the restart.
 """
@@ -24,7 +24,7 @@ _VARIABLES = {
 def reexec_for_speed() -> None:
     """Restart this process with the variables that its environment does not set.
 
-    To be called first of all, before torch is imported.
+    Must be called before torch is imported.
     """
     missing = {name: text for name, text in _VARIABLES.items() if name not in os.environ}
     if sys.platform == "linux" and missing:

@@ -58,7 +58,7 @@ def export(settings: Settings, cell: Cell, output: Path, precision: Precision) -
 
 
 def readme(settings: Settings, cell: Cell, precision: Precision) -> str:
-    """How to use the folder, its license, the scores of the system and where it comes from."""
+    """How to use the folder, its license, the scores of the system and its provenance."""
     corpus = settings.corpus(cell.corpus)
     used = {text.license_and_citation for text in corpus.files.texts().values()}
     return _TEMPLATES.get_template("export.md.j2").render(

@@ -55,7 +55,7 @@ def main() -> None:
 def translate(
     source: Iterable[str], name: str, translator: Any, text: "Text", settings: dict[str, Any]
 ) -> None:
-    """Print the translation of each line; `name` stands before warnings."""
+    """Print the translation of each line; `name` is put before warnings."""
     lines_left, number, most = iter(source), 0, settings["max_positions"] - 1
     while lines := [line.rstrip("\n") for line in islice(lines_left, BATCH)]:
         sentences = [text.subwords(line) for line in lines]
@@ -146,7 +146,7 @@ def search(
 def score(output: tuple[float, list[str]], settings: dict[str, Any], limit: int) -> float:
     """CTranslate2's score of an output, whose penalty is length^alpha, by the settings' penalty.
 
-    An output of `limit` subwords has broken off: it has no end, which the length of others counts.
+    An output of `limit` subwords was cut off: it has no EOS, which the length of others includes.
     """
     value, subwords = output
     if settings["length_penalty"]["kind"] == "length":

@@ -40,7 +40,7 @@ Long = Literal["split", "truncate"]
 
 @dataclass(frozen=True)
 class Translation:
-    """One translation of a sentence, and its score (see search.Hypothesis)."""
+    """One translation of a sentence, and its score (see beam_search.Hypothesis)."""
 
     text: str
     score: float

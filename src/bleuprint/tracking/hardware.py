@@ -37,7 +37,7 @@ _PEAKS: dict[str, tuple[float, float | None, float | None]] = {
     "L40S": (91.6, 183.0, 362.05),
     "H100 PCIe": (51.0, 378.0, 756.5),
     "H100 NVL": (60.0, 417.5, 835.5),
-    "H100 HBM3": (67.0, 494.5, 989.5),  # as the SXM module calls itself
+    "H100 HBM3": (67.0, 494.5, 989.5),  # the name that the SXM module reports
     "H200": (67.0, 494.5, 989.5),
     "H200 NVL": (60.0, 417.5, 835.5),
     "RTX 3090": (35.6, 35.6, 71.0),

@@ -55,7 +55,7 @@ def client() -> "MlflowClient":
 
 
 def lock() -> FileLock:
-    """Held while something is created that two processes must not create twice."""
+    """A lock for creating what must exist once, though several processes may create it."""
     environment.work().mkdir(parents=True, exist_ok=True)
     return FileLock(environment.work() / "mlflow.lock")
 
@@ -86,7 +86,7 @@ def _artifacts(experiment: str) -> str | None:
 
 
 def _relocate(client: "MlflowClient") -> None:
-    """Let the artifacts in the folder beside the database be those that its experiments name.
+    """Make the experiments of a database refer to the artifacts in the folder beside it.
 
     MLflow stores absolute addresses: in a project that was copied or moved, those of the original.
     """

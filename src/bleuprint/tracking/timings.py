@@ -1,8 +1,8 @@
 """What was measured of trainings and translations: durations, hardware, cost by time.
 
-These figures never repeat, so that no stage's output holds them and DVC does not know of them. A
-file in timings/ is named by the fingerprint of the result that it was measured for: a result that
-comes out of DVC's cache meets its own figures again, and no others.
+These figures differ in each run, so no stage's output contains them and DVC does not track them. A
+file in timings/ is named by the fingerprint of the result that it was measured for, so that a
+result from DVC's cache is shown with its own figures.
 """
 
 import dataclasses

@@ -33,8 +33,8 @@ def training_cost(
 def _cost_by_time(state: TrainState, stopwatch: Stopwatch, precision: str) -> dict[str, Any]:
     """The cost by time and the MFU, by published rates; nothing for unlike machines.
 
-    A rate that is measured on the device would be as noisy as the time: of one training, idle and
-    beside other work, it gave costs that differed five times.
+    A rate measured on the device would be as noisy as the time: with it, the costs of one training
+    alone and beside other work differed fivefold.
     """
     hardware = {(m["device"], m["processes"], m["threads"]) for m in stopwatch.machines}
     if len(hardware) > 1:

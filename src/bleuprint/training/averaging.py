@@ -32,7 +32,7 @@ def average(checkpoints: Path, settings: Average, output: Path) -> None:
         weights = partial / "model.safetensors"
         try:
             save_file(tensors, weights, {"fingerprint": training.fingerprint})
-        except SafetensorError as error:  # a full disk, which safetensors does not call an OSError
+        except SafetensorError as error:  # a full disk: safetensors raises no OSError
             raise UserError(f"{weights}: cannot be written: {error}") from None
         description = read_object(checkpoints / "model.json")
         updates = [int(path.stem) for path in chosen]

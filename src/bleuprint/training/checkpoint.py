@@ -144,5 +144,5 @@ def _save_tensors(
     copies = {name: tensor.detach().cpu().clone() for name, tensor in tensors.items()}
     try:
         save_file(copies, path, metadata)
-    except SafetensorError as error:  # a full disk, which safetensors does not call an OSError
+    except SafetensorError as error:  # a full disk: safetensors raises no OSError
         raise UserError(f"{path}: cannot be written: {error}") from None

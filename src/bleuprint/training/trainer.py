@@ -173,8 +173,8 @@ class Trainer:
     def _dry_run(self) -> None:
         """Run the full batches that take the most memory; raises UserError if one does not fit.
 
-        The longest sentences do for attention, sentences without padding for the projection to the
-        vocabulary.
+        Attention takes the most memory for the longest sentences, the projection to the vocabulary
+        for sentences without padding.
         """
         self.model.train()
         corpus, tokens = self._corpus, self._settings.max_tokens

@@ -122,7 +122,7 @@ def _get(url: str, begin: int) -> Any:
     span = {"Range": f"bytes={begin}-"} if begin else {}
     with _request_errors():
         try:
-            # asked for by a host, so that a password goes to no other by a redirect
+            # only to the host that requests it: a redirect must not pass a password on to another
             opener = build_opener(HTTPBasicAuthHandler(_Netrc()))
             return opener.open(Request(quoted, headers=_HEADERS | span), timeout=TIMEOUT)
         except HTTPError as error:

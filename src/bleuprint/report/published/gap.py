@@ -1,8 +1,8 @@
 """The gap between a score of ours and a published one, split into measured steps.
 
-From ours, as sacreBLEU scores, one thing after the other is done as for the published number: the
-scoring, the averaging of checkpoints, the search, the size of an update. The rest is called
-unexplained: other data, other settings, another program, and whatever was not measured.
+Starting from our score by sacreBLEU, the choices behind the published number are adopted one by
+one: the scoring, the averaging of checkpoints, the search, the size of an update. The rest is
+called unexplained: other data, other settings, another program, and what was not measured.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,7 +38,7 @@ _WITH_TOKENS = (
 
 @dataclass(frozen=True)
 class Step:
-    """One thing done as for the published number: the BLEU that it adds, None if not measured.
+    """One choice adopted from the published number: the BLEU that it adds, None if not measured.
 
     `score` is that after the step; `note` says what was compared, or why nothing was.
     """

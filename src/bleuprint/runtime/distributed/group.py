@@ -203,7 +203,7 @@ def _connect(rank: int, size: int) -> Store:
 def _wait_for_members(store: Store, rank: int, size: int, member: _Member) -> list[_Member]:
     """Publish `member` and wait for those of the other ranks; raises UserError naming the absent.
 
-    Looks at the store now and then: its own wait prints warnings at a time-out, and no names.
+    Polls the store: its own wait prints warnings at a time-out, and does not name the absent ranks.
     """
     seconds = environment.timeout()
     deadline = time.monotonic() + seconds

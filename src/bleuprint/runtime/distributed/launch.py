@@ -67,7 +67,7 @@ def launch_local_processes(count: int) -> NoReturn:
     The status and the message are those of the first process that failed. SIGINT and SIGTERM are
     passed on; the processes have BLEUPRINT_TIMEOUT seconds to save.
     """
-    # The store where they meet; no other process can take its port before they start.
+    # The rendezvous store of the processes; no other process can take its port before they start.
     store = distributed.TCPStore(  # type: ignore[attr-defined]
         _LOOPBACK, 0, is_master=True, wait_for_workers=False, multi_tenant=True
     )
@@ -112,7 +112,7 @@ def launch_slurm_step(nodes: int, count: int) -> NoReturn:
     """
     command = [
         "srun",
-        "--overlap",  # this may be a step as well, which holds all that the job has
+        "--overlap",  # this process may be in a step that holds all resources of the job
         f"--nodes={nodes}",
         f"--ntasks={nodes * count}",
         f"--ntasks-per-node={count}",
