@@ -189,7 +189,7 @@ class CTranslate2Together:
 
 
 def uncached(model: Any, sources: Any, decode: Any) -> Outputs:
-    """Greedy decoding that computes everything anew for each word, in batches of like length."""
+    """Greedy decoding without a cache, in batches of sentences of similar length."""
     import torch
 
     from bleuprint.dataset.batch import pad

@@ -1,4 +1,4 @@
-"""What is allowed in params.yaml, but may not be meant, is said in a line each."""
+"""Notes on params.yaml: one line for each setting that is valid but may be unintended."""
 
 import subprocess
 

@@ -1,4 +1,4 @@
-"""Sentences, words and units counted, against the text cut up one sentence at a time."""
+"""Statistics of a corpus against counts made sentence by sentence."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Attention as numbers, pages and pictures: what they show is what the model mixes by."""
+"""Attention as numbers, pages and pictures: they show the weights that the model uses."""
 
 import base64
 import os
@@ -259,7 +259,7 @@ def size(path: Path) -> tuple[int, int]:
 
 
 def run(root: Path, *arguments: str, text: str = "", status: int = 0) -> tuple[list[str], str]:
-    """The lines that `translate` printed, and what it said."""
+    """The lines that `translate` printed, and its stderr."""
     env = {**environment(), "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
     done = subprocess.run(
         [*COMMAND, *arguments], cwd=root, env=env, input=text.encode(), capture_output=True

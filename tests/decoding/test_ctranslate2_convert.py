@@ -1,4 +1,4 @@
-"""Models converted for CTranslate2 give each word the probability that ours give it."""
+"""Models converted for CTranslate2 give each token the probability that the original gives it."""
 
 import random
 from pathlib import Path

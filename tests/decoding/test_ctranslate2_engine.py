@@ -1,4 +1,4 @@
-"""CTranslate2 as engine finds what ours finds, with the scores that a whole pass gives."""
+"""CTranslate2's search returns the outputs of ours, with the scores of forced decoding."""
 
 import random
 import sys

@@ -1,4 +1,4 @@
-"""Models that translate as one: the mean of their probabilities, found by hand."""
+"""Ensembles: the mean of the models' probabilities, computed by hand."""
 
 import pytest
 import torch

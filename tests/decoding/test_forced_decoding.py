@@ -1,4 +1,4 @@
-"""Scores of given translations: those that search gives to what it finds, and a step's by hand."""
+"""Scores of given translations: equal to the search's for its outputs, and one step by hand."""
 
 import numpy as np
 import pytest

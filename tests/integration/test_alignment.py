@@ -1,4 +1,4 @@
-"""Every stage keeps pairs together, whatever the sentences hold."""
+"""Every stage keeps pairs aligned, whatever characters the sentences contain."""
 
 import json
 from functools import cache

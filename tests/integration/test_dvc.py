@@ -1,4 +1,4 @@
-"""The pipeline as its users run it with DVC, on a project in small."""
+"""The pipeline as users run it with DVC, on a small project."""
 
 import json
 import re

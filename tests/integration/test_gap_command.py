@@ -1,4 +1,4 @@
-"""`bleuprint gap` on a project in small: what it prints, and how the report shows it."""
+"""`bleuprint gap` on a small project: what it prints, and how the report shows it."""
 
 import micro
 

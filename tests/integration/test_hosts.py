@@ -1,4 +1,4 @@
-"""One training on two hosts, started by profiles/hosts/train.sh; each of them may be lost."""
+"""One training on two hosts, started by profiles/hosts/train.sh, and the loss of either host."""
 
 import json
 import os

@@ -1,6 +1,6 @@
-"""The phrasebook is learned by a sound model, and by no unsound one.
+"""A correct model learns the phrasebook; a deliberately broken one does not.
 
-A broken mask, a target shifted by one or a misaligned corpus must not be able to pass for a result.
+A broken mask, a target shifted by one or a misaligned corpus must not yield a plausible score.
 """
 
 import dataclasses

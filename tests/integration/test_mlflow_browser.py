@@ -1,4 +1,4 @@
-"""MLflow's own pages as somebody with a browser sees our runs there."""
+"""Our runs on MLflow's own pages, in a browser."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The report page as somebody with a browser sees it, opened from a file."""
+"""The report page in a browser, opened from a file."""
 
 import time
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ def file(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Path:  #
 
 @pytest.fixture
 def page(browser: Browser, file: Path) -> Iterator[Browser]:
-    """The page just opened; nothing may have been complained of, or asked for elsewhere, after."""
+    """The page just opened; afterwards, fails on console errors and requests to other hosts."""
     browser.resize(1280)
     browser.driver.get(file.as_uri())
     yield browser

@@ -1,4 +1,4 @@
-"""Sentences and attention as somebody with a browser sees them: filtered, sorted, switched."""
+"""Sentences and attention maps of the page in a browser: filtered, sorted, switched."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,7 +34,7 @@ def context(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Repor
 
 @pytest.fixture
 def page(browser: Browser, context: ReportContext) -> Iterator[Browser]:
-    """The page just opened, its list unfolded; it asks for nothing and complains of nothing."""
+    """The page just opened, its list unfolded; no request leaves it and no error is logged."""
     address = (context.root / TREE).as_uri()
     browser.resize(1280)
     browser.driver.get(address)

@@ -1,4 +1,4 @@
-"""What README.md tells users to type and to write works, and what it names is there."""
+"""The commands and examples of README.md work, and the files that it names exist."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Recipes name files that can be had and checked, and everything in them can be cited."""
+"""Recipes name files that can be downloaded and verified, with licenses and citations."""
 
 import hashlib
 import os

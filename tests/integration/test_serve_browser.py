@@ -1,4 +1,4 @@
-"""The page of `bleuprint serve` as somebody with a browser sees it."""
+"""The page of `bleuprint serve` in a browser."""
 
 import signal
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ def server(browser: Browser, toy: Path) -> Iterator[Server]:  # noqa: ARG001, sk
 
 @pytest.fixture
 def page(browser: Browser, server: Server) -> Iterator[Browser]:
-    """The page just opened; nothing may have been complained of or asked for elsewhere after."""
+    """The page just opened; afterwards, fails on console errors and requests to other hosts."""
     browser.resize(1280)
     browser.driver.get(server.url)
     yield browser

@@ -1,4 +1,4 @@
-"""Dropout by itself: how many numbers go, what becomes of the others, and of their gradients."""
+"""Dropout: how many elements become 0, the scale of the others, and the gradients."""
 
 import math
 
@@ -18,7 +18,7 @@ def test_a_share_goes_and_the_mean_stays(share: float) -> None:
     gone, count = int((dropped == 0).sum()), x.numel()
     # within four standard deviations of so many draws
     assert abs(gone - share * count) < 4 * math.sqrt(count * share * (1 - share)) + count / 65536
-    # neighbours, which share a random number, go independently
+    # neighbors, which share a random number, are dropped independently
     for distance in (1, 2, 3):
         both = ((dropped[:, :-distance] == 0) & (dropped[:, distance:] == 0)).double().mean()
         assert float(both) == pytest.approx(share**2, abs=0.005)

@@ -31,7 +31,7 @@ SHAPE = systems.model(
 def test_flops_equal_torchs_own_count_without_padding(
     changes: dict[str, object], source: int, target: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # the counter does not know oneDNN's product, nor the fused attention kernel of CPUs
+    # the counter includes neither oneDNN's product nor the fused attention kernel of CPUs
     monkeypatch.setattr(linear, "_HAS_ONEDNN", False)
     shape = dataclasses.replace(SHAPE, **changes)
     model = Transformer(shape, 40, 11)  # of which only the target's 11 are projected onto

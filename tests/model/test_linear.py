@@ -87,7 +87,7 @@ def test_packed_weights_are_the_same_weights() -> None:
 
 @onednn
 def test_who_multiplies(monkeypatch: pytest.MonkeyPatch) -> None:
-    """oneDNN in float32; torch where it has been asked for another precision, or compiles."""
+    """oneDNN in float32; torch's product in other precisions and under torch.compile."""
     called = []
     product = module._product
 

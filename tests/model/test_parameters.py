@@ -1,4 +1,4 @@
-"""How many parameters models have, as papers and courses print them, and how they begin."""
+"""Parameter counts as papers and courses print them, and initial weights."""
 
 import dataclasses
 import itertools
@@ -156,7 +156,7 @@ def test_initialisations_have_the_deviations_they_say(by: str) -> None:
 
 
 def test_scaled_weights_are_those_of_earlier_versions() -> None:
-    """Weights recorded when this was the only initialisation, of seed 3."""
+    """Weights recorded when this was the only initialization, of seed 3."""
     model = model_of(tie_embeddings="all").float()
     layer = model.encoder[0].self_attention.in_proj.weight
     recorded = [

@@ -1,4 +1,4 @@
-"""Trainings that are refused, or end, in one clear line; nothing wrong is learnt in silence."""
+"""Trainings that are refused, or end, with one clear line instead of training on bad data."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""Two systems beside each other, as the command prints it."""
+"""Two systems side by side, as `bleuprint compare` prints them."""
 
 import re
 import shutil

@@ -1,4 +1,4 @@
-"""The table's text, and that no number can stand under another's name."""
+"""The table's text, and that every number is in its own row and column."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""Published results stand above ours where they are of the same test set, and nowhere else."""
+"""Published results are listed above ours if they are of the same test set, and only then."""
 
 import pytest
 

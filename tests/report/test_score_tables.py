@@ -1,4 +1,4 @@
-"""The tables that tell more of the scores: every figure under its own name."""
+"""The tables of BLEU variants and breakdowns: every figure is in its own row and column."""
 
 from bleuprint.report import score_tables
 from bleuprint.report.grid import Grid

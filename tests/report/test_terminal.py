@@ -1,4 +1,4 @@
-"""What a terminal shows, in a real process: of any width, with and without UTF-8 and colour."""
+"""Output on a terminal, in a real process: of any width, with and without UTF-8 and color."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Lines are taken as they come: at once where one waits for an answer, together where many do."""
+"""Lines are read as they arrive: one at once from an interactive caller, many as a batch."""
 
 import io
 import os

@@ -1,4 +1,4 @@
-"""Scores as papers counted them equal sacreBLEU's command line on the files they name."""
+"""BLEU variants equal the scores of sacreBLEU's command line on the files of their description."""
 
 import subprocess
 from pathlib import Path

@@ -43,7 +43,7 @@ def test_each_bucket_equals_the_command_line(tmp_path: Path, language: str) -> N
 def test_word_accuracy_worked_by_hand() -> None:
     counts = {"the": 100, "cat": 99, "sat": 10, "on": 9, "a": 5, "mat": 4, "x": 2, "y": 1, "z": 0}
     references = ["the cat sat on the mat", "a x y z", "z z"]
-    # "the" once of twice; "mat" stands in the wrong line; of three z only two are wanted
+    # "the" once of twice; "mat" is in the wrong line; of three z only two are in the reference
     found = ["the cat on on", "mat x a", "z z z"]
     result = word_accuracy(
         [line.split() for line in found], [line.split() for line in references], counts

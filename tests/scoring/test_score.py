@@ -1,4 +1,4 @@
-"""The score stage: what scores.json holds is what each file scores, and bad files are refused."""
+"""The score stage: scores.json holds the scores of each file, and bad files are refused."""
 
 import dataclasses
 import subprocess

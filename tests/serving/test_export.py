@@ -1,4 +1,4 @@
-"""The README of an exported system says how good it is, whose texts it is made of, and whence."""
+"""The README of an exported system: its scores, the licenses of its texts, its provenance."""
 
 from pathlib import Path
 

@@ -290,7 +290,7 @@ def test_signals_end_it_at_work(toy: Path, tmp_path: Path, number: signal.Signal
 
 
 def ended(server: Server, number: signal.Signals) -> tuple[int, str, str]:
-    """Its status and what it still said after a signal."""
+    """Its exit status, and the rest of its stdout and stderr, after a signal."""
     server.process.send_signal(number)
     output, said = server.process.communicate(timeout=10)
     return server.process.returncode, output, said

@@ -1,4 +1,4 @@
-"""Sentences of a user's own: what the pipeline would make of them, a line for each line."""
+"""A user's sentences are translated as by the pipeline, one line for each line."""
 
 import json
 import subprocess
@@ -150,7 +150,7 @@ def test_n_best_lists_hold_a_text_once(root: Path) -> None:
 
 
 def test_outputs_of_one_text_are_one_translation(translator: Translator) -> None:
-    """Units differ, the text does not: the better score stands."""
+    """Outputs of different subwords but equal text are merged; the better score is kept."""
     outputs = [
         Hypothesis([5], -1.0, -1.5),
         Hypothesis([6], -2.0, -3.0),

@@ -1,4 +1,4 @@
-"""A headless Chromium for tests of pages: nothing that it asks for leaves this machine."""
+"""A headless Chromium for tests of pages; its requests do not leave this machine."""
 
 import json
 import shutil
@@ -28,7 +28,7 @@ _WITHIN = ("data", "chrome", "about", "file")
 
 
 class Browser:
-    """Selenium's driver, and what has been asked for and complained of in its pages."""
+    """Selenium's driver, and the requests and console messages of its pages."""
 
     def __init__(self, driver: Any) -> None:
         self.driver = driver
@@ -57,7 +57,7 @@ class Browser:
         wait.until(lambda _: self.script(f"return Boolean({condition})", *arguments), condition)
 
     def complaints(self) -> list[str]:
-        """What the console has said since it was last asked, above all errors of scripts."""
+        """The console's messages since the last call, above all errors of scripts."""
         return [entry["message"] for entry in self.driver.get_log("browser")]
 
     def requests(self) -> list[str]:

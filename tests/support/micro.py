@@ -1,4 +1,4 @@
-"""A whole project in small, for tests that run DVC and Snakemake themselves on it.
+"""A small but complete project, for tests that run DVC and Snakemake on it.
 
 The graph and the code are the real ones; the corpus has some hundred pairs, and a training takes
 a second.

@@ -1,4 +1,4 @@
-"""Models for tests: small ones, and what goes through them."""
+"""Small models for tests, and inputs for them."""
 
 import dataclasses
 from collections.abc import Callable

@@ -1,6 +1,6 @@
 """A real S3 server on the loopback (moto's), a process of its own that can be killed.
 
-It keeps its objects in memory: killed, it has lost them.
+Its objects are in memory, and lost when it is killed.
 """
 
 import json
@@ -102,7 +102,7 @@ class S3Server:
         self._free_requests(10**9)
 
     def _free_requests(self, number: int) -> None:
-        """How many more requests are answered before anyone is asked who they are."""
+        """Answer `number` more requests, then require credentials."""
         request = urllib.request.Request(
             f"{self.uri}/moto-api/reset-auth",
             data=str(number).encode(),

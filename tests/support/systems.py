@@ -1,4 +1,4 @@
-"""Settings of systems, for tests: small ones, in which a test changes what it is about."""
+"""Settings of small systems, of which each test changes those that it is about."""
 
 import dataclasses
 from typing import Any

@@ -145,7 +145,7 @@ def without_mlflow(root: Path) -> dict[str, str]:
 
 
 def train(root: Path, processes: int = 1, status: int = 0) -> str:
-    """Run the train stage to its end and return what it said."""
+    """Run the train stage to its end and return its output."""
     process = start(root, processes)
     said, _ = process.communicate(timeout=240)
     assert process.returncode == status, said
@@ -191,7 +191,7 @@ def checkpoints(root: Path) -> list[Path]:
 
 
 def wait_for_checkpoint(root: Path, more_than: int) -> None:
-    """Until there are so many checkpoints (old ones are pruned, so three at the most)."""
+    """Wait for more checkpoints than `more_than` (old ones are pruned, so three at most)."""
     deadline = time.monotonic() + 60
     while len(checkpoints(root)) <= more_than:
         assert time.monotonic() < deadline, "no checkpoint within a minute"

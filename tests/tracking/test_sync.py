@@ -1,4 +1,4 @@
-"""MLflow is brought to what the stages' outputs say, and not changed by doing so again."""
+"""Syncing makes MLflow match the stages' outputs; a second sync changes nothing."""
 
 import dataclasses
 import re

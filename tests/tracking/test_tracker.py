@@ -1,4 +1,4 @@
-"""MLflow shows the trainings: found again, never doubled, and never in a training's way."""
+"""Trainings in MLflow: resumed ones continue their run, and failures never stop a training."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Averages of checkpoints: the ones asked for, exactly, and only of one training."""
+"""Averages of checkpoints: exactly those that the settings name, and only of one training."""
 
 import hashlib
 import json

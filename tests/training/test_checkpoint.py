@@ -1,4 +1,4 @@
-"""Checkpoints and models as files: whole, checked, and refused where they do not belong."""
+"""Checkpoints and models as files: complete, verified, and refused for another training."""
 
 import dataclasses
 import hashlib
@@ -114,7 +114,7 @@ def test_what_need_not_stay_goes(
 
 @pytest.mark.parametrize("seed", range(10))
 def test_the_best_of_all_validations_are_there_at_the_end(tmp_path: Path, seed: int) -> None:
-    """A long training, told to stop now and then, and killed between saving and pruning."""
+    """A long training, interrupted now and then, and killed between saving and pruning."""
     rng = random.Random(seed)
     end = rng.randrange(900, 1000)
     losses: dict[int, float] = {}

@@ -8,7 +8,7 @@ import torch
 from bleuprint.dataset.subwords.vocabulary import PAD
 from bleuprint.training.loss import smoothed_loss
 
-# two units with logits 0 and ln 3: probabilities 1/4 and 3/4
+# two tokens with logits 0 and ln 3: probabilities 1/4 and 3/4
 LOGITS = torch.tensor([[0.0, math.log(3)]])
 
 
@@ -19,7 +19,7 @@ def test_without_smoothing_it_is_the_negative_log_likelihood() -> None:
 
 
 def test_smoothing_spreads_its_mass_over_all_units() -> None:
-    # the smoothed target holds 0.2 / 2 = 0.1 on the wrong unit and 0.9 on the right one
+    # the smoothed target holds 0.2 / 2 = 0.1 on the wrong token and 0.9 on the right one
     value = smoothed_loss(LOGITS, torch.tensor([1]), 0.2)
     assert float(value) == pytest.approx(-0.9 * math.log(3 / 4) - 0.1 * math.log(1 / 4))
 
@@ -37,12 +37,12 @@ def test_half_precision_logits_lose_nothing_in_the_sum() -> None:
     assert float(value) == pytest.approx(-3000 * math.log(3 / 4), rel=1e-2)
 
 
-# five units, the first of them padding, with probabilities 1/10, 1/10, 2/10, 2/10, 4/10
+# five tokens, the first of them padding, with probabilities 1/10, 1/10, 2/10, 2/10, 4/10
 FIVE = torch.tensor([[1.0, 1.0, 2.0, 2.0, 4.0]]).log()
 
 
 def test_smoothing_over_the_others_leaves_out_the_right_unit_and_padding() -> None:
-    # 0.3 goes to the three others, 0.1 each: units 1, 2 and 3
+    # 0.3 goes to the three others, 0.1 each: tokens 1, 2 and 3
     value = smoothed_loss(FIVE, torch.tensor([4]), 0.3, "non_target")
     by_hand = -0.7 * math.log(0.4) - 0.1 * (math.log(0.1) + 2 * math.log(0.2))
     assert float(value) == pytest.approx(by_hand)

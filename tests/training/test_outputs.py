@@ -1,4 +1,4 @@
-"""What a training hands on: the checkpoints it kept, and how its validations went."""
+"""The outputs of a training: its kept checkpoints, and the results of its validations."""
 
 import dataclasses
 import json

@@ -1,4 +1,4 @@
-"""The first examples of papers and courses: copying, and four words by heart."""
+"""The first examples of papers and courses: copying, and memorizing four words."""
 
 import dataclasses
 import random

@@ -1,4 +1,4 @@
-"""Updates that go wrong: a loss that is no number, a batch that does not fit."""
+"""Updates that fail: a loss that is not finite, a batch that does not fit into memory."""
 
 import dataclasses
 import subprocess
@@ -144,7 +144,7 @@ def test_want_of_memory_is_known_by_what_is_said(
 
 
 def fail_at(patch: pytest.MonkeyPatch, calls: set[int]) -> None:
-    """Have the loss of some batches run out of memory, as a GPU says it."""
+    """Have the loss of some batches run out of memory, with the error of a GPU."""
     count = iter(range(1, 10**6))
 
     def failing(*arguments: Any) -> Tensor:

@@ -1,4 +1,4 @@
-"""Training: learns, repeats, resumes to the bit, and is the same on any number of processes."""
+"""Training: learns, repeats and resumes bit for bit, equally on any number of processes."""
 
 import dataclasses
 import json

@@ -1,4 +1,4 @@
-"""The embedded corpus: its promises as a corpus."""
+"""The embedded corpus: the properties that it guarantees."""
 
 import hashlib
 import re

@@ -1,11 +1,11 @@
-"""The Multi30k corpus as its makers published it, raw and tokenised, and all of Tanaka.
+"""Our tokens of Multi30k against the published ones, and all of Tanaka.
 
-Their steps were lower case, Moses' normalize-punctuation, its tokeniser with escaping. What
-differs from ours is all in the punctuation normaliser, where sacremoses is not the Perl script:
+Multi30k was lower-cased, normalized by Moses' normalize-punctuation, and tokenized with escaping.
+All differences come from punctuation normalization, where sacremoses differs from the Perl script:
 
-- `."` at the end of a sentence becomes `".` in German and French there, because the script sees
-  the line break behind it: 6 training sentences in German, 4 in French.
-- an apostrophe ’ that no a to z precede and follow becomes " there: 1 and 14.
+- the script turns `."` at the end of a sentence into `".` in German and French, because it reads
+  the line break after it: 6 training sentences in German, 4 in French.
+- the script turns an apostrophe ’ that is not between letters a to z into ": 1 and 14.
 """
 
 import gzip

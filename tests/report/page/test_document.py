@@ -1,4 +1,4 @@
-"""The report page as a file: whole, its own, and the same each time."""
+"""The report page as a file: complete, self-contained, and the same each time."""
 
 import dataclasses
 import re

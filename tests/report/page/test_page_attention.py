@@ -1,4 +1,4 @@
-"""The page's maps: what is kept where room is short, and that nothing of a text is markup."""
+"""The page's attention maps: which are kept if space is short; text is escaped."""
 
 import json
 import re

@@ -236,7 +236,7 @@ def test_intervals_that_leave_out_the_score_can_be_drawn(settings: Settings) -> 
 
 
 def test_lines_are_told_apart() -> None:
-    """Neighbours in colour and dashes, 28 in one of both; each 3:1 on white, as WCAG 2.1 counts."""
+    """Neighbors differ in color and dashes, 28 lines in one; contrast 3:1 on white (WCAG 2.1)."""
     styles = [
         (one["color"], one["linestyle"]) for one in line_styles([*map(str, range(28))]).values()
     ]

@@ -1,4 +1,4 @@
-"""Which processes there are, and on which devices, by a right or wrong environment."""
+"""Ranks and devices of processes, from a valid or invalid environment."""
 
 import os
 from types import SimpleNamespace

@@ -142,7 +142,7 @@ def test_quotes_are_text_and_further_columns_go_by():
     assert read("tsv", b'"a\tb"\t"c"\t\td\r\n', columns=(2, 1)) == [('b"', '"a')]
 
 
-# Talks as they lie in train.tags.de-en: told of in both languages, on lines of the same kind.
+# Talks as in train.tags.de-en: described in both languages, on lines of the same kind.
 TALKS = (
     "<url>http://x/1</url>\n<keywords>talks, Meer</keywords>\n<speaker>A. B.</speaker>\n"
     "<talkid>1</talkid>\n<title>A. B.: {}</title>\n<description>TED Talk: {}</description>\n"
