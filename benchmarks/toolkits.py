@@ -1,4 +1,4 @@
-"""Trainings of one model by one toolkit: what is asked of it, and by which commands.
+"""Trainings of one model by one toolkit: its settings and its commands.
 
 Other toolkits are run by their own training commands, with the settings in benchmarks/peers/, each
 in an environment of its own.

@@ -70,7 +70,7 @@ from toolkits import (
 # The scripts that prepare a corpus, in the order of dvc.yaml.
 STAGES = re.findall(r"stages/(\w+)\.py \$\{key\}", (ROOT / "dvc.yaml").read_text())
 SYSTEM, MERGES = "s", 10_000
-# Rows, inner size and columns of the products; each is repeated for so many seconds, so often.
+# Rows, inner size and columns of the products; each is repeated for a time, in blocks.
 PRODUCTS = ((1024, 1024, 1024), (2048, 2048, 2048), (4096, 2048, 2048), (4096, 512, 2048))
 PRODUCT_SECONDS, PRODUCT_BLOCKS = 0.3, 4
 

@@ -363,7 +363,7 @@ def test_a_missing_file_is_named(tmp_path):
 
 
 def test_two_cells_of_one_name_are_refused(tmp_path):
-    """DVC calls a cell SYSTEM-CORPUS-SEED, and would drop the first of two without a word."""
+    """DVC names a cell SYSTEM-CORPUS-SEED, and silently drops the first of two equal names."""
     text = PARAMS.replace("  own:\n", "  c: &c\n").replace("systems:\n", "  b-c: *c\nsystems:\n")
     text = text.replace("  base:\n", "  a: &a\n").replace("published:", "  a-b: *a\npublished:")
     with pytest.raises(UserError, match="two cells are called a-b-c: rename"):

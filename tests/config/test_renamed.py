@@ -13,7 +13,7 @@ BEFORE = Path(__file__).with_name("params-before-renaming.yaml")
 
 
 def places(pattern):
-    """The keys that a pattern of the table matches, each name that it leaves open being x."""
+    """The keys that a pattern of the table matches, with x for each wildcard."""
     parts = [part.split("|") for part in re.split(r"[()]", pattern)]
     return ["".join(chosen).replace("*", "x") for chosen in product(*parts)]
 

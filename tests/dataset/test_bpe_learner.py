@@ -33,7 +33,7 @@ def found(counts, merges):
 
 
 def exactly_greedy(counts, merges):
-    """Always the pair that is most frequent now: what subword-nmt means to find."""
+    """Merges of the pair that is currently most frequent: the definition of BPE."""
     words = {(*word[:-1], word[-1] + "</w>"): n for word, n in counts.items()}
     made = []
     for _ in range(merges):

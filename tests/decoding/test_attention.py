@@ -38,7 +38,7 @@ COMMAND = (
     "--system=micro",
     "--corpus=toy",
 )
-# What fonts lack, what is written from right to left, what stands on another character, markup.
+# Characters missing in fonts, right-to-left text, combining characters, markup.
 ODD = ["中文", "مرحبا", "👍🏽", "$\\x$", "e@@", "\u0301a", "\x01", "\u202eabc", "<b>&", '"', "</s>"]
 
 

@@ -57,7 +57,7 @@ def search(sentences: list[int], limits: list[int], **settings: Any) -> list[Hyp
 
 
 def log_probability(sentence: int, words: list[int]) -> float:
-    """Of an output with its end, by the definition."""
+    """The log-probability of an output with EOS, by definition."""
     total, history = 0.0, (BEGIN,)
     for word in (*words, END):
         total += float(logits_of(sentence, history).log_softmax(-1)[word])
@@ -131,7 +131,7 @@ def test_an_n_best_list_is_sorted_and_free_of_duplicates(beam: int) -> None:
 
 
 def test_with_nothing_left_to_say_an_output_ends() -> None:
-    """Three words, none of which may come twice, are asked for nine."""
+    """Nine words are required, but there are three and none may be repeated."""
     settings = systems.decode(beam=3, no_repeat_ngram=1, min_length=9)
     for (best,) in find(list(range(10)), [12] * 10, settings):
         assert sorted(best.tokens) == [2, 3, 4]

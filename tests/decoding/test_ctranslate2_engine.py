@@ -100,7 +100,7 @@ def test_scores_are_those_of_our_penalty(corpus: BinaryCorpus, penalty: str) -> 
 
 @pytest.mark.parametrize("penalty", ["gnmt", "length"])
 def test_outputs_that_reach_their_limit_have_their_ends(corpus: BinaryCorpus, penalty: str) -> None:
-    """They are broken off by CTranslate2, and ended here as in our search."""
+    """CTranslate2 cuts them off without EOS; the engine adds it, as our search does."""
     made, sources = model(corpus), sentences(corpus, 40)
     with torch.no_grad():
         made.projection.bias[EOS] = -5.0  # nothing ends by itself

@@ -82,7 +82,7 @@ def test_an_empty_line_translates_to_an_empty_line(corpus: Prepared, model: Tran
 
 
 class Stubborn(Transformer):
-    """A model that likes one unit best, then the next, wherever it is."""
+    """A model that prefers certain tokens, in their order, at every position."""
 
     liked: tuple[int, ...] = ()
 

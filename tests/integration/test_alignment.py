@@ -25,7 +25,7 @@ EVERY_EDIT = tuple(
 
 
 def decoded(made: Prepared, name: str) -> list[tuple[str, str]]:
-    """The pairs of a binarised set as tokens."""
+    """The pairs of a binarized set as tokens."""
     corpus = made.binary
     sides = [
         [

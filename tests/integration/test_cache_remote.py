@@ -70,7 +70,7 @@ def cached(project):
 
 
 def stored(server):
-    """The same of the server: what has been pushed."""
+    """The same for the server: the files that were pushed."""
     return {"".join(key.split("/")[-2:]): size for key, size in server.objects().items()}
 
 
@@ -139,7 +139,7 @@ def killed_while(server, project, command, so_far):
 
 
 def test_a_server_that_goes_away_fails_push_and_pull_and_nothing_is_lost(first, server, tmp_path):
-    """The server that comes back has lost its objects: the harder case."""
+    """The restarted server has lost its objects: the harder case."""
     clone, before = cloned(first, tmp_path), cached(first)
     try:
         server.kill()

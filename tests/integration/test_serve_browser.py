@@ -48,7 +48,7 @@ def texts(page: Browser, selector: str) -> list[str]:
 
 
 def go(page: Browser, text: str) -> None:
-    """Translate by the button, and wait for what comes of it."""
+    """Press the button to translate, and wait for the result."""
     write(page, text)
     one(page, "#go").click()
     page.wait("!busy")

@@ -96,7 +96,7 @@ def test_reports_are_kept_where_their_stage_fails(by_snakemake, tmp_path):
 
 
 def reports(project):
-    """Those that git keeps; the page is DVC's, and Snakemake removes such outputs of what fails."""
+    """The contents of reports/ by name, without the page, which git ignores."""
     found = (project.root / "reports").iterdir()
     return {path.name: path.read_bytes() for path in found if path.name != "index.html"}
 
@@ -205,7 +205,7 @@ def test_shards_made_under_other_settings_are_made_again(by_snakemake, tmp_path)
 
 
 def contents(project, folder):
-    """What the files of a folder hold, by their names; those of the tools aside."""
+    """The contents of a folder's files by name, without files of the tools."""
     files = (path for path in (project.root / folder).rglob("*") if path.is_file())
     return {
         str(path.relative_to(project.root)): path.read_bytes()

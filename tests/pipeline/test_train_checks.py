@@ -168,7 +168,7 @@ def test_a_sentence_beyond_the_batch_is_one_clear_line(tmp_path: Path) -> None:
 
 
 def together(roots: list[Path], monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What processes say that fail to train together, each in a folder of its own."""
+    """The errors of processes that cannot train together, each in a folder of its own."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     group = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}

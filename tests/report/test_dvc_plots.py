@@ -66,7 +66,7 @@ def test_points_of_curves(tmp_path: Path) -> None:
         {**of_short, "update": "1", "tokens": "10", "loss": "1.0"},
         {**of_short, "update": "2", "tokens": "20", "loss": "2.0"},
     ]
-    # 250 points are taken by three: 1 to 3 have a mean of 2, and the last one stands alone
+    # 250 points are averaged by three: 1 to 3 have a mean of 2, and the last one is alone
     of_long = points[2:]
     assert len(of_long) == 84 and {point["seed"] for point in of_long} == {"7"}
     assert (of_long[0]["update"], of_long[0]["loss"]) == ("3", "2.0")

@@ -69,7 +69,7 @@ def test_every_width_shows_every_number() -> None:
         assert all(len(line) <= width for line in text.split("\n"))
         assert text.count("System") > 1
         assert words(text) == words(wide)
-    # a score and its difference stand side by side, where both fit
+    # a score and its difference are side by side if both fit
     for width in (54, 74):
         for line in shown(grid, COLUMNS=str(width)).split("\n"):
             assert line.count("BLEU") == line.count("difference")

@@ -36,7 +36,7 @@ def keeps(name, source, target, languages=("en", "de"), tokenize=str.split, **se
 
 
 def keeps_side(name, sentence, language, fine=("A good sentence.", "en"), **settings):
-    """Whether it is kept on both sides; one answer, since neither is special."""
+    """Whether the sentence is kept; must be the same as source and as target."""
     as_source = keeps(name, sentence, fine[0], (language, fine[1]), **settings)
     as_target = keeps(name, fine[0], sentence, (fine[1], language), **settings)
     assert as_source == as_target

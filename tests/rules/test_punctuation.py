@@ -16,7 +16,7 @@ def reference(language):
     return MosesPunctNormalizer(language)
 
 
-# Whatever a rule of the library is written with, and what its \d, \s, [a-zA-Z] may stand for.
+# All characters in the library's patterns, and some that their \d, \s, [a-zA-Z] match.
 RULES = "".join(sorted({c for pattern, _ in reference("de").substitutions for c in pattern}))
 CHARACTERS = RULES + " a1Z²٣é中\t\r\u00a0\u2009\u3000\u200b\x1c,'"
 SENTENCES = st.one_of(

@@ -16,7 +16,7 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import Named, build, load_yaml
 from root import ROOT
 
-# The rules of the recipe's first corpus, and the line where they stand.
+# The rules of the recipe's first corpus, and their line.
 PARAMS = (ROOT / "recipes" / "phrasebook.yaml").read_text()
 FILTER = re.search(r"^    filter: .*$", PARAMS, re.MULTILINE)
 LINE = PARAMS[: FILTER.start()].count("\n") + 1

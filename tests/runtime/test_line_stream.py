@@ -42,7 +42,7 @@ def test_a_caller_that_waits_after_each_line_gets_it() -> None:
 
 
 def next_within(lines: Iterator[list[Line]], seconds: float) -> list[Line] | None:
-    """What comes next, if it comes so soon."""
+    """The next batch of lines; None if it takes longer than `seconds`."""
     found: list[list[Line]] = []
     waiting = threading.Thread(target=lambda: found.append(next(lines)), daemon=True)
     waiting.start()

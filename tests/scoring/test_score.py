@@ -40,7 +40,7 @@ def score_lines(
 
 @pytest.fixture
 def corpus(tmp_path: Path) -> Corpus:
-    """A corpus into German; its tokens are what stands between spaces."""
+    """A corpus into German; its tokens are separated by spaces."""
     corpus = trees.settings_in(tmp_path).corpus("news-en-de")
     return dataclasses.replace(corpus, tokenize=dataclasses.replace(corpus.tokenize, name="none"))
 

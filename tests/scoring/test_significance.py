@@ -61,7 +61,7 @@ def test_the_seed_is_not_the_users_environment(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_one_line_shows_nothing() -> None:
-    """All samples of it are the same, which sacreBLEU takes for certainty."""
+    """All its samples are the same, for which sacreBLEU would report certainty."""
     systems = {"base": ["be ba bo bi be"], "other": ["a dog sees a cat today"]}
     found = paired_tests(systems, ["a dog sees a cat today"], "en")
     assert found["other"] == PValues(1.0, 1.0)

@@ -71,7 +71,7 @@ class MlServer:
         raise AssertionError("the server did not start within two minutes")
 
     def kill(self) -> None:
-        """As a machine that loses its power: nothing is said to anyone."""
+        """End like a machine that loses power: clients get no notice."""
         if self._process is not None:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait(timeout=30)

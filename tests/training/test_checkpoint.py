@@ -77,10 +77,10 @@ def test_the_newest_is_the_one_of_the_most_updates(tmp_path: Path) -> None:
     [
         # the newest two regular ones, and the very last
         ([10, 20, 25, 30, 37], Keep(2, 0, 0), [], False, [20, 30, 37]),
-        # what training ends with counts
+        # the last checkpoint of a finished training counts as regular
         ([10, 20, 25, 30, 37], Keep(2, 0, 0), [], True, [30, 37]),
         ([10, 20, 30], Keep(2, 0, 0), [], True, [20, 30]),
-        # so many are not there
+        # fewer exist than are to be kept
         ([10, 20], Keep(5, 5, 0), [20], False, [10, 20]),
         # the best, of those that are there
         ([10, 20, 30, 40, 50], Keep(1, 2, 0), [20, 40, 10, 30, 50], False, [20, 40, 50]),

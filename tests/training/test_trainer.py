@@ -68,7 +68,7 @@ def weights(root: Path) -> str:
 
 @pytest.fixture(autouse=True)
 def one_thread() -> Iterator[None]:
-    """What is trained in this process has as many threads as what is trained in others."""
+    """Trainings in this process use one thread, like those in other processes."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

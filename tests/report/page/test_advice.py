@@ -97,7 +97,7 @@ def test_what_scores_alone_advise() -> None:
 
 
 def test_systems_that_translate_alike() -> None:
-    """They are not called undecided, too."""
+    """Identical translations are not also called undecided."""
     base, same = row("base", 20.0), row("big", 20.0, 1.0)
     assert advised(base, same) == {
         "Check why systems translate alike": ("big, news-en-de, t: the same translations as base",),

@@ -84,7 +84,7 @@ def test_a_row_has_the_scores_and_the_cost(settings: Settings) -> None:
 
 
 def test_what_is_not_significant_is_said_so(settings: Settings) -> None:
-    """Two are tested: 0.03 is significant, and is not when doubled."""
+    """Two systems are tested: 0.03 is significant, but not after Holm's doubling."""
     found = record("base", 20.0), record("big", 21.0, 0.03), record("odd", 19.8, 0.41)
     page = parsed(scores(context(settings, *found)))
     (table,) = page.tables["scores"]

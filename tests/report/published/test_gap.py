@@ -156,7 +156,7 @@ def test_what_is_not_known_or_not_there_is_not_measured(settings: Settings) -> N
     )
 
 
-# ours are beam 2 and alpha 0.6 (gnmt); of theirs nothing is said but what is known
+# ours are beam 2 and alpha 0.6 (gnmt); of theirs only `known` is known
 @pytest.mark.parametrize(
     ("known", "note"),
     [

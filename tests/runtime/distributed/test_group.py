@@ -151,7 +151,7 @@ def test_the_own_address_on_a_route() -> None:
 
 
 def set_variables(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]) -> None:
-    """Set these of the variables that decide on processes, unset the others; start none."""
+    """Set these variables of the launchers, unset the others; starts no process."""
     # it would be this test run, over and over
     for name in ("launch_local_processes", "launch_slurm_step"):
         monkeypatch.setattr(launch, name, lambda *_: pytest.fail("starts processes"))

@@ -81,7 +81,7 @@ def end(process: Process, seconds: float = 90) -> tuple[int, str]:
 
 
 def wait_until_none_is_left(root: Path) -> None:
-    """Wait until no process runs in the folder `root`, be its session and parent what they may."""
+    """Wait until no process of any session or parent runs in the folder `root`."""
     deadline = time.monotonic() + 10
     while left := [link for link in Path("/proc").glob("[0-9]*/cwd") if leads_to(root, link)]:
         assert time.monotonic() < deadline, left

@@ -81,7 +81,7 @@ def published(name: str, pairs: list[Pair] = PAIRS) -> list[bytes]:
 
 
 def sentences(name: str, pairs: list[Pair] = PAIRS) -> list[Pair]:
-    """What is to be read from what was published."""
+    """The pairs that must be read from the published files."""
     return [Pair("Ofen", "Ofen"), *pairs] if name == "ted-tags" else pairs
 
 
@@ -303,7 +303,7 @@ def test_memory_does_not_grow_with_the_file(name):
 
 
 def _peak(name: str, times: int) -> int:
-    """The most memory that is taken while so many times the pairs are read, in bytes."""
+    """Peak memory in bytes while the pairs, repeated `times` times, are read."""
     files = [_repeated(file, times) for file in published(name)]
     tracemalloc.start()
     try:
@@ -314,7 +314,7 @@ def _peak(name: str, times: int) -> int:
 
 
 def _repeated(file: bytes, times: int) -> Iterator[bytes]:
-    """The file with all its documents or units, or its lines if it has none, so many times."""
+    """The file with its documents or units, or its lines if it has none, repeated `times` times."""
     found = re.fullmatch(rb"(.*?)(<(doc|tu)\b.*</\3>\n)(.*)", file, re.DOTALL)
     head, body, tail = found.group(1, 2, 4) if found else (b"", file, b"")
     yield head
