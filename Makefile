@@ -20,8 +20,8 @@ help:
 	@echo "make test-cluster  those on a real SLURM, on several hosts, with a real S3 server"
 	@echo "make cluster       Debian's SLURM, for these; needs root"
 	@echo "make browser       Debian's Chromium, for the tests of pages; needs root"
-	@echo "make lint          ruff, mypy, snakemake --lint, snakefmt"
-	@echo "make setup         make .venv; the others do it by themselves"
+	@echo "make lint          ruff, mypy, lint-imports, snakemake --lint, snakefmt"
+	@echo "make setup         make .venv; the others run it if needed"
 
 setup: .venv/.ready
 

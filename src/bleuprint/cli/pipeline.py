@@ -1,4 +1,4 @@
-"""Commands beside `dvc repro` and `snakemake`: check, settle, record, clean, plots."""
+"""Commands to use with `dvc repro` and `snakemake`: check, settle, record, clean, plots."""
 
 import argparse
 import subprocess

@@ -62,7 +62,7 @@ class _Learner:
         self._fill_heap()
 
     def best(self) -> Pair | None:
-        """The most frequent pair, of equals the last one; None if it is below `threshold`."""
+        """The most frequent pair, of several the last one; None if it is below `threshold`."""
         heap = self.heap
         while heap:
             negative, first, second, pair = heap[0]

@@ -27,7 +27,7 @@ def mend(root: Path = Path()) -> None:
     """Repair dvc.lock and DVC's list of locks, if DVC was killed while it wrote one of them.
 
     The complete entries of dvc.lock are kept, and the others taken from git's HEAD; DVC takes
-    stages that are in neither from its run cache. Raises UserError if DVC is at work.
+    stages that are in neither from its run cache. Raises UserError if DVC is running.
     """
     from dvc.exceptions import DvcException
     from dvc.lock import make_lock

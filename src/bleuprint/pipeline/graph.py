@@ -204,7 +204,7 @@ def use_this_python() -> None:
 
 
 def _stage(stage: Any) -> Stage:
-    """A stage as DVC has it."""
+    """One of DVC's stages as a Stage."""
     return Stage(
         name=stage.name,
         command=stage.cmd,

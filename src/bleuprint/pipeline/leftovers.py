@@ -85,7 +85,7 @@ def _trainings(settings: Settings, root: Path) -> Iterator[Path]:
     present = {cell: training_folder(cell, settings, root) for cell in _cells(settings)}
     for path in _below(root, "work/trainings/*"):
         cell = next((each for each in present if path.stem == ".".join(map(str, each))), None)
-        # the folder of a cell whose corpus is not prepared is not known
+        # without a prepared corpus the name of a cell's folder cannot be computed
         if cell is not None and present[cell] in (None, path.name):
             continue
         try:

@@ -43,7 +43,7 @@ class ChangedCode:
 def settle(root: Path = Path()) -> list[ChangedCode]:
     """Update dvc.lock for code that computes what it did; returns all code that has changed.
 
-    Raises UserError if dvc.lock cannot be read, or DVC is at work.
+    Raises UserError if dvc.lock cannot be read, or DVC is running.
     """
     from dvc.exceptions import DvcException
     from dvc.repo import Repo, lock_repo

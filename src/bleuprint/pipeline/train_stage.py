@@ -23,7 +23,7 @@ from bleuprint.training.trainer import Trainer
 
 
 def train_cell(cell: Cell) -> None:
-    """Train one cell in as many processes as the machine or the user provides; write its outputs.
+    """Train one cell, in the processes that the machine or the user sets, and write its outputs.
 
     Raises UserError at an error in params.yaml, and what `train` raises.
     """

@@ -100,7 +100,7 @@ def settings(pair: Pair) -> Grid | None:
 def fingerprints(pair: Pair) -> Grid | None:
     """Shortened SHA-256 of code and data that differ, and sacreBLEU's signatures."""
     first, second = (_fingerprints(side, pair) for side in pair.sides)
-    # one that a side lacks is not known to differ
+    # fingerprints that one side lacks cannot be compared
     apart = {key: _apart(first[key], second[key]) for key in first if key in second}
     sides = ({key: texts[side] for key, texts in apart.items()} for side in (0, 1))
     return _differing(pair.columns("corpus", "fingerprint"), *sides)

@@ -81,7 +81,7 @@ def changes(
 def _sentences(
     changed: pd.DataFrame, most: int, texts: Sequence[tuple[str, Sequence[str]]]
 ) -> Iterator[str]:
-    """The largest changes first, of equals the first line first."""
+    """The largest changes first; ties in the order of lines."""
     width = max(len(label) for label, _ in texts)
     largest = changed.sort_values("delta", key=abs, ascending=False, kind="stable").head(most)
     for change in largest.itertuples():

@@ -34,7 +34,7 @@ def _duration(seconds: float) -> str:
 
 
 def _each(values: pd.Series) -> str:
-    """The different values."""
+    """The distinct values, as text."""
     return "; ".join(map(str, values.dropna().unique()))
 
 

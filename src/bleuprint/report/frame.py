@@ -98,9 +98,9 @@ _MEASURED = {field.name: field.name for field in dataclasses.fields(Training)} |
 }
 _TIMES = [*_MEASURED.values(), "translate_seconds"]
 _KEYS = [*Cell._fields, "training_sha256", "settings_sha256"]
-# What results.json holds of a row: all that repeats exactly.
+# The columns of results.json: those that are reproducible.
 _STORED = [name for name in (*COLUMNS, *LISTS) if name not in (*_TIMES, "published")]
-# Of columns that may be missing throughout.
+# The types of columns that may be missing in every row.
 DTYPES = {
     **dict.fromkeys(("processes", "threads", "devices", "peak_memory"), "Int64"),
     **dict.fromkeys(("train_seconds", "train_tokens_per_second", "translate_seconds"), "float64"),

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from mlflow.tracking import MlflowClient
 
 _FINISHED = "FINISHED"
-# Seconds that a finished training waits for MLflow, and one that failed: other processes may wait
-# for its error. A server that is down is tried again for the third number of seconds.
+# Seconds that a training waits for MLflow at its end: if it finished; if it failed, since other
+# processes may wait for its error; and for how many of these a server that is down is retried.
 _FINISHED_WAIT, _FAILED_WAIT, _RETRY = 60.0, 8.0, 10.0
 # Seconds between attempts, from the first to the last.
 _PAUSES = 2.0, 30.0
@@ -79,7 +79,7 @@ class Tracker:
             try:
                 self._send()
                 pause = first
-            except Exception as error:  # whatever it is, the training continues
+            except Exception as error:  # of any kind: the training continues
                 self._connection, self._problem = None, store.reason(error)
                 if not reported:
                     _say(f"{store.uri()}: {self._problem}: training continues, logging is retried")

@@ -65,7 +65,7 @@ class Writer(Phrases):
         negative = self.chance(0.16) and (modal is None or bool(modal.negative))
         plain = tense in ("present", "past") and not (modal or negative or asking)
         if plain and verb.en == verb.en_past and Clause(verb, subject).person != 2:
-            tense = "future"  # "I read": when?
+            tense = "future"  # "I read" may be present or past
         clause = Clause(verb, subject, tense, modal=modal)
         clause = self.with_objects(clause, negative, 0 if simple else 0.14)
         clause = self.with_place(clause, 0.15 if simple else 0.42)

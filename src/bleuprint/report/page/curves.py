@@ -130,7 +130,7 @@ def _log(perplexity: ArrayLike) -> ArrayLike:
 def thinned(
     line: Sequence[tuple[float, float]], points: int
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """x and y of a line in at most `points` points: each the mean of as many neighbors."""
+    """x and y of a line reduced to at most `points` points, each the mean of neighbors."""
     groups = np.array_split(np.array(line, float).reshape(-1, 2), min(points, len(line)) or 1)
     means = [group.mean(axis=0) for group in groups if len(group)]
     return tuple(float(x) for x, _ in means), tuple(float(y) for _, y in means)

@@ -42,11 +42,11 @@ class SetLines:
         return next(iter(self.outputs))
 
     def best(self, system: str) -> list[int]:
-        """Lines by BLEU, the highest first; of equals the longest, which are most informative."""
+        """Lines by BLEU, the highest first; ties: the longest first, the most informative."""
         return _ranked(-self.bleu[system], [-len(line) for line in self.references])
 
     def worst(self, system: str) -> list[int]:
-        """Lines by BLEU, the lowest first; of equals the longest."""
+        """Lines by BLEU, the lowest first; ties: the longest first."""
         return _ranked(self.bleu[system], [-len(line) for line in self.references])
 
     @cached_property
@@ -71,7 +71,7 @@ class SetLines:
 
 
 def _ranked(*keys: ArrayLike) -> list[int]:
-    """Lines in rising order of the first key, of equals of the second, and so on."""
+    """Lines in rising order of the first key; ties in that of the second, and so on."""
     return [int(line) for line in np.lexsort(np.array(keys[::-1]))]
 
 

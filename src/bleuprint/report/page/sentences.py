@@ -54,7 +54,7 @@ def _counts(lines: SetLines, system: str) -> list[int]:
 
 
 def _lists(sets: list[SetLines]) -> list[dict[int, Markup]]:
-    """The lines of each set as HTML; a share that a set does not need goes to larger ones."""
+    """The lines of each set as HTML; space that a set does not need is given to larger ones."""
     lists: list[dict[int, Markup]] = [{} for _ in sets]
     left = BUDGET
     order = sorted(range(len(sets)), key=lambda i: len("".join(sets[i].references)))

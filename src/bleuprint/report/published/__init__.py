@@ -1,1 +1,1 @@
-"""Scores of papers beside ours, and what explains the difference."""
+"""Published scores in comparison with ours, and the causes of the difference."""

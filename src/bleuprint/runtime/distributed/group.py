@@ -132,7 +132,7 @@ def gpu_count() -> int:
     """The GPUs that this process may use. Raises UserError if CUDA_VISIBLE_DEVICES names others."""
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     names = os.environ.get("CUDA_VISIBLE_DEVICES", "")
-    # CUDA reads as far as the first that is no device: "-1" or "none" hides them all.
+    # CUDA stops at the first entry that is no device: "-1" or "none" hides all GPUs.
     named = list(takewhile(re.compile(r"\d+|(GPU|MIG)-.+").fullmatch, names.split(",")))
     if len(named) > count:
         raise UserError(

@@ -24,7 +24,7 @@ from bleuprint.runtime.errors import LAUNCHED, PEER_LOST, UserError, say
 _LOOPBACK = "127.0.0.1"
 _SRUN = "BLEUPRINT_SRUN"  # set in the tasks of `launch_slurm_step`
 _POLL = 0.1  # seconds
-# Seconds after which the failure that caused a loss of contact must have been seen as well.
+# A loss of contact is ranked this many seconds later: the failure that caused it comes first.
 _CAUSE = 5.0
 
 
