@@ -1,4 +1,4 @@
-# The commands of README.md. Each sets itself up first where needed.
+# The commands of README.md. Each runs setup first if needed.
 SHELL := /bin/bash
 PYTHON ?= python3
 PORT ?= 5000
@@ -51,7 +51,7 @@ test: setup
 test-cluster: setup
 	python -m pytest -m cluster -n 2 --dist loadfile
 
-# tests that need it are skipped where it is not there
+# without SLURM, the tests that need it are skipped
 cluster:
 	@if [ -x /usr/sbin/slurmctld ]; then :; \
 	elif ! command -v apt-get > /dev/null || [ "$$(id -u)" != 0 ]; then \
@@ -62,7 +62,7 @@ cluster:
 	  || echo "SLURM could not be installed: tests of clusters will be skipped"; \
 	fi
 
-# tests of pages are skipped where it is not there
+# without Chromium, the tests of pages are skipped
 browser:
 	@if command -v chromium > /dev/null && command -v chromedriver > /dev/null; then :; \
 	elif ! command -v apt-get > /dev/null || [ "$$(id -u)" != 0 ]; then \
