@@ -19,11 +19,11 @@ from bleuprint.corpus.download import http
 from hosts import two_hosts_up
 from servers import Host, running
 
-# A shell has what it starts in the background ignore Ctrl-C, and that is handed on.
+# Shells make background processes ignore Ctrl-C, and children inherit this.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-# Minutes each: begun first, so that at the end no worker has one left while others are idle.
+# They take minutes each: run first, so that no worker is alone with one at the end.
 # test_dvc after test_snakemake, whose worker has its first fixture already.
 LONG = ("test_snakemake", "test_trainer", "test_learning", "test_dvc", "test_launch")
 
@@ -42,7 +42,7 @@ def two_hosts():
 
 @pytest.fixture
 def pauses(monkeypatch):
-    """The pauses that were made, none of which takes any time."""
+    """The pauses that the code requested; none of them takes time."""
     made = []
     monkeypatch.setattr(http, "time", SimpleNamespace(sleep=made.append, time=time.time))
     return made
@@ -64,7 +64,7 @@ def host():
 
 @pytest.fixture(scope="session")
 def made_once(tmp_path_factory):
-    """A function that makes a folder once for all of pytest-xdist's workers, who share it."""
+    """A function that makes a folder once for all of pytest-xdist's workers, which share it."""
 
     def made(name: str, make: Callable[[Path], object]) -> Path:
         base = tmp_path_factory.getbasetemp()
@@ -103,7 +103,7 @@ def mlserver(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def mldatabase(made_once):
-    """MLflow's database without a run, to be copied: to make one takes seconds."""
+    """MLflow's database without a run, to be copied, since creating one takes seconds."""
 
     def make(folder: Path) -> None:
         from mlflow.tracking import MlflowClient

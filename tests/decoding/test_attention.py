@@ -223,7 +223,7 @@ import sys; sys.path[:0] = {folders!r}
 from pathlib import Path; from test_attention import *
 write_png([random_map(ODD, ODD[::-1]), random_map(ODD[:2], ODD)], Path("a.png"))
 """
-    # a home of its own, where nothing is known of fonts yet
+    # a home of its own, without a cache of fonts
     env = {**environment(), "MPLCONFIGDIR": str(tmp_path / "new")}
     command = [sys.executable, "-W", "error", "-c", code]
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)

@@ -146,7 +146,7 @@ def test_to_stop_early_loses_nothing(
     settings = systems.decode(beam=beam, alpha=1.0, kind=penalty)
     sentences, limits = list(range(60)), [7] * 60
     early = find(sentences, limits, settings, min(best, beam))
-    # a bound that nothing reaches: each search goes on to its last ending
+    # a bound that is never reached: each search continues to its last output
     monkeypatch.setattr(search_module, "_is_beaten", lambda *_: False)
     late = find(sentences, limits, settings, min(best, beam))
     for one, other in zip(early, late, strict=True):

@@ -14,7 +14,7 @@ from bleuprint.runtime.errors import UserError
 
 LINES = [b"Guten Tag.\n", "Bis\u2028bald!\x0b\x1c\r\n".encode(), b"\n", b"without an end"]
 TEXT = b"".join(LINES)
-# Hard to pack, and more than a reader takes at once.
+# Hard to compress, and more than a reader takes at once.
 LONG = random.Random(1).randbytes(400_000)
 MODES = {
     "a.tar": "w",

@@ -50,7 +50,7 @@ class Browser:
         return self.driver.execute_script(code, *arguments)
 
     def wait(self, condition: str, *arguments: Any) -> None:
-        """Until an expression of JavaScript is true."""
+        """Wait until an expression of JavaScript is true."""
         from selenium.webdriver.support.ui import WebDriverWait
 
         wait = WebDriverWait(self.driver, _SECONDS, poll_frequency=0.05)
@@ -85,7 +85,7 @@ def chromium(folder: Path) -> Iterator[Browser]:
     for argument in (*_ARGUMENTS, f"--user-data-dir={folder}", "about:blank"):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    # a driver by its path: Selenium looks for none, here or elsewhere
+    # with the driver's path Selenium neither searches for a driver nor downloads one
     service = webdriver.ChromeService(executable_path=driver)
     started = webdriver.Chrome(options=options, service=service)
     processes = psutil.Process(service.process.pid).children(recursive=True)

@@ -8,7 +8,7 @@ import pytest
 from bleuprint.corpus.download.fetch import Source, fetch
 from bleuprint.runtime.errors import UserError
 
-# More than comes in one piece, and no two parts alike.
+# More than one read returns, and no two parts alike.
 BODY = b"".join(hashlib.sha256(b"%d" % i).digest() for i in range(12_500))
 NEW = BODY[::-1]
 HALF = len(BODY) // 2

@@ -12,7 +12,7 @@ import pytest
 
 LINK = "wire"
 
-# A machine has one clock: this library, loaded before others, has a process read another one.
+# A machine has one clock: this library, preloaded, makes a process read another one.
 _CLOCK = """\
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -161,7 +161,7 @@ class Project:
         return self.run("snakemake", "-c2", *arguments, status=status)
 
     def changed(self) -> set[str]:
-        """The stages that `dvc status` takes for changed."""
+        """The stages that `dvc status` reports as changed."""
         return set(json.loads(self.run("dvc", "status", "--json")))
 
     def recorded(self) -> set[str]:

@@ -42,7 +42,7 @@ class MlServer:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start it, where it does not run, and do not wait for it."""
+        """Start it unless it runs; does not wait for it."""
         if self._process is None:
             store = f"sqlite:///{self._folder / 'server.db'}"
             self._process = subprocess.Popen(

@@ -17,7 +17,7 @@ KEYS = {"AWS_ACCESS_KEY_ID": "anyone", "AWS_SECRET_ACCESS_KEY": "anything"}
 
 
 class S3Server:
-    """`moto_server` on a free port, with one bucket. Anyone may do anything until `lock`."""
+    """`moto_server` on a free port, with one bucket. Requests need no credentials until `lock`."""
 
     def __init__(self, bucket: str = "lab") -> None:
         with socket.socket() as free:
@@ -28,7 +28,7 @@ class S3Server:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What its clients are to be started with; two attempts, for the default is five."""
+        """The environment of its clients; two attempts, since the default is five."""
         return {
             **KEYS,
             "AWS_DEFAULT_REGION": "us-east-1",
@@ -39,7 +39,7 @@ class S3Server:
         }
 
     def start(self) -> None:
-        """Start it, where it does not run, and wait until it answers; its bucket is empty."""
+        """Start it unless it runs, and wait until it answers; its bucket is empty."""
         if self._process is not None:
             return
         self._process = subprocess.Popen(

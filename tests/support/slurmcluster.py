@@ -87,7 +87,7 @@ class Cluster:
         key = root / "munge.key"
         key.write_bytes(os.urandom(128))
         key.chmod(0o400)
-        # the GPUs are none: PyTorch would look for those it is promised
+        # the GPUs are fake: PyTorch would look for those that SLURM assigns
         _script(root / "bin" / "task-prolog", "echo unset CUDA_VISIBLE_DEVICES")
         # the executor's job step drops SLURM_CONF before it calls srun
         real = shutil.which("srun", path=_PATH)
@@ -95,7 +95,7 @@ class Cluster:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What a command needs to talk to this cluster."""
+        """The environment of commands that use this cluster."""
         return {
             "SLURM_CONF": str(self.root / "slurm.conf"),
             "PATH": f"{self.root / 'bin'}{os.pathsep}{_PATH}",
@@ -156,7 +156,7 @@ class Cluster:
         self._processes.clear()
 
     def run(self, *command: str) -> str:
-        """What a command of SLURM's prints."""
+        """The output of a SLURM command."""
         environment = {**os.environ, **self.environment}
         return subprocess.run(
             command, env=environment, capture_output=True, text=True, timeout=60, check=True

@@ -46,7 +46,7 @@ def toy_pairs(count: int, seed: int, shuffled: bool = False) -> list[tuple[str, 
 
 
 def merges(count: int, joint: bool = True) -> Units:
-    """So many merges of byte-pair encoding."""
+    """The settings of byte-pair encoding with `count` merges."""
     return Units(bpe=Bpe(count, joint, threshold=0, engine="incremental"))
 
 
@@ -114,7 +114,7 @@ def write_params(root: Path, **train: Any) -> None:
 
 
 def environment(processes: int = 1) -> dict[str, str]:
-    """What the stage runs in: nothing of the caller's that would lead it elsewhere."""
+    """The stage's environment, without the caller's variables that would change what it does."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("DVC")}
     return {
         **kept,
@@ -137,7 +137,7 @@ def start(root: Path, processes: int = 1) -> "subprocess.Popen[str]":
 
 
 def without_mlflow(root: Path) -> dict[str, str]:
-    """What hides MLflow, which takes longer to load than these trainings take."""
+    """An environment that hides MLflow, which takes longer to load than these trainings."""
     hidden = root / "hidden"
     hidden.mkdir(exist_ok=True)
     (hidden / "mlflow.py").write_text("raise ImportError('not in this test')")

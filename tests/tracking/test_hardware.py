@@ -144,7 +144,7 @@ def test_what_was_measured_on_a_cpu() -> None:
     assert (training.processes, training.devices) == (2, 2)
     assert training.versions == f"Python {platform.python_version()}, torch {torch.__version__}"
     assert training.peak_memory and training.peak_memory > 5e7
-    # nobody has published what it sustains
+    # no sustained FLOP/s is published for it
     assert {training.sustained_flops, training.flops_by_time, training.mfu} == {None}
 
 

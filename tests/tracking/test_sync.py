@@ -391,7 +391,7 @@ def test_a_project_that_was_copied_writes_artifacts_of_its_own(
     list(sync(load()))
     copy = tmp_path_factory.mktemp("elsewhere") / "a copy"
     shutil.copytree(root, copy)
-    # another process, which knows no folder of a run yet
+    # another process, which has no run's folder cached
     monkeypatch.setattr("mlflow.tracking._tracking_service.utils._artifact_repos_cache", {})
     monkeypatch.chdir(copy)
     if database != "mlflow.db":
