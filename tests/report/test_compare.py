@@ -37,6 +37,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
             lines[30] = "\u2028\tworse"
         trees.write_lines(path, lines)
         trees.write_translation(root, settings, Cell(system, "news-en-de", 1))
+        trees.write_maps(root, settings, Cell(system, "news-en-de", 1))
         trees.score_cell(settings, system, "news-en-de", 1, root)
     return root
 

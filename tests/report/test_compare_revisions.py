@@ -83,6 +83,7 @@ def repository(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     trees.write_lines(hypotheses, references)
     settings = trees.load(root / "params.yaml")
     trees.write_translation(root, settings, Cell("tiny", "news-en-de", 1))
+    trees.write_maps(root, settings, Cell("tiny", "news-en-de", 1))
     trees.score_cell(settings, "tiny", "news-en-de", 1, root)
     run(root, "dvc", "add", "--quiet", "data", "results")
     run(root, "git", "commit", "--quiet", "--all", "--message", "second")

@@ -13,7 +13,7 @@ import result_trees as trees
 from bleuprint.config.paths import Cell
 from bleuprint.report.frame import save
 from bleuprint.report.grid import Column, Grid, Row
-from bleuprint.report.records import settings_of
+from bleuprint.tracking.cell_results import settings_sha256
 from result_trees import TWO_SYSTEMS, frame
 
 BLEUPRINT = Path(sys.executable).with_name("bleuprint")
@@ -25,7 +25,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     settings = trees.settings_in(root)
     (root / "reports").mkdir()
     rows = [
-        {**row, "settings_sha256": settings_of(settings, Cell(*(row[n] for n in Cell._fields)))}
+        {**row, "settings_sha256": settings_sha256(settings, Cell(*(row[n] for n in Cell._fields)))}
         for row in sorted(TWO_SYSTEMS, key=lambda row: list(settings.systems).index(row["system"]))
     ]
     save(frame(*rows), root / "reports" / "results.json")
@@ -63,7 +63,7 @@ def test_every_width_shows_every_number() -> None:
 
     grid = scores(frame(*TWO_SYSTEMS))
     wide = shown(grid, COLUMNS="200")
-    assert wide.count("System") == 1 and len(words(wide)) == 6 + 3 + 3 + 8
+    assert wide.count("System") == 1 and len(words(wide)) == 6 + 3 + 3 + 4
     for width in (60, 80, 110):
         text = shown(grid, COLUMNS=str(width))
         assert all(len(line) <= width for line in text.split("\n"))
