@@ -76,7 +76,7 @@ class Trial:
 
 def environment() -> dict[str, str]:
     """What the caller's environment holds that leads nobody elsewhere, nor makes anybody faster."""
-    known = ("DVC", "GLIBC_", "MALLOC_", "OMP_WAIT", "PYTHON", "MLFLOW")
+    known = ("DVC", "GLIBC_", "MALLOC_", "GOMP_", "PYTHON", "MLFLOW")
     return {name: text for name, text in os.environ.items() if not name.startswith(known)}
 
 

@@ -9,20 +9,20 @@ import os, sys
 from bleuprint.runtime.reexec import reexec_for_speed
 print("begins", os.getpid(), sys.argv[1:])
 reexec_for_speed()
-print(os.environ["OMP_WAIT_POLICY"], os.environ["MALLOC_TRIM_THRESHOLD_"])
+print(os.environ["GOMP_SPINCOUNT"], os.environ["MALLOC_TRIM_THRESHOLD_"])
 """
 
 
 def test_what_is_not_set_is_set_by_one_restart_of_the_same_process() -> None:
-    ours = ("OMP_WAIT", "MALLOC_", "GLIBC_")
+    ours = ("GOMP_", "MALLOC_", "GLIBC_")
     kept = {name: text for name, text in os.environ.items() if not name.startswith(ours)}
     command = [sys.executable, "-c", SCRIPT, "an argument"]
-    for given, policy in (({}, "PASSIVE"), ({"OMP_WAIT_POLICY": "ACTIVE"}, "ACTIVE")):
+    for given, policy in (({}, "10000"), ({"GOMP_SPINCOUNT": "7"}, "7")):
         done = subprocess.run(command, env={**kept, **given}, capture_output=True, text=True)
         first, second, last = done.stdout.splitlines()
         assert first == second and first.endswith("['an argument']")
         assert last == f"{policy} {8 << 30}"
-    everything = {**kept, **dict.fromkeys(("OMP_WAIT_POLICY", "GLIBC_TUNABLES"), "")}
+    everything = {**kept, **dict.fromkeys(("GOMP_SPINCOUNT", "GLIBC_TUNABLES"), "")}
     everything |= {"MALLOC_MMAP_THRESHOLD_": "4194304", "MALLOC_TRIM_THRESHOLD_": "8388608"}
     done = subprocess.run(command, env=everything, capture_output=True, text=True)
     assert len(done.stdout.splitlines()) == 2  # no restart
