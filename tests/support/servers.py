@@ -72,8 +72,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
 
     def body(self, data):
+        self.seen.sent += len(data)  # before: a client that has all of it may look at once
         self.wfile.write(data)
-        self.seen.sent += len(data)
 
     def log_message(self, *_):
         pass
