@@ -20,7 +20,7 @@ if workflow.is_main_process:
 
 with exit_on_error():
     if workflow.is_main_process:
-        dvc_lock.mend()
+        dvc_lock.repair()
     STAGES = graph.stages()
     slurm.apply_kind_overrides(workflow.resource_settings, STAGES)
 

@@ -5,10 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from test_experiment import PARAMS
 
 from bleuprint.text.parallel import TextFolder
 from corpora import PAIRS, write_set
+from params import PARAMS
 from root import ROOT
 from steps import DATA_STAGES
 

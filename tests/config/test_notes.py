@@ -3,10 +3,10 @@
 import subprocess
 
 import pytest
-from test_experiment import PARAMS
 
 from bleuprint.config.experiment import load
 from bleuprint.config.notes import lost_anchors, notes
+from params import PARAMS
 
 
 @pytest.fixture

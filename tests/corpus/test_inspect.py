@@ -1,7 +1,6 @@
 import json
 
 import pytest
-from test_experiment import PARAMS
 
 from bleuprint.config import experiment
 from bleuprint.corpus.download.fetch import Source
@@ -9,6 +8,7 @@ from bleuprint.corpus.inspect import inspect_corpus, report, visible
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import TextFolder
 from corpora import PAIRS, write_set
+from params import PARAMS
 
 LONG = ("ein sehr " * 60 + "langer", "a very " * 60 + "long one")
 

@@ -7,13 +7,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from test_experiment import PARAMS
 
 from bleuprint.config import paths
 from bleuprint.corpus.filter import Filtering
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.text.parallel import TextFolder
 from corpora import CHECKED, PAIRS, TOKENIZE, write_set
+from params import PARAMS
 from root import ROOT
 from steps import DATA_STAGES, run_sharded
 

@@ -47,7 +47,7 @@ def test_whole_entries_of_a_dvc_lock_cut_short_are_kept(project, capsys):
     every = [len(content) * tenth // 10 for tenth in range(10)]
     for end in (*every, *range(len(content) - 450, len(content), 15)):
         lock.write_bytes(content[:end])
-        dvc_lock.mend(project)
+        dvc_lock.repair(project)
         complete = {
             name
             for name, after in zip(NAMES, [*NAMES[1:], None], strict=True)
@@ -63,7 +63,7 @@ def test_a_whole_dvc_lock_and_one_with_conflicts_are_left(project, capsys):
     conflict = LOCK.replace("50151\n      nfiles: 17\n", "5\n<<<<<<< HEAD\n=======\n>>>>>>> b\n", 1)
     for text in (LOCK, conflict):
         (project / "dvc.lock").write_text(text)
-        dvc_lock.mend(project)
+        dvc_lock.repair(project)
         assert (project / "dvc.lock").read_text() == text
     assert capsys.readouterr().err == ""
 
@@ -75,7 +75,7 @@ def test_entries_that_are_lost_are_taken_from_the_commit(project, capsys):
     for command in (["add", "dvc.lock"], ["commit", "-qm", "a"]):
         subprocess.run(["git", *name, *command], cwd=project, check=True)
     lock.write_text(LOCK[: LOCK.index("stage@5") + 30])
-    dvc_lock.mend(project)
+    dvc_lock.repair(project)
     found = stages(lock.read_text())
     assert list(found) == NAMES
     sizes = [stage["outs"][0]["size"] for stage in found.values()]
@@ -89,7 +89,7 @@ def test_dvc_list_of_locks_cut_short_is_removed(project):
 
     locks = project / ".dvc" / "tmp" / "rwlock"
     locks.write_text("")
-    dvc_lock.mend(project)
+    dvc_lock.repair(project)
     with Repo(str(project)) as repo, rwlock(repo.tmp_dir, repo.fs, "test", [], [], False):
         pass
 

@@ -6,11 +6,11 @@ import json
 import subprocess
 from pathlib import Path
 
-import result_trees as trees
+import result_rows
 from bleuprint.config.paths import Cell
 from bleuprint.report import dvc_plots
 from bleuprint.runtime.files import write_json
-from result_trees import record
+from result_rows import record
 from root import ROOT
 
 
@@ -19,7 +19,7 @@ def rows(text: str) -> list[dict[str, str]]:
 
 
 def test_metrics_are_few_and_by_name() -> None:
-    paired = trees.against("tiny", 0.01)
+    paired = result_rows.against("tiny", 0.01)
     records = [
         record("tiny", "news-en-de", "first", 30.111),
         record("tiny", "news-en-de", "second", 20.0),
@@ -28,7 +28,7 @@ def test_metrics_are_few_and_by_name() -> None:
         record("small", "news-en-de", "second", 21.0, **paired),
         record("small", "talks-en-fr", "only", 41.0, **paired),
     ]
-    assert dvc_plots.metrics(trees.frame(*records)) == {
+    assert dvc_plots.metrics(result_rows.frame(*records)) == {
         "BLEU": {
             "tiny": {"news-en-de": {"first": 30.11, "second": 20.0}, "talks-en-fr": 40.0},
             "small": {"news-en-de": {"first": 31.0, "second": 21.0}, "talks-en-fr": 41.0},
@@ -41,7 +41,9 @@ def test_metrics_are_means_over_seeds() -> None:
         record("tiny", "news-en-de", "first", score, seed=seed)
         for seed, score in ((1, 30.111), (2, 31.222))
     ]
-    assert dvc_plots.metrics(trees.frame(*records)) == {"BLEU": {"tiny": {"news-en-de": 30.67}}}
+    assert dvc_plots.metrics(result_rows.frame(*records)) == {
+        "BLEU": {"tiny": {"news-en-de": 30.67}}
+    }
 
 
 def test_points_of_curves(tmp_path: Path) -> None:

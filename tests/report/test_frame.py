@@ -13,7 +13,7 @@ import pytest
 import bleuprint
 from bleuprint.config.published import Published
 from bleuprint.report.frame import COLUMNS, costs_csv, csv_text, save
-from result_trees import TWO_SYSTEMS, frame
+from result_rows import TWO_SYSTEMS, frame
 from root import ROOT
 
 HASHES = {name: str for name in COLUMNS if name.endswith("_sha256")}

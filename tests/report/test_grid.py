@@ -4,7 +4,7 @@ import re
 
 from bleuprint.report import main_table
 from bleuprint.report.grid import Column, Grid, Row, latex, markdown
-from result_trees import TWO_SYSTEMS, frame
+from result_rows import TWO_SYSTEMS, frame
 
 
 def text_cells(line: str) -> list[str]:

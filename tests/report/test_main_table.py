@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-import result_trees as trees
+import result_rows
 from bleuprint.report import main_table
 from bleuprint.report.grid import Column, Grid
-from result_trees import TWO_SYSTEMS, frame, record, rows_of
+from result_rows import TWO_SYSTEMS, frame, record, rows_of
 
 RECORDS = frame(*TWO_SYSTEMS, missing="small")
 
@@ -51,7 +51,7 @@ def test_a_corpus_without_its_pair_in_the_name_shows_it() -> None:
     ],
 )
 def test_tests_that_disagree_are_shown(bootstrap: float, randomization: float, shown: str) -> None:
-    paired = trees.against("tiny", bootstrap, randomization)
+    paired = result_rows.against("tiny", bootstrap, randomization)
     records = frame(TWO_SYSTEMS[0], record("small", "news-en-de", "first", 41.11, **paired))
     cell = rows_of(main_table.scores(records))["small"]["news-en-de difference"]
     assert cell == f"+10.0{shown}"
@@ -64,8 +64,8 @@ def test_several_seeds() -> None:
     seeds = frame(
         record("tiny", "news-en-de", "only", 30.0, seed=7),
         record("tiny", "news-en-de", "only", 33.0, seed=2),
-        record("small", "news-en-de", "only", 40.0, seed=7, **trees.against("tiny", 0.2)),
-        record("small", "news-en-de", "only", 42.0, seed=2, **trees.against("tiny", 0.001)),
+        record("small", "news-en-de", "only", 40.0, seed=7, **result_rows.against("tiny", 0.2)),
+        record("small", "news-en-de", "only", 42.0, seed=2, **result_rows.against("tiny", 0.001)),
     )
     rows = rows_of(main_table.scores(seeds))
     # 30 and 33 are 1.5 from their mean: sd sqrt(2 * 1.5^2 / 1) = 2.12; 40 and 42: 1.41.
@@ -87,8 +87,8 @@ def test_the_best_of_each_column_is_marked() -> None:
 
     records = frame(
         *TWO_SYSTEMS[:2],
-        record("small", "news-en-de", "first", 30.9, **trees.against("tiny", 0.5)),
-        record("small", "news-en-de", "second", 32.22, **trees.against("tiny", 1.0)),
+        record("small", "news-en-de", "first", 30.9, **result_rows.against("tiny", 0.5)),
+        record("small", "news-en-de", "second", 32.22, **result_rows.against("tiny", 1.0)),
     )
     assert best(main_table.scores(records)) == {
         "tiny (baseline)": {"BLEU first", "BLEU second"},

@@ -7,7 +7,7 @@ from bleuprint.report import main_table
 from bleuprint.report.frame import csv_text
 from bleuprint.report.grid import latex
 from bleuprint.report.published import literature
-from result_trees import frame, record, rows_of
+from result_rows import frame, record, rows_of
 
 
 def test_literature_stands_above_ours_for_wmt14_only() -> None:

@@ -2,7 +2,7 @@
 
 from bleuprint.report import score_tables
 from bleuprint.report.grid import Grid
-from result_trees import against, count, frame, length, record
+from result_rows import against, count, frame, length, record
 
 RECORDS = [
     record("tiny", "news-en-de", "first", 30.0),

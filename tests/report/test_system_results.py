@@ -7,7 +7,7 @@ import statistics
 import pytest
 
 from bleuprint.report.system_results import Difference, SystemResult, holm, paired_t, system_results
-from result_trees import against, frame, record
+from result_rows import against, frame, record
 
 
 def difference(results: list[SystemResult], system: str) -> Difference:

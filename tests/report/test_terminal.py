@@ -14,7 +14,7 @@ from bleuprint.config.paths import Cell
 from bleuprint.report.frame import save
 from bleuprint.report.grid import Column, Grid, Row
 from bleuprint.tracking.cell_results import settings_sha256
-from result_trees import TWO_SYSTEMS, frame
+from result_rows import TWO_SYSTEMS, frame
 
 BLEUPRINT = Path(sys.executable).with_name("bleuprint")
 

@@ -1,7 +1,4 @@
 import copy
-import os
-import subprocess
-import sys
 
 import pytest
 import regex
@@ -13,38 +10,14 @@ from bleuprint.rules.rule import Candidate
 from bleuprint.rules.scripts import SCRIPTS
 from bleuprint.text.parallel import Pair
 from bleuprint.text.tokenizers import Tokenize, tokenizer_for
+from checks import SETTINGS, keeps, keeps_side
 from corpora import TORTURE
 
-SETTINGS = {
-    "identical": {},
-    "length": {"min": 2, "max": 4},
-    "ratio": {"max": 1.5},
-    "average_word": {"min": 2.0, "max": 8.5},
-    "longest_word": {"max": 10},
-    "alphabetic": {"min": 0.5},
-    "script": {"min": 0.8},
-    "numbers": {},
-    "urls": {},
-    "language_id": {"likelier": 10.0},
-}
 ALL = [CHECKS[name](**settings) for name, settings in SETTINGS.items()]
 
 
-def keeps(name, source, target, languages=("en", "de"), tokenize=str.split, **settings):
-    check = CHECKS[name](**(settings or SETTINGS[name]))
-    return check.keeps(Candidate(Pair(source, target), languages, (tokenize, tokenize)))
-
-
-def keeps_side(name, sentence, language, fine=("A good sentence.", "en"), **settings):
-    """Whether the sentence is kept; must be the same as source and as target."""
-    as_source = keeps(name, sentence, fine[0], (language, fine[1]), **settings)
-    as_target = keeps(name, fine[0], sentence, (fine[1], language), **settings)
-    assert as_source == as_target
-    return as_source
-
-
 def never(_):
-    raise AssertionError("tokenised")
+    raise AssertionError("tokenized")
 
 
 def test_all_checks_are_tried_here():
@@ -89,7 +62,7 @@ def test_length_in_characters():
     assert not keeps("length", "日本語です", "ab", tokenize=list)
 
 
-def test_length_does_not_tokenise_what_has_too_many_words():
+def test_length_does_not_tokenize_what_has_too_many_words():
     huge = "word " * 2_000_000
     assert not keeps("length", huge, "a b", tokenize=never)
     assert not keeps("length", "a b", huge, tokenize=never)
@@ -101,7 +74,7 @@ WORDS = st.text(
 
 
 @given(WORDS, WORDS, st.sampled_from(["moses", "characters", "none"]), st.integers(1, 8))
-def test_length_is_as_if_all_were_tokenised(source, target, by, most):
+def test_length_is_as_if_all_were_tokenized(source, target, by, most):
     tokenize = tokenizer_for("de", Tokenize(by, False, False, False)).tokenize
     plain = all(1 <= len(tokenize(side)) <= most for side in (source, target))
     assert keeps("length", source, target, tokenize=tokenize, min=1, max=most) == plain
@@ -284,87 +257,6 @@ def test_a_line_of_a_million_odd_characters_is_checked_at_once():
     ):
         for name in ("numbers", "urls", "average_word", "longest_word"):
             keeps(name, huge, huge)
-
-
-ENGLISH = "The old man is reading a newspaper on the bench."
-GERMAN = "Der alte Mann liest auf der Bank eine Zeitung."
-RUSSIAN = "Старик читает газету на скамейке."
-
-
-@pytest.mark.parametrize(
-    ("sentence", "language", "kept"),
-    [
-        (GERMAN, "de", True),
-        (GERMAN.upper(), "de", True),
-        (GERMAN.lower(), "de", True),
-        (ENGLISH, "de", False),
-        (ENGLISH, "en", True),
-        (GERMAN, "en", False),
-        ("Le vieil homme lit un journal sur le banc.", "fr", True),
-        ("Le vieil homme lit un journal sur le banc.", "en", False),
-        ("El viejo lee un periódico en el banco.", "fr", False),
-        (RUSSIAN, "de", False),
-        (RUSSIAN, "ru", True),
-        ("老人はベンチで新聞を読んでいる。", "ja", True),
-        ("老人はベンチで新聞を読んでいる。", "zh", False),
-        ("老人在长椅上看报纸。", "zh", True),
-        ("老人在长椅上看报纸。", "ja", False),
-        ("노인이 벤치에서 신문을 읽고 있다.", "ko", True),
-        # Too short or too odd to tell.
-        ("Hund", "en", True),
-        ("OK", "de", True),
-        ("Ja.", "de", True),
-        ("1999", "de", True),
-        ("...", "ru", True),
-        ("", "de", True),
-        ('{"id": 1234, "a": [1, 2]}', "de", True),
-        # Too near to tell.
-        ("Želim ti ugodan dan i sretan put kući.", "hr", True),
-        ("Želim ti ugodan dan i sretan put kući.", "sr", True),
-    ],
-)
-def test_language(sentence, language, kept):
-    assert keeps_side("language_id", sentence, language, fine=(ENGLISH, "en")) is kept
-
-
-def test_how_much_likelier_another_language_must_be():
-    assert not keeps("language_id", ENGLISH, "Haus, Hund, Hand", ("en", "da"), likelier=2.01)
-    assert keeps("language_id", ENGLISH, "Haus, Hund, Hand", ("en", "da"), likelier=1e30)
-
-
-def test_a_language_is_told_by_how_a_line_begins():
-    assert keeps("language_id", ENGLISH, GERMAN * 25 + RUSSIAN * 100)
-
-
-def test_the_identifier_is_loaded_at_first_use_and_only_once():
-    program = """
-import sys
-from bleuprint.rules import CHECKS
-check = CHECKS["language_id"](likelier=10)
-print("py3langid" in sys.modules)
-from bleuprint.rules import language_id
-print([check.passes("Das ist ein kleines Haus.", "de") for _ in range(3)])
-print(language_id._identifier.cache_info().misses)
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.stdout.splitlines() == ["False", "[True, True, True]", "1"], done.stderr
-
-
-def test_likelihoods_are_the_same_in_every_process_whatever_the_processor():
-    program = f"""
-from bleuprint.rules.language_id import _identifier
-print([(name, round(value, 12)) for name, value in _identifier().rank({GERMAN * 5!r})])
-"""
-    outputs = {
-        subprocess.run(
-            [sys.executable, "-c", program],
-            capture_output=True,
-            check=True,
-            env={**os.environ, "OPENBLAS_CORETYPE": kernels, "OPENBLAS_NUM_THREADS": threads},
-        ).stdout
-        for kernels, threads in (("Haswell", "1"), ("Nehalem", "2"))
-    }
-    assert len(outputs) == 1
 
 
 SIDES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n"), max_size=40)

@@ -241,8 +241,8 @@ def test_an_exported_system_translates_without_this_project(
         refused = subprocess.run([*script, *arguments], capture_output=True, text=True)
         assert (refused.returncode, refused.stderr.count("\n")) == (status, 1)
         assert refused.stderr.startswith(message)
-    told = subprocess.run([*script, "--help"], capture_output=True, text=True, check=True)
-    assert "FILE" in told.stdout
+    usage = subprocess.run([*script, "--help"], capture_output=True, text=True, check=True)
+    assert "FILE" in usage.stdout
     readme = (output / "README.md").read_text()
     fingerprint = json.loads((root / CELL.results / "training.json").read_text())["fingerprint"]
     weights = root / CELL.models / "averaged" / "model.safetensors"

@@ -4,82 +4,23 @@ import dataclasses
 import re
 import shutil
 import socket
-import sqlite3
 import statistics
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-import result_trees
-from bleuprint.config.experiment import Settings, load
+from bleuprint.config.experiment import load
 from bleuprint.config.paths import Cell
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_json, sha256_of, write_json
+from bleuprint.runtime.files import read_json, write_json
 from bleuprint.tracking.registry import register
 from bleuprint.tracking.runs import NESTED, PARENT
-from bleuprint.tracking.sync import DECODING, read_cell, sync, sync_all
+from bleuprint.tracking.sync import read_cell, sync, sync_all
 from bleuprint.tracking.tracker import Tracker
-from mlservers import history, runs_in, write_project
+from mlruns import bleu, decoded_otherwise, decodings, dump, named, store
+from mlservers import history, runs_in
 
 SECONDS = 3725.0  # as result_trees has it
-
-
-@pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mldatabase: Path) -> Path:
-    """A project with results of two systems and seeds, its weights pulled."""
-    monkeypatch.chdir(tmp_path)
-    for name in ("MLFLOW_TRACKING_URI", "DVC_ROOT"):
-        monkeypatch.delenv(name, raising=False)
-    write_project(tmp_path)
-    shutil.copy(mldatabase, tmp_path)
-    return tmp_path
-
-
-def store(root: Path) -> str:
-    return f"sqlite:///{root / 'mlflow.db'}"
-
-
-def dump(root: Path) -> list[str]:
-    with sqlite3.connect(root / "mlflow.db") as database:
-        return list(database.iterdump())
-
-
-def named(root: Path, experiment: str = "trial_run") -> tuple[Any, dict[str, Any]]:
-    """All runs but those of decodings, by name."""
-    client, runs = runs_in(store(root), experiment)
-    runs = [run for run in runs if DECODING not in run.data.tags]
-    assert len(runs) == len({run.info.run_name for run in runs})
-    return client, {run.info.run_name: run for run in runs}
-
-
-def decodings(root: Path, training: str) -> dict[str, Any]:
-    """The decodings of a training, by name."""
-    client, runs = named(root)
-    place = client.get_experiment_by_name("trial_run").experiment_id
-    query = f"tags.`{NESTED}` = '{runs[training].info.run_id}'"
-    return {run.info.run_name: run for run in client.search_runs([place], query)}
-
-
-def decoded_otherwise(cell: Cell, beam: int, score: float) -> Settings:
-    """Give the results of a cell the translations and scores of another beam; its settings."""
-    path = cell.results / "scores.json"
-    content = read_json(path)
-    content["first"]["bleu"]["score"] = score
-    write_json(path, content)
-    path = cell.results / "translation.json"
-    record = read_json(path)
-    record["decode"]["beam"] = beam
-    write_json(path, record)
-    settings = load()
-    system = settings.system(cell.system)
-    other = dataclasses.replace(system, decode=dataclasses.replace(system.decode, beam=beam))
-    return dataclasses.replace(settings, systems={**settings.systems, cell.system: other})
-
-
-def bleu(cell: Cell) -> float:
-    of = read_json(cell.results / "scores.json")
-    return float(of["first"]["bleu"]["score"])
 
 
 def test_a_sync_makes_all_and_a_second_one_changes_nothing(root: Path) -> None:
@@ -304,33 +245,6 @@ def test_the_report_stage_completes_runs_and_makes_none_of_a_training(root: Path
     assert "bleu/first" in runs["tiny news-en-de 2"].data.metrics
 
 
-def test_the_page_is_attached_and_replaced_when_it_changes(root: Path) -> None:
-    page = root / "reports" / "index.html"
-    page.parent.mkdir()
-    for text in ("<p>first", "<p>second"):
-        page.write_text(text)
-        assert "run report: the page attached" in list(sync(load()))
-        client, runs = named(root)
-        identity = runs["report"].info.run_id
-        assert Path(client.download_artifacts(identity, "index.html")).read_text() == text
-    assert list(sync(load())) == []
-
-
-def test_files_are_listed_with_their_sums_and_not_copied(root: Path) -> None:
-    list(sync(load()))
-    client, runs = named(root)
-    identity = runs["tiny news-en-de 1"].info.run_id
-    assert [file.path for file in client.list_artifacts(identity)] == ["files.json"]
-    listed = read_json(Path(client.download_artifacts(identity, "files.json")))["files"]
-    sums = {entry["path"]: entry["sha256"] for entry in listed}
-    weights = "models/tiny/news-en-de/1/averaged/model.safetensors"
-    assert sums[weights] == sha256_of(root / weights)
-    assert {"results/tiny/news-en-de/1/scores.json", weights} <= sums.keys()
-    assert all(sha256_of(root / path) == total for path, total in sums.items())
-    shutil.rmtree(root / "models")  # a clone that pulled results alone
-    assert list(sync(load())) == []
-
-
 def test_cells_without_results_of_these_settings_are_named(root: Path) -> None:
     shutil.rmtree(root / "results" / "small" / "news-en-de" / "2")
     path = Cell("tiny", "news-en-de", 1).results / "training.json"
@@ -365,88 +279,3 @@ def test_a_store_that_cannot_be_reached_is_one_line(
     monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
     with pytest.raises(UserError, match=f"^MLflow at {uri}: Connection refused$"):
         list(sync(load()))
-
-
-def test_artifacts_lie_beside_a_database_of_the_users(
-    root: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = tmp_path_factory.mktemp("elsewhere")
-    shutil.copy(root / "mlflow.db", folder / "all.db")
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{folder / 'all.db'}")
-    list(sync(load()))
-    assert len(list((folder / "mlartifacts" / "trial_run").rglob("files.json"))) == 4
-    assert not (root / "mlruns").exists()
-
-
-@pytest.mark.parametrize("database", ["mlflow.db", "all.db"])
-def test_a_project_that_was_copied_writes_artifacts_of_its_own(
-    root: Path,
-    tmp_path_factory: pytest.TempPathFactory,
-    monkeypatch: pytest.MonkeyPatch,
-    database: str,
-) -> None:
-    page = root / "reports" / "index.html"
-    page.parent.mkdir()
-    page.write_text("<p>original")
-    list(sync(load()))
-    copy = tmp_path_factory.mktemp("elsewhere") / "a copy"
-    shutil.copytree(root, copy)
-    # another process, which has no run's folder cached
-    monkeypatch.setattr("mlflow.tracking._tracking_service.utils._artifact_repos_cache", {})
-    monkeypatch.chdir(copy)
-    if database != "mlflow.db":
-        (copy / "mlflow.db").rename(copy / database)
-        monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{copy / database}")
-    Path("reports", "index.html").write_text("<p>copy")
-    assert list(sync(load())) == ["run report: the page attached"]
-    place = Path("mlartifacts", "trial_run")
-    (mine,) = (copy / place).rglob("index.html")
-    (theirs,) = (root / place).rglob("index.html")
-    assert (mine.read_text(), theirs.read_text()) == ("<p>copy", "<p>original")
-    assert mine.relative_to(copy) == theirs.relative_to(root)
-    client, runs = runs_in(f"sqlite:///{copy / database}", "trial_run")
-    assert all(str(root) + "/" not in f"{run.info.artifact_uri}/" for run in runs)
-    shutil.rmtree(root / "mlartifacts")
-    for run in runs:  # as `make ui` shows them
-        for file in client.list_artifacts(run.info.run_id):
-            assert Path(client.download_artifacts(run.info.run_id, file.path)).exists()
-
-
-def test_the_chosen_system_is_registered_once(root: Path) -> None:
-    settings, cell = load(), Cell("small", "news-en-de", 1)
-    said = register(settings, cell)
-    weights = "models/small/news-en-de/1/averaged/model.safetensors"
-    assert said == f"news-en-de version 1 is best: {cell}, {weights}"
-    before = dump(root)
-    assert register(settings, cell) == said
-    assert dump(root) == before
-    measured, _ = result_trees.timing_files(Path(), settings, cell)
-    write_json(measured, {**read_json(measured), "seconds": 1.0, "device": "Another CPU"})
-    assert register(settings, cell) == said
-    assert "version 2 is best" in register(settings, cell._replace(system="tiny"))
-    assert "version 1 is best" in register(settings, cell)  # chosen again
-    client, runs = named(root)
-    best = client.get_model_version_by_alias("news-en-de", "best")
-    assert best.tags["weights"] == weights
-    assert best.tags["weights.sha256"] == sha256_of(root / weights)
-    assert set(best.tags) == {
-        *("system", "corpus", "seed", "weights", "weights.sha256"),
-        *("bleu/first", "chrf/first", "ter/first"),
-    }
-    assert float(best.tags["bleu/first"]) == pytest.approx(bleu(cell), abs=0.005)
-    assert best.run_id == runs["small news-en-de 1"].info.run_id
-    assert best.source == f"runs:/{best.run_id}/files.json"
-
-
-@pytest.mark.parametrize(
-    ("lost", "said"),
-    [
-        ("models/small/news-en-de/1/averaged/model.safetensors", "model.safetensors: no such file"),
-        ("results/small/news-en-de/1/scores.json", "scores.json: no scores"),
-        ("results/small/news-en-de/1/training.json", "no training with these settings"),
-    ],
-)
-def test_what_is_not_there_is_not_registered(root: Path, lost: str, said: str) -> None:
-    (root / lost).unlink()
-    with pytest.raises(UserError, match=said):
-        register(load(), Cell("small", "news-en-de", 1))

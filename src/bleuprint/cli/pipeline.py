@@ -49,11 +49,11 @@ def _check(_: argparse.Namespace) -> None:
 
 
 def _settle(_: argparse.Namespace) -> None:
-    from bleuprint.pipeline.dvc_lock import mend
+    from bleuprint.pipeline.dvc_lock import repair
     from bleuprint.pipeline.leftovers import set_aside
     from bleuprint.pipeline.settle import lines, settle
 
-    mend()
+    repair()
     set_aside(load())
     for line in lines(settle()):
         print(line)
@@ -65,7 +65,7 @@ def _record(given: argparse.Namespace) -> None:
     if given.begin:
         graph.begin(*given.begin)
     else:
-        dvc_lock.mend()
+        dvc_lock.repair()
         graph.record()
 
 

@@ -23,7 +23,7 @@ _LOCKS = ExitStack()
 _LOCKS_OF_PROCESS = ExitStack()
 
 
-def mend(root: Path = Path()) -> None:
+def repair(root: Path = Path()) -> None:
     """Repair dvc.lock and DVC's list of locks, if DVC was killed while it wrote one of them.
 
     The complete entries of dvc.lock are kept, and the others taken from git's HEAD; DVC takes
@@ -40,7 +40,7 @@ def mend(root: Path = Path()) -> None:
     try:
         with Repo(str(root)) as repo, lock_repo(repo):
             if not _is_whole(path):  # no other process is writing it
-                _mend_lock(path, root)
+                _repair_lock(path, root)
             hardlink = repo.config["core"].get("hardlink_lock", False)
             guard = str(locks.with_name(RWLOCK_LOCK))
             with make_lock(guard, tmp_dir=repo.tmp_dir, hardlink_lock=hardlink):
@@ -98,7 +98,7 @@ def release() -> None:
         say(str(error))
 
 
-def _mend_lock(path: Path, root: Path) -> None:
+def _repair_lock(path: Path, root: Path) -> None:
     """Write dvc.lock without its last entry, which is cut short."""
     kept = _entries(path.read_bytes())[:-1]
     names = {_name(entry) for entry in kept}

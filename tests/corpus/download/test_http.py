@@ -234,7 +234,7 @@ def test_a_password_comes_from_netrc(tmp_path, host, netrc):
     assert get(tmp_path, File(url=url)) == BODY
     lock = (tmp_path / "downloads.lock").read_text()
     assert url in lock and "secret" not in lock
-    assert "Authorization" not in host.seen[0].headers  # only hosts that ask are told
+    assert "Authorization" not in host.seen[0].headers  # only hosts that request it get it
 
 
 def test_a_password_goes_to_no_other_host(tmp_path, host, netrc):

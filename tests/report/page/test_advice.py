@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-import result_trees as trees
+import result_rows
 from bleuprint.report.page import advice
 from bleuprint.training.history import Validation
-from result_trees import count, length
+from result_rows import count, length
 
 
 def validations(*losses: float) -> list[Validation]:
@@ -73,12 +73,12 @@ GOOD: dict[str, Any] = {"by_length": [], "by_count": None}
 
 def advised(*rows: dict[str, Any]) -> dict[str, tuple[str, ...]]:
     """The evidence of each advice on the records, by its title."""
-    return {one.title: one.evidence for one in advice.on_records(trees.frame(*rows))}
+    return {one.title: one.evidence for one in advice.on_records(result_rows.frame(*rows))}
 
 
 def row(system: str, bleu: float, p: float | None = None, **changes: Any) -> dict[str, Any]:
-    tested = {} if p is None else trees.against("base", p)
-    return trees.record(system, "news-en-de", "t", bleu, **GOOD, **tested, **changes)
+    tested = {} if p is None else result_rows.against("base", p)
+    return result_rows.record(system, "news-en-de", "t", bleu, **GOOD, **tested, **changes)
 
 
 def test_what_scores_alone_advise() -> None:

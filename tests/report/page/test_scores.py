@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import result_rows
 import result_trees as trees
 from bleuprint.config.experiment import Settings
 from bleuprint.config.published import Published
@@ -43,8 +44,8 @@ def folder(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def record(
     system: str, bleu: float, p: float | None = None, seed: int = 1, **changes: Any
 ) -> dict[str, Any]:
-    tested = {} if p is None else trees.against("base", p)
-    return trees.record(system, CORPUS, TEST, bleu, seed=seed, **{**tested, **changes})
+    tested = {} if p is None else result_rows.against("base", p)
+    return result_rows.record(system, CORPUS, TEST, bleu, seed=seed, **{**tested, **changes})
 
 
 def of_seeds(systems: dict[str, tuple[float, ...]]) -> list[dict[str, Any]]:
@@ -57,7 +58,7 @@ def of_seeds(systems: dict[str, tuple[float, ...]]) -> list[dict[str, Any]]:
 
 
 def context(settings: Settings, *rows: dict[str, Any]) -> ReportContext:
-    return ReportContext(settings, trees.frame(*rows))
+    return ReportContext(settings, result_rows.frame(*rows))
 
 
 def parsed(section: Section | None) -> Page:
@@ -195,7 +196,7 @@ def test_published_rows_are_marked(settings: Settings) -> None:
 
 
 def test_a_published_score_stands_below_its_test_set(settings: Settings) -> None:
-    rows = [trees.record("base", CORPUS, test, 20.0) for test in ("newstest2013", TEST)]
+    rows = [result_rows.record("base", CORPUS, test, 20.0) for test in ("newstest2013", TEST)]
     (table,) = parsed(scores(context(settings, *rows))).tables["scores"]
     cells = table.row("Transformer (big) (published)")
     assert (cells["BLEU newstest2013"], cells["BLEU newstest2014"]) == ("–", "28.4")
@@ -209,9 +210,9 @@ def test_published_rows_are_those_of_the_table(tmp_path: Path) -> None:
     thesis = [Published("Ours", "A thesis", CORPUS, test, 25.0, "intl") for test in tests]
     settings = trees.settings_in(tmp_path, ("base",), {CORPUS: tests})
     more = dataclasses.replace(settings, published=(table_2, *thesis))
-    rows = [trees.record("base", CORPUS, test, 20.0) for test in tests]
+    rows = [result_rows.record("base", CORPUS, test, 20.0) for test in tests]
     (table,) = parsed(scores(context(more, *rows))).tables["scores"]
-    numbers = literature.rows(trees.frame(*rows), more.published)
+    numbers = literature.rows(result_rows.frame(*rows), more.published)
     assert list(numbers.system).count("Transformer (base)") == 1
     assert [row[0] for row in table.rows[:-1]] == [
         f"{name} (published)" for name in numbers.system.unique()

@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+import result_rows
 import result_trees as trees
 from bleuprint.config.paths import Cell
 from bleuprint.report.page import sentences
@@ -134,13 +135,13 @@ def test_of_many_systems_the_baseline_the_best_and_the_surest_are_shown() -> Non
     # p of each; the last is the best by BLEU, but not surely
     values = {"base": 1.0, "a": 0.4, "b": 0.01, "c": 0.3, "d": 0.02, "best": 0.9}
     records = [
-        trees.record(
+        result_rows.record(
             *(name, "news-en-de", "t", 30.0 + number),
-            **({} if name == "base" else trees.against("base", p)),
+            **({} if name == "base" else result_rows.against("base", p)),
         )
         for number, (name, p) in enumerate(values.items())
     ]
-    found = system_results(trees.frame(*records))
+    found = system_results(result_rows.frame(*records))
     assert shown_systems(found) == list(values)
     assert shown_systems(found, 4) == ["base", "b", "d", "best"]
     assert shown_systems(found, 2) == ["base", "best"]

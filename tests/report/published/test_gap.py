@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+import result_rows
 import result_trees as trees
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
@@ -65,7 +66,7 @@ def settings(tmp_path: Path) -> Settings:
 def rows(settings: Settings, **scores: float) -> list[dict[str, Any]]:
     """A record of each system and seed, as it is; the compound-split score is that of `scores`."""
     return [
-        trees.record(
+        result_rows.record(
             *(system, CORPUS, TEST, 25.004),
             seed=seed,
             variants=[{"name": "compound-split", "score": scores.get(system, 25.9)}],
@@ -76,7 +77,7 @@ def rows(settings: Settings, **scores: float) -> list[dict[str, Any]]:
 
 
 def records(settings: Settings, **scores: float) -> pd.DataFrame:
-    return trees.frame(*rows(settings, **scores))
+    return result_rows.frame(*rows(settings, **scores))
 
 
 def without_variants(varied: Varied, more: float = 0) -> Varied:
@@ -223,7 +224,7 @@ def test_what_was_measured_and_what_is_left_have_each_their_sign(settings: Setti
 
 def test_a_language_without_words_has_no_such_score(settings: Settings) -> None:
     scores = [without_variants(varied) for varied in SCORES]
-    bare = trees.frame(*({**row, "variants": []} for row in rows(settings)))
+    bare = result_rows.frame(*({**row, "variants": []} for row in rows(settings)))
     found = gap(settings, NUMBER, variants(*scores), bare)
     # 25.00 -> 26.00 -> 26.40, all by sacreBLEU
     assert sizes(found) == [None, 1.0, 0.4, None]
@@ -237,7 +238,7 @@ def test_seeds_are_averaged(settings: Settings) -> None:
         Cell("tiny", CORPUS, 2): variants(*more),
     }
     second = {"bleu": 27.004, "variants": []}
-    of = trees.frame(*({**row, **(second if row["seed"] == 2 else {})} for row in rows(two)))
+    of = result_rows.frame(*({**row, **(second if row["seed"] == 2 else {})} for row in rows(two)))
     (found,) = gaps(two, of, by_cell)
     assert (found.ours, found.seeds) == (26.0, 2)
     assert sizes(found)[0] is None  # scored so with one seed only

@@ -1,0 +1,96 @@
+"""TMX: units with both languages, without codes."""
+
+import re
+from collections import Counter
+from xml.etree import ElementTree
+
+from hypothesis import given
+from hypothesis import strategies as st
+from test_formats import fault, published, read
+
+# What XML can say as it is.
+CHARACTERS = st.characters(
+    min_codepoint=0x20, exclude_categories=["Cs"], exclude_characters="\x7f\ufffe\uffff"
+)
+TEXTS = st.text(CHARACTERS | st.sampled_from("\n\t&<>]\"' "))
+
+
+TMX = """<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE tmx SYSTEM "tmx14.dtd">
+<tmx version="1.4">
+<header creationtool="x" srclang="en"><note>seg</note><prop type="seg">seg</prop></header>
+<body>
+<tu tuid="1"><note>no text</note>
+  <tuv xml:lang="EN-us"><prop type="x">no text</prop><seg>In <bpt i="1">&lt;b></bpt>bold<ept i="1">
+  &lt;/b></ept>, <hi type="x">high <ph x="2">&lt;img alt="<sub>not this</sub>"> nor this</ph>and
+  </hi>    low<it pos="end">{</it><ut>x</ut>.</seg></tuv>
+  <tuv xml:lang="fr"><seg>En <ph>x</ph>gras</seg></tuv>
+  <tuv xml:lang="de"><seg>In
+      fett,\t hoch\u00a0 und tief. </seg></tuv>
+  <tuv xml:lang="de-AT"><seg>das zweite</seg></tuv>
+</tu>
+<tu><tuv xml:lang="de"><seg>nur deutsch</seg></tuv><tuv xml:lang="fr"><seg>x</seg></tuv></tu>
+<tu><tuv lang="DE_de"><seg></seg></tuv><tuv lang="en"><seg>empty &amp; &#x263A;</seg></tuv></tu>
+<tu><tuv xml:lang="en"><seg>only English</seg></tuv><tuv xml:lang="de-DE"></tuv></tu>
+<tu></tu>
+</body>
+</tmx>
+"""
+
+
+def units_of(content: bytes) -> list[tuple[str | None, str | None]]:
+    """German and English of each unit, slowly, from a tree of the whole file."""
+    units = []
+    for unit in ElementTree.fromstring(content).iter("tu"):
+        texts: dict[str, str] = {}
+        for variant in unit.findall("tuv"):
+            code = variant.get("{http://www.w3.org/XML/1998/namespace}lang") or variant.get("lang")
+            seg = variant.find("seg")
+            if seg is not None:
+                texts.setdefault(code[:2].lower(), re.sub("[ \t\n]+", " ", flat(seg)).strip(" "))
+        units.append((texts.get("de"), texts.get("en")))
+    return units
+
+
+def flat(element: ElementTree.Element) -> str:
+    inside = "" if element.tag in ("bpt", "ept", "ph", "it", "ut") else element.text or ""
+    if element.tag in ("seg", "hi"):
+        inside += "".join(flat(child) + (child.tail or "") for child in element)
+    return inside
+
+
+def test_units_of_tmx_are_read_with_text_and_without_codes():
+    dropped = Counter()
+    found = read("tmx", TMX.encode(), dropped=dropped)
+    assert found == [unit for unit in units_of(TMX.encode()) if None not in unit]
+    assert found == [
+        ("In fett, hoch\u00a0 und tief.", "In bold, high and low."),
+        ("", "empty & ☺"),
+    ]
+    assert dropped == {"one_language": 3}
+
+
+@given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1))
+def test_tmx_gives_any_sentence_back_folded(pairs):
+    (file,) = published("tmx", pairs)
+    wanted = [tuple(re.sub("[ \t\n]+", " ", text).strip(" ") for text in pair) for pair in pairs]
+    assert read("tmx", file) == wanted
+
+
+def test_tmx_without_one_of_the_languages_has_no_pairs():
+    message = fault("tmx", published("tmx")[0].replace(b'"en"', b'"fr"'))
+    assert message == "inputs/both: no pairs of de and en (dropped: 4 by one_language)"
+
+
+def test_a_variant_in_no_language_is_an_error():
+    file = TMX.replace('<tuv lang="en">', "<tuv>").encode()
+    line = file[: file.index(b"<tuv>")].count(b"\n") + 1
+    assert fault("tmx", file) == f"inputs/both:{line}: <tuv> without xml:lang"
+
+
+def test_the_error_of_unsound_xml_is_named_with_its_line():
+    file = TMX.replace("nur deutsch", "nur & deutsch").encode()
+    line = file[: file.index(b"nur")].count(b"\n") + 1
+    assert fault("tmx", file) == (
+        f"inputs/both:{line}: not sound XML: not well-formed (invalid token)"
+    )

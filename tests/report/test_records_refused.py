@@ -1,0 +1,218 @@
+"""Results that do not belong together are refused, with the file that differs."""
+
+import dataclasses
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pandas.testing import assert_frame_equal
+
+import result_trees as trees
+from bleuprint.config.experiment import Settings
+from bleuprint.config.paths import Cell
+from bleuprint.report.records import collect
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import read_json, sha256_of, write_json
+from bleuprint.scoring.score import score_cell
+from bleuprint.tracking.cell_results import CellResults
+
+
+def test_translations_of_another_training(copy: tuple[Path, Settings]) -> None:
+    root, settings = copy
+    folder = root / Cell("small", "news-en-de", 3).results
+    path = folder / "translation.json"
+    write_json(path, {**read_json(path), "model": "ab" * 32})
+    own = read_json(folder / "training.json")["fingerprint"][:12]
+    with pytest.raises(UserError) as caught:
+        collect(settings, root)
+    assert str(caught.value) == (
+        f"{path}: translated by another training (abababababab...) than that of "
+        f"{folder / 'training.json'} ({own}...); run: dvc repro"
+    )
+
+
+def test_settings_edited_since_translating(copy: tuple[Path, Settings]) -> None:
+    root, settings = copy
+    small = settings.system("small")
+    changed = replace(small, decode=replace(small.decode, engine="ctranslate2", precision="int8"))
+    edited = replace(settings, systems={**settings.systems, "small": changed})
+    with pytest.raises(
+        UserError, match=r"small/news-en-de/3/translation\.json: translated with decode\.engine pyt"
+    ):
+        collect(edited, root)
+
+
+def test_translations_and_scores_put_in_place_of_others(copy: tuple[Path, Settings]) -> None:
+    root, settings = copy
+    good, bad = (root / Cell(name, "news-en-de", 1).results for name in ("small", "tiny"))
+    shutil.copytree(good / "hypotheses", bad / "hypotheses", dirs_exist_ok=True)
+    shutil.copy(good / "scores.json", bad)
+    with pytest.raises(UserError, match=r"tiny/.*first\.de: has changed since it was translated"):
+        collect(settings, root)
+
+
+def test_one_training_is_not_two_seeds(copy: tuple[Path, Settings]) -> None:
+    root, settings = copy
+    one, other = (root / Cell("small", "talks-en-fr", seed).results for seed in (3, 1))
+    for name in ("training.json", "translation.json", "scores.json", "hypotheses/test.only.fr"):
+        shutil.copy(one / name, other / name)
+    with pytest.raises(
+        UserError,
+        match=r"small/talks-en-fr/1/training\.json: not run with these settings; run: dvc",
+    ):
+        collect(settings, root)
+
+
+def test_scores_that_the_translations_do_not_have(copy: tuple[Path, Settings]) -> None:
+    root, settings = copy
+    path = root / Cell("small", "news-en-de", 3).results / "scores.json"
+    scores = read_json(path)
+    own = scores["second"]["bleu"]["score"]
+    scores["second"]["bleu"]["score"] = 99.0
+    write_json(path, scores)
+    with pytest.raises(UserError) as caught:
+        collect(settings, root)
+    assert str(caught.value) == (
+        f"{path}: BLEU 99.0 on second, but the translations have {own}; run: dvc repro"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "edited"),
+    [("low", 1.0), ("high", 99.0), ("signature", "nrefs:1")],
+)
+def test_an_interval_or_signature_that_the_translations_do_not_have(
+    copy: tuple[Path, Settings], name: str, edited: float | str
+) -> None:
+    root, settings = copy
+    path = root / Cell("small", "news-en-de", 3).results / "scores.json"
+    scores = read_json(path)
+    scores["second"]["bleu"][name] = edited
+    write_json(path, scores)
+    with pytest.raises(UserError, match=f"BLEU with {name} {edited} on second, but the transl"):
+        collect(settings, root)
+
+
+def test_translations_replaced_in_all_records_but_one(
+    copy: tuple[Path, Settings], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """attention.json holds the SHA-256 of the translations, too."""
+    root, settings = copy
+    cell = Cell("small", "news-en-de", 3)
+    texts = root / "data" / "split" / cell.corpus
+    hypotheses = root / cell.results / "hypotheses" / "test.second.de"
+    shutil.copy(texts / "test.second.de", hypotheses)
+    path = root / cell.results / "translation.json"
+    record = read_json(path)
+    record["hypotheses"][hypotheses.name] = sha256_of(hypotheses)
+    write_json(path, record)
+    score_cell(settings, *cell, root)
+    assert f"note: {hypotheses}: every translation is the reference" in capsys.readouterr().err
+    with pytest.raises(UserError, match=r"attention\.json: is of other translations of second; r"):
+        collect(settings, root)
+
+
+def test_curves_of_another_training(copy: tuple[Path, Settings]) -> None:
+    root, settings = copy
+    one, other = (root / Cell(name, "news-en-de", 3).results for name in ("tiny", "small"))
+    shutil.copy(other / "curves.json", one)
+    with pytest.raises(UserError) as caught:
+        collect(settings, root)
+    assert str(caught.value) == (
+        f"{one / 'curves.json'}: ends at update 500 with loss 0.75, but training.json at 500 "
+        "with 1.25; run: dvc repro"
+    )
+
+
+def test_curves_need_not_be_there(copy: tuple[Path, Settings]) -> None:
+    root, settings = copy
+    before = collect(settings, root)
+    (root / Cell("tiny", "news-en-de", 3).results / "curves.json").unlink()
+    assert_frame_equal(collect(settings, root), before)
+
+
+def test_results_of_other_settings_are_refused(copy: tuple[Path, Settings]) -> None:
+    root, settings = copy
+    cell = Cell("tiny", "news-en-de", 1)
+    assert CellResults.open(settings, cell, root).check().training.updates == 500
+    tiny = settings.system("tiny")
+    smoothed = dataclasses.replace(tiny, train=dataclasses.replace(tiny.train, label_smoothing=0.3))
+    changed = dataclasses.replace(settings, systems={**settings.systems, "tiny": smoothed})
+    with pytest.raises(UserError, match=r"1/training\.json: not run with these settings; run: dvc"):
+        CellResults.open(changed, cell, root)
+
+
+@pytest.mark.parametrize("name", ["hypotheses", "references"])
+def test_scores_of_other_translations_are_refused(copy: tuple[Path, Settings], name: str) -> None:
+    root, settings = copy
+    cell = Cell("tiny", "news-en-de", 1)
+    scores = read_json(path := root / cell.results / "scores.json")
+    scores["second"][name] = "0" * 64
+    write_json(path, scores)
+    with pytest.raises(UserError, match="has changed since system tiny, corpus news-en-de"):
+        CellResults.open(settings, cell, root).check()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("scores.json", "{", "damaged: Expecting"),
+        ("scores.json", "[]", "damaged: no JSON object"),
+        ("scores.json", "{}", "no test set 'only' for system tiny"),
+        ("scores.json", '{"only": {}}', "was not written by this version"),
+        ("curves.json", '{"training": [], "validation": []}', "damaged, or of another version"),
+        ("training.json", "{", "damaged: Expecting"),
+        ("training.json", "{}", "holds no 'parameters'"),
+        ("translation.json", "{", "damaged: Expecting"),
+        ("translation.json", "{}", "holds no 'model'"),
+    ],
+)
+def test_a_damaged_result_names_the_file(
+    copy: tuple[Path, Settings], name: str, content: str, message: str
+) -> None:
+    root, settings = copy
+    (root / Cell("tiny", "talks-en-fr", 1).results / name).write_text(content)
+    with pytest.raises(UserError, match=rf"tiny/talks-en-fr/1/{re.escape(name)}: {message}"):
+        collect(settings, root)
+
+
+@pytest.mark.parametrize("name", ["scores.json", "training.json"])
+def test_a_missing_result_names_the_cell_and_the_file(
+    copy: tuple[Path, Settings], name: str
+) -> None:
+    root, settings = copy
+    path = (root / Cell("small", "talks-en-fr", 1).results) / name
+    path.unlink()
+    with pytest.raises(UserError) as caught:
+        collect(settings, root)
+    cell = "system small, corpus talks-en-fr, seed 1"
+    assert str(caught.value) == f"{path}: no such file: no result yet for {cell}; run: dvc repro"
+
+
+def test_a_missing_test_set_names_the_cell_and_the_file(copy: tuple[Path, Settings]) -> None:
+    root, settings = copy
+    path = (root / Cell("small", "news-en-de", 3).results) / "scores.json"
+    write_json(path, {"first": read_json(path)["first"]})
+    with pytest.raises(UserError, match=r"scores\.json: no test set 'second' for system small"):
+        collect(settings, root)
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "data/split/talks-en-fr/test.only.en",
+        "data/split/talks-en-fr/test.only.fr",
+        "results/tiny/talks-en-fr/3/hypotheses/test.only.fr",
+    ],
+)
+def test_texts_changed_since_scoring(copy: tuple[Path, Settings], file: str) -> None:
+    root, settings = copy
+    path = root / file
+    path.write_bytes(path.read_bytes().replace(trees.WORD.encode(), b"other", 1))
+    with pytest.raises(
+        UserError,
+        match=r"has changed since (system tiny, corpus talks-en-fr, seed 3|it was translated)",
+    ):
+        collect(settings, root)

@@ -1,0 +1,169 @@
+"""Groups that wait, lose a process or a link, or were started by torchrun or SLURM."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from process_groups import GO_ON, TORCHRUN, end, seconds_since_it_died, start, wait_for
+
+
+def test_a_process_that_pauses_within_the_timeout_is_waited_for(tmp_path: Path) -> None:
+    work = """
+    if rank == 1:
+        Path("stopped").touch()
+        os.kill(os.getpid(), signal.SIGSTOP)
+    group.barrier()
+    """
+    process = start(tmp_path, work, processes=2)
+    wait_for(tmp_path / "stopped")
+    time.sleep(2)
+    os.kill(int((tmp_path / "pid1").read_text()), signal.SIGCONT)
+    assert end(process) == (0, "")
+
+
+def test_a_process_that_hangs_ends_all_by_the_timeout(tmp_path: Path) -> None:
+    work = """
+    if rank == 1:
+        time.sleep(60)
+    note_time()
+    group.barrier()
+    """
+    status, stderr = end(start(tmp_path, work, processes=2, BLEUPRINT_TIMEOUT=4))
+    lost = r"bleuprint: error: process 0 of 2 on \S+ lost another process: Timed out waiting 4000ms"
+    assert status == 69
+    assert re.match(lost, stderr)
+    assert stderr.count("\n") == 1
+    assert 4 <= seconds_since_it_died(tmp_path) < 20
+
+
+@pytest.mark.parametrize("absent", [{0}, {1, 3}])
+def test_processes_that_never_come_are_named(tmp_path: Path, absent: set[int]) -> None:
+    tasks = [
+        start(tmp_path, GO_ON, BLEUPRINT_TIMEOUT=5, **step(rank, 4, 8 + len(absent)))
+        for rank in range(4)
+        if rank not in absent
+    ]
+    ends = [end(task) for task in tasks]
+    for rank, (status, stderr) in zip(sorted({0, 1, 2, 3} - absent), ends, strict=True):
+        assert status in (1, 69)
+        (line,) = [line for line in stderr.splitlines() if line.startswith("bleuprint: error: ")]
+        if absent == {0}:
+            assert f"process {rank} of 4: process 0 did not come to the start at localhost:" in line
+            assert "within 5 s (BLEUPRINT_TIMEOUT): Connection refused" in line
+        elif rank == 0:  # it holds the store: the others may find that lost at the same moment
+            assert line == (
+                "bleuprint: error: processes of 4 that did not come to the start within 5 s "
+                "(BLEUPRINT_TIMEOUT): 1, 3"
+            )
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_torchrun_restarts_all_when_one_is_killed(tmp_path: Path, rank: int) -> None:
+    torchrun = (*TORCHRUN, "--nproc-per-node=2", "--max-restarts=1")
+    work = f"""
+    attempt = os.environ["TORCHELASTIC_RESTART_COUNT"]
+    Path(f"rank{{rank}}attempt{{attempt}}").touch()
+    if attempt == "0":
+        if rank == {rank}:
+            os.kill(os.getpid(), signal.SIGKILL)
+        {GO_ON}
+    """
+    status, stderr = end(start(tmp_path, work, *torchrun))
+    assert status == 0, stderr
+    tried = [path.name for path in sorted(tmp_path.glob("rank?attempt?"))]
+    assert {f"rank{rank}attempt0", "rank0attempt1", "rank1attempt1"} <= set(tried)
+
+
+def test_torchrun_starts_them_as_well(tmp_path: Path) -> None:
+    work = f"""
+    if rank == 1:
+        raise UserError("shelf 7 is empty")
+    {GO_ON}
+    """
+    status, stderr = end(start(tmp_path, work, *TORCHRUN, "--nproc-per-node=3"))
+    lines = sorted(line for line in stderr.split("\n") if line.startswith("bleuprint: "))
+    assert (status, lines[-1]) == (1, "bleuprint: error: shelf 7 is empty")
+    assert all("lost another process" in line for line in lines[:-1])
+    assert "[rank" not in stderr  # no traceback; the report after it is that of torchrun
+    assert "traceback : shelf 7 is empty" in stderr
+
+
+def test_under_slurm_each_task_is_one_of_them(tmp_path: Path) -> None:
+    work = """
+    assert (group.size, group.rank) == (3, int(os.environ["SLURM_PROCID"]))
+    assert group.all_reduce(torch.tensor([1.0, rank])).tolist() == [3, 3]
+    """
+    tasks = [start(tmp_path, work, **step(rank, 3, 3)) for rank in range(3)]
+    assert [end(task) for task in tasks] == [(0, "")] * 3
+
+
+@pytest.mark.parametrize("killed", [0, 2])
+def test_under_slurm_a_killed_task_ends_the_others(tmp_path: Path, killed: int) -> None:
+    work = f"""
+    if rank == {killed}:
+        note_time()
+        os.kill(os.getpid(), signal.SIGKILL)
+    {GO_ON}
+    """
+    tasks = [start(tmp_path, work, **step(rank, 3, killed)) for rank in range(3)]
+    ends = [end(task) for task in tasks]
+    assert seconds_since_it_died(tmp_path) < 30
+    assert [status for status, _ in ends] == [-9 if rank == killed else 69 for rank in range(3)]
+    for rank, (_, stderr) in enumerate(ends):
+        lost = rf"bleuprint: error: process {rank} of 3 on \S+ lost another process: .*\n"
+        assert re.fullmatch("" if rank == killed else lost, stderr)
+
+
+def test_a_link_that_is_cut_ends_both_sides_by_the_timeout(
+    tmp_path: Path, two_hosts: list[str]
+) -> None:
+    tasks = []
+    for rank, host in enumerate(two_hosts):
+        variables = {**step(rank, 2, 4), "MASTER_ADDR": "10.77.0.1", "BLEUPRINT_TIMEOUT": 4}
+        netns = ("ip", "netns", "exec", host, sys.executable)
+        tasks.append(start(tmp_path, GO_ON, *netns, **variables))
+    wait_for(tmp_path / "joined")
+    subprocess.run(["ip", "-n", two_hosts[0], "link", "set", "wire", "down"], check=True)
+    cut = time.monotonic()
+    ends = [end(task) for task in tasks]
+    assert time.monotonic() - cut < 4 + 7
+    for rank, (status, stderr) in enumerate(ends):
+        assert status == 69
+        lost = rf"bleuprint: error: process {rank} of 2 on \S+ lost another process: Timed out.*"
+        (line,) = (line for line in stderr.split("\n") if line.startswith("bleuprint: "))
+        assert re.fullmatch(lost, line)
+
+
+def test_on_a_terminal_the_line_replaces_a_bar() -> None:
+    ours, theirs = os.openpty()
+    command = (
+        "import sys; sys.stderr.write('45 %'); from bleuprint.runtime.errors import say; say('no')"
+    )
+    subprocess.run(
+        [sys.executable, "-c", command],
+        stderr=theirs,
+        env={**os.environ, "TERM": "xterm"},
+        check=True,
+    )
+    os.close(theirs)
+    assert os.read(ours, 100) == b"45 %\r\x1b[Kbleuprint: error: no\r\n"
+    os.close(ours)
+
+
+def step(rank: int, size: int, number: int) -> dict[str, object]:
+    """The environment in which srun starts a task of the job's step `number`."""
+    return {
+        "SLURM_PROCID": rank,
+        "SLURM_LOCALID": rank,
+        "SLURM_NTASKS": size,
+        "SLURM_STEP_NUM_TASKS": size,
+        "SLURM_STEP_NODELIST": "localhost",
+        "SLURM_JOB_ID": os.getpid(),
+        "SLURM_STEP_ID": number,
+    }

@@ -1,0 +1,59 @@
+"""The runs of a project in MLflow, and results that change."""
+
+import dataclasses
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+from bleuprint.config.experiment import Settings, load
+from bleuprint.config.paths import Cell
+from bleuprint.runtime.files import read_json, write_json
+from bleuprint.tracking.runs import NESTED
+from bleuprint.tracking.sync import DECODING
+from mlservers import runs_in
+
+
+def store(root: Path) -> str:
+    return f"sqlite:///{root / 'mlflow.db'}"
+
+
+def dump(root: Path) -> list[str]:
+    with sqlite3.connect(root / "mlflow.db") as database:
+        return list(database.iterdump())
+
+
+def named(root: Path, experiment: str = "trial_run") -> tuple[Any, dict[str, Any]]:
+    """All runs but those of decodings, by name."""
+    client, runs = runs_in(store(root), experiment)
+    runs = [run for run in runs if DECODING not in run.data.tags]
+    assert len(runs) == len({run.info.run_name for run in runs})
+    return client, {run.info.run_name: run for run in runs}
+
+
+def decodings(root: Path, training: str) -> dict[str, Any]:
+    """The decodings of a training, by name."""
+    client, runs = named(root)
+    place = client.get_experiment_by_name("trial_run").experiment_id
+    query = f"tags.`{NESTED}` = '{runs[training].info.run_id}'"
+    return {run.info.run_name: run for run in client.search_runs([place], query)}
+
+
+def decoded_otherwise(cell: Cell, beam: int, score: float) -> Settings:
+    """Give the results of a cell the translations and scores of another beam; its settings."""
+    path = cell.results / "scores.json"
+    content = read_json(path)
+    content["first"]["bleu"]["score"] = score
+    write_json(path, content)
+    path = cell.results / "translation.json"
+    record = read_json(path)
+    record["decode"]["beam"] = beam
+    write_json(path, record)
+    settings = load()
+    system = settings.system(cell.system)
+    other = dataclasses.replace(system, decode=dataclasses.replace(system.decode, beam=beam))
+    return dataclasses.replace(settings, systems={**settings.systems, cell.system: other})
+
+
+def bleu(cell: Cell) -> float:
+    of = read_json(cell.results / "scores.json")
+    return float(of["first"]["bleu"]["score"])

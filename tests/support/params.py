@@ -1,0 +1,62 @@
+"""A params.yaml with one small corpus and one small system, to be changed by tests."""
+
+PARAMS = """\
+experiment: trial
+seeds: [1]
+corpora:
+  own:
+    source: "de"
+    target: "no"
+    license_and_citation: {own: {license: none, bibtex: "@misc{own,}"}}
+    files:
+      train: {a: {license_and_citation: own, source: {path: inputs/a.de}, target: {path: inputs/a.no}}}
+      valid: {}
+      tests: {}
+    clean: {non_printing: {}, unicode: {form: NFC}}
+    dedup: {pairs: true, sources: false, targets: false, decontaminate: normalized}
+    filter: {ratio: {max: 3.0}, length: {min: 1, max: 100}}
+    split: {valid: 0.05, test: 0.05, seed: 1}
+    tokenize: {name: moses, lowercase: false, hyphens: false, escape: false}
+    vocabulary: {bpe: {num_merges: 10, joint: true, threshold: 0, engine: incremental}}
+systems:
+  base:
+    model: &model
+      encoder_layers: 1
+      decoder_layers: 1
+      d_model: 8
+      d_ff: 16
+      heads: 2
+      d_k: 4
+      d_v: 4
+      dropout: {embedding: 0, residual: 0, attention: 0.0, activation: 0.0}
+      norm: post
+      positional_encoding: sinusoidal
+      max_positions: 1024
+      activation: relu
+      layer_drop: 0.0
+      bias: true
+      output_bias: false
+      tie_embeddings: all
+      init: scaled
+    train: &train
+      tokens_per_update: 100
+      max_tokens: 100
+      max_updates: 10
+      optimizer: {name: adam, betas: [0.9, 0.98], eps: 1e-9, weight_decay: 0.0}
+      lr_schedule: {inverse_sqrt: {lr: 1e-03, warmup_updates: 4, warmup_init_lr: 0.0}}
+      clip_norm: 1.0
+      label_smoothing: 0.1
+      label_smoothing_target: uniform
+      bpe_dropout: 0
+      precision: float32
+      compile: false
+      validation_metric: loss
+      validate_every: 5
+      checkpoint_every: 5
+      keep: {last: 2, best: 0, every: 0}
+    average: {last: 2}
+    decode: {beam: 1, length_penalty: {kind: gnmt, alpha: 0.6}, max_len_a: 1, max_len_b: 10,
+             min_length: 0, no_repeat_ngram: 0, allow_unk: true, engine: pytorch,
+             precision: float32}
+published: []
+"""  # noqa: E501
