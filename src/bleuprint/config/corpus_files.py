@@ -14,9 +14,9 @@ from urllib.request import url2pathname
 from bleuprint.runtime.environment import NETRC, credentials_in
 from bleuprint.runtime.schema import Range
 
-Format = Literal["plain", "tsv", "tmx", "ted-tags", "ted-xml", "sgml", "wmt-xml"]
+Format = Literal["plain", "tsv", "tmx", "ted-tags", "ted-xml", "sgml"]
 # The formats with both sides in one file.
-TWO_SIDED = frozenset({"tsv", "tmx", "wmt-xml"})
+TWO_SIDED = frozenset({"tsv", "tmx"})
 
 _PHRASEBOOK = [
     f"{split}.{side}" for split in ("train", "valid", "test") for side in ("en", "de", "fr")

@@ -4,9 +4,10 @@ import re
 from collections import Counter
 from xml.etree import ElementTree
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_formats import fault, published, read
+from test_formats import PAIRS, fault, published, read
 
 # What XML can say as it is.
 CHARACTERS = st.characters(
@@ -84,13 +85,44 @@ def test_tmx_without_one_of_the_languages_has_no_pairs():
 
 def test_a_variant_in_no_language_is_an_error():
     file = TMX.replace('<tuv lang="en">', "<tuv>").encode()
-    line = file[: file.index(b"<tuv>")].count(b"\n") + 1
-    assert fault("tmx", file) == f"inputs/both:{line}: <tuv> without xml:lang"
+    assert fault("tmx", file) == "inputs/both: <tu> 3: <tuv> without xml:lang"
 
 
 def test_the_error_of_unsound_xml_is_named_with_its_line():
     file = TMX.replace("nur deutsch", "nur & deutsch").encode()
     line = file[: file.index(b"nur")].count(b"\n") + 1
     assert fault("tmx", file) == (
-        f"inputs/both:{line}: not sound XML: not well-formed (invalid token)"
+        f"inputs/both: not sound XML: not well-formed (invalid token): line {line}, column 33"
     )
+
+
+LAUGHS = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 9))
+
+
+@pytest.mark.parametrize(
+    "declaration",
+    [
+        f'<!ENTITY e0 "hahahahahaha">{LAUGHS}',
+        '<!ENTITY e8 SYSTEM "file:///etc/hostname">',
+        '<!ENTITY % a SYSTEM "http://127.0.0.1:9/x.dtd"> %a;',
+        '<!ENTITY e8 PUBLIC "x" "x.gif" NDATA gif>',
+        "",
+    ],
+    ids=["billion laughs", "external", "parameter", "unparsed", "undeclared"],
+)
+def test_entities_neither_expand_without_bounds_nor_read_files(declaration):
+    body = TMX.replace(' SYSTEM "tmx14.dtd"', f" [{declaration}]").replace("fett", "&e8;")
+    assert "inputs/both: not sound XML: " in fault("tmx", body.encode())
+
+
+@pytest.mark.parametrize("character", ["&#0;", "&#xD800;", "&#xFFFE;", "&#8;", "&eacute;"])
+def test_characters_that_xml_has_not_are_an_error(character):
+    file = TMX.replace("nur deutsch", character)
+    line = file[: file.index(character)].count("\n") + 1
+    assert f"line {line}, " in fault("tmx", file.encode())
+
+
+def test_line_breaks_written_as_characters_become_spaces():
+    (file,) = published("tmx")
+    file = file.replace(b" the stove", b"&#10; &#13;&#9; the\n stove")
+    assert read("tmx", file) == PAIRS

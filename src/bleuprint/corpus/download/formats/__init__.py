@@ -4,9 +4,7 @@ Streams are read once, from start to end, in bounded memory. A malformed file, o
 parallel, raise an error that names file and line. Only whole pairs are dropped, and counted:
 
 - `metadata`: a line about a talk in both files of ted-tags;
-- `one_language`: a unit of a TMX file that lacks one of the two languages;
-- `testsuite`: a sentence of a wmt-xml file that is part of a test suite, not of the test set; most
-  have no reference.
+- `one_language`: a unit of a TMX file that lacks one of the two languages.
 """
 
 from collections import Counter
@@ -15,12 +13,9 @@ from typing import BinaryIO
 
 from bleuprint.config.corpus_files import Text
 from bleuprint.corpus.download.formats.lines import read_plain, read_tsv
-from bleuprint.corpus.download.formats.segments import pair_segments
-from bleuprint.corpus.download.formats.sgml import read_sgml
+from bleuprint.corpus.download.formats.sgml import read_segments
 from bleuprint.corpus.download.formats.ted_tags import read_ted_tags
-from bleuprint.corpus.download.formats.ted_xml import read_ted_xml
 from bleuprint.corpus.download.formats.tmx import read_tmx
-from bleuprint.corpus.download.formats.wmt_xml import read_wmt_xml
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import Pair
 
@@ -62,9 +57,5 @@ def _pairs(
             return read_tmx(streams[0], names[0], languages, dropped)
         case "ted-tags":
             return read_ted_tags(streams, names, dropped)
-        case "ted-xml":
-            return pair_segments(list(map(read_ted_xml, streams, names)), names)
-        case "sgml":
-            return pair_segments(list(map(read_sgml, streams, names)), names)
-        case "wmt-xml":
-            return read_wmt_xml(streams[0], names[0], languages, dropped)
+        case "sgml" | "ted-xml":
+            return read_segments(streams, names, entities=text.format == "ted-xml")

@@ -1,20 +1,31 @@
-"""The format sgml: WMT's test sets until 2020, almost XML, with bare & and < in sentences.
+"""Test sets for mteval, numbered sentences of documents; only the tags below are markup.
 
-Only the tags below are markup, and entities are not decoded, as in sacreBLEU.
+The format sgml, WMT's until 2020, is almost XML, with bare & and < in sentences; entities are not
+decoded, as in sacreBLEU. The format ted-xml, IWSLT's (IWSLT14.TED.tst2010.de-en.de.xml), is XML.
 """
 
+import html
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import BinaryIO, NamedTuple, NoReturn
 
 from bleuprint.corpus.download.formats.lines import read_lines
-from bleuprint.corpus.download.formats.segments import Segment, fold
 from bleuprint.runtime.errors import UserError
-from bleuprint.text.parallel import LONGEST_LINE
+from bleuprint.text.parallel import LONGEST_LINE, Pair
 
 _TAG = re.compile(r"<(/?(?:seg|doc|srcset|refset|tstset|mteval))(?![\w-])([^<>]*)>", re.IGNORECASE)
 _ATTRIBUTE = re.compile(r"""([\w:-]+)\s*=\s*("[^"]*"|'[^']*'|[^\s"'>]+)""")
 _LAST = ("/srcset", "/refset", "/tstset", "/mteval")
+
+
+class _Segment(NamedTuple):
+    """A sentence, its document, its id in the document, and its line in the file."""
+
+    document: str
+    id: str
+    text: str
+    line: int
 
 
 class _Tag(NamedTuple):
@@ -26,8 +37,29 @@ class _Tag(NamedTuple):
     before: str
 
 
-def read_sgml(stream: BinaryIO, name: str) -> Iterator[Segment]:
-    """The sentences of a file; raises UserError if it seems truncated."""
+def read_segments(
+    streams: Sequence[BinaryIO], names: Sequence[str], entities: bool
+) -> Iterator[Pair]:
+    """The pairs of two files; white space is folded as in sacreBLEU, `entities` are decoded.
+
+    Raises UserError if a file seems truncated, or if the order of documents or ids differs.
+    """
+    for pair in zip_longest(*map(_segments, streams, names)):
+        first, second = pair
+        if first is None or second is None or first[:2] != second[:2]:
+            places = ", but ".join(map(_place, names, pair))
+            raise UserError(f"{places}: not parallel")
+        texts = (html.unescape(side.text) if entities else side.text for side in pair)
+        yield Pair._make(" ".join(text.split()) for text in texts)
+
+
+def _place(name: str, segment: _Segment | None) -> str:
+    if segment is None:
+        return f"{name} has ended"
+    return f"{name}:{segment.line}: seg {segment.id!r} of doc {segment.document!r}"
+
+
+def _segments(stream: BinaryIO, name: str) -> Iterator[_Segment]:
     document = ""
     seg: _Tag | None = None
     tag: _Tag | None = None
@@ -43,7 +75,7 @@ def read_sgml(stream: BinaryIO, name: str) -> Iterator[Segment]:
         elif tag.name == "/seg":
             if seg is None:
                 _fail(name, tag, "</seg> without <seg>")
-            yield Segment(document, seg.attributes["id"], fold(tag.before), seg.line)
+            yield _Segment(document, seg.attributes["id"], tag.before, seg.line)
             seg = None
     if seg is not None:
         _fail(name, seg, "<seg> without </seg>: is the file cut short?")

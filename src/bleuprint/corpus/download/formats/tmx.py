@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 from xml.etree import ElementTree
 
-from bleuprint.corpus.download.formats.xml_reader import XmlReader
+from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import Pair
 
 # Elements of a seg that contain codes of the original document; they and the elements inside them
@@ -14,6 +14,7 @@ from bleuprint.text.parallel import Pair
 _CODES = frozenset({"bpt", "ept", "ph", "it", "ut"})
 # XML's white space; other spaces (U+00A0, U+3000) are part of the text.
 _SPACE = re.compile("[ \t\r\n]+")
+_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 
 
 def read_tmx(
@@ -24,24 +25,39 @@ def read_tmx(
     Languages are compared by their primary subtag: `en-US` is en. Runs of white space, line breaks
     included, become one space. Units without one of the languages count as `one_language`.
     """
-    reader = XmlReader(stream, name, "tu")
-    for unit in reader:
+    for number, unit in enumerate(_units(stream, name), 1):
         texts: dict[str, str] = {}
-        for variant in unit.find_all("tuv"):
-            code = variant.get("xml:lang") or variant.get("lang")
+        for variant in unit.iter("tuv"):
+            code = variant.get(_LANGUAGE) or variant.get("lang")
             if code is None:
-                reader.fail("<tuv> without xml:lang", variant.line)
-            for seg in variant.find_all("seg"):
-                texts.setdefault(primary(code), _SPACE.sub(" ", _text(seg)).strip(" "))
+                raise UserError(f"{name}: <tu> {number}: <tuv> without xml:lang")
+            language = code.replace("_", "-").partition("-")[0].lower()
+            for seg in variant.iter("seg"):
+                texts.setdefault(language, _SPACE.sub(" ", _text(seg)).strip(" "))
         if all(language in texts for language in languages):
             yield Pair._make(texts[language] for language in languages)
         else:
             dropped["one_language"] += 1
 
 
-def primary(code: str) -> str:
-    """The primary subtag of a language code: `en` of `en-US`, `EN` and `en_GB`."""
-    return code.replace("_", "-").partition("-")[0].lower()
+def _units(stream: BinaryIO, name: str) -> Iterator[ElementTree.Element]:
+    """The <tu> elements of tmx/body, with one in memory at a time.
+
+    Neither a DTD nor an external entity is read, and expat limits what others expand to.
+    """
+    parents: list[ElementTree.Element] = []
+    try:
+        for event, element in ElementTree.iterparse(stream, ("start", "end")):
+            if event == "start":
+                parents.append(element)
+                continue
+            parents.pop()
+            if element.tag == "tu":
+                yield element
+            if len(parents) in (1, 2):
+                parents[-1].clear()
+    except (ElementTree.ParseError, LookupError, ValueError) as error:  # also of its encoding
+        raise UserError(f"{name}: not sound XML: {error}") from None
 
 
 def _text(element: ElementTree.Element) -> str:
