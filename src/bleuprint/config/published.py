@@ -36,4 +36,3 @@ class Published:
     beam: Count | None = None
     alpha: Annotated[float, Range(0, 10)] | None = None
     penalty: Literal["gnmt", "length"] | None = None
-    tokens_per_update: Count | None = None

@@ -26,7 +26,7 @@ def average(checkpoints: Path, settings: Average, output: Path) -> None:
     model.json holds, as `averaged`, the updates and the SHA-256 of the result.
     """
     training = CheckpointsRecord.read(checkpoints)
-    chosen = _choose(checkpoints, settings, training)
+    chosen = choose(checkpoints, settings, training)
     tensors = mean(chosen, training.fingerprint)
     with whole_folder(output) as partial:
         weights = partial / "model.safetensors"
@@ -76,17 +76,12 @@ def _add(path: Path, fingerprint: str, total: Tensors) -> None:
             tensor += file.get_tensor(name)
 
 
-def updates_in(checkpoints: Path) -> list[int]:
-    """The updates of a folder's checkpoints, ascending."""
-    return sorted(_files(checkpoints))
-
-
 def _files(checkpoints: Path) -> dict[int, Path]:
     files = (path for path in checkpoints.glob("*.safetensors") if path.stem.isdecimal())
     return {int(path.stem): path for path in files}
 
 
-def _choose(checkpoints: Path, settings: Average, training: CheckpointsRecord) -> list[Path]:
+def choose(checkpoints: Path, settings: Average, training: CheckpointsRecord) -> list[Path]:
     """The files to average, oldest first; raises UserError if there are too few."""
     files = _files(checkpoints)
     updates, kind, count = sorted(files), "checkpoints", 1

@@ -9,7 +9,6 @@ from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.funnel import kept
 from bleuprint.report.page.section import Section
 from bleuprint.report.published import gap_tables
-from bleuprint.report.published.gap import measured, unmeasured
 from bleuprint.report.system_results import SIGNIFICANT, SystemResult, paired_t
 from bleuprint.runtime.html import counted
 from bleuprint.training.history import Validation
@@ -33,13 +32,13 @@ class _Ranking:
 
 def summary(context: ReportContext) -> Section:
     settings = context.settings
-    gaps = measured(settings, context.records, context.root)
     data = {
         "columns": list(_rankings(context.results)),
         "significant": SIGNIFICANT,
         "few": LINES,
-        "gaps": [(gap_tables.heading(gap.published), gap_tables.sentence(gap)) for gap in gaps],
-        "hints": [gap_tables.hint(number) for number in unmeasured(settings, gaps)],
+        "gaps": [
+            (gap_tables.heading(gap.published), gap_tables.sentence(gap)) for gap in context.gaps
+        ],
         "cost": _cost(context),
         "pairs": {name: kept(name, context.root) for name in settings.corpora},
         "advice": [

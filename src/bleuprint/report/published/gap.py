@@ -1,12 +1,12 @@
 """The gap between a score of ours and a published one, split into measured steps.
 
 Starting from our score by sacreBLEU, the choices behind the published number are adopted one by
-one: the scoring, the averaging of checkpoints, the search, the size of an update. The rest is
-called unexplained: other data, other settings, another program, and what was not measured.
+one: the scoring, the averaging of checkpoints, the search. The rest is called unexplained: other
+data, other settings, another program, and what was not measured.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -18,22 +18,17 @@ from bleuprint.config.paths import Cell
 from bleuprint.config.published import Published
 from bleuprint.config.system import System
 from bleuprint.report.published.variants import (
+    SEARCH,
     Variant,
     Variants,
+    adopted,
     own,
     path_of,
     searched,
-    single_changes,
 )
 
 # Digits of BLEU; the steps are rounded before they are added, so that the sums are right.
 SHOWN = 2
-
-# Settings in which two systems may differ that are compared for the size of their updates.
-_WITH_TOKENS = (
-    *("tokens_per_update", "max_tokens", "max_updates", "max_epochs"),
-    *("validate_every", "checkpoint_every"),
-)
 
 
 @dataclass(frozen=True)
@@ -50,25 +45,10 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Change:
-    """The system with one thing changed: its BLEU, and the difference from the system as it is.
-
-    None if it was not measured; `own` marks the value that the system has.
-    """
-
-    what: str
-    to: str
-    bleu: float | None
-    difference: float | None
-    own: bool
-
-
-@dataclass(frozen=True)
 class Gap:
     """From `ours`, a mean over `seeds`, by `steps` to the published number.
 
-    `ours`, the BLEU of all steps and `unexplained` add up to `published.bleu`. `changes` are of the
-    average, the beam and the length penalty.
+    `ours`, the BLEU of all steps and `unexplained` add up to `published.bleu`.
     """
 
     published: Published
@@ -76,7 +56,6 @@ class Gap:
     seeds: int
     steps: tuple[Step, ...]
     unexplained: float
-    changes: tuple[Change, ...]
 
     @property
     def whole(self) -> float:
@@ -103,13 +82,6 @@ class _Ours:
         measured = [seed.find(self.number.test, variant) for seed in self.variants]
         scores = [varied.scores[way] for varied in measured if varied and way in varied.scores]
         return fmean(scores) if len(scores) == len(measured) else None
-
-    @property
-    def headline(self) -> float:
-        """The score of the system as it is, by sacreBLEU."""
-        score = self.score(own(self.system), "sacrebleu")
-        assert score is not None, "the system as it is was scored"
-        return score
 
 
 def cells_of(settings: Settings) -> list[Cell]:
@@ -138,7 +110,7 @@ def gaps(settings: Settings, records: pd.DataFrame, variants: Mapping[Cell, Vari
     than the records: the system was trained or translated again since.
     """
     return [
-        _gap(ours, settings, records)
+        _gap(ours)
         for number in settings.published
         if (ours := _ours(settings, number, records, variants))
     ]
@@ -154,7 +126,10 @@ def _ours(
     if number.system is None:
         return None
     system, of_system = settings.system(number.system), []
-    for record in _records(records, number, number.system):
+    place = number.system, number.corpus, number.test
+    for record in records.itertuples():
+        if (record.system, record.corpus, record.test) != place:
+            continue
         measured = variants.get(Cell(record.system, record.corpus, record.seed))
         varied = measured and measured.find(number.test, own(system))
         if (
@@ -169,55 +144,33 @@ def _ours(
     return _Ours(number, system, of_system)
 
 
-def _records(records: pd.DataFrame, number: Published, system: str) -> list[Any]:
-    """The records of a system, one a seed, on the test set of a published number."""
-    place = system, number.corpus, number.test
-    return [each for each in records.itertuples() if (each.system, each.corpus, each.test) == place]
-
-
 def _scores(record: Any) -> dict[str, float]:
     """BLEU of a record, as Published.scored names its variants."""
     variants = {variant["name"]: variant["score"] for variant in record.variants}
     return {"sacrebleu": record.bleu, **variants}
 
 
-def _gap(ours: _Ours, settings: Settings, records: pd.DataFrame) -> Gap:
+def _gap(ours: _Ours) -> Gap:
     number, base = ours.number, own(ours.system)
-    first = round(ours.headline, SHOWN)
+    first = ours.score(base, "sacrebleu")
+    assert first is not None, "the system as it is was scored"
     steps: list[Step] = []
 
     def add(what: str, after: float | None, note: str) -> bool:
         """Add a step to the score `after`; whether it was measured."""
-        before = steps[-1].score if steps else first
+        before = steps[-1].score if steps else round(first, SHOWN)
         score = before if after is None else round(after, SHOWN)
-        steps.append(
-            Step(what, None if after is None else round(score - before, SHOWN), score, note)
-        )
+        bleu = None if after is None else round(score - before, SHOWN)
+        steps.append(Step(what, bleu, score, note))
         return after is not None
 
-    way, (score, note) = number.scored, _scoring(ours)
-    if not add("scoring", score, note):
-        way = "sacrebleu"
-    variant = replace(base, average=number.average or base.average)
+    way = number.scored if add("scoring", *_scoring(ours)) else "sacrebleu"
+    variant = adopted(number, base)
     if not add("averaging", *_averaging(ours, variant, way)):
         variant = base
-    after = searched(number, variant)
-    add("beam and length penalty", *_searching(ours, variant, after, way))
-    more, note = _update_size(ours, settings, way, records)
-    add("tokens per update", None if more is None else steps[-1].score + more, note)
+    add("beam and length penalty", *_searching(ours, variant, way))
     unexplained = round(number.bleu - steps[-1].score, SHOWN)
-    changes = tuple(_changes(ours))
-    return Gap(number, first, len(settings.seeds), tuple(steps), unexplained, changes)
-
-
-def _changes(ours: _Ours) -> Iterator[Change]:
-    first = round(ours.headline, SHOWN)
-    for what, variants in single_changes(ours.number, ours.system).items():
-        for variant in variants:
-            score = ours.score(variant, "sacrebleu")
-            bleu = None if score is None else round(score, SHOWN)
-            difference = None if bleu is None else round(bleu - first, SHOWN)
-            yield Change(what, _value(what, variant), bleu, difference, variant == own(ours.system))
+    return Gap(number, round(first, SHOWN), len(ours.variants), tuple(steps), unexplained)
 
 
 def _scoring(ours: _Ours) -> tuple[float | None, str]:
@@ -240,63 +193,19 @@ def _averaging(ours: _Ours, variant: Variant, way: str) -> tuple[float | None, s
         return ours.score(base, way), f"both {_average(variant)}"
     score = ours.score(variant, way)
     if score is None:
-        kept = min(len(seed.checkpoints) for seed in ours.variants)
-        few = f"only {kept} checkpoints" if theirs.last else "too few of them"
-        return None, f"theirs {_average(variant)}, but ours kept {few}"
+        return None, f"theirs {_average(variant)}, but ours kept too few checkpoints"
     return score, f"ours {_average(base)}, theirs {_average(variant)}"
 
 
-def _searching(ours: _Ours, before: Variant, after: Variant, way: str) -> tuple[float | None, str]:
+def _searching(ours: _Ours, before: Variant, way: str) -> tuple[float | None, str]:
     known = _search(ours.number)
     if not known:
         return None, "how they searched is not known"
-    both = after == before
-    note = f"both {known}" if both else f"ours {_search(before)}; theirs {known}"
-    if unknown := _unknown(ours.number):
-        note += f"; not known of theirs, and kept as ours: {unknown}"
+    after = searched(ours.number, before)
+    note = f"both {known}" if after == before else f"ours {_search(before)}; theirs {known}"
+    if unknown := [name for name in SEARCH if getattr(ours.number, name) is None]:
+        note += f"; not known of theirs, and kept as ours: {', '.join(unknown)}"
     return ours.score(after, way), note
-
-
-def _update_size(
-    ours: _Ours, settings: Settings, way: str, records: pd.DataFrame
-) -> tuple[float | None, str]:
-    """The difference that a system makes which differs from ours in its tokens per update only."""
-    number, tokens = ours.number, ours.system.train.tokens_per_update
-    theirs = number.tokens_per_update
-    if theirs is None:
-        return None, "how many tokens an update of theirs had is not known"
-    if theirs == tokens:
-        return 0.0, f"both {theirs:,}"
-    compared = f"ours {tokens:,}, theirs {theirs:,}"
-    for name, system in settings.systems.items():
-        if system.train.tokens_per_update == theirs and _like(system, ours.system):
-            difference = _difference(number, name, way, records)
-            return difference, f"{compared}: {name} less {number.system}"
-    return None, f"{compared}, but no other system differs from ours in this alone"
-
-
-def _like(system: System, ours: System) -> bool:
-    """Whether two systems differ at most in the size of an update and what follows from that."""
-    same = {name: getattr(ours.train, name) for name in _WITH_TOKENS}
-    return replace(system, train=replace(system.train, **same)) == ours
-
-
-def _difference(number: Published, twin: str, way: str, records: pd.DataFrame) -> float | None:
-    """The mean score of the system `twin` minus that of ours, each as it is."""
-    assert number.system is not None
-    means = []
-    for system in (twin, number.system):
-        scores = list(map(_scores, _records(records, number, system)))
-        if any(way not in by_way for by_way in scores):
-            return None
-        means.append(fmean(by_way[way] for by_way in scores))
-    return means[0] - means[1]
-
-
-def _value(what: str, variant: Variant) -> str:
-    if what == "average":
-        return _average(variant)
-    return str(variant.beam) if what == "beam" else f"{variant.alpha:g} ({variant.penalty})"
 
 
 def _average(variant: Variant) -> str:
@@ -309,20 +218,5 @@ def _average(variant: Variant) -> str:
 
 def _search(of: Variant | Published) -> str:
     """The beam and the length penalty, as far as they are known."""
-    beam = "" if of.beam is None else f"beam {of.beam}"
-    alpha = "" if of.alpha is None else f"alpha {of.alpha:g}"
-    if of.penalty is not None:
-        alpha = f"{alpha} ({of.penalty})" if alpha else f"length penalty {of.penalty}"
-    return ", ".join(filter(None, (beam, alpha)))
-
-
-def _unknown(number: Published) -> str:
-    """The unknown settings of a search."""
-    missing = ["beam"] if number.beam is None else []
-    if number.alpha is None and number.penalty is None:
-        missing.append("length penalty")
-    elif number.alpha is None:
-        missing.append("alpha")
-    elif number.penalty is None:
-        missing.append("kind of length penalty")
-    return ", ".join(missing)
+    known = {name: getattr(of, name) for name in SEARCH}
+    return ", ".join(f"{name} {value}" for name, value in known.items() if value is not None)

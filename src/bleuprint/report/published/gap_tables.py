@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from bleuprint.config.experiment import Settings
 from bleuprint.config.published import Published
-from bleuprint.report.grid import Column, Grid, Row, grid, markdown
+from bleuprint.report.grid import Column, Grid, Row, markdown
 from bleuprint.report.published.gap import Gap, unmeasured
 
 UNMEASURED = "not measured"
@@ -13,10 +13,6 @@ EXPLAINED = (
     "From our score, one thing after the other is done as for the published number, and its BLEU "
     "added. The rest is unexplained: other data, settings or program, chance, and what was "
     "not measured. The order matters a little, since the steps are not independent."
-)
-CHANGES = (
-    "The same trained model, with one thing changed at a time; BLEU is sacreBLEU's. A star marks "
-    "the value that the system has."
 )
 
 
@@ -55,18 +51,6 @@ def steps(gap: Gap) -> Grid:
     return Grid(columns, tuple(map(Row, rows)))
 
 
-def change_table(gap: Gap) -> Grid:
-    """Each change: what, to what, BLEU, and the difference from the system as it is."""
-    rows = []
-    for change in gap.changes:
-        to = f"{change.to} *" if change.own else change.to
-        if change.bleu is None or change.difference is None:
-            rows.append((change.what, to, UNMEASURED, ""))
-        else:
-            rows.append((change.what, to, f"{change.bleu:.2f}", signed(change.difference)))
-    return grid(("Changed", "To"), ("BLEU", "±"), rows)
-
-
 def signed(bleu: float) -> str:
     """With a sign, a true minus; 0.00 has none."""
     return f"{bleu:+.2f}".replace("-", "−") if bleu else "0.00"
@@ -86,8 +70,6 @@ def parts(settings: Settings, gaps: Sequence[Gap]) -> Iterator[str | Grid]:
         yield heading(gap.published)
         yield sentence(gap)
         yield steps(gap)
-        yield f"\n{CHANGES}"
-        yield change_table(gap)
         yield ""
     yield from map(hint, unmeasured(settings, gaps))
 
@@ -100,5 +82,4 @@ def markdown_of(settings: Settings, gaps: Sequence[Gap]) -> list[str]:
     parts = ["## The gap to published numbers", *([EXPLAINED] if gaps else [])]
     for gap in gaps:
         parts += [f"### {heading(gap.published)}", sentence(gap), markdown(steps(gap))]
-        parts += [CHANGES, markdown(change_table(gap))]
     return [*parts, *hints]

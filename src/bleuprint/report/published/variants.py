@@ -1,11 +1,10 @@
 """A trained system with the averages and searches of the published numbers of params.yaml.
 
-The number of averaged checkpoints, the beam and the length penalty: each changed alone, and all set
-to the values of the published number.
+The averaged checkpoints, the beam and the length penalty are set to those of the published number.
 """
 
 import tempfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -19,10 +18,11 @@ from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_object, write_json
 from bleuprint.text.parallel import TextFolder
-from bleuprint.training.averaging import average, updates_in
+from bleuprint.training.averaging import average, choose
 from bleuprint.training.history import CheckpointsRecord
 
-LASTS, BEAMS, ALPHAS = (1, 5, 10), (1, 4), (0.0, 0.6, 1.0)
+# The settings of a search that may be known of a published number.
+SEARCH = ("beam", "alpha", "penalty")
 
 
 @dataclass(frozen=True)
@@ -51,13 +51,9 @@ class Varied:
 
 @dataclass(frozen=True)
 class Variants:
-    """The variants of a cell; `training` is the fingerprint of its training.
-
-    `checkpoints` are the updates of the kept checkpoints. Averages of more are not measured.
-    """
+    """The variants of a cell; `training` is the fingerprint of its training."""
 
     training: str
-    checkpoints: tuple[int, ...]
     varied: tuple[Varied, ...]
 
     def find(self, test: str, variant: Variant) -> Varied | None:
@@ -68,10 +64,10 @@ class Variants:
     @classmethod
     def read(cls, path: Path) -> "Variants":
         """Read what `measure` wrote; raises UserError if it is of another version."""
-        content = read_object(path, ("training", "checkpoints", "varied"))
+        content = read_object(path, ("training", "varied"))
         try:
             varied = tuple(_varied(entry) for entry in content["varied"])
-            return cls(content["training"], tuple(content["checkpoints"]), varied)
+            return cls(content["training"], varied)
         except (KeyError, TypeError, ValueError):
             raise UserError(
                 f"{path}: was not written by this version; run: bleuprint gap"
@@ -84,36 +80,22 @@ def own(system: System) -> Variant:
     return Variant(system.average, decode.beam, penalty.alpha, penalty.kind)
 
 
+def adopted(number: Published, variant: Variant) -> Variant:
+    """A variant with the known average of the published number."""
+    return replace(variant, average=number.average or variant.average)
+
+
 def searched(number: Published, variant: Variant) -> Variant:
     """A variant with the known beam and length penalty of the published number."""
-    known = {name: getattr(number, name) for name in ("beam", "alpha", "penalty")}
+    known = {name: getattr(number, name) for name in SEARCH}
     return replace(variant, **{k: v for k, v in known.items() if v is not None})
-
-
-def single_changes(number: Published, system: System) -> dict[str, list[Variant]]:
-    """The system as it is and with another average, beam or length penalty, in rising order."""
-    base = own(system)
-    search = searched(number, base)
-    both = number.average or base.average, base.average
-    lasts = {*LASTS, *(how.last for how in both if how.last)}
-    averages = dict.fromkeys((*(Average(last=last) for last in sorted(lasts)), *both))
-    beams = sorted({*BEAMS, base.beam, search.beam})
-    alphas = {(alpha, base.penalty) for alpha in (*ALPHAS, base.alpha)}
-    alphas.add((search.alpha, search.penalty))
-    return {
-        "average": [replace(base, average=average) for average in averages],
-        "beam": [replace(base, beam=beam) for beam in beams],
-        "alpha": [replace(base, alpha=a, penalty=p) for a, p in sorted(alphas)],
-    }
 
 
 def variants_for(number: Published, system: System) -> list[Variant]:
     """Every variant that the gap to a published number needs, the system's own first."""
     base = own(system)
-    changes = [variant for group in single_changes(number, system).values() for variant in group]
-    search = searched(number, base)
-    theirs = replace(search, average=number.average or base.average)
-    return list(dict.fromkeys([base, *changes, search, theirs]))
+    averaged = adopted(number, base)
+    return list(dict.fromkeys([base, averaged, searched(number, base), searched(number, averaged)]))
 
 
 def path_of(cell: Cell, root: Path = Path()) -> Path:
@@ -126,37 +108,30 @@ def measure(settings: Settings, cell: Cell, root: Path = Path()) -> None:
 
     Raises UserError if there are no checkpoints or texts of the cell.
     """
-    by_test: dict[str, dict[Variant, None]] = {}
-    for number in settings.published:
-        if (number.system, number.corpus) == (cell.system, cell.corpus):
-            variants = variants_for(number, settings.system(cell.system))
-            by_test.setdefault(number.test, {}).update(dict.fromkeys(variants))
+    numbers = [n for n in settings.published if (n.system, n.corpus) == (cell.system, cell.corpus)]
+    system = settings.system(cell.system)
+    variants = dict.fromkeys(variant for n in numbers for variant in variants_for(n, system))
     checkpoints = root / cell.models / "checkpoints"
     if not checkpoints.exists():
         raise UserError(f"{checkpoints}: no such folder; run: dvc repro, or dvc pull")
-    kept = updates_in(checkpoints)
     training = CheckpointsRecord.read(checkpoints)
-    validated = {validation["update"] for validation in training.validations}
-    possible = {
-        test: [variant for variant in variants if _enough(variant.average, kept, validated)]
-        for test, variants in by_test.items()
-    }
-    varied = _translate(settings, cell, possible, root)
-    measured = Variants(training.fingerprint, tuple(kept), tuple(varied))
-    write_json(path_of(cell, root), asdict(measured))
+    possible = [each for each in variants if _enough(checkpoints, each.average, training)]
+    tests = list(dict.fromkeys(number.test for number in numbers))
+    varied = tuple(_translate(settings, cell, tests, possible, root))
+    write_json(path_of(cell, root), asdict(Variants(training.fingerprint, varied)))
 
 
-def _enough(how: Average, kept: Sequence[int], validated: Collection[int]) -> bool:
-    """Whether the kept checkpoints, by their updates, suffice for an average."""
-    if how.updates:
-        return any(how.updates[0] <= update <= how.updates[1] for update in kept)
-    if how.best:
-        return how.best <= sum(update in validated for update in kept)
-    return (how.last or 1) <= len(kept)
+def _enough(checkpoints: Path, how: Average, training: CheckpointsRecord) -> bool:
+    """Whether the kept checkpoints suffice for an average."""
+    try:
+        choose(checkpoints, how, training)
+    except UserError:
+        return False
+    return True
 
 
 def _translate(
-    settings: Settings, cell: Cell, by_test: Mapping[str, Sequence[Variant]], root: Path
+    settings: Settings, cell: Cell, tests: Sequence[str], variants: Sequence[Variant], root: Path
 ) -> Iterator[Varied]:
     """Translations of each variant, scored: one averaged model after the other, each made once."""
     import torch
@@ -170,7 +145,6 @@ def _translate(
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     decode = settings.system(cell.system).decode
     (work := environment.work()).mkdir(parents=True, exist_ok=True)
-    variants = dict.fromkeys(variant for several in by_test.values() for variant in several)
     for how in dict.fromkeys(variant.average for variant in variants):
         with tempfile.TemporaryDirectory(prefix="variants-", dir=work) as scratch:
             average(root / cell.models / "checkpoints", how, averaged := Path(scratch, "averaged"))
@@ -179,7 +153,7 @@ def _translate(
                 changed = replace(decode, beam=variant.beam, length_penalty=penalty)
                 model = load_model(averaged, corpus).to(device)
                 engine = create_engine(model, corpus, changed)
-                for test in (test for test, several in by_test.items() if variant in several):
+                for test in tests:
                     name = f"test.{test}"
                     corpus.verify(name)
                     outputs = search(engine, corpus, name, progress=f"translate {name}")
