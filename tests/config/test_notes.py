@@ -31,11 +31,14 @@ def test_nothing_is_noted_of_sound_settings(project):
 
 
 def test_anchors_lost_since_the_last_commit(project):
-    (note,) = noted(project, "&model", "")
-    assert note == (
-        "params.yaml: anchors of the last commit are gone (&model of systems.base.model), as after "
-        "dvc exp run -S: an edit no longer reaches what was merged from them; git checkout "
-        "params.yaml brings them back, without edits since"
+    written_out = PARAMS.replace(" &model", "").replace(" &train", "")
+    (project / "params.yaml").write_text(written_out)
+    (note,) = lost_anchors()
+    assert note.startswith("params.yaml: anchors of the last commit are gone (&")
+    assert "&model" in note
+    assert note.endswith(
+        "), as after dvc exp run -S: an edit no longer reaches what was merged from them; git "
+        "checkout params.yaml brings them back, without edits since"
     )
 
 
@@ -43,7 +46,7 @@ def test_anchors_lost_since_the_last_commit(project):
     ("old", "new"),
     [
         ("  base:\n", "  base: &base\n"),  # one more
-        ("&train", "&training"),  # named otherwise
+        ("&model", ""),  # one fewer
         ("d_model: 8", "d_model: 16"),
     ],
 )
@@ -52,32 +55,17 @@ def test_other_edits_lose_no_anchor(project, old, new):
     assert list(lost_anchors()) == []
 
 
-def test_an_entry_removed_with_its_anchor_is_not_lost(project):
-    (project / "params.yaml").write_text("systems: {other: &other {}}\n")
-    assert list(lost_anchors()) == []
-
-
 def test_outside_git_nothing_is_compared(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "params.yaml").write_text(PARAMS.replace("&model", ""))
+    (tmp_path / "params.yaml").write_text("systems: {}\n")
     assert list(lost_anchors()) == []
 
 
 def test_a_temporary_run_has_its_own_settings(project, monkeypatch):
-    folder = project / ".dvc" / "tmp" / "exps" / "tmp1"
-    folder.mkdir(parents=True)
-    monkeypatch.chdir(folder)
-    (folder / "params.yaml").write_text(PARAMS)
-    subprocess.run(["git", "add", "-f", "."], check=True)
+    (project / "params.yaml").write_text("systems: {}\n")
+    assert list(lost_anchors())
+    monkeypatch.setenv("DVC_ROOT", str(project.parent))
     assert list(lost_anchors()) == []
-
-
-def test_a_file_from_outside_the_project(project):
-    (project / "inputs").mkdir()
-    (project / "inputs" / "a.de").symlink_to("/etc/hostname")
-    (note,) = noted(project)
-    assert note.startswith("corpora.own: train.a.source is read from outside the project: inputs/")
-    assert note.endswith("a.de -> /etc/hostname")
 
 
 def test_sentences_longer_than_the_model_can_read(project):
@@ -86,11 +74,3 @@ def test_sentences_longer_than_the_model_can_read(project):
         "to 100 words: one of 100 ends the training"
     ]
     assert noted(project, "max_positions: 1024", "max_positions: 101") == []
-
-
-def test_a_model_larger_than_the_machine(project):
-    """10^6 x 10^6 weights of two matrices in two layers; four numbers of four bytes each."""
-    sizes = "d_model: {}\n      d_ff: {}\n"
-    (note,) = noted(project, sizes.format(8, 16), sizes.format(10**6, 10**6))
-    assert note.startswith("systems.base has 4e+12 weights in its layers: training takes more than")
-    assert " 64,002 GB, and this machine has " in note

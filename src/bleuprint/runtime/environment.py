@@ -42,11 +42,6 @@ def netrc() -> Path:
     return Path(os.environ.get("NETRC") or "~/.netrc").expanduser()
 
 
-def in_temporary_run() -> bool:
-    """Whether this is the copy of the project that `dvc exp run --temp` or `--queue` works in."""
-    return "/.dvc/tmp/exps/" in Path.cwd().as_posix()
-
-
 def workers() -> int:
     return _count("BLEUPRINT_WORKERS") or len(os.sched_getaffinity(0))
 

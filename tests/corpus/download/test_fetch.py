@@ -88,9 +88,8 @@ def test_local_files_and_file_urls_are_read_where_they_lie_and_not_locked(tmp_pa
 
 def test_a_file_that_a_temporary_run_lacks(tmp_path, monkeypatch):
     """git ignores inputs/, and dvc exp run --temp copies what git and DVC track."""
-    copy = tmp_path / ".dvc" / "tmp" / "exps" / "tmp123"
-    copy.mkdir(parents=True)
-    monkeypatch.chdir(copy)
+    monkeypatch.setenv("DVC_ROOT", str(tmp_path.parent))
+    monkeypatch.chdir(tmp_path)
     assert refused(tmp_path, File(path="inputs/no")) == (
         "inputs/no: no such file in this temporary run, which has what git or DVC tracks: "
         "dvc add inputs/no"

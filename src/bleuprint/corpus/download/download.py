@@ -17,7 +17,6 @@ from bleuprint.corpus.download.archive import Damaged, open_member
 from bleuprint.corpus.download.fetch import Source, fetch, reject
 from bleuprint.corpus.download.formats import read_text
 from bleuprint.corpus.steps.ledger import Ledger
-from bleuprint.runtime import environment
 from bleuprint.runtime.files import whole_folder
 from bleuprint.runtime.progress import Progress
 from bleuprint.text.parallel import BLOCK_PAIRS, TextFolder, packed
@@ -37,7 +36,7 @@ def download_corpus(
 
     With `first`, only the first pairs of each part, at most that many.
     """
-    ledger = Ledger("download", corpus, outside=files.outside(Path(), environment.root()))
+    ledger = Ledger("download", corpus)
     with whole_folder(raw.path) as partial:
         after = TextFolder(partial, raw.source, raw.target)
         for name, text in files.texts().items():

@@ -126,7 +126,7 @@ def _first(places: list[_Place], file: File, source: Source, lock: Path | None =
 def _local(path: Path, name: str, file: File) -> Path:
     if not path.is_file():
         hint = ""
-        if file.path is not None and environment.in_temporary_run():
+        if file.path is not None and environment.is_copy():
             hint = f" in this temporary run, which has what git or DVC tracks: dvc add {name}"
         raise UserError(f"{name}: no such file{hint}")
     if wrong := _mismatch(path, file):
