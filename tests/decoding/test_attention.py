@@ -306,7 +306,6 @@ def test_one_sentence_is_pictured(toy: Path, tmp_path: Path) -> None:
         (("--attention=n.png",), "", 1, 0, "n.png: no sentence to draw"),
         (("--attention=n.png",), "be " * 200, 1, 0, "standard input:1: a .png has room for 150"),
         (("--attention=n.html",), "be\n" * 103, 1, 100, "standard input:101: n.html holds the"),
-        (("--attention=n.html", "--checkpoints=2"), "be\n", 1, 0, "--attention is of one model"),
     ],
 )
 def test_what_no_file_holds_is_refused(

@@ -88,7 +88,6 @@ def test_a_score_by_hand(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
         ),
         (("--n-best=2",), b"", b"", 0, "it excludes --n-best"),
         (("--attention=a.png",), b"", b"", 0, "it excludes --attention"),
-        (("--checkpoints=2",), b"", b"", 0, "--score is of one model"),
     ],
 )
 def test_errors_are_reported_in_one_line(

@@ -102,16 +102,6 @@ def test_what_is_too_long_is_cut_or_translated_in_pieces(translator: Translator)
     assert whole.best[0].text == " ".join(texts)
 
 
-def test_checkpoints_translate_together(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(root)
-    settings = load()
-    decode = settings.system("micro").decode
-    one, two = (load_translator(settings, CELL, decode, count)(["ba be"]) for count in (1, 2))
-    assert one != two
-    with pytest.raises(Exception, match=r"checkpoints: holds 2 checkpoints, not 3"):
-        load_translator(settings, CELL, decode, 3)
-
-
 @pytest.mark.parametrize(
     ("arguments", "text", "status", "message"),
     [

@@ -27,12 +27,6 @@ def add_commands(commands: Commands) -> None:
     )
     translate.add_argument("--scores", action="store_true", help="each score before its text")
     translate.add_argument(
-        "--checkpoints",
-        type=count,
-        metavar="N",
-        help="the last N checkpoints as an ensemble, instead of their average",
-    )
-    translate.add_argument(
         "--too-long",
         choices=("split", "truncate"),
         default="split",
@@ -71,7 +65,7 @@ def _translate(given: argparse.Namespace) -> None:
     if (given.n_best or 1) > decode.beam:
         raise UserError(f"--n-best {given.n_best} is beyond the beam of {decode.beam}")
     cell = trained_cell(settings, given)
-    translator = load_translator(settings, cell, decode, given.checkpoints)
+    translator = load_translator(settings, cell, decode)
     attention = None
     if given.attention:
         corpus = translator.corpus
@@ -91,10 +85,7 @@ def _translate(given: argparse.Namespace) -> None:
 
 
 def _check_together(given: argparse.Namespace) -> None:
-    """Raise UserError at options that exclude each other."""
+    """Raise UserError if an option excludes another."""
     for option in ("n_best", "attention", "beam", "scores"):
         if given.score and getattr(given, option):
             raise UserError(f"--score does not search: it excludes --{option.replace('_', '-')}")
-    for option in ("attention", "score"):
-        if given.checkpoints and getattr(given, option):
-            raise UserError(f"--{option} is of one model: it excludes --checkpoints")

@@ -21,7 +21,7 @@ from bleuprint.decoding.beam_search import (
     max_output_lengths,
 )
 from bleuprint.decoding.ctranslate2_convert import convert
-from bleuprint.decoding.engine_base import Engine, Sources
+from bleuprint.decoding.engine import Engine, Sources
 from bleuprint.decoding.forced_decoding import token_log_probs
 from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.errors import UserError

@@ -1,71 +1,75 @@
-"""The search engine that `decode` names, and the one of this project."""
+"""Search engines, which translate many sentences: the one of this project, and their interface."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from bleuprint.config.system import Decode, Model
-from bleuprint.dataset.batch import pad
+from bleuprint.config.system import Decode
+from bleuprint.dataset.batch import Sentence, pad
 from bleuprint.dataset.batching import Indices, batch_by_size
-from bleuprint.dataset.binarized import BinaryCorpus, Lengths
+from bleuprint.dataset.binarized import BinaryCorpus, Lengths, Sentences
 from bleuprint.dataset.subwords.vocabulary import BOS, EOS, UNK
 from bleuprint.decoding.beam_search import (
     BATCH_TOKENS,
+    Hypothesis,
     NBest,
-    Reorderable,
     SpecialTokens,
     beam_search,
     max_output_lengths,
 )
-from bleuprint.decoding.ctranslate2_engine import CTranslate2Engine
-from bleuprint.decoding.engine_base import Engine, Sources
 from bleuprint.model.linear import pack_weights
 from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.errors import UserError
-
-State = TypeVar("State", bound=Reorderable)
+from bleuprint.runtime.progress import Progress
 
 SPECIAL_TOKENS = SpecialTokens(bos=BOS, eos=EOS, unk=UNK)
 
-
-class Decoder(Protocol[State]):
-    """A model or an ensemble that `TorchEngine` can decode with."""
-
-    settings: Model
-
-    @property
-    def device(self) -> torch.device: ...
-
-    def init_cache(self, source: Tensor) -> State: ...
-
-    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]: ...
+Sources = Sequence[Sentence] | Sentences
 
 
-def create_engine(model: Transformer, corpus: BinaryCorpus, decode: Decode) -> Engine:
-    """The engine that `decode` names, for a model trained on the vocabularies of `corpus`."""
-    check_beam(decode, model)
-    if decode.engine == "pytorch":
-        pack_weights(model)
-        return TorchEngine(model, decode)
-    return CTranslate2Engine(model, corpus, decode)
+class Engine(ABC):
+    """Searches with the settings `decode`.
 
+    `max_source_length`: the maximum length of a source in tokens, EOS included.
+    """
 
-def check_beam(decode: Decode, model: Transformer) -> None:
-    """Raise UserError if the beam is wider than the vocabulary."""
-    if decode.beam > (size := model.projection.out_features):
-        raise UserError(f"a beam of {decode.beam} is wider than the vocabulary of {size} tokens")
+    def __init__(self, decode: Decode, max_source_length: int) -> None:
+        self.decode, self.max_source_length = decode, max_source_length
+
+    def search(
+        self, sources: Sources, lengths: Lengths, best: int = 1, progress: str | None = None
+    ) -> NBest:
+        """The `best` outputs of each sentence (ids with EOS, of these lengths), in their order.
+
+        An empty sentence has one output, which is empty. `progress`: the title of a progress bar.
+        """
+        outputs: NBest = [[Hypothesis([], 0.0, 0.0)] for _ in lengths]
+        bar = Progress(progress or "", len(lengths), "sentences", silent=progress is None)
+        rows = np.flatnonzero(lengths > 1)  # others have only EOS
+        bar.advance(len(lengths) - len(rows))
+        for batch, batch_outputs in self._search(sources, lengths, rows, best):
+            for row, hypotheses in zip(batch, batch_outputs, strict=True):
+                outputs[row] = hypotheses
+            bar.advance(len(batch))
+        return outputs
+
+    @abstractmethod
+    def _search(
+        self, sources: Sources, lengths: Lengths, rows: Indices, best: int
+    ) -> Iterator[tuple[list[int], NBest]]:
+        """The outputs of the sentences `rows`, some rows at a time."""
 
 
 class TorchEngine(Engine):
     """Beam search with torch, in batches of sentences of similar length."""
 
-    def __init__(self, decoder: Decoder[State], decode: Decode) -> None:
-        super().__init__(decode, decoder.settings.max_positions)
-        self._decoder = decoder
+    def __init__(self, model: Transformer, decode: Decode) -> None:
+        super().__init__(decode, model.settings.max_positions)
+        self._model = model
 
     def _search(
         self, sources: Sources, lengths: Lengths, rows: Indices, best: int
@@ -74,10 +78,10 @@ class TorchEngine(Engine):
         batches = batch_by_size(lengths, lengths, order, self._batch_tokens(lengths))
 
         def search(batch: Indices) -> NBest:
-            ids = pad([sources[row] for row in batch.tolist()]).to(self._decoder.device)
+            ids = pad([sources[row] for row in batch.tolist()]).to(self._model.device)
             return self._search_batch(ids, lengths[batch], best)
 
-        outputs = _map_in_threads(search, batches, self._decoder.device)
+        outputs = _map_in_threads(search, batches, self._model.device)
         for batch, batch_outputs in zip(batches, outputs, strict=True):
             yield batch.tolist(), batch_outputs
 
@@ -85,7 +89,7 @@ class TorchEngine(Engine):
         """Source positions of a batch: chosen so that threads get equally many equal batches."""
         longest, total = int(lengths.max(initial=1)), int(lengths.sum())
         most = max(BATCH_TOKENS // self.decode.beam, longest)
-        threads = _threads(self._decoder.device)
+        threads = _threads(self._model.device)
         batches = -(-max(1, total) // (most * threads)) * threads
         return min(most, -(-total // batches) + longest)
 
@@ -93,13 +97,28 @@ class TorchEngine(Engine):
     def _search_batch(self, source: Tensor, lengths: Lengths, best: int) -> NBest:
         limits = max_output_lengths(lengths, self.decode, self.max_source_length)
         return beam_search(
-            self._decoder.step,
-            self._decoder.init_cache(source),
+            self._model.step,
+            self._model.init_cache(source),
             torch.from_numpy(limits).to(source.device),
             SPECIAL_TOKENS,
             self.decode,
             best,
         )
+
+
+def create_engine(model: Transformer, corpus: BinaryCorpus, decode: Decode) -> Engine:
+    """The engine that `decode` names, for a model trained on the vocabularies of `corpus`.
+
+    Raises UserError if the beam is wider than the vocabulary.
+    """
+    if decode.beam > (size := model.projection.out_features):
+        raise UserError(f"a beam of {decode.beam} is wider than the vocabulary of {size} tokens")
+    if decode.engine == "pytorch":
+        pack_weights(model)
+        return TorchEngine(model, decode)
+    from bleuprint.decoding.ctranslate2_engine import CTranslate2Engine
+
+    return CTranslate2Engine(model, corpus, decode)
 
 
 def _threads(device: torch.device) -> int:

@@ -16,8 +16,7 @@ from bleuprint.decoding.attention import (
     select_sentences,
     write_attention,
 )
-from bleuprint.decoding.engine import create_engine
-from bleuprint.decoding.engine_base import Engine
+from bleuprint.decoding.engine import Engine, create_engine
 from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
 from bleuprint.model.transformer import Transformer
 from bleuprint.model.weights import load_model, training_fingerprint

@@ -36,13 +36,13 @@ def training_fingerprint(folder: Path) -> str:
     return str(read_object(folder / DESCRIPTION, ("fingerprint",))["fingerprint"])
 
 
-def load_model(folder: Path, corpus: BinaryCorpus, weights_file: str = WEIGHTS) -> Transformer:
+def load_model(folder: Path, corpus: BinaryCorpus) -> Transformer:
     """Load the model in `folder`, in evaluation mode.
 
     Raises UserError if a file is missing or damaged, if a weight is not finite, or if the model was
     trained on other vocabularies than those of `corpus`.
     """
-    path, weights_path = folder / DESCRIPTION, folder / weights_file
+    path, weights_path = folder / DESCRIPTION, folder / WEIGHTS
     try:
         description = read_object(path, ("model", "vocabularies", "fingerprint"))
         tensors = load_file(weights_path)
@@ -53,7 +53,7 @@ def load_model(folder: Path, corpus: BinaryCorpus, weights_file: str = WEIGHTS) 
     except SafetensorError as error:
         raise UserError(f"{weights_path}: damaged: {error}") from None
     averaged = description.get("averaged")
-    if averaged and weights_file == WEIGHTS and sha256_of(weights_path) != averaged["sha256"]:
+    if averaged and sha256_of(weights_path) != averaged["sha256"]:
         raise UserError(
             f"{weights_path}: is not the average that {path} describes; run the stage average "
             "again: dvc repro --force --single-item average@SYSTEM-CORPUS-SEED"

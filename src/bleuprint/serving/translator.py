@@ -20,10 +20,7 @@ from bleuprint.dataset.subwords.bpe import CONTINUED
 from bleuprint.dataset.subwords.vocabulary import EOS
 from bleuprint.decoding.attention import AttentionMap, attention_maps
 from bleuprint.decoding.beam_search import Hypothesis, length_penalty
-from bleuprint.decoding.engine import TorchEngine, check_beam, create_engine
-from bleuprint.decoding.engine_base import Engine
-from bleuprint.decoding.ensemble import Ensemble
-from bleuprint.model.linear import pack_weights
+from bleuprint.decoding.engine import create_engine
 from bleuprint.model.transformer import Transformer
 from bleuprint.model.weights import load_model
 from bleuprint.rules.rule import Edits, edited
@@ -67,51 +64,23 @@ class Translated:
     pieces: list[Piece]
 
 
-def load_translator(
-    settings: Settings, cell: Cell, decode: Decode, checkpoints: int | None = None
-) -> "Translator":
-    """The translator of a trained cell: its averaged model, or an ensemble of checkpoints."""
+def load_translator(settings: Settings, cell: Cell, decode: Decode) -> "Translator":
+    """The translator of a trained cell."""
     corpus = BinaryCorpus(folder(cell.corpus, "binary"))
-    edits = settings.corpus(cell.corpus).clean
-    if checkpoints is None:
-        model = _ready(load_model(cell.models / "averaged", corpus))
-        return Translator(create_engine(model, corpus, decode), corpus, edits, decode, model)
-    place = cell.models / "checkpoints"
-    names = sorted(path.name for path in place.glob("*.safetensors"))
-    if len(names) < checkpoints:
-        raise UserError(f"{place}: holds {len(names)} checkpoints, not {checkpoints}")
-    if decode.engine != "pytorch":
-        raise UserError(f"--checkpoints needs decode.engine pytorch, not {decode.engine}")
-    models = [_ready(load_model(place, corpus, name)) for name in names[-checkpoints:]]
-    check_beam(decode, models[0])
-    return Translator(TorchEngine(Ensemble(models), decode), corpus, edits, decode)
-
-
-def _ready(model: Transformer) -> Transformer:
-    pack_weights(model)
-    return model.to(torch.device("cuda" if torch.cuda.is_available() else "cpu"))
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    model = load_model(cell.models / "averaged", corpus).to(device)
+    return Translator(model, corpus, settings.corpus(cell.corpus).clean, decode)
 
 
 class Translator:
     """Translates as the pipeline does: with the same cleaning, tokenizer and subwords."""
 
     def __init__(
-        self,
-        engine: Engine,
-        corpus: BinaryCorpus,
-        edits: Edits,
-        decode: Decode,
-        model: Transformer | None = None,
+        self, model: Transformer, corpus: BinaryCorpus, edits: Edits, decode: Decode
     ) -> None:
-        """`model`: the engine's, None for an ensemble, which has no attention maps."""
-        self.corpus, self.decode = corpus, decode
-        self._engine, self._edits, self._model = engine, edits, model
-        self._most = engine.max_source_length
-
-    @property
-    def model(self) -> Transformer:
-        assert self._model is not None, "an ensemble is not one model"
-        return self._model
+        self.model, self.corpus, self.decode, self._edits = model, corpus, decode, edits
+        self._engine = create_engine(model, corpus, decode)
+        self._most = self._engine.max_source_length
 
     def __call__(
         self, sentences: Sequence[str], best: int = 1, long: Long = "split"
