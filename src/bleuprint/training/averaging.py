@@ -43,37 +43,25 @@ def average(checkpoints: Path, settings: Average, output: Path) -> None:
 def mean(paths: list[Path], fingerprint: str) -> Tensors:
     """The mean of the tensors of each name; memory: the sums and one tensor.
 
-    Raises UserError if a file cannot be read, belongs to a training of another fingerprint, or has
-    other names or shapes than the files before it.
+    Raises UserError if a file cannot be read or belongs to a training of another fingerprint.
     """
     total: Tensors = {}
     for path in paths:
         try:
-            _add(path, fingerprint, total)
+            with safe_open(path, "np") as file:
+                actual = (file.metadata() or {}).get("fingerprint")
+                if actual != fingerprint:
+                    record = path.parent / CHECKPOINTS
+                    raise UserError(
+                        f"{path}: belongs to another training than {record}: its fingerprint is "
+                        f"{actual}, not {fingerprint}"
+                    )
+                for name in file.offset_keys():  # in file order
+                    tensor = file.get_tensor(name).astype(np.float64)
+                    total[name] = total[name] + tensor if name in total else tensor
         except (SafetensorError, OSError) as error:
             raise UserError(f"{path}: {error}") from None
     return {name: (total.pop(name) / len(paths)).astype(np.float32) for name in list(total)}
-
-
-def _add(path: Path, fingerprint: str, total: Tensors) -> None:
-    """Add the tensors of a file to `total`, which is empty at the first file."""
-    with safe_open(path, "np") as file:
-        actual = (file.metadata() or {}).get("fingerprint")
-        if actual != fingerprint:
-            reason = f"its fingerprint is {actual}" if actual else "it has no fingerprint"
-            raise UserError(
-                f"{path}: belongs to another training than {path.parent / CHECKPOINTS}: {reason}, "
-                f"not {fingerprint}"
-            )
-        names = file.offset_keys()  # in file order
-        if not total:
-            total.update({name: file.get_tensor(name).astype(np.float64) for name in names})
-            return
-        shapes = {name: tuple(file.get_slice(name).get_shape()) for name in names}
-        if shapes != {name: tensor.shape for name, tensor in total.items()}:
-            raise UserError(f"{path}: other weights than those before it: they cannot be averaged")
-        for name, tensor in total.items():
-            tensor += file.get_tensor(name)
 
 
 def _files(checkpoints: Path) -> dict[int, Path]:

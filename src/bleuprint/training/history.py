@@ -7,6 +7,7 @@ from typing import Any, Literal, Self
 
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_object
+from bleuprint.runtime.schema import build
 
 CHECKPOINTS = "checkpoints.json"
 
@@ -105,14 +106,10 @@ class Curves:
         """None if there is no such file; raises UserError if it is damaged."""
         if not path.exists():
             return None
-        content = _fields(cls, path)
         try:
-            return cls(
-                tuple(Point(**point) for point in content["training"]),
-                tuple(Validation(**point) for point in content["validation"]),
-            )
-        except TypeError:
-            raise UserError(f"{path}: damaged, or of another version; run: dvc repro") from None
+            return build(cls, read_object(path), path)
+        except UserError as error:
+            raise UserError(f"{error}; run: dvc repro") from None
 
 
 def _fields(kind: type[Any], path: Path) -> dict[str, Any]:
