@@ -71,7 +71,7 @@ def compare(given: argparse.Namespace) -> None:
     from bleuprint.config.paths import Cell, folder
     from bleuprint.config.system import LengthPenalty
     from bleuprint.dataset.binarized import BinaryCorpus
-    from bleuprint.decoding.engine import create_engine
+    from bleuprint.decoding.translate import create_engine
     from bleuprint.model.weights import load_model
 
     torch.set_num_threads(given.threads)

@@ -42,7 +42,7 @@ def measure(given: argparse.Namespace) -> None:
     from bleuprint.config.paths import Cell, folder
     from bleuprint.dataset.binarized import BinaryCorpus
     from bleuprint.dataset.subwords.vocabulary import EOS, SPECIALS
-    from bleuprint.decoding.engine import create_engine
+    from bleuprint.decoding.translate import create_engine
     from bleuprint.model.weights import load_model
 
     torch.set_num_threads(given.threads)

@@ -13,8 +13,9 @@ from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.dataset.subwords.vocabulary import EOS
 from bleuprint.decoding.beam_search import NBest, length_penalty
 from bleuprint.decoding.ctranslate2_engine import CTranslate2Engine
-from bleuprint.decoding.engine import Engine, TorchEngine, create_engine
+from bleuprint.decoding.engine import Engine, TorchEngine
 from bleuprint.decoding.forced_decoding import token_log_probs
+from bleuprint.decoding.translate import create_engine
 from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.errors import UserError
 from prepared import Prepared, prepare

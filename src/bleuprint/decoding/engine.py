@@ -1,4 +1,4 @@
-"""Search engines, which translate many sentences: the one of this project, and their interface."""
+"""Search engines, which translate many sentences, and the one of this project."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -11,7 +11,7 @@ from torch import Tensor
 from bleuprint.config.system import Decode
 from bleuprint.dataset.batch import Sentence, pad
 from bleuprint.dataset.batching import Indices, batch_by_size
-from bleuprint.dataset.binarized import BinaryCorpus, Lengths, Sentences
+from bleuprint.dataset.binarized import Lengths, Sentences
 from bleuprint.dataset.subwords.vocabulary import BOS, EOS, UNK
 from bleuprint.decoding.beam_search import (
     BATCH_TOKENS,
@@ -21,9 +21,7 @@ from bleuprint.decoding.beam_search import (
     beam_search,
     max_output_lengths,
 )
-from bleuprint.model.linear import pack_weights
 from bleuprint.model.transformer import Transformer
-from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.progress import Progress
 
 SPECIAL_TOKENS = SpecialTokens(bos=BOS, eos=EOS, unk=UNK)
@@ -104,21 +102,6 @@ class TorchEngine(Engine):
             self.decode,
             best,
         )
-
-
-def create_engine(model: Transformer, corpus: BinaryCorpus, decode: Decode) -> Engine:
-    """The engine that `decode` names, for a model trained on the vocabularies of `corpus`.
-
-    Raises UserError if the beam is wider than the vocabulary.
-    """
-    if decode.beam > (size := model.projection.out_features):
-        raise UserError(f"a beam of {decode.beam} is wider than the vocabulary of {size} tokens")
-    if decode.engine == "pytorch":
-        pack_weights(model)
-        return TorchEngine(model, decode)
-    from bleuprint.decoding.ctranslate2_engine import CTranslate2Engine
-
-    return CTranslate2Engine(model, corpus, decode)
 
 
 def _threads(device: torch.device) -> int:

@@ -16,8 +16,10 @@ from bleuprint.decoding.attention import (
     select_sentences,
     write_attention,
 )
-from bleuprint.decoding.engine import Engine, create_engine
+from bleuprint.decoding.ctranslate2_engine import CTranslate2Engine
+from bleuprint.decoding.engine import Engine, TorchEngine
 from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
+from bleuprint.model.linear import pack_weights
 from bleuprint.model.transformer import Transformer
 from bleuprint.model.weights import load_model, training_fingerprint
 from bleuprint.runtime.errors import UserError
@@ -53,6 +55,19 @@ def translate_tests(
     record.write(results / TRANSLATION)
     write_attention(results / ATTENTION, maps)
     return seconds
+
+
+def create_engine(model: Transformer, corpus: BinaryCorpus, decode: Decode) -> Engine:
+    """The engine that `decode` names, for a model trained on the vocabularies of `corpus`.
+
+    Raises UserError if the beam is wider than the vocabulary.
+    """
+    if decode.beam > (size := model.projection.out_features):
+        raise UserError(f"a beam of {decode.beam} is wider than the vocabulary of {size} tokens")
+    if decode.engine == "pytorch":
+        pack_weights(model)
+        return TorchEngine(model, decode)
+    return CTranslate2Engine(model, corpus, decode)
 
 
 def search(

@@ -20,7 +20,7 @@ from bleuprint.dataset.subwords.bpe import CONTINUED
 from bleuprint.dataset.subwords.vocabulary import EOS
 from bleuprint.decoding.attention import AttentionMap, attention_maps
 from bleuprint.decoding.beam_search import Hypothesis, length_penalty
-from bleuprint.decoding.engine import create_engine
+from bleuprint.decoding.translate import create_engine
 from bleuprint.model.transformer import Transformer
 from bleuprint.model.weights import load_model
 from bleuprint.rules.rule import Edits, edited

@@ -137,8 +137,7 @@ def _translate(
     import torch
 
     from bleuprint.dataset.binarized import BinaryCorpus
-    from bleuprint.decoding.engine import create_engine
-    from bleuprint.decoding.translate import search
+    from bleuprint.decoding.translate import create_engine, search
     from bleuprint.model.weights import load_model
 
     corpus = BinaryCorpus(folder(cell.corpus, "binary", root))
