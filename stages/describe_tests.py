@@ -3,7 +3,6 @@
 from bleuprint.config import paths
 from bleuprint.config.experiment import load
 from bleuprint.corpus.test_sets import describe_test_sets
-from bleuprint.corpus.tokenize import Tokenizing
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime.errors import run
 
@@ -12,7 +11,6 @@ def main() -> None:
     (name,) = stage_args.names(__doc__, "CORPUS")
     corpus = load().corpus(name)
     split, tokens, tests = (paths.folder(name, stage) for stage in ("split", "tokens", "tests"))
-    Tokenizing.of(name, corpus).check_tests()
     describe_test_sets(name, corpus, split, tokens, tests)
 
 

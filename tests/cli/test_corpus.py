@@ -7,7 +7,7 @@ from bleuprint.text.tokenizers import Tokenize
 from corpora import PAIRS
 from prepared import prepare
 
-SETS = {"train.a": PAIRS, "valid.a": [("a", "")], "test.x.a": [("b", "c")]}
+SETS = {"train": PAIRS, "valid": [("a", "")], "test.x": [("b", "c")]}
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def test_all_of_a_set_is_what_went_into_it(tmp_path):
     words, spaces = Units(words=Words(False, 100, 1)), Tokenize("none", False, False, False)
     pairs = [(f"d {i % 7}", f"e {i % 7} .") for i in range(30)]
     train = [(f"d {i} d", f"e {i} . e") for i in range(7)]
-    sets = {"train.a": train, "valid.a": [("d", "")], "test.x.a": pairs}
+    sets = {"train": train, "valid": [("d", "")], "test.x": pairs}
     corpus = prepare(tmp_path, sets, tokenize=spaces, units=words).binary
     expected = [f"{i}\t{source}\t{target}" for i, (source, target) in enumerate(pairs, 1)]
     assert list(pairs_as_text(corpus, "test.x", 1, 30)) == expected

@@ -147,19 +147,6 @@ class TestStage:
         assert message in self.run(root, 1)
         assert not folder("c-en-de", "tests", root).exists()
 
-    @pytest.mark.parametrize("language", ["en", "de"])
-    def test_tokens_of_the_same_number_of_other_lines(
-        self, made: tuple[Path, Settings], language: str
-    ) -> None:
-        root, _ = made
-        path = folder("c-en-de", "tokens", root) / f"test.news.{language}"
-        lines = path.read_text().split("\n")
-        trees.write_lines(path, [*lines[:2], f"{lines[2]} !"])
-        file = f"c-en-de/test.news.{language}"
-        expected = f"data/tokens/{file}: line 3 is not what data/split/{file} was tokenized to; run"
-        assert expected in self.run(root, 1)
-        assert not folder("c-en-de", "tests", root).exists()
-
     def test_tokens_of_another_text(self, made: tuple[Path, Settings]) -> None:
         root, _ = made
         for language, line in (("en", "One two ."), ("de", "Eins zwei .")):

@@ -117,7 +117,7 @@ def test_a_sentence_beyond_the_limit_is_named() -> None:
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> BinaryCorpus:
-    sets = {"train.a": toy_pairs(80, 1), "valid.a": toy_pairs(9, 2), "test.x.a": toy_pairs(9, 3)}
+    sets = {"train": toy_pairs(80, 1), "valid": toy_pairs(9, 2), "test.x": toy_pairs(9, 3)}
     root = tmp_path_factory.mktemp("corpus")
     return prepare(root, sets, units=merges(30, joint=False)).binary
 

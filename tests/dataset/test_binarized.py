@@ -19,10 +19,10 @@ from corpora import PAIRS
 from prepared import prepare
 
 SETS = {
-    "train.a": PAIRS[:3],
-    "valid.a": [("Ein Qualm.", "")],
-    "test.x.a": PAIRS[3:5],
-    "test.y.a": PAIRS[5:],
+    "train": PAIRS[:3],
+    "valid": [("Ein Qualm.", "")],
+    "test.x": PAIRS[3:5],
+    "test.y": PAIRS[5:],
 }
 APART = Units(bpe=Bpe(num_merges=20, joint=False, threshold=0, engine="incremental"))
 
@@ -48,7 +48,7 @@ def test_what_is_read_is_what_was_tokenised(tmp_path, units):
 
 
 def test_sentences_are_views_of_the_file_and_survive_pickling(tmp_path):
-    side = prepare(tmp_path, {**SETS, "test.x.a": PAIRS[3:5] * 100}).binary.side("test.x", "de")
+    side = prepare(tmp_path, {**SETS, "test.x": PAIRS[3:5] * 100}).binary.side("test.x", "de")
     assert side[0].base is not None and not side[0].flags.owndata
     assert not side[0].flags.writeable
     again = pickle.loads(pickle.dumps(side))
@@ -83,7 +83,7 @@ def read_all(corpus):
 
 
 def test_many_processes_read_at_once_and_write_nothing(tmp_path):
-    corpus = prepare(tmp_path, {**SETS, "test.x.a": PAIRS[3:5] * 150}).binary
+    corpus = prepare(tmp_path, {**SETS, "test.x": PAIRS[3:5] * 150}).binary
     _, *here = read_all(corpus)
     assert len(pickle.dumps(corpus)) < 1000
     before = {path: path.stat().st_mtime_ns for path in corpus.folder.rglob("*")}
@@ -97,7 +97,7 @@ def test_many_processes_read_at_once_and_write_nothing(tmp_path):
 def test_text_is_made_ready_and_back_as_the_corpus_was(tmp_path):
     characters = Tokenize(name="characters", lowercase=True, hyphens=False, escape=False)
     edits = (EDITS["entities"](), EDITS["unicode"](form="NFKC"))
-    sets = {**SETS, "train.a": [("Ein&nbsp;Oﬀen", "Ab  ▁c"), *PAIRS]}
+    sets = {**SETS, "train": [("Ein&nbsp;Oﬀen", "Ab  ▁c"), *PAIRS]}
     prepare(tmp_path, sets, edits=edits, tokenize=characters)
     corpus = BinaryCorpus(tmp_path / "binary")
     texts = [corpus.text(language, corpus.side("train", language)[0]) for language in ("de", "en")]
@@ -108,7 +108,7 @@ def test_text_is_made_ready_and_back_as_the_corpus_was(tmp_path):
 
 def test_moses_escapes_are_undone(tmp_path):
     escaping = Tokenize(name="moses", lowercase=False, hyphens=True, escape=True)
-    sets = {**SETS, "train.a": [("Sie's ein-mal", "it's so-so [!]"), *PAIRS]}
+    sets = {**SETS, "train": [("Sie's ein-mal", "it's so-so [!]"), *PAIRS]}
     made = prepare(tmp_path, sets, tokenize=escaping)
     assert "&apos;s" in next(made.text("tokens").pairs("train")).target
     assert made.binary.text("en", made.binary.side("train", "en")[0]) == "it's so-so [!]"
@@ -127,7 +127,7 @@ def test_one_set_can_be_verified_alone(tmp_path):
 
 
 def test_of_sets_with_like_names_only_the_one_is_verified(tmp_path):
-    prepare(tmp_path, {**SETS, "test.x2.a": PAIRS[3:5]})
+    prepare(tmp_path, {**SETS, "test.x2": PAIRS[3:5]})
     damage(tmp_path / "binary" / "test.x2.de.ids.npy", -1)
     corpus = BinaryCorpus(tmp_path / "binary")
     corpus.verify("test.x")

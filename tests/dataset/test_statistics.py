@@ -14,9 +14,9 @@ from corpora import PAIRS
 from prepared import Prepared, prepare
 
 SETS = {
-    "train.a": [*PAIRS[:4], *((f"Na ja {n}.", f"Oh well {n}.") for n in range(120))],
-    "valid.a": [("Ein Qualm.", "")],
-    "test.x.a": [*PAIRS[3:], ("Zebras Qxy", "Yaks")],
+    "train": [*PAIRS[:4], *((f"Na ja {n}.", f"Oh well {n}.") for n in range(120))],
+    "valid": [("Ein Qualm.", "")],
+    "test.x": [*PAIRS[3:], ("Zebras Qxy", "Yaks")],
 }
 JOINT = Units(bpe=Bpe(num_merges=40, joint=True, threshold=0, engine="incremental"))
 APART = Units(bpe=Bpe(num_merges=15, joint=False, threshold=0, engine="incremental"))

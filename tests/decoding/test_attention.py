@@ -90,7 +90,7 @@ def page_of(attention: AttentionMap, path: Path) -> str:
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
     pairs = toy_pairs(100, 1)
-    sets = {"train.a": pairs, "valid.a": pairs[:5], "test.x.a": pairs[5:10]}
+    sets = {"train": pairs, "valid": pairs[:5], "test.x": pairs[5:10]}
     return prepare(tmp_path_factory.mktemp("maps"), sets)
 
 

@@ -26,7 +26,7 @@ pytest.importorskip("ctranslate2", reason="needs CTranslate2")
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> BinaryCorpus:
-    sets = {"train.a": toy_pairs(100, 1), "valid.a": toy_pairs(9, 2), "test.x.a": toy_pairs(9, 3)}
+    sets = {"train": toy_pairs(100, 1), "valid": toy_pairs(9, 2), "test.x": toy_pairs(9, 3)}
     made: Prepared = prepare(tmp_path_factory.mktemp("corpus"), sets, units=merges(50, joint=False))
     return made.binary
 

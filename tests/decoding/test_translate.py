@@ -38,7 +38,7 @@ DECODE = systems.decode(max_len_b=5)
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
     test = toy_pairs(30, 5)
     test.insert(EMPTY, Pair(" ", "nothing"))
-    sets = {"train.a": toy_pairs(100, 1), "valid.a": toy_pairs(9, 2), "test.x.a": test}
+    sets = {"train": toy_pairs(100, 1), "valid": toy_pairs(9, 2), "test.x": test}
     units = merges(50, joint=False)
     return prepare(tmp_path_factory.mktemp("corpus"), sets, units=units)
 

@@ -68,7 +68,7 @@ def numbers(text: str) -> str:
 
 @pytest.mark.parametrize(("workers", "shards"), [(2, 1), (1, 3)])
 def test_torture_characters_pass_through_every_stage(tmp_path, workers, shards):
-    sets = ("train.a", "valid.a", "test.x.a")
+    sets = ("train", "valid", "test.x")
     raw = {name: torture(n) for n, name in enumerate(sets, 1)}
     made = prepare(tmp_path, raw, units=SPELT, workers=workers, shards=shards)
     for name, pairs in zip(("train", "valid", "test.x"), raw.values(), strict=True):
@@ -79,7 +79,7 @@ def test_torture_characters_pass_through_every_stage(tmp_path, workers, shards):
     for stage in STAGES:
         sets = json.loads(made.ledger(stage).read_text())["sets"]
         assert [account["pairs_out"] for account in sets.values()] == [len(torture(1))] * 3
-    assert decoded(made, "test.x") == [tokens(*pair) for pair in raw["test.x.a"]]
+    assert decoded(made, "test.x") == [tokens(*pair) for pair in raw["test.x"]]
 
 
 # Surrogates cannot be written as UTF-8, and \n is where a line ends.
@@ -124,7 +124,7 @@ def test_what_comes_out_is_a_part_of_what_went_in(
 ):
     folder = tmp_path_factory.mktemp("any")
     train = [*train, ("Ein Anker liegt hier.", "An anchor is lying here.")]
-    raw = {"train.a": train, "valid.a": valid, "test.x.a": test}
+    raw = {"train": train, "valid": valid, "test.x": test}
     made = prepare(folder, raw, edits, checks, tokenize, units)
 
     kept = iter([tokens(*pair, edits, tokenize) for pair in train])

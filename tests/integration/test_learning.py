@@ -65,11 +65,11 @@ def nothing(patch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Prepared]:
-    held_out = {"valid.a": pairs("valid", 200), "test.x.a": pairs("test", 50)}
+    held_out = {"valid": pairs("valid", 200), "test.x": pairs("test", 50)}
     made = {}
     for name, train_text in (("aligned", pairs("train")), ("misaligned", moved(pairs("train")))):
         folder = tmp_path_factory.mktemp(name)
-        made[name] = prepare(folder, {"train.a": train_text, **held_out}, units=merges(3000))
+        made[name] = prepare(folder, {"train": train_text, **held_out}, units=merges(3000))
     return made
 
 

@@ -48,13 +48,10 @@ def prepare(
     workers: int = 1,
     shards: int = 1,
 ) -> Prepared:
-    """Send raw sets (train.a, valid.a, test.x.a, ...) through every stage after download."""
+    """Send raw sets (train, valid, test.x, ...) through every stage after download."""
     made = Prepared(root)
-    parts: dict[str, list[str]] = {"train": [], "valid": []}
     for name, pairs in sets.items():
         write_set(made.text("raw"), name, pairs)
-        kind, _, part = name.rpartition(".")
-        parts.setdefault(kind, []).append(part)
     text, ledger = made.text, made.ledger
 
     def files(before: str, after: str, stage: str = "") -> tuple[str, TextFolder, Path, Path]:
@@ -63,14 +60,13 @@ def prepare(
     def run(step: Step, stage: str) -> None:
         run_sharded(step, root / "shards" / stage, shards, workers)
 
-    run(Cleaning(*files("raw", "clean"), edits, parts), "clean")
+    run(Cleaning(*files("raw", "clean"), edits), "clean")
     run(Deduplication(*files("clean", "dedup"), DEDUP, edits), "dedup")
     run(Filtering(*files("dedup", "filter"), checks, tokenize), "filter")
     drawing = Split(0.2, 0.2, 1), "normalized", text("filter")
     split_folder("c", *drawing, root / "split", ledger("split"), workers)
-    given = frozenset(name for name, of in parts.items() if of)
     tokens = files("split", "tokens", "tokenize")
-    run(Tokenizing(*tokens, tokenize, edits, given), "tokenize")
+    run(Tokenizing(*tokens, tokenize, edits, frozenset(sets)), "tokenize")
     learn_segmentation("c", units, text("tokens"), root / "bpe")
     binary = files("tokens", "binary", "binarize")
     run(Binarizing(*binary, root / "bpe", tokenize, edits), "binarize")

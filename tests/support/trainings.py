@@ -60,9 +60,9 @@ def project(
     """A folder in which `stages/train.py micro toy 1` can run; `train` changes settings."""
     held_out = toy_pairs(40, 2)
     sets = {
-        "train.a": pairs or toy_pairs(600, 1),
-        "valid.a": held_out,
-        "test.x.a": test or held_out,
+        "train": pairs or toy_pairs(600, 1),
+        "valid": held_out,
+        "test.x": test or held_out,
     }
     prepared = prepare(root / "prepared", sets, units=units or merges(60))
     for stage in ("binary", "split"):

@@ -217,7 +217,7 @@ def test_what_is_older_than_a_whole_one_is_let_be(tmp_path: Path) -> None:
 def words(tmp_path_factory: pytest.TempPathFactory) -> BinaryCorpus:
     """A corpus with vocabularies of different sizes."""
     units = Units(words=Words(joint=False, max_size=100, min_count=1))
-    return prepare(tmp_path_factory.mktemp("words"), {"train.a": PAIRS}, units=units).binary
+    return prepare(tmp_path_factory.mktemp("words"), {"train": PAIRS}, units=units).binary
 
 
 def model_folder(root: Path, words: BinaryCorpus) -> tuple[Path, BinaryCorpus, Transformer]:

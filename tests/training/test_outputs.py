@@ -31,7 +31,7 @@ VALIDATIONS = [
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> BinaryCorpus:
-    return prepare(tmp_path_factory.mktemp("corpus"), {"train.a": PAIRS}).binary
+    return prepare(tmp_path_factory.mktemp("corpus"), {"train": PAIRS}).binary
 
 
 def job_on(corpus: BinaryCorpus, **train: Any) -> Job:

@@ -50,9 +50,9 @@ def test_copying_is_learnt_to_exactness(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "off")
     rng = random.Random(1)
     lines = list(dict.fromkeys(digits(rng) for _ in range(8000)))
-    parts = {"valid.a": lines[:50], "test.x.a": lines[50:100], "train.a": lines[100:]}
+    parts = {"valid": lines[:50], "test.x": lines[50:100], "train": lines[100:]}
     sets = {name: [(line, line) for line in part] for name, part in parts.items()}
-    unseen = parts["test.x.a"]
+    unseen = parts["test.x"]
     settings = systems.train(
         tokens_per_update=800,
         max_tokens=800,
@@ -81,9 +81,9 @@ def test_copying_is_learnt_to_exactness(tmp_path: Path, monkeypatch: pytest.Monk
 def test_four_words_are_learnt_by_heart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "off")
     sets = {
-        "train.a": [("ich mochte ein bier", "i want a beer")],
-        "valid.a": [("ich mochte ein cola", "i want a coke")],
-        "test.x.a": [("ich mochte ein wasser", "i want a water")],
+        "train": [("ich mochte ein bier", "i want a beer")],
+        "valid": [("ich mochte ein cola", "i want a coke")],
+        "test.x": [("ich mochte ein wasser", "i want a water")],
     }
     settings = systems.train(
         tokens_per_update=5,

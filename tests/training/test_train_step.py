@@ -39,7 +39,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("learner")
     held_out = toy_pairs(20, 2)
     pairs = [*toy_pairs(200, 1), ("Ŵ ba", "BA"), ("be Ŵ", "BE")]
-    prepare(folder, {"train.a": pairs, "valid.a": held_out, "test.x.a": held_out}, units=merges(40))
+    prepare(folder, {"train": pairs, "valid": held_out, "test.x": held_out}, units=merges(40))
     return folder
 
 

@@ -11,7 +11,6 @@ from bleuprint.corpus.steps.filtering import FilteredBlock, FilterStep
 from bleuprint.corpus.steps.ledger import Ledger, SetCounts
 from bleuprint.corpus.steps.sharded import step_files
 from bleuprint.rules.rule import Edits, edited
-from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import Block, Pair, TextFolder, packed
 from bleuprint.text.tokenizers import Tokenize, tokenizer_for
 
@@ -45,25 +44,6 @@ class Tokenizing(FilterStep):
             blocks = self.before.blocks(name)
             self.filter_set(name, blocks, None, after, ledger.open(name), workers)
 
-    def check_tests(self) -> None:
-        """Raise UserError if a line of tokens of a test set differs from its text tokenized.
-
-        Lines of one without a line of the other are not compared.
-        """
-        after = self.before.at(self.output)
-        for name in self.before.held_out():
-            if not name.startswith("test."):
-                continue
-            tokenizer = self.block_filter(name)()
-            lines = zip(self.before.pairs(name), after.pairs(name), strict=False)
-            for number, (text, tokens) in enumerate(lines, start=1):
-                for side, path in enumerate(after.files(name)):
-                    if tokenizer.tokens(side, text[side]) != tokens[side]:
-                        raise UserError(
-                            f"{path}: line {number} is not what {self.before.files(name)[side]} "
-                            "was tokenized to; run: dvc repro"
-                        )
-
 
 class _BlockTokenizer:
     """Tokenizes blocks of pairs."""
@@ -74,11 +54,12 @@ class _BlockTokenizer:
 
     def __call__(self, block: Block) -> FilteredBlock:
         pairs = [
-            Pair(self.tokens(0, source), self.tokens(1, target)) for source, target in block.pairs()
+            Pair(self._tokens(0, source), self._tokens(1, target))
+            for source, target in block.pairs()
         ]
         return FilteredBlock(*packed(pairs), SetCounts(len(pairs), len(pairs)))
 
-    def tokens(self, side: int, sentence: str) -> str:
+    def _tokens(self, side: int, sentence: str) -> str:
         """The tokens of a source sentence (side 0) or a target sentence, separated by spaces."""
         if self._edits:
             sentence = edited(sentence, self._languages[side], self._edits)

@@ -71,14 +71,13 @@ class Block:
     """Consecutive pairs as bytes of two aligned files, every line with its \\n.
 
     They are decoded by the process that uses them. `first` is the number of the first pair in
-    `files`, from 1; `before` pairs of the set are in other files before these.
+    `files`, from 1.
     """
 
     first: int
     source: bytes
     target: bytes
     files: tuple[Path, Path]
-    before: int = 0
 
     def __len__(self) -> int:
         return self.source.count(b"\n")
@@ -90,7 +89,7 @@ class Block:
 
     def numbered(self) -> Iterator[tuple[int, Pair]]:
         """The pairs with their numbers in the set, from 1."""
-        return enumerate(self.pairs(), self.before + self.first)
+        return enumerate(self.pairs(), self.first)
 
     def _lines(self, data: bytes, path: Path) -> list[str]:
         try:

@@ -64,15 +64,18 @@ def packed(members, mode="w:gz"):
     return out.getvalue()
 
 
-def test_every_part_of_every_set_lies_under_its_name(tmp_path, host):
+def test_parts_are_joined_in_the_order_of_the_settings_and_counted_apart(tmp_path, host):
     german, english = host.put("/x.de", GERMAN), host.put("/x.en", ENGLISH)
-    text = plain(german, english)
-    files = Files({"b": text, "a": text}, {"v": text}, {"t": {"p": text, "o": text}})
-    raw, sets = download(tmp_path, files)
+    b, a = plain(german, english), plain(english, german)
+    raw, sets = download(tmp_path, Files({"b": b, "a": a}, {"v": b}, {"t": {"p": a, "o": b}}))
     assert list(sets) == ["train.b", "train.a", "valid.v", "test.t.p", "test.t.o"]
-    for name in sets:
-        assert [path.read_bytes() for path in raw.files(name)] == [GERMAN, ENGLISH]
-        assert sets[name]["pairs_in"] == sets[name]["pairs_out"] == 2
+    assert all(counts["pairs_in"] == counts["pairs_out"] == 2 for counts in sets.values())
+    contents = {name: [path.read_bytes() for path in raw.files(name)] for name in raw.names()}
+    assert contents == {
+        "train": [GERMAN + ENGLISH, ENGLISH + GERMAN],
+        "valid": [GERMAN, ENGLISH],
+        "test.t": [ENGLISH + GERMAN, GERMAN + ENGLISH],
+    }
     assert len(host.asked("/x.de")) == 1
     assert set(json.loads((tmp_path / "downloads.lock").read_text())) == {german, english}
 
@@ -83,8 +86,7 @@ def test_archives_in_archives_and_formats_go_together(tmp_path, host):
     tmx = File(url=url, archive_member=("texts/inner.tgz", "deep/c.tmx.gz"))
     tsv = Text("x", "tsv", both=File(url=url, archive_member=("tsv",)), columns=(3, 2))
     raw, sets = download(tmp_path, Files({"m": Text("x", "tmx", both=tmx), "s": tsv}, {}, {}))
-    assert list(raw.pairs("train.m")) == [("eins", "one")]
-    assert list(raw.pairs("train.s")) == [("a", "b")]
+    assert list(raw.pairs("train")) == [("eins", "one"), ("a", "b")]
     assert sets["train.m"]["dropped"] == {"one_language": 1}
     assert (sets["train.m"]["pairs_in"], sets["train.m"]["pairs_out"]) == (2, 1)
     assert len(host.asked("/all.tar")) == 1
@@ -95,7 +97,7 @@ def test_sentences_stay_as_they_are_published(tmp_path, host):
     with_mark = b"\xef\xbb\xbf" + odd.replace("\n", "\r\n").encode()
     text = plain(host.put("/x.de", with_mark), host.put("/x.en", odd.encode()))
     raw, _ = download(tmp_path, alone(text))
-    lines = [path.read_bytes().split(b"\n") for path in raw.files("train.a")]
+    lines = [path.read_bytes().split(b"\n") for path in raw.files("train")]
     assert lines[1] == [*odd.encode().split(b"\n"), b""]
     assert lines[0] == lines[1]
 
@@ -115,7 +117,7 @@ def test_a_damaged_archive_is_named_and_not_kept(tmp_path, host, damage):
     assert stored(tmp_path) == 0
     host.put("/x.de.gz", body)
     raw, _ = download(tmp_path, alone(plain(url, host.url("/x.en"))))
-    assert raw.count("train.a") == 200
+    assert raw.count("train") == 200
 
 
 def test_a_damaged_file_of_the_users_own_stays_where_it_is(tmp_path, monkeypatch):
@@ -152,11 +154,11 @@ def test_bytes_that_are_not_utf8_are_refused_with_their_line(tmp_path, host):
 def test_no_more_is_read_than_is_asked_for(tmp_path, host):
     text = plain(host.put("/x.de", GERMAN * 50), host.put("/x.en", ENGLISH * 50))
     raw, sets = download(tmp_path, alone(text), first=7)
-    assert raw.count("train.a") == sets["train.a"]["pairs_out"] == 7
+    assert raw.count("train") == sets["train.a"]["pairs_out"] == 7
 
 
 def test_the_phrasebook_needs_no_host(tmp_path):
     text = plain("phrasebook:valid.de", "phrasebook:valid.en")
     raw, _ = download(tmp_path, alone(text))
-    assert raw.count("train.a") == 500
+    assert raw.count("train") == 500
     assert not (tmp_path / "store").exists()

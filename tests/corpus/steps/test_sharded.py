@@ -33,24 +33,15 @@ def test_a_shard_made_under_other_settings_is_not_gathered(tmp_path):
         run_step(step(9.0), shards, 3, 1)
 
 
-def test_a_damaged_shard_is_not_gathered(tmp_path):
+def test_shards_of_another_text_are_not_gathered(tmp_path):
     before = TextFolder(tmp_path / "before", "de", "en")
     write_set(before, "train", PAIRS)
     step = Filtering("m", before, tmp_path / "after", tmp_path / "ledger", (), TOKENIZE)
     shards = tmp_path / "shards"
     for shard in Shard.all(2):
         run_step(step, shards, shard, 1)
-    first, second = (shards / str(shard) / "train.en" for shard in Shard.all(2))
-    whole = first.read_bytes()
-    first.write_bytes(whole[: whole.index(b"\n") + 1])
-    second.write_bytes(whole[whole.index(b"\n") + 1 :] + second.read_bytes())
-    with pytest.raises(UserError, match=r"1-of-2/train\.en: 1 lines, not 3: damaged"):
-        run_step(step, shards, 2, 1)
     write_set(before, "train", PAIRS[1:])
-    for shard in Shard.all(2):
-        run_step(step, shards, shard, 1)
-    write_set(before, "train", PAIRS)
-    with pytest.raises(UserError, match=r"shards of 5 pairs, but there are 6"):
+    with pytest.raises(UserError, match=r"shards of 6 pairs, but there are 5"):
         run_step(step, shards, 2, 1)
     assert not (tmp_path / "after").exists()
 

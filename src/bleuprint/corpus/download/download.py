@@ -19,7 +19,7 @@ from bleuprint.corpus.download.formats import read_text
 from bleuprint.corpus.steps.ledger import Ledger
 from bleuprint.runtime.files import whole_folder
 from bleuprint.runtime.progress import Progress
-from bleuprint.text.parallel import BLOCK_PAIRS, TextFolder, packed
+from bleuprint.text.parallel import BLOCK_PAIRS, PairWriter, TextFolder, packed
 
 _PHRASEBOOK = "phrasebook:"
 
@@ -32,26 +32,35 @@ def download_corpus(
     source: Source,
     first: int | None = None,
 ) -> None:
-    """Write the parts of train, valid and each test.NAME as SET.PART, in two languages each.
+    """Write train, valid and each test.NAME, their parts joined, in two languages each.
 
     With `first`, only the first pairs of each part, at most that many.
     """
     ledger = Ledger("download", corpus)
     with whole_folder(raw.path) as partial:
-        after = TextFolder(partial, raw.source, raw.target)
-        for name, text in files.texts().items():
-            _write(text, name, after, ledger, source, first)
+        for name, parts in files.sets().items():
+            if parts:
+                with raw.at(partial).writer(name) as writer:
+                    for part, text in parts.items():
+                        place = f"{name}.{part}"
+                        _write(text, place, raw.languages, writer, ledger, source, first)
         ledger.write(ledger_path)
 
 
 def _write(
-    text: Text, name: str, after: TextFolder, ledger: Ledger, source: Source, first: int | None
+    text: Text,
+    name: str,
+    languages: tuple[str, str],
+    writer: PairWriter,
+    ledger: Ledger,
+    source: Source,
+    first: int | None,
 ) -> None:
+    """Write the part `name`, SET.PART."""
     counts, dropped = ledger.open(name), Counter[str]()
     progress = Progress(f"read {ledger.corpus} {name}", None, "pairs")
-    with ExitStack() as opened, after.writer(name) as writer:
+    with ExitStack() as opened:
         streams = [opened.enter_context(_open(file, source)) for file in text.files]
-        languages = (after.source, after.target)
         pairs = islice(read_text(text, streams, languages, dropped), first)
         while block := list(islice(pairs, BLOCK_PAIRS)):
             writer.write_packed(*packed(block))

@@ -2,7 +2,7 @@
 
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, NamedTuple
@@ -12,11 +12,12 @@ import numpy.typing as npt
 
 from bleuprint.corpus.steps.ledger import Ledger, SetCounts
 from bleuprint.corpus.steps.shard import Shard
+from bleuprint.corpus.steps.sharded import shard_blocks
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, whole_folder, write_json
 from bleuprint.runtime.process_pool import map_parts
 from bleuprint.runtime.progress import Progress
-from bleuprint.text.parallel import Block, Pair, Span, TextFolder, count_lines, packed
+from bleuprint.text.parallel import Block, Pair, TextFolder, packed
 
 _COUNTS = "counts.json"
 
@@ -65,24 +66,14 @@ class FilterStep(ABC):
         """The stage's ledger, without sets."""
         return Ledger(self.stage, self.corpus)
 
-    def count_train(self) -> int:
-        """The number of training pairs before the stage."""
-        return self.before.count("train")
-
-    def train_blocks(self, span: Span) -> Iterator[Block]:
-        """The training pairs of a span before the stage."""
-        return self.before.blocks("train", span)
-
     def write_held_out(self, after: TextFolder, ledger: Ledger, workers: int) -> None:  # noqa: ARG002
         """Write validation and test sets: copies, unless a stage overrides this."""
         copy_sets(self.before, after, self.before.held_out(), ledger)
 
     def process_shard(self, shard: Shard, part: Path, workers: int) -> None:
         """Write the pairs kept of a shard of train, and its counts."""
-        total = self.count_train()
-        span = shard.span(total)
         counts = self.new_ledger().open("train")
-        blocks, pairs = self.train_blocks(span), span.length(total)
+        blocks, pairs = shard_blocks(self.before, shard)
         self.filter_set("train", blocks, pairs, self.before.at(part), counts, workers)
         write_json(part / _COUNTS, vars(counts))
 
@@ -115,16 +106,10 @@ class FilterStep(ABC):
     def _gather_train(self, parts: Sequence[Path], after: TextFolder, ledger: Ledger) -> None:
         """Join the texts and counts of shards; raises UserError if they differ, or are empty."""
         counts = ledger.open("train")
-        texts = [after.at(part).files("train") for part in parts]
-        for part, files in zip(parts, texts, strict=True):
-            shard_counts = SetCounts(**read_json(part / _COUNTS))
-            counts.add(shard_counts)
-            for path in files:
-                if (lines := count_lines(path)) != (expected := shard_counts.pairs_out):
-                    raise UserError(
-                        f"{path}: {lines} lines, not {expected}: damaged; remove {part}"
-                    )
-        check_pairs(parts, counts.pairs_in, self.count_train())
+        for part in parts:
+            counts.add(SetCounts(**read_json(part / _COUNTS)))
+        check_pairs(parts, counts.pairs_in, self.before.count("train"))
+        texts = (after.at(part).files("train") for part in parts)
         for files, joined in zip(zip(*texts, strict=True), after.files("train"), strict=True):
             join_files(files, joined)
         check_not_empty(counts, "train", ledger)
