@@ -103,33 +103,13 @@ def test_spans_that_meet_hold_every_pair_once(tmp_path, monkeypatch, size):
         assert all(len(block.pairs()) <= size for block in blocks)
 
 
-def test_blocks_of_long_lines_hold_fewer(tmp_path):
+def test_a_block_ends_with_a_newline_also_where_the_file_does_not(tmp_path):
     folder = TextFolder(tmp_path, "de", "en")
-    long = Pair("x" * 10_000_000, "y")
-    texts = [long, *(PAIRS * 8)[:40], long, long]
-    write_set(folder, "train", texts)
-    blocks = [block.pairs() for block in folder.blocks("train")]
-    assert [pair for block in blocks for pair in block] == texts
-    assert list(map(len, blocks)) == [16, 27]  # sizes are looked at every 16 lines
-
-
-def test_a_line_without_end_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(parallel, "LONGEST_LINE", 1 << 20)
-    folder = TextFolder(tmp_path, "de", "en")
-    write_set(folder, "train", [("x" * (1 << 20), "y")])
-    with pytest.raises(UserError, match=r"train\.de: a line is longer than 1 MiB"):
-        list(folder.blocks("train"))
-
-
-def test_a_line_as_long_as_may_be_and_a_last_one_without_end_are_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(parallel, "LONGEST_LINE", 1 << 10)
-    longest = "x" * 1023
-    folder = TextFolder(tmp_path, "de", "en")
-    for path, text in zip(folder.files("train"), (f"{longest}\nlast", "y\nz\n"), strict=True):
+    for path, text in zip(folder.files("train"), ("x\nlast", "y\nz\n"), strict=True):
         path.write_text(text)
     (block,) = folder.blocks("train")
-    assert block.pairs() == [(longest, "y"), ("last", "z")]
-    assert block.source == f"{longest}\nlast\n".encode()
+    assert block.pairs() == [("x", "y"), ("last", "z")]
+    assert block.source == b"x\nlast\n"
 
 
 @pytest.mark.parametrize(

@@ -8,20 +8,13 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import islice, repeat
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from bleuprint.runtime.errors import UserError
 
-_BLOCK = 1 << 20
-# A block of pairs ends after BLOCK_PAIRS pairs or _BLOCK_BYTES bytes of both sides.
 BLOCK_PAIRS = 1000
-_BLOCK_BYTES = 1 << 22
-# The lines read before their size is compared with _BLOCK_BYTES.
-_LINES_AT_ONCE = 16
-# A file with a longer line is not a text of sentences; in bytes.
-LONGEST_LINE = 1 << 26
 
 
 @dataclass(frozen=True)
@@ -59,11 +52,8 @@ def read_pairs(source: Path, target: Path) -> Iterator[Pair]:
 
 def count_lines(path: Path) -> int:
     """The number of lines; the last one may lack its \\n. Does not decode them."""
-    lines, last = 0, b""
     with _open(path) as file:
-        while block := file.read(_BLOCK):
-            lines, last = lines + block.count(b"\n"), block[-1:]
-    return lines + (last not in (b"", b"\n"))
+        return sum(1 for _ in file)
 
 
 @dataclass(frozen=True)
@@ -110,7 +100,7 @@ def read_blocks(source: Path, target: Path, span: Span = WHOLE) -> Iterator[Bloc
         number = span.start
         while span.stop is None or number < span.stop:
             count = BLOCK_PAIRS if span.stop is None else min(BLOCK_PAIRS, span.stop - number)
-            sides = _take(source_file, target_file, count)
+            sides = _lines(source_file, count), _lines(target_file, count)
             counts = [side.count(b"\n") for side in sides]
             if counts[0] != counts[1]:
                 raise UserError(
@@ -200,25 +190,9 @@ def _open(path: Path) -> BinaryIO:
         raise UserError(f"{path}: no such file") from None
 
 
-def _take(source: BinaryIO, target: BinaryIO, count: int) -> tuple[bytes, bytes]:
-    """Up to `count` lines of both files; fewer of one if it ends."""
-    blocks = bytearray(), bytearray()
-    while count and sum(map(len, blocks)) < _BLOCK_BYTES:
-        some = min(count, _LINES_AT_ONCE)
-        for file, block in zip((source, target), blocks, strict=True):
-            block += _lines(file, some)
-        count -= some
-    return bytes(blocks[0]), bytes(blocks[1])
-
-
 def _lines(file: BinaryIO, count: int) -> bytes:
     """The next lines, each with its \\n, which is added to a last line without one."""
-    lines = list(map(file.readline, repeat(LONGEST_LINE, count)))
-    block = b"".join(lines)
-    if block.count(b"\n") == count:
-        return block
-    if any(len(line) == LONGEST_LINE and line[-1:] != b"\n" for line in lines):
-        raise UserError(f"{file.name}: a line is longer than {LONGEST_LINE >> 20} MiB")
+    block = b"".join(islice(file, count))
     return block if block[-1:] in (b"", b"\n") else block + b"\n"
 
 

@@ -16,7 +16,7 @@ from filelock import FileLock
 
 from bleuprint.config.corpus_files import File
 from bleuprint.corpus.download.http import Unreachable, transfer
-from bleuprint.corpus.download.lockfile import forget, how_to_accept, read_lock, record
+from bleuprint.corpus.download.lockfile import forget, read_lock, record
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import sha256_of
@@ -117,7 +117,8 @@ def _first(places: list[_Place], file: File, source: Source, lock: Path | None =
             failures.append(error)
     messages, kinds = [str(error) for error in failures], {type(error) for error in failures}
     if _Mismatch in kinds and lock is not None and file.url is not None:
-        messages.append(how_to_accept(lock, file.url))
+        what = f"the entry {file.url} from {lock} and what is in work/downloads"
+        messages.append(f"to accept the new file, remove {what}")
     if Unreachable in kinds and source.mirror is None:
         messages.append("BLEUPRINT_MIRROR may name a folder or URL with copies")
     raise UserError("; ".join(messages))

@@ -10,7 +10,10 @@ from itertools import zip_longest
 from typing import BinaryIO
 
 from bleuprint.runtime.errors import UserError
-from bleuprint.text.parallel import LONGEST_LINE, Pair, undecodable
+from bleuprint.text.parallel import Pair, undecodable
+
+# A file with a longer line is not a text of sentences; in bytes.
+LONGEST_LINE = 1 << 26
 
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import BinaryIO, NamedTuple, NoReturn
 
-from bleuprint.corpus.download.formats.lines import read_lines
+from bleuprint.corpus.download.formats.lines import LONGEST_LINE, read_lines
 from bleuprint.runtime.errors import UserError
-from bleuprint.text.parallel import LONGEST_LINE, Pair
+from bleuprint.text.parallel import Pair
 
 _TAG = re.compile(r"<(/?(?:seg|doc|srcset|refset|tstset|mteval))(?![\w-])([^<>]*)>", re.IGNORECASE)
 _ATTRIBUTE = re.compile(r"""([\w:-]+)\s*=\s*("[^"]*"|'[^']*'|[^\s"'>]+)""")
