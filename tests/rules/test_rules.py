@@ -70,20 +70,18 @@ def test_rules_by_name_in_the_order_in_which_they_run():
         "identical",
         "length",
         "ratio",
-        "average_word",
         "longest_word",
         "alphabetic",
         "script",
         "numbers",
-        "urls",
         "language_id",
     ]
 
 
 def test_the_order_in_the_settings_does_not_matter(tmp_path):
-    rules = chosen(tmp_path, "{punctuation: {}, entities: {}}", "{urls: {}, ratio: {max: 2}}")
+    rules = chosen(tmp_path, "{punctuation: {}, entities: {}}", "{numbers: {}, ratio: {max: 2}}")
     assert [rule.name() for rule in rules.clean] == ["entities", "punctuation"]
-    assert rules.filter == (CHECKS["ratio"](max=2.0), CHECKS["urls"]())
+    assert rules.filter == (CHECKS["ratio"](max=2.0), CHECKS["numbers"]())
 
 
 @pytest.mark.parametrize(
@@ -95,7 +93,6 @@ def test_the_order_in_the_settings_does_not_matter(tmp_path):
         ("{length: {min: 0, max: 9}}", "filter.length.min: 0 is out of range: at least 1"),
         ("{length: {min: 9, max: 8}}", "filter.length: min 9 is above max 8"),
         ("{ratio: {max: 0.9}}", "filter.ratio.max: 0.9 is out of range"),
-        ("{average_word: {min: 5, max: 4.5}}", "filter.average_word: min 5.0 is above max 4.5"),
         ("{longest_word: {max: 0}}", "filter.longest_word.max: 0 is out of range"),
         ("{longest_word: {max: 40.5}}", "filter.longest_word.max: 40.5 is not a whole number"),
         ("{alphabetic: {min: 1.5}}", "filter.alphabetic.min: 1.5 is out of range"),
@@ -236,10 +233,10 @@ def test_a_setting_of_a_type_that_is_not_read_is_named(copied, kind):
 
 
 def test_two_rules_of_one_name(copied):
-    twice = NO_QUESTIONS.replace("NoQuestions", "AverageWord")
+    twice = NO_QUESTIONS.replace("NoQuestions", "LongestWord")
     done = copied(twice, "{ratio: {max: 3}}", "-m", "bleuprint", "check")
     assert done.stderr == (
-        "bleuprint: error: two rules are called 'average_word': AverageWord in "
-        "bleuprint.rules.lengths and AverageWord in bleuprint.rules.mine\n"
+        "bleuprint: error: two rules are called 'longest_word': LongestWord in "
+        "bleuprint.rules.lengths and LongestWord in bleuprint.rules.mine\n"
     )
     assert done.returncode == 1

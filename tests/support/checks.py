@@ -8,12 +8,10 @@ SETTINGS = {
     "identical": {},
     "length": {"min": 2, "max": 4},
     "ratio": {"max": 1.5},
-    "average_word": {"min": 2.0, "max": 8.5},
     "longest_word": {"max": 10},
     "alphabetic": {"min": 0.5},
     "script": {"min": 0.8},
     "numbers": {},
-    "urls": {},
     "language_id": {"likelier": 10.0},
 }
 

@@ -4,8 +4,6 @@ Memory grows with the number of distinct words.
 """
 
 import io
-import sys
-import time
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import redirect_stderr
@@ -84,20 +82,14 @@ def _count_words(tokens: TextFolder, span: Span) -> tuple[Counter[str], Counter[
 def learn_codes(what: str, settings: BpeSettings, words: Mapping[str, int]) -> str:
     """Learn the codes of at most `settings.num_merges` merges from word counts.
 
-    The result is that of `subword-nmt learn-bpe`. Prints the number of merges and the seconds to
-    stderr, in a line that begins with `what`.
+    The result is that of `subword-nmt learn-bpe`. `what` names the progress.
     """
     # A word of one character has no pair; subword-nmt drops a leading \r.
     words = {
         word: count for word, count in words.items() if len(word) > 1 and not word.startswith("\r")
     }
     learn = {"incremental": _incremental, "subword-nmt": _subword_nmt}[settings.engine]
-    start = time.monotonic()
-    text = learn(what, words, settings.num_merges) if settings.num_merges and words else HEADER
-    count, seconds = text.count("\n") - 1, time.monotonic() - start
-    message = f"{what}: {count:,} merges learned in {seconds:.1f} s ({settings.engine})"
-    print(message, file=sys.stderr, flush=True)
-    return text
+    return learn(what, words, settings.num_merges) if settings.num_merges and words else HEADER
 
 
 def _learn_bpe(corpus: str, settings: BpeSettings, group: WordCounts, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Checks of what a translation copies: all of it, numbers, addresses."""
+"""Checks of what a translation copies: all of it, numbers."""
 
 import re
 import unicodedata
@@ -13,14 +13,6 @@ from bleuprint.text.unicode import comparable
 _NUMBER = re.compile(r"\d{1,3}([.,'’\u066c\u00a0\u2009\u202f ])\d{3}(?:\1\d{3})*(?!\d)|\d+")
 _SEPARATORS = re.compile(r"\D")
 
-# ASCII characters only: in a language without spaces, text may follow an address directly.
-_ADDRESS = re.compile(
-    r"(?:(?:https?|ftp)://|www\.)[\w.~:/?#\[\]@!$&'()*+,;=%-]+"
-    r"|(?<![\w.+%-])[\w.+%-]+@[\w-]+(?:\.[\w-]+)+",
-    re.ASCII | re.IGNORECASE,
-)
-_AFTER_ADDRESS = ".,;:!?'()[]"
-
 
 @dataclass(frozen=True)
 class Identical(Check):
@@ -32,7 +24,7 @@ class Identical(Check):
     rank: ClassVar[int] = 10
 
     def keeps(self, candidate: Candidate) -> bool:
-        return comparable(candidate.source) != comparable(candidate.target)
+        return comparable(candidate.pair.source) != comparable(candidate.pair.target)
 
 
 @dataclass(frozen=True)
@@ -47,26 +39,9 @@ class Numbers(Check):
     rank: ClassVar[int] = 80
 
     def keeps(self, candidate: Candidate) -> bool:
-        return _numbers(candidate.source) == _numbers(candidate.target)
-
-
-@dataclass(frozen=True)
-class Urls(Check):
-    """Drops a pair if the web and e-mail addresses of its sides differ, in any order.
-
-    They are compared exactly, without the punctuation after them.
-    """
-
-    rank: ClassVar[int] = 90
-
-    def keeps(self, candidate: Candidate) -> bool:
-        return _addresses(candidate.source) == _addresses(candidate.target)
+        return _numbers(candidate.pair.source) == _numbers(candidate.pair.target)
 
 
 def _numbers(sentence: str) -> Counter[str]:
     numbers = (_SEPARATORS.sub("", match[0]) for match in _NUMBER.finditer(sentence))
     return Counter("".join(str(unicodedata.decimal(digit)) for digit in n) for n in numbers)
-
-
-def _addresses(sentence: str) -> Counter[str]:
-    return Counter(match[0].rstrip(_AFTER_ADDRESS) for match in _ADDRESS.finditer(sentence))

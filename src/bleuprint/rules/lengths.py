@@ -21,7 +21,8 @@ class Length(Check):
     max: Annotated[int, Range(1)]
 
     def __post_init__(self) -> None:
-        _check_bounds(self.min, self.max)
+        if self.min > self.max:
+            raise ValueError(f"min {self.min} is above max {self.max}")
 
     def keeps(self, candidate: Candidate) -> bool:
         if any(_has_more_words(sentence, self.max) for sentence in candidate.pair):
@@ -45,24 +46,6 @@ class Ratio(Check):
 
 
 @dataclass(frozen=True)
-class AverageWord(SideCheck):
-    """Drops a pair with a side whose words have on average less than `min` or more than `max`
-    characters: spelled-out l e t t e r s have few, lists of addresses many.
-    """
-
-    rank: ClassVar[int] = 40
-    min: Annotated[float, Range(0)]
-    max: Annotated[float, Range(1)]
-
-    def __post_init__(self) -> None:
-        _check_bounds(self.min, self.max)
-
-    def passes(self, sentence: str, language: str) -> bool:  # noqa: ARG002
-        words = sentence.split()
-        return bool(words) and self.min <= len("".join(words)) / len(words) <= self.max
-
-
-@dataclass(frozen=True)
 class LongestWord(SideCheck):
     """Drops a pair with a word of more than `max` characters."""
 
@@ -71,11 +54,6 @@ class LongestWord(SideCheck):
 
     def passes(self, sentence: str, language: str) -> bool:  # noqa: ARG002
         return len(sentence) <= self.max or max(map(len, sentence.split()), default=0) <= self.max
-
-
-def _check_bounds(low: float, high: float) -> None:
-    if low > high:
-        raise ValueError(f"min {low} is above max {high}")
 
 
 def _has_more_words(sentence: str, most: int) -> bool:

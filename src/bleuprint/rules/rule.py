@@ -27,19 +27,11 @@ class Candidate:
     languages: tuple[str, str]
     tokenizers: tuple[Callable[[str], Tokens], Callable[[str], Tokens]]
 
-    @property
-    def source(self) -> str:
-        return self.pair.source
-
-    @property
-    def target(self) -> str:
-        return self.pair.target
-
     @cached_property
     def tokens(self) -> tuple[Tokens, Tokens]:
         """The tokens of both sides by the corpus's tokenizer."""
         source, target = self.tokenizers
-        return source(self.source), target(self.target)
+        return source(self.pair.source), target(self.pair.target)
 
 
 class Rule:
@@ -93,8 +85,7 @@ class SideCheck(Check):
         """Whether a side passes."""
 
     def keeps(self, candidate: Candidate) -> bool:
-        source, target = candidate.languages
-        return self.passes(candidate.source, source) and self.passes(candidate.target, target)
+        return all(map(self.passes, candidate.pair, candidate.languages))
 
 
 Edits = tuple[Edit, ...]

@@ -1,6 +1,5 @@
 import io
 import random
-import re
 import subprocess
 import sys
 from collections import Counter
@@ -138,14 +137,6 @@ def test_no_merges_leave_characters(engine, merges, counts, tmp_path):
 def test_a_unit_continued_by_nothing_still_makes_a_token():
     assert join(["a@@", "b", "c@@"]) == ["ab", "c"]
     assert join([]) == []
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-def test_one_line_in_a_log_says_what_was_learnt(engine, capfd):
-    learn_codes("learn_bpe c de+en", settings(50, engine), Counter(words()))
-    out, err = capfd.readouterr()
-    assert out == ""
-    assert re.fullmatch(rf"learn_bpe c de\+en: 50 merges learned in \d+\.\d s \({engine}\)\n", err)
 
 
 @pytest.mark.parametrize(

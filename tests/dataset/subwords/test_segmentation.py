@@ -1,6 +1,5 @@
 import json
 import random
-import re
 import subprocess
 import sys
 from collections import Counter
@@ -261,16 +260,6 @@ def test_words_are_counted_by_language(tmp_path):
     folder = TextFolder(tmp_path, "de", "en")
     write_set(folder, "train", [("a b a", "b"), ("", "c\x85d"), ("b", "")])
     assert count_words("c", folder) == {"de": {"a": 2, "b": 2}, "en": {"b": 1, "c\x85d": 1}}
-
-
-def test_a_line_for_all_that_is_learnt_together(tokens, tmp_path, capfd):
-    learn(tokens, tmp_path / "bpe", bpe(30, joint=False))
-    said = capfd.readouterr().err.split("\n")[:-1]
-    assert [re.sub(r" in .* s", "", line) for line in said] == [
-        f"learn_bpe c {language}: 30 merges learned (incremental)" for language in ("de", "en")
-    ]
-    learn(tokens, tmp_path / "bpe", in_words())
-    assert capfd.readouterr() == ("", "")
 
 
 def test_a_threshold_that_no_unit_reaches_is_refused(tokens, tmp_path):

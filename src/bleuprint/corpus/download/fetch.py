@@ -50,7 +50,7 @@ def fetch(file: File, source: Source) -> Path:
     The caller must not move or change the file.
     """
     if file.path is not None:
-        return _local(Path(file.path), file.path, file)
+        return _local(Path(file.path), file)
     assert file.url is not None
     places = [_place(url, source) for url in (file.url, *file.mirrors)]
     lock = source.lock if file.sha256 is None else None
@@ -72,26 +72,17 @@ def reject(path: Path, file: File, source: Source) -> None:
             forget(source.lock, file.url, source.store / "downloads.guard")
 
 
-@dataclass(frozen=True)
-class _Place:
-    """A URL; the file on this machine that it leads to, if any, and its name in messages."""
-
-    url: str
-    path: Path | None = None
-    name: str = ""
-
-
-def _place(url: str, source: Source) -> _Place:
+def _place(url: str, source: Source) -> str | Path:
+    """Where to fetch a URL: a URL, or a file on this machine."""
     parts = urlsplit(url)
     if parts.scheme == "file":
-        return _Place(url, Path(url2pathname(parts.path)), url)
+        return Path(url2pathname(parts.path))
     if source.mirror is None:
-        return _Place(url)
+        return url
     below = _below_mirror(parts)
     if urlsplit(source.mirror).scheme in ("http", "https"):
-        return _Place(f"{source.mirror.rstrip('/')}/{below}")
-    path = Path(source.mirror.removeprefix("file://")) / unquote(below)
-    return _Place(url, path, f"{url}: {path} (BLEUPRINT_MIRROR)")
+        return f"{source.mirror.rstrip('/')}/{below}"
+    return Path(source.mirror.removeprefix("file://")) / unquote(below)
 
 
 def _below_mirror(parts: SplitResult) -> str:
@@ -103,35 +94,37 @@ def _below_mirror(parts: SplitResult) -> str:
     return f"{parts.hostname}/{path}{query}"
 
 
-def _first(places: list[_Place], file: File, source: Source, lock: Path | None = None) -> Path:
+def _first(places: list[str | Path], file: File, source: Source, lock: Path | None = None) -> Path:
     """The file from the first place that has it; `lock` contains its SHA-256, if given."""
     failures: list[UserError] = []
     for place in places:
         if failures:
-            print(f"{failures[-1]}; trying {place.url}", file=sys.stderr, flush=True)
+            print(f"{failures[-1]}; trying {place}", file=sys.stderr, flush=True)
         try:
-            if place.path is None:
-                return _remote(place.url, file, source.store)
-            return _local(place.path, place.name, file)
+            if isinstance(place, Path):
+                return _local(place, file)
+            return _remote(place, file, source.store)
         except UserError as error:
             failures.append(error)
     messages, kinds = [str(error) for error in failures], {type(error) for error in failures}
     if _Mismatch in kinds and lock is not None and file.url is not None:
         what = f"the entry {file.url} from {lock} and what is in work/downloads"
         messages.append(f"to accept the new file, remove {what}")
-    if Unreachable in kinds and source.mirror is None:
+    if source.mirror is not None:
+        messages.append(f"BLEUPRINT_MIRROR is {source.mirror}")
+    elif Unreachable in kinds:
         messages.append("BLEUPRINT_MIRROR may name a folder or URL with copies")
     raise UserError("; ".join(messages))
 
 
-def _local(path: Path, name: str, file: File) -> Path:
+def _local(path: Path, file: File) -> Path:
     if not path.is_file():
         hint = ""
         if file.path is not None and environment.is_copy():
-            hint = f" in this temporary run, which has what git or DVC tracks: dvc add {name}"
-        raise UserError(f"{name}: no such file{hint}")
+            hint = f" in this temporary run, which has what git or DVC tracks: dvc add {path}"
+        raise UserError(f"{path}: no such file{hint}")
     if wrong := _mismatch(path, file):
-        raise _Mismatch(f"{name}: {wrong}")
+        raise _Mismatch(f"{path}: {wrong}")
     return path
 
 
