@@ -2,17 +2,18 @@
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Self
 
 from starlette.exceptions import HTTPException
 
 from bleuprint.decoding.attention import AttentionMap
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.schema import Count, build
 from bleuprint.serving.translator import Piece, Translator
 
 # Attention weights of one answer, at most: some megabytes.
 _WEIGHTS = 300_000
-# Lines of one request, at most: other requests wait for it.
-_LINES = 100
 
 
 @dataclass(frozen=True)
@@ -20,12 +21,12 @@ class TranslationRequest:
     """Text to translate line by line, how many translations of each, and whether with attention."""
 
     text: str
-    n_best: int
-    attention: bool
+    n_best: Count = 1
+    attention: bool = False
 
     @classmethod
     def parse(cls, body: bytes, beam: int) -> Self:
-        """Read {"text": str, "n_best": int, "attention": bool}; only the text is required.
+        """Read a JSON object of these fields; only the text is required.
 
         Raises HTTPException: status 400 if it is not JSON, 422 if a key or value is invalid.
         """
@@ -33,21 +34,13 @@ class TranslationRequest:
             content = json.loads(body.decode())
         except (ValueError, RecursionError) as error:
             raise HTTPException(400, f"the body is not JSON: {error}") from None
-        if not isinstance(content, dict) or "text" not in content:
-            raise HTTPException(422, 'the body must be an object: {"text": "..."}')
-        content = {"n_best": min(4, beam), "attention": False, **content}
-        text, n_best, attention = map(content.pop, ("text", "n_best", "attention"))
-        if content:
-            raise HTTPException(422, f"unknown key {next(iter(content))!r}")
-        if not isinstance(text, str) or any("\ud800" <= c <= "\udfff" for c in text):
-            raise HTTPException(422, "text must be a string of whole characters")
-        if text.removesuffix("\n").count("\n") >= _LINES:
-            raise HTTPException(422, f"text must have at most {_LINES} lines")
-        if type(n_best) is not int or not 1 <= n_best <= beam:
-            raise HTTPException(422, f"n_best must be a whole number from 1 to the beam, {beam}")
-        if not isinstance(attention, bool):
-            raise HTTPException(422, "attention must be true or false")
-        return cls(text, n_best, attention)
+        try:
+            request = build(cls, content, Path("body"))
+        except UserError as error:
+            raise HTTPException(422, str(error)) from None
+        if request.n_best > beam:
+            raise HTTPException(422, f"n_best {request.n_best} is beyond the beam of {beam}")
+        return request
 
 
 def answer(translator: Translator, request: TranslationRequest) -> dict[str, Any]:
@@ -76,11 +69,5 @@ def _weights(translator: Translator, piece: Piece) -> int:
 
 
 def _as_json(attention: AttentionMap) -> dict[str, Any]:
-    return {
-        "rows": attention.rows,
-        "columns": attention.columns,
-        "weights": [
-            [[[round(w, 4) for w in row] for row in head] for head in layer]
-            for layer in attention.weights.tolist()
-        ],
-    }
+    weights = attention.weights.astype(float).round(4).tolist()
+    return {"rows": attention.rows, "columns": attention.columns, "weights": weights}

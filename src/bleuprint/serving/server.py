@@ -11,17 +11,16 @@ import socket
 import sys
 import traceback
 from base64 import b64encode
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from hashlib import sha256
-from typing import Any, TypeVar
+from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
@@ -34,10 +33,8 @@ from bleuprint.serving.attention_html import attention_environment
 from bleuprint.serving.translator import Translator, load_translator
 
 _HOST = "127.0.0.1"
-# The longest body of a request in bytes, and the seconds it may take to arrive.
-_MOST_BYTES, _BODY_SECONDS = 64 * 1024, 10.0
-# Requests that may wait for the one being translated; the seconds after which to try again.
-_WAITING, _RETRY_SECONDS = 8, 5
+# The longest body of a request.
+_MOST_BYTES = 64 * 1024
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -46,8 +43,6 @@ _HEADERS = {
 }
 # Elements of the page that the policy allows by the hash of their content.
 _HASHED = ("script", "style")
-
-Answer = TypeVar("Answer")
 
 
 def serve(settings: Settings, cell: Cell, port: int) -> None:
@@ -83,71 +78,42 @@ def serve(settings: Settings, cell: Cell, port: int) -> None:
 def application(translator: Translator, cell: Cell) -> Starlette:
     """GET / is the page, POST /translate the endpoint (see api.py); there is nothing else."""
     page, policy = _page(translator, cell)
-    queue = _Queue()
+    thread = ThreadPoolExecutor(1)  # one request at a time
 
     async def show(_: Request) -> Response:
         return HTMLResponse(page)
 
     async def translate(request: Request) -> Response:
-        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != (
-            "application/json"
-        ):
+        if request.headers.get("content-type", "").partition(";")[0] != "application/json":
             raise HTTPException(415, "the body must be application/json")
         parsed = TranslationRequest.parse(await _body(request), translator.decode.beam)
-        return JSONResponse(await queue.run(partial(answer, translator, parsed)))
+        loop = asyncio.get_running_loop()
+        return JSONResponse(await loop.run_in_executor(thread, answer, translator, parsed))
 
-    async def guard(request: Request, respond: RequestResponseEndpoint) -> Response:
-        """Refuse requests for other host names; the headers restrict the page."""
-        host = request.headers.get("host", "").partition(":")[0].lower()
-        if host in (_HOST, "localhost"):
-            response = await respond(request)
-        else:
-            response = _error(403, f"the host of this server is {_HOST} or localhost")
+    async def restrict(request: Request, respond: RequestResponseEndpoint) -> Response:
+        response = await respond(request)
         response.headers.update({"Content-Security-Policy": policy, **_HEADERS})
         return response
 
     app = Starlette(
         routes=[Route("/", show), Route("/translate", translate, methods=["POST"])],
-        middleware=[Middleware(BaseHTTPMiddleware, dispatch=guard)],
+        middleware=[
+            Middleware(BaseHTTPMiddleware, dispatch=restrict),
+            Middleware(TrustedHostMiddleware, allowed_hosts=[_HOST, "localhost"]),
+        ],
         exception_handlers={HTTPException: _refused, ClientDisconnect: _gone, Exception: _failed},
     )
     app.router.redirect_slashes = False
     return app
 
 
-class _Queue:
-    """The requests that wait for the one thread that translates."""
-
-    def __init__(self) -> None:
-        self._thread = ThreadPoolExecutor(1)
-        self._pending = 0
-
-    async def run(self, work: Callable[[], Answer]) -> Answer:
-        """What `work` returns; raises status 503 if too many requests wait already."""
-        if self._pending > _WAITING:
-            message = f"{_WAITING} requests wait already; try again in {_RETRY_SECONDS} seconds"
-            raise HTTPException(503, message, {"Retry-After": str(_RETRY_SECONDS)})
-        self._pending += 1
-        try:
-            return await asyncio.get_running_loop().run_in_executor(self._thread, work)
-        finally:
-            self._pending -= 1
-
-
 async def _body(request: Request) -> bytes:
-    """The body, whatever length its header gives; raises status 408 or 413."""
-    too_long = HTTPException(413, f"the body has more than {_MOST_BYTES:,} bytes")
-    if int(request.headers.get("content-length", 0)) > _MOST_BYTES:
-        raise too_long
+    """The body, whatever length its header gives; raises status 413."""
     body = b""
-    try:
-        async with asyncio.timeout(_BODY_SECONDS):
-            async for part in request.stream():
-                body += part
-                if len(body) > _MOST_BYTES:
-                    raise too_long
-    except TimeoutError:
-        raise HTTPException(408, f"the body did not arrive in {_BODY_SECONDS:.0f} s") from None
+    async for part in request.stream():
+        body += part
+        if len(body) > _MOST_BYTES:
+            raise HTTPException(413, f"the body has more than {_MOST_BYTES:,} bytes")
     return body
 
 
