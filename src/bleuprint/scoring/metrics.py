@@ -7,8 +7,7 @@ Every score has its signature. A test set is held in memory together with the bo
 import json
 import math
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, TypedDict
 
 import numpy as np
@@ -69,23 +68,15 @@ def ter(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
     return _score(_Ter(references=[references]), hypotheses, highest=math.inf)[0]
 
 
-@contextmanager
-def fixed_seed() -> Iterator[None]:
-    """Make sacreBLEU use its default seed whatever the environment sets."""
-    before = os.environ.get("SACREBLEU_SEED")
+def fix_seed() -> None:
+    """Make sacreBLEU use its default seed from now on, whatever the user's environment sets."""
     os.environ["SACREBLEU_SEED"] = str(SEED)
-    try:
-        yield
-    finally:
-        del os.environ["SACREBLEU_SEED"]
-        if before is not None:
-            os.environ["SACREBLEU_SEED"] = before
 
 
 def _score(metric: Metric, hypotheses: Sequence[str], highest: float = 100.0) -> tuple[Score, Any]:
     """The score with its interval (mean +- half width) as two bounds, and sacreBLEU's result."""
-    with fixed_seed():
-        result = metric.corpus_score(hypotheses, None, n_bootstrap=RESAMPLES)
+    fix_seed()
+    result = metric.corpus_score(hypotheses, None, n_bootstrap=RESAMPLES)
     signature = metric.get_signature().format()
     printed = json.loads(result.format(DIGITS, False, signature, True))
     # sacreBLEU prints no interval if every resample scored 0. Its intervals are symmetric around

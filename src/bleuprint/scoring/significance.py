@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bleuprint.scoring.bleu import bleu_metric
-from bleuprint.scoring.metrics import DIGITS, RESAMPLES, fixed_seed
+from bleuprint.scoring.metrics import DIGITS, RESAMPLES, fix_seed
 
 TRIALS = 10_000
 
@@ -58,7 +58,7 @@ def _p_values(
     from sacrebleu.significance import PairedTest
 
     metrics = {"BLEU": bleu_metric(references, language)}
-    with fixed_seed():
-        _, results = PairedTest(list(systems.items()), metrics, None, kind, n_samples=samples)()
+    fix_seed()
+    _, results = PairedTest(list(systems.items()), metrics, None, kind, n_samples=samples)()
     differences: list[Any] = results["BLEU"][1:]
     return [round(difference.p_value, DIGITS) for difference in differences]
