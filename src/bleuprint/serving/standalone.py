@@ -9,62 +9,51 @@ nothing else of the project that made it. Sentences should be as clean as the tr
 """
 
 import argparse
+import fileinput
 import json
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 BATCH = 256
 
 
-class Parser(argparse.ArgumentParser):
-    """Reports an error in one line."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message}\n")
-
-
 def main() -> None:
-    parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("files", metavar="FILE", nargs="*", help="standard input if none is given")
     files = parser.parse_args().files
-    for file in files:
-        if not Path(file).is_file():
-            parser.error(f"{file}: no such file")
     import ctranslate2
 
     settings = json.loads((HERE / "settings.json").read_text(encoding="utf-8"))
     translator = ctranslate2.Translator(str(HERE / "model"), compute_type=settings["precision"])
-    text = Text(settings)
-    for name in files or [None]:
-        try:
-            if name is None:
-                sys.stdin.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
-                translate(sys.stdin, "", translator, text, settings)
-            else:
-                with Path(name).open(encoding="utf-8", newline="\n") as file:
-                    translate(file, f"{name}: ", translator, text, settings)
-        except UnicodeDecodeError as error:
-            sys.exit(f"{name or 'standard input'} is not UTF-8: {error}")
-
-
-def translate(
-    source: Iterable[str], name: str, translator: Any, text: "Text", settings: dict[str, Any]
-) -> None:
-    """Print the translation of each line; `name` is put before warnings."""
-    lines_left, number, most = iter(source), 0, settings["max_positions"] - 1
-    while lines := [line.rstrip("\n") for line in islice(lines_left, BATCH)]:
-        sentences = [text.subwords(line) for line in lines]
-        for sentence in sentences:
-            number += 1
+    text, most = Text(settings), settings["max_positions"] - 1
+    lines = read(files)
+    while batch := list(islice(lines, BATCH)):
+        sentences = []
+        for place, line in batch:
+            sentence = text.subwords(line)
             if len(sentence) > most:
-                print(f"{name}line {number}: cut after {most} subwords", file=sys.stderr)
-        for output in search(translator, [sentence[:most] for sentence in sentences], settings):
+                print(f"{place}: cut after {most} subwords", file=sys.stderr)
+            sentences.append(sentence[:most])
+        for output in search(translator, sentences, settings):
             print(text.sentence(output), flush=True)
+
+
+def read(files: list[str]) -> Iterator[tuple[str, str]]:
+    """Each line, which ends at the byte LF alone, with its file and number."""
+    with fileinput.input(files, mode="rb") as lines:
+        for line in lines:
+            place = f"{lines.filename()}:{lines.filelineno()}"
+            try:
+                yield place, line.decode().rstrip("\n")
+            except UnicodeDecodeError as error:
+                sys.exit(f"{place}: not UTF-8: {error}")
 
 
 class Text:
@@ -160,3 +149,5 @@ if __name__ == "__main__":
         main()
     except BrokenPipeError:  # the reader closed the pipe
         os._exit(141)
+    except OSError as error:
+        sys.exit(f"translate.py: {error}")
