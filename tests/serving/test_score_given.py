@@ -14,10 +14,8 @@ from bleuprint.serving.translator import load_translator
 from trainings import environment
 
 
-def run(root: Path, *arguments: str, text: bytes = b"", status: int = 0) -> tuple[list[str], str]:
-    done = subprocess.run(
-        [*COMMAND, *arguments], cwd=root, env=environment(), input=text, capture_output=True
-    )
+def run(root: Path, *arguments: str, status: int = 0) -> tuple[list[str], str]:
+    done = subprocess.run([*COMMAND, *arguments], cwd=root, env=environment(), capture_output=True)
     assert done.returncode == status, done.stderr.decode()
     return done.stdout.decode().split("\n")[:-1], done.stderr.decode()
 
@@ -31,7 +29,7 @@ def test_what_was_found_has_the_score_it_was_found_with(
     scored, _ = run(toy, "--scores", str(source))
     scores, texts = zip(*(line.split("\t") for line in scored), strict=True)
     given.write_text("".join(f"{text}\n" for text in texts))
-    again, said = run(toy, f"--score={given}", text=source.read_bytes())
+    again, said = run(toy, f"--score={given}", str(source))
     assert [line.split("\t")[1] for line in again] == list(texts) and said == ""
     monkeypatch.chdir(toy)
     settings = load()
@@ -51,7 +49,8 @@ def test_what_was_found_has_the_score_it_was_found_with(
 def test_a_score_by_hand(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given = tmp_path / "given"
     given.write_text("BA BE\n BA\n")
-    found, _ = run(toy, f"--score={given}", text=b"be ba\nbe ba\n")
+    (tmp_path / "source").write_text("be ba\nbe ba\n")
+    found, _ = run(toy, f"--score={given}", str(tmp_path / "source"))
     monkeypatch.chdir(toy)
     settings = load()
     translator = load_translator(
@@ -68,44 +67,34 @@ def test_a_score_by_hand(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(
-    ("arguments", "given", "text", "printed", "message"),
+    ("arguments", "given", "text", "message"),
     [
-        ((), b"BA\n", b"ba\nbe\n", 1, "standard input:2: no translation: {given} ends at line 1"),
-        (
-            (),
-            b"BA\nBE\n",
-            b"ba\n",
-            1,
-            "{given}:2: a translation of no line: standard input ends at line 1",
-        ),
-        ((), b"BA\n\xff\n", b"ba\nbe\n", 0, "{given}:2: byte 1 of the line is 0xff: not UTF-8"),
+        ((), b"BA\n", b"ba\nbe\n", "{source} has 2 lines and {given} has 1: not parallel"),
+        ((), b"BA\nBE\n", b"ba\n", "{source} has 1 lines and {given} has 2: not parallel"),
+        ((), b"BA\n\xff\n", b"ba\nbe\n", "{given}:2: byte 1 of the line is 0xff: not UTF-8"),
         (
             (),
             b"BA\n" + b"BE " * 300 + b"\nBA\n",
             b"ba\nba\nba\n",
-            1,
-            "standard input:2 and {given}:2: 3 and 301 tokens with EOS: model.max_positions is",
+            "{source}:2 and {given}:2: 3 and 301 tokens with EOS: model.max_positions is",
         ),
-        (("--n-best=2",), b"", b"", 0, "it excludes --n-best"),
-        (("--attention=a.png",), b"", b"", 0, "it excludes --attention"),
+        (("params.yaml",), b"", b"", "--score needs one FILE of input"),
+        (("--n-best=2",), b"", b"", "it excludes --n-best"),
+        (("--attention=a.png",), b"", b"", "it excludes --attention"),
     ],
 )
 def test_errors_are_reported_in_one_line(
-    toy: Path,
-    tmp_path: Path,
-    arguments: tuple[str, ...],
-    given: bytes,
-    text: bytes,
-    printed: int,
-    message: str,
+    toy: Path, tmp_path: Path, arguments: tuple[str, ...], given: bytes, text: bytes, message: str
 ) -> None:
-    path = tmp_path / "given"
+    source, path = tmp_path / "source", tmp_path / "given"
+    source.write_bytes(text)
     path.write_bytes(given)
-    found, said = run(toy, f"--score={path}", *arguments, text=text, status=1)
-    assert message.format(given=path) in said and "Traceback" not in said
-    assert len(found) == printed
+    found, said = run(toy, f"--score={path}", *arguments, str(source), status=1)
+    assert message.format(source=source, given=path) in said and "Traceback" not in said
+    assert found == []
 
 
 def test_a_file_that_is_not_there(toy: Path) -> None:
-    _, said = run(toy, "--score=nowhere", text=b"ba\n", status=1)
-    assert said == "bleuprint: error: No such file or directory: nowhere\n"
+    for arguments in (("--score=nowhere", "params.yaml"), ("--score=params.yaml", "nowhere")):
+        _, said = run(toy, *arguments, status=1)
+        assert said == "bleuprint: error: nowhere: no such file\n"

@@ -84,15 +84,11 @@ def test_whatever_comes_in_a_line_goes_out(translator: Translator) -> None:
     assert texts == [translator([line])[0].best[0].text for line in odd]
 
 
-def test_what_is_too_long_is_cut_or_translated_in_pieces(translator: Translator) -> None:
+def test_what_is_too_long_is_translated_in_pieces(translator: Translator) -> None:
     # of three units and of one; a piece has room for 255, since max_positions 256 counts the end
     three, one = "Bbb", "be"
     assert [len(translator.ids(word)) for word in (three, one)] == [3, 1]
     sentence = f"{one} " * 2 + f"{three} " * 200
-    (cut,) = translator([sentence], long="truncate")
-    (head,) = translator([f"{one} " * 2 + f"{three} " * 84])
-    assert (cut.beyond, head.beyond) == (602 - 255, 0)
-    assert cut.best == head.best
     whole, between = translator([sentence, one])
     assert whole.beyond == 602 - 255
     assert between.best[0].text == translator([one])[0].best[0].text
@@ -109,7 +105,7 @@ def test_what_is_too_long_is_cut_or_translated_in_pieces(translator: Translator)
         (("--beam=0",), b"", 2, "'0' is not a whole number from 1"),
         (("--beam=1001",), b"", 2, "'1001' is not a whole number from 1 to 1000"),
         (("--beam=999",), b"", 1, "a beam of 999 is wider than the vocabulary of "),
-        (("--score=x", "--beam=1"), b"", 1, "--score does not search: it excludes --beam"),
+        (("--score=x", "--beam=1", "y"), b"", 1, "--score does not search: it excludes --beam"),
         (("--seed=2",), b"", 1, "no training of system micro, corpus toy, seed 2"),
         (("nowhere.txt",), b"", 1, "No such file or directory: nowhere.txt"),
         ((), b"ba\n\xff\n", 1, "standard input:2: byte 1 of the line is 0xff: not UTF-8"),
@@ -161,15 +157,6 @@ def test_pieces_have_one_score_by_the_penalty_of_their_length(translator: Transl
     ]
     expected = sum(logs) / length_penalty(sum(lengths), translator.decode)
     assert whole.best[0].score == pytest.approx(expected)
-
-
-def test_a_cut_names_its_line(root: Path) -> None:
-    text = b"ba\n" + b"be " * 300 + b"\nba\n"
-    found, said = run(root, "--too-long=truncate", text=text)
-    assert len(found.splitlines()) == 3
-    assert said == "bleuprint: warning: standard input:2: truncated: 45 tokens too long\n"
-    _, said = run(root, text=text)
-    assert said == ""
 
 
 def test_a_reader_that_closes_the_pipe_sees_no_error(root: Path) -> None:
@@ -224,13 +211,13 @@ def test_an_exported_system_translates_without_this_project(
     assert again.stdout == 2 * done.stdout
     given.write_bytes(b"ba\n\xff\n")
     for arguments, status, message in (
-        (["--beam=2"], 2, "translate.py: unrecognized arguments: --beam=2"),
-        (["nowhere"], 2, "translate.py: nowhere: no such file"),
-        ([given], 1, f"{given} is not UTF-8: "),
+        (["--beam=2"], 2, "translate.py: error: unrecognized arguments: --beam=2\n"),
+        (["nowhere"], 1, "translate.py: [Errno 2] No such file or directory: 'nowhere'\n"),
+        ([given], 1, f"{given}:2: not UTF-8: "),
     ):
         refused = subprocess.run([*script, *arguments], capture_output=True, text=True)
-        assert (refused.returncode, refused.stderr.count("\n")) == (status, 1)
-        assert refused.stderr.startswith(message)
+        assert refused.returncode == status and "Traceback" not in refused.stderr
+        assert message in refused.stderr
     usage = subprocess.run([*script, "--help"], capture_output=True, text=True, check=True)
     assert "FILE" in usage.stdout
     readme = (output / "README.md").read_text()

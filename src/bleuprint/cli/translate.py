@@ -27,21 +27,15 @@ def add_commands(commands: Commands) -> None:
     )
     translate.add_argument("--scores", action="store_true", help="each score before its text")
     translate.add_argument(
-        "--too-long",
-        choices=("split", "truncate"),
-        default="split",
-        help="what to do with sentences that are too long for the model (%(default)s)",
-    )
-    translate.add_argument(
         "--attention",
         type=_attention_file,
         metavar="FILE",
-        help="write attention weights, as .html (up to 100 lines) or .png (one line)",
+        help="write attention weights, as .html, or of one line as .png",
     )
     translate.add_argument(
         "--score",
         metavar="FILE",
-        help="score the translations in FILE, one for each line, instead of translating",
+        help="score the lines of FILE as translations of the input, one FILE, without translating",
     )
     translate.set_defaults(command=_translate, computes=True)
 
@@ -54,7 +48,7 @@ def _attention_file(text: str) -> Path:
 
 def _translate(given: argparse.Namespace) -> None:
     from bleuprint.serving.attention_file import AttentionFile
-    from bleuprint.serving.score_given import score_streams
+    from bleuprint.serving.score_given import score_file
     from bleuprint.serving.translator import load_translator, translate_streams
 
     _check_together(given)
@@ -71,11 +65,9 @@ def _translate(given: argparse.Namespace) -> None:
         corpus = translator.corpus
         attention = AttentionFile(given.attention, (corpus.source, corpus.target))
     if given.score:
-        output = score_streams(translator, given.files, given.score)
+        output = score_file(translator, Path(given.files[0]), Path(given.score))
     else:
-        output = translate_streams(
-            translator, given.files, given.n_best, given.scores, given.too_long, attention
-        )
+        output = translate_streams(translator, given.files, given.n_best, given.scores, attention)
     for lines in output:
         for line in lines:
             print(line)
@@ -85,7 +77,9 @@ def _translate(given: argparse.Namespace) -> None:
 
 
 def _check_together(given: argparse.Namespace) -> None:
-    """Raise UserError if an option excludes another."""
+    """Raise UserError if options or files exclude each other."""
+    if given.score and len(given.files) != 1:
+        raise UserError("--score needs one FILE of input, whose lines it compares")
     for option in ("n_best", "attention", "beam", "scores"):
         if given.score and getattr(given, option):
             raise UserError(f"--score does not search: it excludes --{option.replace('_', '-')}")

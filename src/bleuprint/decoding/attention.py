@@ -146,15 +146,8 @@ def write_attention(
     )
 
 
-def check_attention(path: Path, test: str, sha256: str) -> None:
-    """Raise UserError unless attention.json is of the translations with this SHA-256."""
-    entry = read_object(path, (test,))[test]
-    if not isinstance(entry, Mapping) or entry.get("hypotheses") != sha256:
-        raise UserError(f"{path}: is of other translations of {test}; run: dvc repro")
-
-
-def read_attention(path: Path, test: str, sha256: str) -> list[SentenceAttention]:
-    """Read the sentences of a test set from attention.json.
+def check_attention(path: Path, test: str, sha256: str) -> Mapping[str, Any]:
+    """The entry of a test set in attention.json.
 
     Raises UserError if the file is missing or damaged, or if `sha256`, that of the translations, is
     not the recorded one.
@@ -162,9 +155,16 @@ def read_attention(path: Path, test: str, sha256: str) -> list[SentenceAttention
     if not path.exists():
         raise UserError(f"{path}: no such file; run: dvc repro")
     entry = read_object(path, (test,))[test]
+    if not isinstance(entry, Mapping) or entry.get("hypotheses") != sha256:
+        raise UserError(f"{path}: is of other translations of {test}; run: dvc repro")
+    return entry
+
+
+def read_attention(path: Path, test: str, sha256: str) -> list[SentenceAttention]:
+    """Read the sentences of a test set from attention.json; raises as `check_attention`."""
+    entry = check_attention(path, test, sha256)
     try:
-        recorded = entry["hypotheses"]
-        sentences = [
+        return [
             SentenceAttention(
                 sentence["line"], {kind: AttentionMap.from_json(sentence[kind]) for kind in KINDS}
             )
@@ -172,6 +172,3 @@ def read_attention(path: Path, test: str, sha256: str) -> list[SentenceAttention
         ]
     except (KeyError, TypeError, ValueError):
         raise UserError(f"{path}: damaged at test set {test}; run: dvc repro") from None
-    if recorded != sha256:
-        raise UserError(f"{path}: is of other translations of {test}; run: dvc repro")
-    return sentences

@@ -1,19 +1,20 @@
 """The attention maps of translated sentences in one file, HTML or PNG."""
 
-from collections.abc import Callable
+import logging
+import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from bleuprint.decoding.attention import AttentionMap
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import whole_file
-from bleuprint.serving.attention_html import attention_environment
-from bleuprint.serving.attention_png import write_png
+from bleuprint.serving.attention_html import attention_environment, printable
 
-# What a browser opens without trouble: sentences of a page, and cells of its tables.
-SENTENCES, _CELLS = 100, 1_000_000
-# Tokens that a picture has room for, down and across.
-_TOKENS = 150
+# The most cells of a page that a browser opens without trouble, and of a picture.
+_PAGE_CELLS, _PICTURE_CELLS = 1_000_000, 150 * 150
+# Inches per token of a picture, and pixels per inch.
+_CELL, _DPI = 0.28, 150
 
 
 class _Sentence(NamedTuple):
@@ -32,28 +33,19 @@ class AttentionFile:
         self._sentences: list[_Sentence] = []
         self._cells = 0
 
-    def add(
-        self, place: str, source: str, translation: str, maps: Callable[[], list[AttentionMap]]
-    ) -> None:
-        """Add a sentence; `maps` is called only if the file has room for it.
-
-        Raises UserError, which names the `place` (file and line), if it has none.
-        """
+    def add(self, place: str, source: str, translation: str, maps: list[AttentionMap]) -> None:
+        """Add a sentence; raises UserError, with its `place`, if the file has no room for it."""
         if self._picture and self._sentences:
             holds = "one sentence; an .html file holds more"
             raise UserError(f"{place}: {self._path} holds the attention of {holds}")
-        if len(self._sentences) == SENTENCES:
-            raise UserError(f"{place}: {self._path} holds the attention of {SENTENCES} sentences")
-        sentence = _Sentence(source, translation, maps())
-        self._cells += sum(map(html_cells, sentence.maps))
-        rows = sum(len(each.rows) for each in sentence.maps)
-        columns = max((len(each.columns) for each in sentence.maps), default=0)
-        if self._picture and max(rows, columns) > _TOKENS:
-            size = f"{rows} tokens of translation, {columns} of source"
-            raise UserError(f"{place}: a .png has room for {_TOKENS} tokens, not for {size}")
-        if not self._picture and self._cells > _CELLS:
-            raise UserError(f"{place}: {self._path} has no room for more than {_CELLS:,} cells")
-        self._sentences.append(sentence)
+        most = _PICTURE_CELLS if self._picture else _PAGE_CELLS
+        for each in maps:
+            layers, heads, rows, columns = each.weights.shape
+            tables = 1 if self._picture else layers * (heads + 1) + 1
+            self._cells += tables * rows * columns
+        if self._cells > most:
+            raise UserError(f"{place}: {self._path} has no room for more than {most:,} cells")
+        self._sentences.append(_Sentence(source, translation, maps))
 
     def write(self) -> None:
         """Write the file, whole or not at all; raises UserError if a picture would be empty.
@@ -73,7 +65,36 @@ class AttentionFile:
             stream.dump(str(partial), encoding="utf-8")
 
 
-def html_cells(attention: AttentionMap) -> int:
-    """The number of cells of a map's tables."""
-    layers, heads, rows, columns = map(int, attention.weights.shape)
-    return (layers * (heads + 1) + 1) * rows * columns
+def write_png(maps: Sequence[AttentionMap], path: Path) -> None:
+    """The means over heads of the last layer, one map below the other, as a PNG file.
+
+    A character is drawn in the first font of this machine that has it, else as a box.
+    """
+    # matplotlib logs the fonts it looks for to stderr
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
+    from matplotlib.figure import Figure
+    from matplotlib.font_manager import fontManager
+
+    heights = [len(each.rows) for each in maps]
+    width = max(len(each.columns) for each in maps)
+    size = _CELL * width + 3.5, _CELL * sum(heights) + 2.0 * len(maps)
+    figure = Figure(figsize=size, dpi=_DPI, layout="constrained")
+    axes = figure.subplots(len(maps), 1, squeeze=False, height_ratios=heights)[:, 0]
+    # Last Resort draws a sign for the script of any character
+    fonts = sorted(fontManager.get_font_names(), key=lambda name: "Last Resort" in name)
+    # parse_math: a dollar sign begins no formula
+    style = {"fontfamily": ["DejaVu Sans", *fonts], "fontsize": 9, "parse_math": False}
+    for plot, each in zip(axes, maps, strict=True):
+        image = plot.imshow(each.means[-1], cmap="Blues", vmin=0, vmax=1)
+        columns, rows = (list(map(printable, side)) for side in (each.columns, each.rows))
+        plot.set_xticks(range(len(columns)), columns, rotation=90, **style)
+        plot.set_yticks(range(len(rows)), rows, **style)
+        plot.xaxis.tick_top()
+        plot.xaxis.set_label_position("top")
+        plot.set(xlabel="source", ylabel="translation")
+    layers, heads, _, _ = maps[0].weights.shape
+    label = f"attention: layer {layers}, mean of {heads} heads"
+    figure.colorbar(image, ax=list(axes), label=label, aspect=30)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing")
+        figure.savefig(path, format="png")

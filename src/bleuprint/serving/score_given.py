@@ -1,57 +1,39 @@
 """Scores of given translations under the model."""
 
 from collections.abc import Iterator, Sequence
-from itertools import islice, takewhile
+from itertools import islice
 from pathlib import Path
 
 from bleuprint.dataset.subwords.vocabulary import EOS
 from bleuprint.decoding.beam_search import length_penalty
 from bleuprint.decoding.forced_decoding import token_log_probs
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.line_stream import read_lines_together
-from bleuprint.serving.translator import Translator, opened
+from bleuprint.serving.translator import Translator
+from bleuprint.text.parallel import read_pairs
 
 # Lines that are scored together, at most.
 _LINES = 512
 
 
-def score_streams(translator: Translator, files: Sequence[str], given: str) -> Iterator[list[str]]:
-    """SCORE<TAB>TEXT for each line of the file `given`: a translation of that line of the input.
+def score_file(translator: Translator, source: Path, given: Path) -> Iterator[list[str]]:
+    """SCORE<TAB>TEXT for each line of `given`: a translation of that line of `source`.
 
-    The input is the files, one after the other, or standard input; yields lines as soon as they
-    are scored, some together. Raises UserError if the numbers of lines differ, or if a sentence is
-    too long for the model.
+    Raises UserError if the numbers of lines differ, or if a sentence is too long for the model.
     """
-    done, most = 0, translator.model.settings.max_positions
-    with Path(given).open("rb") as file:
-        translations = (
-            text for lines in read_lines_together(file, given, _LINES) for _, text in lines
-        )
-        for stream, name in opened(files):
-            for lines in read_lines_together(stream, name, _LINES):
-                texts = list(islice(translations, len(lines)))
-                pairs = [
-                    ([*translator.ids(sentence), EOS], [*translator.ids(text, given=True), EOS])
-                    for (_, sentence), text in zip(lines, texts, strict=False)
-                ]
-                fit = list(takewhile(lambda pair: max(map(len, pair)) <= most, pairs))
-                scores = _scores(translator, fit)
-                yield [f"{s:.6f}\t{text}" for s, text in zip(scores, texts, strict=False)]
-                done += len(fit)
-                if len(fit) < len(pairs):
-                    source, target = map(len, pairs[len(fit)])
-                    raise UserError(
-                        f"{name}:{lines[len(fit)][0]} and {given}:{done + 1}: {source} and "
-                        f"{target} tokens with EOS: model.max_positions is {most}"
-                    )
-                if len(texts) < len(lines):
-                    place = f"{name}:{lines[len(texts)][0]}"
-                    raise UserError(f"{place}: no translation: {given} ends at line {done}")
-        if next(translations, None) is not None:
-            whole = ", ".join(files) or "standard input"
-            raise UserError(
-                f"{given}:{done + 1}: a translation of no line: {whole} ends at line {done}"
-            )
+    most = translator.model.settings.max_positions
+    texts = enumerate(read_pairs(source, given), 1)
+    while block := list(islice(texts, _LINES)):
+        pairs = []
+        for number, text in block:
+            pair = [*translator.ids(text.source), EOS], [*translator.ids(text.target, True), EOS]
+            if max(map(len, pair)) > most:
+                raise UserError(
+                    f"{source}:{number} and {given}:{number}: {len(pair[0])} and {len(pair[1])} "
+                    f"tokens with EOS: model.max_positions is {most}"
+                )
+            pairs.append(pair)
+        scores = _scores(translator, pairs)
+        yield [f"{s:.6f}\t{text.target}" for s, (_, text) in zip(scores, block, strict=True)]
 
 
 def _scores(translator: Translator, pairs: Sequence[tuple[list[int], list[int]]]) -> list[float]:

@@ -3,11 +3,9 @@
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from io import BufferedReader
 from itertools import chain
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import torch
@@ -24,15 +22,12 @@ from bleuprint.decoding.translate import create_engine
 from bleuprint.model.transformer import Transformer
 from bleuprint.model.weights import load_model
 from bleuprint.rules.rule import Edits, edited
-from bleuprint.runtime.errors import UserError, say
+from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.line_stream import read_lines_together
 from bleuprint.serving.attention_file import AttentionFile
 
 # Lines that are translated together, at most.
 _LINES = 512
-
-# What to do with a sentence that is longer than the model's maximum.
-Long = Literal["split", "truncate"]
 
 
 @dataclass(frozen=True)
@@ -82,16 +77,14 @@ class Translator:
         self._engine = create_engine(model, corpus, decode)
         self._most = self._engine.max_source_length
 
-    def __call__(
-        self, sentences: Sequence[str], best: int = 1, long: Long = "split"
-    ) -> list[Translated]:
+    def __call__(self, sentences: Sequence[str], best: int = 1) -> list[Translated]:
         """The `best` translations of each sentence, or fewer if search found fewer.
 
         A sentence beyond the model's maximum length is split into pieces, whose translations are
-        joined, or truncated. An empty one has an empty translation.
+        joined. An empty one has an empty translation.
         """
         ids = [self.ids(sentence) for sentence in sentences]
-        sources = [self._pieces(each, long) for each in ids]
+        sources = [self._pieces(each) for each in ids]
         flat = list(chain.from_iterable(sources))
         lengths = np.array(list(map(len, flat)), dtype=np.int64)
         # outputs that differ in tokens, but not as text, are merged below
@@ -122,12 +115,12 @@ class Translator:
         tokens = corpus.tokenizer(language).tokenize(edited(sentence, language, self._edits))
         return list(corpus.segmentation(language).encode([" ".join(tokens)]))[:-1]
 
-    def _pieces(self, ids: list[int], long: Long) -> list[list[int]]:
+    def _pieces(self, ids: list[int]) -> list[list[int]]:
         """Pieces within the model's maximum length, each with EOS; split between words if any."""
         tokens = self.corpus.segmentation(self.corpus.source).vocabulary.tokens
         room = self._most - 1
         pieces: list[list[int]] = []
-        while not pieces or (ids and long == "split"):
+        while ids or not pieces:
             end = len(ids)
             if end > room:
                 ends = range(room, 0, -1)
@@ -156,7 +149,6 @@ def translate_streams(
     files: Sequence[str],
     best: int | None,
     scores: bool,
-    long: Long,
     attention: AttentionFile | None = None,
 ) -> Iterator[list[str]]:
     """Lines of output for the lines of files, one after the other, or of standard input.
@@ -166,17 +158,14 @@ def translate_streams(
     line; raises UserError at the first line that it has no room for.
     """
     before = 0
-    for stream, name in opened(files):
+    for stream, name in _opened(files):
         number = 0
         for lines in read_lines_together(stream, name, _LINES):
-            results = translator([text for _, text in lines], best or 1, long)
+            results = translator([text for _, text in lines], best or 1)
             output: list[str] = []
             for (number, text), translated in zip(lines, results, strict=True):
-                if translated.beyond and long == "truncate":
-                    too_long = f"{translated.beyond} tokens too long"
-                    say(f"{name}:{number}: truncated: {too_long}", "warning")
                 if attention:
-                    maps = partial(translator.attention, translated)
+                    maps = translator.attention(translated)
                     try:
                         attention.add(f"{name}:{number}", text, translated.best[0].text, maps)
                     except UserError:
@@ -187,7 +176,7 @@ def translate_streams(
         before += number
 
 
-def opened(files: Sequence[str]) -> Iterator[tuple[BufferedReader, str]]:
+def _opened(files: Sequence[str]) -> Iterator[tuple[BufferedReader, str]]:
     """Each of the files with its name, or standard input."""
     if not files:
         if sys.stdin is None:
