@@ -2,12 +2,12 @@ import copy
 
 import pytest
 import regex
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bleuprint.rules import CHECKS
+from bleuprint.rules.letters import SCRIPTS
 from bleuprint.rules.rule import Candidate
-from bleuprint.rules.scripts import SCRIPTS
 from bleuprint.text.parallel import Pair
 from bleuprint.text.tokenizers import Tokenize, tokenizer_for
 from checks import SETTINGS, keeps, keeps_side
@@ -225,6 +225,7 @@ SIDES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n"
 
 
 @given(SIDES, SIDES)
+@settings(deadline=None)  # the first to identify a language loads the model
 def test_checks_are_pure_functions_of_any_two_sides(source, target):
     def answers():
         return [

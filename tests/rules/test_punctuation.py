@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacremoses import MosesPunctNormalizer
 
-from bleuprint.rules.punctuation import normalize_punctuation
+from bleuprint.rules.edits import normalize_punctuation
 from bleuprint.text.unicode import blank_unprinted
 
 LANGUAGES = ["en", "de", "es", "fr", "cs", "fi", "ja"]
@@ -68,7 +68,7 @@ def test_unprinted_characters_become_spaces(character):
 
 
 def test_a_plain_sentence_is_not_sent_through_the_rules(monkeypatch):
-    monkeypatch.setattr("bleuprint.rules.punctuation._normalizer", None)
+    monkeypatch.setattr("bleuprint.rules.edits._normalizer", None)
     assert normalize_punctuation(" It isn't 5.5, is it? Über-all. ", "en") == (
         "It isn't 5.5, is it? Über-all."
     )

@@ -4,16 +4,21 @@ import html
 import re
 import unicodedata
 from dataclasses import dataclass
+from functools import cache
 from html.entities import html5
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
-from bleuprint.rules.punctuation import normalize_punctuation
 from bleuprint.rules.rule import Edit
 from bleuprint.text.unicode import blank_unprinted
 
 # With a semicolon only: HTML would also decode "&copy=1" in an address.
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]*);")
 _LINE_ENDS = re.compile("[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+
+# Every rule of sacremoses' normalizer, in every language, needs one of these: other printable
+# sentences do not change.
+_CHARACTERS = re.compile('[()"`´„“”–—‘’‚…«»\u00a0]')
+_SEQUENCES = ("  ", " %", " :", " ;", "''")
 
 
 @dataclass(frozen=True)
@@ -65,3 +70,23 @@ def _decoded(entity: re.Match[str]) -> str:
     if written[1] != "#" and written[1:] not in html5:
         return written  # HTML would decode &notit; as &not and it;
     return _LINE_ENDS.sub(" ", html.unescape(written))
+
+
+def normalize_punctuation(sentence: str, language: str) -> str:
+    """The sentence after Moses' normalize-punctuation.
+
+    Non-printing characters become spaces. Most no-break spaces are kept: the rules need them.
+    """
+    text = blank_unprinted(sentence)
+    if _CHARACTERS.search(text) or any(sequence in text for sequence in _SEQUENCES):
+        normalized: str = _normalizer(language).normalize(text)
+        return normalized
+    return text.strip()
+
+
+@cache
+def _normalizer(language: str) -> Any:
+    # imported here: every stage loads this module, and the library takes a quarter of a second
+    from sacremoses import MosesPunctNormalizer
+
+    return MosesPunctNormalizer(language)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, ClassVar
 
+from bleuprint.rules.letters import SCRIPTS
 from bleuprint.rules.rule import SideCheck
-from bleuprint.rules.scripts import SCRIPTS
 from bleuprint.runtime.schema import Range
 
 # Characters that are enough to identify a language.

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from sacremoses import MosesTokenizer
 
-from bleuprint.rules.punctuation import normalize_punctuation
+from bleuprint.rules.edits import normalize_punctuation
 from bleuprint.text.moses import Moses
 from bleuprint.text.tokenizers import Tokenize, tokenizer_for
 from bleuprint.text.unicode import blank_white

@@ -15,18 +15,13 @@ Triple = tuple[str, str, str]
 
 def generate(split: str) -> tuple[Triple, ...]:
     """The sentences of a split, each in English, German and French."""
-    if split not in SPLITS:
-        raise ValueError(f"no split {split!r}: choose from {', '.join(SPLITS)}")
     return _corpus()[split]
 
 
 def sentences(split: str, language: str) -> Iterator[str]:
     """The sentences of a split in one language; sentence n translates sentence n of the others."""
-    rows = generate(split)
-    if language not in LANGUAGES:
-        raise ValueError(f"no language {language!r}: choose from {', '.join(LANGUAGES)}")
     column = LANGUAGES.index(language)
-    return (row[column] for row in rows)
+    return (row[column] for row in generate(split))
 
 
 @cache
