@@ -16,6 +16,7 @@ STALE = [
     "data/ledgers/other/clean.json",
     "data/raw/other/train.en",
     "work/trainings/deep.own.1.0123456789abcdef/1.safetensors",
+    "work/trainings/tiny.own.1.fedcba9876543210/1.safetensors",  # of earlier settings
     f"work/downloads/{64 * 'a'}",
     "work/shards/clean/other/1-of-2/train.en",
 ]
@@ -24,7 +25,7 @@ NAMED = [
     "results/wide/own/1/scores.json",
     "results/notes/of/mine.txt",
     "data/ledgers/own/clean.json",
-    "work/trainings/tiny.own.1.0123456789abcdef/1.safetensors",  # its corpus is not prepared
+    "work/trainings/tiny.own.1.0123456789abcdef/1.safetensors",
     "work/downloads/downloads.guard",
     "work/mlflow.lock",
 ]

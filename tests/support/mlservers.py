@@ -25,7 +25,6 @@ CURVES: dict[str, Any] = {
     ],
     "validation": [{"update": 20, "loss": 4.5, "bleu": 1.5}],
 }
-# 1,000 tokens at 500 a second and 2,000 at 250: the second point is 2 + 8 seconds from the start.
 RATES = [500.0, 250.0]
 # without the eight processes that wait for jobs it starts sooner
 _QUIET = {"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}

@@ -10,10 +10,11 @@ import fcntl
 import json
 import re
 import shutil
-from collections.abc import Iterable
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from platform import node
+from typing import Any
 
 from bleuprint.runtime.code import git
 from bleuprint.runtime.errors import UserError, say
@@ -23,31 +24,40 @@ _LOCKS = ExitStack()
 _LOCKS_OF_PROCESS = ExitStack()
 
 
+@contextmanager
+def open_repo(root: Path) -> Iterator[Any]:
+    """DVC's repository; its errors are raised as UserError, in one line."""
+    from dvc.exceptions import DvcException
+    from dvc.repo import Repo
+
+    try:
+        with Repo(str(root)) as repo:
+            yield repo
+    except (DvcException, OSError) as error:
+        raise UserError(" ".join(str(error).split())) from error
+
+
 def repair(root: Path = Path()) -> None:
     """Repair dvc.lock and DVC's list of locks, if DVC was killed while it wrote one of them.
 
     The complete entries of dvc.lock are kept, and the others taken from git's HEAD; DVC takes
     stages that are in neither from its run cache. Raises UserError if DVC is running.
     """
-    from dvc.exceptions import DvcException
     from dvc.lock import make_lock
-    from dvc.repo import Repo, lock_repo
+    from dvc.repo import lock_repo
     from dvc.rwlock import RWLOCK_FILE, RWLOCK_LOCK
 
     path, locks = root / "dvc.lock", root / ".dvc" / "tmp" / RWLOCK_FILE
     if _is_whole(path) and _is_json(locks):
         return
-    try:
-        with Repo(str(root)) as repo, lock_repo(repo):
-            if not _is_whole(path):  # no other process is writing it
-                _repair_lock(path, root)
-            hardlink = repo.config["core"].get("hardlink_lock", False)
-            guard = str(locks.with_name(RWLOCK_LOCK))
-            with make_lock(guard, tmp_dir=repo.tmp_dir, hardlink_lock=hardlink):
-                if not _is_json(locks):
-                    locks.unlink()
-    except DvcException as error:
-        raise UserError(" ".join(str(error).split())) from error
+    with open_repo(root) as repo, lock_repo(repo):
+        if not _is_whole(path):  # no other process is writing it
+            _repair_lock(path, root)
+        hardlink = repo.config["core"].get("hardlink_lock", False)
+        guard = str(locks.with_name(RWLOCK_LOCK))
+        with make_lock(guard, tmp_dir=repo.tmp_dir, hardlink_lock=hardlink):
+            if not _is_json(locks):
+                locks.unlink()
 
 
 def unlock_after_kill(root: Path = Path()) -> None:
@@ -74,18 +84,13 @@ def unlock_after_kill(root: Path = Path()) -> None:
 
 def lock_outputs(paths: Iterable[str], root: Path = Path()) -> None:
     """Lock outputs until `release`; raises UserError if DVC is working on one of them."""
-    from dvc.exceptions import DvcException
-    from dvc.repo import Repo
     from dvc.rwlock import rwlock
 
-    with Repo(str(root)) as repo:
+    with open_repo(root) as repo:
         hardlink = repo.config["core"].get("hardlink_lock", False)
         written = [repo.fs.abspath(str(root / path)) for path in paths]
         lock = rwlock(repo.tmp_dir, repo.fs, "snakemake", [], written, hardlink)
-    try:
         _LOCKS.enter_context(lock)
-    except (DvcException, OSError) as error:
-        raise UserError(str(error)) from error
 
 
 def release() -> None:

@@ -25,6 +25,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from bleuprint.config import experiment, paths
+from bleuprint.pipeline.dvc_lock import open_repo
 from bleuprint.runtime.errors import UserError, say
 
 _WORK = Path("work", "snakemake")
@@ -102,14 +103,8 @@ class Stage:
 def stages(root: Path = Path()) -> list[Stage]:
     """All stages. Raises UserError at a mistake in params.yaml or dvc.yaml."""
     experiment.load(root / "params.yaml")
-    from dvc.exceptions import DvcException
-    from dvc.repo import Repo
-
-    try:
-        with Repo(str(root)) as repo:
-            return [_stage(stage) for stage in repo.stage.load_all(str(root / "dvc.yaml"))]
-    except DvcException as error:
-        raise UserError(" ".join(str(error).split())) from error
+    with open_repo(root) as repo:
+        return [_stage(stage) for stage in repo.stage.load_all(str(root / "dvc.yaml"))]
 
 
 def inputs(graph: Iterable[Stage], root: Path = Path()) -> dict[str, list[str]]:

@@ -8,14 +8,13 @@ they had never been there.
 import hashlib
 import shutil
 from collections.abc import Iterable, Iterator
-from itertools import product
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from bleuprint.config import paths
 from bleuprint.config.experiment import Settings
 from bleuprint.runtime.errors import say
+from bleuprint.tracking.cell_results import cells_of
 
 _WORK = Path("work")
 _REMOVED = _WORK / "removed"
@@ -61,14 +60,9 @@ def remove(found: Iterable[Path], root: Path = Path()) -> None:
         _remove_empty_parents(path, root)
 
 
-def _cells(settings: Settings) -> list[paths.Cell]:
-    cells = product(settings.systems, settings.corpora, settings.seeds)
-    return [paths.Cell(*cell) for cell in cells]
-
-
 def _outputs(settings: Settings, root: Path) -> Iterator[Path]:
     """The outputs of stages that are no longer in the graph."""
-    named = {(system, corpus, str(seed)) for system, corpus, seed in _cells(settings)}
+    named = {(system, corpus, str(seed)) for system, corpus, seed in cells_of(settings)}
     for folder in ("models", "results", "timings"):
         for path in _below(root, f"{folder}/*/*/*"):
             if path.parts[1:] not in named and path.name.isdecimal():
@@ -79,20 +73,23 @@ def _outputs(settings: Settings, root: Path) -> Iterator[Path]:
 
 
 def _trainings(settings: Settings, root: Path) -> Iterator[Path]:
-    """Checkpoints of trainings with other settings, code or data that no process is writing."""
-    from bleuprint.pipeline.train_stage import training_folder  # loads torch
-
-    present = {cell: training_folder(cell, settings, root) for cell in _cells(settings)}
-    for path in _below(root, "work/trainings/*"):
-        cell = next((each for each in present if path.stem == ".".join(map(str, each))), None)
-        # without a prepared corpus the name of a cell's folder cannot be computed
-        if cell is not None and present[cell] in (None, path.name):
+    """Checkpoints that no process is writing, but for the latest training of each cell."""
+    named = {".".join(map(str, cell)) for cell in cells_of(settings)}
+    trainings = _below(root, "work/trainings/*")
+    latest = {path.stem: path for path in sorted(trainings, key=lambda path: _saved(root / path))}
+    for path in trainings:
+        if path.stem in named and path == latest[path.stem]:
             continue
         try:
             with FileLock(root / path / ".lock", timeout=0):
                 yield path
         except Timeout:
             continue
+
+
+def _saved(folder: Path) -> float:
+    """When the newest checkpoint in a folder was written."""
+    return max((file.stat().st_mtime for file in folder.glob("[!.]*")), default=0.0)
 
 
 def _downloads(settings: Settings, root: Path) -> Iterator[Path]:

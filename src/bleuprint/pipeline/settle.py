@@ -15,9 +15,9 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from bleuprint.pipeline.dvc_lock import open_repo
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.code import git
-from bleuprint.runtime.errors import UserError
 
 # Commits that are searched for the version that dvc.lock describes, newest first.
 _COMMITS = 200
@@ -45,26 +45,22 @@ def settle(root: Path = Path()) -> list[ChangedCode]:
 
     Raises UserError if dvc.lock cannot be read, or DVC is running.
     """
-    from dvc.exceptions import DvcException
-    from dvc.repo import Repo, lock_repo
+    from dvc.repo import lock_repo
     from dvc.utils.serialize import load_yaml, modify_yaml
 
     lock = root / "dvc.lock"
     if not lock.exists():
         return []
-    try:
-        with Repo(str(root)) as repo, lock_repo(repo):
-            changed = list(_changed(load_yaml(str(lock)), root))
-            settled = {(code.path, code.recorded) for code in changed if not code.reasons}
-            if settled:
-                with modify_yaml(str(lock)) as content:
-                    for _, entry in _code(content):
-                        if (entry["path"], entry["md5"]) in settled:
-                            files = _on_disk(entry["path"], root)
-                            entry["md5"] = _md5(files)
-                            entry["size"] = sum(map(len, files.values()))
-    except DvcException as error:
-        raise UserError(" ".join(str(error).split())) from error
+    with open_repo(root) as repo, lock_repo(repo):
+        changed = list(_changed(load_yaml(str(lock)), root))
+        settled = {(code.path, code.recorded) for code in changed if not code.reasons}
+        if settled:
+            with modify_yaml(str(lock)) as content:
+                for _, entry in _code(content):
+                    if (entry["path"], entry["md5"]) in settled:
+                        files = _on_disk(entry["path"], root)
+                        entry["md5"] = _md5(files)
+                        entry["size"] = sum(map(len, files.values()))
     return changed
 
 
@@ -104,13 +100,10 @@ def _changed(content: Mapping[str, Any], root: Path) -> Iterator[ChangedCode]:
 
 def _differences(path: str, before: Files, now: Files) -> Iterator[str]:
     for name in sorted(before.keys() | now.keys()):
-        shown = name or "it"
-        if name not in before:
-            yield f"{shown} is new"
-        elif name not in now:
-            yield f"{shown} is gone"
+        if name not in before or name not in now:
+            yield f"{name} is {'gone' if name in before else 'new'}"
         elif len({fingerprint.of_file(name or path, files[name]) for files in (before, now)}) > 1:
-            yield f"{shown} has changed"
+            yield f"{name or 'it'} has changed"
 
 
 def _on_disk(path: str, root: Path) -> Files:

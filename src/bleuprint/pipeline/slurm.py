@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,6 @@ from bleuprint.pipeline.graph import Stage
 from bleuprint.runtime.errors import UserError
 
 _PROFILE = "the profile (profiles/slurm/config.yaml)"
-# The longest interval in seconds at which Snakemake's executor looks at its jobs.
-_LONGEST_INTERVAL = 180
 
 
 def resources(stage: Stage) -> dict[str, int | Callable[..., int]]:
@@ -62,39 +60,24 @@ def apply_kind_overrides(settings: Any, stages: Sequence[Stage]) -> None:
 def check(workflow: Any) -> None:
     """Before a run: raise UserError if it is on SLURM and cannot succeed."""
     if workflow.executor_plugin.name == "slurm":
-        settings = workflow.executor_settings
-        interval = settings.init_seconds_before_status_checks
-        check_status_command(settings.status_command, interval, _configuration())
+        check_status_command(workflow.executor_settings.status_command, _accounting_storage())
         check_no_earlier_jobs(Path.cwd())
         check_time_limits(job for job in workflow.dag.needrun_jobs() if not job.is_local)
         _keep_jobs_while_slurm_is_silent()
 
 
-def check_status_command(
-    command: str | None, interval: int, configuration: Mapping[str, str]
-) -> None:
+def check_status_command(command: str | None, storage: str) -> None:
     """Raise UserError if the executor would never see a job end.
 
-    `command`: the executor's `status-command`; `interval`: its `init-seconds-before-status-checks`;
-    `configuration`: SLURM's.
+    `command`: the executor's `status-command`; `storage`: SLURM's AccountingStorageType, "(null)"
+    or ending in "none" without accounting, which sacct reads.
     """
-    storage, has_sacct = configuration["AccountingStorageType"], shutil.which("sacct")
-    if not storage.endswith("none") and storage != "(null)":  # as newer SLURM prints it
-        return
-    age, problem = int(configuration["MinJobAge"].split()[0]), ""
-    if command != "squeue" and has_sacct:
-        problem = f"put `slurm-status-command: squeue` into {_PROFILE}"
-    elif age < _LONGEST_INTERVAL:
-        problem = f"its MinJobAge of {age} s must be {_LONGEST_INTERVAL} s at least"
-    elif age < 3 * interval and has_sacct:  # which the executor would call then
-        problem = (
-            f"slurm-init-seconds-before-status-checks is {interval}, more than a third of its "
-            f"MinJobAge of {age} s: lower it in {_PROFILE}"
-        )
-    if problem:
+    no_accounts = storage.endswith("none") or storage == "(null)"
+    if no_accounts and command != "squeue" and shutil.which("sacct"):
         raise UserError(
             f"this cluster keeps no accounts (AccountingStorageType is {storage}), and Snakemake "
-            f"would wait forever for a job that has ended: {problem}"
+            "would wait forever for a job that has ended: put `slurm-status-command: squeue` into "
+            f"{_PROFILE}"
         )
 
 
@@ -177,9 +160,9 @@ def _keep_jobs_while_slurm_is_silent() -> None:
     plugin.query_job_status, plugin.Executor.check_active_jobs = noted_query, patient_check
 
 
-def _configuration() -> dict[str, str]:
-    shown = _slurm("scontrol", "show", "config")
-    return {key: value.strip() for key, value in re.findall(r"^(\w+)\s*= (.*)", shown, re.M)}
+def _accounting_storage() -> str:
+    shown = re.search(r"AccountingStorageType\s*= (\S+)", _slurm("scontrol", "show", "config"))
+    return shown[1] if shown else ""
 
 
 def _slurm(*command: str) -> str:

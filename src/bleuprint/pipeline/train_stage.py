@@ -70,26 +70,17 @@ def train(
     return trainer.state
 
 
-def training_folder(cell: Cell, settings: Settings, root: Path = Path()) -> str | None:
-    """The name of a cell's folder in work/trainings; None if its corpus is not prepared."""
-    job = _job(cell, settings, root)
-    try:
-        return work_folder(job, Fingerprints.from_job(job)).name
-    except FileNotFoundError:
-        return None
-
-
 def work_folder(job: Job, fingerprints: Fingerprints) -> Path:
     """The folder of a training's checkpoints, named by the fingerprint of its settings and data."""
     name = ".".join((*map(str, job.cell), fingerprints.all[:16]))
     return environment.work() / "trainings" / name
 
 
-def _job(cell: Cell, settings: Settings, root: Path = Path()) -> Job:
+def _job(cell: Cell, settings: Settings) -> Job:
     return Job(
         cell=cell,
         system=settings.system(cell.system),
-        corpus=folder(cell.corpus, "binary", root),
-        texts=folder(cell.corpus, "split", root),
-        code=code_fingerprint("train", root),
+        corpus=folder(cell.corpus, "binary"),
+        texts=folder(cell.corpus, "split"),
+        code=code_fingerprint("train"),
     )

@@ -25,17 +25,11 @@ def code_fingerprint(stage: str, root: Path = Path()) -> str:
 
 def commit() -> str | None:
     """The commit of the code, with a + if the code differs from it; None outside git."""
-    try:
-        git = ["git", "-C", str(Path(__file__).parents[3])]
-        code = ("src", "stages", "dvc.yaml")  # not results, which are in git too
-        head = subprocess.run(
-            [*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True
-        )
-        compare = [*git, "diff", "--quiet", "HEAD", "--", *code]
-        dirty = subprocess.run(compare, check=False).returncode
-    except (OSError, subprocess.CalledProcessError):
-        return None
-    return head.stdout.strip() + ("+" if dirty else "")
+    root = Path(__file__).parents[3]
+    head = git(root, "rev-parse", "HEAD").decode().strip()
+    # not of results, which are in git too
+    dirty = git(root, "diff", "--name-only", "HEAD", "--", "src", "stages", "dvc.yaml")
+    return head + ("+" if dirty else "") if head else None
 
 
 def git(root: Path, *arguments: str) -> bytes:

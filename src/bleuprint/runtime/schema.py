@@ -97,12 +97,8 @@ def load_yaml(path: Path) -> Any:
         problem = str(error.problem).partition(" with value")[0]
         hint = " (is it indented like its neighbors?)" if "<block" in problem else ""
         raise UserError(f"{path}:{line}: not valid YAML: {problem}{hint}") from None
-    except YAMLError as error:
+    except (YAMLError, RecursionError, ValueError) as error:  # ValueError: at a number or a date
         raise UserError(f"{path}: not valid YAML: {str(error).splitlines()[0]}") from None
-    except RecursionError:
-        raise UserError(f"{path}: not valid YAML: nested too deeply") from None
-    except ValueError as error:  # of Python, at a number or a date
-        raise UserError(f"{path}: not valid YAML: {error}") from None
     except AttributeError:  # of ruamel, at a merge that is not read yet
         raise UserError(f"{path}: not valid YAML: an entry is merged (<<) into itself") from None
 

@@ -4,29 +4,26 @@ A run is found by the fingerprint of its training. Runs that differ only in thei
 group tag; if there are two or more seeds, the runs are nested below a parent run.
 """
 
-import json
 import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
-from bleuprint.config.experiment import Corpus
-from bleuprint.config.paths import Cell, folder
+from bleuprint.config.paths import Cell
 from bleuprint.config.system import System
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.flatten import dotted
 from bleuprint.tracking import store
 
 if TYPE_CHECKING:
-    from mlflow.entities import DatasetInput, Metric, Run
+    from mlflow.entities import Metric, Run
     from mlflow.tracking import MlflowClient
 
 FINGERPRINT, GROUP, PARENT = "bleuprint.fingerprint", "bleuprint.group", "bleuprint.parent"
 NOTE, NESTED, COMMIT = "mlflow.note.content", "mlflow.parentRunId", "mlflow.source.git.commit"
-# MLflow's limits: characters of a digest and of a parameter, metrics in one request
-_DIGEST, _VALUE, _METRICS = 36, 6000, 1000
-_CONTEXTS = {"train": "training", "valid": "validation"}
+# MLflow's limits: characters of a parameter, metrics in one request
+_VALUE, _METRICS = 6000, 1000
 
 
 @dataclass(frozen=True)
@@ -79,10 +76,9 @@ class Content:
     params: Mapping[str, str] = field(default_factory=dict)
     points: Sequence["Metric"] = ()
     summary: Mapping[str, float] = field(default_factory=dict)
-    data: Sequence["DatasetInput"] = ()
 
 
-def initial_content(description: Description, commit: str | None, corpus: Corpus | None) -> Content:
+def initial_content(description: Description, commit: str | None) -> Content:
     """The content of a run when its training starts."""
     cell = description.cell
     return Content(
@@ -97,35 +93,12 @@ def initial_content(description: Description, commit: str | None, corpus: Corpus
         },
         note=_note(cell, commit),
         params=parameters(description.settings),
-        data=[dataset(cell.corpus, name, description.data, corpus) for name in _CONTEXTS],
     )
 
 
 def parameters(settings: Mapping[str, Any]) -> dict[str, str]:
     """Settings by dotted key, cut to MLflow's maximum length."""
     return {name: text[:_VALUE] for name, text in dotted(settings).items()}
-
-
-def dataset(
-    corpus: str, name: str, digest: str, settings: Corpus | None, pairs: int | None = None
-) -> "DatasetInput":
-    """A set of a corpus: train, valid or test.NAME."""
-    from mlflow.entities import Dataset, DatasetInput, InputTag
-
-    parts = settings.files.sets().get(name, {}) if settings else {}
-    files = [file.url or file.path or "" for text in parts.values() for file in text.files]
-    url = next((file for file in files if file.startswith("http")), None)
-    context = _CONTEXTS.get(name, "testing")
-    path = folder(corpus, "split" if context == "testing" else "binary").as_posix()
-    source = {"url": url} if url else {"uri": path}
-    data = Dataset(
-        f"{corpus} {name}",
-        digest[:_DIGEST],
-        "http" if url else "local",
-        json.dumps({**source, "prepared": path, "files": list(dict.fromkeys(files))}),
-        profile=None if pairs is None else json.dumps({"num_rows": pairs}),
-    )
-    return DatasetInput(data, [InputTag("mlflow.data.context", context)])
 
 
 def find(client: "MlflowClient", experiment: str, tags: Mapping[str, str]) -> "Run | None":
@@ -177,15 +150,10 @@ def complete(client: "MlflowClient", run: "Run", content: Content) -> bool:
         for name, value in content.summary.items()
         if name not in held.metrics or not _equal(held.metrics[name], value)
     ]
-    inputs = run.inputs.dataset_inputs if run.inputs else []
-    known = {(entry.dataset.name, entry.dataset.digest) for entry in inputs}
-    data = [e for e in content.data if (e.dataset.name, e.dataset.digest) not in known]
     log_metrics(client, run, metrics)
     if params or tags:
         client.log_batch(run.info.run_id, params=params, tags=tags)
-    if data:
-        client.log_inputs(run.info.run_id, data)
-    return bool(metrics or params or tags or data)
+    return bool(metrics or params or tags)
 
 
 def log_metrics(client: "MlflowClient", run: "Run", metrics: Sequence["Metric"]) -> None:

@@ -31,7 +31,7 @@ for _name, _value in {
     os.environ.setdefault(_name, _value)
 _FILE = "sqlite:///"
 # Their warnings repeat what is reported here in one line.
-_SILENCED = ("mlflow", "alembic", "urllib3", "mlflow.system_metrics")
+_SILENCED = ("mlflow", "alembic", "urllib3")
 
 
 def uri() -> str:

@@ -5,16 +5,16 @@ run repeats the scores of one: the project's. An experiment in a temporary folde
 leaves the project's as they are.
 
 The outputs contain no time of day. A run created from them ends when it is created and starts
-earlier by the duration of its training; the points of its curves are spaced by the measured tokens
-per second. Its tag `bleuprint.times` says so.
+earlier by the duration of its training, over which the points of its curves are spaced evenly. Its
+tag `bleuprint.times` says so.
 """
 
 import dataclasses
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, repeat
-from typing import TYPE_CHECKING, Any
+from itertools import repeat
+from typing import TYPE_CHECKING
 
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
@@ -30,13 +30,13 @@ from bleuprint.tracking.timings import Training, read_training
 from bleuprint.training.history import Curves
 
 if TYPE_CHECKING:
-    from mlflow.entities import DatasetInput, Metric, Run
+    from mlflow.entities import Metric, Run
     from mlflow.tracking import MlflowClient
 
 TIMES = "bleuprint.times"
 # Tags with the fingerprint of a decoding: of its own run, and of a training's that repeats scores.
 DECODING, _SCORED = "bleuprint.decoding", "bleuprint.scored"
-_REBUILT = "rebuilt: ended when it was synchronized; durations and distances as measured"
+_REBUILT = "rebuilt: ended when it was synchronized; duration as measured, points spaced evenly"
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,6 @@ class TrainedCell:
             self.content,
             tags={**self.content.tags, **self.decoding.params, _SCORED: mark},
             summary={**self.content.summary, **self.decoding.summary},
-            data=[*self.content.data, *self.decoding.data],
         )
 
 
@@ -82,23 +81,16 @@ def sync_all(settings: Settings) -> Iterator[str]:
     """Sync, and name each cell that cannot be logged. Raises UserError if none can."""
     by_cell = {cell: read_cell(settings, cell) for cell in cells_of(settings)}
     trained = [entry for entry in by_cell.values() if entry]
-    changed = False
-    for line in _log_all(settings, trained, make=True):
-        changed = True
-        yield line
+    if not trained:
+        raise UserError(f"nothing to log: {len(by_cell)} of {len(by_cell)} trainings missing")
+    logged = list(_log_all(settings, trained, make=True))
+    yield from logged or [f"nothing new to log: MLflow at {without_passwords(store.uri())}"]
     for cell, entry in by_cell.items():
         if entry is None:
             where = f"no training with these settings in {cell.results}"
             yield f"{cell}: {where}: dvc pull or dvc repro"
         elif entry.problem:
             yield f"{cell}: its scores are left out: {entry.problem}"
-    if not trained:
-        raise UserError(f"nothing to log: {len(by_cell)} of {len(by_cell)} trainings missing")
-    if not changed:
-        complete = all(entry and not entry.problem for entry in by_cell.values())
-        but = "" if complete else " but what is named above"
-        place = without_passwords(store.uri())
-        yield f"nothing to log: MLflow at {place} has all of {settings.experiment}{but}"
 
 
 def read_cell(settings: Settings, cell: Cell) -> TrainedCell | None:
@@ -108,9 +100,9 @@ def read_cell(settings: Settings, cell: Cell) -> TrainedCell | None:
         return None
     facts = results.training
     measured = read_training(cell, facts.fingerprint)
-    system, corpus = settings.system(cell.system), settings.corpus(cell.corpus)
+    system = settings.system(cell.system)
     description = Description.of(settings.experiment, cell, system, dataclasses.asdict(facts))
-    content = runs.initial_content(description, measured.commit if measured else None, corpus)
+    content = runs.initial_content(description, measured.commit if measured else None)
     tags = {**content.tags, "bleuprint.code": facts.code, "bleuprint.data": facts.data}
     summary = {
         "total/teraflop": facts.flops / 1e12,  # MLflow shows all digits
@@ -134,15 +126,11 @@ def _decoding(results: CellResults, scores: Mapping[str, SetScores]) -> Content:
     mark = fingerprint.of_settings(record.model, record.decode, record.hypotheses)
     params = runs.parameters({"decode": record.decode})
     summary: dict[str, float] = {}
-    data = []
     for test, metrics in scores.items():
         for kind, score in zip(
             ui_views.SCORES, (metrics["bleu"], metrics["chrf"], metrics["ter"]), strict=True
         ):
             summary[f"{kind}/{test}"] = score["score"]
-        digest = fingerprint.of_settings(metrics["sources"], metrics["references"])
-        corpus = results.settings.corpus(cell.corpus)
-        data.append(runs.dataset(cell.corpus, f"test.{test}", digest, corpus, metrics["lines"]))
     return Content(
         name=f"decoding beam {params['decode.beam']}, "
         f"alpha {params['decode.length_penalty.alpha']}",
@@ -156,7 +144,6 @@ def _decoding(results: CellResults, scores: Mapping[str, SetScores]) -> Content:
         "search.",
         params=params,
         summary=summary,
-        data=data,
     )
 
 
@@ -230,12 +217,12 @@ def _log_runs(
         moved = runs.nest(client, experiment, entry.description)
         if parent := runs.find(client, experiment, {runs.PARENT: group}):
             children = runs.find_all(client, experiment, {runs.GROUP: group})
-            content = _means(children, entry.content.data)
+            content = _means(children)
             if runs.complete(client, parent, content) or moved:
                 yield f"run {parent.info.run_name}: nested, with means over seeds"
 
 
-def _means(children: Sequence["Run"], data: Sequence["DatasetInput"]) -> Content:
+def _means(children: Sequence["Run"]) -> Content:
     """The content of a parent: means and standard deviations over the children with scores.
 
     Computed from MLflow's runs, since the outputs of other seeds may be on another machine.
@@ -257,36 +244,27 @@ def _means(children: Sequence["Run"], data: Sequence["DatasetInput"]) -> Content
         and all(run.data.tags.get(name) == text for run in averaged)
     }
     seeds = ", ".join(run.data.tags["seed"] for run in averaged)
-    return Content("", {"seeds": seeds, **shared}, "", summary=summary, data=data)
+    return Content("", {"seeds": seeds, **shared}, "", summary=summary)
 
 
 def _points(curves: Curves | None, measured: Training | None) -> list["Metric"]:
-    """The points of the curves; their times are computed from the measured rates."""
-    if curves is None:
-        return []
-    rates = chain((measured and measured.rates) or (), repeat(0.0))
-    points, seconds, tokens, times = [], 0.0, 0, {0: 0.0}
-    for entry, rate in zip(curves.training, rates, strict=False):
-        values = {name: value for name, value in vars(entry).items() if name != "tokens"}
-        if rate:
-            seconds += (entry.tokens - tokens) / rate
-            values["tokens_per_second"] = rate
-        tokens, times[entry.update] = entry.tokens, seconds
-        points += _named("train", values, seconds)
-    for validation in curves.validation:
-        last = max(update for update in times if update <= validation.update)
-        points += _named("valid", vars(validation), times[last])
-    return points
-
-
-def _named(kind: str, values: Mapping[str, Any], seconds: float) -> list["Metric"]:
+    """The points of the curves, spaced evenly over the duration of the training."""
     from mlflow.entities import Metric
 
-    time = round(1000 * seconds)
+    if curves is None:
+        return []
+    pace = 1000 * measured.seconds / curves.validation[-1].update if measured else 0.0
+    rates = (measured and measured.rates) or repeat(None)
+    points = [
+        ("train", {**vars(entry), "tokens_per_second": rate})
+        for entry, rate in zip(curves.training, rates, strict=False)
+    ]
+    points += [("valid", vars(validation)) for validation in curves.validation]
     return [
-        Metric(f"{kind}/{name}", value, time, values["update"])
+        Metric(f"{kind}/{name}", value, round(pace * values["update"]), values["update"])
+        for kind, values in points
         for name, value in values.items()
-        if name != "update"
+        if name not in ("update", "tokens") and value is not None
     ]
 
 

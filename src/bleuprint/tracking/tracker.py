@@ -10,11 +10,10 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from bleuprint.config.experiment import load
 from bleuprint.runtime.code import commit
-from bleuprint.runtime.errors import UserError, without_passwords
+from bleuprint.runtime.errors import without_passwords
 from bleuprint.tracking import runs, store
 from bleuprint.tracking.runs import Description
 
@@ -23,11 +22,10 @@ if TYPE_CHECKING:
     from mlflow.tracking import MlflowClient
 
 _FINISHED = "FINISHED"
-# Seconds that a training waits for MLflow at its end: if it finished; if it failed, since other
-# processes may wait for its error; and for how many of these a server that is down is retried.
-_FINISHED_WAIT, _FAILED_WAIT, _RETRY = 60.0, 8.0, 10.0
-# Seconds between attempts, from the first to the last.
-_PAUSES = 2.0, 30.0
+# Seconds that a training waits for MLflow at its end: if it finished; and if it failed, since other
+# processes may wait for its error.
+_FINISHED_WAIT, _FAILED_WAIT = 60.0, 8.0
+_PAUSE = 10.0  # seconds between attempts
 
 
 @dataclass(frozen=True)
@@ -43,10 +41,9 @@ class Tracker:
     def __init__(self, description: Description) -> None:
         self._description = description
         self._unsent: list[_Entry] = []
-        self._status, self._deadline = "", 0.0
+        self._status = ""
         self._problem, self._done = "it did not answer in time", False
         self._connection: _Connection | None = None
-        self._monitors: dict[str, Any] = {}
         self._news, self._closed = threading.Event(), threading.Event()
         self._news.set()  # the run is started before the first metrics come
         self._thread = threading.Thread(target=self._serve, daemon=True)
@@ -58,45 +55,37 @@ class Tracker:
 
     def close(self, status: str) -> None:
         """End the run as FINISHED, FAILED or KILLED; waits, with a limit, until it is logged."""
-        wait = _FINISHED_WAIT if status == _FINISHED else _FAILED_WAIT
-        is_server = store.uri().startswith(("http://", "https://"))  # may come back
-        retry = min(_RETRY, wait) if is_server else 0
-        self._status, self._deadline = status, time.monotonic() + retry
+        self._status = status
         self._closed.set()
         self._news.set()
-        self._thread.join(wait)
+        self._thread.join(_FINISHED_WAIT if status == _FINISHED else _FAILED_WAIT)
         if not self._done:
             count = sum(len(entry.metrics) for entry in self._unsent)
             lost = f"{count} metrics of {self._description.cell} and its end"
             _say(f"{lost} are not logged ({self._problem}): run bleuprint mlflow-sync in the end")
 
     def _serve(self) -> None:
-        first, last = _PAUSES
-        pause, reported = first, False
+        reported = False
         while not self._done:
             self._news.wait()
             self._news.clear()
+            closed = self._closed.is_set()
             try:
                 self._send()
-                pause = first
             except Exception as error:  # of any kind: the training continues
                 self._connection, self._problem = None, store.reason(error)
                 if not reported:
                     _say(f"{store.uri()}: {self._problem}: training continues, logging is retried")
                     reported = True
-                if not self._closed.is_set():
-                    self._closed.wait(pause)
-                    pause = min(2 * pause, last)
-                elif time.monotonic() + first > self._deadline:
+                if closed:
                     return
-                else:
-                    time.sleep(first)
+                self._closed.wait(_PAUSE)
                 self._news.set()
 
     def _send(self) -> None:
         """Send all entries, and the end if it has come."""
         status, entries = self._status, self._unsent[:]
-        self._connection = self._connection or _Connection(self._description, self._monitors)
+        self._connection = self._connection or _Connection(self._description)
         self._connection.send(entries)
         del self._unsent[: len(entries)]
         if status:
@@ -105,16 +94,14 @@ class Tracker:
 
 
 class _Connection:
-    """A client and a run, continued or new. `monitors` of system metrics outlive a connection."""
+    """A client and a run, continued or new."""
 
-    def __init__(self, description: Description, monitors: dict[str, Any]) -> None:
-        self._client, self._monitors = store.client(), monitors
+    def __init__(self, description: Description) -> None:
+        self._client = store.client()
         self._run = _start(self._client, description)
         names = [name for name in self._run.data.metrics if name.startswith(("train/", "valid/"))]
         self._logged = runs.logged_steps(self._client, self._run, names)
         self._is_open = self._run.info.status != _FINISHED
-        if self._is_open and (run_id := self._run.info.run_id) not in monitors:
-            monitors[run_id] = _monitor(run_id)
 
     def send(self, entries: list[_Entry]) -> None:
         """Log metrics; a resumed training repeats some updates, which are not logged twice."""
@@ -130,7 +117,6 @@ class _Connection:
 
     def end(self, status: str) -> None:
         if self._is_open:
-            self._monitors.pop(self._run.info.run_id).finish()
             self._client.set_terminated(self._run.info.run_id, status)
 
 
@@ -141,26 +127,12 @@ def _start(client: "MlflowClient", description: Description) -> "Run":
         if run.info.status != _FINISHED:
             client.update_run(run.info.run_id, status="RUNNING")
         return run
-    corpus = None
-    with suppress(OSError, UserError):  # its settings name the files' sources
-        corpus = load().corpora.get(description.cell.corpus)
-    content = runs.initial_content(description, commit(), corpus)
+    content = runs.initial_content(description, commit())
     with suppress(Exception):  # some machines have no name for their user
         content = replace(content, tags={**content.tags, "mlflow.user": getpass.getuser()})
     run = runs.create(client, experiment, content)
     runs.nest(client, experiment, description)
     return run
-
-
-def _monitor(run_id: str) -> Any:
-    import mlflow
-    from mlflow.system_metrics.system_metrics_monitor import SystemMetricsMonitor
-
-    mlflow.set_tracking_uri(store.uri())
-    monitor: Any = SystemMetricsMonitor
-    monitor = monitor(run_id, resume_logging=True)
-    monitor.start()
-    return monitor
 
 
 def _say(message: str) -> None:
