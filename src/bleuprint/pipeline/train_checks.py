@@ -10,27 +10,15 @@ from bleuprint.training.job import Fingerprints, Job
 
 
 def check_training(job: Job, fingerprints: Fingerprints, group: Group) -> None:
-    """Raise UserError, on every process, if the training cannot start."""
-    _check_corpus(job, group)
+    """Raise UserError if the training cannot start; a damaged corpus: on rank 0, which reads it."""
+    corpus = BinaryCorpus(job.corpus)
+    if group.is_main:
+        corpus.verify()  # reads it whole
     _check_processes(fingerprints, group)
-    _check_lengths(job, BinaryCorpus(job.corpus))
+    _check_lengths(job, corpus)
     if group.is_main:
         for note in lost_anchors():
             say(note, "note")
-
-
-def _check_corpus(job: Job, group: Group) -> None:
-    """Rank 0 reads the whole corpus; if it is damaged, all processes raise."""
-    damaged = False
-    if group.is_main:
-        try:
-            BinaryCorpus(job.corpus).verify()
-        except UserError:
-            damaged = True
-    if group.any(damaged):
-        # the others read it as well, since the error of the process that fails first is printed
-        BinaryCorpus(job.corpus).verify()
-        raise UserError(f"{job.corpus}: damaged")
 
 
 def _check_processes(fingerprints: Fingerprints, group: Group) -> None:

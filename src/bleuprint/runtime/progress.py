@@ -21,45 +21,41 @@ class Progress:
     def __init__(
         self, what: str, total: int | None, unit: str, start: int = 0, silent: bool = False
     ) -> None:
-        self._what, self._total, self._unit, self._silent = what, total, unit, silent
+        self._what, self._total, self._unit = what, total, unit
         self._begin = self._done = start
         self._start = self._said = time.monotonic()
-        self._bar: tqdm[Any] | None = None
-        if sys.stderr.isatty() and not silent:
-            self._bar = tqdm(
-                desc=what,
-                total=total,
-                initial=start,
-                unit=f" {unit}",
-                unit_scale=unit == "B",  # bytes are shown as kB and MB
-                dynamic_ncols=True,
-                leave=False,
-            )
+        self._silent, terminal = silent, sys.stderr.isatty()
+        self._in_lines = not (silent or terminal)
+        self._bar: tqdm[Any] = tqdm(
+            desc=what,
+            total=total,
+            initial=start,
+            unit=f" {unit}",
+            unit_scale=unit == "B",  # bytes are shown as kB and MB
+            dynamic_ncols=True,
+            leave=False,
+            disable=silent or not terminal,
+        )
 
     def advance(self, count: int = 1, note: str = "") -> None:
         """Count `count` items as done; `note` is shown beside the rate."""
         self._done += count
-        if self._bar is not None:
-            self._bar.set_postfix_str(note, refresh=False)
-            self._bar.update(count)
-            if self._done == self._total:
-                self.close()
-        elif not self._silent and time.monotonic() - self._said > SECONDS_BETWEEN_LINES:
+        self._bar.set_postfix_str(note, refresh=False)
+        self._bar.update(count)
+        if self._done == self._total:
+            self.close()
+        elif self._in_lines and time.monotonic() - self._said > SECONDS_BETWEEN_LINES:
             self._said = time.monotonic()
             print(self._line(note), file=sys.stderr, flush=True)
 
     def say(self, message: str) -> None:
         """Print a line above the bar."""
-        if self._bar is not None:
+        if not self._silent:
             self._bar.write(message, file=sys.stderr)
-        elif not self._silent:
-            print(message, file=sys.stderr, flush=True)
 
     def close(self) -> None:
         """Remove the bar; `advance` also does when all is done."""
-        if self._bar is not None:
-            self._bar.close()
-            self._bar = None
+        self._bar.close()
 
     def __enter__(self) -> "Progress":
         return self

@@ -258,8 +258,5 @@ def _fields(kind: Any) -> str:
 
 
 def _shown(value: Any) -> str:
-    try:
-        text = "nothing" if value is None else repr(value)
-    except ValueError:  # of Python, which prints no numbers of more than 4,300 digits
-        text = "a number of thousands of digits"
+    text = "nothing" if value is None else repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

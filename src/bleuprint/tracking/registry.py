@@ -58,10 +58,5 @@ def _version(
     for version in client.search_model_versions(f"name = '{cell.corpus}'"):
         if tags.items() <= version.tags.items():
             return version
-    note = (
-        f"System **{cell.system}**, seed {cell.seed}; weights: `{tags['weights']}`, SHA-256 "
-        f"`{tags[_SUM]}`, kept by DVC.\n\nTo use it: `bleuprint translate --system {cell.system} "
-        f"--corpus {cell.corpus} --seed {cell.seed}`"
-    )
     source = f"runs:/{run_id}/{FILES}"
-    return client.create_model_version(cell.corpus, source, run_id, tags=tags, description=note)
+    return client.create_model_version(cell.corpus, source, run_id, tags=tags)
