@@ -7,7 +7,7 @@ The same translations of newstest2014 score 27.52 (sacreBLEU), 28.33 (intl) and 
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import TypedDict
 
 from sacrebleu.metrics.bleu import BLEU
 
@@ -25,8 +25,7 @@ _COMPOUND = re.compile(r"(\S)-(\S)")
 _Lines = Sequence[str]
 
 
-@dataclass(frozen=True)
-class BleuVariant:
+class BleuVariant(TypedDict):
     """BLEU by one of VARIANTS.
 
     `references` and `hypotheses` are the SHA-256 of the lines passed to sacreBLEU.

@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import TypedDict
 
 from bleuprint.scoring.bleu import bleu_metric
 from bleuprint.scoring.metrics import DIGITS
@@ -15,8 +15,7 @@ _COUNTS = (0, 1, 4, 9, 99)
 COUNTS = ("0", "1", "2-4", "5-9", "10-99", "100+")
 
 
-@dataclass(frozen=True)
-class ByLength:
+class ByLength(TypedDict):
     """BLEU of the lines in one bucket of source lengths."""
 
     tokens: str
@@ -24,8 +23,7 @@ class ByLength:
     bleu: float
 
 
-@dataclass(frozen=True)
-class ByCount:
+class ByCount(TypedDict):
     """Recall of the references' words in one bucket of training counts.
 
     `found` of `words` occur in the translations; `accuracy` is their ratio, 0 to 1.
@@ -51,7 +49,7 @@ def bleu_by_length(
     for bucket, lines in sorted(buckets.items()):
         translated, expected = zip(*lines, strict=True)
         score = bleu_metric(expected, language).corpus_score(translated, None).score
-        scores.append(ByLength(LENGTHS[bucket], len(lines), round(score, DIGITS)))
+        scores.append(ByLength(tokens=LENGTHS[bucket], lines=len(lines), bleu=round(score, DIGITS)))
     return scores
 
 
@@ -72,6 +70,11 @@ def word_accuracy(
             for word, times in counted.items():
                 counter[bisect_left(_COUNTS, training_counts[word])] += times
     return [
-        ByCount(COUNTS[bucket], total, matched[bucket], round(matched[bucket] / total, DIGITS))
+        {
+            "count": COUNTS[bucket],
+            "words": total,
+            "found": matched[bucket],
+            "accuracy": round(matched[bucket] / total, DIGITS),
+        }
         for bucket, total in sorted(words.items())
     ]

@@ -1,9 +1,8 @@
 """The stage score: all metrics of a cell's translations."""
 
-import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TypedDict
 
 from bleuprint.config.experiment import Corpus, Settings
 from bleuprint.config.paths import Cell, folder
@@ -12,8 +11,8 @@ from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.files import read_object, sha256_of, write_json
 from bleuprint.scoring import metrics
-from bleuprint.scoring.bleu_variants import bleu_variants
-from bleuprint.scoring.breakdown import bleu_by_length, word_accuracy
+from bleuprint.scoring.bleu_variants import BleuVariant, bleu_variants
+from bleuprint.scoring.breakdown import ByCount, ByLength, bleu_by_length, word_accuracy
 from bleuprint.text.parallel import TextFolder, read_pairs
 from bleuprint.text.tokenizers import tokenizer_for
 
@@ -21,17 +20,16 @@ from bleuprint.text.tokenizers import tokenizer_for
 class SetScores(TypedDict):
     """The content of scores.json for one test set.
 
-    `reconciliation`, `by_length` and `by_count` are lists of the fields of BleuVariant, ByLength
-    and ByCount; `by_count` is None if tokens are characters. The last three are SHA-256 of files.
+    `by_count` is None if tokens are characters. The last three are SHA-256 of files.
     """
 
     lines: int
     bleu: metrics.BleuScore
     chrf: metrics.Score
     ter: metrics.Score
-    reconciliation: list[dict[str, Any]]
-    by_length: list[dict[str, Any]]
-    by_count: list[dict[str, Any]] | None
+    reconciliation: list[BleuVariant]
+    by_length: list[ByLength]
+    by_count: list[ByCount] | None
     sources: str
     references: str
     hypotheses: str
@@ -65,8 +63,8 @@ def score_files(
         "bleu": metrics.bleu(translated, expected, target),
         "chrf": metrics.chrf(translated, expected),
         "ter": metrics.ter(translated, expected),
-        "reconciliation": _plain(bleu_variants(translated, expected, target)),
-        "by_length": _plain(bleu_by_length(translated, expected, described.source_tokens, target)),
+        "reconciliation": bleu_variants(translated, expected, target),
+        "by_length": bleu_by_length(translated, expected, described.source_tokens, target),
         "by_count": _by_count(translated, corpus, described),
         "sources": sha256_of(sources),
         "references": sha256_of(references),
@@ -105,14 +103,10 @@ def score_cell(
 
 def _by_count(
     hypotheses: Sequence[str], corpus: Corpus, described: Description
-) -> list[dict[str, Any]] | None:
+) -> list[ByCount] | None:
     if described.training_counts is None:
         return None
     tokenizer = tokenizer_for(corpus.target, corpus.tokenize)
     translated = [tokenizer.tokenize(line) for line in hypotheses]
     expected = [line.split() for line in described.reference_tokens]
-    return _plain(word_accuracy(translated, expected, described.training_counts))
-
-
-def _plain(rows: Sequence[Any]) -> list[dict[str, Any]]:
-    return [dataclasses.asdict(row) for row in rows]
+    return word_accuracy(translated, expected, described.training_counts)

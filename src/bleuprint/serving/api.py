@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 from bleuprint.decoding.attention import AttentionMap
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import Count, build
-from bleuprint.serving.translator import Piece, Translator
+from bleuprint.serving.translator import Translator
 
 # Attention weights of one answer, at most: some megabytes.
 _WEIGHTS = 300_000
@@ -53,19 +53,14 @@ def answer(translator: Translator, request: TranslationRequest) -> dict[str, Any
     lines = request.text.removesuffix("\n").split("\n")
     room, answers = _WEIGHTS, []
     for translated in translator(lines, request.n_best):
-        room -= sum(_weights(translator, piece) for piece in translated.pieces)
         maps = None
         if request.attention and room >= 0:
-            maps = list(map(_as_json, translator.attention(translated)))
+            attention = translator.attention(translated)
+            room -= sum(each.weights.size for each in attention)
+            maps = list(map(_as_json, attention)) if room >= 0 else None
         best = [{"text": each.text, "score": round(each.score, 6)} for each in translated.best]
         answers.append({"translations": best, "attention": maps, "beyond": translated.beyond})
     return {"lines": answers}
-
-
-def _weights(translator: Translator, piece: Piece) -> int:
-    """The number of attention weights of a piece."""
-    model = translator.model.settings
-    return model.decoder_layers * model.heads * len(piece.source) * (len(piece.tokens) + 1)
 
 
 def _as_json(attention: AttentionMap) -> dict[str, Any]:

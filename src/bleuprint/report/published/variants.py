@@ -171,7 +171,9 @@ def _scored(
     texts = TextFolder(folder(cell.corpus, "split", root), corpus.source, corpus.target)
     references = [pair.target for pair in texts.pairs(f"test.{test}")]
     scores = {"sacrebleu": metrics.bleu(lines, references, corpus.target)["score"]}
-    scores |= {each.name: each.score for each in bleu_variants(lines, references, corpus.target)}
+    scores |= {
+        each["name"]: each["score"] for each in bleu_variants(lines, references, corpus.target)
+    }
     digest = sha256("".join(f"{line}\n" for line in lines).encode()).hexdigest()
     return Varied(test, variant, scores, digest)
 
