@@ -1,6 +1,5 @@
 """The command `bleuprint compare`: two systems, or the same ones at two revisions."""
 
-import difflib
 from collections.abc import Iterator
 from contextlib import ExitStack
 
@@ -10,13 +9,6 @@ from bleuprint.report.compare_translations import Details, translations
 from bleuprint.report.grid import Grid
 from bleuprint.report.revision import Revision, at
 from bleuprint.runtime.errors import UserError
-
-_PARTS = {
-    "Settings": compare_tables.settings,
-    "Fingerprints": compare_tables.fingerprints,
-    "Data": compare_tables.data,
-    "Training": compare_tables.training,
-}
 
 
 def compare(first: str, second: str, details: Details | None = None) -> Iterator[str | Grid]:
@@ -42,7 +34,8 @@ def compare(first: str, second: str, details: Details | None = None) -> Iterator
             named = [(name, name) for name in common]
         for a, b in named:
             pair = Pair(_side(a, before), _side(b, after), details.corpus if details else None)
-            _fetch(pair)
+            for side in pair.sides:
+                side.revision.fetch(pair.cells(side))
             more = translations(pair, details) if details else ()
             yield from _overview(pair)
             yield from more
@@ -57,28 +50,13 @@ def _parse(text: str) -> tuple[str, str]:
 
 
 def _side(system: str, revision: Revision) -> Side:
-    known = revision.settings.systems
-    if system not in known:
-        near = difflib.get_close_matches(system, known, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        where = f" at {revision.name}" if revision.name else ""
-        raise UserError(f"no system {system!r}{where}; there are: {', '.join(known)}{hint}")
+    revision.settings.system(system)  # which raises UserError if there is none
     return Side(system, revision)
-
-
-def _fetch(pair: Pair) -> None:
-    """Get and check the results of both sides; raises UserError if they cannot be compared."""
-    if pair.first == pair.second:
-        raise UserError(f"{pair.first}: compared with itself")
-    if not pair.corpora:
-        raise UserError(f"{pair.first} and {pair.second}: no corpus in common")
-    for side in pair.sides:
-        side.revision.fetch(pair.cells(side))
 
 
 def _overview(pair: Pair) -> Iterator[str | Grid]:
     """Settings, fingerprints, data, training and scores, as far as they differ."""
-    grids = {title: table(pair) for title, table in _PARTS.items()}
+    grids = {part: compare_tables.differing(pair, part) for part in compare_tables.PARTS}
     same = [title.lower() for title, grid in grids.items() if grid is None]
     if len(same) == len(grids) and compare_tables.same_scores(pair):
         yield f"{pair.first} and {pair.second}: nothing differs: {', '.join(same)}, scores"

@@ -1,15 +1,14 @@
-"""The translations of two systems: scores, paired tests, breakdowns, the most changed sentences."""
+"""The translations of two systems: paired tests, breakdowns, the most changed sentences."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
 
 import pandas as pd
 
 from bleuprint.report.compare_tables import Pair, not_comparable, paired
 from bleuprint.report.grid import Column, Grid, Row
-from bleuprint.report.system_results import SIGNIFICANT, Score
+from bleuprint.report.system_results import SIGNIFICANT
 from bleuprint.runtime.errors import UserError
 from bleuprint.scoring.sentence_scores import sentence_bleu
 from bleuprint.text.unicode import blank_unprinted
@@ -31,7 +30,7 @@ class Details:
 
 
 def translations(pair: Pair, details: Details) -> Iterator[str | Grid]:
-    """On each test set: scores, paired tests, breakdowns and the most changed sentences.
+    """On each test set: paired tests, breakdowns and the most changed sentences.
 
     Raises UserError at once if there is no such seed or test set.
     """
@@ -94,12 +93,11 @@ def _sentences(
 
 
 def _breakdown(pair: Pair, runs: Sequence[CellResults], test: str) -> Iterator[str | Grid]:
-    """A test set with one seed: scores, paired tests, and BLEU by length and word frequency."""
+    """A test set with one seed: paired tests, and BLEU by length and word frequency."""
     both = [run.scores_of(test) for run in runs]
-    yield _headline(pair, both)
     p = paired(runs, test)
     yield (
-        f"\ndifference in BLEU: {_significance(p.bootstrap)} (paired bootstrap), "
+        f"difference in BLEU: {_significance(p.bootstrap)} (paired bootstrap), "
         f"{_significance(p.randomization)} (approximate randomization)"
     )
     lengths = [pd.DataFrame(scores["by_length"]) for scores in both]
@@ -111,17 +109,6 @@ def _breakdown(pair: Pair, runs: Sequence[CellResults], test: str) -> Iterator[s
 
 def _significance(p: float) -> str:
     return f"p={p:.4f}{', n.s.' if p >= SIGNIFICANT else ''}"
-
-
-def _headline(pair: Pair, both: Sequence[Any]) -> Grid:
-    rows = []
-    for metric, label in (("bleu", "BLEU"), ("chrf", "chrF2"), ("ter", "TER")):
-        first, second = (scores[metric] for scores in both)
-        cells = (str(Score(s["score"], None, s["low"], s["high"])) for s in (first, second))
-        rows.append(Row((label, *cells, f"{second['score'] - first['score']:+.1f}")))
-    first, second = (scores["bleu"]["length_ratio"] for scores in both)
-    rows.append(Row(("length ratio", f"{first:.3f}", f"{second:.3f}", f"{second - first:+.3f}")))
-    return Grid(pair.columns("", more=("difference",)), tuple(rows))
 
 
 def _buckets(

@@ -3,12 +3,9 @@
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, cast
-
-from ruamel.yaml import YAML
+from typing import Any
 
 from bleuprint.config.experiment import Settings, load
 from bleuprint.config.paths import Cell, folder, ledger
@@ -34,22 +31,6 @@ class Revision:
         if cell not in self.opened:
             self.opened[cell] = CellResults.open(self.settings, cell, self.root).check()
         return self.opened[cell]
-
-    @cached_property
-    def document(self) -> dict[str, Any]:
-        """params.yaml as it is written, anchors and merge keys resolved."""
-        text = (self.root / "params.yaml").read_text(encoding="utf-8")
-        return cast(dict[str, Any], YAML(typ="safe").load(text))
-
-    @cached_property
-    def lock(self) -> dict[str, Any]:
-        """The stages of dvc.lock; none if there is no such file."""
-        try:
-            read = self.files.read_bytes if self.files else lambda path: Path(path).read_bytes()
-            content = YAML(typ="safe").load(read("dvc.lock"))
-        except FileNotFoundError:
-            return {}
-        return cast(dict[str, Any], content.get("stages", {}))
 
     def fetch(self, cells: Iterable[Cell]) -> None:
         """Get the results of these cells, and the texts and ledgers of their corpora.

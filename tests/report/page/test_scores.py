@@ -172,15 +172,6 @@ def test_trainings_without_times_are_not_counted_as_timed(settings: Settings) ->
     assert "3 trainings took 3.3e18 FLOPs each; 1 was timed, and took 1 min 01 s." in text
 
 
-def test_the_way_to_the_published_score_is_shown(settings: Settings) -> None:
-    section = summary(context(settings, record("base", 20.0)))
-    assert (
-        "params.yaml names no published score to compare with"
-        in parsed(section).sections["summary"]
-    )
-    assert '<a href="#variants">' in section.body
-
-
 def test_published_rows_are_marked(settings: Settings) -> None:
     number = Published("Ours <before>", "A thesis", CORPUS, TEST, 25.5, "lower-cased")
     more = dataclasses.replace(settings, published=(number,))
