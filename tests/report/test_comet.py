@@ -96,8 +96,8 @@ def test_a_program_that_is_not_there(tree: Path) -> None:
     ("text", "message"),
     [
         ("exit 3", "printed no score"),
-        ("echo one >&2; echo 'MemoryError: two' >&2; exit 1", "program: MemoryError: two"),
-        ("echo a score", "program: printed no score"),
+        ("echo one >&2; echo 'MemoryError: two' >&2; exit 1", "wmt22-comet-da: MemoryError: two"),
+        ("echo a score", "wmt22-comet-da: printed no score"),
     ],
 )
 def test_a_program_that_fails(tree: Path, tmp_path: Path, text: str, message: str) -> None:
@@ -131,8 +131,7 @@ def test_texts_changed_since_scoring(tree: Path, tmp_path: Path) -> None:
 def test_a_model_that_is_not_to_be_had(tree: Path, tmp_path: Path) -> None:
     offline = {"HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "1", "HOME": str(tmp_path)}
     output = comet(tree, "--system", "tiny", "--model", "none/such", status=1, **offline)
-    assert "comet-score: no model none/such: it is neither in" in output
-    assert f"{tmp_path}/hub nor could it be downloaded from huggingface.co" in output
+    assert "comet-score: none/such: " in output
 
 
 @pytest.mark.slow

@@ -85,7 +85,7 @@ def test_counted_costs_are_in_the_tables_and_measured_ones_beside_them(
     costs = pandas.read_csv(root / "reports" / "costs.csv")
     # 3,725 s x 1 x 3e12
     assert (costs.train_seconds[0], costs.training_flops_by_time[0]) == (3725.0, 1.1175e16)
-    assert b"1.1e16 (1 x 3.0e12)" in contents(root)[report.PAGE]
+    assert b"1.1e16" in contents(root)[report.PAGE]
     assert b"1.5 GB" in contents(root)[report.PAGE]
 
 
@@ -153,8 +153,7 @@ def test_the_funnel_counts_by_stage_and_rule(copy: tuple[Path, Settings]) -> Non
         ["train", "clean", "clean_rule 1", "clean_edit 7", "9,999", "9,998"],
     ]
     assert [row[1] for row in of_news[:7]] == list(trees.STAGES)
-    assert of_news[7:] == [["test.first", "binarize", "–", "–", "40", "40"]]
-    assert len(rows) == 16
+    assert len(of_news) == 7 and len(rows) == 14
 
 
 def test_a_missing_ledger(copy: tuple[Path, Settings]) -> None:

@@ -28,8 +28,6 @@ def add_commands(commands: Commands) -> None:
     compare.add_argument("first", metavar="A", help=revision)
     compare.add_argument("second", metavar="B", help="the same")
     compare.add_argument("--corpus", help="one corpus, with breakdowns and sentences")
-    compare.add_argument("--test", help="of these one test set (all)")
-    compare.add_argument("--seed", type=int, help="of these one training (the first seed)")
     compare.add_argument(
         "--sentences",
         type=count,
@@ -85,15 +83,9 @@ def _table(given: argparse.Namespace) -> None:
 
 def _compare(given: argparse.Namespace) -> None:
     from bleuprint.report.compare import compare
-    from bleuprint.report.compare_translations import Details
     from bleuprint.report.terminal import show
 
-    details = None
-    if given.corpus:
-        details = Details(given.corpus, given.test, given.seed, given.sentences)
-    elif given.test or given.seed is not None:
-        raise UserError("--test and --seed choose sentences: name the --corpus, too")
-    show(compare(given.first, given.second, details))
+    show(compare(given.first, given.second, given.corpus, given.sentences))
 
 
 def _comet(given: argparse.Namespace) -> None:

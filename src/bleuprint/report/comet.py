@@ -4,7 +4,6 @@ unbabel-comet requires older versions of numpy, protobuf and others than this pr
 with, so that both cannot be installed in one environment.
 """
 
-import os
 import re
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -17,8 +16,6 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.tracking.cell_results import CellResults
 
 _INSTALL = "python3 -m venv comet; comet/bin/pip install unbabel-comet 'setuptools<81'"
-# The last line of comet-score's traceback if a model, or the model it is based on, is not found.
-_NO_MODEL = re.compile("not supported by COMET|Invalid checkpoint path|huggingface|hparams.yaml")
 
 
 def comet(
@@ -60,24 +57,8 @@ def comet_score(
             ) from None
     printed = re.search(r"\tscore: (-?[0-9.]+)\n", done.stdout)
     if done.returncode or printed is None:
-        raise UserError(_failure(program, model, done.stderr))
+        *_, last = [line for line in done.stderr.split("\n") if line.strip()] or [
+            "printed no score"
+        ]
+        raise UserError(f"{program}: {model}: {last.strip()}")
     return float(printed[1])
-
-
-def _failure(program: str, model: str, stderr: str) -> str:
-    *_, last = [line for line in stderr.split("\n") if line.strip()] or [""]
-    if not _NO_MODEL.search(last):
-        return f"{program}: {last or 'printed no score'}"
-    return (
-        f"{program}: no model {model}: it is neither in {_hub()} nor could it be downloaded from "
-        "huggingface.co; copy that folder from a machine that has the model, or name a file: "
-        f"--model FOLDER/checkpoints/model.ckpt ({last.strip()})"
-    )
-
-
-def _hub() -> Path:
-    """The cache of Hugging Face's library."""
-    if hub := os.environ.get("HF_HUB_CACHE"):
-        return Path(hub)
-    home = os.environ.get("HF_HOME")
-    return Path(home or Path.home() / ".cache" / "huggingface") / "hub"

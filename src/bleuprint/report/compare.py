@@ -5,18 +5,20 @@ from contextlib import ExitStack
 
 from bleuprint.report import compare_tables
 from bleuprint.report.compare_tables import Pair, Side
-from bleuprint.report.compare_translations import Details, translations
+from bleuprint.report.compare_translations import translations
 from bleuprint.report.grid import Grid
 from bleuprint.report.revision import Revision, at
 from bleuprint.runtime.errors import UserError
 
 
-def compare(first: str, second: str, details: Details | None = None) -> Iterator[str | Grid]:
+def compare(
+    first: str, second: str, corpus: str | None = None, sentences: int = 10
+) -> Iterator[str | Grid]:
     """Lines and tables on A and B, each SYSTEM, SYSTEM@REVISION or @REVISION.
 
     Without a system, that of the other side; without one on both sides, every system that both
-    have. No revision, or an empty one, is the working tree. Raises UserError for what does not
-    exist.
+    have. No revision, or an empty one, is the working tree. With a `corpus`, it alone is compared,
+    and its translations, too. Raises UserError for what does not exist.
     """
     sides = [_parse(text) for text in (first, second)]
     with ExitStack() as stack:
@@ -33,12 +35,12 @@ def compare(first: str, second: str, details: Details | None = None) -> Iterator
                 raise UserError(f"{first} and {second}: no system of the same name")
             named = [(name, name) for name in common]
         for a, b in named:
-            pair = Pair(_side(a, before), _side(b, after), details.corpus if details else None)
+            pair = Pair(_side(a, before), _side(b, after), corpus)
             for side in pair.sides:
                 side.revision.fetch(pair.cells(side))
-            more = translations(pair, details) if details else ()
             yield from _overview(pair)
-            yield from more
+            if corpus:
+                yield from translations(pair, sentences)
 
 
 def _parse(text: str) -> tuple[str, str]:

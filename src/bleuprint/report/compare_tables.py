@@ -129,10 +129,9 @@ def same_scores(pair: Pair) -> bool:
 def not_comparable(runs: Sequence[Sequence[CellResults]], test: str) -> str:
     """Why the scores of two sides are not of the same lines; empty if they are."""
     every = [run.scores_of(test) for side in runs for run in side]
-    if len({scores["references"] for scores in every}) > 1:
-        return "the references of the test set are not the same"
-    if len({scores["sources"] for scores in every}) > 1:
-        return "the sources of the test set are not the same"
+    for name in ("references", "sources"):
+        if len({scores[name] for scores in every}) > 1:
+            return f"the {name} of the test set are not the same"
     return ""
 
 

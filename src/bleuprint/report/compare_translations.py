@@ -1,51 +1,26 @@
 """The translations of two systems: paired tests, breakdowns, the most changed sentences."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import chain
 
 import pandas as pd
 
 from bleuprint.report.compare_tables import Pair, not_comparable, paired
 from bleuprint.report.grid import Column, Grid, Row
-from bleuprint.report.system_results import SIGNIFICANT
-from bleuprint.runtime.errors import UserError
+from bleuprint.report.system_results import p_text
 from bleuprint.scoring.sentence_scores import sentence_bleu
 from bleuprint.text.unicode import blank_unprinted
 from bleuprint.tracking.cell_results import CellResults
 
 
-@dataclass(frozen=True)
-class Details:
-    """What to show of the translations: on a corpus, of one or all test sets, of one seed.
-
-    `sentences` is the number of improved, and of worsened sentences. Without a `seed`, the first
-    that both sides have.
-    """
-
-    corpus: str
-    test: str | None = None
-    seed: int | None = None
-    sentences: int = 10
-
-
-def translations(pair: Pair, details: Details) -> Iterator[str | Grid]:
+def translations(pair: Pair, sentences: int) -> Iterator[str | Grid]:
     """On each test set: paired tests, breakdowns and the most changed sentences.
 
-    Raises UserError at once if there is no such seed or test set.
+    They are of the first corpus and seed of the pair; `sentences` is the number of improved, and of
+    worsened ones.
     """
-    seeds, corpus = pair.seeds, details.corpus
-    seed = details.seed if details.seed is not None else next(iter(seeds), None)
-    if seed not in seeds:
-        raise UserError(f"params.yaml: no seed {seed}; seeds are {seeds}")
-    runs = [side.results(corpus, seed) for side in pair.sides]
-    tests = [test for test in runs[0].scores if test in runs[1].scores]
-    if details.test not in (None, *tests):
-        raise UserError(
-            f"corpus {corpus}: no test set {details.test!r}; there are: {', '.join(tests)}"
-        )
-    chosen = tests if details.test is None else [details.test]
-    return chain.from_iterable(_on_test(pair, runs, test, details.sentences) for test in chosen)
+    runs = [side.results(pair.corpora[0], pair.seeds[0]) for side in pair.sides]
+    for test in (test for test in runs[0].scores if test in runs[1].scores):
+        yield from _on_test(pair, runs, test, sentences)
 
 
 def _on_test(
@@ -97,18 +72,14 @@ def _breakdown(pair: Pair, runs: Sequence[CellResults], test: str) -> Iterator[s
     both = [run.scores_of(test) for run in runs]
     p = paired(runs, test)
     yield (
-        f"difference in BLEU: {_significance(p.bootstrap)} (paired bootstrap), "
-        f"{_significance(p.randomization)} (approximate randomization)"
+        f"difference in BLEU: {p_text(p.bootstrap)} (paired bootstrap), "
+        f"{p_text(p.randomization)} (approximate randomization)"
     )
     lengths = [pd.DataFrame(scores["by_length"]) for scores in both]
     yield _buckets(pair, lengths, "source tokens", "lines", ".1f")
     if all(scores["by_count"] is not None for scores in both):
         counts = [pd.DataFrame(scores["by_count"]).drop(columns="found") for scores in both]
         yield _buckets(pair, counts, "times in training", "words", ".1%")
-
-
-def _significance(p: float) -> str:
-    return f"p={p:.4f}{', n.s.' if p >= SIGNIFICANT else ''}"
 
 
 def _buckets(

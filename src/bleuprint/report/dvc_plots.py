@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from jinja2 import Template
 
 from bleuprint.config.paths import Cell
 from bleuprint.runtime.errors import UserError
@@ -54,11 +55,9 @@ def html_template() -> str:
         f"<script>{(assets / name / f'{name}.js').read_text(encoding='utf-8')}</script>\n"
         for name in ("vega", "vega-lite", "vega-embed")
     )
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f"<title>bleuprint: plots</title>\n{{refresh_tag}}\n{scripts}</head>\n"
-        "<body>\n{plot_divs}\n</body>\n</html>\n"
-    )
+    page = Path(__file__).with_name("templates") / "plots.html.j2"
+    text: str = Template(page.read_text(encoding="utf-8")).render(scripts=scripts)
+    return text
 
 
 def _curves(cell: Cell, root: Path) -> Curves:

@@ -1,7 +1,7 @@
 """The records of an experiment: one pandas DataFrame, a row for each system, corpus, seed and
 test set. Every table, chart and file of the report is made from it.
 
-Beside COLUMNS it has LISTS, and of the trainings the versions of libraries and the rates.
+Beside COLUMNS it has LISTS, and of the trainings the versions of libraries.
 """
 
 import dataclasses
@@ -91,7 +91,7 @@ COLUMNS = {
 # Lists of objects, as in scores.json; by_count is None where tokens are characters.
 LISTS = ("variants", "by_length", "by_count")
 # The column of each measured figure of a training; those of another name are not in COLUMNS.
-_MEASURED = {field.name: field.name for field in dataclasses.fields(Training)} | {
+_MEASURED = {f.name: f.name for f in dataclasses.fields(Training) if f.name != "rates"} | {
     "seconds": "train_seconds",
     "tokens_per_second": "train_tokens_per_second",
     "flops_by_time": "training_flops_by_time",
@@ -164,16 +164,15 @@ def _measured(system: str, corpus: str, seed: int, *keys: Any) -> dict[str, Any]
     training_sha256, settings_sha256, root = keys
     cell = Cell(system, corpus, int(seed))
     training = read_training(cell, training_sha256, root)
-    times = {_MEASURED[name]: value for name, value in vars(training).items()} if training else {}
+    times = {column: getattr(training, name, None) for name, column in _MEASURED.items()}
     seconds = read_translation(cell, training_sha256, settings_sha256, root)
     return {**times, "translate_seconds": seconds}
 
 
 def costs_csv(records: pd.DataFrame) -> str:
     """The measured columns, a row for each training and its translations."""
-    columns = [*_KEYS, *(name for name in _TIMES if name != "rates")]
     trainings = records.drop_duplicates(list(Cell._fields))
-    text: str = trainings.to_csv(columns=columns, index=False, lineterminator="\n")
+    text: str = trainings.to_csv(columns=[*_KEYS, *_TIMES], index=False, lineterminator="\n")
     return text
 
 

@@ -37,7 +37,7 @@ class Column:
 class Row:
     """`best` are the columns in which no row of ours is better.
 
-    `kind` is baseline, weak (nowhere significantly different from it), published or empty.
+    `kind` is baseline, published or empty.
     """
 
     cells: tuple[str, ...]

@@ -75,9 +75,7 @@ def parts(records: pd.DataFrame, published: Sequence[Published] = ()) -> Iterato
     yield ""
     yield from notes(records, published)
     yield ""
-    page = REPORTS / "index.html"  # which is in no fresh clone
-    content = "everything, on one page" if page.exists() else "not there yet: dvc repro"
-    yield f"More: {page} ({content}), {REPORTS / 'table.md'},"
+    yield f"More: {REPORTS / 'index.html'} (everything, on one page), {REPORTS / 'table.md'},"
     yield f"{RESULTS} (scores, signatures and fingerprints of every cell), and the runs"
     yield "side by side in MLflow: make ui"
 
@@ -128,13 +126,18 @@ def _score_columns(
         column = [result for result in results if result.test == test]
         end = f" {test}" if len(tests) > 1 else ""
         for metric in metrics:
-            filled = _scores(Column(METRICS[metric] + end, group), column, metric)
-            yield filled
+            scores: dict[str, Score] = {each.system: getattr(each, metric) for each in column}
+            means = [score.mean for score in scores.values()]
+            top = min(means) if metric == "ter" else max(means)
+            best = [name for name, score in scores.items() if score.mean == top and len(column) > 1]
+            cells: dict[str, str] = {name: Number(one, one.mean) for name, one in scores.items()}
             if metric == "bleu":
-                filled.cells.update(_printed(numbers[numbers.test == test], "bleu"))
-                if len(column) > 1:
-                    head = Column(f"difference{end}", group, follows=True)
-                    yield _Filled(head, _differences(column))
+                cells |= _printed(numbers[numbers.test == test], "bleu")
+            yield _Filled(Column(METRICS[metric] + end, group), cells, best)
+            if metric == "bleu" and len(column) > 1:
+                tested = {each.system: each.difference for each in column if each.difference}
+                cells = {name: Number(one, one.bleu) for name, one in tested.items()}
+                yield _Filled(Column(f"difference{end}", group, follows=True), cells)
 
 
 def _cost_columns(records: pd.DataFrame, costs: Costs, numbers: pd.DataFrame) -> Iterator[_Filled]:
@@ -154,22 +157,6 @@ def _group(records: pd.DataFrame) -> str:
     return str(first.corpus) if pair in first.corpus else f"{first.corpus} ({pair})"
 
 
-def _scores(head: Column, results: Sequence[SystemResult], metric: str) -> _Filled:
-    scores: dict[str, Score] = {result.system: getattr(result, metric) for result in results}
-    means = [score.mean for score in scores.values()]
-    best = min(means) if metric == "ter" else max(means)
-    return _Filled(
-        head,
-        {system: Number(score, score.mean) for system, score in scores.items()},
-        [name for name, score in scores.items() if len(scores) > 1 and score.mean == best],
-    )
-
-
-def _differences(results: Sequence[SystemResult]) -> dict[str, str]:
-    differences = {result.system: result.difference for result in results}
-    return {name: Number(each, each.bleu) for name, each in differences.items() if each}
-
-
 def _names(numbers: pd.DataFrame) -> list[str]:
     return [f"{name} (published)" for name in numbers.system]
 
@@ -185,11 +172,7 @@ def _printed(numbers: pd.DataFrame, column: str) -> dict[str, str]:
 
 def _kinds(results: Sequence[SystemResult]) -> dict[str, str]:
     """The kind of each system's row."""
-    kinds: dict[str, str] = {}
-    for system in dict.fromkeys(result.system for result in results):
-        differences = [result.difference for result in results if result.system == system]
-        significant = any(each is None or each.significant for each in differences)
-        kinds[system] = "" if significant else "weak"
+    kinds = dict.fromkeys((result.system for result in results), "")
     if any(result.difference for result in results):
         kinds |= {result.system: "baseline" for result in results if result.difference is None}
     return kinds

@@ -12,12 +12,12 @@ import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from bleuprint.config.experiment import Settings
-from bleuprint.corpus.steps.ledger import SetCounts, read_ledgers
 from bleuprint.report import dvc_plots, main_table, score_tables
 from bleuprint.report.frame import COSTS, REPORTS, RESULTS, cells_in, costs_csv, csv_text, save
 from bleuprint.report.grid import NONE, Grid, grid, markdown
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.document import document
+from bleuprint.report.page.funnel import training_counts
 from bleuprint.report.published import gap_tables
 from bleuprint.report.published.gap import measured
 from bleuprint.report.records import collect
@@ -123,26 +123,17 @@ def _signatures(records: pd.DataFrame) -> Iterator[str]:
 
 
 def _funnel(settings: Settings, root: Path) -> Grid:
-    """The pairs of each corpus stage by stage, from the ledgers."""
-    rows: list[tuple[str, ...]] = []
-    for corpus in settings.corpora:
-        ledgers = read_ledgers(corpus, root)
-        names = dict.fromkeys(name for sets in ledgers.values() for name in sets)
-        for name in sorted(names, key=lambda name: (name != "train", name != "valid")):
-            rows += ((corpus, *cells) for cells in _funnel_rows(name, ledgers))
+    """The training pairs of each corpus stage by stage, from the ledgers."""
+    rows = [
+        (
+            *(corpus, name, stage, _counts(counts.dropped), _counts(counts.changed)),
+            *(f"{counts.pairs_in:,}", f"{counts.pairs_out:,}"),
+        )
+        for corpus in settings.corpora
+        for stage, name, counts in training_counts(corpus, root)
+    ]
     heads = "Corpus", "Set", "Stage", "Dropped", "Changed"
     return grid(heads, ("Pairs in", "Pairs out"), rows)
-
-
-def _funnel_rows(
-    name: str, ledgers: Mapping[str, Mapping[str, SetCounts]]
-) -> Iterator[tuple[str, ...]]:
-    stages = [stage for stage, sets in ledgers.items() if name in sets]
-    for stage in stages:
-        counts = ledgers[stage][name]
-        if name == "train" or any(counts.dropped.values()) or stage == stages[-1]:
-            by_rule = _counts(counts.dropped), _counts(counts.changed)
-            yield name, stage, *by_rule, f"{counts.pairs_in:,}", f"{counts.pairs_out:,}"
 
 
 def _counts(by_rule: Mapping[str, int]) -> str:

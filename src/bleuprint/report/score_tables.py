@@ -30,26 +30,15 @@ def variants(records: pd.DataFrame) -> Grid:
 
 def by_length(records: pd.DataFrame) -> Grid:
     """BLEU by source length, and the length ratio."""
-    scores, sizes = bleu_by_length(records)
+    scores, sizes = _buckets(records, "by_length", "tokens", "bleu", "lines", LENGTHS)
     ratios = records.groupby(PLACE, sort=False).length_ratio.mean()
     return _bucketed("lines", scores, sizes, {"Length ratio": ratios.map("{:.3f}".format)})
 
 
 def by_count(records: pd.DataFrame) -> Grid | None:
-    """Accuracy of words by their frequency in the training text; None if no corpus has words."""
-    accuracy, sizes = words_by_count(records)
-    return None if accuracy.empty else _bucketed("words", accuracy, sizes, {})
-
-
-def bleu_by_length(records: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """BLEU, and the number of lines, by system, corpus and test set and by source length."""
-    return _buckets(records, "by_length", "tokens", "bleu", "lines", LENGTHS)
-
-
-def words_by_count(records: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Accuracy in percent, and the number of words, by place and by training frequency."""
+    """Percentage of words found, by training frequency; None if no corpus has words."""
     accuracy, sizes = _buckets(records, "by_count", "count", "accuracy", "words", COUNTS)
-    return 100 * accuracy, sizes
+    return None if accuracy.empty else _bucketed("words", 100 * accuracy, sizes, {})
 
 
 def _means(records: pd.DataFrame, lists: str, name: str, value: str) -> pd.DataFrame:

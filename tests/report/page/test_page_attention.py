@@ -59,7 +59,7 @@ def test_the_baseline_is_shown_without_scripts(context: ReportContext) -> None:
     assert named == [(place, name) for name in ("base", "better", "other") for place in places]
 
 
-def test_room_goes_to_the_baseline_then_to_the_best(
+def test_room_goes_to_the_baseline_first(
     context: ReportContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = attention.attention(context)

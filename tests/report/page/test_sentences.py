@@ -110,9 +110,7 @@ def test_best_worst_and_most_different() -> None:
     assert sorted(lines.by_interest()) == [0, 1, 2, 3] and lines.by_interest()[:2] == [1, 2]
 
 
-def test_what_has_no_room_is_said_and_the_rest_is_even(
-    context: ReportContext, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_has_no_room_is_said(context: ReportContext, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = sentences.sentences(context)
     monkeypatch.setattr(sentences, "BUDGET", 20_000)
     section = sentences.sentences(context)
@@ -125,23 +123,17 @@ def test_what_has_no_room_is_said_and_the_rest_is_even(
     assert 15_000 < len(shown.encode()) <= 20_000
     numbers = [int(one) for article in found for one in re.findall(r"<h4>(\d+)</h4>", article)]
     assert numbers == sorted(numbers)
-    flat = made({"a": [50.0] * 1000}).by_interest()
-    # no stretch of 200 lines is without a fair share of the first 400
-    for start in range(0, 1000, 200):
-        assert sum(start <= line < start + 200 for line in flat[:400]) > 25
 
 
-def test_of_many_systems_the_baseline_the_best_and_the_surest_are_shown() -> None:
-    # p of each; the last is the best by BLEU, but not surely
-    values = {"base": 1.0, "a": 0.4, "b": 0.01, "c": 0.3, "d": 0.02, "best": 0.9}
+def test_of_many_systems_the_baseline_and_the_best_are_shown() -> None:
+    scores = {"base": 1.0, "a": 4.0, "b": 2.0, "c": 5.0}
     records = [
         result_rows.record(
-            *(name, "news-en-de", "t", 30.0 + number),
-            **({} if name == "base" else result_rows.against("base", p)),
+            *(name, "news-en-de", "t", score),
+            **({} if name == "base" else result_rows.against("base", 0.5)),
         )
-        for number, (name, p) in enumerate(values.items())
+        for name, score in scores.items()
     ]
     found = system_results(result_rows.frame(*records))
-    assert shown_systems(found) == list(values)
-    assert shown_systems(found, 4) == ["base", "b", "d", "best"]
-    assert shown_systems(found, 2) == ["base", "best"]
+    assert shown_systems(found) == list(scores)
+    assert shown_systems(found, 3) == ["base", "a", "c"]

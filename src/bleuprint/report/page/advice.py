@@ -4,20 +4,12 @@ A rule examines one training or score and returns its evidence as text, or None.
 rules of thumb: a result beyond them is worth a look; a change is not certain to help.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from bleuprint.report.system_results import (
-    SIGNIFICANT,
-    Difference,
-    SystemResult,
-    system_results,
-)
-from bleuprint.runtime.html import counted
+from bleuprint.report.system_results import SIGNIFICANT, Difference, system_results
 from bleuprint.training.history import Validation
 
 # A validation loss that fell by 1 % in the last quarter of the training is still falling.
@@ -26,18 +18,8 @@ FALLING, QUARTER = 0.01, 0.25
 RISEN = 0.02
 # A length ratio this far from 1 lowers BLEU: the brevity penalty is exp(1 - 1 / ratio).
 LENGTH = 0.03
-# Fewer lines or words give no reliable mean.
-LINES, WORDS = 30, 50
-# Long sentences, or rare words, score below this share of short or frequent ones.
-WORSE = 0.75
-# Words that occur fewer than ten times in the training text.
-RARE = ("0", "1", "2-4", "5-9")
-FREQUENT = ("100+",)
-LONG = ("31-40", "41-50", "over 50")
-SHORT = ("1-10", "11-20")
-
-# An entry of scores.json's by_length or by_count.
-Bucket = Mapping[str, Any]
+# Fewer lines give no reliable mean.
+LINES = 30
 
 
 @dataclass(frozen=True)
@@ -91,38 +73,6 @@ def length_off(ratio: float) -> str | None:
     return f"{abs(ratio - 1):.1%} too {'long' if ratio > 1 else 'short'}"
 
 
-def too_few(lines: int) -> str | None:
-    """A test set that is too small for reliable scores."""
-    return counted(lines, "sentence") if lines < LINES else None
-
-
-def long_worse(buckets: Sequence[Bucket]) -> str | None:
-    """Long sentences score much lower than short ones; means of BLEU are weighted by lines."""
-    chosen = [[b for b in buckets if b["tokens"] in names] for names in (SHORT, LONG)]
-    if any(sum(b["lines"] for b in side) < LINES for side in chosen):
-        return None
-    short, long = (
-        np.average([b["bleu"] for b in side], weights=[b["lines"] for b in side]) for side in chosen
-    )
-    if long >= WORSE * short:
-        return None
-    return f"BLEU {long:.1f} from 31 tokens on, {short:.1f} up to 20"
-
-
-def rare_worse(buckets: Sequence[Bucket] | None) -> str | None:
-    """Rare words are translated right much less often than frequent ones."""
-    chosen = [[b for b in buckets or () if b["count"] in names] for names in (RARE, FREQUENT)]
-    words = [sum(b["words"] for b in side) for side in chosen]
-    if min(words) < WORDS:
-        return None
-    rare, frequent = (
-        sum(b["found"] for b in side) / total for side, total in zip(chosen, words, strict=True)
-    )
-    if rare >= WORSE * frequent:
-        return None
-    return f"{rare:.0%} of the rare words are found, {frequent:.0%} of the frequent ones"
-
-
 def undecided(difference: Difference | None) -> str | None:
     """A difference that is not significant."""
     if difference is None or difference.significant:
@@ -130,54 +80,26 @@ def undecided(difference: Difference | None) -> str | None:
     return f"{difference.bleu:+.1f} BLEU against {difference.baseline}, p={difference.p:.3f}"
 
 
-def alike(result: SystemResult, baseline: SystemResult) -> str | None:
-    """The translations are the baseline's, byte for byte, with every seed."""
-    ours, theirs = (
-        each.seeds[["hypotheses_sha256", "bleu"]].to_numpy() for each in (result, baseline)
-    )
-    same = result.difference is not None and np.array_equal(ours, theirs)
-    return f"the same translations as {baseline.system}" if same else None
-
-
 def on_records(records: pd.DataFrame) -> list[Advice]:
     """Advice from the scores."""
     named = [(f"{r.system}, {r.corpus}, {r.test}", r) for r in system_results(records)]
-    baselines = {(r.corpus, r.test): r for _, r in named if r.difference is None}
-    same = {name: alike(r, baselines[r.corpus, r.test]) for name, r in named}
-    differing = [(name, r) for name, r in named if same[name] is None]
     seeds = records.seed.nunique()
     first = [(f"{name}, seed {r.first.seed}" if seeds > 1 else name, r.first) for name, r in named]
-    engines = records.groupby(["engine", "precision"], sort=False).system.unique()
-    users = [f"{' with '.join(key)}: {', '.join(systems)}" for key, systems in engines.items()]
     return _with_evidence(
-        Advice(
-            "Test on more sentences",
-            f"Fewer than {LINES} say little: no test of significance is to be trusted with them.",
-            _evidence((name, too_few(r.first.lines)) for name, r in named),
-        ),
-        Advice(
-            "Check why systems translate alike",
-            "Their translations are the same byte for byte. Are the settings in which they differ "
-            "used at all, and did the right model translate?",
-            _evidence(same.items()),
-        ),
         Advice(
             "Get more evidence where systems do not differ significantly",
             f"p of {SIGNIFICANT} or more: the difference may be chance. Train with more seeds "
             f"(now {seeds}), or test on more sentences; until then, count them as equal.",
-            _evidence((name, undecided(r.difference)) for name, r in differing),
+            _evidence((name, undecided(r.difference)) for name, r in named),
         ),
         Advice(
             "Train with several seeds",
             "With one, a difference compares two trainings, not yet two systems: another seed may "
-            "change BLEU by several tenths. Set seeds: [1, 2, 3].",
-            ("every system was trained once",) if seeds == 1 else (),
-        ),
-        Advice(
-            "Train with more seeds",
-            "The t-test over two has little power: it seldom detects a true difference, and two "
-            "differences that are equal by chance make p small. Set seeds: [1, 2, 3] or more.",
-            ("every system was trained twice",) if seeds == 2 else (),
+            "change BLEU by several tenths. The t-test over two has little power. Set "
+            "seeds: [1, 2, 3] or more.",
+            ("every system was trained " + ("once" if seeds == 1 else "twice"),)
+            if seeds < 3
+            else (),
         ),
         Advice(
             "Correct the length of the translations",
@@ -186,36 +108,16 @@ def on_records(records: pd.DataFrame) -> list[Advice]:
             "filters drop.",
             _evidence((name, length_off(record.length_ratio)) for name, record in first),
         ),
-        Advice(
-            "Look at long sentences",
-            "They score much lower than short ones. Does the filter drop long training pairs "
-            "(filter.length)? A larger model or longer training may help.",
-            _evidence((name, long_worse(record.by_length)) for name, record in first),
-        ),
-        Advice(
-            "Help rare words",
-            "Words with fewer than ten occurrences in the training text are missed often. "
-            "Try more text, fewer BPE merges, or train.bpe_dropout.",
-            _evidence((name, rare_worse(record.by_count)) for name, record in first),
-        ),
-        Advice(
-            "Translate all systems alike",
-            "They used different engines or precisions, which may cause a part of a "
-            "difference. Set decode.engine and decode.precision to the same.",
-            tuple(users) if len(users) > 1 else (),
-        ),
     )
 
 
-def on_curves(validations: Sequence[tuple[str, Sequence[Validation]]], longer: str) -> list[Advice]:
-    """Advice from the validations of trainings, each with a name.
-
-    `longer` names the settings that limit the length of the trainings.
-    """
+def on_curves(validations: Sequence[tuple[str, Sequence[Validation]]]) -> list[Advice]:
+    """Advice from the validations of trainings, each with a name."""
     return _with_evidence(
         Advice(
             "Train longer",
-            f"Validation loss was still falling when training ended: raise {longer}.",
+            "Validation loss was still falling when training ended: raise train.max_updates or "
+            "train.max_epochs.",
             _evidence((name, still_falling(curve)) for name, curve in validations),
         ),
         Advice(

@@ -1,6 +1,6 @@
 """The section of attention maps: one of each sentence, and all layers and heads to choose."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -48,30 +48,14 @@ def attention(context: ReportContext) -> Section | None:
     maps = [each for result in context.results for each in _maps(context, result)]
     if not maps:
         return None
-    kept = list(_kept(_ranked(maps)))
+    kept = list(_kept(sorted(maps, key=lambda each: each.result.difference is not None)))
     # the first one of a sentence is the baseline's
     first = {each.place: each for each in reversed(kept)}
     data = {"found": len(maps), "kept": kept, "first": list(reversed(first.values()))}
     return Section("attention", "Attention", data)
 
 
-def _ranked(maps: Sequence[_Map]) -> list[_Map]:
-    """Of every sentence the baseline's map, then the best system's, then the others."""
-    best: dict[tuple[str, str], SystemResult] = {}
-    for result in (each.result for each in maps):
-        before = best.setdefault((result.corpus, result.test), result)
-        if result.bleu.mean > before.bleu.mean:
-            best[result.corpus, result.test] = result
-
-    def rank(each: _Map) -> int:
-        if each.result.difference is None:
-            return 0
-        return 1 if each.result is best[each.result.corpus, each.result.test] else 2
-
-    return sorted(maps, key=rank)
-
-
-def _kept(ranked: Sequence[_Map]) -> Iterator[_Map]:
+def _kept(ranked: Iterable[_Map]) -> Iterator[_Map]:
     """The first of them that there is room for, one at least."""
     size = 0
     for number, each in enumerate(ranked):

@@ -3,9 +3,7 @@
 import hashlib
 import io
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +18,7 @@ _COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#A66F00", "#3A93C8", "#0
 # matplotlib's line styles, as SVG's stroke-dasharray.
 _DASHES = {"-": "", "--": "6 3", ":": "2 2", "-.": "6 3 2 3"}
 
+_INCHES = (4.6, 2.9)
 _STYLE: dict[str, Any] = {
     "font.family": "sans-serif",
     "font.size": 10,
@@ -55,26 +54,16 @@ def line_id(system: int, seed: int) -> str:
     return f"of-{system}.{seed}"
 
 
-@dataclass
-class Chart:
-    """`axes` to draw on; `svg` is the drawing once the block that `chart` opens has ended."""
-
-    axes: "Axes"
-    svg: Markup = field(default_factory=Markup)
-
-
-@contextmanager
-def chart(name: str, title: str, width: float = 6.4, height: float = 3.6) -> Iterator[Chart]:
-    """A chart of a size in inches; `name` is the prefix of its ids, `title` its aria-label."""
+def chart(name: str, title: str, draw: Callable[["Axes"], None]) -> Markup:
+    """What `draw` draws; `name` is the prefix of its ids, `title` its aria-label."""
     import matplotlib
     from matplotlib.figure import Figure
 
     salt = hashlib.sha256(name.encode()).hexdigest()
     style: Any = {**_STYLE, "svg.hashsalt": salt}
     with matplotlib.rc_context(style):
-        figure = Figure(figsize=(width, height))
-        drawing = Chart(figure.add_subplot())
-        yield drawing
+        figure = Figure(figsize=_INCHES)
+        draw(figure.add_subplot())
         file = io.StringIO()
         figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
     text = file.getvalue()
@@ -85,4 +74,4 @@ def chart(name: str, title: str, width: float = 6.4, height: float = 3.6) -> Ite
     view = re.search(r'viewBox="[^"]*"', text)
     assert view
     _, _, rest = text.partition(">")
-    drawing.svg = Markup(f'<svg {view[0]} role="img" aria-label="{escape(title)}">{rest}')
+    return Markup(f'<svg {view[0]} role="img" aria-label="{escape(title)}">{rest}')

@@ -1,14 +1,11 @@
-"""The section of data: what each stage and rule did, sentence lengths, vocabularies."""
+"""The section of data: what each stage and rule did, and the vocabularies."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from markupsafe import Markup
-
 from bleuprint.config.paths import STATISTICS, folder
 from bleuprint.corpus.steps.ledger import SetCounts
-from bleuprint.dataset.statistics import MAX_SENTENCE_LENGTH, CorpusStatistics
-from bleuprint.report.page.chart import chart, line_styles
+from bleuprint.dataset.statistics import CorpusStatistics
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.funnel import kept, training_counts
 from bleuprint.report.page.section import Section
@@ -30,7 +27,7 @@ _OVERLAP = ("source_held_out", "target_held_out")
 
 
 def corpora(context: ReportContext) -> Section:
-    """Every corpus: its funnel, overlap, lengths and vocabularies."""
+    """Every corpus: its funnel, overlap and vocabularies."""
     parts = [_corpus(context, name) for name in context.settings.corpora]
     return Section("data", "Data", {"corpora": parts, "printed": blank_unprinted})
 
@@ -50,7 +47,6 @@ def _corpus(context: ReportContext, name: str) -> dict[str, Any]:
             for rule, samples in counts.samples.items()
         ],
         "overlap": sum(pairs.dropped.get(rule, 0) for rule in _OVERLAP),
-        "charts": list(_charts(name, statistics)),
         "statistics": statistics,
     }
 
@@ -79,29 +75,3 @@ def _description(rule: str) -> str:
     kind = EDITS.get(rule) or CHECKS.get(rule)
     text = (kind.__doc__ or "").partition("\n\n")[0] if kind else _RULES.get(rule, "")
     return " ".join(text.split())
-
-
-def _charts(name: str, statistics: CorpusStatistics) -> Iterator[tuple[Markup, str]]:
-    """A histogram of sentence lengths per language: training text as an area, others as lines."""
-    for language in statistics.vocabularies:
-        title = f"Sentence lengths of {name}: {language}"
-        shares = {
-            set_name: [
-                100 * count / sides[language].sentences
-                for count in sides[language].sentence_lengths
-            ]
-            for set_name, sides in statistics.sets.items()
-            if sides[language].sentences
-        }
-        styles = line_styles(list(shares))
-        with chart(f"lengths-{name}-{language}", title, width=5.2, height=3.0) as drawing:
-            for label, values in shares.items():
-                area = label == "train"
-                look: Any = {"fill": True, "alpha": 0.3} if area else {"linewidth": 1.4}
-                drawing.axes.stairs(values, label=label, **styles[label], **look)
-            drawing.axes.set_xlabel("words")
-            drawing.axes.set_ylabel("% of the sentences")
-            drawing.axes.legend(fontsize=9)
-        beyond = max(map(len, shares.values()), default=0) > MAX_SENTENCE_LENGTH + 1
-        more = f" The last step holds all beyond {MAX_SENTENCE_LENGTH} words." if beyond else ""
-        yield drawing.svg, f"{title}.{more}"

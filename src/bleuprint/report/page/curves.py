@@ -2,17 +2,19 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
+import pandas as pd
 from markupsafe import Markup
-from numpy.typing import ArrayLike
 
 from bleuprint.config.paths import Cell
-from bleuprint.report.page.chart import Chart, chart, legend, line_id, line_styles
+from bleuprint.report.page.chart import chart, legend, line_id, line_styles
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.section import Section
 from bleuprint.training.history import Curves
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # Points of all lines of a chart together: more cannot be seen, and make the page large.
 _POINTS = 5000
@@ -22,22 +24,13 @@ _ROWS = 8
 _Line = Sequence[tuple[float, float]]
 
 
-class _Quantity(NamedTuple):
-    """What a chart shows: a field of `points`, training or validation of Curves."""
-
-    name: str
-    axis: str
-    points: str
-    field: str
-
-
-_RATE = _Quantity("Target tokens per second", "Tokens per second", "", "")
+# Title, axis, and the field of the points, training or validation, of Curves.
 _QUANTITIES = (
-    _Quantity("Training loss", "Nats per token", "training", "loss"),
-    _Quantity("Validation loss", "Nats per token", "validation", "loss"),
-    _Quantity("Validation BLEU", "BLEU", "validation", "bleu"),
-    _Quantity("Learning rate", "Learning rate", "training", "learning_rate"),
-    _Quantity("Gradient norm, before clipping", "Norm", "training", "gradient_norm"),
+    ("Training loss", "Nats per token", "training", "loss"),
+    ("Validation loss", "Nats per token", "validation", "loss"),
+    ("Validation BLEU", "BLEU", "validation", "bleu"),
+    ("Learning rate", "Learning rate", "training", "learning_rate"),
+    ("Gradient norm, before clipping", "Norm", "training", "gradient_norm"),
 )
 
 
@@ -65,72 +58,41 @@ def _charts(
     context: ReportContext, number: int, curves: Mapping[Cell, Curves]
 ) -> Iterator[tuple[Markup, str]]:
     """The charts of a corpus with their captions; none of a quantity without points."""
-    for place, quantity in enumerate(_QUANTITIES):
+    for place, (title, axis, points_of, field) in enumerate(_QUANTITIES):
         lines: dict[Cell, _Line] = {
-            cell: [(point.update, getattr(point, quantity.field)) for point in points]
+            cell: [(point.update, getattr(point, field)) for point in points]
             for cell, read in curves.items()
-            if (points := getattr(read, quantity.points))
+            if (points := getattr(read, points_of))
         }
         if lines:
-            yield _chart(context, f"curves-{number}-{place}", quantity, lines), quantity.name
-    if rates := _rates(context, curves):
-        yield _chart(context, f"curves-{number}-rate", _RATE, rates), _RATE.name
-
-
-def _rates(context: ReportContext, curves: Mapping[Cell, Curves]) -> dict[Cell, _Line]:
-    """Target tokens per second at the points of each curve, if they were measured."""
-    measured = dict(zip(context.cells, context.trainings.rates, strict=True))
-    return {
-        cell: [(point.update, rate) for point, rate in zip(read.training, rates, strict=True)]
-        for cell, read in curves.items()
-        if isinstance(rates := measured[cell], list) and len(rates) == len(read.training)
-    }
+            yield _chart(context, f"curves-{number}-{place}", title, axis, lines), title
 
 
 def _chart(
-    context: ReportContext, name: str, quantity: _Quantity, lines: Mapping[Cell, _Line]
+    context: ReportContext, name: str, title: str, axis: str, lines: Mapping[Cell, _Line]
 ) -> Markup:
     systems = list(context.settings.systems)
     styles = line_styles(systems)
     points = max(50, _POINTS // len(lines))
     width = 1.6 if len(context.settings.seeds) == 1 else 0.9
-    with chart(name, f"{quantity.name} by update", 4.6, 2.9) as drawing:
+
+    def draw(axes: "Axes") -> None:
         for cell, line in lines.items():
             sparse: dict[str, Any] = {"marker": "o", "markersize": 3} if len(line) < 20 else {}
             style = {"linewidth": width, **styles[cell.system], **sparse}
             gid = line_id(systems.index(cell.system), cell.seed)
-            drawing.axes.plot(*thinned(line, points), gid=gid, **style)
-        if quantity.field == "gradient_norm":
-            _logarithmic(drawing)
-        drawing.axes.set_xlabel("Update")
-        drawing.axes.xaxis.set_major_formatter("{x:,.0f}")
-        drawing.axes.set_ylabel(quantity.axis)
-        if quantity is _RATE:
-            drawing.axes.yaxis.set_major_formatter("{x:,.0f}")
-        if quantity.name == "Validation loss":
-            drawing.axes.secondary_yaxis("right", functions=(np.exp, _log)).set_ylabel("Perplexity")
-    return drawing.svg
+            means = thinned(line, points)
+            axes.plot(means.x, means.y, gid=gid, **style)
+        if axis == "Norm":
+            axes.set_yscale("log")
+        axes.set_xlabel("Update")
+        axes.xaxis.set_major_formatter("{x:,.0f}")
+        axes.set_ylabel(axis)
+
+    return chart(name, f"{title} by update", draw)
 
 
-def _logarithmic(drawing: Chart) -> None:
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-    axis = drawing.axes.yaxis
-    drawing.axes.set_yscale("log")
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axis.set_minor_formatter(NullFormatter())
-
-
-def _log(perplexity: ArrayLike) -> ArrayLike:
-    """matplotlib also calls it with 0, before the axis has its limits."""
-    return np.log(np.maximum(perplexity, 1e-9))
-
-
-def thinned(
-    line: Sequence[tuple[float, float]], points: int
-) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """x and y of a line reduced to at most `points` points, each the mean of neighbors."""
-    groups = np.array_split(np.array(line, float).reshape(-1, 2), min(points, len(line)) or 1)
-    means = [group.mean(axis=0) for group in groups if len(group)]
-    return tuple(float(x) for x, _ in means), tuple(float(y) for _, y in means)
+def thinned(line: _Line, points: int) -> pd.DataFrame:
+    """At most `points` points of a line, each the mean of neighbors."""
+    table = pd.DataFrame(line, columns=["x", "y"])
+    return table.groupby(table.index // (-(-len(table) // points) or 1)).mean()

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, zip_longest
+from itertools import chain
 
 import numpy as np
 import pandas as pd
@@ -56,18 +56,9 @@ class SetLines:
         return _ranked(-spread)[: int((spread > 0).sum())]
 
     def by_interest(self) -> list[int]:
-        """All lines, the most informative first, in case there is room for only some.
-
-        First the short lists; then in turn a line where systems differ, one that all translate
-        well, one that all translate badly, and one of an even sample of the set.
-        """
+        """All lines, in case there is room for only some: the short lists, then the others."""
         first = [rank(system)[:MOST] for system in self.outputs for rank in (self.best, self.worst)]
-        ranked = _ranked(-self.bleu.mean(axis=1))
-        # the golden section's multiples, modulo 1: any number of the first ones are evenly spread
-        even = _ranked(np.arange(len(self.sources)) * 0.6180339887498949 % 1)
-        turns = chain(*zip_longest(self.differing, ranked, ranked[::-1], even))
-        lines = dict.fromkeys(chain(self.differing[:MOST], *first, turns))
-        return [line for line in lines if line is not None]
+        return list(dict.fromkeys(chain(self.differing, *first, range(len(self.sources)))))
 
 
 def _ranked(*keys: ArrayLike) -> list[int]:
@@ -88,19 +79,10 @@ def lines_of_sets(context: ReportContext) -> Iterator[SetLines]:
 
 
 def shown_systems(results: Sequence[SystemResult], most: int = SYSTEMS) -> list[str]:
-    """At most `most` systems of a test set, in their order.
-
-    The baseline and the best are chosen first, then those with the smallest p.
-    """
-    best = max(results, key=lambda result: result.bleu.mean)
-
-    def rank(result: SystemResult) -> tuple[bool, bool, float, float]:
-        difference = result.difference
-        if difference is None:
-            return False, False, 0.0, 0.0
-        return True, result is not best, difference.p, -abs(difference.bleu)
-
-    chosen = {result.system for result in sorted(results, key=rank)[:most]}
+    """At most `most` systems of a test set, in their order: the baseline and the best others."""
+    baseline, *others = sorted(results, key=lambda result: result.difference is not None)
+    others.sort(key=lambda result: -result.bleu.mean)
+    chosen = {result.system for result in (baseline, *others[: most - 1])}
     return [s.system for s in results if s.system in chosen]
 
 

@@ -25,8 +25,7 @@ def sentences(context: ReportContext) -> Section | None:
     sets = list(lines_of_sets(context))
     if not sets:
         return None
-    lists = _lists(sets)
-    parts = [_test_set(lines, listed) for lines, listed in zip(sets, lists, strict=True)]
+    parts = [_test_set(lines, _list(lines, BUDGET // len(sets))) for lines in sets]
     return Section("sentences", "Translations", {"sets": parts, "seeds": context.settings.seeds})
 
 
@@ -53,22 +52,16 @@ def _counts(lines: SetLines, system: str) -> list[int]:
     return [same, *(int(which.sum()) for which in (deltas > 0, deltas < 0, deltas == 0))]
 
 
-def _lists(sets: list[SetLines]) -> list[dict[int, Markup]]:
-    """The lines of each set as HTML; space that a set does not need is given to larger ones."""
-    lists: list[dict[int, Markup]] = [{} for _ in sets]
-    left = BUDGET
-    order = sorted(range(len(sets)), key=lambda i: len("".join(sets[i].references)))
-    for rank, number in enumerate(order):
-        share = left // (len(order) - rank)
-        used = 0
-        for line in sets[number].by_interest():
-            article = _article(sets[number], line)
-            used += len(article.encode())
-            if used > share:
-                break
-            lists[number][line] = article
-            left -= len(article.encode())
-    return lists
+def _list(lines: SetLines, room: int) -> dict[int, Markup]:
+    """The lines of a set as HTML, as many as there is room for."""
+    listed: dict[int, Markup] = {}
+    for line in lines.by_interest():
+        article = _article(lines, line)
+        room -= len(article.encode())
+        if room < 0:
+            break
+        listed[line] = article
+    return listed
 
 
 def _articles(lines: SetLines, ranked: Sequence[int]) -> list[Markup]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from bleuprint.report.cost_columns import counted_flops
+from bleuprint.report.cost_columns import duration, power
 from bleuprint.report.page.advice import LINES, on_curves, on_records
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.funnel import kept
@@ -42,7 +42,7 @@ def summary(context: ReportContext) -> Section:
         "cost": _cost(context),
         "pairs": {name: kept(name, context.root) for name in settings.corpora},
         "advice": [
-            *on_curves(list(_validations(context)), _length_settings(context)),
+            *on_curves(list(_validations(context))),
             *on_records(context.records),
         ],
         "shown": _SHOWN,
@@ -64,36 +64,12 @@ def _rankings(results: Sequence[SystemResult]) -> Iterator[_Ranking]:
 
 
 def _cost(context: ReportContext) -> str:
-    """The cost of the trainings, from the least to the most."""
-    ranked = context.trainings.sort_values("training_flops", kind="stable")
-    seconds = ranked.train_seconds.dropna()
-    flops = dict.fromkeys((counted_flops(ranked[:1]), counted_flops(ranked[-1:])))
-    flops_each = f"{' to '.join(flops)} FLOPs{' each' if len(ranked) > 1 else ''}"
-    trainings = counted(len(ranked), "training")
-    if seconds.empty:
-        return f"{trainings} took {flops_each}."
-    times = _duration(seconds.min())
-    if len(seconds) > 1:
-        times += f" to {_duration(seconds.max())} each, {_duration(seconds.sum())} together"
-    if len(seconds) < len(ranked):
-        few = f"{len(seconds)} {'was' if len(seconds) == 1 else 'were'} timed"
-        return f"{trainings} took {flops_each}; {few}, and took {times}."
-    return f"{trainings} took {times} ({flops_each})."
-
-
-def _duration(seconds: float) -> str:
-    hours, rest = divmod(round(seconds), 3600)
-    minutes, rest = divmod(rest, 60)
-    if hours:
-        return f"{hours} h {minutes:02} min"
-    return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
-
-
-def _length_settings(context: ReportContext) -> str:
-    """The settings that limit the length of the trainings."""
-    trainings = [system.train for system in context.settings.systems.values()]
-    names = ("max_updates" if train.max_epochs is None else "max_epochs" for train in trainings)
-    return " or ".join(dict.fromkeys(f"train.{name}" for name in names))
+    """The cost of all trainings together; the time only if all were timed."""
+    costs = context.trainings[["training_flops", "train_seconds"]].sum(skipna=False)
+    text = f"{counted(len(context.trainings), 'training')}: {power(costs.training_flops)} FLOPs"
+    if costs.notna().all():
+        text += f", {duration(costs.train_seconds)} (h:mm:ss)"
+    return f"{text}, together."
 
 
 def _validations(context: ReportContext) -> Iterator[tuple[str, Sequence[Validation]]]:

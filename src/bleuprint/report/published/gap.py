@@ -16,7 +16,7 @@ import pandas as pd
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
 from bleuprint.config.published import Published
-from bleuprint.config.system import System
+from bleuprint.config.system import Average, System
 from bleuprint.report.published.variants import (
     SEARCH,
     Variant,
@@ -166,9 +166,11 @@ def _gap(ours: _Ours) -> Gap:
 
     way = number.scored if add("scoring", *_scoring(ours)) else "sacrebleu"
     variant = adopted(number, base)
-    if not add("averaging", *_averaging(ours, variant, way)):
+    averages = _average(number.average), _average(base.average)
+    if not add("averaging", *_adopted(ours, base, variant, way, *averages)):
         variant = base
-    add("beam and length penalty", *_searching(ours, variant, way))
+    after, searches = searched(number, variant), (_search(number), _search(base))
+    add("beam and length penalty", *_adopted(ours, variant, after, way, *searches))
     unexplained = round(number.bleu - steps[-1].score, SHOWN)
     return Gap(number, round(first, SHOWN), len(ours.variants), tuple(steps), unexplained)
 
@@ -185,38 +187,28 @@ def _scoring(ours: _Ours) -> tuple[float | None, str]:
     return score, f"sacreBLEU's for ours, {way} for theirs"
 
 
-def _averaging(ours: _Ours, variant: Variant, way: str) -> tuple[float | None, str]:
-    theirs, base = ours.number.average, own(ours.system)
-    if theirs is None:
-        return None, "how many checkpoints they averaged is not known"
-    if variant == base:
-        return ours.score(base, way), f"both {_average(variant)}"
-    score = ours.score(variant, way)
+def _adopted(
+    ours: _Ours, before: Variant, after: Variant, way: str, theirs: str, mine: str
+) -> tuple[float | None, str]:
+    """The score `after` their average or search is adopted; both in words, empty if not known."""
+    if not theirs:
+        return None, "not known of theirs"
+    if after == before:
+        return ours.score(after, way), f"both {theirs}"
+    score = ours.score(after, way)
     if score is None:
-        return None, f"theirs {_average(variant)}, but ours kept too few checkpoints"
-    return score, f"ours {_average(base)}, theirs {_average(variant)}"
+        return None, f"theirs {theirs}, but ours kept too few checkpoints"
+    return score, f"ours {mine}; theirs {theirs}"
 
 
-def _searching(ours: _Ours, before: Variant, way: str) -> tuple[float | None, str]:
-    known = _search(ours.number)
-    if not known:
-        return None, "how they searched is not known"
-    after = searched(ours.number, before)
-    note = f"both {known}" if after == before else f"ours {_search(before)}; theirs {known}"
-    if unknown := [name for name in SEARCH if getattr(ours.number, name) is None]:
-        note += f"; not known of theirs, and kept as ours: {', '.join(unknown)}"
-    return ours.score(after, way), note
-
-
-def _average(variant: Variant) -> str:
-    how = variant.average
-    if how.updates:
-        return f"updates {how.updates[0]:,} to {how.updates[1]:,}"
-    kind, count = ("last", how.last) if how.last else ("best", how.best)
-    return f"the {kind} checkpoint" if count == 1 else f"the {kind} {count} checkpoints"
+def _average(how: Average | None) -> str:
+    return "" if how is None else _words({f"average {name}": n for name, n in vars(how).items()})
 
 
 def _search(of: Variant | Published) -> str:
     """The beam and the length penalty, as far as they are known."""
-    known = {name: getattr(of, name) for name in SEARCH}
-    return ", ".join(f"{name} {value}" for name, value in known.items() if value is not None)
+    return _words({name: getattr(of, name) for name in SEARCH})
+
+
+def _words(settings: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in settings.items() if value is not None)
