@@ -58,13 +58,12 @@ def test_scores_and_buckets_stand_side_by_side(tree: Path) -> None:
         for system in ("tiny", "small")
     )
     for metric, label in (("bleu", "BLEU"), ("chrf", "chrF2"), ("ter", "TER")):
-        cells = [
-            f"{one[metric]['score']:.1f} [{one[metric]['low']:.1f}, {one[metric]['high']:.1f}]"
-            for one in (tiny, small)
-        ]
+        cells = [f"{one[metric]['score']:.1f}" for one in (tiny, small)]
         difference = f"{small[metric]['score'] - tiny[metric]['score']:+.1f}"
         row = "  +".join(map(re.escape, ("first", label, *cells, difference)))
-        assert re.search(rf"^news-en-de  +{row}( |$)", output, re.M), (row, output)
+        assert re.search(rf"^news-en-de  +{row}( |$)", output, re.M), output[
+            output.index("\nScores") :
+        ][:900]
     for one, other in zip(tiny["by_length"], small["by_length"], strict=True):
         row = rf"^{one['tokens']} +{one['lines']} +{one['bleu']:.1f} +{other['bleu']:.1f} +[+-]"
         assert re.search(row, output, re.M)

@@ -12,7 +12,7 @@ from bleuprint.config.paths import Cell
 from bleuprint.corpus.steps.ledger import read_ledgers
 from bleuprint.report.grid import NONE, Column, Grid, Row
 from bleuprint.report.revision import Revision
-from bleuprint.report.system_results import SIGNIFICANT, Score, paired_t
+from bleuprint.report.system_results import SIGNIFICANT, paired_t
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.flatten import dotted
 from bleuprint.scoring.significance import PValues, paired_tests
@@ -203,24 +203,22 @@ def _figures(run: CellResults) -> tuple[float, ...]:
 def _score_rows(runs: Sequence[Sequence[CellResults]], test: str, tested: bool) -> Iterator[Row]:
     for metric, label in (("bleu", "BLEU"), ("chrf", "chrF2"), ("ter", "TER")):
         first, second = (
-            [run.scores_of(test)[metric] for run in side]  # type: ignore[literal-required]
+            [run.scores_of(test)[metric]["score"] for run in side]  # type: ignore[literal-required]
             for side in runs
         )
-        deltas = [b["score"] - a["score"] for a, b in zip(first, second, strict=True)]
+        deltas = [b - a for a, b in zip(first, second, strict=True)]
         shown = NONE
         if label == "BLEU" and tested:
             several = len(deltas) > 1
             p = paired_t(deltas) if several else paired([side[0] for side in runs], test).bootstrap
             shown = f"{p:.3f}{' n.s.' if p >= SIGNIFICANT else ''}"
-        cells = str(_score(first)), str(_score(second)), f"{fmean(deltas):+.1f}", shown
+        cells = _mean(first), _mean(second), f"{fmean(deltas):+.1f}", shown
         yield Row((runs[0][0].cell.corpus, test, label, *cells))
 
 
-def _score(seeds: Sequence[Any]) -> Score:
-    values = [seed["score"] for seed in seeds]
-    if len(values) > 1:
-        return Score(fmean(values), stdev(values), None, None)
-    return Score(values[0], None, seeds[0]["low"], seeds[0]["high"])
+def _mean(scores: Sequence[float]) -> str:
+    deviation = f" ± {stdev(scores):.1f}" if len(scores) > 1 else ""
+    return f"{fmean(scores):.1f}{deviation}"
 
 
 # The heads of the texts of a part, and what makes these for a side.

@@ -41,10 +41,7 @@ def summary(context: ReportContext) -> Section:
         ],
         "cost": _cost(context),
         "pairs": {name: kept(name, context.root) for name in settings.corpora},
-        "advice": [
-            *on_curves(list(_validations(context))),
-            *on_records(context.records),
-        ],
+        "advice": [*on_curves(list(_validations(context))), *on_records(context.records)],
         "shown": _SHOWN,
     }
     return Section("summary", "Summary", data)

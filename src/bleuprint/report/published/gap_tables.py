@@ -76,10 +76,8 @@ def parts(settings: Settings, gaps: Sequence[Gap]) -> Iterator[str | Grid]:
 
 def markdown_of(settings: Settings, gaps: Sequence[Gap]) -> list[str]:
     """The parts of the report's section, none if no published number names a system."""
-    hints = list(map(hint, unmeasured(settings, gaps)))
-    if not gaps and not hints:
-        return []
-    parts = ["## The gap to published numbers", *([EXPLAINED] if gaps else [])]
+    parts = [EXPLAINED] if gaps else []
     for gap in gaps:
         parts += [f"### {heading(gap.published)}", sentence(gap), markdown(steps(gap))]
-    return [*parts, *hints]
+    parts += map(hint, unmeasured(settings, gaps))
+    return ["## The gap to published numbers", *parts] if parts else []
