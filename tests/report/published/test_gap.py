@@ -21,6 +21,7 @@ from bleuprint.report.published.variants import Variant, Variants, Varied, path_
 from bleuprint.runtime.files import write_json
 
 CORPUS, TEST = "news-en-de", "first"
+MISSING = ": too few checkpoints kept, or published has changed: bleuprint gap"
 NUMBER = Published(
     name="A paper",
     source="the paper, Table 1",
@@ -136,7 +137,7 @@ def test_what_is_not_known_or_not_there_is_not_measured(settings: Settings) -> N
     ten = dataclasses.replace(NUMBER, average=Average(last=10))
     found = gap(settings, ten, variants())
     assert sizes(found) == [0.9, None, 0.2]
-    assert found.steps[1].note == ("theirs average last 10, but ours kept too few checkpoints")
+    assert found.steps[1].note == ("ours average last 1; theirs average last 10" + MISSING)
 
 
 # ours are beam 2 and alpha 0.6 (gnmt); of theirs only `known` is known
@@ -145,16 +146,17 @@ def test_what_is_not_known_or_not_there_is_not_measured(settings: Settings) -> N
     [
         (
             {"beam": 5, "alpha": 1.0, "penalty": "length"},
-            "ours beam 2, alpha 0.6, penalty gnmt; theirs beam 5, alpha 1.0, penalty length",
+            "ours beam 2, alpha 0.6, penalty gnmt; theirs beam 5, alpha 1.0, penalty length"
+            + MISSING,
         ),
         (
             {"beam": 5},
-            "ours beam 2, alpha 0.6, penalty gnmt; theirs beam 5",
+            "ours beam 2, alpha 0.6, penalty gnmt; theirs beam 5" + MISSING,
         ),
         ({"beam": 2}, "both beam 2"),
         (
             {"alpha": 1.0},
-            "ours beam 2, alpha 0.6, penalty gnmt; theirs alpha 1.0",
+            "ours beam 2, alpha 0.6, penalty gnmt; theirs alpha 1.0" + MISSING,
         ),
         (
             {"beam": 2, "penalty": "gnmt"},
@@ -186,7 +188,7 @@ def test_their_best_checkpoint_may_be_ours(tmp_path: Path) -> None:
     step = gap(settings, number, variants(own)).steps[1]
     assert (step.bleu, step.note) == (0.0, "both average best 1")
     two = gap(settings, dataclasses.replace(number, average=Average(best=2)), variants(own))
-    note = "theirs average best 2, but ours kept too few checkpoints"
+    note = "ours average best 1; theirs average best 2" + MISSING
     assert (two.steps[1].bleu, two.steps[1].note) == (None, note)
 
 

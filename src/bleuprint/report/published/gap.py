@@ -196,9 +196,8 @@ def _adopted(
     if after == before:
         return ours.score(after, way), f"both {theirs}"
     score = ours.score(after, way)
-    if score is None:
-        return None, f"theirs {theirs}, but ours kept too few checkpoints"
-    return score, f"ours {mine}; theirs {theirs}"
+    missing = ": too few checkpoints kept, or published has changed: bleuprint gap"
+    return score, f"ours {mine}; theirs {theirs}{missing if score is None else ''}"
 
 
 def _average(how: Average | None) -> str:
