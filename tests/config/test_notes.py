@@ -68,9 +68,25 @@ def test_a_temporary_run_has_its_own_settings(project, monkeypatch):
     assert list(lost_anchors()) == []
 
 
+def test_a_file_from_outside_the_project(project):
+    (project / "inputs").mkdir()
+    (project / "inputs" / "a.de").symlink_to("/etc/hostname")
+    (note,) = noted(project)
+    assert note.startswith("corpora.own: train.a.source is read from outside the project: inputs/")
+    assert note.endswith("a.de -> /etc/hostname")
+
+
 def test_sentences_longer_than_the_model_can_read(project):
     assert noted(project, "max_positions: 1024", "max_positions: 100") == [
         "systems.base.model.max_positions is 100, but filter.length of own keeps sentences of up "
         "to 100 words: one of 100 ends the training"
     ]
     assert noted(project, "max_positions: 1024", "max_positions: 101") == []
+
+
+def test_a_model_larger_than_the_machine(project):
+    """10^6 x 10^6 weights of two matrices in two layers; four numbers of four bytes each."""
+    sizes = "d_model: {}\n      d_ff: {}\n"
+    (note,) = noted(project, sizes.format(8, 16), sizes.format(10**6, 10**6))
+    assert note.startswith("systems.base has 4e+12 weights in its layers: training takes more than")
+    assert " 64,002 GB, and this machine has " in note

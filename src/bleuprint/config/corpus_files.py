@@ -3,11 +3,13 @@
 Part of the settings in `experiment.py`.
 """
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from bleuprint.runtime.environment import NETRC, credentials_in
 from bleuprint.runtime.schema import Range
@@ -73,6 +75,17 @@ class File:
     def name(self) -> str:
         """The file's name in messages: the URL or path, then archive members after `!`."""
         return "!".join((self.url or self.path or "", *self.archive_member))
+
+    def outside(self, *roots: Path) -> str | None:
+        """Where the file is on this machine, links followed, if that is below none of `roots`."""
+        for name in filter(None, (self.path, self.url, *self.mirrors)):
+            scheme, _, rest = name.partition("://")
+            if name == self.path or scheme.lower() == "file":
+                path = name if name == self.path else url2pathname(urlsplit(rest).path)
+                real = Path(os.path.realpath(path))
+                if not any(real.is_relative_to(os.path.realpath(root)) for root in roots):
+                    return f"{name} -> {real}" if str(real) != path else name
+        return None
 
 
 @dataclass(frozen=True)
@@ -141,6 +154,17 @@ class Files:
             for name, parts in self.sets().items()
             for part, text in parts.items()
         }
+
+    def outside(self, *roots: Path) -> dict[str, str]:
+        """The files outside the project, by SET.PART.SIDE; `roots`: the project's folders."""
+        sides = {
+            f"{name}.{side}": file
+            for name, text in self.texts().items()
+            for side in ("source", "target", "both")
+            if (file := getattr(text, side)) is not None
+        }
+        places = {name: file.outside(*roots) for name, file in sides.items()}
+        return {name: place for name, place in places.items() if place is not None}
 
 
 @dataclass(frozen=True)

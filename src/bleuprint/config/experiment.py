@@ -12,6 +12,7 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
+from bleuprint.config import renamed
 from bleuprint.config.corpus_files import Files, LicenseAndCitation
 from bleuprint.config.published import Published
 from bleuprint.config.system import System
@@ -167,7 +168,11 @@ class Settings:
 
 def load(path: Path = Path("params.yaml")) -> Settings:
     """Read and check the experiment; raises UserError naming file, line, key and value."""
-    return build(Settings, load_yaml(path), path)
+    document = load_yaml(path)
+    try:
+        return build(Settings, document, path)
+    except UserError as error:
+        raise renamed.refusal(document, path) or error from None
 
 
 def _check_cell(system: str, row: System, corpus: str, column: Corpus) -> None:

@@ -4,15 +4,23 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
+
 from bleuprint.config.experiment import Settings
+from bleuprint.config.system import System
 from bleuprint.runtime import environment
 from bleuprint.runtime.code import git
+
+# Of each weight: itself, its gradient and Adam's two moments, four bytes each.
+_TRAINING_BYTES = 16
 
 
 def notes(settings: Settings, path: Path = Path("params.yaml")) -> Iterator[str]:
     """All notes, one line each."""
     yield from lost_anchors(path)
     for name, corpus in settings.corpora.items():
+        for side, place in corpus.files.outside(Path(), environment.root()).items():
+            yield f"corpora.{name}: {side} is read from outside the project: {place}"
         limits = [getattr(rule, "max", 0) for rule in corpus.filter if rule.name() == "length"]
         for row, system in settings.systems.items():
             most = system.model.max_positions
@@ -21,6 +29,18 @@ def notes(settings: Settings, path: Path = Path("params.yaml")) -> Iterator[str]
                     f"systems.{row}.model.max_positions is {most}, but filter.length of {name} "
                     f"keeps sentences of up to {limits[0]} words: one of {most} ends the training"
                 )
+    for row, system in settings.systems.items():
+        yield from memory(row, system, psutil.virtual_memory().total, "memory")
+
+
+def memory(name: str, system: System, available: int, what: str) -> Iterator[str]:
+    """A note if training cannot fit into `available` bytes of `what`."""
+    weights = system.model.layer_weights
+    if (needed := weights * _TRAINING_BYTES) > available:
+        yield (
+            f"systems.{name} has {weights:.2g} weights in its layers: training takes more than "
+            f"{needed / 1e9:,.0f} GB, and this machine has {available / 1e9:,.0f} GB of {what}"
+        )
 
 
 def lost_anchors(path: Path = Path("params.yaml")) -> Iterator[str]:

@@ -65,6 +65,14 @@ class Model:
         if self.positional_encoding == "sinusoidal" and self.d_model % 2:
             raise ValueError(f"d_model {self.d_model} is odd: sinusoidal encodings come in pairs")
 
+    @property
+    def layer_weights(self) -> int:
+        """The weights of all layers' matrices: parameters without embeddings, norms and biases."""
+        attention = 2 * self.d_model * self.heads * (self.d_k + self.d_v)
+        feed_forward = 2 * self.d_model * self.d_ff
+        encoder = self.encoder_layers * (attention + feed_forward)
+        return encoder + self.decoder_layers * (2 * attention + feed_forward)
+
 
 @dataclass(frozen=True)
 class Optimizer:

@@ -2,7 +2,10 @@
 
 from dataclasses import asdict
 
-from bleuprint.config.notes import lost_anchors
+import psutil
+import torch
+
+from bleuprint.config.notes import lost_anchors, memory
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.errors import UserError, say
@@ -17,8 +20,15 @@ def check_training(job: Job, fingerprints: Fingerprints, group: Group) -> None:
     _check_processes(fingerprints, group)
     _check_lengths(job, corpus)
     if group.is_main:
-        for note in lost_anchors():
+        for note in (*lost_anchors(), *memory(job.cell.system, job.system, *_memory_of(group))):
             say(note, "note")
+
+
+def _memory_of(group: Group) -> tuple[int, str]:
+    """The memory of a training process, in bytes, and what it is."""
+    if group.device.type == "cuda":
+        return torch.cuda.get_device_properties(group.device).total_memory, "GPU memory"
+    return psutil.virtual_memory().total, "memory"
 
 
 def _check_processes(fingerprints: Fingerprints, group: Group) -> None:

@@ -97,8 +97,12 @@ def load_yaml(path: Path) -> Any:
         problem = str(error.problem).partition(" with value")[0]
         hint = " (is it indented like its neighbors?)" if "<block" in problem else ""
         raise UserError(f"{path}:{line}: not valid YAML: {problem}{hint}") from None
-    except (YAMLError, RecursionError, ValueError) as error:  # ValueError: at a number or a date
+    except YAMLError as error:
         raise UserError(f"{path}: not valid YAML: {str(error).splitlines()[0]}") from None
+    except RecursionError:
+        raise UserError(f"{path}: not valid YAML: nested too deeply") from None
+    except ValueError as error:  # of Python, at a number or a date
+        raise UserError(f"{path}: not valid YAML: {error}") from None
     except AttributeError:  # of ruamel, at a merge that is not read yet
         raise UserError(f"{path}: not valid YAML: an entry is merged (<<) into itself") from None
 
@@ -258,5 +262,8 @@ def _fields(kind: Any) -> str:
 
 
 def _shown(value: Any) -> str:
-    text = "nothing" if value is None else repr(value)
+    try:
+        text = "nothing" if value is None else repr(value)
+    except ValueError:  # of Python, which prints no numbers of more than 4,300 digits
+        text = "a number of thousands of digits"
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,4 +1,5 @@
 import gzip
+import hashlib
 import io
 import json
 import tarfile
@@ -162,3 +163,26 @@ def test_the_phrasebook_needs_no_host(tmp_path):
     raw, _ = download(tmp_path, alone(text))
     assert raw.count("train") == 500
     assert not (tmp_path / "store").exists()
+
+
+def test_files_from_outside_the_project_are_in_the_ledger(tmp_path, monkeypatch):
+    project, outside = tmp_path / "project", tmp_path / "outside"
+    for folder in (project / "inputs", outside):
+        folder.mkdir(parents=True)
+        (folder / "de").write_bytes(GERMAN)
+        (folder / "en").write_bytes(ENGLISH)
+    monkeypatch.chdir(project)
+    monkeypatch.delenv("DVC_ROOT", raising=False)
+    (project / "inputs" / "link").symlink_to("../../outside/de")
+    (project / "inputs" / "alias").symlink_to("en")
+    far = File(url=(outside / "en").as_uri(), sha256=hashlib.sha256(ENGLISH).hexdigest())
+    near = File(url=(project / "inputs/en").as_uri(), sha256=far.sha256)
+    link, alias = File(path="inputs/link"), File(path="inputs/alias")
+    download(project, alone(Text("x", source=link, target=far)))
+    assert json.loads((project / "ledger.json").read_text())["outside"] == {
+        "train.a.source": f"inputs/link -> {outside / 'de'}",
+        "train.a.target": far.url,
+    }
+    for target in (near, alias):
+        download(project, alone(Text("x", source=File(path="inputs/de"), target=target)))
+        assert "outside" not in json.loads((project / "ledger.json").read_text())

@@ -17,6 +17,7 @@ from bleuprint.corpus.download.archive import Damaged, open_member
 from bleuprint.corpus.download.fetch import Source, fetch, reject
 from bleuprint.corpus.download.formats import read_text
 from bleuprint.corpus.steps.ledger import Ledger
+from bleuprint.runtime import environment
 from bleuprint.runtime.files import whole_folder
 from bleuprint.runtime.progress import Progress
 from bleuprint.text.parallel import BLOCK_PAIRS, PairWriter, TextFolder, packed
@@ -36,7 +37,7 @@ def download_corpus(
 
     With `first`, only the first pairs of each part, at most that many.
     """
-    ledger = Ledger("download", corpus)
+    ledger = Ledger("download", corpus, outside=files.outside(Path(), environment.root()))
     with whole_folder(raw.path) as partial:
         for name, parts in files.sets().items():
             if parts:

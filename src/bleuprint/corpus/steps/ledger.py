@@ -73,13 +73,17 @@ class SetCounts:
 
 @dataclass
 class Ledger:
-    """The counts of all sets of a corpus in one stage."""
+    """The counts of all sets of a corpus in one stage.
+
+    `outside`: files that were read from outside the project, by SET.PART.SIDE.
+    """
 
     stage: str
     corpus: str
     rules: tuple[str, ...] = ()
     edits: tuple[str, ...] = ()
     sets: dict[str, SetCounts] = field(default_factory=dict)
+    outside: dict[str, str] = field(default_factory=dict)
 
     def open(self, name: str) -> SetCounts:
         """Add set `name`, with a zero for every rule and edit."""
@@ -93,7 +97,8 @@ class Ledger:
             left = counts.pairs_in - sum(counts.dropped.values())
             assert counts.pairs_out == left, f"{self.stage} lost count of {name}: {counts}"
         sets = {name: vars(counts) for name, counts in self.sets.items()}
-        write_json(path, {"stage": self.stage, "corpus": self.corpus, "sets": sets})
+        outside = {"outside": self.outside} if self.outside else {}
+        write_json(path, {"stage": self.stage, "corpus": self.corpus, "sets": sets, **outside})
 
 
 def read_ledgers(
