@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 
+import processes
 import systems
 from bleuprint.dataset.subwords.vocabulary import BOS, EOS, SPECIALS
 from bleuprint.decoding.attention import (
@@ -257,9 +258,7 @@ def size(path: Path) -> tuple[int, int]:
 def run(root: Path, *arguments: str, text: str = "", status: int = 0) -> tuple[list[str], str]:
     """The lines that `translate` printed, and its stderr."""
     env = {**environment(), "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
-    done = subprocess.run(
-        [*COMMAND, *arguments], cwd=root, env=env, input=text.encode(), capture_output=True
-    )
+    done = processes.run([*COMMAND, *arguments], root, env, text.encode())
     assert done.returncode == status, done.stderr.decode()
     return done.stdout.decode().split("\n")[:-1], done.stderr.decode()
 

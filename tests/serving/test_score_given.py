@@ -1,11 +1,11 @@
 """Scores of translations that are given: those of search, where it found the same."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
 from test_attention import COMMAND
 
+import processes
 from bleuprint.config.experiment import load
 from bleuprint.config.paths import Cell
 from bleuprint.dataset.subwords.vocabulary import EOS
@@ -15,7 +15,7 @@ from trainings import environment
 
 
 def run(root: Path, *arguments: str, status: int = 0) -> tuple[list[str], str]:
-    done = subprocess.run([*COMMAND, *arguments], cwd=root, env=environment(), capture_output=True)
+    done = processes.run([*COMMAND, *arguments], root, environment())
     assert done.returncode == status, done.stderr.decode()
     return done.stdout.decode().split("\n")[:-1], done.stderr.decode()
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import processes
 import trainings
 from bleuprint.config.experiment import load
 from bleuprint.config.paths import Cell
@@ -14,7 +15,7 @@ from bleuprint.config.system import Keep
 from bleuprint.decoding.beam_search import Hypothesis, length_penalty
 from bleuprint.runtime.files import sha256_of
 from bleuprint.serving.translator import Translator, load_translator
-from trainings import STAGES, environment
+from trainings import environment
 
 CELL = Cell("micro", "toy", 1)
 COMMAND = (
@@ -35,8 +36,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     trainings.train(made)
     for stage in ("average", "translate"):
-        command = [sys.executable, str(STAGES / f"{stage}.py"), *map(str, CELL)]
-        subprocess.run(command, cwd=made, env=environment(), check=True)
+        trainings.stage(made, stage).check_returncode()
     return made
 
 
@@ -52,9 +52,7 @@ def lines(root: Path, name: str) -> list[str]:
 
 
 def run(root: Path, *arguments: str, text: bytes = b"", status: int = 0) -> tuple[str, str]:
-    done = subprocess.run(
-        [*COMMAND, *arguments], cwd=root, env=environment(), input=text, capture_output=True
-    )
+    done = processes.run([*COMMAND, *arguments], root, environment(), text)
     assert done.returncode == status, done.stderr.decode()
     return done.stdout.decode(), done.stderr.decode()
 
@@ -186,7 +184,7 @@ def test_an_exported_system_translates_without_this_project(
     pytest.importorskip("ctranslate2", reason="needs CTranslate2")
     output = tmp_path / "exported"
     export = [*COMMAND[:3], "export", "--system=micro", "--corpus=toy", f"--precision={precision}"]
-    subprocess.run([*export, str(output)], cwd=root, env=environment(), check=True)
+    processes.run([*export, str(output)], root, environment()).check_returncode()
     output = output.rename(tmp_path / "other")
     text = "\n" + (root / "data/split/toy/test.x.de").read_text()
     # isolated: nothing of the project is on the path, nor of the user's
@@ -227,8 +225,6 @@ def test_an_exported_system_translates_without_this_project(
     assert f"system micro, corpus toy, seed {CELL.seed}" in readme
     assert f"({precision})" in readme and "## License" in readme and "- " in readme
     assert "had not been scored" in readme
-    again = subprocess.run(
-        [*export, str(output)], cwd=root, env=environment(), capture_output=True, text=True
-    )
+    again = processes.run([*export, str(output)], root, environment())
     assert again.returncode == 1
-    assert again.stderr == f"bleuprint: error: {output}: exists already\n"
+    assert again.stderr.decode() == f"bleuprint: error: {output}: exists already\n"

@@ -26,6 +26,7 @@ from bleuprint.training.job import Fingerprints, Job
 from bleuprint.training.observer import Observer
 from bleuprint.training.train_state import TrainState
 from prepared import prepare
+from processes import run
 from root import ROOT
 
 STAGES = ROOT / "stages"
@@ -146,17 +147,26 @@ def without_mlflow(root: Path) -> dict[str, str]:
 
 def train(root: Path, processes: int = 1, status: int = 0) -> str:
     """Run the train stage to its end and return its output."""
-    process = start(root, processes)
-    said, _ = process.communicate(timeout=240)
-    assert process.returncode == status, said
+    if processes == 1:
+        done = stage(root, "train")
+        said, ended = f"{done.stdout.decode()}{done.stderr.decode()}", done.returncode
+    else:
+        process = start(root, processes)
+        said, ended = process.communicate(timeout=240)[0], process.returncode
+    assert ended == status, said
     return said
+
+
+def stage(root: Path, name: str) -> "subprocess.CompletedProcess[bytes]":
+    """Run a stage of the toy's cell."""
+    command = [sys.executable, str(STAGES / f"{name}.py"), "micro", "toy", "1"]
+    return run(command, root, {**environment(), **without_mlflow(root)})
 
 
 def translator(root: Path) -> Path:
     """A toy project in `root` that is ready to translate: trained, checkpoints averaged."""
     train(project(root, keep=Keep(last=2, best=0, every=0)))
-    command = [sys.executable, str(STAGES / "average.py"), "micro", "toy", "1"]
-    subprocess.run(command, cwd=root, env=environment(), check=True)
+    stage(root, "average").check_returncode()
     return root
 
 
