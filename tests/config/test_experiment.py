@@ -153,6 +153,11 @@ def test_rows_made_with_merge_keys(tmp_path):
         ),
         ("precision: float32}", "precision: int8}", "precision int8 needs engine ctranslate2"),
         (
+            f"engine: pytorch,\n{' ' * 13}precision: float32}}",
+            "engine: ctranslate2, precision: bfloat16}",
+            "precision bfloat16 needs engine pytorch",
+        ),
+        (
             "min_length: 0, no_repeat_ngram: 0, allow_unk: true, engine: pytorch",
             "min_length: 0, no_repeat_ngram: 3, allow_unk: true, engine: ctranslate2",
             "no_repeat_ngram 3 needs engine pytorch",

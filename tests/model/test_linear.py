@@ -37,9 +37,13 @@ def inputs(kind: str, width: int) -> Tensor:
 KINDS = ["rows", "one", "none", "sentences", "transposed", "every other", "expanded"]
 
 
+@pytest.mark.parametrize("small", [0, 1 << 17])
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("kind", KINDS)
-def test_it_is_torchs_forward_and_backward(kind: str, bias: bool) -> None:
+def test_it_is_torchs_forward_and_backward(
+    kind: str, bias: bool, small: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_SMALL_WEIGHT", {torch.float32: small})
     ours, theirs = layers(48, 33, bias)
     found = []
     for layer in (ours, theirs):
@@ -87,7 +91,7 @@ def test_packed_weights_are_the_same_weights() -> None:
 
 @onednn
 def test_who_multiplies(monkeypatch: pytest.MonkeyPatch) -> None:
-    """oneDNN in float32; torch's product in other precisions and under torch.compile."""
+    """oneDNN in float32; torch's product in other precisions and for gradients of small weights."""
     called = []
     product = module._product
 
@@ -102,8 +106,9 @@ def test_who_multiplies(monkeypatch: pytest.MonkeyPatch) -> None:
         ours(x)
     assert len(called) == 1
     ours(x.requires_grad_()).sum().backward()
-    assert len(called) == 4
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        assert ours(x).dtype == torch.bfloat16
+    assert len(called) == 3
+    monkeypatch.setattr(module, "_SMALL_WEIGHT", {torch.float32: 0})
+    ours(x).sum().backward()
+    assert len(called) == 6
     assert ours.double()(x.double()).dtype == torch.float64
-    assert len(called) == 4
+    assert len(called) == 6

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from bleuprint.dataset.subwords.vocabulary import PAD
+from bleuprint.model.linear import round_to_bfloat16
 from bleuprint.model.transformer import (
     Attention,
     Transformer,
@@ -278,11 +279,13 @@ def test_attention_weights_are_of_evaluation() -> None:
 def test_half_precision_stays_near() -> None:
     model = model_of(d_k=3, d_v=5, activation="gelu", positional_encoding="learned").float()
     expected = model(SOURCE, TARGET)
-    with torch.autocast("cpu", torch.bfloat16):
-        found = model(SOURCE, TARGET)
-        found.sum().backward()
-        state = model.init_cache(SOURCE)
-        step, _ = model.step(TARGET[:, 0], state)
+    round_to_bfloat16(model)
+    model.bfloat16_activations = True
+    found = model(SOURCE, TARGET)
+    found.sum().backward()
+    state = model.init_cache(SOURCE)
+    step, _ = model.step(TARGET[:, 0], state)
+    assert found.dtype == step.dtype == torch.bfloat16
     torch.testing.assert_close(found.float(), expected, atol=0.1, rtol=0.1)
     torch.testing.assert_close(step.float()[:, WORDS:], expected[:, 0, WORDS:], atol=0.1, rtol=0.1)
     assert all(parameter.grad is not None for parameter in model.parameters())

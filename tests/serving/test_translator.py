@@ -1,5 +1,6 @@
 """A user's sentences are translated as by the pipeline, one line for each line."""
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -124,6 +125,20 @@ def test_a_closed_standard_input_is_reported(root: Path) -> None:
     )
     assert (done.returncode, done.stdout) == (1, b"")
     assert done.stderr == b"bleuprint: error: standard input is closed\n"
+
+
+def test_search_in_bfloat16_finds_nearly_the_same(
+    root: Path, translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BLEUPRINT_EMULATE", "1")
+    sources = lines(root, "data/split/toy/test.x.de")
+    decode = dataclasses.replace(translator.decode, precision="bfloat16")
+    rounded = load_translator(load(), CELL, decode)
+    texts, theirs = ([each.best[0] for each in of(sources)] for of in (translator, rounded))
+    same = [a.score for a, b in zip(texts, theirs, strict=True) if a.text == b.text]
+    assert len(same) > 0.8 * len(sources)
+    scores = [b.score for a, b in zip(texts, theirs, strict=True) if a.text == b.text]
+    assert scores == pytest.approx(same, abs=0.1) and scores != same
 
 
 def test_n_best_lists_hold_a_text_once(root: Path) -> None:

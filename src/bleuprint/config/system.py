@@ -170,8 +170,8 @@ class Train:
     `bpe_dropout`: the probability of leaving out a merge, drawn each time a sentence is read;
     batches and updates are planned by the lengths without it, and hold more tokens with it (about
     a sixth at 0.1).
-    `precision`: of matrix products: float32, or on GPUs tf32 or bfloat16. `compile`: torch.compile,
-    which takes minutes and pays off on GPUs.
+    `precision`: of matrix products: float32, bfloat16 (also of activations; on GPUs, and CPUs that
+    have it), or on GPUs tf32. `compile`: torch.compile, which takes minutes and pays off on GPUs.
     """
 
     tokens_per_update: Tokens
@@ -244,7 +244,8 @@ class Decode:
     An output has at most `max_len_a` * source tokens + `max_len_b` tokens and at least
     `min_length`, EOS not counted. `no_repeat_ngram`: no n-gram of this order occurs twice in an
     output (0: no limit). `allow_unk`: whether an output may contain the unknown token.
-    `engine`, `precision`: the implementation, and its number format; int8 needs CTranslate2.
+    `engine`, `precision`: the implementation, and its number format; int8 needs CTranslate2,
+    bfloat16 the engine pytorch.
     """
 
     beam: Annotated[int, Range(1, WIDEST)]
@@ -255,11 +256,13 @@ class Decode:
     no_repeat_ngram: Annotated[int, Range(0, 100_000)]
     allow_unk: bool
     engine: Literal["pytorch", "ctranslate2"]
-    precision: Literal["float32", "int8"]
+    precision: Literal["float32", "bfloat16", "int8"]
 
     def __post_init__(self) -> None:
         if (self.engine, self.precision) == ("pytorch", "int8"):
             raise ValueError("precision int8 needs engine ctranslate2")
+        if (self.engine, self.precision) == ("ctranslate2", "bfloat16"):
+            raise ValueError("precision bfloat16 needs engine pytorch")
         for name in ("min_length", "no_repeat_ngram"):
             if self.engine == "ctranslate2" and getattr(self, name):
                 # it masks tokens before the softmax, and so normalizes differently from ours

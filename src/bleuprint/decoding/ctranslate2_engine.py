@@ -46,6 +46,7 @@ class CTranslate2Engine(Engine):
         self._target_ids = {token: i for i, token in enumerate(target.tokens)}
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch) / "model"
+            assert decode.precision != "bfloat16"  # refused by the settings
             convert(model, (source, target), folder, decode.precision)
             self._translator = _load(folder, decode.precision)
 

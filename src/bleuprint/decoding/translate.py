@@ -19,7 +19,7 @@ from bleuprint.decoding.attention import (
 from bleuprint.decoding.ctranslate2_engine import CTranslate2Engine
 from bleuprint.decoding.engine import Engine, TorchEngine
 from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
-from bleuprint.model.linear import pack_weights
+from bleuprint.model.linear import check_bfloat16, pack_weights, round_to_bfloat16
 from bleuprint.model.transformer import Transformer
 from bleuprint.model.weights import load_model, training_fingerprint
 from bleuprint.runtime.errors import UserError
@@ -65,6 +65,10 @@ def create_engine(model: Transformer, corpus: BinaryCorpus, decode: Decode) -> E
     if decode.beam > (size := model.projection.out_features):
         raise UserError(f"a beam of {decode.beam} is wider than the vocabulary of {size} tokens")
     if decode.engine == "pytorch":
+        if decode.precision == "bfloat16":
+            check_bfloat16(model.device, "decode.precision bfloat16")
+            round_to_bfloat16(model)
+            model.bfloat16_activations = True
         pack_weights(model)
         return TorchEngine(model, decode)
     return CTranslate2Engine(model, corpus, decode)

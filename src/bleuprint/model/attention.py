@@ -61,7 +61,7 @@ class Attention(nn.Module):
 
     def _project(self, x: Tensor, rows: slice) -> Tensor:
         """x times some rows of in_proj."""
-        weight, bias = self.in_proj.weight, self.in_proj.bias
+        weight, bias = self.in_proj.parameters_as(x.dtype)
         return linear(x, weight[rows], None if bias is None else bias[rows])
 
     def _split_heads(self, x: Tensor) -> Tensor:
@@ -74,16 +74,21 @@ class Attention(nn.Module):
         if self.recorded is not None:
             self.recorded.append(_weights(query, key, mask, causal))
         p = self.dropout if self.training else 0.0
+        dtype = query.dtype
+        if dtype == torch.bfloat16 and query.device.type == "cpu":
+            # torch's kernel for CPUs takes six times as long for the gradient in bfloat16
+            query, key, value = query.float(), key.float(), value.float()
         mixed = functional.scaled_dot_product_attention(
             query, key, value, attn_mask=mask, dropout_p=p, is_causal=causal
         )
-        result: Tensor = self.out_proj(mixed.transpose(1, 2).flatten(2))
+        result: Tensor = self.out_proj(mixed.transpose(1, 2).flatten(2).to(dtype))
         return result
 
 
 def _weights(query: Tensor, key: Tensor, mask: Tensor | None, causal: bool) -> Tensor:
     """Attention weights (B, H, T, S), which the fused kernel does not return."""
-    scores = query @ key.transpose(2, 3) / math.sqrt(query.size(-1))
+    dtype = torch.promote_types(query.dtype, torch.float32)
+    scores = query.to(dtype) @ key.to(dtype).transpose(2, 3) / math.sqrt(query.size(-1))
     if causal:
         mask = torch.ones(scores.shape[2:], dtype=torch.bool, device=scores.device).tril()
     return (scores if mask is None else scores.where(mask, -torch.inf)).softmax(dim=-1)

@@ -39,6 +39,15 @@ class FeedForward(nn.Module):
         return result
 
 
+class LayerNorm(nn.LayerNorm):
+    """nn.LayerNorm that computes in float32 whatever the type of its input and output."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        if input.device.type == "cpu":  # whose kernel takes bfloat16 with float32 weights
+            return super().forward(input)
+        return super().forward(input.float()).to(input.dtype)
+
+
 class ResidualConnection(nn.Module):
     """A residual connection with layer norm around a sublayer f (section 3.1).
 
@@ -47,7 +56,7 @@ class ResidualConnection(nn.Module):
 
     def __init__(self, settings: Settings) -> None:
         super().__init__()
-        self.norm = nn.LayerNorm(settings.d_model)
+        self.norm = LayerNorm(settings.d_model)
         self.dropout = settings.dropout.residual
         self.is_pre_norm = settings.norm == "pre"
 
@@ -117,6 +126,8 @@ class Transformer(nn.Module):
         super().__init__()
         self.settings = settings
         self.layer_drop = settings.layer_drop
+        # whether activations and products are in bfloat16; parameters are in float32
+        self.bfloat16_activations = False
         d_model = settings.d_model
         self.source_embedding = nn.Embedding(source_vocabulary, d_model)
         self.target_embedding = nn.Embedding(target_vocabulary, d_model)
@@ -124,8 +135,8 @@ class Transformer(nn.Module):
         self.encoder = nn.ModuleList(EncoderLayer(settings) for _ in range(settings.encoder_layers))
         self.decoder = nn.ModuleList(DecoderLayer(settings) for _ in range(settings.decoder_layers))
         pre = settings.norm == "pre"
-        self.encoder_norm = nn.LayerNorm(d_model) if pre else nn.Identity()
-        self.decoder_norm = nn.LayerNorm(d_model) if pre else nn.Identity()
+        self.encoder_norm = LayerNorm(d_model) if pre else nn.Identity()
+        self.decoder_norm = LayerNorm(d_model) if pre else nn.Identity()
         self.source_positions, self.target_positions = (
             nn.Embedding(settings.max_positions, d_model)
             if settings.positional_encoding == "learned"
@@ -248,6 +259,7 @@ class Transformer(nn.Module):
         else:
             signal = positions.weight[start:end]
         x = embedding(ids) * math.sqrt(settings.d_model) + signal
+        x = x.bfloat16() if self.bfloat16_activations else x
         return dropout(x, settings.dropout.embedding, self.training)
 
 

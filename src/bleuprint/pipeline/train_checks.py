@@ -7,6 +7,7 @@ import torch
 
 from bleuprint.config.notes import lost_anchors, memory
 from bleuprint.dataset.binarized import BinaryCorpus
+from bleuprint.model.linear import check_bfloat16
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.training.job import Fingerprints, Job
@@ -15,6 +16,8 @@ from bleuprint.training.job import Fingerprints, Job
 def check_training(job: Job, fingerprints: Fingerprints, group: Group) -> None:
     """Raise UserError if the training cannot start; a damaged corpus: on rank 0, which reads it."""
     corpus = BinaryCorpus(job.corpus)
+    if job.system.train.precision == "bfloat16":
+        check_bfloat16(group.device, f"systems.{job.cell.system}.train.precision bfloat16")
     if group.is_main:
         corpus.verify()  # reads it whole
     _check_processes(fingerprints, group)

@@ -6,6 +6,7 @@
 | BLEUPRINT_WORKERS     | processes that prepare text (default: the cores this process may use)  |
 | BLEUPRINT_PROCESSES   | processes that train (default: one a GPU; one on a CPU)                |
 | BLEUPRINT_TIMEOUT     | seconds a training process waits for the others (default: 300)         |
+| BLEUPRINT_EMULATE     | 1: bfloat16 on CPUs without it, slower than float32, as for tests      |
 | NETRC                 | file of user names and passwords of hosts (default: ~/.netrc)          |
 | MLFLOW_TRACKING_URI   | MLflow's server or database (default: mlflow.db at the project's root) |
 """
@@ -54,6 +55,11 @@ def processes() -> int | None:
 def timeout() -> int:
     """Seconds that a training process waits for the others, at the start and at each step."""
     return _count("BLEUPRINT_TIMEOUT") or 300
+
+
+def emulates() -> bool:
+    """Whether to compute in number formats that the machine lacks."""
+    return os.environ.get("BLEUPRINT_EMULATE") == "1"
 
 
 def root() -> Path:

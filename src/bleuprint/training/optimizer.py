@@ -1,7 +1,8 @@
 """Adam and AdamW over all weights as one flat vector.
 
 Weights and gradients become views of two vectors, so that summing gradients over processes,
-clipping and updating are one operation each instead of one for each parameter.
+clipping and updating are one operation each instead of one for each parameter. With precision
+bfloat16, matrix products take a bfloat16 copy of the vector, which each update makes once.
 """
 
 from itertools import accumulate
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 from torch.optim.adam import adam
 
 from bleuprint.config.system import Train
+from bleuprint.model.linear import use_copies
 
 # Parameters are aligned to this many elements, which fast matrix products on GPUs require. The
 # gaps are 0 and stay 0.
@@ -31,6 +33,10 @@ class FlatAdam:
             parameter.data = self.weights[start:end].view_as(parameter)
             parameter.grad = self.gradient[start:end].view_as(parameter)
         self._settings = settings
+        self._bfloat16: Tensor | None = None
+        if settings.precision == "bfloat16":
+            self._bfloat16 = self.weights.bfloat16()
+            use_copies(model, self.weights, self._bfloat16)
         self._state = {
             "exp_avg": torch.zeros_like(self.weights),
             "exp_avg_sq": torch.zeros_like(self.weights),
@@ -69,15 +75,24 @@ class FlatAdam:
             maximize=False,
             decoupled_weight_decay=settings.name == "adamw",
         )
+        self._copy_weights()
+
+    def _copy_weights(self) -> None:
+        if self._bfloat16 is not None:
+            self._bfloat16.copy_(self.weights)
 
     def state_dict(self) -> dict[str, Tensor]:
         """Adam's moments and step count."""
         return dict(self._state)
 
     def load_state_dict(self, tensors: dict[str, Tensor]) -> None:
-        """Copy moments and step count from `tensors`; raises ValueError if shapes differ."""
+        """Copy moments and step count from `tensors`; raises ValueError if shapes differ.
+
+        To be called after the weights were loaded.
+        """
         shapes = {name: tensor.shape for name, tensor in self._state.items()}
         if shapes != {name: tensor.shape for name, tensor in tensors.items()}:
             raise ValueError("the optimizer's state does not belong to this model")
         for name, tensor in tensors.items():
             self._state[name].copy_(tensor)
+        self._copy_weights()

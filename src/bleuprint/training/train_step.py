@@ -48,6 +48,7 @@ class TrainStep:
     def __init__(self, model: Transformer, settings: Train, seed: int, group: Group) -> None:
         self.model, self._settings, self._seed, self._group = model, settings, seed, group
         self.optimizer = FlatAdam(model, settings)
+        model.bfloat16_activations = settings.precision == "bfloat16"
         torch.set_float32_matmul_precision(_MATMUL_PRECISION[settings.precision])
         if settings.compile:
             # One by one: layers of a kind are equal, so that only the first is compiled.
@@ -136,16 +137,14 @@ class TrainStep:
         # Dropout depends on the batch's index in the training, not on the process that computes it.
         seeds = np.random.SeedSequence((self._seed, number - 1, index))
         torch.manual_seed(int(seeds.generate_state(1, np.uint64)[0]) >> 1)
-        bfloat16 = settings.precision == "bfloat16"
         total = torch.zeros((), dtype=torch.float64, device=device)
         for part in batch:
-            with torch.autocast(device.type, torch.bfloat16, enabled=bfloat16):
-                loss = batch_loss(
-                    self.model,
-                    part.to(device),
-                    settings.label_smoothing,
-                    settings.label_smoothing_target,
-                )
+            loss = batch_loss(
+                self.model,
+                part.to(device),
+                settings.label_smoothing,
+                settings.label_smoothing_target,
+            )
             torch.autograd.backward(loss / tokens)
             total += loss.detach()
         return total

@@ -1,0 +1,113 @@
+"""Training in bfloat16: products of a copy of the weights, which stay in float32."""
+
+import dataclasses
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+import systems
+from bleuprint.config.system import Keep, Train
+from bleuprint.dataset.batch import Batch, PairIds
+from bleuprint.model import linear
+from bleuprint.model.linear import Linear
+from bleuprint.model.transformer import Transformer
+from bleuprint.pipeline.train_checks import check_training
+from bleuprint.runtime.distributed.group import Group
+from bleuprint.runtime.errors import UserError
+from bleuprint.training.job import Fingerprints, Job
+from bleuprint.training.loss import batch_loss
+from bleuprint.training.optimizer import FlatAdam
+from trainings import job_in, project, train_here
+
+ALONE = Group(0, 1, torch.device("cpu"))
+IDS = list(range(4, 20))
+PAIRS = PairIds([IDS, IDS[:9]], [IDS[::-1], IDS[3:14]])
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def made(precision: str) -> tuple[Transformer, FlatAdam]:
+    torch.manual_seed(1)
+    model = Transformer(systems.model(dropout=0.0), 24, 24).train()
+    settings: Train = systems.train(precision=precision)
+    optimizer = FlatAdam(model, settings)
+    model.bfloat16_activations = precision == "bfloat16"
+    return model, optimizer
+
+
+def test_the_gradient_is_that_of_float32_but_for_rounding() -> None:
+    batch = Batch.from_ids(PAIRS)
+    results = []
+    for precision in ("float32", "bfloat16"):
+        model, optimizer = made(precision)
+        loss = batch_loss(model, batch, 0.1)
+        loss.backward()
+        assert loss.dtype == optimizer.gradient.dtype == torch.float32
+        results.append((loss.item(), optimizer.gradient))
+    (loss, gradient), (rounded_loss, rounded) = results
+    assert rounded_loss == pytest.approx(loss, rel=0.005) and rounded_loss != loss
+    assert torch.cosine_similarity(gradient, rounded, dim=0) > 0.999
+    # each parameter's: the product of one layer in another type would pass unnoticed in the sum
+    for parameter in made("float32")[0].parameters():
+        assert parameter.dtype == torch.float32
+
+
+def test_each_product_takes_the_copy_and_each_update_renews_it() -> None:
+    model, optimizer = made("bfloat16")
+    taken = []
+    for layer in model.modules():
+        if isinstance(layer, Linear):
+            layer.register_forward_hook(lambda _, inputs, output: taken.append((*inputs, output)))
+    batch_loss(model, Batch.from_ids(PAIRS), 0.1).backward()
+    assert {tensor.dtype for pair in taken for tensor in pair} == {torch.bfloat16}
+    before = [layer.copies[0].clone() for layer in model.modules() if isinstance(layer, Linear)]
+    optimizer.step(0.1, optimizer.grad_norm())
+    layers = [layer for layer in model.modules() if isinstance(layer, Linear)]
+    for layer, old in zip(layers, before, strict=True):
+        weight, bias = layer.copies
+        assert torch.equal(weight, layer.weight.bfloat16()) and not torch.equal(weight, old)
+        assert bias is None or torch.equal(bias, layer.bias.bfloat16())
+
+
+def bfloat16_job(root: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
+    job = job_in(root, monkeypatch)
+    keep = Keep(last=4, best=0, every=0)
+    train = dataclasses.replace(
+        job.system.train, precision="bfloat16", keep=keep, checkpoint_every=10, validate_every=10
+    )
+    return dataclasses.replace(job, system=dataclasses.replace(job.system, train=train))
+
+
+def test_a_resumed_training_ends_with_the_same_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = bfloat16_job(project(tmp_path), monkeypatch)
+    work, _, _ = train_here(job, tmp_path / "work")
+    *early, last = sorted(work.glob("checkpoint-*"))
+    again = tmp_path / "again" / work.name
+    again.mkdir(parents=True)
+    shutil.copytree(early[0], again / early[0].name)
+    resumed, _, _ = train_here(job, tmp_path / "again")
+    for name in ("model.safetensors", "optimizer.safetensors"):
+        assert (resumed / last.name / name).read_bytes() == (last / name).read_bytes()
+
+
+def test_cpus_without_it_are_refused_unless_it_may_be_emulated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = bfloat16_job(project(tmp_path), monkeypatch)
+    monkeypatch.setattr(linear, "CPU_HAS_BFLOAT16", False)
+    monkeypatch.delenv("BLEUPRINT_EMULATE", raising=False)
+    fingerprints = Fingerprints.from_job(job)
+    with pytest.raises(UserError, match=r"micro\.train\.precision bfloat16: this CPU has no inst"):
+        check_training(job, fingerprints, ALONE)
+    monkeypatch.setenv("BLEUPRINT_EMULATE", "1")
+    check_training(job, fingerprints, ALONE)
