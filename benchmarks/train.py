@@ -125,7 +125,8 @@ def compare(given: argparse.Namespace) -> None:
             for contestant in contestants:
                 rates.append(trial.call_own("train.py", "--products")["gflops"])
                 contestant.speeds.append(contestant.train(trial))
-        timing = read_json(project / Cell(SYSTEM, CORPUS, 1).timings / "train.json")
+        (measured,) = (project / Cell(SYSTEM, CORPUS, 1).timings).glob("train-*.json")
+        timing = read_json(measured)
     machine = {"cpu": timing["device"], "threads": given.threads, "commit": timing["commit"]}
     settings = {"max_tokens": BATCH_TOKENS, "updates": given.updates, "rounds": given.rounds}
     rows = show(contestants)
@@ -212,7 +213,7 @@ def system(size: Size, updates: int) -> dict[str, Any]:
     settings["train"] |= {
         "tokens_per_update": BATCH_TOKENS,
         "max_tokens": BATCH_TOKENS,
-        "updates": 2 * updates,
+        "max_updates": 2 * updates,
         "validate_every": 2 * updates,
         "checkpoint_every": 2 * updates,
         "keep": {"last": 1, "best": 0, "every": 0},

@@ -100,5 +100,5 @@ def test_a_damaged_curve_is_named(context: ReportContext, tmp_path: Path) -> Non
     shutil.copytree(context.root, tmp_path / "copy")
     path = tmp_path / "copy" / context.cells[1].results / "curves.json"
     path.write_text('{"training": [{"update": 3}], "validation": []}')
-    with pytest.raises(UserError, match=r"curves\.json: damaged"):
+    with pytest.raises(UserError, match=r"curves\.json: training\.0: the key .tokens. is missing"):
         document(dataclasses.replace(context, root=tmp_path / "copy"))
