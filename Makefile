@@ -8,7 +8,7 @@ export DVC_NO_ANALYTICS := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 export DO_NOT_TRACK := 1
 
-.PHONY: help setup reproduce table plots test test-cluster browser cluster lint ui recipe
+.PHONY: help setup reproduce table plots test test-slow test-cluster browser cluster lint ui recipe
 
 help:
 	@echo "make reproduce     run the experiment in params.yaml, print its table"
@@ -16,7 +16,8 @@ help:
 	@echo "make plots         its curves and scores beside those of HEAD, or of REVS=\"A B\""
 	@echo "make recipe NAME=  put recipes/NAME.yaml in place of params.yaml"
 	@echo "make ui            compare the trainings in MLflow, http://127.0.0.1:5000"
-	@echo "make test          the tests; the longest ones by: pytest -m slow"
+	@echo "make test          the tests"
+	@echo "make test-slow     the longest tests"
 	@echo "make test-cluster  those on a real SLURM, on several hosts, with a real S3 server"
 	@echo "make cluster       Debian's SLURM, for these; needs root"
 	@echo "make browser       Debian's Chromium, for the tests of pages; needs root"
@@ -47,6 +48,9 @@ plots: setup
 
 test: setup
 	python -m pytest -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+
+test-slow: setup
+	python -m pytest -m slow -n logical --maxprocesses 4
 
 test-cluster: setup
 	python -m pytest -m cluster -n 2 --dist loadfile

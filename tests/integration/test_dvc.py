@@ -97,7 +97,7 @@ def test_a_system_is_a_row_while_it_is_in_params(reproduced):
     assert reproduced.read("reports/results.json") == before
 
 
-@pytest.mark.parametrize("how", ["git", "by hand"])
+@pytest.mark.parametrize("how", ["git", pytest.param("by hand", marks=pytest.mark.slow)])
 def test_going_back_from_a_row_leaves_everything_clean(reproduced, how):
     lock, params = reproduced.read("dvc.lock"), reproduced.read("params.yaml")
     reproduced.write("params.yaml", params + micro.THIRD_SYSTEM)

@@ -77,7 +77,7 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Prepared]:
     ("text", "fault", "low", "high"),
     [
         ("aligned", nothing, 30, 100),
-        ("misaligned", nothing, 0, 10),
+        pytest.param("misaligned", nothing, 0, 10, marks=pytest.mark.slow),
         # tests of the model and of batches tell these at once, without a training
         pytest.param("aligned", see_the_future, 0, 10, marks=pytest.mark.slow),
         pytest.param("aligned", shift_the_target, 0, 10, marks=pytest.mark.slow),

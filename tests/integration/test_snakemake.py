@@ -65,6 +65,7 @@ def test_an_input_from_the_future_is_named_and_its_stage_not_recorded(clean, tmp
     assert project.recorded() == {"download@own"}
 
 
+@pytest.mark.slow
 def test_touch_has_snakemake_take_over_what_dvc_made(reproduced):
     shutil.rmtree(reproduced.root / "data")
     reproduced.run("dvc", "checkout")
@@ -188,6 +189,7 @@ def test_shards_give_what_the_whole_gives(clean, by_dvc, tmp_path):
     assert not project.changed() & data
 
 
+@pytest.mark.slow
 def test_shards_made_under_other_settings_are_made_again(by_snakemake, tmp_path):
     project = by_snakemake.copy(tmp_path / "project")
     project.edit("params.yaml", "ratio: {max: 3.0}", "ratio: {max: 1.0}")

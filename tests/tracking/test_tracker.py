@@ -106,6 +106,7 @@ def test_runs_that_differ_in_their_seed_alone_get_a_parent_and_others_none(root:
     assert len({run.data.tags[GROUP] for run in runs if GROUP in run.data.tags}) == 2
 
 
+@pytest.mark.slow
 def test_several_processes_may_create_the_database_at_once(bare: Path) -> None:
     code = (
         "import sys; sys.path[:0] = sys.argv[2:]; from test_tracker import *;"

@@ -175,6 +175,7 @@ def test_killed_with_bpe_dropout_it_ends_with_the_same_weights(
     assert curves(root) == curves(dropped)
 
 
+@pytest.mark.slow
 def test_two_processes_drop_the_same_merges(dropped: Path, tmp_path: Path) -> None:
     two = fresh(dropped, tmp_path)
     train(two, 2)
@@ -183,6 +184,7 @@ def test_two_processes_drop_the_same_merges(dropped: Path, tmp_path: Path) -> No
         assert facts(two)[name] == facts(dropped)[name]
 
 
+@pytest.mark.slow
 def test_processes_that_read_ahead_change_nothing(
     dropped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,7 +9,7 @@ present hash. Every other change is left for `dvc repro` to run.
 import hashlib
 import json
 import tarfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -69,10 +69,14 @@ def lines(changed: list[ChangedCode]) -> Iterator[str]:
     for code in changed:
         count = f"{len(code.stages)} stage{'s' if len(code.stages) > 1 else ''}"
         if code.reasons:
-            shown = ", ".join(code.stages[:3]) + (", ..." if len(code.stages) > 3 else "")
-            yield f"{code.path}: {'; '.join(code.reasons)}: {count} will run: {shown}"
+            reasons, stages = _shown(code.reasons, "; "), _shown(code.stages, ", ")
+            yield f"{code.path}: {reasons}: {count} will run: {stages}"
         else:
             yield f"{code.path}: comments, docstrings or formatting: {count} up to date"
+
+
+def _shown(items: Sequence[str], separator: str) -> str:
+    return separator.join([*items[:3], "..."] if len(items) > 3 else items)
 
 
 def _code(content: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
