@@ -4,9 +4,24 @@ import math
 
 import pytest
 import torch
+from torch import Tensor
+from torch.nn import functional
 
 from bleuprint.dataset.subwords.vocabulary import PAD
-from bleuprint.training.loss import smoothed_loss
+from bleuprint.model.linear import Linear
+from bleuprint.training import loss as module
+from bleuprint.training.loss import SmoothingTarget, linear_cross_entropy
+
+
+def smoothed_loss(
+    logits: Tensor, labels: Tensor, smoothing: float, target: SmoothingTarget = "uniform"
+) -> Tensor:
+    """The loss of given logits: of a projection that changes nothing."""
+    size = logits.size(1)
+    projection = Linear(size, size, bias=False).to(logits.dtype)
+    projection.weight.data = torch.eye(size, dtype=logits.dtype)
+    return linear_cross_entropy(logits, projection, labels, smoothing, target)
+
 
 # two tokens with logits 0 and ln 3: probabilities 1/4 and 3/4
 LOGITS = torch.tensor([[0.0, math.log(3)]])
@@ -15,13 +30,13 @@ LOGITS = torch.tensor([[0.0, math.log(3)]])
 def test_without_smoothing_it_is_the_negative_log_likelihood() -> None:
     logits = LOGITS.repeat(2, 1)
     value = smoothed_loss(logits, torch.tensor([1, 0]), 0.0)
-    assert float(value) == pytest.approx(-math.log(3 / 4) - math.log(1 / 4))
+    assert value.item() == pytest.approx(-math.log(3 / 4) - math.log(1 / 4))
 
 
 def test_smoothing_spreads_its_mass_over_all_units() -> None:
     # the smoothed target holds 0.2 / 2 = 0.1 on the wrong token and 0.9 on the right one
     value = smoothed_loss(LOGITS, torch.tensor([1]), 0.2)
-    assert float(value) == pytest.approx(-0.9 * math.log(3 / 4) - 0.1 * math.log(1 / 4))
+    assert value.item() == pytest.approx(-0.9 * math.log(3 / 4) - 0.1 * math.log(1 / 4))
 
 
 def test_its_gradient_is_the_softmax_less_the_smoothed_target() -> None:
@@ -30,11 +45,36 @@ def test_its_gradient_is_the_softmax_less_the_smoothed_target() -> None:
     assert grad[0].tolist() == pytest.approx([1 / 4 - 0.1, 3 / 4 - 0.9])
 
 
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("rows", [1, 3, 100])
+def test_blocks_of_any_size_give_torchs_loss_and_gradients(
+    rows: int, bias: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_BLOCK", {"cpu": rows * 11})
+    torch.manual_seed(1)
+    projection = Linear(6, 11, bias=bias)
+    hidden, labels = torch.randn(8, 6, requires_grad=True), torch.randint(1, 11, (8,))
+    inputs = [hidden, *projection.parameters()]
+    logits = functional.linear(hidden, projection.weight, projection.bias)
+    theirs = functional.cross_entropy(logits, labels, label_smoothing=0.1, reduction="sum")
+    ours = linear_cross_entropy(hidden, projection, labels, 0.1)
+    torch.testing.assert_close(ours, theirs)
+    expected = torch.autograd.grad(theirs / 7, inputs)
+    for one, two in zip(torch.autograd.grad(ours / 7, inputs), expected, strict=True):
+        torch.testing.assert_close(one, two)
+
+
 def test_half_precision_logits_lose_nothing_in_the_sum() -> None:
-    logits = LOGITS.to(torch.bfloat16).repeat(3000, 1)
-    value = smoothed_loss(logits, torch.ones(3000, dtype=torch.long), 0.0)
-    assert value.dtype == torch.float32
-    assert float(value) == pytest.approx(-3000 * math.log(3 / 4), rel=1e-2)
+    projection = Linear(2, 2, bias=False)
+    projection.weight.data = torch.eye(2)
+    projection.copies = projection.weight.detach().bfloat16(), None
+    hidden = LOGITS.to(torch.bfloat16).repeat(3000, 1).requires_grad_()
+    value = linear_cross_entropy(hidden, projection, torch.ones(3000, dtype=torch.long), 0.0)
+    value.backward()
+    assert value.dtype == projection.weight.grad.dtype == torch.float32
+    assert value.item() == pytest.approx(-3000 * math.log(3 / 4), rel=1e-2)
+    # 3000 times -1/4 for the label, whose hidden states are about (0, ln 3)
+    assert projection.weight.grad[1, 1].item() == pytest.approx(-750 * math.log(3), rel=1e-2)
 
 
 # five tokens, the first of them padding, with probabilities 1/10, 1/10, 2/10, 2/10, 4/10
@@ -45,20 +85,20 @@ def test_smoothing_over_the_others_leaves_out_the_right_unit_and_padding() -> No
     # 0.3 goes to the three others, 0.1 each: tokens 1, 2 and 3
     value = smoothed_loss(FIVE, torch.tensor([4]), 0.3, "non_target")
     by_hand = -0.7 * math.log(0.4) - 0.1 * (math.log(0.1) + 2 * math.log(0.2))
-    assert float(value) == pytest.approx(by_hand)
+    assert value.item() == pytest.approx(by_hand)
 
 
 def test_smoothing_over_the_vocabulary_leaves_out_nothing() -> None:
     # 0.3 / 5 = 0.06 on each of the five, the right one and padding too
     value = smoothed_loss(FIVE, torch.tensor([4]), 0.3)
     by_hand = -0.76 * math.log(0.4) - 0.06 * 2 * (math.log(0.1) + math.log(0.2))
-    assert float(value) == pytest.approx(by_hand)
+    assert value.item() == pytest.approx(by_hand)
 
 
 def test_smoothing_over_the_others_is_the_annotated_transformers() -> None:
     # whose divergence from the smoothed target is cross-entropy less the target's entropy
     torch.manual_seed(1)
-    logits, targets = torch.randn(7, 11), torch.randint(1, 11, (7,))
+    logits, targets = torch.randn(7, 11, requires_grad=True), torch.randint(1, 11, (7,))
     smoothed = torch.full((7, 11), 0.1 / 9)
     smoothed.scatter_(1, targets[:, None], 0.9)
     smoothed[:, PAD] = 0.0
@@ -66,6 +106,8 @@ def test_smoothing_over_the_others_is_the_annotated_transformers() -> None:
     entropy = -(smoothed * smoothed.clamp(min=1e-30).log()).sum()
     ours = smoothed_loss(logits, targets, 0.1, "non_target")
     torch.testing.assert_close(ours, divergence + entropy)
+    found, expected = (torch.autograd.grad(loss, logits) for loss in (ours, divergence))
+    torch.testing.assert_close(found, expected)
 
 
 def test_without_smoothing_both_are_the_same() -> None:

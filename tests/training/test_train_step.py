@@ -212,7 +212,7 @@ def test_what_does_not_fit_is_told_before_the_training_starts(tmp_path: Path) ->
         small = PairIds([[7] * 4] * 10, [[7] * 3 + [2]] * 10)
         learner.dry_run(Batch.from_ids(small))
         pages = int(open("/proc/self/statm").read().split()[0])
-        limit = pages * resource.getpagesize() + (300 << 20)
+        limit = pages * resource.getpagesize() + (40 << 20)
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
         try:
             learner.dry_run(Batch.from_ids(sides))

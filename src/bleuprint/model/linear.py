@@ -49,11 +49,17 @@ class Linear(nn.Linear):
             return _onednn_linear(input, self.packed, bias)
         return linear(input, weight, bias)
 
-    def parameters_as(self, dtype: torch.dtype) -> tuple[Tensor, Tensor | None]:
-        """Weight and bias in `dtype`; their gradients are added to the float32 parameters."""
+    def values(self, dtype: torch.dtype) -> tuple[Tensor, Tensor | None]:
+        """Weight and bias in `dtype`."""
         if self.copies is None or dtype == self.weight.dtype:
             return self.weight, self.bias
-        weight, bias = self.copies
+        return self.copies
+
+    def parameters_as(self, dtype: torch.dtype) -> tuple[Tensor, Tensor | None]:
+        """Weight and bias in `dtype`; their gradients are added to the float32 parameters."""
+        weight, bias = self.values(dtype)
+        if weight is self.weight:
+            return weight, bias
         return (
             _Copy.apply(self.weight, weight),  # type: ignore[no-untyped-call]
             None if bias is None else _Copy.apply(self.bias, bias),  # type: ignore[no-untyped-call]
@@ -109,6 +115,13 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     return _onednn_linear(x, weight, bias)
 
 
+def weight_gradient(x: Tensor, gradient: Tensor) -> Tensor:
+    """The gradient (V, K) of a weight, for x (N, K) and the gradient (N, V) of the product."""
+    if not _onednn_takes(x, gradient) or x.size(1) * gradient.size(1) < _SMALL_WEIGHT[x.dtype]:
+        return gradient.t() @ x
+    return _product(x.t(), gradient.t()).t()
+
+
 def _onednn_linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     rows = x.reshape(-1, x.size(-1))
     if torch.is_grad_enabled():
@@ -134,13 +147,6 @@ def _product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x (N, K) times the transpose of weight (V, K), plus bias (V,): (N, V)."""
     result: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
     return result
-
-
-def _weight_gradient(x: Tensor, gradient: Tensor) -> Tensor:
-    """The gradient (V, K) of a weight, for x (N, K) and the gradient (N, V) of the product."""
-    if x.size(1) * gradient.size(1) < _SMALL_WEIGHT[x.dtype]:
-        return gradient.t() @ x
-    return _product(x.t(), gradient.t()).t()
 
 
 class _Copy(torch.autograd.Function):
@@ -171,7 +177,7 @@ class _LinearFunction(torch.autograd.Function):
         x, weight = ctx.saved_tensors
         needs_x, needs_weight, needs_bias = ctx.needs_input_grad
         return (
-            _product(gradient, weight.t()) if needs_x else None,
-            _weight_gradient(x, gradient) if needs_weight else None,
+            linear(gradient, weight.t(), None) if needs_x else None,
+            weight_gradient(x, gradient) if needs_weight else None,
             gradient.sum(0) if needs_bias else None,
         )
