@@ -2,10 +2,13 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from bleuprint.pipeline import dvc_lock
+from bleuprint.pipeline.settle import settle
+from bleuprint.runtime.errors import UserError
 
 STAGE = """\
   {name}:
@@ -56,7 +59,7 @@ def test_whole_entries_of_a_dvc_lock_cut_short_are_kept(project, capsys):
         found = set(stages(lock.read_text())) if lock.exists() else set()
         assert found == complete, end
         at_an_entry = content[end:].startswith(b"  stage@") and end
-        assert at_an_entry or "dvc.lock was cut short" in capsys.readouterr().err
+        assert at_an_entry or "dvc.lock was damaged" in capsys.readouterr().err
 
 
 def test_a_whole_dvc_lock_and_one_with_conflicts_are_left(project, capsys):
@@ -66,6 +69,23 @@ def test_a_whole_dvc_lock_and_one_with_conflicts_are_left(project, capsys):
         dvc_lock.repair(project)
         assert (project / "dvc.lock").read_text() == text
     assert capsys.readouterr().err == ""
+
+
+def test_settle_says_the_way_out_of_a_conflict(project):
+    (project / "dvc.lock").write_text(f"{HEAD}<<<<<<< HEAD\n=======\n>>>>>>> b\n")
+    with pytest.raises(UserError, match="both sides of a git merge; take one: git checkout --ours"):
+        settle(project)
+
+
+def test_an_output_that_has_changed_since_it_was_recorded(tmp_path):
+    (tmp_path / "out").write_text("abc")
+    assert not dvc_lock.differs(Path("out"), tmp_path)
+    md5 = "900150983cd24fb0d6963f7d28e17f72"  # of abc, RFC 1321
+    entry = f"  report:\n    cmd: x\n    outs:\n    - path: out\n      md5: {md5}\n"
+    (tmp_path / "dvc.lock").write_text(HEAD + entry)
+    assert not dvc_lock.differs(Path("out"), tmp_path)
+    (tmp_path / "out").write_text("abd")
+    assert dvc_lock.differs(Path("out"), tmp_path)
 
 
 def test_entries_that_are_lost_are_taken_from_the_commit(project, capsys):

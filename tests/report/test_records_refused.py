@@ -65,17 +65,28 @@ def test_one_training_is_not_two_seeds(copy: tuple[Path, Settings]) -> None:
         collect(settings, root)
 
 
-def test_scores_that_the_translations_do_not_have(copy: tuple[Path, Settings]) -> None:
+@pytest.mark.parametrize(
+    ("metric", "message"),
+    [
+        ("bleu", "BLEU 99.0 on second, but the translations have {own}"),
+        ("chrf", "chrF2 99.0 on second, but the translations have {own}"),
+        ("ter", "TER 99.0 on second is outside its interval of {low} to {high}"),
+    ],
+)
+def test_scores_that_the_translations_do_not_have(
+    copy: tuple[Path, Settings], metric: str, message: str
+) -> None:
     root, settings = copy
     path = root / Cell("small", "news-en-de", 3).results / "scores.json"
     scores = read_json(path)
-    own = scores["second"]["bleu"]["score"]
-    scores["second"]["bleu"]["score"] = 99.0
+    stored = scores["second"][metric]
+    expected = message.format(own=stored["score"], low=stored["low"], high=stored["high"])
+    stored["score"] = 99.0
     write_json(path, scores)
     with pytest.raises(UserError) as caught:
         collect(settings, root)
     assert str(caught.value) == (
-        f"{path}: BLEU 99.0 on second, but the translations have {own}; run: dvc repro"
+        f"{path}: {expected}; run: dvc repro --force --single-item score@small-news-en-de-3"
     )
 
 

@@ -73,6 +73,9 @@ def _clean(given: argparse.Namespace) -> None:
     from bleuprint.pipeline.leftovers import leftovers, remove
 
     found = leftovers(load())
+    if not found:
+        print("nothing to remove: params.yaml names all there is")
+        return
     for path, size in found:
         print(f"{size / 1e6:10.1f} MB  {path}")
     print(f"{sum(size for _, size in found) / 1e6:10.1f} MB not named in params.yaml", end="")
@@ -80,7 +83,7 @@ def _clean(given: argparse.Namespace) -> None:
         remove(path for path, _ in found)
         print(": removed")
     else:
-        print("; to remove it: bleuprint clean --yes" if found else "")
+        print("; to remove it: bleuprint clean --yes")
 
 
 def _plots(given: argparse.Namespace) -> None:

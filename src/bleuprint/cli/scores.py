@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from bleuprint.cli.options import Commands, add_cell_options, cell, count
 from bleuprint.config.experiment import Settings, load
-from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.errors import UserError, say
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -62,12 +62,15 @@ def _results() -> tuple[Settings, "DataFrame"]:
 
 
 def _table(given: argparse.Namespace) -> None:
+    from bleuprint.pipeline.dvc_lock import differs
     from bleuprint.report import frame, main_table
     from bleuprint.report.grid import markdown
     from bleuprint.report.report import write_page_if_outdated
     from bleuprint.report.terminal import show
 
     settings, records = _results()
+    if differs(frame.RESULTS):
+        say(f"{frame.RESULTS}: has changed since the report was made; see: dvc status", "note")
     published = settings.published
     write_page_if_outdated(settings, records)
     if given.format == "csv":

@@ -7,6 +7,7 @@ Snakemake anywhere.
 """
 
 import fcntl
+import hashlib
 import json
 import re
 import shutil
@@ -19,6 +20,7 @@ from typing import Any
 from bleuprint.runtime.code import git
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.files import whole_file
+from bleuprint.runtime.schema import load_yaml
 
 _LOCKS = ExitStack()
 _LOCKS_OF_PROCESS = ExitStack()
@@ -103,6 +105,23 @@ def release() -> None:
         say(str(error))
 
 
+def differs(output: Path, root: Path = Path()) -> bool:
+    """Whether a file that is an output has changed since DVC recorded it."""
+    lock, path = root / "dvc.lock", root / output
+    if not lock.exists() or is_conflict(lock):
+        return False
+    stages = load_yaml(lock).get("stages", {}).values()
+    recorded = {out["path"]: out["md5"] for stage in stages for out in stage.get("outs", ())}
+    digest = hashlib.md5(path.read_bytes(), usedforsecurity=False).hexdigest()
+    return bool(recorded.get(output.as_posix(), digest) != digest)
+
+
+def is_conflict(path: Path) -> bool:
+    """Whether a file has the marks that git leaves at a conflict of a merge."""
+    text = path.read_text(encoding="utf-8", errors="replace")
+    return re.search("^(<<<<<<<|>>>>>>>) ", text, re.MULTILINE) is not None
+
+
 def _repair_lock(path: Path, root: Path) -> None:
     """Write dvc.lock without its last entry, which is cut short."""
     kept = _entries(path.read_bytes())[:-1]
@@ -115,8 +134,8 @@ def _repair_lock(path: Path, root: Path) -> None:
     else:
         path.unlink()
     say(
-        f"dvc.lock was cut short by a killed process: {len(kept)} entries kept, {len(taken)} taken "
-        "from git's HEAD; other stages come from DVC's run cache",
+        f"dvc.lock was damaged, as by a killed process: {len(kept)} entries kept, {len(taken)} "
+        "taken from git's HEAD; other stages come from DVC's run cache",
         "note",
     )
 
@@ -139,9 +158,9 @@ def _is_whole(path: Path) -> bool:
 
     if not path.exists():
         return True
-    text = path.read_text(encoding="utf-8", errors="replace")
-    if re.search("^(<<<<<<<|>>>>>>>) ", text, re.MULTILINE):  # git's, of a merge
+    if is_conflict(path):
         return True
+    text = path.read_text(encoding="utf-8", errors="replace")
     try:
         stages = COMPILED_LOCKFILE_SCHEMA(parse_yaml(text, path))["stages"]
         out = list(stages.values())[-1]["outs"][-1]

@@ -135,7 +135,7 @@ def load(root: Path = Path()) -> pd.DataFrame:
         complete = False
     if not complete:
         raise UserError(f"{path}: was not written by this version; run: dvc repro")
-    return with_measured(pd.DataFrame(rows), root)
+    return with_measured(pd.DataFrame(rows, columns=_STORED), root)
 
 
 def with_measured(records: pd.DataFrame, root: Path) -> pd.DataFrame:

@@ -94,9 +94,7 @@ def notes(records: pd.DataFrame, published: Sequence[Published] = ()) -> list[st
         )
         test = f", the mean over seeds; p: paired t-test across the {len(seeds)} seeds."
     else:
-        lines.append(
-            "In brackets the 95 % interval: mean and half width over 1,000 bootstrap resamples."
-        )
+        lines.append("In brackets the 95 % interval of 1,000 bootstrap resamples.")
         test = (
             "; p: paired bootstrap over the lines of the test set. Where approximate randomization "
             "decides otherwise, its p follows; both are in table.csv."

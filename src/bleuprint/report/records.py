@@ -13,9 +13,12 @@ from bleuprint.report.frame import cells_in, with_measured
 from bleuprint.report.system_results import with_differences
 from bleuprint.runtime.code import code_fingerprint
 from bleuprint.runtime.errors import UserError
-from bleuprint.scoring.metrics import bleu
+from bleuprint.scoring.metrics import bleu, chrf
 from bleuprint.scoring.significance import paired_tests
 from bleuprint.tracking.cell_results import CellResults, cells_of, settings_sha256
+
+# By which a score may lie outside its interval, since both are rounded.
+_ROUNDING = 1e-3
 
 
 def collect(settings: Settings, root: Path = Path()) -> pd.DataFrame:
@@ -62,7 +65,7 @@ def _paired(runs: Sequence[CellResults]) -> dict[tuple[Cell, str], dict[str, Any
         translations = {}
         for run in runs:
             references, translations[run.cell.system] = run.lines(test)
-            _check_bleu(run, test, references, translations[run.cell.system])
+            _check_scores(run, test, references, translations[run.cell.system])
         if others:
             p_values = paired_tests(translations, references, baseline.texts.target)
             for run in others:
@@ -75,19 +78,30 @@ def _paired(runs: Sequence[CellResults]) -> dict[tuple[Cell, str], dict[str, Any
     return tested
 
 
-def _check_bleu(run: CellResults, test: str, references: list[str], lines: list[str]) -> None:
-    """Raise UserError if the translations have another BLEU than scores.json says.
+def _check_scores(run: CellResults, test: str, references: list[str], lines: list[str]) -> None:
+    """Raise UserError if the translations have another BLEU or chrF2 than scores.json says.
 
-    Compared are also its interval, its signature and its lengths.
+    Compared are also their intervals, signatures and lengths. TER, which takes longer than the rest
+    of the report to compute, has to lie in its interval.
     """
-    stored = run.scores_of(test)["bleu"]
-    for name, computed in bleu(lines, references, run.texts.target).items():
-        if (found := stored.get(name)) != computed:
-            what = "BLEU" if name == "score" else f"BLEU with {name}"
-            raise UserError(
-                f"{run.path / 'scores.json'}: {what} {found} on {test}, but the translations have "
-                f"{computed}; run: dvc repro"
-            )
+    path, stored = run.path / "scores.json", run.scores_of(test)
+    again = f"run: dvc repro --force --single-item score@{'-'.join(map(str, run.cell))}"
+    for metric, score, computed in (
+        ("BLEU", stored["bleu"], bleu(lines, references, run.texts.target)),
+        ("chrF2", stored["chrf"], chrf(lines, references)),
+    ):
+        for name, value in computed.items():
+            if (found := score.get(name)) != value:
+                what = metric if name == "score" else f"{metric} with {name}"
+                raise UserError(
+                    f"{path}: {what} {found} on {test}, but the translations have {value}; {again}"
+                )
+    ter = stored["ter"]
+    if not ter["low"] - _ROUNDING <= ter["score"] <= ter["high"] + _ROUNDING:
+        raise UserError(
+            f"{path}: TER {ter['score']} on {test} is outside its interval of {ter['low']} to "
+            f"{ter['high']}; {again}"
+        )
 
 
 def _row(run: CellResults, test: str) -> dict[str, Any]:
