@@ -80,7 +80,9 @@ def table(project):
 
 def translations(project):
     project.write("work.txt", "ba deo fi\nnu min\n")
-    return project.run("bleuprint", "translate", "--system", "wide", "--corpus", "own", "work.txt")
+    found = project.run("bleuprint", "translate", "--system", "wide", "--corpus", "own", "work.txt")
+    (project.root / "work.txt").unlink()
+    return found
 
 
 def test_the_second_clone_shows_translates_and_runs_a_new_row_alone(first, clone):
@@ -110,7 +112,7 @@ def test_a_part_is_pulled_by_the_names_of_its_stages(first, clone):
     assert "Traceback" not in output
     clone.run("dvc", "pull", "average@wide-own-1", "binarize@own")
     assert translations(clone) == translations(first)
-    assert len(cached(clone)) < len(cached(first)) / 4
+    assert len(cached(clone)) < len(cached(first)) / 3
 
 
 def failed(project, command, meanwhile=None):
