@@ -20,7 +20,7 @@ from bleuprint.corpus.steps.ledger import Ledger
 from bleuprint.runtime import environment
 from bleuprint.runtime.files import whole_folder
 from bleuprint.runtime.progress import Progress
-from bleuprint.text.parallel import BLOCK_PAIRS, PairWriter, TextFolder, packed
+from bleuprint.text.parallel import BLOCK_PAIRS, Pair, TextFolder, packed
 
 _PHRASEBOOK = "phrasebook:"
 
@@ -43,33 +43,24 @@ def download_corpus(
             if parts:
                 with raw.at(partial).writer(name) as writer:
                     for part, text in parts.items():
-                        place = f"{name}.{part}"
-                        _write(text, place, raw.languages, writer, ledger, source, first)
+                        counts, dropped = ledger.open(f"{name}.{part}"), Counter[str]()
+                        pairs = islice(_pairs(text, raw.languages, source, dropped), first)
+                        with Progress(f"read {corpus} {name}.{part}", None, "pairs") as progress:
+                            while block := list(islice(pairs, BLOCK_PAIRS)):
+                                writer.write_packed(*packed(block))
+                                counts.keep(len(block))
+                                progress.advance(len(block))
+                        counts.dropped.update(dropped)
+                        counts.pairs_in += dropped.total()
         ledger.write(ledger_path)
 
 
-def _write(
-    text: Text,
-    name: str,
-    languages: tuple[str, str],
-    writer: PairWriter,
-    ledger: Ledger,
-    source: Source,
-    first: int | None,
-) -> None:
-    """Write the part `name`, SET.PART."""
-    counts, dropped = ledger.open(name), Counter[str]()
-    progress = Progress(f"read {ledger.corpus} {name}", None, "pairs")
+def _pairs(
+    text: Text, languages: tuple[str, str], source: Source, dropped: Counter[str]
+) -> Iterator[Pair]:
     with ExitStack() as opened:
         streams = [opened.enter_context(_open(file, source)) for file in text.files]
-        pairs = islice(read_text(text, streams, languages, dropped), first)
-        while block := list(islice(pairs, BLOCK_PAIRS)):
-            writer.write_packed(*packed(block))
-            counts.keep(len(block))
-            progress.advance(len(block))
-    progress.close()
-    counts.dropped.update(dropped)
-    counts.pairs_in += dropped.total()
+        yield from read_text(text, streams, languages, dropped)
 
 
 @contextmanager

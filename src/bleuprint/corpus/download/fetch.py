@@ -9,7 +9,7 @@ import hashlib
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
 from filelock import FileLock
@@ -79,19 +79,13 @@ def _place(url: str, source: Source) -> str | Path:
         return Path(url2pathname(parts.path))
     if source.mirror is None:
         return url
-    below = _below_mirror(parts)
+    if ".." in unquote(parts.path).split("/"):
+        raise UserError(f"{url}: '..' in the path of a URL")
+    query = f"?{parts.query}" if parts.query else ""
+    below = f"{parts.hostname}/{parts.path.lstrip('/')}{query}"
     if urlsplit(source.mirror).scheme in ("http", "https"):
         return f"{source.mirror.rstrip('/')}/{below}"
     return Path(source.mirror.removeprefix("file://")) / unquote(below)
-
-
-def _below_mirror(parts: SplitResult) -> str:
-    """The path of a URL below a mirror: <host>/<path>."""
-    path = parts.path.lstrip("/")
-    if ".." in unquote(path).split("/"):
-        raise UserError(f"{parts.geturl()}: '..' in the path of a URL")
-    query = f"?{parts.query}" if parts.query else ""
-    return f"{parts.hostname}/{path}{query}"
 
 
 def _first(places: list[str | Path], file: File, source: Source, lock: Path | None = None) -> Path:

@@ -163,15 +163,10 @@ def join_files(files: Iterable[Path], joined: Path) -> None:
 
 
 def copy_sets(before: TextFolder, after: TextFolder, names: Iterable[str], ledger: Ledger) -> None:
-    """Copy sets byte for byte, and count them."""
+    """Copy sets byte for byte, and count them; raises UserError if one is not parallel UTF-8."""
     for name in names:
         for old, new in zip(before.files(name), after.files(name), strict=True):
             shutil.copyfile(old, new)
-        count_set(after, name, ledger)
-
-
-def count_set(folder: TextFolder, name: str, ledger: Ledger) -> None:
-    """Count a set of which every pair is kept; raises UserError if it is not parallel UTF-8."""
-    counts = ledger.open(name)
-    for block in folder.blocks(name):
-        counts.keep(len(block.pairs()))
+        counts = ledger.open(name)
+        for block in after.blocks(name):
+            counts.keep(len(block.pairs()))

@@ -30,7 +30,19 @@ def read_text(
     or without pairs.
     """
     names = [file.name for file in text.files]
-    pairs = _pairs(text, streams, names, languages, dropped)
+    pairs: Iterator[Pair]
+    match text.format:
+        case "plain":
+            pairs = read_plain(streams, names)
+        case "tsv":
+            assert text.columns is not None
+            pairs = read_tsv(streams[0], names[0], text.columns)
+        case "tmx":
+            pairs = read_tmx(streams[0], names[0], languages, dropped)
+        case "ted-tags":
+            pairs = read_ted_tags(streams, names, dropped)
+        case "sgml" | "ted-xml":
+            pairs = read_segments(streams, names, entities=text.format == "ted-xml")
     first = next(pairs, None)
     if first is None:
         counts = ", ".join(f"{count} by {rule}" for rule, count in sorted(dropped.items()))
@@ -38,24 +50,3 @@ def read_text(
         raise UserError(f"{' and '.join(names)}: no pairs{lost}")
     yield first
     yield from pairs
-
-
-def _pairs(
-    text: Text,
-    streams: Sequence[BinaryIO],
-    names: Sequence[str],
-    languages: tuple[str, str],
-    dropped: Counter[str],
-) -> Iterator[Pair]:
-    match text.format:
-        case "plain":
-            return read_plain(streams, names)
-        case "tsv":
-            assert text.columns is not None
-            return read_tsv(streams[0], names[0], text.columns)
-        case "tmx":
-            return read_tmx(streams[0], names[0], languages, dropped)
-        case "ted-tags":
-            return read_ted_tags(streams, names, dropped)
-        case "sgml" | "ted-xml":
-            return read_segments(streams, names, entities=text.format == "ted-xml")
