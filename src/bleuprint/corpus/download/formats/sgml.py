@@ -8,7 +8,7 @@ import html
 import re
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
-from typing import BinaryIO, NamedTuple, NoReturn
+from typing import BinaryIO, NamedTuple
 
 from bleuprint.corpus.download.formats.lines import LONGEST_LINE, read_lines
 from bleuprint.runtime.errors import UserError
@@ -26,15 +26,6 @@ class _Segment(NamedTuple):
     id: str
     text: str
     line: int
-
-
-class _Tag(NamedTuple):
-    """A tag (`seg`, `/seg`, ...), its line, and the text between the tag before it and itself."""
-
-    name: str
-    attributes: dict[str, str]
-    line: int
-    before: str
 
 
 def read_segments(
@@ -60,49 +51,37 @@ def _place(name: str, segment: _Segment | None) -> str:
 
 
 def _segments(stream: BinaryIO, name: str) -> Iterator[_Segment]:
-    document = ""
-    seg: _Tag | None = None
-    tag: _Tag | None = None
-    for tag in _tags(stream, name):
-        if seg is not None and tag.name != "/seg":
-            _fail(name, seg, "<seg> without </seg>")
-        if tag.name == "doc":
-            document = tag.attributes.get("docid", "")
-        elif tag.name == "seg":
-            seg = tag
-            if "id" not in seg.attributes:
-                _fail(name, seg, "<seg> without id")
-        elif tag.name == "/seg":
-            if seg is None:
-                _fail(name, tag, "</seg> without <seg>")
-            yield _Segment(document, seg.attributes["id"], tag.before, seg.line)
-            seg = None
-    if seg is not None:
-        _fail(name, seg, "<seg> without </seg>: is the file cut short?")
-    if tag is None or tag.name not in _LAST:
-        ends = ", ".join(f"<{end}>" for end in _LAST)
-        raise UserError(f"{name}: does not end with one of {ends}: is it cut short?")
-
-
-def _tags(stream: BinaryIO, name: str) -> Iterator[_Tag]:
-    """The tags of a file; raises UserError if two are LONGEST_LINE characters or more apart."""
-    pending = ""
+    """Raises UserError also if two tags are LONGEST_LINE characters or more apart."""
+    document, tag, pending = "", "", ""
+    opened: _Segment | None = None
     for number, line in enumerate(read_lines(stream, name), 1):
         pending += f"{line}\n"
-        if ">" in line:
-            start = 0
-            for match in _TAG.finditer(pending):
-                before = pending[start : match.start()]
-                yield _Tag(match[1].lower(), _attributes(match[2]), number, before)
-                start = match.end()
-            pending = pending[start:]
+        start = 0
+        for match in _TAG.finditer(pending) if ">" in line else ():
+            before, start = pending[start : match.start()], match.end()
+            tag, attributes = match[1].lower(), _attributes(match[2])
+            if opened is not None and tag != "/seg":
+                raise UserError(f"{name}:{opened.line}: <seg> without </seg>")
+            if tag == "doc":
+                document = attributes.get("docid", "")
+            elif tag == "seg":
+                if "id" not in attributes:
+                    raise UserError(f"{name}:{number}: <seg> without id")
+                opened = _Segment(document, attributes["id"], "", number)
+            elif tag == "/seg":
+                if opened is None:
+                    raise UserError(f"{name}:{number}: </seg> without <seg>")
+                yield opened._replace(text=before)
+                opened = None
+        pending = pending[start:]
         if len(pending) > LONGEST_LINE:
             raise UserError(f"{name}:{number}: more than {LONGEST_LINE >> 20} MiB without a tag")
+    if opened is not None:
+        raise UserError(f"{name}:{opened.line}: <seg> without </seg>: is the file cut short?")
+    if tag not in _LAST:
+        ends = ", ".join(f"<{last}>" for last in _LAST)
+        raise UserError(f"{name}: does not end with one of {ends}: is it cut short?")
 
 
 def _attributes(text: str) -> dict[str, str]:
     return {key.lower(): value.strip("\"'") for key, value in _ATTRIBUTE.findall(text)}
-
-
-def _fail(name: str, tag: _Tag, problem: str) -> NoReturn:
-    raise UserError(f"{name}:{tag.line}: {problem}")
