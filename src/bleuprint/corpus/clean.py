@@ -4,14 +4,12 @@ Validation and test sets are copied byte for byte, so that systems are scored on
 the stage tokenize applies the same edits to them.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Self
 
 from bleuprint.config.experiment import Corpus
-from bleuprint.corpus.steps.filtering import BlockFilter, FilterStep, filter_block
+from bleuprint.corpus.steps.filtering import FilterStep, KeepOrDrop
 from bleuprint.corpus.steps.ledger import Ledger, SetCounts
 from bleuprint.corpus.steps.sharded import step_files
 from bleuprint.rules.rule import Edits, apply
@@ -36,16 +34,13 @@ class Cleaning(FilterStep):
     def new_ledger(self) -> Ledger:
         return Ledger(self.stage, self.corpus, (EMPTY,), tuple(edit.name() for edit in self.edits))
 
-    def block_filter(self, name: str) -> Callable[[], BlockFilter]:  # noqa: ARG002
-        return partial(_block_filter, self.edits, self.before.languages)
+    def filter_for(self, name: str) -> KeepOrDrop:  # noqa: ARG002
+        return self._keep_or_drop
 
-
-def _block_filter(edits: Edits, languages: tuple[str, str]) -> BlockFilter:
-    """Applies the edits to pairs, and drops pairs with an empty side."""
-    source, target = languages
-
-    def keep_or_drop(number: int, pair: Pair, counts: SetCounts) -> Pair | None:
-        for edit in edits:
+    def _keep_or_drop(self, number: int, pair: Pair, counts: SetCounts) -> Pair | None:
+        """Apply the edits to a pair, and drop it if a side is empty."""
+        source, target = self.before.languages
+        for edit in self.edits:
             new = Pair(apply(edit, pair.source, source), apply(edit, pair.target, target))
             if new != pair:
                 counts.change(edit.name(), number, pair, new)
@@ -55,5 +50,3 @@ def _block_filter(edits: Edits, languages: tuple[str, str]) -> BlockFilter:
             return new
         counts.drop(EMPTY, number, pair)
         return None
-
-    return partial(filter_block, keep_or_drop)

@@ -30,13 +30,13 @@ from bleuprint.corpus.steps.filtering import (
 )
 from bleuprint.corpus.steps.ledger import Ledger
 from bleuprint.corpus.steps.shard import Shard
-from bleuprint.corpus.steps.sharded import shard_blocks, step_files
+from bleuprint.corpus.steps.sharded import Step, shard_blocks, step_files
 from bleuprint.rules.rule import Edits, edited
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import whole_folder
 from bleuprint.runtime.process_pool import map_parts
 from bleuprint.runtime.progress import Progress
-from bleuprint.text.parallel import Block, Pair, TextFolder
+from bleuprint.text.parallel import Block, Pair
 
 # Rules and keys by the names of settings; the first key shared with an earlier pair drops a pair.
 _KEYS: dict[str, tuple[str, Callable[[Pair], bytes]]] = {
@@ -52,16 +52,13 @@ _HASHES_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True)
-class Deduplication:
+class Deduplication(Step):
     """The stage for one corpus; `edits` are those applied to its training text.
 
     Training sentences are compared with held-out sentences as published and after the edits.
     """
 
-    corpus: str
-    before: TextFolder
-    output: Path
-    ledger: Path
+    stage = "dedup"
     settings: Dedup
     edits: Edits
 
@@ -86,7 +83,7 @@ class Deduplication:
         """Drop repeated and held-out pairs from train."""
         overlaps = () if self.settings.decontaminate == "none" else _OVERLAP_RULES
         rules = (*(_KEYS[key][0] for key in self.keys), *overlaps)
-        ledger = Ledger("dedup", self.corpus, rules)
+        ledger = Ledger(self.stage, self.corpus, rules)
         with whole_folder(self.output) as unfinished:
             after = self.before.at(unfinished)
             counts = ledger.open("train")

@@ -1,13 +1,11 @@
 """The stage filter: drops training pairs that fail a check; held-out sets are copied."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Self
 
 from bleuprint.config.experiment import Corpus
-from bleuprint.corpus.steps.filtering import BlockFilter, FilterStep, filter_block
+from bleuprint.corpus.steps.filtering import FilterStep, KeepOrDrop
 from bleuprint.corpus.steps.ledger import Ledger, SetCounts
 from bleuprint.corpus.steps.sharded import step_files
 from bleuprint.rules.rule import Candidate, Check
@@ -32,22 +30,17 @@ class Filtering(FilterStep):
     def new_ledger(self) -> Ledger:
         return Ledger(self.stage, self.corpus, tuple(check.name() for check in self.checks))
 
-    def block_filter(self, name: str) -> Callable[[], BlockFilter]:  # noqa: ARG002
-        return partial(_block_filter, self.checks, self.tokenize, self.before.languages)
+    def filter_for(self, name: str) -> KeepOrDrop:  # noqa: ARG002
+        """Drops a pair by the first check that it fails."""
+        languages = self.before.languages
+        source, target = (tokenizer_for(language, self.tokenize).tokenize for language in languages)
 
+        def keep_or_drop(number: int, pair: Pair, counts: SetCounts) -> Pair | None:
+            candidate = Candidate(pair, languages, (source, target))
+            for check in self.checks:
+                if not check.keeps(candidate):
+                    counts.drop(check.name(), number, pair)
+                    return None
+            return pair
 
-def _block_filter(
-    checks: tuple[Check, ...], tokenize: Tokenize, languages: tuple[str, str]
-) -> BlockFilter:
-    """Drops a pair by the first check that it fails."""
-    source, target = (tokenizer_for(language, tokenize).tokenize for language in languages)
-
-    def keep_or_drop(number: int, pair: Pair, counts: SetCounts) -> Pair | None:
-        candidate = Candidate(pair, languages, (source, target))
-        for check in checks:
-            if not check.keeps(candidate):
-                counts.drop(check.name(), number, pair)
-                return None
-        return pair
-
-    return partial(filter_block, keep_or_drop)
+        return keep_or_drop

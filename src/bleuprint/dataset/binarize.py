@@ -18,7 +18,7 @@ from bleuprint.config.experiment import Corpus
 from bleuprint.corpus.steps.filtering import check_pairs
 from bleuprint.corpus.steps.ledger import Ledger
 from bleuprint.corpus.steps.shard import Shard
-from bleuprint.corpus.steps.sharded import shard_blocks, step_files
+from bleuprint.corpus.steps.sharded import Step, shard_blocks, step_files
 from bleuprint.dataset.binarized import (
     END_TYPE,
     ENDS,
@@ -34,7 +34,7 @@ from bleuprint.rules.rule import Edits
 from bleuprint.runtime.files import read_json, whole_folder
 from bleuprint.runtime.process_pool import map_parts
 from bleuprint.runtime.progress import Progress
-from bleuprint.text.parallel import Block, TextFolder
+from bleuprint.text.parallel import Block
 from bleuprint.text.tokenizers import Tokenize
 
 _BLOCK = 1 << 18
@@ -43,17 +43,14 @@ IdTypes = tuple[np.dtype[Any], ...]
 
 
 @dataclass(frozen=True)
-class Binarizing:
+class Binarizing(Step):
     """The stage binarize for one corpus.
 
     The output records `tokenize` and `edits`, the settings of the stages before, so that it
     suffices to prepare a sentence for a model.
     """
 
-    corpus: str
-    before: TextFolder
-    output: Path
-    ledger: Path
+    stage = "binarize"
     segmentation: Path
     tokenize: Tokenize
     edits: Edits
@@ -61,7 +58,7 @@ class Binarizing:
     @classmethod
     def of(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
         """The stage with the settings and paths of a corpus."""
-        files = step_files(name, corpus, "tokens", "binary", root, "binarize")
+        files = step_files(name, corpus, "tokens", "binary", root, cls.stage)
         return cls(*files, paths.folder(name, "bpe", root), corpus.tokenize, corpus.clean)
 
     def process_shard(self, shard: Shard, part: Path, workers: int) -> None:
@@ -70,7 +67,7 @@ class Binarizing:
 
     def gather(self, parts: Sequence[Path], workers: int) -> None:
         """Join the shards, encode the other sets, and write the header and the ledger."""
-        ledger = Ledger("binarize", self.corpus)
+        ledger = Ledger(self.stage, self.corpus)
         with whole_folder(self.output) as folder:
             sizes = {"train": self._join(parts, folder, "train")}
             check_pairs(parts, sizes["train"].pairs, self.before.count("train"))

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal, Protocol
 
 from bleuprint.text.unicode import blank_white
@@ -39,8 +40,9 @@ class Tokenizer(Protocol):
         """The sentence of these tokens, with single spaces between words."""
 
 
+@cache
 def tokenizer_for(language: str, settings: Tokenize) -> Tokenizer:
-    """The tokenizer of a language."""
+    """The tokenizer of a language, one in each process."""
     tokenizer: Tokenizer
     match settings.name:
         case "moses":

@@ -1,18 +1,19 @@
 """Stages that change or drop pairs of the training text, one by one."""
 
 import shutil
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from bleuprint.corpus.steps.ledger import Ledger, SetCounts
 from bleuprint.corpus.steps.shard import Shard
-from bleuprint.corpus.steps.sharded import shard_blocks
+from bleuprint.corpus.steps.sharded import Step, shard_blocks
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, whole_folder, write_json
 from bleuprint.runtime.process_pool import map_parts
@@ -33,34 +34,26 @@ class FilteredBlock(NamedTuple):
     counts: SetCounts
 
 
-BlockFilter = Callable[[Block], FilteredBlock]
 # Returns the pair to keep, or counts it as dropped and returns None; the int is its number.
 KeepOrDrop = Callable[[int, Pair, SetCounts], Pair | None]
 
 
-def filter_block(keep_or_drop: KeepOrDrop, block: Block) -> FilteredBlock:
-    """The pairs of a block that `keep_or_drop` keeps."""
-    counts, kept = SetCounts(), []
-    for number, pair in block.numbered():
-        if (new := keep_or_drop(number, pair, counts)) is not None:
-            counts.keep()
-            kept.append(new)
-    return FilteredBlock(*packed(kept), counts)
-
-
 @dataclass(frozen=True)
-class FilterStep(ABC):
+class FilterStep(Step):
     """A stage on one corpus that filters `before` into the folder `output`."""
 
-    stage: ClassVar[str]
-    corpus: str
-    before: TextFolder
-    output: Path
-    ledger: Path
-
     @abstractmethod
-    def block_filter(self, name: str) -> Callable[[], BlockFilter]:
-        """What makes the filter of the set `name`, once in each process."""
+    def filter_for(self, name: str) -> KeepOrDrop:
+        """The filter of pairs of the set `name`; made for each block of pairs."""
+
+    def filter_block(self, name: str, block: Block) -> FilteredBlock:
+        """The pairs that are kept of a block of the set `name`."""
+        keep_or_drop, counts, kept = self.filter_for(name), SetCounts(), []
+        for number, pair in block.numbered():
+            if (new := keep_or_drop(number, pair, counts)) is not None:
+                counts.keep()
+                kept.append(new)
+        return FilteredBlock(*packed(kept), counts)
 
     def new_ledger(self) -> Ledger:
         """The stage's ledger, without sets."""
@@ -98,7 +91,7 @@ class FilterStep(ABC):
         """Write the pairs kept of blocks, of `pairs` pairs, as a set, and add to its counts."""
         progress = Progress(f"{self.stage} {self.corpus} {name}", pairs, "pairs")
         with after.writer(name) as writer, progress:
-            for filtered in map_parts(self.block_filter(name), blocks, workers):
+            for filtered in map_parts(partial(partial, self.filter_block, name), blocks, workers):
                 writer.write_packed(filtered.source, filtered.target)
                 counts.add(filtered.counts)
                 progress.advance(filtered.counts.pairs_in)

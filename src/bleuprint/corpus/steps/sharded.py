@@ -5,11 +5,12 @@ gathers the shards, in the order of their numbers, into its output. Without shar
 text is one shard.
 """
 
-import dataclasses
 import shutil
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Protocol
+from typing import ClassVar
 
 from filelock import FileLock, Timeout
 
@@ -24,12 +25,21 @@ from bleuprint.text.parallel import Block, TextFolder
 _SETTINGS = "settings"
 
 
-class Step(Protocol):
-    """One stage on one corpus."""
+@dataclass(frozen=True)
+class Step(ABC):
+    """One stage on one corpus: it reads the folder `before`, and writes `output` and `ledger`."""
 
+    stage: ClassVar[str]
+    corpus: str
+    before: TextFolder
+    output: Path
+    ledger: Path
+
+    @abstractmethod
     def process_shard(self, shard: Shard, part: Path, workers: int) -> None:
         """Process a shard of train into the folder `part`."""
 
+    @abstractmethod
     def gather(self, parts: Sequence[Path], workers: int) -> None:
         """Write the stage's output from the shards in `parts` and the held-out sets."""
 
@@ -76,8 +86,7 @@ def _process_shard(step: Step, shard: Shard, folder: Path, workers: int) -> None
 
 def _settings_of(step: Step) -> str:
     """A fingerprint of the fields of a step except its paths."""
-    names = [field.name for field in dataclasses.fields(step)]  # type: ignore[arg-type]
-    values = {name: getattr(step, name) for name in names}
+    values = {field.name: getattr(step, field.name) for field in fields(step)}
     kept = {n: value for n, value in values.items() if not isinstance(value, Path | TextFolder)}
     return fingerprint.of_settings(kept)
 
