@@ -23,16 +23,11 @@ STAGE = ROOT / "stages" / "report.py"
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Settings]:
+    """As conftest's, with one seed, so that a score is a row's."""
     root = tmp_path_factory.mktemp("made")
     settings = trees.settings_in(root)
     trees.write_all(root, settings)
     return root, settings
-
-
-@pytest.fixture
-def copy(made: tuple[Path, Settings], tmp_path: Path) -> tuple[Path, Settings]:
-    shutil.copytree(made[0], tmp_path / "copy")
-    return tmp_path / "copy", made[1]
 
 
 def contents(root: Path) -> dict[str, bytes]:

@@ -80,7 +80,7 @@ def use_copies(model: nn.Module, weights: Tensor, copy: Tensor) -> None:
 
 
 def check_bfloat16(device: torch.device, setting: str) -> None:
-    """Raise UserError if the device would only emulate bfloat16; `setting` asks for it."""
+    """Raise UserError, naming `setting`, if the device can only emulate bfloat16."""
     if device.type == "cpu" and not CPU_HAS_BFLOAT16 and not environment.emulates():
         raise UserError(
             f"{setting}: this CPU has no instructions for it (AVX512_BF16 or AMX), so that float32 "
