@@ -4,7 +4,6 @@ import dataclasses
 import re
 import shutil
 import socket
-import statistics
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from bleuprint.config.paths import Cell
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, write_json
 from bleuprint.tracking.registry import register
-from bleuprint.tracking.runs import NESTED, PARENT
+from bleuprint.tracking.runs import GROUP
 from bleuprint.tracking.sync import read_cell, sync, sync_all
 from bleuprint.tracking.tracker import Tracker
 from mlruns import bleu, decoded_otherwise, decodings, dump, named, store
@@ -25,7 +24,7 @@ SECONDS = 3725.0  # as result_trees has it
 
 def test_a_sync_makes_all_and_a_second_one_changes_nothing(root: Path) -> None:
     settings = load()
-    assert len(list(sync(settings))) == 4 + 2 + 1  # runs, parents, columns
+    assert len(list(sync(settings))) == 4 + 1  # runs, columns
     before = dump(root)
     assert list(sync(settings)) == []
     (said,) = sync_all(settings)
@@ -33,8 +32,10 @@ def test_a_sync_makes_all_and_a_second_one_changes_nothing(root: Path) -> None:
     assert dump(root) == before
 
     client, runs = named(root)
-    names = {f"{s} news-en-de{seed}" for s in ("tiny", "small") for seed in ("", " 1", " 2")}
-    assert set(runs) == names
+    assert set(runs) == {f"{s} news-en-de {seed}" for s in ("tiny", "small") for seed in (1, 2)}
+    groups = {name: run.data.tags[GROUP] for name, run in runs.items()}
+    assert groups["tiny news-en-de 1"] == groups["tiny news-en-de 2"]
+    assert len(set(groups.values())) == 2
     one = runs["tiny news-en-de 2"]
     assert history(client, one, "train/loss") == [(10, 5.0), (20, 4.0)]
     assert history(client, one, "train/tokens_per_second") == [(10, 500.0), (20, 250.0)]
@@ -61,40 +62,6 @@ def test_points_are_spaced_evenly_over_the_duration(root: Path) -> None:
         SECONDS * 1000,
     ]
     assert run.data.tags["bleuprint.times"].startswith("rebuilt")
-
-
-def test_parents_hold_means_and_deviations_over_seeds(root: Path) -> None:
-    list(sync(load()))
-    _, runs = named(root)
-    parent = runs["small news-en-de"]
-    assert PARENT in parent.data.tags and parent.data.tags["seeds"] == "1, 2"
-    values = [bleu(Cell("small", "news-en-de", seed)) for seed in (1, 2)]
-    assert parent.data.metrics["bleu/first"] == pytest.approx(sum(values) / 2, abs=1e-6)
-    deviation = abs(values[0] - values[1]) / 2**0.5  # of two numbers
-    assert parent.data.metrics["bleu/first_deviation"] == pytest.approx(deviation, abs=1e-6)
-    assert deviation == pytest.approx(statistics.stdev(values))
-    children = [run for run in runs.values() if run.data.tags.get(NESTED) == parent.info.run_id]
-    assert {run.info.run_name for run in children} == {"small news-en-de 1", "small news-en-de 2"}
-
-
-def test_parents_keep_means_over_seeds_whose_outputs_are_elsewhere(root: Path) -> None:
-    list(sync(load()))
-    other = bleu(Cell("small", "news-en-de", 2))
-    shutil.rmtree(root / "results" / "small" / "news-en-de" / "2")
-    before = dump(root)
-    assert list(sync(load())) == []
-    assert dump(root) == before
-    path = Cell("small", "news-en-de", 1).results / "scores.json"
-    content = read_json(path)
-    content["first"]["bleu"]["score"] = 50.0
-    write_json(path, content)
-    list(sync(load()))
-    _, runs = named(root)
-    held = runs["small news-en-de"].data
-    assert held.tags["seeds"] == "1, 2"
-    assert held.metrics["bleu/first"] == pytest.approx((50 + other) / 2, abs=1e-6)
-    deviation = abs(50 - other) / 2**0.5
-    assert held.metrics["bleu/first_deviation"] == pytest.approx(deviation, abs=1e-6)
 
 
 def test_a_run_that_was_logged_in_part_is_completed(root: Path) -> None:
@@ -200,9 +167,6 @@ def test_scores_of_other_files_are_left_out_and_named(root: Path, changed: str, 
     _, runs = named(root)
     assert "bleu/first" not in runs["tiny news-en-de 1"].data.metrics
     assert "valid/bleu" in runs["tiny news-en-de 1"].data.metrics
-    parent = runs["tiny news-en-de"].data
-    assert parent.tags["seeds"] == "2"
-    assert parent.metrics["bleu/first"] == bleu(mine._replace(seed=2))
     with pytest.raises(UserError, match=said):
         register(load(), mine)
 

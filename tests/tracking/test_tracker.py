@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bleuprint.config.paths import Cell
-from bleuprint.tracking.runs import FINGERPRINT, GROUP, NESTED, PARENT, Description
+from bleuprint.tracking.runs import FINGERPRINT, GROUP, Description
 from bleuprint.tracking.tracker import Tracker
 from mlservers import MlServer, history, runs_in
 from trainings import STAGES, environment, project
@@ -88,22 +88,13 @@ def test_a_training_that_is_met_again_keeps_its_end(root: Path) -> None:
     assert after.info.to_proto() == before.info.to_proto()
 
 
-def test_runs_that_differ_in_their_seed_alone_get_a_parent_and_others_none(root: Path) -> None:
+def test_runs_that_differ_in_their_seed_alone_have_one_group(root: Path) -> None:
     for seed, cell in ((1, CELL), (2, Cell("tiny", "toy", 2)), (3, Cell("other", "toy", 1))):
         Tracker(description(f"f{seed}", cell)).close("FINISHED")
     _, runs = runs_in(store(root), "trial")
-    (parent,) = [run for run in runs if PARENT in run.data.tags]
-    assert parent.info.run_name == "tiny toy"
-    assert parent.info.status == "FINISHED"
-    above = {run.info.run_name: run.data.tags.get(NESTED) for run in runs}
-    identity = parent.info.run_id
-    assert above == {
-        "tiny toy": None,
-        "tiny toy 1": identity,
-        "tiny toy 2": identity,
-        "other toy 1": None,
-    }
-    assert len({run.data.tags[GROUP] for run in runs if GROUP in run.data.tags}) == 2
+    groups = {run.info.run_name: run.data.tags[GROUP] for run in runs}
+    assert groups["tiny toy 1"] == groups["tiny toy 2"] != groups["other toy 1"]
+    assert groups["tiny toy 1"].startswith("tiny toy ")
 
 
 @pytest.mark.slow

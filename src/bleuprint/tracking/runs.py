@@ -1,7 +1,7 @@
 """MLflow runs: what they hold, and how they are found, created and completed.
 
 A run is found by the fingerprint of its training. Runs that differ only in their seed have the same
-group tag; if there are two or more seeds, the runs are nested below a parent run.
+group tag, by which MLflow can show their means.
 """
 
 import math
@@ -14,13 +14,12 @@ from bleuprint.config.paths import Cell
 from bleuprint.config.system import System
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.flatten import dotted
-from bleuprint.tracking import store
 
 if TYPE_CHECKING:
     from mlflow.entities import Metric, Run
     from mlflow.tracking import MlflowClient
 
-FINGERPRINT, GROUP, PARENT = "bleuprint.fingerprint", "bleuprint.group", "bleuprint.parent"
+FINGERPRINT, GROUP = "bleuprint.fingerprint", "bleuprint.group"
 NOTE, NESTED, COMMIT = "mlflow.note.content", "mlflow.parentRunId", "mlflow.source.git.commit"
 # MLflow's limits: characters of a parameter, metrics in one request
 _VALUE, _METRICS = 6000, 1000
@@ -49,9 +48,9 @@ class Description:
 
     @property
     def group(self) -> str:
-        """The fingerprint shared by the trainings that differ only in their seed."""
-        system, corpus, _ = self.cell
-        return fingerprint.of_settings(system, corpus, self.settings, self.data, self.code)
+        """System, corpus and the fingerprint shared by trainings that differ only in their seed."""
+        mark = fingerprint.of_settings(self.settings, self.data, self.code)
+        return f"{self.cell.system} {self.cell.corpus} {mark[:8]}"
 
     @property
     def tags(self) -> dict[str, str]:
@@ -103,12 +102,8 @@ def parameters(settings: Mapping[str, Any]) -> dict[str, str]:
 
 def find(client: "MlflowClient", experiment: str, tags: Mapping[str, str]) -> "Run | None":
     """The newest run with these tags."""
-    return next(iter(find_all(client, experiment, tags)), None)
-
-
-def find_all(client: "MlflowClient", experiment: str, tags: Mapping[str, str]) -> list["Run"]:
     query = " and ".join(f"tags.`{name}` = '{value}'" for name, value in tags.items())
-    return list(client.search_runs([experiment], query, max_results=1000))
+    return next(iter(client.search_runs([experiment], query, max_results=1)), None)
 
 
 def create(
@@ -170,31 +165,6 @@ def logged_steps(client: "MlflowClient", run: "Run", names: Iterable[str]) -> di
         else set()
         for name in names
     }
-
-
-def nest(client: "MlflowClient", experiment: str, description: Description) -> bool:
-    """Move the runs of a group below a parent if there are several seeds; returns whether any was.
-
-    The parent is created if necessary.
-    """
-    group, (system, corpus, _) = description.group, description.cell
-    runs = find_all(client, experiment, {GROUP: group})
-    if len({run.data.tags["seed"] for run in runs}) < 2:
-        return False
-    content = Content(
-        name=f"{system} {corpus}",
-        tags={"system": system, "corpus": corpus, PARENT: group},
-        note=f"System **{system}** on corpus **{corpus}**: the runs below differ only in their "
-        "seed. Test scores are means over them, `..._deviation` their standard deviations.",
-        params=parameters(description.settings),
-    )
-    with store.lock():
-        parent = find(client, experiment, {PARENT: group})
-        parent = parent or create(client, experiment, content, seconds=0)
-    orphans = [run for run in runs if run.data.tags.get(NESTED) != parent.info.run_id]
-    for run in orphans:
-        client.set_tag(run.info.run_id, NESTED, parent.info.run_id)
-    return bool(orphans)
 
 
 def _equal(a: float, b: float) -> bool:

@@ -10,7 +10,6 @@ tag `bleuprint.times` says so.
 """
 
 import dataclasses
-import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
@@ -193,7 +192,10 @@ def _log_all(settings: Settings, trained: Sequence[TrainedCell], make: bool) -> 
         experiment = client.get_experiment_by_name(settings.experiment)
         if experiment is None:
             return
-        yield from _log_runs(client, experiment.experiment_id, trained, make)
+        for entry in trained:
+            _, done = log_cell(client, experiment.experiment_id, entry, make)
+            if done:
+                yield f"run {entry.content.name}: {done}"
         if environment.is_copy():  # the page and the columns stay those of the project
             return
         yield from log_report(client, experiment.experiment_id, settings.experiment)
@@ -201,50 +203,6 @@ def _log_all(settings: Settings, trained: Sequence[TrainedCell], make: bool) -> 
         scores = list(dict.fromkeys(filter(ui_views.is_score, names)))
         if scores and ui_views.decorate(client, experiment, settings, scores):
             yield f"experiment {settings.experiment}: columns and charts"
-
-
-def _log_runs(
-    client: "MlflowClient", experiment: str, trained: Sequence[TrainedCell], make: bool
-) -> Iterator[str]:
-    groups: dict[str, TrainedCell] = {}
-    for entry in trained:
-        run, done = log_cell(client, experiment, entry, make)
-        if run:
-            groups.setdefault(entry.description.group, entry)
-        if done:
-            yield f"run {entry.content.name}: {done}"
-    for group, entry in groups.items():
-        moved = runs.nest(client, experiment, entry.description)
-        if parent := runs.find(client, experiment, {runs.PARENT: group}):
-            children = runs.find_all(client, experiment, {runs.GROUP: group})
-            content = _means(children)
-            if runs.complete(client, parent, content) or moved:
-                yield f"run {parent.info.run_name}: nested, with means over seeds"
-
-
-def _means(children: Sequence["Run"]) -> Content:
-    """The content of a parent: means and standard deviations over the children with scores.
-
-    Computed from MLflow's runs, since the outputs of other seeds may be on another machine.
-    """
-    scored = [run for run in children if any(map(ui_views.is_score, run.data.metrics))]
-    averaged = sorted(scored or children, key=lambda run: int(run.data.tags["seed"]))
-    summary: dict[str, float] = {}
-    for name in averaged[0].data.metrics:
-        is_score = ui_views.is_score(name)
-        values = [run.data.metrics[name] for run in averaged if name in run.data.metrics]
-        if len(values) == len(averaged) and (is_score or name.startswith("total/")):
-            summary[name] = round(statistics.mean(values), 6)
-            if is_score and len(values) > 1:
-                summary[f"{name}_deviation"] = round(statistics.stdev(values), 6)
-    shared = {
-        name: text
-        for name, text in averaged[0].data.tags.items()
-        if name.startswith(("decode.", "mlflow.source."))
-        and all(run.data.tags.get(name) == text for run in averaged)
-    }
-    seeds = ", ".join(run.data.tags["seed"] for run in averaged)
-    return Content("", {"seeds": seeds, **shared}, "", summary=summary)
 
 
 def _points(curves: Curves | None, measured: Training | None) -> list["Metric"]:

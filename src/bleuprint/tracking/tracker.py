@@ -130,9 +130,7 @@ def _start(client: "MlflowClient", description: Description) -> "Run":
     content = runs.initial_content(description, commit())
     with suppress(Exception):  # some machines have no name for their user
         content = replace(content, tags={**content.tags, "mlflow.user": getpass.getuser()})
-    run = runs.create(client, experiment, content)
-    runs.nest(client, experiment, description)
-    return run
+    return runs.create(client, experiment, content)
 
 
 def _say(message: str) -> None:

@@ -20,9 +20,8 @@ SCORES = "bleu", "chrf", "ter"
 
 
 def is_score(metric: str) -> bool:
-    """Whether a metric is a score of a test set, not its deviation."""
-    kind, _, test = metric.partition("/")
-    return kind in SCORES and bool(test) and not test.endswith("_deviation")
+    """Whether a metric is a score of a test set."""
+    return metric.partition("/")[0] in SCORES
 
 
 def decorate(
@@ -65,6 +64,6 @@ def _note(settings: Settings, experiment: str) -> str:
         f"[Scores and costs]({runs}&viewStateShareKey={VIEW}), "
         f"[all curves]({runs}&compareRunsMode=CHART): {systems} on {corpora}.\n\n"
         "Run `report` holds the report page. A run is a training, with the scores of the decoding "
-        "in `params.yaml`; below it are all its decodings. Trainings that differ only in their "
-        "seed are below one run, which holds their means."
+        "in `params.yaml`; below it are all its decodings. Group by the tag `bleuprint.group` for "
+        "means over seeds."
     )
