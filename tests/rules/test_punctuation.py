@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacremoses import MosesPunctNormalizer
 
-from bleuprint.rules.edits import normalize_punctuation
+from bleuprint.rules.edits import Punctuation
 from bleuprint.text.unicode import blank_unprinted
 
 LANGUAGES = ["en", "de", "es", "fr", "cs", "fi", "ja"]
@@ -32,7 +32,7 @@ SENTENCES = st.one_of(
 @given(SENTENCES)
 def test_sentences_are_those_of_sacremoses(language, sentence):
     expected = reference(language).normalize(blank_unprinted(sentence))
-    assert normalize_punctuation(sentence, language) == expected
+    assert Punctuation().edit(sentence, language) == expected
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -41,7 +41,7 @@ def test_every_rule_alone_and_between_words(language):
         for form in ("{}", "{0}{0}", "a{}", "{}a", "a {}", "{} a", "1{}1", "1 {}", "a{}b", '"{}'):
             for sentence in (form.format(character), f"x {form.format(character)} x"):
                 expected = reference(language).normalize(blank_unprinted(sentence))
-                assert normalize_punctuation(sentence, language) == expected, sentence
+                assert Punctuation().edit(sentence, language) == expected, sentence
 
 
 @pytest.mark.parametrize(
@@ -59,16 +59,16 @@ def test_every_rule_alone_and_between_words(language):
     ],
 )
 def test_punctuation_is_written_one_way(language, sentence, normal):
-    assert normalize_punctuation(sentence, language) == normal
+    assert Punctuation().edit(sentence, language) == normal
 
 
 @pytest.mark.parametrize("character", "\r\x85\u2028\u2029\x0b\x0c\x1c\x1d\x1e\x00\ufeff\u00ad\t\n")
 def test_unprinted_characters_become_spaces(character):
-    assert normalize_punctuation(f"{character}a{character}{character}b", "en") == "a b"
+    assert Punctuation().edit(f"{character}a{character}{character}b", "en") == "a b"
 
 
 def test_a_plain_sentence_is_not_sent_through_the_rules(monkeypatch):
     monkeypatch.setattr("bleuprint.rules.edits._normalizer", None)
-    assert normalize_punctuation(" It isn't 5.5, is it? Über-all. ", "en") == (
+    assert Punctuation().edit(" It isn't 5.5, is it? Über-all. ", "en") == (
         "It isn't 5.5, is it? Über-all."
     )

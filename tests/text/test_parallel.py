@@ -5,7 +5,6 @@ from bleuprint.text import parallel
 from bleuprint.text.parallel import (
     Pair,
     PairWriter,
-    Span,
     TextFolder,
     count_lines,
     read_lines,
@@ -96,7 +95,7 @@ def test_spans_that_meet_hold_every_pair_once(tmp_path, monkeypatch, size):
     texts = [Pair(f"{i}{c}\r", f"{c}{i}") for i, c in enumerate(TORTURE)]
     write_set(folder, "train", texts)
     for cut in range(len(texts) + 1):
-        blocks = [*folder.blocks("train", Span(0, cut)), *folder.blocks("train", Span(cut))]
+        blocks = [*folder.blocks("train", 0, cut), *folder.blocks("train", cut)]
         assert [pair for block in blocks for pair in block.pairs()] == texts
         numbers = [number for block in blocks for number, _ in block.numbered()]
         assert numbers == list(range(1, len(texts) + 1))
@@ -123,9 +122,9 @@ def test_blocks_of_unequal_files_are_refused(tmp_path, monkeypatch, source, targ
         path.write_bytes(data)
     counts = source.count(b"a"), target.count(b"a")
     wanted = "{}/train.de has {} lines and {}/train.en has {}: not parallel"
-    for spans in ([Span()], [Span(0, 2), Span(2)]):
+    for parts in ([()], [(0, 2), (2,)]):
         with pytest.raises(UserError) as error:
-            [list(folder.blocks("train", span)) for span in spans]
+            [list(folder.blocks("train", *bounds)) for bounds in parts]
         assert str(error.value) == wanted.format(tmp_path, counts[0], tmp_path, counts[1])
 
 
@@ -134,6 +133,6 @@ def test_an_undecodable_byte_in_a_block_is_named_by_its_line(tmp_path):
     write_set(folder, "train", PAIRS)
     path = folder.files("train")[1]
     path.write_bytes(path.read_bytes().replace(b"three", b"thr\xe9e"))
-    for span in (Span(), Span(1)):
+    for start in (0, 1):
         with pytest.raises(UserError, match=r"train\.en:3: byte 18 of the line is 0xe9: not UTF-8"):
-            [block.pairs() for block in folder.blocks("train", span)]
+            [block.pairs() for block in folder.blocks("train", start)]

@@ -141,7 +141,7 @@ class _BlockHasher:
     def __call__(self, block: Block) -> list[bytes]:
         pairs = block.pairs()
         hashes = [b"".join(map(key, pairs)) for key in self._keys]
-        return [*hashes, self._held_out.sides(pairs)]
+        return [*hashes, bytes(map(self._held_out.side, pairs))]
 
 
 def _groups(hashes: Path) -> npt.NDArray[np.int32]:

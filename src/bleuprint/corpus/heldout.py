@@ -32,10 +32,6 @@ class HeldOutSentences:
             self._sources.add(self._key(pair.source))
             self._targets.add(self._key(pair.target))
 
-    def sides(self, pairs: Iterable[Pair]) -> bytes:
-        """`side` of each pair."""
-        return bytes(map(self.side, pairs))
-
     def side(self, pair: Pair) -> int:
         """0 if neither sentence of a pair is in the set, 1 if the source is, else 2."""
         if not self._sources:

@@ -133,4 +133,4 @@ def _write_rest(
 
 
 def _side_finder(held_out: HeldOutSentences) -> Callable[[Block], bytes]:
-    return lambda block: held_out.sides(block.pairs())
+    return lambda block: bytes(map(held_out.side, block.pairs()))

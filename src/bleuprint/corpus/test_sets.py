@@ -63,17 +63,12 @@ def describe_test_sets(name: str, corpus: Corpus, texts: Path, tokens: Path, fol
     """
     split, tokenized = (TextFolder(path, corpus.source, corpus.target) for path in (texts, tokens))
     tests = {test: _described(split, tokenized, test) for test in names_of_test_sets(corpus, split)}
-    if corpus.tokenize.name != "characters":
-        counts = _training_counts(name, tokenized, tests.values())
-        tests = {
-            test: dataclasses.replace(
-                described, training_counts={word: counts[word] for word in _words(described)}
-            )
-            for test, described in tests.items()
-        }
+    in_words = corpus.tokenize.name != "characters"
+    counts = _training_counts(name, tokenized, tests.values()) if in_words else {}
     with whole_folder(folder) as unfinished:
         for test, described in tests.items():
-            write_json(unfinished / f"{test}.json", dataclasses.asdict(described))
+            words = {word: counts[word] for word in _words(described)} if in_words else None
+            write_json(unfinished / f"{test}.json", {**vars(described), "training_counts": words})
 
 
 def read_description(folder: Path, test: str) -> Description:

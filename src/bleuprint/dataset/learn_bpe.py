@@ -23,7 +23,7 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import whole_folder, write_json
 from bleuprint.runtime.process_pool import map_parts
 from bleuprint.runtime.progress import Progress, track
-from bleuprint.text.parallel import Span, TextFolder
+from bleuprint.text.parallel import TextFolder
 
 # Train is split into this many parts to count its words in parallel.
 _PARTS = 8
@@ -59,9 +59,9 @@ def count_words(corpus: str, tokens: TextFolder, workers: int = 1) -> WordCounts
     """How often each word occurs in train, in the order of first occurrence."""
     counts: WordCounts = {tokens.source: Counter(), tokens.target: Counter()}
     total = tokens.count("train")
-    spans = [shard.span(total) for shard in Shard.all(_PARTS)]
-    with Progress(f"count words {corpus}", len(spans), "parts") as progress:
-        for part in map_parts(partial(partial, _count_words, tokens), spans, workers):
+    parts = [shard.bounds(total) for shard in Shard.all(_PARTS)]
+    with Progress(f"count words {corpus}", len(parts), "parts") as progress:
+        for part in map_parts(partial(partial, _count_words, tokens), parts, workers):
             for words, more in zip(counts.values(), part, strict=True):
                 words.update(more)
             progress.advance()
@@ -70,10 +70,12 @@ def count_words(corpus: str, tokens: TextFolder, workers: int = 1) -> WordCounts
     return counts
 
 
-def _count_words(tokens: TextFolder, span: Span) -> tuple[Counter[str], Counter[str]]:
-    """How often each word occurs in a span of train, on both sides."""
+def _count_words(
+    tokens: TextFolder, bounds: tuple[int, int | None]
+) -> tuple[Counter[str], Counter[str]]:
+    """How often each word occurs in a part of train, on both sides."""
     source, target = Counter[str](), Counter[str]()
-    for block in tokens.blocks("train", span):
+    for block in tokens.blocks("train", *bounds):
         for lines, words in zip(zip(*block.pairs(), strict=True), (source, target), strict=True):
             words.update(" ".join(lines).split(" "))
     return source, target
@@ -88,8 +90,18 @@ def learn_codes(what: str, settings: BpeSettings, words: Mapping[str, int]) -> s
     words = {
         word: count for word, count in words.items() if len(word) > 1 and not word.startswith("\r")
     }
-    learn = {"incremental": _incremental, "subword-nmt": _subword_nmt}[settings.engine]
-    return learn(what, words, settings.num_merges) if settings.num_merges and words else HEADER
+    merges = settings.num_merges
+    if not merges or not words:
+        return HEADER
+    if settings.engine == "incremental":
+        pairs = track(learn_merges(words, merges), what, merges, "merges")
+        return HEADER + "".join(f"{first} {second}\n" for first, second in pairs)
+    output = io.StringIO(newline="\n")
+    # Counts instead of the text, because subword-nmt splits lines as Python does.
+    entries = [f"{word} {count}" for word, count in words.items()]
+    with redirect_stderr(io.StringIO()):  # its progress bar
+        learn_bpe(entries, output, merges, is_dict=True)
+    return output.getvalue()
 
 
 def _learn_bpe(corpus: str, settings: BpeSettings, group: WordCounts, folder: Path) -> None:
@@ -125,17 +137,3 @@ def _count_subwords(codes: Bpe, words: Counter[str]) -> Counter[str]:
         for subword in codes.split(word):
             counts[subword] += count
     return counts
-
-
-def _incremental(what: str, words: Mapping[str, int], merges: int) -> str:
-    pairs = track(learn_merges(words, merges), what, merges, "merges")
-    return HEADER + "".join(f"{first} {second}\n" for first, second in pairs)
-
-
-def _subword_nmt(_: str, words: Mapping[str, int], merges: int) -> str:
-    output = io.StringIO(newline="\n")
-    # Counts instead of the text, because subword-nmt splits lines as Python does.
-    entries = [f"{word} {count}" for word, count in words.items()]
-    with redirect_stderr(io.StringIO()):  # its progress bar
-        learn_bpe(entries, output, merges, is_dict=True)
-    return output.getvalue()

@@ -7,6 +7,7 @@ import importlib
 import inspect
 import pkgutil
 import traceback
+from collections import UserDict
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from types import ModuleType
@@ -18,7 +19,7 @@ from bleuprint.runtime.errors import UserError
 R = TypeVar("R", bound=Rule)
 
 
-class Rules(Mapping[str, type[R]], Generic[R]):
+class Rules(UserDict[str, type[R]], Generic[R]):
     """The rules of one kind by name, in the order in which they run.
 
     The modules are imported at the first lookup, which raises UserError if two rules have the same
@@ -28,17 +29,8 @@ class Rules(Mapping[str, type[R]], Generic[R]):
     def __init__(self, kind: type[R]) -> None:
         self._kind = kind
 
-    def __getitem__(self, name: str) -> type[R]:
-        return self._by_name[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._by_name)
-
-    def __len__(self) -> int:
-        return len(self._by_name)
-
     @cached_property
-    def _by_name(self) -> dict[str, type[R]]:
+    def data(self) -> dict[str, type[R]]:  # type: ignore[override]
         rules: dict[str, type[R]] = {}
         for rule in _defined_rules(self._kind):
             if (first := rules.setdefault(rule.name(), rule)) is not rule:

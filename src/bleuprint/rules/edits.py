@@ -57,12 +57,19 @@ class NonPrinting(Edit):
 
 @dataclass(frozen=True)
 class Punctuation(Edit):
-    """Normalizes quotation marks, dashes and other punctuation as Moses does."""
+    """Normalizes quotation marks, dashes and other punctuation as Moses does.
+
+    Non-printing characters become spaces. Most no-break spaces are kept: the rules need them.
+    """
 
     rank: ClassVar[int] = 40
 
     def edit(self, sentence: str, language: str) -> str:
-        return normalize_punctuation(sentence, language)
+        text = blank_unprinted(sentence)
+        if _CHARACTERS.search(text) or any(sequence in text for sequence in _SEQUENCES):
+            normalized: str = _normalizer(language).normalize(text)
+            return normalized
+        return text.strip()
 
 
 def _decoded(entity: re.Match[str]) -> str:
@@ -70,18 +77,6 @@ def _decoded(entity: re.Match[str]) -> str:
     if written[1] != "#" and written[1:] not in html5:
         return written  # HTML would decode &notit; as &not and it;
     return _LINE_ENDS.sub(" ", html.unescape(written))
-
-
-def normalize_punctuation(sentence: str, language: str) -> str:
-    """The sentence after Moses' normalize-punctuation.
-
-    Non-printing characters become spaces. Most no-break spaces are kept: the rules need them.
-    """
-    text = blank_unprinted(sentence)
-    if _CHARACTERS.search(text) or any(sequence in text for sequence in _SEQUENCES):
-        normalized: str = _normalizer(language).normalize(text)
-        return normalized
-    return text.strip()
 
 
 @cache

@@ -17,21 +17,6 @@ from bleuprint.runtime.errors import UserError
 BLOCK_PAIRS = 1000
 
 
-@dataclass(frozen=True)
-class Span:
-    """Pairs from `start`, counted from 0, up to but without `stop` (None: to the end)."""
-
-    start: int = 0
-    stop: int | None = None
-
-    def length(self, pairs: int) -> int:
-        """The number of pairs of the span in a text of `pairs` pairs."""
-        return (pairs if self.stop is None else self.stop) - self.start
-
-
-WHOLE = Span()
-
-
 class Pair(NamedTuple):
     source: str
     target: str
@@ -89,17 +74,19 @@ class Block:
             return [_decode(line, path, number) for number, line in enumerate(lines, self.first)]
 
 
-def read_blocks(source: Path, target: Path, span: Span = WHOLE) -> Iterator[Block]:
-    """The pairs of two aligned files in blocks; raises UserError if one file is longer.
+def read_blocks(
+    source: Path, target: Path, start: int = 0, stop: int | None = None
+) -> Iterator[Block]:
+    """The pairs of two aligned files in blocks, from `start`, counted from 0, up to before `stop`.
 
-    A span with an end does not compare the lengths of the files.
+    Without `stop`, raises UserError if one file is longer.
     """
     with _open(source) as source_file, _open(target) as target_file:
         for file in (source_file, target_file):
-            deque(islice(file, span.start), maxlen=0)
-        number = span.start
-        while span.stop is None or number < span.stop:
-            count = BLOCK_PAIRS if span.stop is None else min(BLOCK_PAIRS, span.stop - number)
+            deque(islice(file, start), maxlen=0)
+        number = start
+        while stop is None or number < stop:
+            count = BLOCK_PAIRS if stop is None else min(BLOCK_PAIRS, stop - number)
             sides = _lines(source_file, count), _lines(target_file, count)
             counts = [side.count(b"\n") for side in sides]
             if counts[0] != counts[1]:
@@ -176,8 +163,8 @@ class TextFolder:
         """The number of lines of the source side of a set."""
         return count_lines(self.files(name)[0])
 
-    def blocks(self, name: str, span: Span = WHOLE) -> Iterator[Block]:
-        return read_blocks(*self.files(name), span)
+    def blocks(self, name: str, start: int = 0, stop: int | None = None) -> Iterator[Block]:
+        return read_blocks(*self.files(name), start, stop)
 
     def writer(self, name: str) -> PairWriter:
         return PairWriter(*self.files(name))

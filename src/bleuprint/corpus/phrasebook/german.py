@@ -189,8 +189,7 @@ def place(tree: Place | None) -> str:
         return f"{('in', 'nach', 'aus')[index]} {noun_phrase(tree.phrase, 'd')}"
     preposition = tree.phrase.head.place[2 + index]
     case = "a" if index == 1 and preposition in ("in", "auf", "an") else "d"
-    text = f"{preposition} {noun_phrase(tree.phrase, case)}"
-    return text if tree.phrase.relative is not None else contracted(text)
+    return contracted(f"{preposition} {noun_phrase(tree.phrase, case)}")
 
 
 def contracted(text: str) -> str:

@@ -39,8 +39,6 @@ class Writer(Phrases):
             clause = replace(clause, gap="object", object=None)
         else:
             fitting = lexicon.adjectives(kind, True)
-            if not fitting:
-                return None
             tense = self.weighted(present=0.7, past=0.3)
             clause = Clause(lexicon.verbs("copula")[0], None, tense, adjective=self.pick(fitting))
         return replace(clause, gap_plural=plural, gap_gender=head.fr_gender)

@@ -115,8 +115,6 @@ class Phrases(Dice, ABC):
         clause = None
         if det in ("the", "a") and "cup" not in head.classes and self.chance(relative):
             clause = self.relative(head, plural)
-        if det == "a" and plural:
-            det = "bare"
         return Phrase(head, det, plural, count, adjective, None, clause)
 
     def article(self, plural: bool, definite: bool) -> str:

@@ -4,7 +4,6 @@ import re
 from dataclasses import dataclass
 
 from bleuprint.runtime.errors import UserError
-from bleuprint.text.parallel import Span
 
 
 @dataclass(frozen=True)
@@ -27,13 +26,13 @@ class Shard:
         """All shards, in the order of their numbers."""
         return [cls(number, of) for number in range(1, of + 1)]
 
-    def span(self, pairs: int) -> Span:
-        """The pairs of the shard in a text of `pairs` pairs.
+    def bounds(self, pairs: int) -> tuple[int, int | None]:
+        """The first pair of the shard in a text of `pairs` pairs, and the one after its last.
 
-        The last shard has an open end: its reader checks that both sides end there.
+        The last shard has an open end (None): its reader checks that both sides end there.
         """
         start = pairs * (self.number - 1) // self.of
-        return Span(start, None if self.number == self.of else pairs * self.number // self.of)
+        return start, None if self.number == self.of else pairs * self.number // self.of
 
     def __str__(self) -> str:
         return f"{self.number}-of-{self.of}"

@@ -94,8 +94,8 @@ def _settings_of(step: Step) -> str:
 def shard_blocks(before: TextFolder, shard: Shard) -> tuple[Iterator[Block], int]:
     """The blocks of a shard of train, and its number of pairs."""
     total = before.count("train")
-    span = shard.span(total)
-    return before.blocks("train", span), span.length(total)
+    start, stop = shard.bounds(total)
+    return before.blocks("train", start, stop), (total if stop is None else stop) - start
 
 
 def step_files(
