@@ -1,4 +1,4 @@
-"""Commands that make, serve or log models: train, serve, export, mlflow-sync, register."""
+"""Commands that make, serve or log models: train, serve, export, mlflow-sync."""
 
 import argparse
 from pathlib import Path
@@ -40,12 +40,6 @@ def add_commands(commands: Commands) -> None:
     )
     sync.set_defaults(command=_sync)
 
-    register = commands.add_parser(
-        "register", help="register a trained system in MLflow as the best of its corpus"
-    )
-    add_cell_options(register)
-    register.set_defaults(command=_register)
-
 
 def _train(given: argparse.Namespace) -> None:
     from bleuprint.pipeline.train_stage import train_cell
@@ -72,10 +66,3 @@ def _sync(_: argparse.Namespace) -> None:
 
     for line in sync_all(load()):
         print(line, flush=True)
-
-
-def _register(given: argparse.Namespace) -> None:
-    from bleuprint.tracking.registry import register
-
-    settings = load()
-    print(register(settings, trained_cell(settings, given)))

@@ -146,13 +146,11 @@ def _decoding(results: CellResults, scores: Mapping[str, SetScores]) -> Content:
     )
 
 
-def log_cell(
-    client: "MlflowClient", experiment: str, trained: TrainedCell, make: bool = True
-) -> tuple["Run | None", str]:
-    """The run of a training, completed, and what was done: "made", "completed" or nothing."""
+def _log_cell(client: "MlflowClient", experiment: str, trained: TrainedCell, make: bool) -> str:
+    """Complete the run of a training; returns what was done: "made", "completed" or nothing."""
     run = runs.find(client, experiment, trained.description.tags)
     if run is None and not make:
-        return None, ""
+        return ""
     content, done = trained.content_in(run), ""
     if run is None:
         content = dataclasses.replace(content, tags={**content.tags, TIMES: _REBUILT})
@@ -169,7 +167,7 @@ def log_cell(
     )
     if _SCORED in content.tags or trained.decoding is None:
         changed |= log_file_list(client, run, trained.description.cell)
-    return run, done or ("completed" if changed else "")
+    return done or ("completed" if changed else "")
 
 
 def _log_decoding(
@@ -193,8 +191,7 @@ def _log_all(settings: Settings, trained: Sequence[TrainedCell], make: bool) -> 
         if experiment is None:
             return
         for entry in trained:
-            _, done = log_cell(client, experiment.experiment_id, entry, make)
-            if done:
+            if done := _log_cell(client, experiment.experiment_id, entry, make):
                 yield f"run {entry.content.name}: {done}"
         if environment.is_copy():  # the page and the columns stay those of the project
             return
