@@ -33,17 +33,15 @@ def add_cell_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--seed", type=int, help="of the training (the first of params.yaml)")
 
 
-def cell(settings: Settings, given: argparse.Namespace) -> Cell:
-    """The cell that the options name; raises UserError if params.yaml lacks it."""
+def trained_cell(settings: Settings, given: argparse.Namespace) -> Cell:
+    """The cell that the options name.
+
+    Raises UserError if params.yaml lacks it, or if it has not been trained.
+    """
     settings.system(given.system)
     settings.corpus(given.corpus)
     seed = settings.seeds[0] if given.seed is None else given.seed
-    return Cell(given.system, given.corpus, seed)
-
-
-def trained_cell(settings: Settings, given: argparse.Namespace) -> Cell:
-    """The same; raises UserError if the cell has not been trained."""
-    named = cell(settings, given)
+    named = Cell(given.system, given.corpus, seed)
     if not named.models.exists():
         raise UserError(
             f"{named.models}: no training of {named}; dvc repro makes it, dvc pull may fetch it"

@@ -1,9 +1,9 @@
-"""Commands that show scores: table, compare, comet, gap."""
+"""Commands that show scores: table, compare, gap."""
 
 import argparse
 from typing import TYPE_CHECKING
 
-from bleuprint.cli.options import Commands, add_cell_options, cell, count
+from bleuprint.cli.options import Commands, count
 from bleuprint.config.experiment import Settings, load
 from bleuprint.runtime.errors import UserError, say
 
@@ -35,12 +35,6 @@ def add_commands(commands: Commands) -> None:
         help="number of better, and of worse sentences (%(default)s)",
     )
     compare.set_defaults(command=_compare)
-
-    comet = commands.add_parser("comet", help="COMET scores, where comet-score is installed")
-    add_cell_options(comet)
-    comet.add_argument("--model", default="Unbabel/wmt22-comet-da", help="(%(default)s)")
-    comet.add_argument("--program", default="comet-score", help="(%(default)s)")
-    comet.set_defaults(command=_comet)
 
     gap = commands.add_parser(
         "gap", help="translate as published numbers were, and split the gap to them into steps"
@@ -89,14 +83,6 @@ def _compare(given: argparse.Namespace) -> None:
     from bleuprint.report.terminal import show
 
     show(compare(given.first, given.second, given.corpus, given.sentences))
-
-
-def _comet(given: argparse.Namespace) -> None:
-    from bleuprint.report.comet import comet
-
-    settings = load()
-    for line in comet(settings, cell(settings, given), given.model, given.program):
-        print(line, flush=True)
 
 
 def _gap(given: argparse.Namespace) -> None:
