@@ -27,7 +27,7 @@ def add_commands(commands: Commands) -> None:
     revision = "SYSTEM, SYSTEM@REVISION or @REVISION, of git or an experiment of DVC"
     compare.add_argument("first", metavar="A", help=revision)
     compare.add_argument("second", metavar="B", help="the same")
-    compare.add_argument("--corpus", help="one corpus, with breakdowns and sentences")
+    compare.add_argument("--corpus", help="one corpus, with sentences")
     compare.add_argument(
         "--sentences",
         type=count,

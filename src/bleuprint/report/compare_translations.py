@@ -1,19 +1,18 @@
-"""The translations of two systems: paired tests, breakdowns, the most changed sentences."""
+"""The translations of two systems: paired tests and the most changed sentences."""
 
 from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
 from bleuprint.report.compare_tables import Pair, not_comparable, paired
-from bleuprint.report.grid import Column, Grid, Row
 from bleuprint.report.system_results import p_text
 from bleuprint.scoring.sentence_scores import sentence_bleu
 from bleuprint.text.unicode import blank_unprinted
 from bleuprint.tracking.cell_results import CellResults
 
 
-def translations(pair: Pair, sentences: int) -> Iterator[str | Grid]:
-    """On each test set: paired tests, breakdowns and the most changed sentences.
+def translations(pair: Pair, sentences: int) -> Iterator[str]:
+    """On each test set: paired tests and the most changed sentences.
 
     They are of the first corpus and seed of the pair; `sentences` is the number of improved, and of
     worsened ones.
@@ -23,15 +22,17 @@ def translations(pair: Pair, sentences: int) -> Iterator[str | Grid]:
         yield from _on_test(pair, runs, test, sentences)
 
 
-def _on_test(
-    pair: Pair, runs: Sequence[CellResults], test: str, sentences: int
-) -> Iterator[str | Grid]:
+def _on_test(pair: Pair, runs: Sequence[CellResults], test: str, sentences: int) -> Iterator[str]:
     _, corpus, seed = runs[0].cell
     yield f"{pair.first} and {pair.second} on {corpus}, seed {seed}, test set {test}"
     if reason := not_comparable([[run] for run in runs], test):
         yield f"not compared: {reason}"
         return
-    yield from _breakdown(pair, runs, test)
+    p = paired(runs, test)
+    yield (
+        f"difference in BLEU: {p_text(p.bootstrap)} (paired bootstrap), "
+        f"{p_text(p.randomization)} (approximate randomization)"
+    )
     (references, first), (_, second) = (run.lines(test) for run in runs)
     changed = changes(first, second, references, runs[0].texts.target)
     labels = ("source", "reference", *map(str, pair.sides))
@@ -65,31 +66,3 @@ def _sentences(
             yield f"  {label:{width}}  {blank_unprinted(lines[change.Index - 1])}"
     if changed.empty:
         yield "no sentence"
-
-
-def _breakdown(pair: Pair, runs: Sequence[CellResults], test: str) -> Iterator[str | Grid]:
-    """A test set with one seed: paired tests, and BLEU by length and word frequency."""
-    both = [run.scores_of(test) for run in runs]
-    p = paired(runs, test)
-    yield (
-        f"difference in BLEU: {p_text(p.bootstrap)} (paired bootstrap), "
-        f"{p_text(p.randomization)} (approximate randomization)"
-    )
-    lengths = [pd.DataFrame(scores["by_length"]) for scores in both]
-    yield _buckets(pair, lengths, "source tokens", "lines", ".1f")
-    if all(scores["by_count"] is not None for scores in both):
-        counts = [pd.DataFrame(scores["by_count"]).drop(columns="found") for scores in both]
-        yield _buckets(pair, counts, "times in training", "words", ".1%")
-
-
-def _buckets(
-    pair: Pair, both: Sequence[pd.DataFrame], head: str, size_head: str, form: str
-) -> Grid:
-    """A figure by bucket; the tables of both sides have the columns bucket, size and figure."""
-    first, second = (table.set_axis(["bucket", "size", "figure"], axis=1) for table in both)
-    rows = []
-    for bucket in first.merge(second, on="bucket").itertuples(index=False):
-        name, size, a, _, b = bucket
-        rows.append(Row((name, f"{size:,}", format(a, form), format(b, form), f"{b - a:+{form}}")))
-    columns = Column(head, left=True), Column(size_head), *pair.columns(more=("difference",))
-    return Grid(columns, tuple(rows))
