@@ -96,20 +96,11 @@ def table_md(settings: Settings, records: pd.DataFrame, root: Path) -> str:
 def _test_sets(records: pd.DataFrame) -> Grid:
     heads = "Corpus", "Pair", "Test set", "SHA-256 of references"
     sets = records.drop_duplicates(["corpus", "test"])
-    return grid(
-        heads,
-        ["Lines"],
-        (
-            (
-                r.corpus,
-                f"{r.source}-{r.target}",
-                r.test,
-                r.references_sha256[:SHORT],
-                f"{r.lines:,}",
-            )
-            for r in sets.itertuples()
-        ),
-    )
+    rows = [
+        (r.corpus, f"{r.source}-{r.target}", r.test, r.references_sha256[:SHORT], f"{r.lines:,}")
+        for r in sets.itertuples()
+    ]
+    return grid(heads, ["Lines"], rows)
 
 
 def _signatures(records: pd.DataFrame) -> Iterator[str]:

@@ -89,10 +89,11 @@ def _score_variant(name: str, metric: BLEU, hypotheses: _Lines, references: _Lin
         score=round(result.score, DIGITS),
         signature=metric.get_signature().format(),
         lines=len(hypotheses),
-        references=_digest(references),
-        hypotheses=_digest(hypotheses),
+        references=digest(references),
+        hypotheses=digest(hypotheses),
     )
 
 
-def _digest(lines: _Lines) -> str:
+def digest(lines: _Lines) -> str:
+    """The SHA-256 of a file of these lines."""
     return hashlib.sha256("".join(f"{line}\n" for line in lines).encode()).hexdigest()

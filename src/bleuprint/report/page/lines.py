@@ -74,8 +74,24 @@ def lines_of_sets(context: ReportContext) -> Iterator[SetLines]:
     columns: dict[tuple[str, str], list[SystemResult]] = {}
     for result in context.results:
         columns.setdefault((result.corpus, result.test), []).append(result)
-    for results in columns.values():
-        yield _read(context, results)
+    for (corpus, test), results in columns.items():
+        entry = context.settings.corpus(corpus)
+        outputs, bleu, systems = {}, {}, shown_systems(results)
+        for system in systems:
+            cell = Cell(system, corpus, context.settings.seeds[0])
+            run = CellResults.open(context.settings, cell, context.root)
+            references, outputs[system] = run.lines(test)
+            bleu[system] = sentence_bleu(outputs[system], references, entry.target)
+        yield SetLines(
+            corpus=corpus,
+            test=test,
+            languages=(entry.source, entry.target),
+            sources=run.sources(test),
+            references=references,
+            outputs=outputs,
+            bleu=pd.DataFrame(bleu),
+            left_out=len(results) - len(systems),
+        )
 
 
 def shown_systems(results: Sequence[SystemResult], most: int = SYSTEMS) -> list[str]:
@@ -84,24 +100,3 @@ def shown_systems(results: Sequence[SystemResult], most: int = SYSTEMS) -> list[
     others.sort(key=lambda result: -result.bleu.mean)
     chosen = {result.system for result in (baseline, *others[: most - 1])}
     return [s.system for s in results if s.system in chosen]
-
-
-def _read(context: ReportContext, results: Sequence[SystemResult]) -> SetLines:
-    corpus, test = results[0].corpus, results[0].test
-    entry = context.settings.corpus(corpus)
-    outputs, bleu, systems = {}, {}, shown_systems(results)
-    for system in systems:
-        cell = Cell(system, corpus, context.settings.seeds[0])
-        run = CellResults.open(context.settings, cell, context.root)
-        references, outputs[system] = run.lines(test)
-        bleu[system] = sentence_bleu(outputs[system], references, entry.target)
-    return SetLines(
-        corpus=corpus,
-        test=test,
-        languages=(entry.source, entry.target),
-        sources=run.sources(test),
-        references=references,
-        outputs=outputs,
-        bleu=pd.DataFrame(bleu),
-        left_out=len(results) - len(systems),
-    )

@@ -16,7 +16,7 @@ import pandas as pd
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
 from bleuprint.config.published import Published
-from bleuprint.config.system import Average, System
+from bleuprint.config.system import Average
 from bleuprint.report.published.variants import (
     SEARCH,
     Variant,
@@ -26,6 +26,7 @@ from bleuprint.report.published.variants import (
     path_of,
     searched,
 )
+from bleuprint.report.system_results import PLACE
 
 # Digits of BLEU; the steps are rounded before they are added, so that the sums are right.
 SHOWN = 2
@@ -71,10 +72,10 @@ class Gap:
 
 @dataclass(frozen=True)
 class _Ours:
-    """The system of a published number, and its variants, one entry a seed."""
+    """The system of a published number as it is, and its variants, one entry a seed."""
 
     number: Published
-    system: System
+    base: Variant
     variants: Sequence[Variants]
 
     def score(self, variant: Variant, way: str) -> float | None:
@@ -109,49 +110,38 @@ def gaps(settings: Settings, records: pd.DataFrame, variants: Mapping[Cell, Vari
     Left out are those whose variants lack a seed, or are of other trainings, translations or scores
     than the records: the system was trained or translated again since.
     """
-    return [
-        _gap(ours)
-        for number in settings.published
-        if (ours := _ours(settings, number, records, variants))
-    ]
-
-
-def _ours(
-    settings: Settings,
-    number: Published,
-    records: pd.DataFrame,
-    variants: Mapping[Cell, Variants],
-) -> _Ours | None:
-    """The measured variants of a number's system; None if they are not of these records."""
-    if number.system is None:
-        return None
-    system, of_system = settings.system(number.system), []
-    place = number.system, number.corpus, number.test
-    for record in records.itertuples():
-        if (record.system, record.corpus, record.test) != place:
+    found = []
+    for number in settings.published:
+        if number.system is None:
             continue
-        measured = variants.get(Cell(record.system, record.corpus, record.seed))
-        varied = measured and measured.find(number.test, own(system))
-        if (
-            measured is None
-            or not varied
-            or measured.training != record.training_sha256
-            or varied.hypotheses != record.hypotheses_sha256
-            or varied.scores != _scores(record)
-        ):
-            return None
-        of_system.append(measured)
-    return _Ours(number, system, of_system)
+        base = own(settings.system(number.system))
+        place = [number.system, number.corpus, number.test]
+        of_seeds = records[(records[PLACE] == place).all(axis=1)]
+        measured = [
+            varied
+            for record in of_seeds.itertuples()
+            if (varied := variants.get(Cell(record.system, record.corpus, record.seed)))
+            and _are_of(varied, record, base)
+        ]
+        if len(measured) == len(of_seeds):
+            found.append(_gap(_Ours(number, base, measured)))
+    return found
 
 
-def _scores(record: Any) -> dict[str, float]:
-    """BLEU of a record, as Published.scored names its variants."""
-    variants = {variant["name"]: variant["score"] for variant in record.variants}
-    return {"sacrebleu": record.bleu, **variants}
+def _are_of(variants: Variants, record: Any, base: Variant) -> bool:
+    """Whether the variants are of the training, the translations and the scores of a record."""
+    varied = variants.find(record.test, base)
+    scores = {"sacrebleu": record.bleu, **{each["name"]: each["score"] for each in record.variants}}
+    return (
+        varied is not None
+        and variants.training == record.training_sha256
+        and varied.hypotheses == record.hypotheses_sha256
+        and varied.scores == scores
+    )
 
 
 def _gap(ours: _Ours) -> Gap:
-    number, base = ours.number, own(ours.system)
+    number, base = ours.number, ours.base
     first = ours.score(base, "sacrebleu")
     assert first is not None, "the system as it is was scored"
     steps: list[Step] = []
@@ -179,7 +169,7 @@ def _scoring(ours: _Ours) -> tuple[float | None, str]:
     way = ours.number.scored
     if way == "otherwise":
         return None, "how it was scored is not known, or nothing here scores so"
-    score = ours.score(own(ours.system), way)
+    score = ours.score(ours.base, way)
     if way == "sacrebleu":
         return score, "both are sacreBLEU's"
     if score is None:

@@ -25,17 +25,14 @@ def sentence(gap: Gap) -> str:
     number = gap.published
     seeds = f" (mean of {gap.seeds} seeds)" if gap.seeds > 1 else ""
     scored = "scored otherwise" if number.scored == "otherwise" else f"scored {number.scored}"
+    explained = "Nothing of it was measured."
+    if gap.explained is not None:
+        left = signed(gap.unexplained)
+        explained = f"The measured steps add {signed(gap.explained)}; {left} is unexplained."
     return (
         f"Ours is {gap.ours:.2f}{seeds}, scored by sacreBLEU; {number.name} has {number.bleu:.2f}, "
-        f"{scored} ({number.source}): a gap of {signed(gap.whole)}. {_explained(gap)}"
+        f"{scored} ({number.source}): a gap of {signed(gap.whole)}. {explained}"
     )
-
-
-def _explained(gap: Gap) -> str:
-    if gap.explained is None:
-        return "Nothing of it was measured."
-    left = signed(gap.unexplained)
-    return f"The measured steps add {signed(gap.explained)}; {left} is unexplained."
 
 
 def steps(gap: Gap) -> Grid:

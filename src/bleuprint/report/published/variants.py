@@ -5,8 +5,8 @@ The averaged checkpoints, the beam and the length penalty are set to those of th
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
@@ -58,8 +58,7 @@ class Variants:
 
     def find(self, test: str, variant: Variant) -> Varied | None:
         """The scores of a variant on a test set; None if it was not measured."""
-        keys = [(varied.test, varied.variant) for varied in self.varied]
-        return self.varied[keys.index((test, variant))] if (test, variant) in keys else None
+        return next((v for v in self.varied if (v.test, v.variant) == (test, variant)), None)
 
     @classmethod
     def read(cls, path: Path) -> "Variants":
@@ -115,19 +114,14 @@ def measure(settings: Settings, cell: Cell, root: Path = Path()) -> None:
     if not checkpoints.exists():
         raise UserError(f"{checkpoints}: no such folder; run: dvc repro, or dvc pull")
     training = CheckpointsRecord.read(checkpoints)
-    possible = [each for each in variants if _enough(checkpoints, each.average, training)]
+    possible = []
+    for variant in variants:
+        with suppress(UserError):  # if fewer checkpoints are kept
+            choose(checkpoints, variant.average, training)
+            possible.append(variant)
     tests = list(dict.fromkeys(number.test for number in numbers))
     varied = tuple(_translate(settings, cell, tests, possible, root))
     write_json(path_of(cell, root), asdict(Variants(training.fingerprint, varied)))
-
-
-def _enough(checkpoints: Path, how: Average, training: CheckpointsRecord) -> bool:
-    """Whether the kept checkpoints suffice for an average."""
-    try:
-        choose(checkpoints, how, training)
-    except UserError:
-        return False
-    return True
 
 
 def _translate(
@@ -165,7 +159,7 @@ def _scored(
 ) -> Varied:
     """The translations of a test set, scored as the score stage does it."""
     from bleuprint.scoring import metrics
-    from bleuprint.scoring.bleu_variants import bleu_variants
+    from bleuprint.scoring.bleu_variants import bleu_variants, digest
 
     corpus = settings.corpus(cell.corpus)
     texts = TextFolder(folder(cell.corpus, "split", root), corpus.source, corpus.target)
@@ -174,8 +168,7 @@ def _scored(
     scores |= {
         each["name"]: each["score"] for each in bleu_variants(lines, references, corpus.target)
     }
-    digest = sha256("".join(f"{line}\n" for line in lines).encode()).hexdigest()
-    return Varied(test, variant, scores, digest)
+    return Varied(test, variant, scores, digest(lines))
 
 
 def _varied(entry: Any) -> Varied:
