@@ -53,23 +53,18 @@ class Range:
         return f"{'above' if self.open_low else 'from'} {self.low:g}, {below}"
 
 
-@dataclasses.dataclass(frozen=True)
-class NameRule:
-    """The names of the user's entries, which become names of files, stages and experiments."""
-
-    longest: int = 100
-
-    def check(self, text: str, place: "_Place") -> None:
-        if len(text) > self.longest:
-            raise place.error(f"a name of {len(text)} characters: at most {self.longest}")
-        if not re.fullmatch("[A-Za-z0-9][A-Za-z0-9_-]*", text):
-            raise place.error(
-                "a name is of letters (a to z, A to Z), digits, '-' and '_', "
-                f"and begins with a letter or digit, not {_shown(text)}"
-            )
+def _check_name(text: str, place: "_Place") -> None:
+    """Names of the user's entries become names of files, stages and experiments."""
+    if len(text) > 100:
+        raise place.error(f"a name of {len(text)} characters: at most 100")
+    if not re.fullmatch("[A-Za-z0-9][A-Za-z0-9_-]*", text):
+        raise place.error(
+            "a name is of letters (a to z, A to Z), digits, '-' and '_', "
+            f"and begins with a letter or digit, not {_shown(text)}"
+        )
 
 
-Name = Annotated[str, NameRule()]
+Name = Annotated[str, _check_name]
 Count = Annotated[int, Range(1)]
 Share = Annotated[float, Range(0, 1, open_high=True)]
 
@@ -152,8 +147,8 @@ def _value(kind: Any, value: Any, place: _Place) -> Any:
         for bound in arguments[1:]:
             if isinstance(bound, Range) and not bound.holds(result):
                 raise place.error(f"{_shown(result)} is out of range: {bound}")
-            if isinstance(bound, NameRule):
-                bound.check(result, place)
+            if bound is _check_name:
+                _check_name(result, place)
         return result
     if origin is Literal:
         if value not in arguments:
@@ -201,7 +196,7 @@ def _mapping(kind: Any, value: Any, place: _Place) -> dict[str, Any]:
     for name, entry, here in _entries(value, place, f"of names{each}"):
         if not isinstance(name, str):
             raise here.error(f"name {name!r} is not text: quote it")
-        NameRule().check(name, here)
+        _check_name(name, here)
         result[str(name)] = _value(kind, entry, here)
     return result
 

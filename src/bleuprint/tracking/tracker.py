@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bleuprint.runtime.code import commit
@@ -28,11 +28,8 @@ _FINISHED_WAIT, _FAILED_WAIT = 60.0, 8.0
 _PAUSE = 10.0  # seconds between attempts
 
 
-@dataclass(frozen=True)
-class _Entry:
-    update: int
-    metrics: dict[str, float]
-    time: int  # milliseconds
+# A metric's name, value, time in milliseconds, and update: the arguments of MLflow's Metric.
+_Point = tuple[str, float, int, int]
 
 
 class Tracker:
@@ -40,7 +37,7 @@ class Tracker:
 
     def __init__(self, description: Description) -> None:
         self._description = description
-        self._unsent: list[_Entry] = []
+        self._unsent: list[_Point] = []
         self._status = ""
         self._problem, self._done = "it did not answer in time", False
         self._connection: _Connection | None = None
@@ -50,7 +47,8 @@ class Tracker:
         self._thread.start()
 
     def log(self, update: int, metrics: dict[str, float]) -> None:
-        self._unsent.append(_Entry(update, metrics, int(time.time() * 1000)))
+        now = int(time.time() * 1000)
+        self._unsent += [(name, value, now, update) for name, value in metrics.items()]
         self._news.set()
 
     def close(self, status: str) -> None:
@@ -60,8 +58,7 @@ class Tracker:
         self._news.set()
         self._thread.join(_FINISHED_WAIT if status == _FINISHED else _FAILED_WAIT)
         if not self._done:
-            count = sum(len(entry.metrics) for entry in self._unsent)
-            lost = f"{count} metrics of {self._description.cell} and its end"
+            lost = f"{len(self._unsent)} metrics of {self._description.cell} and its end"
             _say(f"{lost} are not logged ({self._problem}): run bleuprint mlflow-sync in the end")
 
     def _serve(self) -> None:
@@ -83,11 +80,11 @@ class Tracker:
                 self._news.set()
 
     def _send(self) -> None:
-        """Send all entries, and the end if it has come."""
-        status, entries = self._status, self._unsent[:]
+        """Send all points, and the end if it has come."""
+        status, points = self._status, self._unsent[:]
         self._connection = self._connection or _Connection(self._description)
-        self._connection.send(entries)
-        del self._unsent[: len(entries)]
+        self._connection.send(points)
+        del self._unsent[: len(points)]
         if status:
             self._connection.end(status)
             self._done = True
@@ -103,17 +100,13 @@ class _Connection:
         self._logged = runs.logged_steps(self._client, self._run, names)
         self._is_open = self._run.info.status != _FINISHED
 
-    def send(self, entries: list[_Entry]) -> None:
+    def send(self, points: list[_Point]) -> None:
         """Log metrics; a resumed training repeats some updates, which are not logged twice."""
         from mlflow.entities import Metric
 
-        metrics = [
-            Metric(name, value, entry.time, entry.update)
-            for entry in entries
-            for name, value in entry.metrics.items()
-            if entry.update not in self._logged.get(name, ())
-        ]
-        runs.log_metrics(self._client, self._run, metrics)
+        metrics = [Metric(*point) for point in points]
+        new = [each for each in metrics if each.step not in self._logged.get(each.key, ())]
+        runs.log_metrics(self._client, self._run, new)
 
     def end(self, status: str) -> None:
         if self._is_open:
