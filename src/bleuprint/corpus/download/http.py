@@ -50,17 +50,17 @@ def transfer(url: str, partial: Path, file: File) -> None:
             size = _size(partial)
             failed = 1 if size >= most + MIN_PROGRESS else failed + 1
             most = max(most, size)
-            asked = _pause_asked_for(error)
-            pause = max(asked or 0.0, FIRST_PAUSE * 2 ** (failed - 1))
+            retry_after = _retry_after(error)
+            pause = max(retry_after or 0.0, FIRST_PAUSE * 2 ** (failed - 1))
             cause = " ".join(str(error).split())
-            if asked is None or failed == ATTEMPTS or pause > LONGEST_PAUSE:
+            if retry_after is None or failed == ATTEMPTS or pause > LONGEST_PAUSE:
                 raise Unreachable(f"{url}: cannot be fetched: {cause}") from None
             print(f"{url}: {cause}; trying again", file=sys.stderr, flush=True)
             time.sleep(pause)
 
 
-def _pause_asked_for(error: Exception) -> float | None:
-    """The seconds after which a host wants the next attempt; None if it is of no use."""
+def _retry_after(error: Exception) -> float | None:
+    """Seconds to wait at least before the next attempt; None if the error is not transient."""
     response = getattr(error, "response", None)
     if response is not None:
         seconds = response.headers.get("Retry-After", "").strip()
