@@ -1,13 +1,16 @@
 """The works that an experiment should cite, for its texts and its methods, as BibTeX."""
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
+
+import regex
 
 from bleuprint.config.experiment import Settings
 from bleuprint.runtime.errors import UserError
 
-_HEAD = re.compile(r"@\w+\s*\{\s*([^\s,{}]+)\s*,")
+_HEAD = regex.compile(r"@\w+\s*\{\s*([^\s,{}]+)\s*,")
+# An entry up to the end of its braces, which may be nested: (?1) is the group itself.
+_ENTRY = regex.compile(r"@\w+\s*(\{(?:[^{}]|(?1))*+\})")
 
 
 def citations(settings: Settings) -> str:
@@ -34,21 +37,11 @@ def entries(bibtex: str, place: str) -> Iterator[tuple[str, str]]:
         if head is None:
             line = rest.partition("\n")[0]
             raise UserError(f"{place}: {line[:40]!r} does not begin an entry, '@type{{key,'")
-        end = _end(rest)
-        if end is None:
+        entry = _ENTRY.match(rest)
+        if entry is None:
             raise UserError(f"{place}: the braces of entry {head[1]} are not balanced")
-        yield head[1], rest[:end]
-        rest = rest[end:].lstrip()
-
-
-def _end(text: str) -> int | None:
-    """The end of the first group of braces; None if it is not closed."""
-    depth = 0
-    for place, character in enumerate(text):
-        depth += {"{": 1, "}": -1}.get(character, 0)
-        if depth == 0 and character == "}":
-            return place + 1
-    return None
+        yield head[1], entry[0]
+        rest = rest[entry.end() :].lstrip()
 
 
 def _texts(settings: Settings) -> Iterator[tuple[str, str, str]]:

@@ -7,7 +7,7 @@ from bleuprint.report import compare_tables
 from bleuprint.report.compare_tables import Pair, Side
 from bleuprint.report.compare_translations import translations
 from bleuprint.report.grid import Grid
-from bleuprint.report.revision import Revision, at
+from bleuprint.report.revision import at
 from bleuprint.runtime.errors import UserError
 
 
@@ -35,7 +35,7 @@ def compare(
                 raise UserError(f"{first} and {second}: no system of the same name")
             named = [(name, name) for name in common]
         for a, b in named:
-            pair = Pair(_side(a, before), _side(b, after), corpus)
+            pair = Pair(Side(a, before), Side(b, after), corpus)
             for side in pair.sides:
                 side.revision.fetch(pair.cells(side))
             yield from _overview(pair)
@@ -49,11 +49,6 @@ def _parse(text: str) -> tuple[str, str]:
     if not system and not at_sign:
         raise UserError(f"{text!r}: not SYSTEM, SYSTEM@REVISION or @REVISION")
     return system, revision
-
-
-def _side(system: str, revision: Revision) -> Side:
-    revision.settings.system(system)  # which raises UserError if there is none
-    return Side(system, revision)
 
 
 def _overview(pair: Pair) -> Iterator[str | Grid]:

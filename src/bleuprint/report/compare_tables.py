@@ -49,13 +49,15 @@ class Side:
 class Pair:
     """Two sides, and the corpora (or one `corpus`) and seeds that both have.
 
-    Raises UserError if there are none, or if one of the sides has no such corpus.
+    Raises UserError if there are none, or if one of the sides has no such system or corpus.
     """
 
     def __init__(self, first: Side, second: Side, corpus: str | None = None) -> None:
+        self.first, self.second = self.sides = first, second
+        for side in self.sides:
+            side.revision.settings.system(side.system)
         if first == second:
             raise UserError(f"{first}: compared with itself")
-        self.first, self.second = self.sides = first, second
         self.seeds: list[int] = self._common("seeds")
         if corpus is None:
             self.corpora: list[str] = self._common("corpora")

@@ -144,7 +144,7 @@ def with_measured(records: pd.DataFrame, root: Path) -> pd.DataFrame:
     Figures of this machine come first, then those of reports/costs.csv for the same training.
     """
     trainings = records.drop_duplicates(list(Cell._fields))[_KEYS]
-    here = pd.DataFrame([_measured(*keys, root) for keys in trainings.itertuples(index=False)])
+    here = pd.DataFrame([_measured(each, root) for each in trainings.itertuples()])
     here = here.reindex(columns=_TIMES).astype(DTYPES).set_index(trainings.index)
     if (path := root / COSTS).exists():
         there = trainings.merge(
@@ -159,13 +159,12 @@ def with_measured(records: pd.DataFrame, root: Path) -> pd.DataFrame:
     return records.merge(cells, on=list(Cell._fields), how="left")
 
 
-def _measured(system: str, corpus: str, seed: int, *keys: Any) -> dict[str, Any]:
+def _measured(record: Any, root: Path) -> dict[str, Any]:
     """The measured columns of a training and its translations, as far as they are in `root`."""
-    training_sha256, settings_sha256, root = keys
-    cell = Cell(system, corpus, int(seed))
-    training = read_training(cell, training_sha256, root)
+    cell = Cell(record.system, record.corpus, int(record.seed))
+    training = read_training(cell, record.training_sha256, root)
     times = {column: getattr(training, name, None) for name, column in _MEASURED.items()}
-    seconds = read_translation(cell, training_sha256, settings_sha256, root)
+    seconds = read_translation(cell, record.training_sha256, record.settings_sha256, root)
     return {**times, "translate_seconds": seconds}
 
 

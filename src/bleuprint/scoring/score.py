@@ -1,6 +1,5 @@
 """The stage score: all metrics of a cell's translations."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TypedDict
 
@@ -57,7 +56,12 @@ def score_files(
     if not pairs:
         raise UserError(f"{references}: is empty: nothing to score")
     expected, translated = zip(*pairs, strict=True)
-    target = corpus.target
+    target, by_count = corpus.target, None
+    if described.training_counts is not None:
+        tokenizer = tokenizer_for(target, corpus.tokenize)
+        translated_tokens = [tokenizer.tokenize(line) for line in translated]
+        expected_tokens = [line.split() for line in described.reference_tokens]
+        by_count = word_accuracy(translated_tokens, expected_tokens, described.training_counts)
     return {
         "lines": len(pairs),
         "bleu": metrics.bleu(translated, expected, target),
@@ -65,7 +69,7 @@ def score_files(
         "ter": metrics.ter(translated, expected),
         "reconciliation": bleu_variants(translated, expected, target),
         "by_length": bleu_by_length(translated, expected, described.source_tokens, target),
-        "by_count": _by_count(translated, corpus, described),
+        "by_count": by_count,
         "sources": sha256_of(sources),
         "references": sha256_of(references),
         "hypotheses": sha256_of(hypotheses),
@@ -99,14 +103,3 @@ def score_cell(
             say(f"{hypotheses}: every translation is the reference, to the letter", "note")
     write_json(cell / "scores.json", scores)
     return scores
-
-
-def _by_count(
-    hypotheses: Sequence[str], corpus: Corpus, described: Description
-) -> list[ByCount] | None:
-    if described.training_counts is None:
-        return None
-    tokenizer = tokenizer_for(corpus.target, corpus.tokenize)
-    translated = [tokenizer.tokenize(line) for line in hypotheses]
-    expected = [line.split() for line in described.reference_tokens]
-    return word_accuracy(translated, expected, described.training_counts)
