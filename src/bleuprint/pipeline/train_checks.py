@@ -20,7 +20,12 @@ def check_training(job: Job, fingerprints: Fingerprints, group: Group) -> None:
         check_bfloat16(group.device, f"systems.{job.cell.system}.train.precision bfloat16")
     if group.is_main:
         corpus.verify()  # reads it whole
-    _check_processes(fingerprints, group)
+    for what, mark in asdict(fingerprints).items():
+        if group.differs(mark):
+            raise UserError(
+                f"the {group.size} processes do not have the same {what}: they train together from "
+                "one folder, or from copies that are alike"
+            )
     _check_lengths(job, corpus)
     if group.is_main:
         for note in (*lost_anchors(), *memory(job.cell.system, job.system, *_memory_of(group))):
@@ -32,15 +37,6 @@ def _memory_of(group: Group) -> tuple[int, str]:
     if group.device.type == "cuda":
         return torch.cuda.get_device_properties(group.device).total_memory, "GPU memory"
     return psutil.virtual_memory().total, "memory"
-
-
-def _check_processes(fingerprints: Fingerprints, group: Group) -> None:
-    for what, mark in asdict(fingerprints).items():
-        if group.differs(mark):
-            raise UserError(
-                f"the {group.size} processes do not have the same {what}: they train together from "
-                "one folder, or from copies that are alike"
-            )
 
 
 def _check_lengths(job: Job, corpus: BinaryCorpus) -> None:

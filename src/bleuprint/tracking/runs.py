@@ -4,7 +4,6 @@ A run is found by the fingerprint of its training. Runs that differ only in thei
 group tag, by which MLflow can show their means.
 """
 
-import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -143,7 +142,7 @@ def complete(client: "MlflowClient", run: "Run", content: Content) -> bool:
     metrics += [
         Metric(name, value, now, 0)
         for name, value in content.summary.items()
-        if name not in held.metrics or not _equal(held.metrics[name], value)
+        if held.metrics.get(name) != value
     ]
     log_metrics(client, run, metrics)
     if params or tags:
@@ -165,10 +164,6 @@ def logged_steps(client: "MlflowClient", run: "Run", names: Iterable[str]) -> di
         else set()
         for name in names
     }
-
-
-def _equal(a: float, b: float) -> bool:
-    return a == b or (math.isnan(a) and math.isnan(b))
 
 
 def _note(cell: Cell, commit: str | None) -> str:
