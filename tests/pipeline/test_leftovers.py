@@ -7,7 +7,7 @@ from filelock import FileLock
 
 import micro
 from bleuprint.config.experiment import load
-from bleuprint.pipeline.leftovers import leftovers, remove, set_aside
+from bleuprint.pipeline.leftovers import leftovers, remove, set_aside, training_lock
 
 STALE = [
     "models/deep/own/1/averaged/model",
@@ -27,7 +27,6 @@ NAMED = [
     "data/ledgers/own/clean.json",
     "work/trainings/tiny.own.1.0123456789abcdef/1.safetensors",
     "work/downloads/downloads.guard",
-    "work/mlflow.lock",
 ]
 
 
@@ -42,7 +41,7 @@ def project(tmp_path):
 
 
 def files(root):
-    found = (path for path in root.rglob("*") if path.is_file() and path.name != ".lock")
+    found = (path for path in root.rglob("*") if path.is_file() and path.suffix != ".lock")
     return {str(path.relative_to(root)) for path in found} - {"params.yaml", "dvc.yaml"}
 
 
@@ -59,7 +58,7 @@ def test_what_is_not_named_is_listed_with_its_size_and_removed(project):
 
 def test_a_training_at_work_is_not_listed(project):
     work = Path("work/trainings/deep.own.1.0123456789abcdef")
-    with FileLock(project / work / ".lock"):
+    with FileLock(training_lock(project / work)):
         found = leftovers(load(project / "params.yaml"), project)
     assert work not in [path for path, _ in found]
 

@@ -125,10 +125,10 @@ def environment(processes: int = 1) -> dict[str, str]:
     }
 
 
-def start(root: Path, processes: int = 1) -> "subprocess.Popen[str]":
+def start(root: Path, processes: int = 1, system: str = "micro") -> "subprocess.Popen[str]":
     """Start the train stage in `root`."""
     return subprocess.Popen(
-        [sys.executable, str(STAGES / "train.py"), "micro", "toy", "1"],
+        [sys.executable, str(STAGES / "train.py"), system, "toy", "1"],
         cwd=root,
         env={**environment(processes), **without_mlflow(root)},
         stdout=subprocess.PIPE,

@@ -60,6 +60,11 @@ def remove(found: Iterable[Path], root: Path = Path()) -> None:
         _remove_empty_parents(path, root)
 
 
+def training_lock(folder: Path) -> Path:
+    """The file that is locked while a process trains; one for all cells with the same training."""
+    return folder.with_name(f"{folder.suffix}.lock")
+
+
 def _outputs(settings: Settings, root: Path) -> Iterator[Path]:
     """The outputs of stages that are no longer in the graph."""
     named = {(system, corpus, str(seed)) for system, corpus, seed in cells_of(settings)}
@@ -75,13 +80,13 @@ def _outputs(settings: Settings, root: Path) -> Iterator[Path]:
 def _trainings(settings: Settings, root: Path) -> Iterator[Path]:
     """Checkpoints that no process is writing, but for the latest training of each cell."""
     named = {".".join(map(str, cell)) for cell in cells_of(settings)}
-    trainings = _below(root, "work/trainings/*")
+    trainings = _below(root, "work/trainings/[!.]*")
     latest = {path.stem: path for path in sorted(trainings, key=lambda path: _saved(root / path))}
     for path in trainings:
         if path.stem in named and path == latest[path.stem]:
             continue
         try:
-            with FileLock(root / path / ".lock", timeout=0):
+            with FileLock(training_lock(root / path), timeout=0):
                 yield path
         except Timeout:
             continue

@@ -1,17 +1,20 @@
 """The stage train: its processes, the training, its outputs."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
 from bleuprint.config.experiment import Settings, load
 from bleuprint.config.paths import Cell, folder
+from bleuprint.pipeline.leftovers import training_lock
 from bleuprint.pipeline.train_checks import check_training
 from bleuprint.runtime import environment
 from bleuprint.runtime.code import code_fingerprint
 from bleuprint.runtime.distributed.group import Group, init_process_group, started
 from bleuprint.runtime.distributed.launch import start_processes
-from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.errors import UserError, say
 from bleuprint.tracking.timings import write_training
 from bleuprint.tracking.training_cost import training_cost
 from bleuprint.tracking.training_log import TrainingLog
@@ -34,16 +37,17 @@ def train_cell(cell: Cell) -> None:
     settings = load()
     job = _job(cell, settings)
     fingerprints = Fingerprints.from_job(job)
-    work = work_folder(job, fingerprints)
     check_training(job, fingerprints, group)
-    log = TrainingLog(settings.experiment, job, fingerprints, group, work)
-    state = train(job, group, work, fingerprints, log)
-    if group.is_main:
-        export_checkpoints(job, work, fingerprints, cell.models / "checkpoints")
-        export_results(state, fingerprints, cell.results)
-        precision = job.system.train.precision
-        cost = training_cost(state, log.stopwatch, precision, group.device)
-        write_training(cell, fingerprints.all, cost)
+    with _locked(work_folder(job, fingerprints), group):
+        work = work_folder(job, fingerprints)  # another cell may just have had this training
+        log = TrainingLog(settings.experiment, job, fingerprints, group, work)
+        state = train(job, group, work, fingerprints, log)
+        if group.is_main:
+            export_checkpoints(job, work, fingerprints, cell.models / "checkpoints")
+            export_results(state, fingerprints, cell.results)
+            precision = job.system.train.precision
+            cost = training_cost(state, log.stopwatch, precision, group.device)
+            write_training(cell, fingerprints.all, cost)
     group.close()
 
 
@@ -52,28 +56,48 @@ def train(
 ) -> TrainState:
     """Train to the end, from the newest checkpoint in `work` if there is one; the final state.
 
-    Raises Interrupted, after saving, on SIGTERM, and UserError if another command trains in
-    `work`.
+    Raises Interrupted, after saving, on SIGTERM.
     """
     work.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(work / ".lock")
-    try:
-        if group.is_main:
-            lock.acquire(timeout=0)
-    except Timeout:
-        raise UserError(f"{work}: another process is training this cell") from None
-    try:
-        trainer = Trainer(job, group, work, fingerprints, observer)
-        trainer.run()
-    finally:
-        lock.release()
+    trainer = Trainer(job, group, work, fingerprints, observer)
+    trainer.run()
     return trainer.state
 
 
 def work_folder(job: Job, fingerprints: Fingerprints) -> Path:
-    """The folder of a training's checkpoints, named by the fingerprint of its settings and data."""
-    name = ".".join((*map(str, job.cell), fingerprints.all[:16]))
-    return environment.work() / "trainings" / name
+    """The folder of a training's checkpoints, named by its cell and the fingerprint of all that
+    decides it.
+
+    If another cell has the same training (a system that was renamed, a row that differs only in
+    averaging or decoding), it is that cell's folder, so that nothing is trained twice.
+    """
+    mark = fingerprints.all[:16]
+    trainings = environment.work() / "trainings"
+    known = sorted(trainings.glob(f"*.{mark}"))
+    return known[0] if known else trainings / ".".join((*map(str, job.cell), mark))
+
+
+@contextmanager
+def _locked(work: Path, group: Group) -> Iterator[None]:
+    """Keep other processes from a training; wait for one that has it.
+
+    Raises UserError instead if the training has several processes, which would time out waiting.
+    """
+    work.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(training_lock(work))
+    if group.is_main:
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            message = f"{work}: another process has this training"
+            if group.size > 1:
+                raise UserError(message) from None
+            say(f"{message}: waiting for it", "note")
+            lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _job(cell: Cell, settings: Settings) -> Job:

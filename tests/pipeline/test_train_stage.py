@@ -1,0 +1,58 @@
+"""A training is known by what decides it: cells that share it train once."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from trainings import project, start
+
+
+def renamed(root: Path, names: list[str]) -> None:
+    """Write the system of params.yaml under these names."""
+    params = root / "params.yaml"
+    text = params.read_text()
+    head, system = text.split("  micro:\n")
+    params.write_text(head + "".join(f"  {name}:\n{system}" for name in names))
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return project(tmp_path)
+
+
+def outputs(root: Path, system: str) -> dict[str, bytes]:
+    """All files of a cell by path; those in timings are measured."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for folder in (root / "models" / system, root / "results" / system)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def ended(*processes: subprocess.Popen[str]) -> list[str]:
+    said = [process.communicate(timeout=120)[0] for process in processes]
+    assert [process.returncode for process in processes] == [0] * len(processes), said
+    return said
+
+
+def test_a_renamed_system_trains_nothing(root: Path) -> None:
+    ended(start(root))
+    (work,) = (root / "work/trainings").glob("[!.]*")
+    before = {path: path.stat().st_mtime_ns for path in work.rglob("*")}
+    renamed(root, ["other"])
+    ended(start(root, system="other"))
+    assert {path: path.stat().st_mtime_ns for path in work.rglob("*")} == before
+    assert [path.name for path in (root / "work/trainings").glob("[!.]*")] == [work.name]
+    assert outputs(root, "other") == outputs(root, "micro") != {}
+    (timed,) = root.glob("timings/other/toy/1/train-*.json")
+    assert timed.name == next(root.glob("timings/micro/toy/1/train-*.json")).name
+
+
+def test_two_cells_with_one_training_that_start_together_train_once(root: Path) -> None:
+    renamed(root, ["micro", "twin"])
+    said = ended(*(start(root, system=name) for name in ("micro", "twin")))
+    assert "".join(said).count("another process has this training: waiting for it") == 1
+    assert len(list((root / "work/trainings").glob("[!.]*"))) == 1
+    assert outputs(root, "twin") == outputs(root, "micro") != {}
