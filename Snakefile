@@ -101,7 +101,7 @@ for stage in STAGES:
             stage.log,
         conda:
             "environment.yaml"
-        threads: stage.threads
+        threads: graph.threads(stage, workflow)
         resources:
             **slurm.resources(stage),
         params:

@@ -1,6 +1,7 @@
-"""Commands to use with `dvc repro` and `snakemake`: check, settle, record, clean, plots."""
+"""Commands to use with `dvc repro` and `snakemake`: check, settle, clean, work and others."""
 
 import argparse
+import os
 import subprocess
 
 from bleuprint.cli.options import Commands
@@ -33,6 +34,13 @@ def add_commands(commands: Commands) -> None:
     )
     clean.add_argument("--yes", action="store_true", help="remove it")
     clean.set_defaults(command=_clean)
+
+    work = commands.add_parser(
+        "work", help="list unfinished trainings, downloads and other files of work/, and clear it"
+    )
+    work.add_argument("--clear", action="store_true", help="remove what is not in use")
+    work.add_argument("paths", nargs="*", metavar="PATH", help="only these (all)")
+    work.set_defaults(command=_work)
 
     plots = commands.add_parser(
         "plots", help="curves and scores of the working tree beside those of other revisions"
@@ -84,6 +92,25 @@ def _clean(given: argparse.Namespace) -> None:
         print(": removed")
     else:
         print("; to remove it: bleuprint clean --yes")
+
+
+def _work(given: argparse.Namespace) -> None:
+    from bleuprint.pipeline.leftovers import remove
+    from bleuprint.pipeline.work_files import cache_size, entries
+
+    found = {str(entry.path): entry for entry in entries()}
+    names = [os.path.normpath(path) for path in given.paths]
+    if unknown := [name for name in names if name not in found]:
+        raise UserError(f"{unknown[0]}: not in the list of `bleuprint work`")
+    for name in names or found:
+        entry = found[name]
+        days = f"{entry.age / 86400:.1f} days"
+        state = " (in use)" if entry.in_use else ": removed" if given.clear else ""
+        print(f"{entry.size / 1e6:10.1f} MB  {days:>12}  {name}  {entry.about}{state}")
+        if given.clear and not entry.in_use:
+            remove([entry.path])
+    size = cache_size()
+    print(f"{size / 1e6:10.1f} MB                .dvc/cache  (dvc gc --workspace clears it)")
 
 
 def _plots(given: argparse.Namespace) -> None:

@@ -46,10 +46,8 @@ def leftovers(settings: Settings, root: Path = Path()) -> list[tuple[Path, int]]
     """What is not in params.yaml, with its size in bytes: outputs, trainings, downloads, shards."""
     found = [*_outputs(settings, root), *_trainings(settings, root), *_downloads(settings, root)]
     for path in ("shards/*/*", "removed"):
-        found += [
-            each for each in _below(root, f"work/{path}") if each.name not in settings.corpora
-        ]
-    return [(path, _size(root / path)) for path in found]
+        found += [each for each in below(root, f"work/{path}") if each.name not in settings.corpora]
+    return [(path, size_of(root / path)) for path in found]
 
 
 def remove(found: Iterable[Path], root: Path = Path()) -> None:
@@ -69,10 +67,10 @@ def _outputs(settings: Settings, root: Path) -> Iterator[Path]:
     """The outputs of stages that are no longer in the graph."""
     named = {(system, corpus, str(seed)) for system, corpus, seed in cells_of(settings)}
     for folder in ("models", "results", "timings"):
-        for path in _below(root, f"{folder}/*/*/*"):
+        for path in below(root, f"{folder}/*/*/*"):
             if path.parts[1:] not in named and path.name.isdecimal():
                 yield path
-    for path in _below(root, "data/*/*"):
+    for path in below(root, "data/*/*"):
         if path.name not in settings.corpora:
             yield path
 
@@ -80,7 +78,7 @@ def _outputs(settings: Settings, root: Path) -> Iterator[Path]:
 def _trainings(settings: Settings, root: Path) -> Iterator[Path]:
     """Checkpoints that no process is writing, but for the latest training of each cell."""
     named = {".".join(map(str, cell)) for cell in cells_of(settings)}
-    trainings = _below(root, "work/trainings/[!.]*")
+    trainings = below(root, "work/trainings/[!.]*")
     latest = {path.stem: path for path in sorted(trainings, key=lambda path: _saved(root / path))}
     for path in trainings:
         if path.stem in named and path == latest[path.stem]:
@@ -107,17 +105,19 @@ def _downloads(settings: Settings, root: Path) -> Iterator[Path]:
         if file.url is not None
     }
     named = {hashlib.sha256(url.encode()).hexdigest() for url in urls}
-    for path in _below(root, "work/downloads/*"):
+    for path in below(root, "work/downloads/*"):
         name = path.name.partition(".")[0]
         if len(name) == 64 and name not in named:
             yield path
 
 
-def _below(root: Path, pattern: str) -> list[Path]:
+def below(root: Path, pattern: str) -> list[Path]:
+    """Paths that match a pattern, relative to `root`."""
     return sorted(path.relative_to(root) for path in root.glob(pattern))
 
 
-def _size(path: Path) -> int:
+def size_of(path: Path) -> int:
+    """The size in bytes of a file, or of all files in a folder."""
     files = path.rglob("*") if path.is_dir() else [path]
     return sum(file.lstat().st_size for file in files if not file.is_dir())
 

@@ -4,10 +4,9 @@
   large activation is paged in again: raising the thresholds trains up to 1.4 times as fast, and
   large pages, where the kernel offers them by madvise, another 4 to 12 %.
 - OpenMP threads that wait for each other spin, by default for a millisecond. If other processes
-  run, this takes the cores from the threads that are waited for. Spinning 30 times shorter costs
-  nothing on idle cores (3,706 target tokens per second, by default 3,576 to 3,700; d_model 256, two
-  cores), and beside one busy process a core gives 1,618 instead of 1,112. Without spinning it is
-  1,760, but 3,070 to 3,288 on idle cores.
+  run, this takes the cores from the threads that are waited for. Target tokens per second of a
+  small model (d_model 128, two cores) when idle and beside one busy process a core, by spin count:
+  10,000: 8,633 and 3,198; 3,000: 8,260 and 3,662; 1,000: 7,693 and 4,504.
 
 The libraries read these variables when a process starts, hence the restart.
 """
@@ -19,7 +18,7 @@ _VARIABLES = {
     "MALLOC_MMAP_THRESHOLD_": str(4 << 30),
     "MALLOC_TRIM_THRESHOLD_": str(8 << 30),
     "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
-    "GOMP_SPINCOUNT": "10000",
+    "GOMP_SPINCOUNT": "3000",
 }
 
 

@@ -1,0 +1,75 @@
+"""What the folder work/ holds, listed and removed by `bleuprint work`.
+
+All of it can be removed when nothing runs: trainings then start again from their first update,
+downloads are fetched again, and the rest is made when it is needed.
+"""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from bleuprint.pipeline.leftovers import below, size_of, training_lock
+from bleuprint.runtime.files import read_object
+
+_CACHE = Path(".dvc/cache")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file or folder: its size in bytes, the seconds since it changed, what it is for."""
+
+    path: Path
+    size: int
+    age: float
+    about: str
+    in_use: bool
+
+
+def entries(root: Path = Path()) -> Iterator[Entry]:
+    """The trainings, each by itself, and the downloads; then the other folders."""
+    cells = _cells(root)
+    for path in below(root, "work/trainings/[!.]*"):
+        names = cells.get(path.suffix[1:], [])
+        about = f"training of {', '.join(names)}" if names else "training that has not ended"
+        yield _entry(root, path, about, _is_locked(training_lock(root / path)))
+    for path in below(root, "work/downloads/*"):
+        if path.suffix not in (".lock", ".guard"):
+            lock = root / path.with_name(f"{path.name.removesuffix('.partial')}.lock")
+            yield _entry(root, path, "download", _is_locked(lock))
+    for path in below(root, "work/*"):
+        if path.name not in ("trainings", "downloads") and (root / path).is_dir():
+            # Snakemake may be at work in its own, and in those of shards
+            yield _entry(root, path, "", any((root / ".snakemake/locks").glob("*")))
+
+
+def cache_size(root: Path = Path()) -> int:
+    """The size of DVC's cache in bytes."""
+    return size_of(root / _CACHE)
+
+
+def _entry(root: Path, path: Path, about: str, in_use: bool) -> Entry:
+    place = root / path
+    times = [each.lstat().st_mtime for each in (place, *place.rglob("*"))]
+    return Entry(path, size_of(place), time.time() - max(times), about, in_use)
+
+
+def _cells(root: Path) -> dict[str, list[str]]:
+    """The cells of each finished training, by the start of its fingerprint."""
+    found: dict[str, list[str]] = {}
+    for path in below(root, "results/*/*/*/training.json"):
+        mark = str(read_object(root / path, ("fingerprint",))["fingerprint"])[:16]
+        found.setdefault(mark, []).append("-".join(path.parts[1:4]))
+    return found
+
+
+def _is_locked(lock: Path) -> bool:
+    if not lock.exists():
+        return False
+    try:
+        with FileLock(lock, timeout=0):
+            return False
+    except Timeout:
+        return True
