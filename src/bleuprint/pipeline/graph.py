@@ -116,7 +116,8 @@ def threads(stage: Stage, workflow: Any) -> Callable[..., int]:
     """
 
     def share(_: object) -> int:
-        cores, dag = workflow.resource_settings.cores, workflow.dag
+        cores: int | None = workflow.resource_settings.cores
+        dag = workflow.dag
         if not cores or (stage.gpu and any(Path("/dev").glob("nvidia[0-9]*"))):
             return stage.threads
         jobs = [job for job in dag.needrun_jobs() if job.rule.name.startswith(f"{stage.kind}@")]
