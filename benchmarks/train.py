@@ -8,7 +8,8 @@ goes through the project's stages in a scratch folder, with 10,000 joint merges,
 read the same token lines with the same vocabulary. One process after the other trains a model of
 one size (--size) with the same number of threads, round after round:
 
-- bleuprint: stages/train.py as users run it, with its reader, its loss, MLflow, its memory settings
+- bleuprint: stages/train.py as users run it, with its reader, its loss, MLflow and its memory
+  settings, in float32 and, where the CPU has it, in bfloat16
 - annotated style: benchmarks/annotated.py, see there
 - OpenNMT-py 3.5.1 and JoeyNMT 2.3.0: their own training commands with benchmarks/peers/NAME.yaml,
   each in an environment of its own below FOLDER; one that is not there is made, from PyPI and
@@ -26,8 +27,8 @@ embeddings and sublayers, in OpenNMT-py also of inner layers, in JoeyNMT and the
 attention, too. Layers are normalised after the sublayer, in OpenNMT-py and the annotated style
 before. All share embeddings with the projection; all smooth labels by 0.1 and use Adam.
 
-The products are torch's, in float32, of matrices of several sizes, and their rate is the best of
-all; the operations of a training are those of bleuprint.model.flops, which leaves out padding.
+The products are oneDNN's, in each precision, of a matrix of a batch by the weights of the size's
+widest layers; the operations of a training are those of bleuprint.model.flops, without padding.
 """
 
 import argparse
@@ -50,6 +51,7 @@ from ruamel.yaml import YAML
 
 from bleuprint.config.paths import Cell, folder
 from bleuprint.dataset.binarized import BinaryCorpus
+from bleuprint.model.linear import CPU_HAS_BFLOAT16
 from bleuprint.runtime.files import read_json
 from bleuprint.runtime.reexec import reexec_for_speed
 from toolkits import (
@@ -69,9 +71,10 @@ from toolkits import (
 
 # The scripts that prepare a corpus, in the order of dvc.yaml.
 STAGES = re.findall(r"stages/(\w+)\.py \$\{key\}", (ROOT / "dvc.yaml").read_text())
-SYSTEM, MERGES = "s", 10_000
-# Rows, inner size and columns of the products; each is repeated for a time, in blocks.
-PRODUCTS = ((1024, 1024, 1024), (2048, 2048, 2048), (4096, 2048, 2048), (4096, 512, 2048))
+MERGES = 10_000
+# Systems are named by their precision.
+PRECISIONS = ("float32", "bfloat16") if CPU_HAS_BFLOAT16 else ("float32",)
+# Products are repeated for a time, in blocks.
 PRODUCT_SECONDS, PRODUCT_BLOCKS = 0.3, 4
 
 
@@ -80,11 +83,12 @@ SIZES = {"small": Size(128, 256, 4, 4), "wide": Size(512, 2048, 6, 8)}
 
 @dataclass(frozen=True)
 class Contestant:
-    """Who trains, how, and what was reached in each round."""
+    """Who trains, how, and what was reached in each round; of ours, the precision."""
 
     name: str
     versions: str
     train: Callable[[Trial], Speed]
+    precision: str | None = None
     speeds: list[Speed] = field(default_factory=list)
 
     @property
@@ -101,13 +105,13 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--peers", type=Path, help="folder of the peers' environments")
-    parser.add_argument("--timed", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--products", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--timed", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--products", choices=PRECISIONS, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.timed is not None:
-        timed(given.updates, given.timed)
+        timed(given.updates, *given.timed)
     elif given.products:
-        products()
+        products(SIZES[given.size], given.products)
     else:
         compare(given)
 
@@ -116,23 +120,29 @@ def compare(given: argparse.Namespace) -> None:
     """Make the corpus, let all contestants train on it, and print what they reached."""
     size = SIZES[given.size]
     contestants = compete(given.size, given.peers and given.peers.resolve())
-    rates = []
+    rates: dict[str, list[float]] = {precision: [] for precision in PRECISIONS}
     with tempfile.TemporaryDirectory() as scratch:
         project = Path(scratch)
         corpus = make_corpus(project, size, given.updates, given.rounds)
         for seed in range(1, given.rounds + 1):
             trial = Trial(project, size, given.updates, seed, given.threads)
             for contestant in contestants:
-                rates.append(trial.call_own("train.py", "--products")["gflops"])
+                if contestant.precision is not None:
+                    own = ("--size", given.size, "--products", contestant.precision)
+                    rates[contestant.precision].append(trial.call_own("train.py", *own)["gflops"])
                 contestant.speeds.append(contestant.train(trial))
-        (measured,) = (project / Cell(SYSTEM, CORPUS, 1).timings).glob("train-*.json")
+        (measured,) = (project / Cell("float32", CORPUS, 1).timings).glob("train-*.json")
         timing = read_json(measured)
     machine = {"cpu": timing["device"], "threads": given.threads, "commit": timing["commit"]}
     settings = {"max_tokens": BATCH_TOKENS, "updates": given.updates, "rounds": given.rounds}
     rows = show(contestants)
-    ours, most = contestants[0].best.gflops or 0.0, max(rates)
-    print(f"bleuprint sustains {ours:.0f} of the {most:.0f} GFLOP/s of products: {ours / most:.1%}")
-    gflops = {"products": round(most, 1), "bleuprint": round(ours, 1), "share": ours / most}
+    gflops = {}
+    for contestant in contestants:
+        if contestant.precision is not None:
+            ours, most = contestant.best.gflops or 0.0, max(rates[contestant.precision])
+            share = f"{ours:.0f} of {most:.0f} GFLOP/s, {ours / most:.1%}"
+            print(f"{contestant.name}: {share} of products")
+            gflops[contestant.precision] = {"products": round(most, 1), "ours": round(ours, 1)}
     report = {**corpus, **machine, "size": given.size, **asdict(size), **settings}
     print(json.dumps({**report, "contestants": rows, "gflops": gflops}))
 
@@ -140,7 +150,15 @@ def compare(given: argparse.Namespace) -> None:
 def compete(size: str, peers: Path | None) -> list[Contestant]:
     """Who takes part: the peers if there is a folder for them, others than us at one size."""
     torch = f"torch {version('torch')}"
-    contestants = [Contestant("bleuprint", f"{version('bleuprint')}, {torch}", bleuprint)]
+    contestants = [
+        Contestant(
+            f"bleuprint {precision}",
+            f"{version('bleuprint')}, {torch}",
+            partial(bleuprint, precision),
+            precision,
+        )
+        for precision in PRECISIONS
+    ]
     if size != "small":
         return contestants
     contestants.append(Contestant("annotated style", torch, annotated))
@@ -182,9 +200,12 @@ def make_corpus(project: Path, size: Size, updates: int, rounds: int) -> dict[st
         "seeds": list(range(1, rounds + 1)),
         "published": [],
         "corpora": {CORPUS: corpus},
-        "systems": {SYSTEM: system(size, updates)},
+        "systems": {precision: system(size, updates, precision) for precision in PRECISIONS},
     }
     (project / "params.yaml").write_text(json.dumps(params), encoding="utf-8")
+    # they name and hold the code whose fingerprint a training bears
+    (project / "dvc.yaml").symlink_to(ROOT / "dvc.yaml")
+    (project / "src").symlink_to(SOURCE)
     for stage in STAGES:
         command = [sys.executable, str(ROOT / "stages" / f"{stage}.py"), CORPUS]
         own = {**environment(), "PYTHONPATH": SOURCE}
@@ -197,7 +218,7 @@ def read_recipe(name: str) -> dict[str, Any]:
     return recipe
 
 
-def system(size: Size, updates: int) -> dict[str, Any]:
+def system(size: Size, updates: int, precision: str) -> dict[str, Any]:
     """Transformer-Tiny of the recipe multi30k in another size, trained for twice the updates."""
     settings: dict[str, Any] = read_recipe("multi30k")["systems"]["transformer-tiny"]
     settings["model"] |= {
@@ -213,6 +234,7 @@ def system(size: Size, updates: int) -> dict[str, Any]:
     settings["train"] |= {
         "tokens_per_update": BATCH_TOKENS,
         "max_tokens": BATCH_TOKENS,
+        "precision": precision,
         "max_updates": 2 * updates,
         "validate_every": 2 * updates,
         "checkpoint_every": 2 * updates,
@@ -236,11 +258,12 @@ def write_text(corpus: BinaryCorpus, project: Path, name: str) -> dict[str, Any]
     return {"corpus": name, "pairs": corpus.sets["train"].pairs, "vocabulary": len(vocabulary)}
 
 
-def bleuprint(trial: Trial) -> Speed:
-    return Speed(**trial.call_own("train.py", "--updates", trial.updates, "--timed", trial.seed))
+def bleuprint(precision: str, trial: Trial) -> Speed:
+    own = ("--updates", trial.updates, "--timed", precision, trial.seed)
+    return Speed(**trial.call_own("train.py", *own))
 
 
-def timed(updates: int, seed: int) -> None:
+def timed(updates: int, system: str, seed: str) -> None:
     """Run stages/train.py, and print the speed of the second half of its updates."""
     reexec_for_speed()
     from unittest.mock import patch
@@ -255,7 +278,7 @@ def timed(updates: int, seed: int) -> None:
         clock.append(time.monotonic())
         return outcomes[-1]
 
-    sys.argv = [str(ROOT / "stages" / "train.py"), SYSTEM, CORPUS, str(seed)]
+    sys.argv = [str(ROOT / "stages" / "train.py"), system, CORPUS, seed]
     try:
         with patch.object(TrainStep, "update", noted):
             run_path(sys.argv[0], run_name="__main__")
@@ -277,21 +300,22 @@ def annotated(trial: Trial) -> Speed:
     return Speed(**trial.call_own("annotated.py", corpus, *numbers, batches, *sizes))
 
 
-def products() -> None:
-    """Print the best rate of torch's products, with memory kept as in training."""
+def products(size: Size, precision: str) -> None:
+    """Print the rate of oneDNN's products of a batch, with memory kept as in training."""
     reexec_for_speed()
     import torch
 
-    best = 0.0
-    for rows, inner, columns in PRODUCTS:
-        left, right = torch.rand(rows, inner), torch.rand(inner, columns)
-        for _ in range(PRODUCT_BLOCKS):
-            began, count = time.perf_counter(), 0
-            while time.perf_counter() - began < PRODUCT_SECONDS:
-                torch.mm(left, right)
-                count += 1
-            seconds = time.perf_counter() - began
-            best = max(best, 2 * rows * inner * columns * count / seconds / 1e9)
+    dtype = {"float32": torch.float32, "bfloat16": torch.bfloat16}[precision]
+    columns = max(3 * size.d_model, size.d_ff)
+    batch = torch.rand(BATCH_TOKENS, size.d_model).to(dtype)
+    weight, best = torch.rand(columns, size.d_model).to(dtype), 0.0
+    for _ in range(PRODUCT_BLOCKS):
+        began, count = time.perf_counter(), 0
+        while time.perf_counter() - began < PRODUCT_SECONDS:
+            torch.ops.mkldnn._linear_pointwise(batch, weight, None, "none", [], "")
+            count += 1
+        seconds = time.perf_counter() - began
+        best = max(best, 2 * batch.numel() * columns * count / seconds / 1e9)
     print(json.dumps({"gflops": best}))
 
 
