@@ -45,6 +45,12 @@ def pairs(count: int) -> tuple[list[list[int]], list[list[int]]]:
         {"norm": "pre", "activation": "gelu"},
         {"positional_encoding": "learned", "max_positions": 20, "output_bias": True},
         {"encoder_layers": 3, "decoder_layers": 2, "bias": False},
+        {"positional_encoding": "none", "scale_embeddings": False},
+        {"normalization": "rms", "norm": "pre"},
+        {"normalization": "rms"},
+        {"activation": "swiglu"},
+        {"scale_attention": False},
+        {"positional_encoding": "rotary"},
         {
             "norm": "pre",
             "positional_encoding": "learned",

@@ -8,12 +8,12 @@ from torch import Tensor, nn
 
 import systems
 from bleuprint.config.system import Dropout
+from bleuprint.model.positions import sinusoidal_positions
 from bleuprint.model.transformer import (
     Attention,
     FeedForward,
     ResidualConnection,
     Transformer,
-    sinusoidal_positions,
 )
 from models import SHAPE, SOURCE, TARGET, input_of, model_of
 

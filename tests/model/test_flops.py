@@ -25,6 +25,7 @@ SHAPE = systems.model(
         {"d_k": 8, "d_v": 2, "heads": 1, "bias": False},
         {"d_ff": 40, "encoder_layers": 1, "positional_encoding": "learned", "norm": "pre"},
         {"d_model": 10, "decoder_layers": 1, "activation": "gelu", "output_bias": True},
+        {"activation": "swiglu", "positional_encoding": "rotary", "normalization": "rms"},
     ],
 )
 @pytest.mark.parametrize(("source", "target"), [(9, 7), (1, 12)])

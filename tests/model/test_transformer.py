@@ -10,10 +10,10 @@ from torch import Tensor, nn
 
 from bleuprint.dataset.subwords.vocabulary import PAD
 from bleuprint.model.linear import round_to_bfloat16
+from bleuprint.model.positions import sinusoidal_positions
 from bleuprint.model.transformer import (
     Attention,
     Transformer,
-    sinusoidal_positions,
 )
 from bleuprint.runtime.errors import UserError
 from models import SHAPE, SOURCE, TARGET, WORDS, input_of, model_of, trained_model_of

@@ -47,7 +47,10 @@ systems:
       d_v: 16
       dropout: {embedding: 0.1, residual: 0.1, attention: 0.0, activation: 0.0}
       norm: post
+      normalization: layer
       positional_encoding: sinusoidal
+      scale_embeddings: true
+      scale_attention: true
       max_positions: 1024
       activation: relu
       layer_drop: 0.0

@@ -30,7 +30,10 @@ systems:
       d_v: 4
       dropout: {embedding: 0, residual: 0, attention: 0.0, activation: 0.0}
       norm: post
+      normalization: layer
       positional_encoding: sinusoidal
+      scale_embeddings: true
+      scale_attention: true
       max_positions: 1024
       activation: relu
       layer_drop: 0.0

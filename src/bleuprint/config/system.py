@@ -40,7 +40,12 @@ class Model:
     embedding and output projection share one matrix. `init`: Xavier uniform throughout (xavier);
     Xavier uniform for layers, with embeddings of standard deviation d_model^-0.5 (scaled); or the
     same embeddings with layers of standard deviation (2 / (5 d_model))^0.5 (small; Nguyen and
-    Salazar 2019), with which deep post-norm models train.
+    Salazar 2019), with which deep post-norm models train. `positional_encoding`: sinusoidal or
+    learned, added to the embeddings; rotary (Su et al. 2021), of the queries and keys of
+    self-attention; or none. `scale_embeddings`: by d_model^0.5; `scale_attention`: the products of
+    queries and keys by d_k^-0.5. `normalization`: LayerNorm, or RMSNorm (Zhang and Sennrich 2019).
+    `activation`: of feed-forward networks; swiglu (Shazeer 2020) has three matrices instead of two:
+    two thirds of `d_ff` keep the number of parameters.
     """
 
     encoder_layers: Layers
@@ -51,9 +56,12 @@ class Model:
     d_k: Width
     d_v: Width
     norm: Literal["post", "pre"]
-    positional_encoding: Literal["sinusoidal", "learned"]
+    normalization: Literal["layer", "rms"]
+    positional_encoding: Literal["sinusoidal", "learned", "rotary", "none"]
+    scale_embeddings: bool
+    scale_attention: bool
     max_positions: Annotated[int, Range(2, 1_000_000)]
-    activation: Literal["relu", "gelu"]
+    activation: Literal["relu", "gelu", "swiglu"]
     dropout: Dropout
     layer_drop: Share
     bias: bool
@@ -64,14 +72,20 @@ class Model:
     def __post_init__(self) -> None:
         if self.positional_encoding == "sinusoidal" and self.d_model % 2:
             raise ValueError(f"d_model {self.d_model} is odd: sinusoidal encodings come in pairs")
+        if self.positional_encoding == "rotary" and self.d_k % 2:
+            raise ValueError(f"d_k {self.d_k} is odd: rotary encodings turn pairs of dimensions")
+
+    @property
+    def feed_forward_weights(self) -> int:
+        """The weights of a feed-forward network's matrices."""
+        return (3 if self.activation == "swiglu" else 2) * self.d_model * self.d_ff
 
     @property
     def layer_weights(self) -> int:
         """The weights of all layers' matrices: parameters without embeddings, norms and biases."""
         attention = 2 * self.d_model * self.heads * (self.d_k + self.d_v)
-        feed_forward = 2 * self.d_model * self.d_ff
-        encoder = self.encoder_layers * (attention + feed_forward)
-        return encoder + self.decoder_layers * (2 * attention + feed_forward)
+        encoder = self.encoder_layers * (attention + self.feed_forward_weights)
+        return encoder + self.decoder_layers * (2 * attention + self.feed_forward_weights)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 CTranslate2 is an optional dependency: pip install ctranslate2.
 """
 
+import math
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,14 +12,15 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from bleuprint.config.system import Model as Settings
 from bleuprint.dataset.subwords.vocabulary import BOS, PAD, SPECIALS, Vocabulary
 from bleuprint.model.attention import Attention
+from bleuprint.model.positions import sinusoidal_positions
 from bleuprint.model.transformer import (
     DecoderLayer,
     EncoderLayer,
     ResidualConnection,
     Transformer,
-    sinusoidal_positions,
 )
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import whole_folder
@@ -43,11 +45,18 @@ def convert(
     settings = model.settings
     if {settings.d_k * settings.heads, settings.d_v * settings.heads} != {settings.d_model}:
         raise UserError("CTranslate2 supports d_k and d_v of d_model / heads only")
-    spec = specs.transformer_spec.TransformerSpec.from_config(
-        (settings.encoder_layers, settings.decoder_layers),
-        settings.heads,
-        pre_norm=settings.norm == "pre",
-        activation=specs.common_spec.Activation[settings.activation.upper()],
+    names = {"relu": "RELU", "gelu": "GELU", "swiglu": "SWISH"}
+    options = {
+        "pre_norm": settings.norm == "pre",
+        "activation": specs.common_spec.Activation[names[settings.activation]],
+        "ffn_glu": settings.activation == "swiglu",
+        "rms_norm": settings.normalization == "rms",
+        "rotary_dim": settings.d_k if settings.positional_encoding == "rotary" else None,
+    }
+    kinds, heads = specs.transformer_spec, settings.heads
+    spec = kinds.TransformerSpec(
+        kinds.TransformerEncoderSpec(settings.encoder_layers, heads, **options),
+        kinds.TransformerDecoderSpec(settings.decoder_layers, heads, **options),
     )
     _fill(spec, model)
     source, target = vocabularies
@@ -70,12 +79,9 @@ def _fill(spec: Any, model: Transformer) -> None:
     spec.decoder.embeddings.weight = _array(model.target_embedding.weight)
     sides = (spec.encoder, model.source_positions), (spec.decoder, model.target_positions)
     for side, table in sides:
-        side.scale_embeddings = True
-        side.position_encodings.encodings = _array(
-            sinusoidal_positions(0, settings.max_positions, settings.d_model, torch.device("cpu"))
-            if table is None
-            else table.weight
-        )
+        side.scale_embeddings = settings.scale_embeddings
+        if hasattr(side, "position_encodings"):
+            side.position_encodings.encodings = _array(_positions(settings, table))
     for part, layer in zip(spec.encoder.layer, model.encoder_layers, strict=True):
         _fill_attention(part.self_attention, layer.self_attention, layer.self_attention_residual)
         _fill_feed_forward(part.ffn, layer)
@@ -95,10 +101,21 @@ def _fill(spec: Any, model: Transformer) -> None:
     spec.decoder.projection.bias = biases
 
 
+def _positions(settings: Settings, table: nn.Embedding | None) -> torch.Tensor:
+    """What is added to the embeddings by position, (max_positions, D)."""
+    if table is not None:
+        return table.weight
+    count, d_model = settings.max_positions, settings.d_model
+    if settings.positional_encoding == "sinusoidal":
+        return sinusoidal_positions(0, count, d_model, torch.device("cpu"))
+    return torch.zeros(count, d_model)
+
+
 def _fill_attention(spec: Any, attention: Attention, residual: ResidualConnection) -> None:
     """The specification has queries, keys and values in one layer, or queries in their own."""
     queries = attention.qkv_sizes[0]
     *inputs, output = spec.linear
+    spec.queries_scale = np.float32(attention.query_scale / math.sqrt(queries // attention.heads))
     rows = [slice(None)] if len(inputs) == 1 else [slice(None, queries), slice(queries, None)]
     for linear, part in zip(inputs, rows, strict=True):
         _fill_linear(linear, attention.in_proj, part)
@@ -107,7 +124,13 @@ def _fill_attention(spec: Any, attention: Attention, residual: ResidualConnectio
 
 
 def _fill_feed_forward(spec: Any, layer: EncoderLayer | DecoderLayer) -> None:
-    _fill_linear(spec.linear_0, layer.feed_forward.fc1)
+    fc1 = layer.feed_forward.fc1
+    if hasattr(spec, "linear_0_noact"):
+        gate = fc1.out_features // 2
+        _fill_linear(spec.linear_0, fc1, slice(None, gate))
+        _fill_linear(spec.linear_0_noact, fc1, slice(gate, None))
+    else:
+        _fill_linear(spec.linear_0, fc1)
     _fill_linear(spec.linear_1, layer.feed_forward.fc2)
     _fill_norm(spec.layer_norm, layer.feed_forward_residual.norm)
 
@@ -119,8 +142,10 @@ def _fill_linear(spec: Any, linear: nn.Linear, rows: slice = slice(None)) -> Non
 
 
 def _fill_norm(spec: Any, norm: nn.Module) -> None:
-    assert isinstance(norm, nn.LayerNorm)
-    spec.gamma, spec.beta = _array(norm.weight), _array(norm.bias)
+    assert isinstance(norm, nn.LayerNorm | nn.RMSNorm)
+    spec.gamma = _array(norm.weight)
+    if isinstance(norm, nn.LayerNorm):
+        spec.beta = _array(norm.bias)
 
 
 def _array(tensor: torch.Tensor) -> NDArray[np.float32]:

@@ -9,6 +9,7 @@ from torch.nn import functional
 from bleuprint.config.system import Model as Settings
 from bleuprint.model.kv_cache import KVCache
 from bleuprint.model.linear import Linear, linear
+from bleuprint.model.positions import rotate
 
 
 class Attention(nn.Module):
@@ -22,6 +23,9 @@ class Attention(nn.Module):
         self.in_proj = Linear(settings.d_model, sum(self.qkv_sizes), bias=settings.bias)
         self.out_proj = Linear(values, settings.d_model, bias=settings.bias)
         self.dropout = settings.dropout.attention
+        self.rotary = settings.positional_encoding == "rotary"
+        # the kernels divide by sqrt(K)
+        self.query_scale = 1.0 if settings.scale_attention else math.sqrt(settings.d_k)
         # if set, `forward` and `cross` append their weights (B, H, query, key)
         self.recorded: list[Tensor] | None = None
 
@@ -35,8 +39,11 @@ class Attention(nn.Module):
 
     def step(self, x: Tensor, layer: int, cache: KVCache) -> Tensor:
         """Self-attention of one new token for each of N hypotheses, x (N, D)."""
-        qkv = torch.split(self.in_proj(x), self.qkv_sizes, dim=-1)
-        result: Tensor = self.out_proj(cache.self_attend(layer, *qkv))
+        query, key, value = torch.split(self.in_proj(x), self.qkv_sizes, dim=-1)
+        if self.rotary:
+            heads = (y.view(len(x), self.heads, 1, -1) for y in (query, key))
+            query, key = (rotate(y, cache.position).flatten(1) for y in heads)
+        result: Tensor = self.out_proj(cache.self_attend(layer, self._scaled(query), key, value))
         return result
 
     def cross_step(self, x: Tensor, layer: int, cache: KVCache) -> Tensor:
@@ -46,8 +53,11 @@ class Attention(nn.Module):
 
     def project_qkv(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys (B, H, T, K) and values (B, H, T, d_v) of x (B, T, D)."""
-        query, key, value = torch.split(self.in_proj(x), self.qkv_sizes, dim=-1)
-        return self._split_heads(query), self._split_heads(key), self._split_heads(value)
+        joint = torch.split(self.in_proj(x), self.qkv_sizes, dim=-1)
+        query, key, value = map(self._split_heads, joint)
+        if self.rotary:
+            query, key = rotate(query, 0), rotate(key, 0)
+        return self._scaled(query), key, value
 
     def project_key_value(self, memory: Tensor) -> tuple[Tensor, Tensor]:
         """Keys (B, H, S, K) and values (B, H, S, d_v) of the encoder's output (B, S, D)."""
@@ -57,7 +67,10 @@ class Attention(nn.Module):
 
     def _queries(self, x: Tensor) -> Tensor:
         """Queries (..., H x K) of x (..., D)."""
-        return self._project(x, slice(None, self.qkv_sizes[0]))
+        return self._scaled(self._project(x, slice(None, self.qkv_sizes[0])))
+
+    def _scaled(self, query: Tensor) -> Tensor:
+        return query if self.query_scale == 1.0 else query * self.query_scale
 
     def _project(self, x: Tensor, rows: slice) -> Tensor:
         """x times some rows of in_proj."""

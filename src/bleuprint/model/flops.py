@@ -12,10 +12,10 @@ def forward_flops(model: Model, vocabulary: int, source: int, target: int) -> in
     counts attention to all target positions, as the kernels compute it. Layer norms, softmax,
     dropout and embedding look-ups are excluded (below 1 % at usual sizes).
     """
-    d_model, d_ff = model.d_model, model.d_ff
+    d_model = model.d_model
     width = model.heads * (model.d_k + model.d_v)  # of queries and values, or of keys and outputs
     projections = 4 * d_model * width
-    feed_forward = 4 * d_model * d_ff
+    feed_forward = 2 * model.feed_forward_weights
     encoder = source * (projections + feed_forward) + 2 * source * source * width
     self_attention = target * projections + 2 * target * target * width
     cross_attention = (target + source) * projections // 2 + 2 * target * source * width

@@ -17,7 +17,7 @@ def initialize(model: nn.Module, settings: Settings) -> None:
         if name.endswith("bias"):
             nn.init.zeros_(parameter)
         elif parameter.dim() == 1:
-            continue  # the gain of a layer norm, which is 1 already
+            continue  # the gain of a norm, which is 1 already
         elif scheme != "xavier" and not in_layer:
             nn.init.normal_(parameter, std=d_model**-0.5)
         elif scheme == "small":
@@ -25,6 +25,9 @@ def initialize(model: nn.Module, settings: Settings) -> None:
         elif name.endswith("attention.in_proj.weight"):
             # queries, keys and values are three matrices stored as one
             for part in torch.split(parameter.detach(), [queries, queries, values]):
+                nn.init.xavier_uniform_(part)
+        elif name.endswith("fc1.weight") and settings.activation == "swiglu":
+            for part in parameter.detach().chunk(2):  # two matrices as well
                 nn.init.xavier_uniform_(part)
         else:
             nn.init.xavier_uniform_(parameter)

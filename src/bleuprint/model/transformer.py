@@ -20,7 +20,21 @@ from bleuprint.model.dropout import dropout
 from bleuprint.model.initialization import initialize
 from bleuprint.model.kv_cache import KVCache
 from bleuprint.model.linear import Linear
+from bleuprint.model.positions import sinusoidal_positions
 from bleuprint.runtime.errors import UserError
+
+
+def swiglu(x: Tensor) -> Tensor:
+    """SiLU of the first half of the last dimension times the second half (Shazeer 2020)."""
+    gate, value = x.chunk(2, dim=-1)
+    return functional.silu(gate) * value
+
+
+_ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": functional.relu,
+    "gelu": functional.gelu,
+    "swiglu": swiglu,
+}
 
 
 class FeedForward(nn.Module):
@@ -28,9 +42,10 @@ class FeedForward(nn.Module):
 
     def __init__(self, settings: Settings) -> None:
         super().__init__()
-        self.fc1 = Linear(settings.d_model, settings.d_ff, bias=settings.bias)
+        self.activation = _ACTIVATIONS[settings.activation]
+        inner = 2 * settings.d_ff if settings.activation == "swiglu" else settings.d_ff
+        self.fc1 = Linear(settings.d_model, inner, bias=settings.bias)
         self.fc2 = Linear(settings.d_ff, settings.d_model, bias=settings.bias)
-        self.activation = functional.relu if settings.activation == "relu" else functional.gelu
         self.dropout = settings.dropout.activation
 
     def forward(self, x: Tensor) -> Tensor:
@@ -48,15 +63,29 @@ class LayerNorm(nn.LayerNorm):
         return super().forward(input.float()).to(input.dtype)
 
 
-class ResidualConnection(nn.Module):
-    """A residual connection with layer norm around a sublayer f (section 3.1).
+class RMSNorm(nn.RMSNorm):
+    """nn.RMSNorm that computes in float32 whatever the type of its input and output."""
 
-    Post-norm: LayerNorm(x + f(x)); pre-norm: x + f(LayerNorm(x)).
+    def forward(self, x: Tensor) -> Tensor:
+        dtype = torch.promote_types(x.dtype, torch.float32)
+        return super().forward(x.to(dtype)).to(x.dtype)
+
+
+def norm_of(settings: Settings) -> nn.Module:
+    if settings.normalization == "rms":
+        return RMSNorm(settings.d_model, eps=1e-6)
+    return LayerNorm(settings.d_model)
+
+
+class ResidualConnection(nn.Module):
+    """A residual connection with a norm around a sublayer f (section 3.1).
+
+    Post-norm: norm(x + f(x)); pre-norm: x + f(norm(x)).
     """
 
     def __init__(self, settings: Settings) -> None:
         super().__init__()
-        self.norm = LayerNorm(settings.d_model)
+        self.norm = norm_of(settings)
         self.dropout = settings.dropout.residual
         self.is_pre_norm = settings.norm == "pre"
 
@@ -119,7 +148,7 @@ class AttentionWeights(NamedTuple):
 
 
 class Transformer(nn.Module):
-    """Encoder and decoder; embeddings are scaled by sqrt(D) before positions are added."""
+    """Encoder and decoder."""
 
     def __init__(self, settings: Settings, source_vocabulary: int, target_vocabulary: int) -> None:
         """The vocabularies are sizes in tokens; one vocabulary if tie_embeddings is "all"."""
@@ -135,8 +164,8 @@ class Transformer(nn.Module):
         self.encoder = nn.ModuleList(EncoderLayer(settings) for _ in range(settings.encoder_layers))
         self.decoder = nn.ModuleList(DecoderLayer(settings) for _ in range(settings.decoder_layers))
         pre = settings.norm == "pre"
-        self.encoder_norm = LayerNorm(d_model) if pre else nn.Identity()
-        self.decoder_norm = LayerNorm(d_model) if pre else nn.Identity()
+        self.encoder_norm = norm_of(settings) if pre else nn.Identity()
+        self.decoder_norm = norm_of(settings) if pre else nn.Identity()
         self.source_positions, self.target_positions = (
             nn.Embedding(settings.max_positions, d_model)
             if settings.positional_encoding == "learned"
@@ -254,21 +283,15 @@ class Transformer(nn.Module):
                 f"a sentence of {end} positions is too long: "
                 f"model.max_positions is {settings.max_positions}"
             )
-        if positions is None:
-            signal = sinusoidal_positions(start, ids.size(1), settings.d_model, ids.device)
-        else:
-            signal = positions.weight[start:end]
-        x = embedding(ids) * math.sqrt(settings.d_model) + signal
+        x = embedding(ids)
+        if settings.scale_embeddings:
+            x = x * math.sqrt(settings.d_model)
+        if positions is not None:
+            x = x + positions.weight[start:end]
+        elif settings.positional_encoding == "sinusoidal":
+            x = x + sinusoidal_positions(start, ids.size(1), settings.d_model, ids.device)
         x = x.bfloat16() if self.bfloat16_activations else x
         return dropout(x, settings.dropout.embedding, self.training)
-
-
-def sinusoidal_positions(start: int, length: int, d_model: int, device: torch.device) -> Tensor:
-    """Sinusoids (length, D) of section 3.5: sin in the even, cos in the odd dimensions."""
-    position = torch.arange(start, start + length, device=device, dtype=torch.float32)[:, None]
-    dimension = torch.arange(0, d_model, 2, device=device, dtype=torch.float32)
-    angle = position * torch.exp(dimension * (-math.log(10000.0) / d_model))
-    return torch.stack((angle.sin(), angle.cos()), dim=-1).flatten(1)
 
 
 def count_parameters(model: nn.Module) -> int:

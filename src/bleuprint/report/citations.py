@@ -63,7 +63,10 @@ def _methods(settings: Settings) -> Iterator[tuple[str, str, str]]:
     corpora, systems = settings.corpora.values(), settings.systems.values()
     moses = any(corpus.tokenize.name == "moses" for corpus in corpora)
     bpe = any(corpus.vocabulary.bpe for corpus in corpora)
-    trainings = [system.train for system in systems]
+    trainings, models = [s.train for s in systems], [s.model for s in systems]
+    rotary = any(model.positional_encoding == "rotary" for model in models)
+    rms = any(model.normalization == "rms" for model in models)
+    swiglu = any(model.activation == "swiglu" for model in models)
     optimizers = {train.optimizer.name for train in trainings}
     smoothing = any(train.label_smoothing for train in trainings)
     dropout = any(train.bpe_dropout for train in trainings)
@@ -73,6 +76,9 @@ def _methods(settings: Settings) -> Iterator[tuple[str, str, str]]:
         (moses, "tokenization: Moses", "koehn-etal-2007-moses"),
         (bpe, "vocabulary: byte-pair encoding", "sennrich-etal-2016-neural"),
         (True, "model: the Transformer", "vaswani-etal-2017-attention"),
+        (rotary, "model: rotary position encodings", "su-etal-2024-roformer"),
+        (rms, "model: RMSNorm", "zhang-sennrich-2019-root"),
+        (swiglu, "model: SwiGLU", "shazeer-2020-glu"),
         ("adam" in optimizers, "training: Adam", "kingma-ba-2015-adam"),
         ("adamw" in optimizers, "training: AdamW", "loshchilov-hutter-2019-decoupled"),
         (smoothing, "training: label smoothing", "szegedy-etal-2016-rethinking"),
