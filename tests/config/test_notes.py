@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from bleuprint.config.experiment import load
-from bleuprint.config.notes import lost_anchors, notes
+from bleuprint.config.notes import lost_anchors, notes, precision
 from params import PARAMS
 
 
@@ -15,6 +15,9 @@ def project(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("DVC_ROOT", raising=False)
     (tmp_path / "params.yaml").write_text(PARAMS)
+    (tmp_path / "inputs").mkdir()
+    for name in ("a.de", "a.no"):
+        (tmp_path / "inputs" / name).touch()
     identity = ("-c", "user.name=t", "-c", "user.email=t@localhost")
     for command in (("init", "-q"), ("add", "."), (*identity, "commit", "-qm", "first")):
         subprocess.run(["git", *command], check=True)
@@ -28,6 +31,29 @@ def noted(project, old="", new=""):
 
 def test_nothing_is_noted_of_sound_settings(project):
     assert noted(project) == []
+
+
+def test_a_file_that_is_missing(project):
+    (project / "inputs/a.no").unlink()
+    assert noted(project) == ["corpora.own: train.a.target: inputs/a.no: no such file"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "lacking"), [("avx2 avx512f", True), ("avx512_bf16", False), ("amx_tile", False)]
+)
+def test_a_precision_that_the_cpu_lacks(project, flags, lacking):
+    (project / "cpuinfo").write_text(f"flags: {flags}\n")
+    text = PARAMS.replace("precision: float32}", "precision: bfloat16}")
+    (project / "params.yaml").write_text(text.replace("precision: float32", "precision: tf32"))
+    found = list(precision("base", load().system("base"), project / "cpuinfo"))
+    said = "systems.base.{}: this machine's CPU does not have it"
+    expected = [said.format("train.precision tf32"), said.format("decode.precision bfloat16")]
+    assert found == expected[: 1 + lacking]
+
+
+def test_compiling_for_a_cpu(project):
+    (note,) = noted(project, "compile: false", "compile: true")
+    assert note.startswith("systems.base.train.compile: takes minutes")
 
 
 def test_anchors_lost_since_the_last_commit(project):
@@ -69,7 +95,7 @@ def test_a_temporary_run_has_its_own_settings(project, monkeypatch):
 
 
 def test_a_file_from_outside_the_project(project):
-    (project / "inputs").mkdir()
+    (project / "inputs" / "a.de").unlink()
     (project / "inputs" / "a.de").symlink_to("/etc/hostname")
     (note,) = noted(project)
     assert note.startswith("corpora.own: train.a.source is read from outside the project: inputs/")

@@ -297,6 +297,7 @@ def test_one_sentence_is_pictured(toy: Path, tmp_path: Path) -> None:
     ("arguments", "text", "status", "printed", "message"),
     [
         (("--attention=a.txt",), "be\n", 2, 0, "'a.txt' ends in neither .html nor .png"),
+        (("--attention=params.yaml/a.html",), "be\n", 2, 0, "is no folder that can be written to"),
         (("--attention=n.png",), "be\nba\nbu\n", 1, 1, "standard input:2: n.png holds the"),
         (("--attention=n.png",), "", 1, 0, "n.png: no sentence to draw"),
     ],

@@ -155,15 +155,18 @@ class Files:
             for part, text in parts.items()
         }
 
-    def outside(self, *roots: Path) -> dict[str, str]:
-        """The files outside the project, by SET.PART.SIDE; `roots`: the project's folders."""
-        sides = {
+    def sides(self) -> dict[str, File]:
+        """Every file, by SET.PART.SIDE."""
+        return {
             f"{name}.{side}": file
             for name, text in self.texts().items()
             for side in ("source", "target", "both")
             if (file := getattr(text, side)) is not None
         }
-        places = {name: file.outside(*roots) for name, file in sides.items()}
+
+    def outside(self, *roots: Path) -> dict[str, str]:
+        """The files outside the project, by SET.PART.SIDE; `roots`: the project's folders."""
+        places = {name: file.outside(*roots) for name, file in self.sides().items()}
         return {name: place for name, place in places.items() if place is not None}
 
 

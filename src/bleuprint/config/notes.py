@@ -21,6 +21,9 @@ def notes(settings: Settings, path: Path = Path("params.yaml")) -> Iterator[str]
     for name, corpus in settings.corpora.items():
         for side, place in corpus.files.outside(Path(), environment.root()).items():
             yield f"corpora.{name}: {side} is read from outside the project: {place}"
+        for side, file in corpus.files.sides().items():
+            if file.path is not None and not Path(file.path).is_file():
+                yield f"corpora.{name}: {side}: {file.path}: no such file"
         limits = [getattr(rule, "max", 0) for rule in corpus.filter if rule.name() == "length"]
         for row, system in settings.systems.items():
             most = system.model.max_positions
@@ -31,6 +34,8 @@ def notes(settings: Settings, path: Path = Path("params.yaml")) -> Iterator[str]
                 )
     for row, system in settings.systems.items():
         yield from memory(row, system, psutil.virtual_memory().total, "memory")
+        if not environment.has_gpu():
+            yield from precision(row, system, Path("/proc/cpuinfo"))
 
 
 def memory(name: str, system: System, available: int, what: str) -> Iterator[str]:
@@ -41,6 +46,17 @@ def memory(name: str, system: System, available: int, what: str) -> Iterator[str
             f"systems.{name} has {weights:.2g} weights in its layers: training takes more than "
             f"{needed / 1e9:,.0f} GB, and this machine has {available / 1e9:,.0f} GB of {what}"
         )
+
+
+def precision(name: str, system: System, cpuinfo: Path) -> Iterator[str]:
+    """Notes on what pays off on other devices than the CPU that Linux describes in `cpuinfo`."""
+    known = cpuinfo.read_text() if cpuinfo.exists() else "avx512_bf16"
+    lacking = {"tf32"} | ({"bfloat16"} if not re.search("avx512_bf16|amx_tile", known) else set())
+    for part, value in (("train", system.train.precision), ("decode", system.decode.precision)):
+        if value in lacking:
+            yield f"systems.{name}.{part}.precision {value}: this machine's CPU does not have it"
+    if system.train.compile:
+        yield f"systems.{name}.train.compile: takes minutes, which do not pay off on CPUs"
 
 
 def lost_anchors(path: Path = Path("params.yaml")) -> Iterator[str]:

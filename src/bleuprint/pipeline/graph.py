@@ -26,6 +26,7 @@ from typing import Any
 
 from bleuprint.config import experiment, paths
 from bleuprint.pipeline.dvc_lock import open_repo
+from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError, say
 
 _WORK = Path("work", "snakemake")
@@ -118,7 +119,7 @@ def threads(stage: Stage, workflow: Any) -> Callable[..., int]:
     def share(_: object) -> int:
         cores: int | None = workflow.resource_settings.cores
         dag = workflow.dag
-        if not cores or (stage.gpu and any(Path("/dev").glob("nvidia[0-9]*"))):
+        if not cores or (stage.gpu and environment.has_gpu()):
             return stage.threads
         jobs = [job for job in dag.needrun_jobs() if job.rule.name.startswith(f"{stage.kind}@")]
         left = sum(not dag.finished(job) for job in jobs)

@@ -62,6 +62,11 @@ def emulates() -> bool:
     return os.environ.get("BLEUPRINT_EMULATE") == "1"
 
 
+def has_gpu() -> bool:
+    """Whether there is a GPU of NVIDIA or AMD, by its device file: loading torch takes seconds."""
+    return any(next(Path("/dev").glob(name), None) for name in ("nvidia[0-9]*", "kfd"))
+
+
 def root() -> Path:
     """The project's root, by DVC_ROOT, which DVC also sets in `dvc exp run --queue`."""
     return Path(os.environ.get("DVC_ROOT") or Path.cwd()).resolve()
