@@ -176,16 +176,24 @@ def test_snakefile_passes_its_linter(project):
     assert "good condition" in project.run("snakemake", "--lint")
 
 
-def test_a_misspelt_setting_is_one_line(project, tmp_path):
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["-c1"],
+        pytest.param(["-n"], marks=pytest.mark.slow),
+        pytest.param(["--dag"], marks=pytest.mark.slow),
+    ],
+    ids=" ".join,
+)
+def test_a_misspelt_setting_is_one_line(project, tmp_path, arguments):
     other = project.copy(tmp_path / "other")
     other.edit("params.yaml", "label_smoothing:", "lable_smoothing:")
-    for command in (("snakemake", "-c1"), ("snakemake", "-n"), ("snakemake", "--dag")):
-        assert re.fullmatch(
-            r"(Using workflow specific profile .*\n)?"  # Snakemake's
-            r"bleuprint: error: params.yaml:\d+: systems.tiny.train.lable_smoothing: unknown key; "
-            r"did you mean 'label_smoothing'\?\n",
-            other.run(*command, status=1),
-        )
+    assert re.fullmatch(
+        r"(Using workflow specific profile .*\n)?"  # Snakemake's
+        r"bleuprint: error: params.yaml:\d+: systems.tiny.train.lable_smoothing: unknown key; "
+        r"did you mean 'label_smoothing'\?\n",
+        other.run("snakemake", *arguments, status=1),
+    )
 
 
 def test_a_broken_dvc_yaml_is_one_line(project, tmp_path):
@@ -209,16 +217,22 @@ def finished(project, tmp_path, stages):
         file.write_text("two\nlines\n")
         for written in (file, root / path):
             os.utime(written, (time.time() + 3600, time.time() + 3600))
-    inputs = graph.inputs(graph.stages(root), root)
+    inputs = graph.inputs(stages.values(), root)
     for stage in both:
         graph.begin(stage.name, stage.digest, *inputs[stage.name], root=root)
         (root / f"{stage.mark}.begun").rename(root / stage.mark)
     return root, *both
 
 
-def marked(root, *both):
-    inputs, lock = graph.inputs(graph.stages(root), root), graph._read_lock(root)
-    return [s.name for s in both if graph._is_valid(s, inputs[s.name], lock, root)]
+@pytest.fixture
+def marked(stages):
+    """A function: which of both stages have a valid mark."""
+
+    def marked(root, *both):
+        inputs, lock = graph.inputs(stages.values(), root), graph._read_lock(root)
+        return [s.name for s in both if graph._is_valid(s, inputs[s.name], lock, root)]
+
+    return marked
 
 
 @pytest.mark.parametrize(
@@ -232,14 +246,14 @@ def marked(root, *both):
     ],
 )
 @pytest.mark.parametrize("seconds", [-7200, 7200])
-def test_a_mark_is_void_where_something_has_changed_since(finished, changed, left, seconds):
+def test_a_mark_is_void_where_something_has_changed_since(finished, marked, changed, left, seconds):
     path = finished[0] / changed
     then = path.stat().st_mtime + seconds
     os.utime(path, (then, then))
     assert marked(*finished) == left
 
 
-def test_a_mark_is_void_where_a_file_has_come_or_gone_or_grown(finished):
+def test_a_mark_is_void_where_a_file_has_come_or_gone_or_grown(finished, marked):
     root, first, second = finished
     file = root / "data/clean/own/train/a.en"
     before = file.stat()
@@ -254,17 +268,17 @@ def test_a_mark_is_void_where_a_file_has_come_or_gone_or_grown(finished):
     assert marked(root, first, second) == ["clean@own"]
 
 
-def test_a_mark_holds_where_snakemake_has_touched_a_folder(finished):
+def test_a_mark_holds_where_snakemake_has_touched_a_folder(finished, marked):
     (finished[0] / "data/clean/own/.snakemake_timestamp").touch()
     assert marked(*finished) == ["clean@own", "dedup@own"]
 
 
-def test_a_mark_is_void_without_an_output(finished):
+def test_a_mark_is_void_without_an_output(finished, marked):
     (finished[0] / "data/ledgers/own/clean.json").unlink()
     assert marked(*finished) == ["dedup@own"]
 
 
-def test_a_mark_is_void_under_other_settings_or_another_command(finished):
+def test_a_mark_is_void_under_other_settings_or_another_command(finished, marked):
     root, first, second = finished
     assert marked(root, replace(first, parameters={}), second) == ["dedup@own"]
     # the command that ran was another one than dvc.yaml's at its beginning
@@ -273,7 +287,7 @@ def test_a_mark_is_void_under_other_settings_or_another_command(finished):
     assert marked(root, first, second) == ["dedup@own"]
 
 
-def test_a_mark_is_void_where_dvc_has_run_the_stage_since(finished):
+def test_a_mark_is_void_where_dvc_has_run_the_stage_since(finished, marked):
     # as by `dvc repro -s` under other settings, taken back afterwards
     entries = "schema: '2.0'\nstages:\n  clean@own:\n    cmd: a\n    outs:\n    - path: b\n"
     (finished[0] / "dvc.lock").write_text(entries)
@@ -282,7 +296,7 @@ def test_a_mark_is_void_where_dvc_has_run_the_stage_since(finished):
     assert marked(*finished) == ["clean@own", "dedup@own"]
 
 
-def test_a_mark_holds_while_nothing_has_changed(finished):
+def test_a_mark_holds_while_nothing_has_changed(finished, marked):
     assert marked(*finished) == ["clean@own", "dedup@own"]
 
 
