@@ -2,25 +2,25 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
+import processes
 from bleuprint.text.parallel import TextFolder
 from corpora import PAIRS, write_set
 from params import PARAMS
 from root import ROOT
 from steps import DATA_STAGES
 
-BLEUPRINT = Path(sys.executable).with_name("bleuprint")
 STAGES = ROOT / "stages"
+COMMAND = "-m", "bleuprint"
 LONG = ("sehr " * 200 + "lang", "very " * 200 + "long")
 
 
 def run(root, *command, status=0):
     kept = {name: value for name, value in os.environ.items() if not name.startswith("BLEUPRINT_")}
     kept.pop("DVC_ROOT", None)
-    done = subprocess.run(command, cwd=root, env=kept, capture_output=True, text=True)
+    done = processes.run_text([sys.executable, *map(str, command)], root, kept)
     assert done.returncode == status, done.stderr
     return done.stdout if status == 0 else done.stderr
 
@@ -31,7 +31,7 @@ def prepared(tmp_path_factory):
     (root / "params.yaml").write_text(PARAMS)
     write_set(TextFolder(root / "inputs", "de", "no"), "a", [*PAIRS, LONG])
     for stage in DATA_STAGES:
-        run(root, sys.executable, STAGES / f"{stage}.py", "own")
+        run(root, STAGES / f"{stage}.py", "own")
     return root
 
 
@@ -41,15 +41,15 @@ def project(prepared, tmp_path):
 
 
 def test_show_prints_pairs_as_text(project):
-    shown = [line.split("\t") for line in run(project, BLEUPRINT, "show", "own").splitlines()]
+    shown = [line.split("\t") for line in run(project, *COMMAND, "show", "own").splitlines()]
     assert [number for number, *_ in shown] == ["1", "2", "3", "4"]
     kept = [pair for pair in PAIRS if list(pair) in [texts for _, *texts in shown]]
     assert [list(pair) for pair in kept] == [texts for _, *texts in shown]
-    third = run(project, BLEUPRINT, "show", "own", "--lines", "3:3")
+    third = run(project, *COMMAND, "show", "own", "--lines", "3:3")
     assert third == "\t".join(shown[2]) + "\n"
-    subwords = run(project, BLEUPRINT, "show", "own", "--lines", "3:3", "--subwords")
+    subwords = run(project, *COMMAND, "show", "own", "--lines", "3:3", "--subwords")
     assert "@@ " in subwords and subwords.replace("@@ ", "") != subwords
-    valid = run(project, BLEUPRINT, "show", "own", "--set", "valid")
+    valid = run(project, *COMMAND, "show", "own", "--set", "valid")
     assert valid.count("\n") == 1
 
 
@@ -71,29 +71,29 @@ def test_show_prints_pairs_as_text(project):
     ],
 )
 def test_mistakes_are_one_line(project, arguments, status, message):
-    error = run(project, BLEUPRINT, *arguments, status=status)
+    error = run(project, *COMMAND, *arguments, status=status)
     assert message in error and "Traceback" not in error
 
 
 def test_inspect_shows_what_rules_drop_before_anything_is_run(project):
     shutil.rmtree(project / "data")
-    shown = run(project, BLEUPRINT, "inspect", "own")
+    shown = run(project, *COMMAND, "inspect", "own")
     assert "  length: 1 dropped (14.29%)\n" in shown
     assert "         7  sehr sehr" in shown
     assert {path.name for path in project.iterdir()} == {"params.yaml", "inputs", "work"}
-    few = run(project, BLEUPRINT, "inspect", "own", "--pairs", "3")
+    few = run(project, *COMMAND, "inspect", "own", "--pairs", "3")
     assert few.startswith("clean: 3 pairs in, 3 out\n")
 
 
 def test_check_names_the_experiment_or_the_line_that_is_wrong(project):
-    assert run(project, BLEUPRINT, "check") == "trial: params.yaml is sound\n"
+    assert run(project, *COMMAND, "check") == "trial: params.yaml is sound\n"
     (project / "params.yaml").write_text(PARAMS.replace("d_ff:", "d_fff:"))
-    error = run(project, BLEUPRINT, "check", status=1)
+    error = run(project, *COMMAND, "check", status=1)
     assert "d_fff: unknown key; did you mean 'd_ff'?" in error and error.count("\n") == 1
 
 
 def test_cite_prints_the_bibtex_of_what_is_used(project):
-    cited = run(project, BLEUPRINT, "cite")
+    cited = run(project, *COMMAND, "cite")
     assert "@misc{own,}" in cited and "post-2018-call" in cited
 
 
@@ -102,6 +102,10 @@ def test_a_reader_that_closes_the_pipe_sees_no_error(project):
         PARAMS.replace("@misc{own,}", "@misc{own, a={" + "x" * 10**6 + "}}")
     )
     done = subprocess.run(
-        f"{BLEUPRINT} cite | head -c 20", shell=True, cwd=project, capture_output=True, text=True
+        f"{sys.executable} -m bleuprint cite | head -c 20",
+        shell=True,
+        cwd=project,
+        capture_output=True,
+        text=True,
     )
     assert done.stderr == "" and len(done.stdout) == 20

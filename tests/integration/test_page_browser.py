@@ -26,7 +26,9 @@ def file(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Path:  #
     root = tmp_path_factory.mktemp("made")
     settings = trees.settings_in(root, SYSTEMS, {"news-en-de": ("first", "second")})
     trees.write_all(root, settings)
-    context = ReportContext(settings, collect(settings, root), root)
+    with pytest.MonkeyPatch.context() as patch:
+        trees.few_samples(patch)
+        context = ReportContext(settings, collect(settings, root), root)
     (root / "index.html").write_text(document(context))
     return root / "index.html"
 

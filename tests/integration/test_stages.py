@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import processes
 from bleuprint.config import paths
 from bleuprint.corpus.filter import Filtering
 from bleuprint.dataset.binarized import BinaryCorpus
@@ -20,11 +21,15 @@ from steps import DATA_STAGES, run_sharded
 SCRIPTS = ROOT / "stages"
 
 
-def stage(root, name, *arguments):
+def as_dvc_does(command, cwd, env):
+    return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True)
+
+
+def stage(root, name, *arguments, start=processes.run_text):
     environment = {key: value for key, value in os.environ.items() if key != "BLEUPRINT_MIRROR"}
     environment.pop("DVC_ROOT", None)
-    command = [sys.executable, SCRIPTS / f"{name}.py", *arguments]
-    return subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
+    command = [sys.executable, str(SCRIPTS / f"{name}.py"), *arguments]
+    return start(command, cwd=root, env=environment)
 
 
 @pytest.fixture
@@ -37,7 +42,7 @@ def project(tmp_path):
 
 def test_all_stages_in_a_row(project):
     for name in DATA_STAGES:
-        done = stage(project, name, "own")
+        done = stage(project, name, "own", start=as_dvc_does)
         assert done.returncode == 0
         assert name == "learn_bpe" or not done.stderr
     corpus = BinaryCorpus(project / paths.folder("own", "binary"))

@@ -34,7 +34,7 @@ def untrained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return project(tmp_path_factory.mktemp("untrained"))
 
 
-@pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_damaged_corpus_is_one_clear_line(
     untrained: Path, tmp_path: Path, processes: int
 ) -> None:

@@ -2,6 +2,7 @@
 
 import pickle
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +11,24 @@ from markupsafe import Markup
 
 import result_trees as trees
 from bleuprint.config.experiment import Settings
+from bleuprint.report import report
 from bleuprint.report.page import curves
 from bleuprint.report.page.context import ReportContext
-from bleuprint.scoring import significance
 
 
-@pytest.fixture(autouse=True)
-def fast(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fewer trials of randomization, and each chart drawn once: equal data give equal charts."""
-    monkeypatch.setattr(significance, "TRIALS", 500)
-    monkeypatch.setattr(curves, "_chart", drawn_once)
+@pytest.fixture(autouse=True, scope="module")
+def fast() -> Iterator[None]:
+    """Fewer samples of significance tests, each chart drawn once: equal data give equal charts."""
+    with pytest.MonkeyPatch.context() as patch:
+        trees.few_samples(patch)
+        patch.setattr(curves, "_chart", drawn_once)
+        yield
+
+
+@pytest.fixture
+def all_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many samples of significance tests as commands draw."""
+    trees.all_samples(monkeypatch)
 
 
 _DRAWN: dict[bytes, Markup] = {}
@@ -40,6 +49,16 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Settings]:
     settings = trees.settings_in(root, seeds=(3, 1))
     trees.write_all(root, settings)
     return root, settings
+
+
+@pytest.fixture(scope="module")
+def written(
+    made: tuple[Path, Settings], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, Settings]:
+    """After the report stage. Not to be changed."""
+    root = shutil.copytree(made[0], tmp_path_factory.mktemp("written") / "copy")
+    report.write_reports(made[1], root)
+    return root, made[1]
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import processes
 import result_trees as trees
 from bleuprint.config.paths import Cell
 from bleuprint.report.compare_translations import changes
@@ -45,9 +46,9 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def compare(root: Path, *arguments: str, status: int = 0) -> str:
     """What `bleuprint compare` prints: on stderr if it fails."""
     command = [sys.executable, "-m", "bleuprint.cli.main", "compare", *arguments]
-    done = subprocess.run(command, cwd=root, capture_output=True, check=False)
+    done = processes.run_text(command, root)
     assert done.returncode == status, done.stderr
-    return (done.stderr if status else done.stdout).decode()
+    return done.stderr if status else done.stdout
 
 
 def test_scores_stand_side_by_side(tree: Path) -> None:

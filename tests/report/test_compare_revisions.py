@@ -10,26 +10,29 @@ from pathlib import Path
 import pytest
 from scipy.stats import ttest_rel
 
+import processes
 import result_trees as trees
 from bleuprint.config.paths import Cell, ledger
 from bleuprint.runtime.files import read_json, write_json
 from bleuprint.scoring.significance import paired_tests
 
-BLEUPRINT = Path(sys.executable).with_name("bleuprint")
 _AS = {f"GIT_{who}_{what}": "t@x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 
 
-def run(root: Path, *command: str | Path, status: int = 0) -> str:
+def run(root: Path, *command: str, status: int = 0) -> str:
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("DVC_", "GIT_", "BLEUPRINT_"))}
     environment = {**kept, **_AS, "GIT_CONFIG_GLOBAL": os.devnull, "COLUMNS": "200"}
     environment |= {"PYTHONUTF8": "1", "DVC_NO_ANALYTICS": "1"}
-    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
+    if command[0] == sys.executable:
+        done = processes.run_text(command, root, environment)
+    else:
+        done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
     assert done.returncode == status, done.stdout + done.stderr
     return done.stderr if status else done.stdout
 
 
 def compare(root: Path, first: str, second: str, status: int = 0) -> str:
-    return run(root, BLEUPRINT, "compare", first, second, status=status)
+    return run(root, sys.executable, "-m", "bleuprint", "compare", first, second, status=status)
 
 
 def lines(output: str) -> list[list[str]]:
@@ -90,6 +93,7 @@ def repository(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.mark.usefixtures("all_samples")
 def test_two_systems_of_one_seed(tree: Path) -> None:
     params = (tree / "params.yaml").read_text("utf-8")
     head, small = params.split("  small:")

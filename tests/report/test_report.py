@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas
 import pytest
 
+import processes
 import result_trees as trees
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
@@ -34,9 +35,8 @@ def contents(root: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in (root / "reports").iterdir()}
 
 
-def test_writes_all_reports(copy: tuple[Path, Settings]) -> None:
-    root, settings = copy
-    report.write_reports(settings, root)
+def test_writes_all_reports(written: tuple[Path, Settings]) -> None:
+    root, _ = written
     names = {
         "index.html",
         "results.json",
@@ -68,10 +68,9 @@ def test_writes_all_reports(copy: tuple[Path, Settings]) -> None:
 
 
 def test_counted_costs_are_in_the_tables_and_measured_ones_beside_them(
-    copy: tuple[Path, Settings],
+    written: tuple[Path, Settings],
 ) -> None:
-    root, settings = copy
-    report.write_reports(settings, root)
+    root, _ = written
     page, latex = (contents(root)[f"table.{kind}"].decode() for kind in ("md", "tex"))
     tables = page.split("## ")
     scores = next(line for line in tables[0].splitlines() if line.startswith("| tiny"))
@@ -106,12 +105,11 @@ def test_the_page_is_written_again_where_results_came_without_it(
     assert not page.exists() and not list(page.parent.glob(".*"))
 
 
-def test_no_sentence_of_a_corpus_in_what_is_committed(copy: tuple[Path, Settings]) -> None:
-    root, settings = copy
+def test_no_sentence_of_a_corpus_in_what_is_committed(written: tuple[Path, Settings]) -> None:
+    root, _ = written
     hypotheses = (root / Cell("tiny", "news-en-de", 1).results) / "hypotheses"
     assert trees.WORD in (hypotheses / "test.first.de").read_text("utf-8")
     assert trees.WORD in (root / "data/ledgers/news-en-de/clean.json").read_text("utf-8")
-    report.write_reports(settings, root)
     for name, content in contents(root).items():
         # the page quotes sentences, and so is not committed
         assert (trees.WORD.encode() in content) == (name == report.PAGE), name
@@ -136,9 +134,8 @@ def test_results_repeat_and_hold_nothing_measured(copy: tuple[Path, Settings]) -
     assert {name for name in before if after[name] != before[name]} == measured
 
 
-def test_the_funnel_counts_by_stage_and_rule(copy: tuple[Path, Settings]) -> None:
-    root, settings = copy
-    report.write_reports(settings, root)
+def test_the_funnel_counts_by_stage_and_rule(written: tuple[Path, Settings]) -> None:
+    root, _ = written
     page = contents(root)["table.md"].decode()
     lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines()]
     rows = [line for line in lines if len(line) == 7 and line[1] in ("train", "test.first")]
@@ -169,9 +166,10 @@ def test_removing_a_system_removes_its_row(copy: tuple[Path, Settings]) -> None:
         assert (b">small<" if name == "index.html" else b"small") not in content, name
 
 
-def test_the_stage(copy: tuple[Path, Settings], monkeypatch: pytest.MonkeyPatch) -> None:
-    root, settings = copy
-    monkeypatch.undo()  # the stage does all trials of randomization
+@pytest.mark.usefixtures("all_samples")
+def test_the_stage(tmp_path: Path) -> None:
+    root, settings = tmp_path, trees.settings_in(tmp_path, corpora={"news-en-de": ("first",)})
+    trees.write_all(root, settings)
     report.write_reports(settings, root)
     expected = contents(root)
     shutil.rmtree(root / "reports")
@@ -180,7 +178,7 @@ def test_the_stage(copy: tuple[Path, Settings], monkeypatch: pytest.MonkeyPatch)
     assert done.returncode == 0, done.stderr
     assert contents(root) == expected
     (root / "results" / "small" / "news-en-de" / "1" / "scores.json").unlink()
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    done = processes.run_text([sys.executable, str(STAGE)], root)
     assert done.returncode == 1
     assert len(done.stderr.splitlines()) == 1
     assert "small/news-en-de/1/scores.json: no such file: no result yet" in done.stderr

@@ -9,14 +9,13 @@ from pathlib import Path
 
 import pytest
 
+import processes
 import result_trees as trees
 from bleuprint.config.paths import Cell
 from bleuprint.report.frame import save
 from bleuprint.report.grid import Column, Grid, Row
 from bleuprint.tracking.cell_results import settings_sha256
 from result_rows import TWO_SYSTEMS, frame
-
-BLEUPRINT = Path(sys.executable).with_name("bleuprint")
 
 
 @pytest.fixture(scope="module")
@@ -34,12 +33,15 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def printed(root: Path, *arguments: str, status: int = 0, **variables: str) -> str:
     """What `bleuprint table` prints, on stderr if it fails."""
-    command = [BLEUPRINT, "table", *arguments]
+    command = [sys.executable, "-m", "bleuprint", "table", *arguments]
     environment = {**os.environ, "PYTHONUTF8": "1", "COLUMNS": "200", **variables}
-    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, check=False)
+    if "PYTHONUTF8" in variables:  # which only a new process reads
+        done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
+    else:
+        done = processes.run_text(command, root, environment)
     assert done.returncode == status, done.stderr
     assert not done.stderr or status
-    return (done.stderr if status else done.stdout).decode()
+    return done.stderr if status else done.stdout
 
 
 def shown(grid: Grid, **variables: str) -> str:
@@ -87,7 +89,7 @@ def test_names_and_numbers_stand_under_their_heads() -> None:
 
 
 def test_no_colour_in_a_pipe_and_plain_ascii_where_there_is_no_utf_8(project: Path) -> None:
-    utf8 = printed(project)
+    utf8 = printed(project, PYTHONUTF8="1")
     assert "\x1b" not in utf8
     assert "+10.0‡ p=0.001" in utf8 and "─" in utf8
     ascii_only = printed(project, PYTHONUTF8="0", PYTHONIOENCODING="ascii")

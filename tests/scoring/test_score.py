@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import processes
 import result_trees as trees
 import systems
 from bleuprint.config.experiment import Corpus
@@ -116,8 +117,7 @@ class TestStage:
         return tmp_path / cell.results
 
     def run(self, root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-P", str(STAGE), *arguments]
-        return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+        return processes.run_text([sys.executable, str(STAGE), *arguments], root)
 
     def test_writes_the_scores_of_all_test_sets(self, cell: Path, tmp_path: Path) -> None:
         done = self.run(tmp_path, "tiny", "news-en-de", "1")

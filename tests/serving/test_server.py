@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+import processes
 from bleuprint.config.experiment import load
 from bleuprint.config.paths import Cell
 from bleuprint.serving.api import TranslationRequest, answer
@@ -256,7 +257,9 @@ def test_signals_end_it(toy: Path, number: signal.Signals) -> None:
         assert ended(server, number) == (0, "", "")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM]
+)
 def test_signals_end_it_at_work(toy: Path, tmp_path: Path, number: signal.Signals) -> None:
     root = shutil.copytree(toy, tmp_path / "slow")
     params = (root / "params.yaml").read_text()
@@ -280,22 +283,14 @@ def ended(server: Server, number: signal.Signals) -> tuple[int, str, str]:
 
 
 def test_a_port_that_is_taken(toy: Path, server: Server) -> None:
-    done = subprocess.run(
-        [*COMMAND, f"--port={server.port}"],
-        cwd=toy,
-        env=environment(),
-        capture_output=True,
-        text=True,
-    )
+    done = processes.run_text([*COMMAND, f"--port={server.port}"], toy, environment())
     said = f"bleuprint: error: --port {server.port}: Address already in use\n"
     assert (done.returncode, done.stdout, done.stderr) == (1, "", said)
 
 
 @pytest.mark.parametrize("port", ["65536", "-1", "http"])
 def test_no_port_at_all(toy: Path, port: str) -> None:
-    done = subprocess.run(
-        [*COMMAND, f"--port={port}"], cwd=toy, env=environment(), capture_output=True, text=True
-    )
+    done = processes.run_text([*COMMAND, f"--port={port}"], toy, environment())
     assert done.returncode == 2
     assert f"'{port}' is not a whole number from 0 to 65535" in done.stderr
 

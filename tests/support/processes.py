@@ -1,8 +1,8 @@
 """`subprocess.run` for commands of this project, in processes that have loaded torch already.
 
-Loading torch takes two seconds, as long as most of these commands. Here one server for each worker
-of pytest loads it, and forks a process for each command. Tests of what happens at the start of a
-process or at signals use `subprocess`.
+Loading torch takes two seconds, as long as most of these commands, and their other modules take one
+more. Here one server for each worker of pytest loads it all, and forks a process for each command.
+Tests of what happens at the start of a process or at signals use `subprocess`.
 """
 
 import multiprocessing
@@ -16,7 +16,10 @@ from pathlib import Path
 
 from bleuprint.runtime import reexec
 
-_LOADED = ("torch", "bleuprint.cli.translate", "bleuprint.pipeline.train_stage")
+_LOADED = (
+    *("torch", "scipy.stats", "bleuprint.cli.scores", "bleuprint.cli.translate"),
+    *("bleuprint.pipeline.train_stage", "bleuprint.report.report"),
+)
 _SERVER = multiprocessing.get_context("forkserver")
 _SERVER.set_forkserver_preload(list(_LOADED))
 _STREAMS = ("stdin", os.O_RDONLY), ("stdout", os.O_WRONLY), ("stderr", os.O_WRONLY)
@@ -40,6 +43,14 @@ def run(
         status, (_, out, err) = process.exitcode, (stream.read_bytes() for stream in streams)
     assert status is not None, f"did not end within 240 s: {err.decode()}"
     return subprocess.CompletedProcess(command, status, out, err)
+
+
+def run_text(
+    command: Sequence[str], cwd: Path, env: dict[str, str] | None = None
+) -> "subprocess.CompletedProcess[str]":
+    done = run(command, cwd, env)
+    output = done.stdout.decode(), done.stderr.decode()
+    return subprocess.CompletedProcess(command, done.returncode, *output)
 
 
 def _execute(arguments: Sequence[str], cwd: str, env: dict[str, str], streams: str) -> None:

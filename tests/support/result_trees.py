@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from ruamel.yaml import YAML
 
 import systems
@@ -25,6 +26,7 @@ from bleuprint.decoding.attention import (
 )
 from bleuprint.runtime.files import sha256_of, write_json
 from bleuprint.runtime.fingerprint import of_settings
+from bleuprint.scoring import significance
 from bleuprint.scoring.score import score_cell
 from bleuprint.tracking import timings
 from bleuprint.tracking.cell_results import settings_sha256
@@ -33,6 +35,21 @@ STAGES = ("download", "clean", "dedup", "filter", "split", "tokenize", "binarize
 
 # Every word of every corpus below begins so: no report may hold it.
 WORD = "qzx"
+
+
+_SAMPLES = {name: getattr(significance, name) for name in ("TRIALS", "RESAMPLES")}
+
+
+def few_samples(patch: pytest.MonkeyPatch) -> None:
+    """Fewer samples of significance tests, which take most of the time of a report."""
+    for name in _SAMPLES:
+        patch.setattr(significance, name, 200)
+
+
+def all_samples(patch: pytest.MonkeyPatch) -> None:
+    """As many as without `few_samples`."""
+    for name, number in _SAMPLES.items():
+        patch.setattr(significance, name, number)
 
 
 def settings_in(

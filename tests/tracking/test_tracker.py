@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import processes
 from bleuprint.config.paths import Cell
 from bleuprint.tracking.runs import FINGERPRINT, GROUP, Description
 from bleuprint.tracking.tracker import Tracker
@@ -17,7 +18,6 @@ from mlservers import MlServer, history, runs_in
 from trainings import STAGES, environment, project
 
 CELL = Cell("tiny", "toy", 1)
-BLEUPRINT = Path(sys.executable).with_name("bleuprint")
 
 
 def description(fingerprint: str = "f1", cell: Cell = CELL, trial: str = "trial") -> Description:
@@ -181,20 +181,20 @@ def test_a_training_whose_server_is_away_is_logged_by_a_sync(
         free.bind(("127.0.0.1", 0))
         away = f"http://127.0.0.1:{free.getsockname()[1]}"
     lost = {**environment(), "MLFLOW_TRACKING_URI": away}
-    said = subprocess.run(
-        command, cwd=root, env=lost, check=True, timeout=120, capture_output=True, text=True
-    )
+    said = processes.run_text(command, root, lost)
+    said.check_returncode()
     assert "run bleuprint mlflow-sync" in said.stderr
     assert (root / "results" / "micro" / "toy" / "1" / "training.json").exists()
     assert "Traceback" not in said.stderr and "Retry" not in said.stderr
 
     reached = {**environment(), "MLFLOW_TRACKING_URI": mlserver.uri}
-    subprocess.run([BLEUPRINT, "mlflow-sync"], cwd=root, env=reached, check=True, timeout=120)
+    sync = [sys.executable, "-m", "bleuprint", "mlflow-sync"]
+    processes.run(sync, root, reached).check_returncode()
     client, (run,) = runs_in(mlserver.uri, "toy")
     assert [step for step, _ in history(client, run, "train/loss")] == list(range(1, 51))
     assert {"valid/loss", "valid/bleu", "train/tokens_per_second"} <= run.data.metrics.keys()
     # a training that finds it finished, as after a kill in its last moment, doubles nothing
-    subprocess.run(command, cwd=root, env=reached, check=True, timeout=120)
+    processes.run(command, root, reached).check_returncode()
     client, (again,) = runs_in(mlserver.uri, "toy")
     assert again.info.run_id == run.info.run_id and again.info.status == "FINISHED"
     assert len(history(client, again, "train/loss")) == 50
@@ -204,9 +204,8 @@ def test_a_server_that_is_up_gets_the_run_of_a_training(mlserver: MlServer, tmp_
     root = project(tmp_path / "project", max_updates=20)
     command = [sys.executable, str(STAGES / "train.py"), "micro", "toy", "2"]
     reached = {**environment(), "MLFLOW_TRACKING_URI": mlserver.uri}
-    done = subprocess.run(
-        command, cwd=root, env=reached, check=True, timeout=120, capture_output=True, text=True
-    )
+    done = processes.run_text(command, root, reached)
+    done.check_returncode()
     assert "MLflow" not in done.stderr
     client, runs = runs_in(mlserver.uri, "toy")
     (run,) = [run for run in runs if run.data.tags.get("seed") == "2"]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+import processes
 from bleuprint.config.experiment import load
 from bleuprint.config.paths import Cell
 from bleuprint.config.system import Average, Keep
@@ -45,7 +46,7 @@ def publish(root: Path, **number: Any) -> None:
 
 def stage(root: Path, name: str) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, str(STAGES / f"{name}.py"), *map(str, CELL)]
-    return subprocess.run(command, cwd=root, env=environment(), capture_output=True, text=True)
+    return processes.run_text(command, root, environment())
 
 
 def measured(root: Path) -> "subprocess.CompletedProcess[str]":
@@ -57,8 +58,8 @@ def measured(root: Path) -> "subprocess.CompletedProcess[str]":
         "from bleuprint.runtime.errors import run\n"
         f"run(lambda: measure(load(), {CELL!r}))"
     )
-    command = [sys.executable, "-c", code]
-    return subprocess.run(command, cwd=root, env=environment(), capture_output=True, text=True)
+    (root / "measure.py").write_text(code)
+    return processes.run_text([sys.executable, "measure.py"], root, environment())
 
 
 def varied(root: Path) -> Variants:
