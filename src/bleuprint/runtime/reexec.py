@@ -11,15 +11,26 @@
 The libraries read these variables when a process starts, hence the restart.
 """
 
+import ctypes
 import os
 import sys
 
+_C_LIBRARY = ctypes.CDLL(None)
 _VARIABLES = {
     "MALLOC_MMAP_THRESHOLD_": str(4 << 30),
     "MALLOC_TRIM_THRESHOLD_": str(8 << 30),
     "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
     "GOMP_SPINCOUNT": "3000",
 }
+
+
+def trim_memory() -> None:
+    """Return the free blocks of glibc's heap to the kernel; does nothing with other C libraries.
+
+    With the thresholds above, blocks of many different sizes fragment the heap, and it grows.
+    """
+    if hasattr(_C_LIBRARY, "malloc_trim"):
+        _C_LIBRARY.malloc_trim(0)
 
 
 def reexec_for_speed() -> None:
