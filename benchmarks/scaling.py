@@ -132,7 +132,7 @@ def show_training() -> None:
 
 def runs(system: System) -> list[tuple[str, int]]:
     """The paper's number of updates, and those of one pass over each corpus."""
-    tokens = system.train.tokens_per_update
+    _, tokens = system.train.update_size
     passes = [(f"one pass over {c.name}", round(c.pairs * c.units / tokens)) for c in CORPORA]
     return [(f"{system.train.max_updates:,} updates", system.train.max_updates or 0), *passes]
 
@@ -140,7 +140,8 @@ def runs(system: System) -> list[tuple[str, int]]:
 def update_flops(system: System, vocabulary: int = 37_000, length: int = 30) -> float:
     """FLOPs of an update of sentences of one length."""
     model: Model = system.model
-    sentences = system.train.tokens_per_update / length
+    _, tokens = system.train.update_size
+    sentences = tokens / length
     return sentences * cost.training_flops(model, vocabulary, length, length)
 
 

@@ -179,6 +179,29 @@ def test_rows_made_with_merge_keys(tmp_path):
         ("heads: 2", "heads: 2\n      heads: 4", 'found duplicate key "heads"'),
         ("max_tokens: 100", "max_tokens: 101", "max_tokens 101 is above tokens_per_update 100"),
         (
+            "tokens_per_update: 100",
+            "tokens_per_update: 100\n      sentences_per_update: 8",
+            "train: tokens_per_update 100 and sentences_per_update 8: needs exactly one of them",
+        ),
+        ("tokens_per_update: 100", "ema: 0.9", "tokens_per_update None and sentences_per_update N"),
+        (
+            "average: {last: 2}",
+            "average: {ema: true}",
+            "average.ema true: training keeps no moving",
+        ),
+        ("average: {last: 2}", "average: {ema: false}", "ema: False is not one of True"),
+        ("clip_norm: 1.0", "clip_norm: 1.0\n      ema: 1.0", "ema: 1.0 is out of range: from 0, b"),
+        ("name: adam, ", "name: sgd, ", "train.optimizer: name sgd has no betas"),
+        (
+            "name: adam, betas: [0.9, 0.98], eps: 1e-9",
+            "name: sgd",
+            "optimizer: name sgd needs momentum",
+        ),
+        ("eps: 1e-9, ", "", "train.optimizer: name adam needs eps"),
+        ("eps: 1e-9, ", "eps: 1e-9, momentum: 0.9, ", "optimizer: name adam has no momentum"),
+        ("train: {a: {", "train: {a: {pairs_seed: 1, ", "train.a: pairs_seed 1 needs pairs"),
+        ("train: {a: {", "train: {a: {pairs: 0, ", "train.a.pairs: 0 is out of range: at least 1"),
+        (
             "max_updates: 10",
             "max_updates:",
             "base.train: needs max_updates, max_epochs or patience",
@@ -295,6 +318,13 @@ def test_a_password_in_a_url_is_refused_and_not_printed(tmp_path, url, key):
 @pytest.mark.parametrize("url", ["http://[::1]:80/@x", "https://host/@x", "http://host:8080/a@b:c"])
 def test_a_url_with_an_at_sign_elsewhere_has_no_password(tmp_path, url):
     read(tmp_path, PARAMS.replace("{path: inputs/a.de}", f'{{url: "{url}"}}'))
+
+
+def test_pairs_of_a_test_set_are_refused(tmp_path):
+    part = "{license_and_citation: own, source: {path: inputs/a.de}, target: {path: inputs/a.no}"
+    text = PARAMS.replace("tests: {}", f"tests: {{x: {{a: {part}, pairs: 9}}}}}}")
+    with pytest.raises(UserError, match=r"files: test\.x\.a: pairs 9 is for training texts"):
+        read(tmp_path, text)
 
 
 def test_an_entry_that_is_not_there_is_named_with_those_that_are(tmp_path):

@@ -101,10 +101,36 @@ def test_a_batch_knows_its_epoch() -> None:
         assert sorted(np.concatenate(rows)) == list(range(400))
 
 
-def test_a_stream_continued_anywhere_is_the_same_stream() -> None:
-    whole = list(islice(stream(Position()), 40))
-    for cut in (1, 7, 25):
-        rest = islice(stream(whole[cut - 1][1]), 40 - cut)
+@pytest.mark.parametrize(("sentences", "last"), [(24, 16), (50, 50), (400, 400)])
+def test_an_epoch_of_updates_by_sentences_holds_each_once(sentences: int, last: int) -> None:
+    count, orders = -(-400 // sentences), []
+    made = list(islice(stream(Position(), sentences), 2 * count))
+    for epoch in (0, 1):
+        updates = made[epoch * count : (epoch + 1) * count]
+        rows = [np.concatenate([rows for _, rows in update.batches]) for update, _ in updates]
+        assert list(map(len, rows)) == [sentences] * (count - 1) + [last]
+        assert sorted(np.concatenate(rows)) == list(range(400))
+        assert updates[-1][1] == Position(epoch + 1, 0, int(TARGET.sum()) * (epoch + 1))
+        orders.append(np.concatenate(rows).tolist())
+        for update, _ in updates:
+            for number, batch in update.batches:
+                assert number == epoch
+                assert len(batch) * max(SOURCE[batch].max(), TARGET[batch].max()) <= 120
+    assert orders[0] != orders[1]
+
+
+def test_updates_by_sentences_waste_little_on_padding() -> None:
+    source = np.tile(SOURCE, 10)
+    batches = plan_epoch(source, source, 10_000, seed=1, epoch=0, sentences=64)
+    padded = sum(len(rows) * source[rows].max() for rows in batches)
+    assert source.sum() / padded > 0.95
+
+
+@pytest.mark.parametrize("sentences", [None, 24])
+def test_a_stream_continued_anywhere_is_the_same_stream(sentences: int | None) -> None:
+    whole = list(islice(stream(Position(), sentences), 40))
+    for cut in (1, 7, 16, 25):
+        rest = islice(stream(whole[cut - 1][1], sentences), 40 - cut)
         for (ours, place), (expected, end) in zip(rest, whole[cut:], strict=True):
             assert place == end
             assert plain(ours) == plain(expected)
@@ -220,5 +246,13 @@ def plain(update: PlannedUpdate) -> list[tuple[int, list[int]]]:
     return [(epoch, rows.tolist()) for epoch, rows in update.batches]
 
 
-def stream(start: Position):  # type: ignore[no-untyped-def]
-    return plan_updates(SOURCE, TARGET, tokens_per_update=500, max_tokens=120, seed=3, start=start)
+def stream(start: Position, sentences: int | None = None):  # type: ignore[no-untyped-def]
+    return plan_updates(
+        SOURCE,
+        TARGET,
+        tokens_per_update=None if sentences else 500,
+        sentences_per_update=sentences,
+        max_tokens=120,
+        seed=3,
+        start=start,
+    )

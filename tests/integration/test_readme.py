@@ -9,7 +9,8 @@ import pytest
 from ruamel.yaml import YAML
 
 from bleuprint.config.experiment import load
-from bleuprint.config.system import Average, Dropout, Keep, LrSchedule, Model, Optimizer, Train
+from bleuprint.config.optimization import LrSchedule, Optimizer
+from bleuprint.config.system import Average, Dropout, Keep, Model, Train
 from root import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")

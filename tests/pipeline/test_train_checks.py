@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from bleuprint.config.system import Constant, LrSchedule
+from bleuprint.config.optimization import Constant, LrSchedule
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.errors import UserError
-from bleuprint.training.optimizer import FlatAdam
+from bleuprint.training.optimizer import FlatOptimizer
 from trainings import (
     checkpoints,
     fresh,
@@ -108,6 +108,18 @@ def test_processes_without_a_batch_are_reported_once(untrained: Path, tmp_path: 
     assert len(re.findall(message, said)) == said.count("idle") == 1
 
 
+def test_a_corpus_of_less_than_one_update_by_sentences_is_refused(
+    untrained: Path, tmp_path: Path
+) -> None:
+    root = fresh(untrained, tmp_path)
+    write_params(root, tokens_per_update=None, sentences_per_update=596)
+    said = train(root, status=1)
+    assert (
+        "error: corpus toy: train has 595 pairs, less than one update of micro: lower "
+        "train.sentences_per_update (596)\n"
+    ) in said
+
+
 def test_a_diverging_training_is_reported_by_the_first_process_that_sees_it(tmp_path: Path) -> None:
     schedule = LrSchedule(constant=Constant(1e30))
     root = project(tmp_path, lr_schedule=schedule, clip_norm=0.0, validate_every=10, max_updates=1)
@@ -156,7 +168,7 @@ def test_an_infinite_gradient_stops_it_with_the_weights_unharmed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = job_in(project(tmp_path), monkeypatch)
-    monkeypatch.setattr(FlatAdam, "grad_norm", lambda _: math.inf)
+    monkeypatch.setattr(FlatOptimizer, "grad_norm", lambda _: math.inf)
     with pytest.raises(UserError, match=r"update 1 is \d.*its gradient's norm inf"):
         train_here(job, tmp_path / "work")
 

@@ -3,16 +3,14 @@
 import dataclasses
 from typing import Any
 
+from bleuprint.config.optimization import InverseSqrt, LrSchedule, Optimizer
 from bleuprint.config.system import (
     Average,
     Decode,
     Dropout,
-    InverseSqrt,
     Keep,
     LengthPenalty,
-    LrSchedule,
     Model,
-    Optimizer,
     System,
     Train,
 )

@@ -100,6 +100,17 @@ def test_the_ones_asked_for_are_averaged(
     assert load_file(tmp_path / "averaged" / WEIGHTS)["a"].tolist() == [expected]
 
 
+def test_the_moving_average_is_taken_as_it_is(tmp_path: Path) -> None:
+    folder = exported(tmp_path / "checkpoints")
+    save(folder / "0000050.ema.safetensors", a=[0.1])
+    average(folder, Average(ema=True), tmp_path / "averaged")
+    assert load_file(tmp_path / "averaged" / WEIGHTS)["a"].tolist() == [np.float32(0.1)]
+    described = json.loads((tmp_path / "averaged" / "model.json").read_text())
+    assert described["averaged"]["updates"] == [50]
+    average(folder, Average(last=5), tmp_path / "mean")  # it is none of the checkpoints
+    assert load_file(tmp_path / "mean" / WEIGHTS)["a"].tolist() == [30]
+
+
 def test_files_are_ordered_by_their_updates(tmp_path: Path) -> None:
     folder = exported(tmp_path / "checkpoints", ends=10_000_000)
     save(folder / "9999999.safetensors", a=[9_999_999])
@@ -115,6 +126,7 @@ def test_files_are_ordered_by_their_updates(tmp_path: Path) -> None:
             Average(best=5),
             "average.best is 5, but the validated checkpoints are: 10, 20, 30, 40",
         ),
+        (Average(ema=True), "average.ema, but the training kept no moving average"),
         (
             Average(updates=(21, 29)),
             "average.updates is [21, 29], but the checkpoints are: 10, 20, 30, 40, 50",

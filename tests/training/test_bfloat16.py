@@ -18,7 +18,7 @@ from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.errors import UserError
 from bleuprint.training.job import Fingerprints, Job
 from bleuprint.training.loss import batch_loss
-from bleuprint.training.optimizer import FlatAdam
+from bleuprint.training.optimizer import FlatOptimizer
 from trainings import job_in, project, train_here
 
 ALONE = Group(0, 1, torch.device("cpu"))
@@ -34,11 +34,11 @@ def one_thread():
     torch.set_num_threads(before)
 
 
-def made(precision: str) -> tuple[Transformer, FlatAdam]:
+def made(precision: str) -> tuple[Transformer, FlatOptimizer]:
     torch.manual_seed(1)
     model = Transformer(systems.model(dropout=0.0), 24, 24).train()
     settings: Train = systems.train(precision=precision)
-    optimizer = FlatAdam(model, settings)
+    optimizer = FlatOptimizer(model, settings)
     model.bfloat16_activations = precision == "bfloat16"
     return model, optimizer
 

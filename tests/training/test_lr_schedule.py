@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from bleuprint.config.system import Constant, Cosine, InverseSqrt, LrSchedule, Noam
+from bleuprint.config.optimization import Constant, Cosine, InverseSqrt, LrSchedule, Noam
 from bleuprint.training.lr_schedule import learning_rate
 
 
@@ -38,6 +38,13 @@ def test_noam_peaks_where_the_inverse_square_root_does() -> None:
     updates = range(1, 300)
     noam = rates(LrSchedule(noam=Noam(1.0, 50)), *updates, d_model=256)
     assert noam == pytest.approx(rates(same, *updates))
+
+
+def test_without_warmup_they_decay_from_the_first_update() -> None:
+    noam = LrSchedule(noam=Noam(factor=2.0, warmup_updates=0))
+    assert rates(noam, 1, 4, 100, d_model=64) == pytest.approx([0.25, 0.125, 0.025])
+    inverse = LrSchedule(inverse_sqrt=InverseSqrt(lr=0.5, warmup_updates=0, warmup_init_lr=0.1))
+    assert rates(inverse, 1, 4, 100) == pytest.approx([0.5, 0.25, 0.05])
 
 
 def test_constant() -> None:

@@ -1,17 +1,19 @@
-"""The flat Adam against torch's own."""
+"""The flat optimizer against torch's own, and the moving average by hand."""
 
 import dataclasses
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 import torch
 from torch import nn
 
 import systems
-from bleuprint.config.system import Optimizer
-from bleuprint.training.optimizer import FlatAdam
+from bleuprint.config.optimization import Optimizer
+from bleuprint.training.optimizer import FlatOptimizer, ema_weights
 
 SETTINGS = systems.train(clip_norm=0.5)
+SGD = Optimizer(name="sgd", momentum=0.9, weight_decay=0.1)
+ADAMS: dict[str, Any] = {"betas": (0.9, 0.98), "eps": 1e-9}
 
 
 def network() -> nn.Sequential:
@@ -23,14 +25,22 @@ def network() -> nn.Sequential:
 
 @pytest.mark.parametrize("clip", [0.0, 0.05])
 @pytest.mark.parametrize("decay", [0.0, 0.1])
-@pytest.mark.parametrize(("by", "kind"), [("adam", torch.optim.Adam), ("adamw", torch.optim.AdamW)])
+@pytest.mark.parametrize(
+    ("by", "kind", "options"),
+    [
+        ("adam", torch.optim.Adam, ADAMS),
+        ("adamw", torch.optim.AdamW, ADAMS),
+        ("sgd", torch.optim.SGD, {"momentum": 0.9}),
+        ("sgd", torch.optim.SGD, {"momentum": 0.0}),
+    ],
+)
 def test_equals_torchs_own_with_clipping_and_decay(
-    clip: float, decay: float, by: Literal["adam", "adamw"], kind: Any
+    clip: float, decay: float, by: Any, kind: Any, options: dict[str, Any]
 ) -> None:
     ours, theirs = network(), network()
-    chosen = Optimizer(name=by, betas=(0.9, 0.98), eps=1e-9, weight_decay=decay)
-    flat = FlatAdam(ours, dataclasses.replace(SETTINGS, clip_norm=clip, optimizer=chosen))
-    adam = kind(theirs.parameters(), betas=(0.9, 0.98), eps=1e-9, weight_decay=decay)
+    chosen = Optimizer(name=by, weight_decay=decay, **options)
+    flat = FlatOptimizer(ours, dataclasses.replace(SETTINGS, clip_norm=clip, optimizer=chosen))
+    adam = kind(theirs.parameters(), weight_decay=decay, **options)
     inputs = torch.randn(7, 3)
     for rate in (0.1, 0.03, 0.2):
         flat.zero_grad()
@@ -48,7 +58,7 @@ def test_equals_torchs_own_with_clipping_and_decay(
 
 def test_each_weight_begins_where_products_are_fast() -> None:
     made = network()
-    optimizer = FlatAdam(made, SETTINGS)
+    optimizer = FlatOptimizer(made, SETTINGS)
     before = optimizer.weights.data_ptr()
     places = [(parameter.data_ptr() - before) // 4 for parameter in made.parameters()]
     assert places == [0, 64, 128, 192]
@@ -60,9 +70,37 @@ def test_each_weight_begins_where_products_are_fast() -> None:
     assert not optimizer.weights[gaps].any()
 
 
-def test_its_state_can_be_put_back() -> None:
+@pytest.mark.parametrize("decay", [0.0, 0.5, 0.999])
+def test_the_moving_average_is_the_weighted_mean_of_all_updates(decay: float) -> None:
+    made = network()
+    settings = dataclasses.replace(SETTINGS, optimizer=SGD, ema=decay)
+    optimizer, seen = FlatOptimizer(made, settings), list[dict[str, torch.Tensor]]()
+    for number in range(1, 6):
+        made(torch.randn(7, 3)).square().sum().backward()
+        optimizer.step(0.1, optimizer.grad_norm())
+        seen.append({n: p.detach().double().clone() for n, p in made.named_parameters()})
+        shares = torch.tensor([decay ** (number - i) for i in range(1, number + 1)])
+        averaged = ema_weights(optimizer.state_dict(), decay, number)
+        assert averaged.keys() == seen[0].keys()
+        for name, mean in averaged.items():
+            by_hand = sum(s * w[name] for s, w in zip(shares, seen, strict=True)) / shares.sum()
+            torch.testing.assert_close(mean.double(), by_hand, rtol=1e-4, atol=1e-6)
+        optimizer.zero_grad()
+
+
+def test_without_ema_nothing_of_it_is_stored() -> None:
+    assert FlatOptimizer(network(), SETTINGS).state_dict().keys() == {
+        "exp_avg",
+        "exp_avg_sq",
+        "step",
+    }
+
+
+@pytest.mark.parametrize("changes", [{}, {"optimizer": SGD}, {"ema": 0.9}])
+def test_its_state_can_be_put_back(changes: dict[str, Any]) -> None:
     first, second = network(), network()
-    optimizers = [FlatAdam(first, SETTINGS), FlatAdam(second, SETTINGS)]
+    settings = dataclasses.replace(SETTINGS, **changes)
+    optimizers = [FlatOptimizer(first, settings), FlatOptimizer(second, settings)]
     first(torch.ones(1, 3)).sum().backward()
     optimizers[0].step(0.1, optimizers[0].grad_norm())
     optimizers[1].weights.copy_(optimizers[0].weights)
@@ -74,11 +112,13 @@ def test_its_state_can_be_put_back() -> None:
         model(torch.ones(1, 3)).square().sum().backward()
         optimizer.step(0.1, optimizer.grad_norm())
     assert torch.equal(optimizers[0].weights, optimizers[1].weights)
+    one, other = (optimizer.state_dict() for optimizer in optimizers)
+    assert all(torch.equal(one[name], other[name]) for name in one | other)
 
 
 @pytest.mark.parametrize("change", [{"exp_avg": None}, {"exp_avg": torch.zeros(1)}])
 def test_another_state_is_refused(change: dict[str, torch.Tensor | None]) -> None:
-    optimizer = FlatAdam(network(), SETTINGS)
+    optimizer = FlatOptimizer(network(), SETTINGS)
     state = {**optimizer.state_dict(), **change}
     with pytest.raises(ValueError, match="does not belong"):
         optimizer.load_state_dict(

@@ -8,8 +8,9 @@ import pytest
 
 import systems
 from bleuprint.config.experiment import Units, Words
+from bleuprint.config.optimization import Constant, Cosine, LrSchedule
 from bleuprint.config.paths import Cell
-from bleuprint.config.system import Average, Constant, Cosine, Keep, LrSchedule, System
+from bleuprint.config.system import Average, Keep, System
 from bleuprint.dataset.batch import pad
 from bleuprint.model.weights import load_model
 from bleuprint.text.tokenizers import Tokenize

@@ -93,7 +93,8 @@ class Text:
     """One parallel text in two files, `source` and `target`, or in one, `both`.
 
     `license_and_citation`: the corpus's entry for this text. `columns`: the columns of source and
-    target in a tsv file, from 1.
+    target in a tsv file, from 1. `pairs`: how many pairs of a training text are taken: the first
+    ones, or with `pairs_seed` as many drawn at random; they stay in their order.
     """
 
     license_and_citation: str
@@ -102,8 +103,12 @@ class Text:
     target: File | None = None
     both: File | None = None
     columns: tuple[Annotated[int, Range(1)], Annotated[int, Range(1)]] | None = None
+    pairs: Annotated[int, Range(1)] | None = None
+    pairs_seed: Annotated[int, Range(0, 2**32 - 1)] | None = None
 
     def __post_init__(self) -> None:
+        if self.pairs_seed is not None and self.pairs is None:
+            raise ValueError(f"pairs_seed {self.pairs_seed} needs pairs")
         if self.format in TWO_SIDED:
             if self.both is None or self.source is not None or self.target is not None:
                 raise ValueError(f"format {self.format} has both sides in one file: needs both")
@@ -137,6 +142,9 @@ class Files:
         for name, parts in self.sets().items():
             if not parts and name != "valid":
                 raise ValueError(f"{name} names no files")
+            for part, text in parts.items():
+                if text.pairs is not None and name != "train":
+                    raise ValueError(f"{name}.{part}: pairs {text.pairs} is for training texts")
 
     def sets(self) -> dict[str, Parts]:
         """The parts of train, valid and test.NAME."""

@@ -11,9 +11,6 @@ from bleuprint.config.system import System
 from bleuprint.runtime import environment
 from bleuprint.runtime.code import git
 
-# Of each weight: itself, its gradient and Adam's two moments, four bytes each.
-_TRAINING_BYTES = 16
-
 
 def notes(settings: Settings, path: Path = Path("params.yaml")) -> Iterator[str]:
     """All notes, one line each."""
@@ -40,8 +37,10 @@ def notes(settings: Settings, path: Path = Path("params.yaml")) -> Iterator[str]
 
 def memory(name: str, system: System, available: int, what: str) -> Iterator[str]:
     """A note if training cannot fit into `available` bytes of `what`."""
-    weights = system.model.layer_weights
-    if (needed := weights * _TRAINING_BYTES) > available:
+    weights, train = system.model.layer_weights, system.train
+    # of each weight: itself, its gradient, Adam's two moments or SGD's one, the moving average
+    numbers = 2 + (1 if train.optimizer.name == "sgd" else 2) + (train.ema is not None)
+    if (needed := weights * 4 * numbers) > available:
         yield (
             f"systems.{name} has {weights:.2g} weights in its layers: training takes more than "
             f"{needed / 1e9:,.0f} GB, and this machine has {available / 1e9:,.0f} GB of {what}"

@@ -1,17 +1,13 @@
 """The settings of a system, a row of the table: its model, training, averaging and decoding."""
 
-from dataclasses import dataclass, fields
-from typing import Annotated, Any, Literal
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
+from bleuprint.config.optimization import AtLeast0, LrSchedule, Optimizer, Updates, check_one
 from bleuprint.runtime.schema import Count, Range, Share
 
-# Upper bounds are far above any value in use: what exceeds them works on no machine.
-# 3e38 is about the largest number of float32.
-Above0 = Annotated[float, Range(0, 3e38, open_low=True)]
-AtLeast0 = Annotated[float, Range(0, 3e38)]
 Layers = Annotated[int, Range(1, 10_000)]
 Width = Annotated[int, Range(1, 1_000_000)]
-Updates = Annotated[int, Range(1, 10**9)]
 Tokens = Annotated[int, Range(1, 10**9)]
 # The largest beam.
 WIDEST = 1000
@@ -89,77 +85,6 @@ class Model:
 
 
 @dataclass(frozen=True)
-class Optimizer:
-    """Adam (Kingma and Ba 2015), with `weight_decay` added to the gradient, or AdamW (Loshchilov
-    and Hutter 2019), with weights multiplied by 1 - learning rate * `weight_decay`.
-    """
-
-    name: Literal["adam", "adamw"]
-    betas: tuple[Share, Share]
-    eps: Above0
-    weight_decay: AtLeast0
-
-
-@dataclass(frozen=True)
-class InverseSqrt:
-    """Linear from `warmup_init_lr` to `lr` in `warmup_updates`, then lr * (warmup / update)^0.5."""
-
-    lr: Above0
-    warmup_updates: Updates
-    warmup_init_lr: AtLeast0
-
-    def __post_init__(self) -> None:
-        if self.warmup_init_lr > self.lr:
-            raise ValueError(f"warmup_init_lr {self.warmup_init_lr} is above lr {self.lr}")
-
-
-@dataclass(frozen=True)
-class Noam:
-    """The paper's: `factor` * d_model^-0.5 * min(update^-0.5, update * warmup_updates^-1.5)."""
-
-    factor: Above0
-    warmup_updates: Updates
-
-
-@dataclass(frozen=True)
-class Constant:
-    """The same learning rate for every update."""
-
-    lr: Above0
-
-
-@dataclass(frozen=True)
-class Cosine:
-    """Linear from 0 to `lr` in `warmup_updates`, then half a cosine down to `min_lr`."""
-
-    lr: Above0
-    warmup_updates: Annotated[int, Range(0, 10**9)]
-    max_updates: Updates
-    min_lr: AtLeast0
-
-    def __post_init__(self) -> None:
-        if self.warmup_updates >= self.max_updates:
-            raise ValueError(
-                f"warmup_updates {self.warmup_updates} must be below max_updates {self.max_updates}"
-            )
-        if self.min_lr > self.lr:
-            raise ValueError(f"min_lr {self.min_lr} is above lr {self.lr}")
-
-
-@dataclass(frozen=True)
-class LrSchedule:
-    """The learning-rate schedule: exactly one of these."""
-
-    inverse_sqrt: InverseSqrt | None = None
-    noam: Noam | None = None
-    constant: Constant | None = None
-    cosine: Cosine | None = None
-
-    def __post_init__(self) -> None:
-        _check_one(self)
-
-
-@dataclass(frozen=True)
 class Keep:
     """Which checkpoints are kept: the `last` N, the `best` N, and that of every `every`-th update.
 
@@ -175,8 +100,9 @@ class Keep:
 class Train:
     """How a model is trained.
 
-    `tokens_per_update`: target tokens per update, over all processes. `max_tokens`: the size of a
-    batch, padding included; the batches of an update are divided among the processes.
+    An update has `tokens_per_update` target tokens or `sentences_per_update` pairs, over all
+    processes: exactly one of the two is given. `max_tokens`: the size of a batch, padding
+    included; the batches of an update are divided among the processes.
     Training ends after `max_updates` or `max_epochs`, or after `patience` validations in a row
     that did not improve `validation_metric`; the first condition that holds counts.
     `label_smoothing_target`: what receives the smoothed probability: all V tokens of the
@@ -186,9 +112,10 @@ class Train:
     a sixth at 0.1).
     `precision`: of matrix products: float32, bfloat16 (also of activations; on GPUs, and CPUs that
     have it), or on GPUs tf32. `compile`: torch.compile, which takes minutes and pays off on GPUs.
+    `ema`: the decay of an exponential moving average of the weights, kept for `average`: after
+    update n, the mean of the weights after updates i = 1 to n, weighted by ema^(n - i).
     """
 
-    tokens_per_update: Tokens
     max_tokens: Tokens
     optimizer: Optimizer
     lr_schedule: LrSchedule
@@ -202,12 +129,20 @@ class Train:
     validate_every: Updates
     checkpoint_every: Updates
     keep: Keep
+    tokens_per_update: Tokens | None = None
+    sentences_per_update: Tokens | None = None
+    ema: Share | None = None
     max_updates: Updates | None = None
     max_epochs: Updates | None = None
     patience: Count | None = None
 
     def __post_init__(self) -> None:
-        if self.max_tokens > self.tokens_per_update:
+        if (self.tokens_per_update is None) == (self.sentences_per_update is None):
+            raise ValueError(
+                f"tokens_per_update {self.tokens_per_update} and sentences_per_update "
+                f"{self.sentences_per_update}: needs exactly one of them"
+            )
+        if self.tokens_per_update is not None and self.max_tokens > self.tokens_per_update:
             raise ValueError(
                 f"max_tokens {self.max_tokens} is above tokens_per_update {self.tokens_per_update}"
             )
@@ -223,19 +158,29 @@ class Train:
                     " there would be no checkpoint to keep"
                 )
 
+    @property
+    def update_size(self) -> tuple[str, int]:
+        """The setting that gives the size of an update, and its value."""
+        if self.tokens_per_update is not None:
+            return "tokens_per_update", self.tokens_per_update
+        assert self.sentences_per_update is not None
+        return "sentences_per_update", self.sentences_per_update
+
 
 @dataclass(frozen=True)
 class Average:
     """Which checkpoints are averaged: the `last` N, the `best` N, or all that are kept from the
-    first to the second of `updates`. Exactly one of these.
+    first to the second of `updates`; or `ema`: the moving average that the training kept
+    (`train.ema`), at its end. Exactly one of these.
     """
 
     last: Count | None = None
     best: Count | None = None
     updates: tuple[Count, Count] | None = None
+    ema: Literal[True] | None = None
 
     def __post_init__(self) -> None:
-        _check_one(self)
+        check_one(self)
         if self.updates and self.updates[0] > self.updates[1]:
             raise ValueError(f"updates {list(self.updates)}: the first is above the second")
 
@@ -314,6 +259,8 @@ class System:
                 kept = min(kept, -(-train.max_updates // every))
             if count is not None and count > kept:
                 raise ValueError(f"average.{name} {count}: training keeps {kept} checkpoints")
+        if self.average.ema and train.ema is None:
+            raise ValueError("average.ema true: training keeps no moving average without train.ema")
         if self.average.updates:
             self._check_interval(*self.average.updates)
 
@@ -332,10 +279,3 @@ class System:
                 f"average.updates [{first}, {last}]: training keeps none of these, but {kept}: "
                 "raise keep.last, or set keep.every"
             )
-
-
-def _check_one(settings: Any) -> None:
-    """Raise ValueError unless exactly one of the fields is given."""
-    names = [field.name for field in fields(settings)]
-    if sum(getattr(settings, name) is not None for name in names) != 1:
-        raise ValueError(f"needs one of {', '.join(names)}")

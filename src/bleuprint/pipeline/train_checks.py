@@ -41,7 +41,7 @@ def _memory_of(group: Group) -> tuple[int, str]:
 
 def _check_lengths(job: Job, corpus: BinaryCorpus) -> None:
     """Raise UserError if a sentence is too long for the model, or an update lacks tokens."""
-    most, update = job.system.model.max_positions, job.system.train.tokens_per_update
+    most, (setting, update) = job.system.model.max_positions, job.system.train.update_size
     for name in corpus.sets:
         # references of test sets are not read by the model
         for language in (corpus.source, corpus.target)[: 1 if name.startswith("test.") else 2]:
@@ -54,9 +54,11 @@ def _check_lengths(job: Job, corpus: BinaryCorpus) -> None:
                     f"{language} has {longest} tokens with EOS, and model.max_positions of "
                     f"{job.cell.system} is {most}: raise it, or lower filter.length.max"
                 )
-    tokens = int(corpus.side("train", corpus.target).lengths.sum())
-    if tokens < update:
+    lengths = corpus.side("train", corpus.target).lengths
+    by_tokens = job.system.train.tokens_per_update is not None
+    size, what = (int(lengths.sum()), "target tokens") if by_tokens else (len(lengths), "pairs")
+    if size < update:
         raise UserError(
-            f"corpus {job.cell.corpus}: train has {tokens} target tokens, less than one update of "
-            f"{job.cell.system}: lower train.tokens_per_update ({update})"
+            f"corpus {job.cell.corpus}: train has {size} {what}, less than one update of "
+            f"{job.cell.system}: lower train.{setting} ({update})"
         )

@@ -22,7 +22,8 @@ Tensors = dict[str, NDArray[Any]]
 def average(checkpoints: Path, settings: Average, output: Path) -> None:
     """Average checkpoints of a folder, as exported by training, into the folder `output`.
 
-    `checkpoints` contains UPDATE.safetensors, model.json and checkpoints.json. The average's
+    `checkpoints` contains UPDATE.safetensors, model.json, checkpoints.json, and
+    UPDATE.ema.safetensors if the training kept a moving average. The average's
     model.json holds, as `averaged`, the updates and the SHA-256 of the result.
     """
     training = CheckpointsRecord.read(checkpoints)
@@ -35,7 +36,7 @@ def average(checkpoints: Path, settings: Average, output: Path) -> None:
         except SafetensorError as error:  # a full disk: safetensors raises no OSError
             raise UserError(f"{weights}: cannot be written: {error}") from None
         description = read_object(checkpoints / "model.json")
-        updates = [int(path.stem) for path in chosen]
+        updates = [int(path.name.partition(".")[0]) for path in chosen]
         averaged = {"updates": updates, "sha256": sha256_of(weights)}
         write_json(partial / "model.json", {**description, "averaged": averaged})
 
@@ -71,6 +72,10 @@ def _files(checkpoints: Path) -> dict[int, Path]:
 
 def choose(checkpoints: Path, settings: Average, training: CheckpointsRecord) -> list[Path]:
     """The files to average, oldest first; raises UserError if there are too few."""
+    if settings.ema:
+        if not (moving := list(checkpoints.glob("*.ema.safetensors"))):
+            raise UserError(f"{checkpoints}: average.ema, but the training kept no moving average")
+        return moving
     files = _files(checkpoints)
     updates, kind, count = sorted(files), "checkpoints", 1
     if settings.last is not None:

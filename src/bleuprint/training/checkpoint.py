@@ -1,9 +1,10 @@
 """Checkpoints of a training: folders that are written atomically and verified; nothing is pickled.
 
 A checkpoint is a folder checkpoint-UPDATE with model.safetensors (weights by name, the training's
-fingerprint in the header), optimizer.safetensors (Adam's flat moments), state.json (everything
-else) and sha256.json (the hashes of these three). It contains no random state, because none is
-needed: every batch seeds the generator from the run's seed, the update and the batch's index.
+fingerprint in the header), optimizer.safetensors (the optimizer's state, with the moving average of
+the weights if there is one), state.json (everything else) and sha256.json (the hashes of these
+three). It contains no random state, because none is needed: every batch seeds the generator from
+the run's seed, the update and the batch's index.
 """
 
 import re
@@ -49,8 +50,8 @@ def save(
     # a single key: safetensors writes several in random order
     metadata = {"fingerprint": state["fingerprint"]}
     with whole_folder(path) as partial:
-        _save_tensors(model, partial / MODEL, metadata)
-        _save_tensors(optimizer, partial / OPTIMIZER)
+        save_tensors(model, partial / MODEL, metadata)
+        save_tensors(optimizer, partial / OPTIMIZER)
         write_json(partial / STATE, {**state, "update": update})
         write_json(partial / HASHES, {name: sha256_of(partial / name) for name in FILES})
     return path
@@ -138,9 +139,10 @@ class DamagedCheckpoint(UserError):
         super().__init__(f"{path} is damaged ({reason})")
 
 
-def _save_tensors(
+def save_tensors(
     tensors: dict[str, Tensor], path: Path, metadata: dict[str, str] | None = None
 ) -> None:
+    """Write tensors by name as safetensors; raises UserError if the disk is full."""
     copies = {name: tensor.detach().cpu().clone() for name, tensor in tensors.items()}
     try:
         save_file(copies, path, metadata)

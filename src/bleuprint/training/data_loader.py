@@ -113,6 +113,7 @@ def local_updates(
         plan_updates(
             *(side.lengths for side in sides),
             tokens_per_update=settings.tokens_per_update,
+            sentences_per_update=settings.sentences_per_update,
             max_tokens=settings.max_tokens,
             seed=seed,
             start=start,

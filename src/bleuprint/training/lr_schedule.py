@@ -2,7 +2,7 @@
 
 import math
 
-from bleuprint.config.system import Cosine, InverseSqrt, LrSchedule, Noam
+from bleuprint.config.optimization import Cosine, InverseSqrt, LrSchedule, Noam
 
 
 def learning_rate(schedule: LrSchedule, update: int, d_model: int) -> float:
@@ -18,14 +18,20 @@ def learning_rate(schedule: LrSchedule, update: int, d_model: int) -> float:
 
 
 def inverse_sqrt(settings: InverseSqrt, update: int) -> float:
-    """Linear from `warmup_init_lr` to `lr` in `warmup_updates`, then lr * sqrt(warmup / update)."""
-    start, peak, warmup = settings.warmup_init_lr, settings.lr, settings.warmup_updates
+    """Linear from `warmup_init_lr` to `lr` in `warmup_updates`, then lr * sqrt(warmup / update).
+
+    Without warmup: lr / sqrt(update), as with one update of it, which already has `lr`.
+    """
+    start, peak, warmup = settings.warmup_init_lr, settings.lr, max(1, settings.warmup_updates)
     return min(start + (peak - start) * update / warmup, peak * math.sqrt(warmup / update))
 
 
 def noam(settings: Noam, update: int, d_model: int) -> float:
-    """factor * d_model^-0.5 * min(update^-0.5, update * warmup^-1.5) (Vaswani et al., 5.3)."""
-    rise, fall = update / math.pow(settings.warmup_updates, 1.5), 1 / math.sqrt(update)
+    """factor * d_model^-0.5 * min(update^-0.5, update * warmup^-1.5) (Vaswani et al., 5.3).
+
+    The limit for a warmup of 0, factor * d_model^-0.5 * update^-0.5, is also the value for 1.
+    """
+    rise, fall = update / math.pow(max(1, settings.warmup_updates), 1.5), 1 / math.sqrt(update)
     return settings.factor / math.sqrt(d_model) * min(rise, fall)
 
 

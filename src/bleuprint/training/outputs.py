@@ -11,17 +11,26 @@ from bleuprint.runtime.files import whole_folder, write_json
 from bleuprint.training import checkpoint
 from bleuprint.training.history import CHECKPOINTS, CheckpointsRecord, TrainingFacts
 from bleuprint.training.job import Fingerprints, Job
+from bleuprint.training.optimizer import ema_weights
 from bleuprint.training.train_state import TrainState
 
 
 def export_checkpoints(job: Job, folder: Path, fingerprints: Fingerprints, output: Path) -> None:
-    """Export the kept checkpoints: UPDATE.safetensors, model.json, and checkpoints.json."""
+    """Export the kept checkpoints: UPDATE.safetensors, model.json, and checkpoints.json.
+
+    With `train.ema`, also UPDATE.ema.safetensors: the moving average at the last one.
+    """
     try:
         with whole_folder(output) as partial:
             for path in checkpoint.paths(folder):
                 state = checkpoint.read_state(path)
                 weights = partial / f"{checkpoint.update_of(path):07d}.safetensors"
                 shutil.copyfile(path / checkpoint.MODEL, weights)
+            if (decay := job.system.train.ema) is not None:
+                last = checkpoint.load(path)
+                mean = ema_weights(last.optimizer, decay, last.update)
+                file = partial / f"{last.update:07d}.ema.safetensors"
+                checkpoint.save_tensors(mean, file, {"fingerprint": fingerprints.all})
             metric, validations = job.system.train.validation_metric, state["validations"]
             record = CheckpointsRecord(fingerprints.all, metric, validations)
             write_json(partial / CHECKPOINTS, asdict(record))

@@ -19,7 +19,7 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.training.data_loader import LocalUpdate
 from bleuprint.training.loss import batch_loss
 from bleuprint.training.lr_schedule import learning_rate
-from bleuprint.training.optimizer import FlatAdam
+from bleuprint.training.optimizer import FlatOptimizer
 
 # How many pairs of a batch an error message names.
 _NAMED_PAIRS = 5
@@ -47,7 +47,7 @@ class TrainStep:
 
     def __init__(self, model: Transformer, settings: Train, seed: int, group: Group) -> None:
         self.model, self._settings, self._seed, self._group = model, settings, seed, group
-        self.optimizer = FlatAdam(model, settings)
+        self.optimizer = FlatOptimizer(model, settings)
         model.bfloat16_activations = settings.precision == "bfloat16"
         torch.set_float32_matmul_precision(_MATMUL_PRECISION[settings.precision])
         if settings.compile:
@@ -100,7 +100,7 @@ class TrainStep:
             raise UserError(
                 f"the largest batch, {pairs} pairs of up to {length} tokens, does not fit into the "
                 f"memory of {self._group.device}: lower train.max_tokens "
-                f"({self._settings.max_tokens}); train.tokens_per_update may stay"
+                f"({self._settings.max_tokens}); train.{self._settings.update_size[0]} may stay"
             )
 
     def _count(self, batches: Iterable[Batch]) -> list[int]:

@@ -160,8 +160,11 @@ class Trainer:
         settings = self._settings
         if settings.max_updates is not None or settings.max_epochs is None:
             return settings.max_updates
-        tokens = int(self._corpus.side("train", self._corpus.target).lengths.sum())
-        return -(-tokens * settings.max_epochs // settings.tokens_per_update)
+        lengths = self._corpus.side("train", self._corpus.target).lengths
+        _, size = settings.update_size
+        if settings.sentences_per_update is not None:
+            return -(-len(lengths) // size) * settings.max_epochs
+        return -(-int(lengths.sum()) * settings.max_epochs // size)
 
     def _validate(self, validator: Validator) -> None:
         # torch.compile would compile again for each output length
@@ -198,7 +201,10 @@ class Trainer:
     def _warn_if_idle(self, local: LocalUpdate) -> None:
         """Warn once if an update has fewer batches than there are processes."""
         count, size = len(local.update.batches), self._group.size
-        rest = local.update.tokens < self._settings.tokens_per_update // 2  # of the last epoch
+        # what is left at the end of an epoch
+        rest = local.update.tokens < (self._settings.tokens_per_update or 0) // 2
+        pairs = sum(len(batch.rows) for batch in local.update.batches)
+        rest = rest or pairs < (self._settings.sentences_per_update or 0)
         if count < size and not rest and not self._warned:
             self._warned = True
             self._observer.warned(

@@ -93,6 +93,52 @@ def test_archives_in_archives_and_formats_go_together(tmp_path, host):
     assert len(host.asked("/all.tar")) == 1
 
 
+def numbered(host, count):
+    """A text whose source lines are their numbers, and its target lines their doubles."""
+    sides = [range(count), range(0, 2 * count, 2)]
+    pages = ["".join(f"{number}\n" for number in side).encode() for side in sides]
+    return [File(url=host.put(f"/{count}.{i}", page)) for i, page in enumerate(pages)]
+
+
+def taken(tmp_path, host, count, **amount):
+    source, target = numbered(host, count)
+    raw, sets = download(tmp_path, alone(Text("x", source=source, target=target, **amount)))
+    pairs = [(int(source), int(target)) for source, target in raw.pairs("train")]
+    assert all(target == 2 * source for source, target in pairs)
+    counts = sets["train.a"]
+    assert (counts["pairs_in"], counts["pairs_out"]) == (count, len(pairs))
+    assert counts["dropped"] == ({"pairs": count - len(pairs)} if len(pairs) < count else {})
+    return [source for source, _ in pairs]
+
+
+def test_the_first_pairs_of_a_text_are_taken(tmp_path, host):
+    assert taken(tmp_path, host, 2500, pairs=1200) == list(range(1200))
+    assert taken(tmp_path, host, 3, pairs=3) == [0, 1, 2]
+
+
+def test_pairs_are_drawn_by_seed_each_as_often_as_the_others(tmp_path, host):
+    draws = [taken(tmp_path, host, 10, pairs=4, pairs_seed=seed) for seed in range(200)]
+    assert all(len(set(draw)) == 4 and draw == sorted(draw) for draw in draws)
+    assert draws[0] == taken(tmp_path, host, 10, pairs=4, pairs_seed=0)
+    often = [sum(number in draw for draw in draws) for number in range(10)]
+    assert sum(often) == 800
+    assert all(abs(count - 80) < 4 * (200 * 0.4 * 0.6) ** 0.5 for count in often)
+    assert taken(tmp_path, host, 10, pairs=10, pairs_seed=1) == list(range(10))
+
+
+def test_the_pairs_of_a_format_are_counted_after_what_it_drops(tmp_path, host):
+    text = Text("x", "tmx", both=File(url=host.put("/x.tmx", TMX)), pairs=1)
+    raw, sets = download(tmp_path, alone(text))
+    assert list(raw.pairs("train")) == [("eins", "one")]
+    assert sets["train.a"]["dropped"] == {"one_language": 1}
+
+
+def test_more_pairs_than_a_text_has_are_refused(tmp_path, host):
+    german, english = host.put("/x.de", GERMAN), host.put("/x.en", ENGLISH)
+    text = Text("x", source=File(url=german), target=File(url=english), pairs=3)
+    assert refused(tmp_path, text) == f"{german} and {english}: 2 pairs, and pairs is 3: lower it"
+
+
 def test_sentences_stay_as_they_are_published(tmp_path, host):
     odd = "".join(f"a{c}b {c}.\n{c}x\n" for c in LINE_ENDS_ELSEWHERE) + "\x00\n\n last"
     with_mark = b"\xef\xbb\xbf" + odd.replace("\n", "\r\n").encode()

@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from io import BytesIO
 from itertools import islice
 from pathlib import Path
+from random import Random
 from typing import BinaryIO
 
 from bleuprint.config.corpus_files import File, Files, Text
@@ -18,6 +19,7 @@ from bleuprint.corpus.download.fetch import Source, fetch, reject
 from bleuprint.corpus.download.formats import read_text
 from bleuprint.corpus.steps.ledger import Ledger
 from bleuprint.runtime import environment
+from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import whole_folder
 from bleuprint.runtime.progress import Progress
 from bleuprint.text.parallel import BLOCK_PAIRS, Pair, TextFolder, packed
@@ -35,7 +37,8 @@ def download_corpus(
 ) -> None:
     """Write train, valid and each test.NAME, their parts joined, in two languages each.
 
-    With `first`, only the first pairs of each part, at most that many.
+    With `first`, only the first pairs of each part, at most that many. What `pairs` in a text
+    leaves out is counted as dropped by `pairs`.
     """
     ledger = Ledger("download", corpus, outside=files.outside(Path(), environment.root()))
     with whole_folder(raw.path) as partial:
@@ -44,7 +47,7 @@ def download_corpus(
                 with raw.at(partial).writer(name) as writer:
                     for part, text in parts.items():
                         counts, dropped = ledger.open(f"{name}.{part}"), Counter[str]()
-                        pairs = islice(_pairs(text, raw.languages, source, dropped), first)
+                        pairs = islice(_chosen(text, raw.languages, source, dropped), first)
                         with Progress(f"read {corpus} {name}.{part}", None, "pairs") as progress:
                             while block := list(islice(pairs, BLOCK_PAIRS)):
                                 writer.write_packed(*packed(block))
@@ -53,6 +56,33 @@ def download_corpus(
                         counts.dropped.update(dropped)
                         counts.pairs_in += dropped.total()
         ledger.write(ledger_path)
+
+
+def _chosen(
+    text: Text, languages: tuple[str, str], source: Source, dropped: Counter[str]
+) -> Iterator[Pair]:
+    """The pairs of a text, or as many of them as `text.pairs` says; the text is then read twice.
+
+    Drawn by selection sampling, which keeps the order and needs no memory (Knuth, The Art of
+    Computer Programming, volume 2, section 3.4.2, algorithm S). Raises UserError if the text has
+    fewer pairs.
+    """
+    pairs = _pairs(text, languages, source, dropped)
+    if text.pairs is None:
+        yield from pairs
+        return
+    left, wanted = sum(1 for _ in _pairs(text, languages, source, Counter())), text.pairs
+    if left < wanted:
+        names = " and ".join(file.name for file in text.files)
+        raise UserError(f"{names}: {left} pairs, and pairs is {wanted}: lower it")
+    random = None if text.pairs_seed is None else Random(text.pairs_seed)
+    for pair in pairs:
+        if wanted and (random is None or random.random() * left < wanted):
+            wanted -= 1
+            yield pair
+        else:
+            dropped["pairs"] += 1
+        left -= 1
 
 
 def _pairs(
