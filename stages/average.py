@@ -8,7 +8,7 @@ from bleuprint.training.averaging import average
 
 def main() -> None:
     cell = stage_args.cell(__doc__)
-    settings = load().system(cell.system).average
+    settings = load().system_on(cell.system, cell.corpus).average
     average(cell.models / "checkpoints", settings, cell.models / "averaged")
 
 

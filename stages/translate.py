@@ -17,7 +17,7 @@ from bleuprint.tracking.timings import write_translation
 def main() -> None:
     cell, settings = stage_args.cell(__doc__), load()
     model = cell.models / "averaged"
-    decode = settings.system(cell.system).decode
+    decode = settings.system_on(cell.system, cell.corpus).decode
     seconds = translate_tests(folder(cell.corpus, "binary"), model, decode, cell.results)
     training = training_fingerprint(model)
     write_translation(cell, training, settings_sha256(settings, cell), seconds)

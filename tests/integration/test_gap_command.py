@@ -15,7 +15,7 @@ def test_a_gap_is_measured_by_a_command_and_shown_by_the_report(reproduced):
     told = reproduced.run(*arguments, "--seed", "2", status=1)
     assert "error: params.yaml: no published number names such a system" in told
     reproduced.edit("params.yaml", "published: []\n", NUMBER)
-    assert reproduced.repro() == ["report"]
+    assert reproduced.repro() == ["overrides", "report"]
     hint = f"{HEADING}: not measured. To measure it: bleuprint gap --system tiny --corpus own"
     assert hint in reproduced.read("reports/table.md")
 

@@ -1,5 +1,7 @@
 """The report stage, from a tree of results to the files in reports/."""
 
+import dataclasses
+import json
 import os
 import shutil
 import subprocess
@@ -8,15 +10,22 @@ from pathlib import Path
 
 import pandas
 import pytest
+from ruamel.yaml import YAML
 
 import processes
 import result_trees as trees
 from bleuprint.config.experiment import Settings
+from bleuprint.config.experiment import load as load_settings
 from bleuprint.config.paths import Cell
-from bleuprint.report import report
+from bleuprint.config.system import Overrides
+from bleuprint.report import main_table, report
+from bleuprint.report.compare import compare
 from bleuprint.report.frame import RESULTS, load
+from bleuprint.report.grid import NONE, Grid
+from bleuprint.report.records import check_settings
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import sha256_of
+from bleuprint.runtime.schema import load_yaml
 from root import ROOT
 
 STAGE = ROOT / "stages" / "report.py"
@@ -183,3 +192,68 @@ def test_the_stage(tmp_path: Path) -> None:
     assert len(done.stderr.splitlines()) == 1
     assert "small/news-en-de/1/scores.json: no such file: no result yet" in done.stderr
     assert contents(root) == expected
+
+
+def test_a_cell_left_out_is_a_dash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`tiny` is on both corpora, `small` on the first, `last` on the second alone."""
+    settings = trees.settings_in(tmp_path, systems=("tiny", "small", "last"))
+    trees.write_all(tmp_path, settings)
+    params = tmp_path / "params.yaml"
+    document = load_yaml(params)
+    document["systems"]["small"]["corpora"] = {"news-en-de": {}}
+    document["systems"]["last"]["corpora"] = {"talks-en-fr": {}}
+    with params.open("w") as file:
+        YAML().dump(document, file)
+    settings = load_settings(params)
+    report.write_reports(settings, tmp_path)
+    records = load(tmp_path)
+    expected = [("tiny", "news-en-de"), ("tiny", "talks-en-fr")]
+    expected += [("small", "news-en-de"), ("last", "talks-en-fr")]
+    places = records[["system", "corpus"]].drop_duplicates()
+    assert list(places.itertuples(index=False, name=None)) == expected
+    assert set(records.baseline.dropna()) == {"tiny"}
+    check_settings(records, settings, RESULTS)
+
+    grid = main_table.scores(records)
+    groups = [column.group for column in grid.columns]
+    for system, left_out in (("small", "talks-en-fr"), ("last", "news-en-de")):
+        (row,) = [row for row in grid.rows if row.cells[0] == system]
+        dashes = {group for group, cell in zip(groups, row.cells, strict=True) if cell == NONE}
+        full = {group for group, cell in zip(groups, row.cells, strict=True) if cell != NONE}
+        assert dashes == {left_out} and left_out not in full
+    texts = {name: text.decode() for name, text in contents(tmp_path).items()}
+    assert (
+        "| last " in texts["table.md"] and "the system on other corpora only" in texts["table.md"]
+    )
+    bleu = json.loads(texts["metrics.json"])["BLEU"]
+    assert {name: list(each) for name, each in bleu.items()} == {
+        "tiny": ["news-en-de", "talks-en-fr"],
+        "small": ["news-en-de"],
+        "last": ["talks-en-fr"],
+    }
+    cells = pandas.read_csv(tmp_path / "reports/validation.csv")[["system", "corpus"]]
+    assert set(cells.itertuples(index=False, name=None)) == set(expected)
+    assert ">corpora<" in texts["index.html"]  # of the settings that differ
+
+    monkeypatch.chdir(tmp_path)
+    grids = [part for part in compare("tiny", "small") if isinstance(part, Grid)]
+    assert {row.cells[0] for row in grids[-1].rows} == {"news-en-de"}
+    with pytest.raises(UserError, match=r"^small and last: no corpora in common"):
+        list(compare("small", "last"))
+    with pytest.raises(UserError, match=r"^params\.yaml: small is not trained on talks-en-fr;"):
+        list(compare("tiny", "small", "talks-en-fr"))
+
+
+def test_a_baseline_is_the_first_system_of_its_corpus(tmp_path: Path) -> None:
+    settings = trees.settings_in(tmp_path, systems=("tiny", "small", "last"))
+    trees.write_all(tmp_path, settings)
+    row = dataclasses.replace(settings.systems["tiny"], corpora={"news-en-de": Overrides()})
+    settings = dataclasses.replace(settings, systems={**settings.systems, "tiny": row})
+    report.write_reports(settings, tmp_path)
+    records = load(tmp_path)
+    baselines = records.groupby("corpus").baseline.agg(lambda names: "".join(set(names.dropna())))
+    assert baselines.to_dict() == {"news-en-de": "tiny", "talks-en-fr": "small"}
+    heads = [row.cells[0] for row in main_table.scores(records).rows]
+    assert heads == ["tiny (baseline)", "small (baseline)", "last"]
+    (note,) = [note for note in main_table.notes(records) if note.startswith("Difference")]
+    assert "BLEU minus that of tiny, or without it of small;" in note

@@ -38,8 +38,7 @@ def trained_cell(settings: Settings, given: argparse.Namespace) -> Cell:
 
     Raises UserError if params.yaml lacks it, or if it has not been trained.
     """
-    settings.system(given.system)
-    settings.corpus(given.corpus)
+    settings.system_on(given.system, given.corpus)
     seed = settings.seeds[0] if given.seed is None else given.seed
     named = Cell(given.system, given.corpus, seed)
     if not named.models.exists():

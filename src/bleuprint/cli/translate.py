@@ -57,7 +57,7 @@ def _translate(given: argparse.Namespace) -> None:
 
     _check_together(given)
     settings = load()
-    decode = settings.system(given.system).decode
+    decode = settings.system_on(given.system, given.corpus).decode
     if given.beam:
         decode = replace(decode, beam=given.beam)
     if (given.n_best or 1) > decode.beam:

@@ -7,15 +7,15 @@ but an environment variable; see `environment.py`.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from bleuprint.config import renamed
 from bleuprint.config.corpus_files import Files, LicenseAndCitation
 from bleuprint.config.published import Published
-from bleuprint.config.system import System
+from bleuprint.config.system import Overrides, Row, System
 from bleuprint.rules import CHECKS, EDITS
 from bleuprint.rules.rule import Check, Edit
 from bleuprint.runtime.errors import UserError
@@ -142,7 +142,7 @@ class Settings:
     experiment: Name
     seeds: tuple[Annotated[int, Range(0, 2**32 - 1)], ...]
     corpora: dict[str, Corpus]
-    systems: dict[str, System]
+    systems: dict[str, Row]
     published: tuple[Published, ...]
 
     def __post_init__(self) -> None:
@@ -151,19 +151,58 @@ class Settings:
                 raise ValueError(f"{kind} is empty")
         if not self.seeds or len(set(self.seeds)) != len(self.seeds):
             raise ValueError(f"seeds {list(self.seeds)}: one or more, each once")
-        for (system, row), (corpus, column) in product(self.systems.items(), self.corpora.items()):
-            _check_cell(system, row, corpus, column)
+        for name, row in self.systems.items():
+            if unknown := [corpus for corpus in row.corpora or () if corpus not in self.corpora]:
+                known = ", ".join(self.corpora)
+                raise ValueError(
+                    f"systems.{name}.corpora: no corpus {unknown[0]!r}; there are: {known}"
+                )
+        for corpus, column in self.corpora.items():
+            if not (systems := self.systems_on(corpus)):
+                raise ValueError(f"no system is trained on corpus {corpus} (systems.*.corpora)")
+            for name, system in systems.items():
+                _check_cell(name, system, corpus, column)
         cells = [f"{system}-{corpus}" for system in self.systems for corpus in self.corpora]
         if twice := {cell for cell in cells if cells.count(cell) > 1}:
             raise ValueError(f"two cells are called {min(twice)}: rename a system or a corpus")
         for number in self.published:
             _check_published(number, self.corpora, self.systems)
+            if number.system and number.system not in self.systems_on(number.corpus):
+                raise ValueError(
+                    f"published number of {number.name!r}: {number.system} is not trained on "
+                    f"{number.corpus} (systems.{number.system}.corpora)"
+                )
 
     def corpus(self, name: str) -> Corpus:
         return _entry("corpora", self.corpora, name)
 
-    def system(self, name: str) -> System:
+    def system(self, name: str) -> Row:
         return _entry("systems", self.systems, name)
+
+    def systems_on(self, corpus: str) -> dict[str, System]:
+        """The systems that are trained on a corpus, with their settings there."""
+        rows = ((name, row.on(corpus)) for name, row in self.systems.items())
+        return {name: system for name, system in rows if system is not None}
+
+    def system_on(self, name: str, corpus: str) -> System:
+        """The settings of a system on a corpus; raises UserError if there is no such cell."""
+        row, _ = self.system(name), self.corpus(corpus)
+        if (system := row.on(corpus)) is None:
+            raise UserError(
+                f"params.yaml: {name} is not trained on {corpus}; systems.{name}.corpora has: "
+                f"{', '.join(row.corpora or ())}"
+            )
+        return system
+
+    def overrides(self) -> dict[str, dict[str, dict[str, Any]]]:
+        """The overrides by system, corpus and section, for DVC, which needs a value of each.
+
+        True: the system's own section; False: the system is not trained on the corpus.
+        """
+        return {
+            name: {corpus: _sections(row, corpus) for corpus in self.corpora}
+            for name, row in self.systems.items()
+        }
 
 
 def load(path: Path = Path("params.yaml")) -> Settings:
@@ -173,6 +212,13 @@ def load(path: Path = Path("params.yaml")) -> Settings:
         return build(Settings, document, path)
     except UserError as error:
         raise renamed.refusal(document, path) or error from None
+
+
+def _sections(row: Row, corpus: str) -> dict[str, Any]:
+    given = Overrides() if row.corpora is None else row.corpora.get(corpus)
+    if given is None:
+        return {each.name: False for each in fields(Overrides)}
+    return {name: True if value is None else value for name, value in asdict(given).items()}
 
 
 def _check_cell(system: str, row: System, corpus: str, column: Corpus) -> None:
@@ -187,7 +233,7 @@ def _check_cell(system: str, row: System, corpus: str, column: Corpus) -> None:
 
 
 def _check_published(
-    number: Published, corpora: Mapping[str, Corpus], systems: Mapping[str, System]
+    number: Published, corpora: Mapping[str, Corpus], systems: Mapping[str, Row]
 ) -> None:
     """Raise ValueError if a published number names an entry that the experiment lacks."""
     what = f"published number of {number.name!r}"

@@ -22,17 +22,19 @@ def notes(settings: Settings, path: Path = Path("params.yaml")) -> Iterator[str]
             if file.path is not None and not Path(file.path).is_file():
                 yield f"corpora.{name}: {side}: {file.path}: no such file"
         limits = [getattr(rule, "max", 0) for rule in corpus.filter if rule.name() == "length"]
-        for row, system in settings.systems.items():
+        for row, system in settings.systems_on(name).items():
             most = system.model.max_positions
             if any(most <= limit for limit in limits):
                 yield (
                     f"systems.{row}.model.max_positions is {most}, but filter.length of {name} "
                     f"keeps sentences of up to {limits[0]} words: one of {most} ends the training"
                 )
-    for row, system in settings.systems.items():
-        yield from memory(row, system, psutil.virtual_memory().total, "memory")
-        if not environment.has_gpu():
-            yield from precision(row, system, Path("/proc/cpuinfo"))
+    cells = [cell for name in settings.corpora for cell in settings.systems_on(name).items()]
+    available = psutil.virtual_memory().total
+    yield from dict.fromkeys(note for cell in cells for note in memory(*cell, available, "memory"))
+    if not environment.has_gpu():
+        info = Path("/proc/cpuinfo")
+        yield from dict.fromkeys(note for cell in cells for note in precision(*cell, info))
 
 
 def memory(name: str, system: System, available: int, what: str) -> Iterator[str]:

@@ -7,6 +7,8 @@ corpus, so that the report can depend on one folder: a stage's output for all co
 from pathlib import Path
 from typing import NamedTuple
 
+# The settings that systems have on single corpora (Settings.overrides), which DVC compares.
+OVERRIDES = Path("reports", "overrides.json")
 # The file in a corpus's statistics folder.
 STATISTICS = "statistics.json"
 

@@ -1,9 +1,10 @@
 """The settings of a system, a row of the table: its model, training, averaging and decoding."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Annotated, Literal
 
 from bleuprint.config.optimization import AtLeast0, LrSchedule, Optimizer, Updates, check_one
+from bleuprint.runtime.flatten import dotted
 from bleuprint.runtime.schema import Count, Range, Share
 
 Layers = Annotated[int, Range(1, 10_000)]
@@ -230,7 +231,7 @@ class Decode:
 
 @dataclass(frozen=True)
 class System:
-    """One row of the table."""
+    """The settings of a system on a corpus."""
 
     model: Model
     train: Train
@@ -279,3 +280,53 @@ class System:
                 f"average.updates [{first}, {last}]: training keeps none of these, but {kept}: "
                 "raise keep.last, or set keep.every"
             )
+
+
+@dataclass(frozen=True)
+class Overrides:
+    """The sections of a system that are others on one corpus; None: the system's own."""
+
+    model: Model | None = None
+    train: Train | None = None
+    average: Average | None = None
+    decode: Decode | None = None
+
+
+@dataclass(frozen=True)
+class Row(System):
+    """One row of the table: a system, and `corpora`, those it is trained on, with what differs
+    there. None: all corpora, with the same settings.
+    """
+
+    corpora: dict[str, Overrides] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.corpora is not None and not self.corpora:
+            raise ValueError("corpora is empty: leave it out for all corpora, or name some")
+        for corpus in self.corpora or ():
+            try:
+                self.on(corpus)
+            except ValueError as error:
+                raise ValueError(f"corpora.{corpus}: {error}") from None
+
+    def on(self, corpus: str) -> System | None:
+        """The settings on a corpus; None if the system is not trained on it."""
+        if self.corpora is not None and corpus not in self.corpora:
+            return None
+        overrides = (self.corpora or {}).get(corpus, Overrides())
+        sections = {each.name: getattr(overrides, each.name) for each in fields(Overrides)}
+        return System(**{name: given or getattr(self, name) for name, given in sections.items()})
+
+    def dotted(self) -> dict[str, str]:
+        """All settings by dotted key; of a corpus those that differ from the system's own."""
+        own = dotted({each.name: getattr(self, each.name) for each in fields(Overrides)})
+        if self.corpora is None:
+            return own
+        overridden = {
+            f"corpora.{corpus}.{key}": value
+            for corpus in self.corpora
+            for key, value in dotted(self.on(corpus)).items()
+            if own.get(key) != value
+        }
+        return {**own, "corpora": ", ".join(self.corpora), **overridden}

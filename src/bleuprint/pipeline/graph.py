@@ -28,6 +28,7 @@ from bleuprint.config import experiment, paths
 from bleuprint.pipeline.dvc_lock import open_repo
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError, say
+from bleuprint.runtime.files import write_json
 
 _WORK = Path("work", "snakemake")
 
@@ -103,9 +104,15 @@ class Stage:
 
 def stages(root: Path = Path()) -> list[Stage]:
     """All stages. Raises UserError at a mistake in params.yaml or dvc.yaml."""
-    experiment.load(root / "params.yaml")
+    settings = experiment.load(root / "params.yaml")
+    overrides = {
+        f"{system}.{corpus}.{section}": value
+        for system, of_system in settings.overrides().items()
+        for corpus, sections in of_system.items()
+        for section, value in sections.items()
+    }
     with open_repo(root) as repo:
-        return [_stage(stage) for stage in repo.stage.load_all(str(root / "dvc.yaml"))]
+        return [_stage(stage, overrides) for stage in repo.stage.load_all(str(root / "dvc.yaml"))]
 
 
 def threads(stage: Stage, workflow: Any) -> Callable[..., int]:
@@ -173,6 +180,8 @@ def record(root: Path = Path()) -> None:
     files, lock = inputs(graph, root), _read_lock(root)
     done = {stage.name for stage in graph if _is_valid(stage, files[stage.name], lock, root)}
     if done:
+        # from which DVC reads parameters that the marks were checked with
+        write_json(root / paths.OVERRIDES, experiment.load(root / "params.yaml").overrides())
         try:
             _commit(done, root)
         except Exception as error:  # DVC's errors have no common class; its own commands do this
@@ -219,19 +228,27 @@ def use_this_python() -> None:
     os.environ["PATH"] = f"{here}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
 
 
-def _stage(stage: Any) -> Stage:
-    """One of DVC's stages as a Stage."""
+def _stage(stage: Any, overrides: Mapping[str, Any]) -> Stage:
+    """One of DVC's stages as a Stage.
+
+    `overrides`: those of params.yaml by dotted key. Their file, which DVC compares by its values,
+    is no dependency: Snakemake would run all cells again when it is written.
+    """
+    made = [entry for entry in stage.params if entry.def_path == str(paths.OVERRIDES)]
+    of_cell = {key: overrides[key] for entry in made for key in entry.params}
+    read = {k: v for entry in stage.params for k, v in entry.read_params().items()}
     return Stage(
         name=stage.name,
         command=stage.cmd,
         dependencies=tuple(entry.def_path for entry in stage.deps if entry not in stage.params),
         outputs=tuple(output.def_path for output in stage.outs),
         kept=tuple(output.def_path for output in stage.outs if not output.use_cache),
-        parameters={k: v for entry in stage.params for k, v in entry.read_params().items()},
+        parameters=read | of_cell,
         threads=stage.meta["threads"],
         memory_gb=stage.meta["memory_gb"],
         hours=stage.meta["hours"],
-        gpu=stage.meta.get("gpu", 0),
+        # none for a cell that is left out, whose stages do nothing (stage_args)
+        gpu=0 if False in of_cell.values() else stage.meta.get("gpu", 0),
         sharded=stage.meta.get("sharded", False),
     )
 

@@ -8,6 +8,7 @@ they had never been there.
 import hashlib
 import shutil
 from collections.abc import Iterable, Iterator
+from itertools import product
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -65,7 +66,9 @@ def training_lock(folder: Path) -> Path:
 
 def _outputs(settings: Settings, root: Path) -> Iterator[Path]:
     """The outputs of stages that are no longer in the graph."""
-    named = {(system, corpus, str(seed)) for system, corpus, seed in cells_of(settings)}
+    # those of cells that are left out are outputs, too (stage_args)
+    every = product(settings.systems, settings.corpora, map(str, settings.seeds))
+    named = set(every)
     for folder in ("models", "results", "timings"):
         for path in below(root, f"{folder}/*/*/*"):
             if path.parts[1:] not in named and path.name.isdecimal():

@@ -1,10 +1,14 @@
 """The arguments of the scripts in stages/."""
 
 import argparse
+import sys
+from pathlib import Path
 
+from bleuprint.config.experiment import load
 from bleuprint.config.paths import Cell
 from bleuprint.corpus.steps.shard import Shard
 from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.schema import load_yaml
 
 
 def names(description: str | None, *arguments: str) -> list[str]:
@@ -30,8 +34,28 @@ def shard(description: str | None) -> tuple[str, Shard | int | None]:
 
 
 def cell(description: str | None) -> Cell:
-    """The cell named by the arguments SYSTEM CORPUS SEED."""
+    """The cell named by the arguments SYSTEM CORPUS SEED.
+
+    If params.yaml leaves it out, the stage ends here with empty outputs: it exists, since DVC's
+    matrix has no exclusions. Raises UserError at a mistake in params.yaml.
+    """
     system, corpus, seed = names(description, "SYSTEM", "CORPUS", "SEED")
     if not seed.isdecimal():
         raise UserError(f"seed {seed!r} is not a whole number")
-    return Cell(system, corpus, int(seed))
+    named, settings = Cell(system, corpus, int(seed)), load()
+    if settings.system(system).on(corpus) is None and corpus in settings.corpora:
+        _write_empty(named)
+        print(f"{system} is not trained on {corpus} (systems.{system}.corpora): nothing to do")
+        sys.exit()
+    return named
+
+
+def _write_empty(cell: Cell) -> None:
+    """Write the outputs that dvc.yaml names for the stage of this script, without content."""
+    stage = load_yaml(Path("dvc.yaml"))["stages"][Path(sys.argv[0]).stem]
+    for output in stage["outs"]:
+        for name, value in cell._asdict().items():
+            output = output.replace(f"${{item.{name}}}", str(value))
+        path = Path(output) if Path(output).suffix else Path(output, "empty")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("{}\n")

@@ -103,7 +103,7 @@ def _locked(work: Path, group: Group) -> Iterator[None]:
 def _job(cell: Cell, settings: Settings) -> Job:
     return Job(
         cell=cell,
-        system=settings.system(cell.system),
+        system=settings.system_on(cell.system, cell.corpus),
         corpus=folder(cell.corpus, "binary"),
         texts=folder(cell.corpus, "split"),
         code=code_fingerprint("train"),

@@ -60,7 +60,8 @@ def _methods(settings: Settings) -> Iterator[tuple[str, str, str]]:
     """The same for the methods that the experiment uses."""
     path = Path(__file__).with_name("methods.bib")
     methods = dict(entries(path.read_text(encoding="utf-8"), path.name))
-    corpora, systems = settings.corpora.values(), settings.systems.values()
+    corpora = settings.corpora.values()
+    systems = [each for name in settings.corpora for each in settings.systems_on(name).values()]
     moses = any(corpus.tokenize.name == "moses" for corpus in corpora)
     bpe = any(corpus.vocabulary.bpe for corpus in corpora)
     trainings, models = [s.train for s in systems], [s.model for s in systems]
@@ -71,7 +72,7 @@ def _methods(settings: Settings) -> Iterator[tuple[str, str, str]]:
     smoothing = any(train.label_smoothing for train in trainings)
     dropout = any(train.bpe_dropout for train in trainings)
     ctranslate2 = any(system.decode.engine == "ctranslate2" for system in systems)
-    compared = len(systems) > 1
+    compared = len(settings.systems) > 1
     for used, reason, key in (
         (moses, "tokenization: Moses", "koehn-etal-2007-moses"),
         (bpe, "vocabulary: byte-pair encoding", "sennrich-etal-2016-neural"),

@@ -63,12 +63,15 @@ class Pair:
             self.corpora: list[str] = self._common("corpora")
         else:
             for side in self.sides:
-                side.revision.settings.corpus(corpus)
+                side.revision.settings.system_on(side.system, corpus)
             self.corpora = [corpus]
 
     def _common(self, name: str) -> list[Any]:
         first, second = (getattr(side.revision.settings, name) for side in self.sides)
         common = [value for value in first if value in second]
+        if name == "corpora":
+            rows = [side.revision.settings.system(side.system) for side in self.sides]
+            common = [corpus for corpus in common if all(row.on(corpus) for row in rows)]
         if not common:
             raise UserError(f"{self.first} and {self.second}: no {name} in common")
         return common
@@ -150,8 +153,9 @@ def _settings(side: Side, pair: Pair) -> _Texts:
     corpora = {
         name: {**vars(settings.corpus(name)), "license_and_citation": None} for name in pair.corpora
     }
-    every = {**vars(settings.system(side.system)), "corpora": corpora, "seeds": settings.seeds}
-    return {(key,): value for key, value in dotted(every).items()}
+    others = dotted({"corpora": corpora, "seeds": settings.seeds})
+    every = {**settings.system(side.system).dotted(), **others}
+    return {(key,): value for key, value in every.items()}
 
 
 def _fingerprints(side: Side, pair: Pair) -> _Texts:

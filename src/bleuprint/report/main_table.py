@@ -99,12 +99,15 @@ def notes(records: pd.DataFrame, published: Sequence[Published] = ()) -> list[st
             "; p: paired bootstrap over the lines of the test set. Where approximate randomization "
             "decides otherwise, its p follows; both are in table.csv."
         )
-    for baseline in baselines:
+    if len(baselines):
         lines += [
-            f"Difference: BLEU minus that of {baseline}{test}",
+            f"Difference: BLEU minus that of {', or without it of '.join(baselines)}{test}",
             f"†: p below {SIGNIFICANT}; ‡: also after Holm's correction for the systems of the "
             f"column; n.s.: not significant (p of {SIGNIFICANT} or more).",
         ]
+    cells = records.drop_duplicates(["system", "corpus"])
+    if len(cells) < records.system.nunique() * records.corpus.nunique():
+        lines.append(f"{NONE}: params.yaml trains the system on other corpora only.")
     engines = records.groupby(["engine", "precision"], sort=False).system.unique()
     if len(engines) > 1:
         users = "; ".join(f"{' '.join(key)}: {', '.join(names)}" for key, names in engines.items())
@@ -171,9 +174,7 @@ def _printed(numbers: pd.DataFrame, column: str) -> dict[str, str]:
 def _kinds(results: Sequence[SystemResult]) -> dict[str, str]:
     """The kind of each system's row."""
     kinds = dict.fromkeys((result.system for result in results), "")
-    if any(result.difference for result in results):
-        kinds |= {result.system: "baseline" for result in results if result.difference is None}
-    return kinds
+    return kinds | {each.difference.baseline: "baseline" for each in results if each.difference}
 
 
 def _row(name: str, kind: str, filled: Sequence[_Filled]) -> Row:

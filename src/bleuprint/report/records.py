@@ -33,7 +33,9 @@ def collect(settings: Settings, root: Path = Path()) -> pd.DataFrame:
         _ = run.curves  # which are checked as they are read
     paired = dict[tuple[Cell, str], dict[str, Any]]()
     for corpus, seed in product(settings.corpora, settings.seeds):
-        paired |= _paired([runs[Cell(system, corpus, seed)] for system in settings.systems])
+        paired |= _paired(
+            [runs[Cell(system, corpus, seed)] for system in settings.systems_on(corpus)]
+        )
     code = code_fingerprint("report", root)
     untested = dict.fromkeys(("baseline", "p_bootstrap", "p_randomization"))
     rows = [

@@ -83,7 +83,7 @@ def score_cell(
 
     Raises UserError if the translations or their settings differ from those in translation.json.
     """
-    decode = settings.system(system).decode
+    decode = settings.system_on(system, corpus).decode
     if seed not in settings.seeds:
         raise UserError(f"params.yaml: no seed {seed}; seeds are {list(settings.seeds)}")
     entry = settings.corpus(corpus)

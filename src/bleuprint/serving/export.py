@@ -42,7 +42,7 @@ def export(settings: Settings, cell: Cell, output: Path, precision: Precision) -
         "target": corpus.target,
         "max_positions": model.settings.max_positions,
         **dataclasses.asdict(settings.corpus(cell.corpus).tokenize),
-        **dataclasses.asdict(settings.system(cell.system).decode),
+        **dataclasses.asdict(settings.system_on(cell.system, cell.corpus).decode),
         "precision": precision,
     }
     del about["engine"]  # CTranslate2's alone
@@ -65,7 +65,7 @@ def readme(settings: Settings, cell: Cell, precision: Precision) -> str:
         cell=cell,
         corpus=corpus,
         precision=precision,
-        engine=settings.system(cell.system).decode,
+        engine=settings.system_on(cell.system, cell.corpus).decode,
         licenses={name: corpus.license_and_citation[name].license for name in sorted(used)},
         results=CellResults.find(settings, cell),
         scores=_scores(settings, cell),

@@ -52,7 +52,8 @@ def serve(settings: Settings, cell: Cell, port: int) -> None:
     taken or not permitted.
     """
     listening = _listen(port)
-    translator = load_translator(settings, cell, settings.system(cell.system).decode)
+    decode = settings.system_on(cell.system, cell.corpus).decode
+    translator = load_translator(settings, cell, decode)
     config = uvicorn.Config(
         application(translator, cell),
         http="h11",

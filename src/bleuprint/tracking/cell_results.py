@@ -45,7 +45,7 @@ class CellResults:
         path = root / cell.results / "training.json"
         if not path.exists():
             return None
-        training, system = TrainingFacts.read(path), settings.system(cell.system)
+        training, system = TrainingFacts.read(path), settings.system_on(cell.system, cell.corpus)
         expected = fingerprint.of_settings(system.model, system.train, cell.seed)
         return cls(settings, cell, root, training) if training.settings == expected else None
 
@@ -99,7 +99,7 @@ class CellResults:
         """
         path = self.path / TRANSLATION
         self.translation.check_model(path, self.training.fingerprint, self.path / "training.json")
-        decode = self.settings.system(self.cell.system).decode
+        decode = self.settings.system_on(self.cell.system, self.cell.corpus).decode
         for test in self.scores:
             hypotheses = self.files(test)["hypotheses"]
             if not hypotheses.exists():
@@ -141,8 +141,9 @@ class CellResults:
 
 
 def cells_of(settings: Settings) -> list[Cell]:
-    """Every cell of an experiment, systems first."""
-    return [Cell(*cell) for cell in product(settings.systems, settings.corpora, settings.seeds)]
+    """Every cell of an experiment that is trained, systems first."""
+    cells = map(Cell._make, product(settings.systems, settings.corpora, settings.seeds))
+    return [cell for cell in cells if settings.systems[cell.system].on(cell.corpus)]
 
 
 def settings_sha256(settings: Settings, cell: Cell) -> str:
@@ -150,7 +151,7 @@ def settings_sha256(settings: Settings, cell: Cell) -> str:
     # license and citation change no result
     corpus = dict(vars(settings.corpus(cell.corpus)))
     del corpus["license_and_citation"]
-    return fingerprint.of_settings(settings.system(cell.system), corpus, cell.seed)
+    return fingerprint.of_settings(settings.system_on(*cell[:2]), corpus, cell.seed)
 
 
 def _missing(path: Path, cell: Cell) -> UserError:

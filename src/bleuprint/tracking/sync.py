@@ -99,7 +99,7 @@ def read_cell(settings: Settings, cell: Cell) -> TrainedCell | None:
         return None
     facts = results.training
     measured = read_training(cell, facts.fingerprint)
-    system = settings.system(cell.system)
+    system = settings.system_on(cell.system, cell.corpus)
     description = Description.of(settings.experiment, cell, system, dataclasses.asdict(facts))
     content = runs.initial_content(description, measured.commit if measured else None)
     tags = {**content.tags, "bleuprint.code": facts.code, "bleuprint.data": facts.data}

@@ -12,7 +12,7 @@ from bleuprint.runtime.flatten import dotted
 
 def provenance(context: ReportContext) -> Section:
     settings = context.settings
-    systems = {name: dotted(system) for name, system in settings.systems.items()}
+    systems = {name: system.dotted() for name, system in settings.systems.items()}
     commits = list(context.trainings.commit.dropna().unique())
     data = {
         "first": context.records.iloc[0],

@@ -114,7 +114,7 @@ def gaps(settings: Settings, records: pd.DataFrame, variants: Mapping[Cell, Vari
     for number in settings.published:
         if number.system is None:
             continue
-        base = own(settings.system(number.system))
+        base = own(settings.system_on(number.system, number.corpus))
         place = [number.system, number.corpus, number.test]
         of_seeds = records[(records[PLACE] == place).all(axis=1)]
         measured = [

@@ -108,7 +108,7 @@ def measure(settings: Settings, cell: Cell, root: Path = Path()) -> None:
     Raises UserError if there are no checkpoints or texts of the cell.
     """
     numbers = [n for n in settings.published if (n.system, n.corpus) == (cell.system, cell.corpus)]
-    system = settings.system(cell.system)
+    system = settings.system_on(cell.system, cell.corpus)
     variants = dict.fromkeys(variant for n in numbers for variant in variants_for(n, system))
     checkpoints = root / cell.models / "checkpoints"
     if not checkpoints.exists():
@@ -136,7 +136,7 @@ def _translate(
 
     corpus = BinaryCorpus(folder(cell.corpus, "binary", root))
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    decode = settings.system(cell.system).decode
+    decode = settings.system_on(cell.system, cell.corpus).decode
     (work := environment.work()).mkdir(parents=True, exist_ok=True)
     for how in dict.fromkeys(variant.average for variant in variants):
         with tempfile.TemporaryDirectory(prefix="variants-", dir=work) as scratch:
