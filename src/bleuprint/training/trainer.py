@@ -4,7 +4,7 @@ import math
 import signal
 import socket
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
@@ -167,8 +167,11 @@ class Trainer:
         return -(-int(lengths.sum()) * settings.max_epochs // size)
 
     def _validate(self, validator: Validator) -> None:
-        # torch.compile would compile again for each output length
-        with torch.compiler.set_stance("force_eager"):
+        # torch.compile would compile again for each output length; loading it takes seconds
+        eager = (
+            torch.compiler.set_stance("force_eager") if self._settings.compile else nullcontext()
+        )
+        with eager:
             metrics = validator.validate(self.model, self._group)
         if not math.isfinite(metrics["loss"]):
             raise UserError(
