@@ -4,10 +4,12 @@ import dataclasses
 import hashlib
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 import systems
 from bleuprint.config.system import Decode
@@ -17,6 +19,7 @@ from bleuprint.decoding import engine, translate
 from bleuprint.decoding.attention import attention_maps, read_attention
 from bleuprint.decoding.beam_search import beam_search
 from bleuprint.decoding.engine import SPECIAL_TOKENS, TorchEngine
+from bleuprint.decoding.forced_decoding import reference_loss
 from bleuprint.model.kv_cache import KVCache
 from bleuprint.model.transformer import Transformer
 from bleuprint.model.weights import load_model
@@ -171,7 +174,44 @@ def test_hypotheses_go_to_files_and_their_time_is_returned(
         "model": "f",
         "decode": dataclasses.asdict(settings),
         "hypotheses": {"test.x.en": digest},
+        "losses": {"x": pytest.approx(cross_entropy(model, corpus), rel=1e-5)},
     }
+
+
+@torch.no_grad()
+def cross_entropy(model: Transformer, corpus: Prepared) -> dict[str, float]:
+    """torch's cross-entropy of the references, sentence by sentence, and their tokens."""
+    nats, tokens = 0.0, 0
+    sides = [corpus.binary.side("test.x", language) for language in ("de", "en")]
+    for source, target in zip(*sides, strict=True):
+        words = torch.tensor(target.astype("int64"))
+        state = model.init_cache(torch.tensor(source.astype("int64"))[None])
+        steps = []
+        for word in [BOS, *words[:-1].tolist()]:
+            logits, state = model.step(torch.tensor([word]), state)
+            steps.append(logits[0])
+        nats += float(functional.cross_entropy(torch.stack(steps), words, reduction="sum"))
+        tokens += len(words)
+    return {"nats": nats, "tokens": tokens}
+
+
+@pytest.mark.parametrize("changes", [{"engine": "ctranslate2", "precision": "int8"}, {"beam": 3}])
+def test_the_loss_is_that_of_the_stored_weights(
+    corpus: Prepared, model: Transformer, stored: Path, tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    translate_into(tmp_path, corpus, stored, dataclasses.replace(DECODE, **changes))
+    losses = read_json(tmp_path / "translation.json")["losses"]
+    assert losses == {"x": pytest.approx(cross_entropy(model, corpus), rel=1e-5)}
+
+
+def test_a_reference_beyond_the_positions_has_no_loss(
+    corpus: Prepared, model: Transformer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    longest = int(corpus.binary.side("test.x", "en").lengths.max())
+    for positions, known in ((longest, True), (longest - 1, False)):
+        settings = dataclasses.replace(SHAPE, max_positions=positions)
+        monkeypatch.setattr(model, "settings", settings)
+        assert (reference_loss(model, corpus.binary, "test.x") is not None) == known
 
 
 @pytest.mark.parametrize("engine", ["pytorch", "ctranslate2"])

@@ -104,13 +104,16 @@ def own_checks():
 CHOICES = [
     (TOKENIZE, SPELT, EDITS, ()),
     (Tokenize("moses", True, True, True), SPELT, EVERY_EDIT, ()),
+    (Tokenize("spacy", True, False, False), SPELT, EDITS, ()),
     (Tokenize("characters", False, False, False), SPELT, EDITS, own_checks()),
     (Tokenize("none", False, False, False), Units(words=Words(True, 99999, 1)), (), own_checks()),
 ]
 
 
 @pytest.mark.parametrize(
-    ("tokenize", "units", "edits", "checks"), CHOICES, ids=["moses", "all", "characters", "none"]
+    ("tokenize", "units", "edits", "checks"),
+    CHOICES,
+    ids=["moses", "all", "spacy", "characters", "none"],
 )
 @given(train=SET, valid=SET, test=SET)
 @settings(

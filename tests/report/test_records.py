@@ -45,6 +45,9 @@ def test_every_figure_comes_from_its_own_cell(made: tuple[Path, Settings]) -> No
                 assert record[f"{column}_{name}"] == scores[metric][name]
         for name in ("hypothesis_length", "reference_length", "length_ratio"):
             assert record[name] == scores["bleu"][name]
+        assert record["test_loss"] == scores["loss"]["loss"] == 1.25
+        assert record["test_perplexity"] == scores["loss"]["perplexity"] == 3.490343
+        assert record["word_perplexity"] == scores["loss"]["word_perplexity"] > 1
         for name, stored in (("variants", "reconciliation"), *((n, n) for n in LISTS[1:])):
             assert record[name] == scores[stored] != []
         assert record["lines"] == 40

@@ -26,12 +26,32 @@ def test_scores_as_papers_with_the_difference() -> None:
         "BLEU": "30.0",
         "lower-cased": "31.5 (+1.5)",
         "intl": "29.5 (-0.5)",
+        "tokens": "30.2 (+0.2)",
         "tokenised": "–",
         "tokenised, lower-cased": "–",
         "compound-split (paper comparison only)": "–",
     }
     assert (second["System"], second["intl"]) == ("small", "39.5 (-0.5)")
     assert (third["Corpus"], third["BLEU"]) == ("talks-en-zh", "20.0")
+
+
+def test_losses_are_means_over_seeds() -> None:
+    unknown = dict.fromkeys(("test_loss", "test_perplexity", "word_perplexity"))
+    records = frame(
+        RECORDS[0],
+        {**RECORDS[0], "seed": 2, "test_loss": 2.0, "test_perplexity": 7.389},
+        {**RECORDS[2], **unknown},
+    )
+    place = {"System": "tiny", "Corpus": "news-en-de", "Test set": "first"}
+    assert rows_of(score_tables.losses(records)) == [
+        {**place, "Loss": "1.750", "Perplexity": "5.94", "Per word": "20.2"},
+        {
+            **{"System": "tiny", "Corpus": "talks-en-zh", "Test set": "only"},
+            **{"Loss": "–", "Perplexity": "–", "Per word": "–"},
+        },
+    ]
+    none = rows_of(score_tables.losses(frame({**RECORDS[0], **unknown})))
+    assert none == [{**place, "Loss": "–", "Perplexity": "–", "Per word": "–"}]
 
 
 def test_bleu_by_length_and_the_length_ratio() -> None:

@@ -1,5 +1,6 @@
 """BLEU variants equal the scores of sacreBLEU's command line on the files of their description."""
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from bleuprint.scoring.bleu_variants import (
     LOWERCASED,
     TOKENIZED,
     TOKENIZED_LOWERCASED,
+    TOKENS,
     VARIANTS,
     bleu_variants,
     split_compounds,
@@ -23,6 +25,7 @@ from scoring import sacrebleu
 OPTIONS = {
     LOWERCASED: ("-lc", "-l", "en-de"),
     INTL: ("--tokenize", "intl"),
+    TOKENS: ("--tokenize", "none", "--force"),
     TOKENIZED: ("--tokenize", "none", "--force"),
     TOKENIZED_LOWERCASED: ("--tokenize", "none", "--force", "-lc"),
     COMPOUND_SPLIT: ("--tokenize", "none", "--force"),
@@ -36,6 +39,14 @@ GOOD = [
 ]
 
 
+def own_tokens(lines: list[str]) -> list[str]:
+    """Tokens of a tokenizer that is none of sacreBLEU's: a character, but for words of digits."""
+    return [" ".join(re.findall(r"\d+|\S", line)) for line in lines]
+
+
+OWN = own_tokens(GOOD), own_tokens(REFERENCES)
+
+
 def perl(path: Path) -> None:
     """Split the hyphens of a file in place, by the command that get_ende_bleu.sh has."""
     program = r"s{(\S)-(\S)}{$1 ##AT##-##AT## $2}g"
@@ -46,13 +57,16 @@ def perl(path: Path) -> None:
 def test_scores_equal_the_command_line(tmp_path: Path, way: str) -> None:
     files = tmp_path / "references", tmp_path / "hypotheses"
     for path, lines in zip(files, (REFERENCES, GOOD), strict=True):
-        if way not in (LOWERCASED, INTL):
+        if way == TOKENS:
+            lines = own_tokens(lines)
+        elif way not in (LOWERCASED, INTL):
             library = MosesTokenizer("de")
             lines = [" ".join(library.tokenize(line, escape=False)) for line in lines]
         trees.write_lines(path, lines)
         if way == COMPOUND_SPLIT:
             perl(path)
-    (ours,) = [one for one in bleu_variants(GOOD, REFERENCES, "de") if one["name"] == way]
+    found = bleu_variants(GOOD, REFERENCES, "de", OWN)
+    (ours,) = [one for one in found if one["name"] == way]
     theirs = sacrebleu(files[0], *OPTIONS[way], "-i", files[1])
     assert 0 < theirs["score"] < 100
     assert (ours["score"], ours["signature"]) == (theirs["score"], theirs["signature"])
@@ -62,7 +76,7 @@ def test_scores_equal_the_command_line(tmp_path: Path, way: str) -> None:
 
 
 def test_every_way_differs() -> None:
-    found = {one["name"]: one["score"] for one in bleu_variants(GOOD, REFERENCES, "de")}
+    found = {one["name"]: one["score"] for one in bleu_variants(GOOD, REFERENCES, "de", OWN)}
     assert list(found) == list(VARIANTS)
     assert len(set(found.values())) == len(VARIANTS)
 
@@ -93,6 +107,6 @@ def test_moses_tokens_keep_hyphens_and_signs() -> None:
 
 def test_no_moses_tokens_where_the_headline_has_others() -> None:
     references = [f"我们在{i}月学习机器翻译。" for i in range(9)]
-    found = bleu_variants(references[::-1], references, "zho")
-    assert [one["name"] for one in found] == [LOWERCASED, INTL]
+    found = bleu_variants(references[::-1], references, "zho", (references, references))
+    assert [one["name"] for one in found] == [LOWERCASED, INTL, TOKENS]
     assert "case:lc|eff:no|tok:zh|" in found[0]["signature"]

@@ -13,19 +13,24 @@ import systems
 from bleuprint.config.experiment import Corpus
 from bleuprint.config.paths import Cell, folder
 from bleuprint.corpus.test_sets import Description
+from bleuprint.decoding.translation_record import ReferenceLoss
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, sha256_of
 from bleuprint.scoring import metrics, score
-from bleuprint.scoring.bleu_variants import VARIANTS, bleu_variants
+from bleuprint.scoring.bleu_variants import TOKENS, VARIANTS, bleu_variants
 from bleuprint.scoring.breakdown import bleu_by_length
 from root import ROOT
-from scoring import SEPARATORS, text
+from scoring import SEPARATORS, sacrebleu, text
 
 STAGE = ROOT / "stages" / "score.py"
 
 
 def score_lines(
-    root: Path, references: list[str], hypotheses: list[str], corpus: Corpus
+    root: Path,
+    references: list[str],
+    hypotheses: list[str],
+    corpus: Corpus,
+    loss: ReferenceLoss | None = None,
 ) -> score.SetScores:
     """Scores of files that hold these lines; the references are their own sources."""
     for name, lines in (("references", references), ("hypotheses", hypotheses)):
@@ -36,7 +41,7 @@ def score_lines(
     counts = {word: len(word) for line in tokens for word in line.split()}
     described = Description(len(references), digest, digest, lengths, tokens, counts)
     files = root / "references", root / "references", root / "hypotheses"
-    return score.score_files(*files, corpus, described)
+    return score.score_files(*files, corpus, described, loss)
 
 
 @pytest.fixture
@@ -53,7 +58,8 @@ def test_all_scores_of_a_file(tmp_path: Path, corpus: Corpus) -> None:
     assert found["bleu"] == metrics.bleu(good, references, "de")
     assert found["chrf"] == metrics.chrf(good, references)
     assert found["ter"] == metrics.ter(good, references)
-    ways = bleu_variants(good, references, "de")
+    # the corpus's tokens, by `corpus`, are separated by spaces
+    ways = bleu_variants(good, references, "de", (good, references))
     assert found["reconciliation"] == ways
     assert [way["name"] for way in ways] == list(VARIANTS)
     lengths = bleu_by_length(good, references, [5, 25] * 30, "de")
@@ -80,8 +86,42 @@ def test_characters_have_no_word_accuracy(tmp_path: Path, corpus: Corpus) -> Non
     trees.write_lines(tmp_path / "text", ["a b"])
     digest = sha256_of(tmp_path / "text")
     described = Description(1, digest, digest, [3], ["a ▁ b"], None)
-    found = score.score_files(*[tmp_path / "text"] * 3, corpus, described)
+    found = score.score_files(*[tmp_path / "text"] * 3, corpus, described, None)
     assert found["by_count"] is None
+
+
+def test_tokens_are_the_corpuss_own(tmp_path: Path, corpus: Corpus) -> None:
+    """The file of tokens, and the translation by the tokenizer: equal to sacreBLEU's on both."""
+    characters = dataclasses.replace(
+        corpus, tokenize=dataclasses.replace(corpus.tokenize, name="characters", lowercase=True)
+    )
+    references, good, _ = text("de")
+    tokens = [" ".join(line.lower().replace(" ", "▁")) for line in references]
+    for name, lines in (("references", references), ("hypotheses", good), ("tokens", tokens)):
+        trees.write_lines(tmp_path / name, lines)
+    digest = sha256_of(tmp_path / "references")
+    described = Description(60, digest, digest, [3] * 60, tokens, None)
+    files = tmp_path / "references", tmp_path / "references", tmp_path / "hypotheses"
+    scores = score.score_files(*files, characters, described, None)["reconciliation"]
+    (ours,) = [way for way in scores if way["name"] == TOKENS]
+    trees.write_lines(tmp_path / "own", [" ".join(g.lower().replace(" ", "▁")) for g in good])
+    theirs = sacrebleu(tmp_path / "tokens", "--tokenize", "none", "-i", tmp_path / "own")
+    assert (ours["score"], ours["signature"]) == (theirs["score"], theirs["signature"])
+    assert 0 < ours["score"] < 100
+
+
+def test_loss_per_token_and_per_word(tmp_path: Path, corpus: Corpus) -> None:
+    # 7 words and 2 ends of sentence
+    lines, loss = ["Ein Haus, das brennt.", "Zwei  Hunde laufen"], ReferenceLoss(nats=9.0, tokens=6)
+    assert score_lines(tmp_path, lines, lines, corpus, loss)["loss"] == {
+        "loss": 1.5,
+        "perplexity": 4.481689,
+        "word_perplexity": 2.718282,
+    }
+    assert score_lines(tmp_path, lines, lines, corpus)["loss"] is None
+    diverged = ReferenceLoss(nats=9e9, tokens=6)
+    found = score_lines(tmp_path, lines, lines, corpus, diverged)["loss"]
+    assert found and found["loss"] == 1.5e9 and found["perplexity"] > 1e300
 
 
 @pytest.mark.parametrize("separator", SEPARATORS)
@@ -130,6 +170,7 @@ class TestStage:
             "bleu",
             "chrf",
             "ter",
+            "loss",
             "reconciliation",
             "by_length",
             "by_count",
@@ -186,7 +227,10 @@ class TestStage:
             (None, "no such file: the translations have no provenance; run: dvc repro"),
             ("{", "damaged: Expecting"),
             ("{}", "holds no 'model': damaged"),
-            ('{"model": "f", "decode": 1, "hypotheses": {}}', "damaged: decode and hypotheses"),
+            (
+                '{"model": "f", "decode": {}, "hypotheses": {}, "losses": 1}',
+                "damaged: decode, hypotheses and losses",
+            ),
         ],
     )
     def test_no_word_of_who_translated(

@@ -31,10 +31,12 @@ def record(system: str, corpus: str, test: str, bleu: float, **changes: Any) -> 
         "bleu_signature": "nrefs:1|tok:13a|version:2.6.0",
         "chrf2_signature": "nrefs:1|nc:6|version:2.6.0",
         "ter_signature": "nrefs:1|tok:tercom|version:2.6.0",
+        **{"test_loss": 1.5, "test_perplexity": 4.4817, "word_perplexity": 20.25},
         **{"hypothesis_length": 980, "reference_length": 1000, "length_ratio": 0.98},
         **{"baseline": None, "p_bootstrap": None, "p_randomization": None},
         "variants": [
             {"name": "lower-cased", "score": bleu + 1.5, "signature": "case:lc|tok:13a", **lines},
+            {"name": "tokens", "score": bleu + 0.25, "signature": "tok:none", **lines},
             {"name": "intl", "score": bleu - 0.5, "signature": "tok:intl", **lines},
         ],
         "by_length": [length("1-10", 400, bleu + 3), length("over 50", 600, bleu - 3)],

@@ -137,7 +137,15 @@ def write_translation(root: Path, settings: Settings, cell: Cell) -> None:
     folder = root / cell.results
     decode = dataclasses.asdict(settings.system(cell.system).decode)
     hypotheses = {path.name: sha256_of(path) for path in (folder / "hypotheses").iterdir()}
-    made = {"model": _fingerprint(cell), "decode": decode, "hypotheses": hypotheses}
+    losses = {
+        test: {"nats": 100.0, "tokens": 80} for test in settings.corpus(cell.corpus).files.tests
+    }
+    made = {
+        "model": _fingerprint(cell),
+        "decode": decode,
+        "hypotheses": hypotheses,
+        "losses": losses,
+    }
     write_json(folder / "translation.json", made)
 
 

@@ -1,4 +1,5 @@
 from functools import cache
+from importlib.util import find_spec
 
 import pytest
 from hypothesis import given, settings
@@ -8,7 +9,7 @@ from bleuprint.text.tokenizers import Tokenize, tokenizer_for
 from bleuprint.text.unicode import blank_white
 
 TORTURE = "\r\x85\u2028\u2029\x0b\x0c\x1c\x1d\x1e\x00\ufeff\u200b\u00ad\u00a0\u3000\t\n"
-KINDS = ["moses", "characters", "none"]
+KINDS = ["moses", "characters", "none", *(["spacy"] if find_spec("spacy") else [])]
 
 
 @cache

@@ -41,6 +41,7 @@ def test_a_sync_makes_all_and_a_second_one_changes_nothing(root: Path) -> None:
     assert history(client, one, "valid/bleu") == [(20, 1.5)]
     assert one.data.metrics["bleu/first"] == bleu(Cell("tiny", "news-en-de", 2))
     assert {"chrf/first", "ter/first", "total/seconds"} <= one.data.metrics.keys()
+    assert one.data.metrics["test_loss/first"] == 1.25
     assert one.data.params["model.d_model"] == str(settings.system("tiny").model.d_model)
     assert one.data.params["train.max_updates"] == "10"
     tags = one.data.tags

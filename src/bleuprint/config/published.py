@@ -26,6 +26,7 @@ class Published:
         "sacrebleu",
         "lower-cased",
         "intl",
+        "tokens",
         "tokenised",
         "tokenised, lower-cased",
         "compound-split",

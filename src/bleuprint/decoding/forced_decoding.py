@@ -1,16 +1,29 @@
 """Forced decoding: the log-probabilities of given translations."""
 
+import math
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 import torch
 
-from bleuprint.dataset.batch import Batch, PairIds, Sentence
+from bleuprint.dataset.batch import Batch, PairIds, Sentence, read_ids
 from bleuprint.dataset.batching import batch_by_size
+from bleuprint.dataset.binarized import BinaryCorpus
+from bleuprint.decoding.translation_record import ReferenceLoss
 from bleuprint.model.transformer import Transformer
 
 # Positions a side in one batch; does not change results.
 _BATCH_TOKENS = 4096
+
+
+def reference_loss(model: Transformer, corpus: BinaryCorpus, name: str) -> ReferenceLoss | None:
+    """The loss on a set; None if a sentence is longer than `max_positions`."""
+    pairs = read_ids(corpus, name, np.arange(corpus.sets[name].pairs))
+    if max(map(len, chain(*pairs)), default=0) > model.settings.max_positions:
+        return None
+    logs = token_log_probs(model, pairs.source, pairs.target)
+    return {"nats": -math.fsum(chain.from_iterable(logs)), "tokens": sum(map(len, logs))}
 
 
 @torch.inference_mode()

@@ -18,6 +18,7 @@ from bleuprint.decoding.attention import (
 )
 from bleuprint.decoding.ctranslate2_engine import CTranslate2Engine
 from bleuprint.decoding.engine import Engine, TorchEngine
+from bleuprint.decoding.forced_decoding import reference_loss
 from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
 from bleuprint.model.linear import check_bfloat16, pack_weights, round_to_bfloat16
 from bleuprint.model.transformer import Transformer
@@ -31,18 +32,23 @@ def translate_tests(
 ) -> float:
     """Translate every test set; returns the duration of the search in seconds.
 
-    Writes into `results` the translations (hypotheses/test.NAME.LANGUAGE), their provenance
-    (translation.json) and maps of a few sentences of each set (attention.json).
+    Writes into `results` the translations (hypotheses/test.NAME.LANGUAGE), their provenance with
+    the losses of the references (translation.json) and maps of a few sentences of each set
+    (attention.json).
     """
     corpus = BinaryCorpus(corpus_folder)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     model = load_model(model_folder, corpus).to(device)
+    tests = [name for name in corpus.sets if name.startswith("test.")]
+    for name in tests:
+        corpus.verify(name)
+    # before the engine, which may round the weights
+    losses = {name.removeprefix("test."): reference_loss(model, corpus, name) for name in tests}
     engine = create_engine(model, corpus, decode)
     hypotheses, seconds = results / "hypotheses", 0.0
     maps: dict[str, tuple[str, list[SentenceAttention]]] = {}
     with whole_folder(hypotheses) as partial:
-        for name in (name for name in corpus.sets if name.startswith("test.")):
-            corpus.verify(name)
+        for name in tests:
             began = time.monotonic()
             outputs = search(engine, corpus, name, progress=f"translate {name}")
             lines = [corpus.text(corpus.target, ids) for ids in outputs]
@@ -51,7 +57,8 @@ def translate_tests(
             (partial / f"{name}.{corpus.target}").write_bytes(text)
             digest = hashlib.sha256(text).hexdigest()
             maps[name.removeprefix("test.")] = digest, _maps(model, corpus, name, outputs)
-    record = TranslationRecord.from_files(training_fingerprint(model_folder), decode, hypotheses)
+    training = training_fingerprint(model_folder)
+    record = TranslationRecord.from_files(training, decode, hypotheses, losses)
     record.write(results / TRANSLATION)
     write_attention(results / ATTENTION, maps)
     return seconds

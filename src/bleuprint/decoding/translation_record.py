@@ -3,7 +3,7 @@
 import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypedDict
 
 from bleuprint.config.system import Decode
 from bleuprint.runtime.errors import UserError
@@ -12,23 +12,37 @@ from bleuprint.runtime.files import read_object, sha256_of, write_json
 TRANSLATION = "translation.json"
 
 
+class ReferenceLoss(TypedDict):
+    """The negative log-likelihood of a set's references (nats), and their tokens, EOS included."""
+
+    nats: float
+    tokens: int
+
+
 @dataclass(frozen=True)
 class TranslationRecord:
     """The content of translation.json.
 
     `model`: the fingerprint of the model's training; `decode`: the search settings; `hypotheses`:
-    the SHA-256 of each file, by name.
+    the SHA-256 of each file, by name; `losses`: those of the references, by test set.
     """
 
     model: str
     decode: dict[str, Any]
     hypotheses: dict[str, str]
+    losses: dict[str, ReferenceLoss | None]
 
     @classmethod
-    def from_files(cls, model: str, decode: Decode, hypotheses: Path) -> Self:
+    def from_files(
+        cls,
+        model: str,
+        decode: Decode,
+        hypotheses: Path,
+        losses: dict[str, ReferenceLoss | None],
+    ) -> Self:
         """Record the files in the folder `hypotheses`."""
         hashes = {path.name: sha256_of(path) for path in sorted(hypotheses.iterdir())}
-        return cls(model, dataclasses.asdict(decode), hashes)
+        return cls(model, dataclasses.asdict(decode), hashes, losses)
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -40,8 +54,9 @@ class TranslationRecord:
         names = [field.name for field in dataclasses.fields(cls)]
         content = read_object(path, names)
         record = cls(*(content[name] for name in names))
-        if not (isinstance(record.decode, dict) and isinstance(record.hypotheses, dict)):
-            raise UserError(f"{path}: damaged: decode and hypotheses must be objects")
+        objects = record.decode, record.hypotheses, record.losses
+        if not all(isinstance(each, dict) for each in objects):
+            raise UserError(f"{path}: damaged: decode, hypotheses and losses must be objects")
         return record
 
     def write(self, path: Path) -> None:

@@ -8,7 +8,7 @@ import pandas as pd
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
 from bleuprint.config.published import Published
-from bleuprint.report import cost_columns
+from bleuprint.report import cost_columns, score_tables
 from bleuprint.report.frame import METRICS, REPORTS, RESULTS
 from bleuprint.report.grid import NONE, Column, Grid, Number, Row, latex
 from bleuprint.report.published import literature
@@ -71,6 +71,8 @@ def costs(records: pd.DataFrame, measured: bool = True) -> Grid:
 def parts(records: pd.DataFrame, published: Sequence[Published] = ()) -> Iterator[str | Grid]:
     """Both tables and their notes for the terminal, and the files with more."""
     yield scores(records, published=published)
+    yield score_tables.losses(records)
+    yield score_tables.LOSSES
     yield costs(records)
     yield ""
     yield from notes(records, published)

@@ -1,6 +1,6 @@
 """The records from the results of all cells, checked to belong together."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -110,6 +110,7 @@ def _row(run: CellResults, test: str) -> dict[str, Any]:
     """The columns that come from the cell's own files."""
     corpus, training = run.settings.corpus(run.cell.corpus), run.training
     decode, scores = run.translation.decode, run.scores_of(test)
+    loss: Mapping[str, float] = scores["loss"] or {}  # type: ignore[assignment]
     row = {
         **run.cell._asdict(),
         "test": test,
@@ -117,6 +118,9 @@ def _row(run: CellResults, test: str) -> dict[str, Any]:
         "target": corpus.target,
         "scored": "sacrebleu",
         "lines": scores["lines"],
+        "test_loss": loss.get("loss"),
+        "test_perplexity": loss.get("perplexity"),
+        "word_perplexity": loss.get("word_perplexity"),
         **{name: scores["bleu"][name] for name in ("hypothesis_length", "reference_length")},
         "length_ratio": scores["bleu"]["length_ratio"],
         "parameters": training.parameters,

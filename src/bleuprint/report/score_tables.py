@@ -1,4 +1,4 @@
-"""Tables of BLEU variants, of BLEU by source length, and of word accuracy by word frequency.
+"""Tables of losses, BLEU variants, BLEU by source length, and word accuracy by word frequency.
 
 Rows are systems on test sets; with several seeds, figures are means over them.
 """
@@ -11,6 +11,27 @@ from bleuprint.scoring.bleu_variants import COMPOUND_SPLIT, PAPERS_ONLY, VARIANT
 from bleuprint.scoring.breakdown import COUNTS, LENGTHS
 
 _HEADS = ("System", "Corpus", "Test set")
+# The column of each figure, its head and form.
+_LOSSES = {
+    "test_loss": ("Loss", "%.3f"),
+    "test_perplexity": ("Perplexity", "%.2f"),
+    "word_perplexity": ("Per word", "%.1f"),
+}
+LOSSES = (
+    "Loss: mean cross-entropy of the references in nats per token of the model, EOS included, "
+    "without label smoothing; perplexity is e to it. Comparable only where the vocabulary is the "
+    "same; per word of the references' text (EOS included), also across subwords."
+)
+
+
+def losses(records: pd.DataFrame) -> Grid:
+    """Loss and perplexity of the references."""
+    figures = records.astype(dict.fromkeys(_LOSSES, float)).groupby(PLACE, sort=False)
+    rows = [
+        (*place, *(_number(form, means[name]) for name, (_, form) in _LOSSES.items()))
+        for place, means in figures[list(_LOSSES)].mean().iterrows()
+    ]
+    return grid(_HEADS, [head for head, _ in _LOSSES.values()], rows)
 
 
 def variants(records: pd.DataFrame) -> Grid:
@@ -68,6 +89,10 @@ def _bucketed(
             others = [column[place] for column in more.values()]
             rows.append([*place, *_cells(figures, ".1f"), *others])
     return grid(_HEADS, (*values.columns, *more), rows)
+
+
+def _number(form: str, value: float) -> Number:
+    return Number(NONE, None) if pd.isna(value) else Number(form % value, value)
 
 
 def _cells(values: pd.Series, form: str) -> list[str]:

@@ -14,9 +14,9 @@ from sacrebleu.metrics.bleu import BLEU
 from bleuprint.scoring.bleu import bleu_metric
 from bleuprint.scoring.metrics import DIGITS
 
-LOWERCASED, INTL, TOKENIZED = "lower-cased", "intl", "tokenised"
+LOWERCASED, INTL, TOKENS, TOKENIZED = "lower-cased", "intl", "tokens", "tokenised"
 TOKENIZED_LOWERCASED, COMPOUND_SPLIT = "tokenised, lower-cased", "compound-split"
-VARIANTS = (LOWERCASED, INTL, TOKENIZED, TOKENIZED_LOWERCASED, COMPOUND_SPLIT)
+VARIANTS = (LOWERCASED, INTL, TOKENS, TOKENIZED, TOKENIZED_LOWERCASED, COMPOUND_SPLIT)
 PAPERS_ONLY = "paper comparison only"
 
 # tensor2tensor, utils/get_ende_bleu.sh: perl -ple 's{(\S)-(\S)}{$1 ##AT##-##AT## $2}g'
@@ -39,9 +39,12 @@ class BleuVariant(TypedDict):
     hypotheses: str
 
 
-def bleu_variants(hypotheses: _Lines, references: _Lines, language: str) -> list[BleuVariant]:
+def bleu_variants(
+    hypotheses: _Lines, references: _Lines, language: str, own_tokens: tuple[_Lines, _Lines]
+) -> list[BleuVariant]:
     """BLEU of the same translations by all VARIANTS.
 
+    `own_tokens`: both in tokens of the corpus's tokenizer, separated by spaces.
     The variants on Moses tokens are left out if sacreBLEU's default tokenizer is not 13a, as for
     Chinese, Japanese and Korean, whose sentences Moses does not split into words.
     """
@@ -51,6 +54,7 @@ def bleu_variants(hypotheses: _Lines, references: _Lines, language: str) -> list
     variants = [
         _score_variant(LOWERCASED, lowercased, hypotheses, references),
         _score_variant(INTL, BLEU(tokenize="intl"), hypotheses, references),
+        _score_variant(TOKENS, BLEU(tokenize="none", force=True), *own_tokens),
     ]
     if default.tokenizer_signature != BLEU.TOKENIZER_DEFAULT:
         return variants

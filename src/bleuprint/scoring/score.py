@@ -1,12 +1,13 @@
 """The stage score: all metrics of a cell's translations."""
 
+import math
 from pathlib import Path
 from typing import TypedDict
 
 from bleuprint.config.experiment import Corpus, Settings
 from bleuprint.config.paths import Cell, folder
 from bleuprint.corpus.test_sets import Description, names_of_test_sets, read_description
-from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
+from bleuprint.decoding.translation_record import TRANSLATION, ReferenceLoss, TranslationRecord
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.files import read_object, sha256_of, write_json
 from bleuprint.scoring import metrics
@@ -16,16 +17,30 @@ from bleuprint.text.parallel import TextFolder, read_pairs
 from bleuprint.text.tokenizers import tokenizer_for
 
 
+class Loss(TypedDict):
+    """The cross-entropy of the references, in nats per token, and its exponentials.
+
+    `word_perplexity` is per word of the text, separated by white space. The EOS of a reference
+    counts as a token, and as a word.
+    """
+
+    loss: float
+    perplexity: float
+    word_perplexity: float
+
+
 class SetScores(TypedDict):
     """The content of scores.json for one test set.
 
-    `by_count` is None if tokens are characters. The last three are SHA-256 of files.
+    `loss` is None if a sentence is longer than the model's `max_positions`, `by_count` if tokens
+    are characters. The last three are SHA-256 of files.
     """
 
     lines: int
     bleu: metrics.BleuScore
     chrf: metrics.Score
     ter: metrics.Score
+    loss: Loss | None
     reconciliation: list[BleuVariant]
     by_length: list[ByLength]
     by_count: list[ByCount] | None
@@ -44,7 +59,12 @@ def read_scores(path: Path) -> dict[str, SetScores]:
 
 
 def score_files(
-    sources: Path, references: Path, hypotheses: Path, corpus: Corpus, described: Description
+    sources: Path,
+    references: Path,
+    hypotheses: Path,
+    corpus: Corpus,
+    described: Description,
+    loss: ReferenceLoss | None,
 ) -> SetScores:
     """Score one file of translations.
 
@@ -57,17 +77,19 @@ def score_files(
         raise UserError(f"{references}: is empty: nothing to score")
     expected, translated = zip(*pairs, strict=True)
     target, by_count = corpus.target, None
+    tokenizer = tokenizer_for(target, corpus.tokenize)
+    translated_tokens = [" ".join(tokenizer.tokenize(line)) for line in translated]
+    own_tokens = translated_tokens, described.reference_tokens
     if described.training_counts is not None:
-        tokenizer = tokenizer_for(target, corpus.tokenize)
-        translated_tokens = [tokenizer.tokenize(line) for line in translated]
-        expected_tokens = [line.split() for line in described.reference_tokens]
-        by_count = word_accuracy(translated_tokens, expected_tokens, described.training_counts)
+        found, words = ([line.split() for line in side] for side in own_tokens)
+        by_count = word_accuracy(found, words, described.training_counts)
     return {
         "lines": len(pairs),
         "bleu": metrics.bleu(translated, expected, target),
         "chrf": metrics.chrf(translated, expected),
         "ter": metrics.ter(translated, expected),
-        "reconciliation": bleu_variants(translated, expected, target),
+        "loss": loss and _loss(loss, sum(len(line.split()) + 1 for line in expected)),
+        "reconciliation": bleu_variants(translated, expected, target, own_tokens),
         "by_length": bleu_by_length(translated, expected, described.source_tokens, target),
         "by_count": by_count,
         "sources": sha256_of(sources),
@@ -98,8 +120,20 @@ def score_cell(
         hypotheses = cell / "hypotheses" / references.name
         if hypotheses.exists():  # else score_files raises
             record.check(record_path, decode, hypotheses)
-        scores[test] = score_files(sources, references, hypotheses, entry, described)
+        loss = record.losses.get(test)
+        scores[test] = score_files(sources, references, hypotheses, entry, described, loss)
         if scores[test]["hypotheses"] == scores[test]["references"]:
             say(f"{hypotheses}: every translation is the reference, to the letter", "note")
     write_json(cell / "scores.json", scores)
     return scores
+
+
+def _loss(loss: ReferenceLoss, words: int) -> Loss:
+    per_token, per_word = loss["nats"] / loss["tokens"], loss["nats"] / words
+    # of a diverged model, exp would overflow
+    perplexity, word_perplexity = (math.exp(min(nats, 700.0)) for nats in (per_token, per_word))
+    return {
+        "loss": round(per_token, metrics.DIGITS),
+        "perplexity": round(perplexity, metrics.DIGITS),
+        "word_perplexity": round(word_perplexity, metrics.DIGITS),
+    }

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Literal, Protocol
 
 from bleuprint.text.unicode import blank_white
@@ -14,13 +16,13 @@ _CHARACTER_OF = {token: character for character, token in _TOKEN_OF.items()}
 
 @dataclass(frozen=True)
 class Tokenize:
-    """The tokenizer: Moses, characters, or none for text that is tokenized already.
+    """The tokenizer: Moses, spaCy, characters, or none for text that is tokenized already.
 
     `lowercase` is applied first. `hyphens` (aggressive splitting, a @-@ b) and `escape` (&apos; for
     ') are options of Moses.
     """
 
-    name: Literal["moses", "characters", "none"]
+    name: Literal["moses", "spacy", "characters", "none"]
     lowercase: bool
     hyphens: bool
     escape: bool
@@ -28,6 +30,19 @@ class Tokenize:
     def __post_init__(self) -> None:
         if self.name != "moses" and (self.hyphens or self.escape):
             raise ValueError(f"hyphens and escape go with moses, not with {self.name}")
+
+    def check_language(self, language: str) -> None:
+        """Raise ValueError if spaCy is needed, and not installed or without the language."""
+        if self.name != "spacy":
+            return
+        package = find_spec("spacy")  # importing it takes seconds
+        if package is None or package.origin is None:
+            raise ValueError(
+                "tokenize.name spacy: spaCy is not installed: "
+                "pip install -c constraints.txt -e '.[spacy]'"
+            )
+        if not (Path(package.origin).parent / "lang" / language).is_dir():
+            raise ValueError(f"tokenize.name spacy: spaCy has no language {language!r}")
 
 
 class Tokenizer(Protocol):
@@ -50,6 +65,10 @@ def tokenizer_for(language: str, settings: Tokenize) -> Tokenizer:
             from bleuprint.text.moses import Moses
 
             tokenizer = Moses(language, settings.hyphens, settings.escape)
+        case "spacy":
+            from bleuprint.text.spacy import Spacy
+
+            tokenizer = Spacy(language)
         case "characters":
             tokenizer = Characters()
         case "none":

@@ -130,6 +130,8 @@ def _decoding(results: CellResults, scores: Mapping[str, SetScores]) -> Content:
             ui_views.SCORES, (metrics["bleu"], metrics["chrf"], metrics["ter"]), strict=True
         ):
             summary[f"{kind}/{test}"] = score["score"]
+        if metrics["loss"]:
+            summary[f"test_loss/{test}"] = metrics["loss"]["loss"]
     return Content(
         name=f"decoding beam {params['decode.beam']}, "
         f"alpha {params['decode.length_penalty.alpha']}",

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bleuprint.report import main_table
+from bleuprint.report import main_table, score_tables
 from bleuprint.report.cost_columns import COUNTED, MEASURED
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.section import Section, paragraphs
@@ -20,6 +20,8 @@ def scores(context: ReportContext) -> Section:
     settings, records = context.settings, context.records
     data = {
         "corpora": [_corpus(context, name) for name in settings.corpora],
+        "losses": score_tables.losses(records),
+        "losses_note": score_tables.LOSSES,
         "several_seeds": len(settings.seeds) > 1,
         "notes": main_table.notes(records, settings.published),
     }

@@ -14,10 +14,12 @@ from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell, folder
 from bleuprint.config.published import Published
 from bleuprint.config.system import Average, LengthPenalty, System
+from bleuprint.corpus.test_sets import read_description
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_object, write_json
 from bleuprint.text.parallel import TextFolder
+from bleuprint.text.tokenizers import tokenizer_for
 from bleuprint.training.averaging import average, choose
 from bleuprint.training.history import CheckpointsRecord
 
@@ -164,10 +166,12 @@ def _scored(
     corpus = settings.corpus(cell.corpus)
     texts = TextFolder(folder(cell.corpus, "split", root), corpus.source, corpus.target)
     references = [pair.target for pair in texts.pairs(f"test.{test}")]
+    tokenizer = tokenizer_for(corpus.target, corpus.tokenize)
+    expected = read_description(folder(cell.corpus, "tests", root), test).reference_tokens
+    own_tokens = [" ".join(tokenizer.tokenize(line)) for line in lines], expected
     scores = {"sacrebleu": metrics.bleu(lines, references, corpus.target)["score"]}
-    scores |= {
-        each["name"]: each["score"] for each in bleu_variants(lines, references, corpus.target)
-    }
+    variants = bleu_variants(lines, references, corpus.target, own_tokens)
+    scores |= {each["name"]: each["score"] for each in variants}
     return Varied(test, variant, scores, digest(lines))
 
 

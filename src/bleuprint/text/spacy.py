@@ -1,0 +1,52 @@
+"""spaCy's rule-based tokenizer, and a detokenizer for its tokens."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from bleuprint.runtime.errors import UserError
+from bleuprint.text.moses import Moses
+from bleuprint.text.unicode import blank_white
+
+# spaCy keeps each word that it has seen: its vocabulary is made again at this size.
+_MAX_STRINGS = 500_000
+
+# spaCy splits clitics off (do n't, dog 's), and in most languages at hyphens and slashes between
+# words. German keeps hyphens, so that one on its own is a dash.
+_CLITIC = re.compile(r"(?<=\w) (?=(?:n['’]t|['’](?:s|m|d|ll|re|ve))(?: |$))", re.IGNORECASE)
+_INFIX = re.compile(r"(?<=\w) ([-/]) (?=\w)")
+_GERMAN_INFIX = re.compile(r"(?<=\w) (/) (?=\w)")
+
+
+class Spacy:
+    """The tokenizer of `spacy.blank(language)`: its tokens but for those of white space.
+
+    Raises UserError if spaCy, or a package that it needs for the language, is not installed.
+    """
+
+    def __init__(self, language: str) -> None:
+        self._language = language
+        self._nlp = self._blank()
+        self._moses = Moses(language, hyphens=False, escape=False)
+        self._infix = _GERMAN_INFIX if language == "de" else _INFIX
+
+    def tokenize(self, sentence: str) -> list[str]:
+        if len(self._nlp.vocab.strings) > _MAX_STRINGS:
+            self._nlp = self._blank()
+        # as a whole: some emoticons are recognized across a space
+        tokens = self._nlp.tokenizer(" ".join(blank_white(sentence).split()))
+        return [token.text for token in tokens]
+
+    def detokenize(self, tokens: Sequence[str]) -> str:
+        """The likely sentence: Moses' rules, after clitics, hyphens and slashes are joined."""
+        text = _CLITIC.sub("", " ".join(tokens))
+        return self._moses.detokenize(self._infix.sub(r"\1", text).split(" "))
+
+    def _blank(self) -> Any:
+        try:
+            import spacy
+
+            return spacy.blank(self._language)
+        except ImportError as error:
+            reason = str(error).partition("\n")[0]
+            raise UserError(f"tokenize.name spacy, language {self._language!r}: {reason}") from None

@@ -1,0 +1,116 @@
+"""Tokens are those of spaCy; joined again, they are nearly always the sentence."""
+
+import gzip
+import os
+from pathlib import Path
+
+import pytest
+
+from bleuprint.runtime.errors import UserError
+from bleuprint.text import spacy as own
+from bleuprint.text.tokenizers import Tokenize
+
+spacy = pytest.importorskip("spacy")
+
+MULTI30K = (
+    Path(os.environ.get("BLEUPRINT_MIRROR", "no mirror"))
+    / "raw.githubusercontent.com/multi30k/dataset/a3d2e0d26b56f3846f66a952536ffed4e401d05a"
+    / "data/task1/raw"
+)
+SENTENCES = {
+    "en": [
+        "It's the dog's ball, and they don't know who'd've thrown it; I can't.",
+        "Mr. O'Neil lives in the U.S. (since 9 a.m.), e.g. at no. 5!",
+        'A well-known t-shirt and/or a 10km run - 50% off... "quoted" ‘so’ it’s',
+        ":) :-D <3 : ) O.o (._.) = ):",
+        "See https://example.org/a_b?c=d, www.example.org or mail a.b@example.org.",
+        "",
+    ],
+    "de": [
+        "Geht's dir gut? Er hat's z.B. am 3. Mai usw. gesehen, z. B. hier.",
+        "Ein T-Shirt, die Ost-West-Achse – und/oder Hunde/Katzen, 3-4 Stück.",
+        "Dr. Müller sagt: „Das ist ’s“, ca. 5 % mehr (d.h. 1.000,50 €)!",
+        ":) ;-) xD :( : ( (= :* usw.",
+        "Siehe https://example.org/ä oder schreib an a.b@example.org.",
+    ],
+}
+
+
+def reference(language: str, sentences: list[str]) -> list[list[str]]:
+    """The tokens of spaCy itself, as the courses call it."""
+    nlp = spacy.blank(language)
+    return [[token.text for token in nlp.tokenizer(sentence)] for sentence in sentences]
+
+
+@pytest.mark.parametrize("language", SENTENCES)
+def test_tokens_are_those_of_spacy(language: str) -> None:
+    tokenizer = own.Spacy(language)
+    found = [tokenizer.tokenize(sentence) for sentence in SENTENCES[language]]
+    assert found == reference(language, SENTENCES[language])
+
+
+@pytest.mark.skipif(not MULTI30K.exists(), reason="BLEUPRINT_MIRROR has no Multi30k")
+@pytest.mark.parametrize(("language", "spaces"), [("de", [155]), ("en", [])])
+def test_tokens_of_multi30k_are_those_of_spacy(language: str, spaces: list[int]) -> None:
+    """All but white space: spaCy has a token for the second of two spaces, in the lines `spaces`."""
+    with gzip.open(MULTI30K / f"train.{language}.gz", "rt", "utf-8", newline="\n") as file:
+        lines = [next(file).rstrip("\n") for _ in range(200)]
+    tokenizer = own.Spacy(language)
+    found = [tokenizer.tokenize(line) for line in lines]
+    expected = reference(language, lines)
+    assert [i for i in range(200) if found[i] != expected[i]] == spaces
+    assert found == [[token for token in tokens if token.strip()] for tokens in expected]
+    assert sum(map(len, found)) > 2000
+    joined = [tokenizer.detokenize(tokens) for tokens in found]
+    assert [tokenizer.tokenize(line) for line in joined] == found
+    assert sum(ours == line for ours, line in zip(joined, lines, strict=True)) >= 197
+
+
+def test_white_space_is_no_token() -> None:
+    assert own.Spacy("de").tokenize(" Ein  Hund\u00a0.\r") == ["Ein", "Hund", "."]
+
+
+@pytest.mark.parametrize(
+    ("language", "sentence"),
+    [
+        ("en", "It's the dog's well-known ball, isn't it? They’ve (all) said: \"No!\""),
+        ("en", "He said 5% and/or nothing at all; don't ask."),
+        ("de", "Der „Hund“ (braun), ein T-Shirt - und/oder Katzen: läuft er?"),
+        ("fr", "L'homme et la femme, un tee-shirt, et c'est l'été."),
+    ],
+)
+def test_joined_tokens_are_the_sentence(language: str, sentence: str) -> None:
+    tokenizer = own.Spacy(language)
+    tokens = tokenizer.tokenize(sentence)
+    assert len(tokens) > len(sentence.split())
+    assert tokenizer.detokenize(tokens) == sentence
+
+
+def test_where_joined_tokens_differ() -> None:
+    tokenizer = own.Spacy("en")
+    for sentence, joined in (("I cannot.", "I can not."), ("a - b", "a-b"), ("5 %", "5%")):
+        assert tokenizer.detokenize(tokenizer.tokenize(sentence)) == joined
+
+
+def test_the_vocabulary_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    tokenizer = own.Spacy("en")
+    limit = len(tokenizer._nlp.vocab.strings) + 100
+    monkeypatch.setattr(own, "_MAX_STRINGS", limit)
+    for i in range(500):
+        assert tokenizer.tokenize(f"word{i}, isn't it") == [f"word{i}", ",", "is", "n't", "it"]
+    assert len(tokenizer._nlp.vocab.strings) < limit + 10
+
+
+def test_bad_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = Tokenize("spacy", lowercase=True, hyphens=False, escape=False)
+    settings.check_language("de")
+    with pytest.raises(ValueError, match=r"tokenize.name spacy: spaCy has no language 'qq'"):
+        settings.check_language("qq")
+    with pytest.raises(ValueError, match="hyphens and escape go with moses, not with spacy"):
+        Tokenize("spacy", lowercase=False, hyphens=True, escape=False)
+    with pytest.raises(UserError, match=r"tokenize.name spacy, language 'qq': .*\[E048\]"):
+        own.Spacy("qq")
+    monkeypatch.setattr("bleuprint.text.tokenizers.find_spec", lambda _: None)
+    Tokenize("moses", lowercase=False, hyphens=True, escape=False).check_language("qq")
+    with pytest.raises(ValueError, match=r"is not installed: pip install .*\[spacy\]"):
+        settings.check_language("de")
