@@ -109,7 +109,7 @@ def test_rows_made_with_merge_keys(tmp_path):
             "'fuzzy' is not one of none, exact, normalized",
         ),
         ("seed: 1}", "seed: 1, every: 23}", "valid 0.05 and every 23: valid must be 0"),
-        ("name: moses", "name: spacy", "'spacy' is not one of moses, characters, none"),
+        ("name: moses", "name: spacey", "'spacey' is not one of moses, spacy, characters, none"),
         (
             "name: moses, lowercase: false, hyphens: false",
             "name: none, lowercase: false, hyphens: true",

@@ -124,7 +124,6 @@ class Corpus:
                 raise ValueError(
                     f"language {side!r}: two or three lower-case letters, such as 'de'"
                 )
-            self.tokenize.check_language(side)
         if self.source == self.target:
             raise ValueError(f"source and target are both {self.source!r}")
         for rule, side in product((*self.clean, *self.filter), (self.source, self.target)):

@@ -21,7 +21,7 @@ _GERMAN_INFIX = re.compile(r"(?<=\w) (/) (?=\w)")
 class Spacy:
     """The tokenizer of `spacy.blank(language)`: its tokens but for those of white space.
 
-    Raises UserError if spaCy, or a package that it needs for the language, is not installed.
+    Raises UserError if spaCy does not know the language, or a package for it is not installed.
     """
 
     def __init__(self, language: str) -> None:
@@ -49,4 +49,7 @@ class Spacy:
             return spacy.blank(self._language)
         except ImportError as error:
             reason = str(error).partition("\n")[0]
-            raise UserError(f"tokenize.name spacy, language {self._language!r}: {reason}") from None
+            raise UserError(
+                f"tokenize.name spacy, language {self._language!r}: {reason}; "
+                "spaCy itself is installed by: pip install -c constraints.txt -e '.[spacy]'"
+            ) from None

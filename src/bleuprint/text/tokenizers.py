@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Literal, Protocol
 
 from bleuprint.text.unicode import blank_white
@@ -30,19 +29,11 @@ class Tokenize:
     def __post_init__(self) -> None:
         if self.name != "moses" and (self.hyphens or self.escape):
             raise ValueError(f"hyphens and escape go with moses, not with {self.name}")
-
-    def check_language(self, language: str) -> None:
-        """Raise ValueError if spaCy is needed, and not installed or without the language."""
-        if self.name != "spacy":
-            return
-        package = find_spec("spacy")  # importing it takes seconds
-        if package is None or package.origin is None:
+        # found without importing it, which takes seconds
+        if self.name == "spacy" and find_spec("spacy") is None:
             raise ValueError(
-                "tokenize.name spacy: spaCy is not installed: "
-                "pip install -c constraints.txt -e '.[spacy]'"
+                "name spacy: it is not installed: pip install -c constraints.txt -e '.[spacy]'"
             )
-        if not (Path(package.origin).parent / "lang" / language).is_dir():
-            raise ValueError(f"tokenize.name spacy: spaCy has no language {language!r}")
 
 
 class Tokenizer(Protocol):
