@@ -66,7 +66,7 @@ def project(
         "test.x": test or held_out,
     }
     prepared = prepare(root / "prepared", sets, units=units or merges(60))
-    for stage in ("binary", "split"):
+    for stage in ("binary", "split", "tokens"):
         (root / "data" / stage).mkdir(parents=True)
         (prepared.root / stage).rename(root / "data" / stage / "toy")
     write_params(root, **train)

@@ -11,8 +11,9 @@ from ruamel.yaml import YAML
 
 import processes
 from bleuprint.config.experiment import load
-from bleuprint.config.paths import Cell
+from bleuprint.config.paths import Cell, folder
 from bleuprint.config.system import Average, Keep
+from bleuprint.corpus.test_sets import describe_test_sets
 from bleuprint.report.published.variants import Variant, Variants, own, path_of
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import sha256_of
@@ -75,6 +76,9 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """
     root = tmp_path_factory.mktemp("variants")
     train(project(root, keep=Keep(last=3, best=0, every=0), max_updates=200))
+    corpus = load(root / "params.yaml").corpus("toy")
+    places = (folder("toy", name, root) for name in ("split", "tokens", "tests"))
+    describe_test_sets("toy", corpus, *places)
     for name in ("average", "translate"):
         assert stage(root, name).returncode == 0
     return root
