@@ -101,7 +101,7 @@ for stage in STAGES:
             stage.log,
         conda:
             "environment.yaml"
-        threads: graph.threads(stage, workflow)
+        threads: stage.threads
         resources:
             **slurm.resources(stage),
         params:

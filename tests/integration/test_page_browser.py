@@ -45,8 +45,9 @@ def page(browser: Browser, file: Path) -> Iterator[Browser]:
 
 def column(page: Browser, head: int) -> list[str]:
     """A column of the first table of scores."""
-    cells = f"#scores tbody tr td:nth-child({head + 1})"
-    return [found.text for found in page.driver.find_elements("css selector", cells)]
+    table = page.driver.find_element("css selector", "#scores table")
+    cells = table.find_elements("css selector", f"tbody tr td:nth-child({head + 1})")
+    return [found.text for found in cells]
 
 
 def test_a_head_sorts(page: Browser) -> None:

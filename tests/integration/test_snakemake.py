@@ -86,7 +86,7 @@ def test_reports_are_kept_where_their_stage_fails(by_snakemake, tmp_path):
     project.write("results/tiny/own/1/scores.json", "{}")
     output = project.snakemake(status=1)
     assert "bleuprint: error: results/tiny/own/1/scores.json: no test set" in output
-    assert len(before) == 8 and reports(project) == before
+    assert len(before) == 9 and reports(project) == before
 
 
 def reports(project):

@@ -16,7 +16,7 @@ import re
 import shlex
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import chdir
 from dataclasses import dataclass
 from functools import cache
@@ -26,7 +26,6 @@ from typing import Any
 
 from bleuprint.config import experiment, paths
 from bleuprint.pipeline.dvc_lock import open_repo
-from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.files import write_json
 
@@ -113,26 +112,6 @@ def stages(root: Path = Path()) -> list[Stage]:
     }
     with open_repo(root) as repo:
         return [_stage(stage, overrides) for stage in repo.stage.load_all(str(root / "dvc.yaml"))]
-
-
-def threads(stage: Stage, workflow: Any) -> Callable[..., int]:
-    """The threads of a stage's job by Snakemake's workflow: its share of this machine's cores.
-
-    The cores are divided among the jobs of the stage's kind that are left to run: two trainings of
-    one thread each do 1.5 times the updates of one after the other with two threads (d_model 96,
-    two cores). On a cluster, and for a stage that has this machine's GPUs, all of `stage.threads`.
-    """
-
-    def share(_: object) -> int:
-        cores: int | None = workflow.resource_settings.cores
-        dag = workflow.dag
-        if not cores or (stage.gpu and environment.has_gpu()):
-            return stage.threads
-        jobs = [job for job in dag.needrun_jobs() if job.rule.name.startswith(f"{stage.kind}@")]
-        left = sum(not dag.finished(job) for job in jobs)
-        return max(1, min(stage.threads, cores // max(1, left)))
-
-    return share
 
 
 def inputs(graph: Iterable[Stage], root: Path = Path()) -> dict[str, list[str]]:

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from bleuprint.config.experiment import load
@@ -37,16 +38,18 @@ def cell(description: str | None) -> Cell:
     """The cell named by the arguments SYSTEM CORPUS SEED.
 
     If params.yaml leaves it out, the stage ends here with empty outputs: it exists, since DVC's
-    matrix has no exclusions. Raises UserError at a mistake in params.yaml.
+    matrix has no exclusions.
     """
     system, corpus, seed = names(description, "SYSTEM", "CORPUS", "SEED")
     if not seed.isdecimal():
         raise UserError(f"seed {seed!r} is not a whole number")
-    named, settings = Cell(system, corpus, int(seed)), load()
-    if settings.system(system).on(corpus) is None and corpus in settings.corpora:
-        _write_empty(named)
-        print(f"{system} is not trained on {corpus} (systems.{system}.corpora): nothing to do")
-        sys.exit()
+    named = Cell(system, corpus, int(seed))
+    with suppress(UserError):  # the stage reports it, a training in all its processes
+        settings = load()
+        if settings.system(system).on(corpus) is None and corpus in settings.corpora:
+            _write_empty(named)
+            print(f"{system} is not trained on {corpus} (systems.{system}.corpora): nothing to do")
+            sys.exit()
     return named
 
 
