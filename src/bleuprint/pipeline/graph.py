@@ -17,7 +17,7 @@ import shlex
 import sys
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import chdir
+from contextlib import chdir, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
@@ -159,10 +159,9 @@ def record(root: Path = Path()) -> None:
     files, lock = inputs(graph, root), _read_lock(root)
     done = {stage.name for stage in graph if _is_valid(stage, files[stage.name], lock, root)}
     if done:
-        # from which DVC reads parameters that the marks were checked with
-        write_json(root / paths.OVERRIDES, experiment.load(root / "params.yaml").overrides())
         try:
-            _commit(done, root)
+            with _current_overrides(root):
+                _commit(done, root)
         except Exception as error:  # DVC's errors have no common class; its own commands do this
             raise UserError(
                 f"DVC did not record the finished stages: {error}; to try again: bleuprint record"
@@ -199,6 +198,26 @@ def record_at_exit(workflow: Any) -> None:
             record_or_print_error()
 
     atexit.register(record_left)
+
+
+@contextmanager
+def _current_overrides(root: Path) -> Iterator[None]:
+    """Let DVC read the parameters that the marks were checked with.
+
+    Afterwards their file is as it was: if its stage has not run yet, Snakemake would take it for
+    up to date.
+    """
+    path = root / paths.OVERRIDES
+    before = (path.read_bytes(), path.stat().st_mtime_ns) if path.exists() else None
+    write_json(path, experiment.load(root / "params.yaml").overrides())
+    try:
+        yield
+    finally:
+        if before is None:
+            path.unlink()
+        else:
+            path.write_bytes(before[0])
+            os.utime(path, ns=(before[1], before[1]))
 
 
 def use_this_python() -> None:
