@@ -84,7 +84,7 @@ def compare(given: argparse.Namespace) -> None:
     cell = Cell(given.system, given.corpus, settings.seeds[0])
     model = load_model(cell.models / "averaged", corpus)
     for beam in given.beams:
-        own = settings.system(given.system).decode
+        own = settings.system_on(given.system, given.corpus).decode
         decode = dataclasses.replace(
             own,
             beam=beam,

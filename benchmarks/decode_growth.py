@@ -55,7 +55,7 @@ def measure(given: argparse.Namespace) -> None:
 
     def cost(length: int, count: int) -> float:
         decode = dataclasses.replace(
-            settings.system(given.system).decode,
+            settings.system_on(given.system, given.corpus).decode,
             beam=given.beam,
             max_len_a=1.0,
             max_len_b=0,
