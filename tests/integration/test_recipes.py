@@ -182,6 +182,11 @@ def test_methods_are_cited_by_experiments_that_use_them() -> None:
     small = phrasebook.systems["small"]
     dropout = replace(small, train=replace(small.train, bpe_dropout=0.1))
     assert methods <= parse(citations(replace(phrasebook, systems={"small": dropout}))).keys()
+    english = phrasebook.corpora["phrasebook-en-de"]
+    tokens = replace(english, tokenize=replace(english.tokenize, name="spacy"))
+    cited = parse(citations(replace(phrasebook, corpora={"phrasebook-en-de": tokens}))).keys()
+    assert "honnibal-etal-2020-spacy" in cited and "koehn-etal-2007-moses" not in cited
+    assert "honnibal-etal-2020-spacy" not in parse(citations(phrasebook))
 
 
 def test_entries_stand_in_the_order_of_use_below_what_they_are_used_for() -> None:

@@ -32,6 +32,7 @@ SENTENCES = {
         "Dr. Müller sagt: „Das ist ’s“, ca. 5 % mehr (d.h. 1.000,50 €)!",
         ":) ;-) xD :( : ( (= :* usw.",
         "Siehe https://example.org/ä oder schreib an a.b@example.org.",
+        "So war es v.Chr . schon, wie z.Bsp . hier.",
     ],
 }
 

@@ -62,7 +62,7 @@ def _methods(settings: Settings) -> Iterator[tuple[str, str, str]]:
     methods = dict(entries(path.read_text(encoding="utf-8"), path.name))
     corpora = settings.corpora.values()
     systems = [each for name in settings.corpora for each in settings.systems_on(name).values()]
-    moses = any(corpus.tokenize.name == "moses" for corpus in corpora)
+    tokenizers = {corpus.tokenize.name for corpus in corpora}
     bpe = any(corpus.vocabulary.bpe for corpus in corpora)
     trainings, models = [s.train for s in systems], [s.model for s in systems]
     rotary = any(model.positional_encoding == "rotary" for model in models)
@@ -74,7 +74,8 @@ def _methods(settings: Settings) -> Iterator[tuple[str, str, str]]:
     ctranslate2 = any(system.decode.engine == "ctranslate2" for system in systems)
     compared = len(settings.systems) > 1
     for used, reason, key in (
-        (moses, "tokenization: Moses", "koehn-etal-2007-moses"),
+        ("moses" in tokenizers, "tokenization: Moses", "koehn-etal-2007-moses"),
+        ("spacy" in tokenizers, "tokenization: spaCy", "honnibal-etal-2020-spacy"),
         (bpe, "vocabulary: byte-pair encoding", "sennrich-etal-2016-neural"),
         (True, "model: the Transformer", "vaswani-etal-2017-attention"),
         (rotary, "model: rotary position encodings", "su-etal-2024-roformer"),

@@ -33,7 +33,7 @@ class Spacy:
     def tokenize(self, sentence: str) -> list[str]:
         if len(self._nlp.vocab.strings) > _MAX_STRINGS:
             self._nlp = self._blank()
-        # as a whole: some emoticons are recognized across a space
+        # as a whole: some abbreviations are recognized across a space (German: v.Chr .)
         tokens = self._nlp.tokenizer(" ".join(blank_white(sentence).split()))
         return [token.text for token in tokens]
 
