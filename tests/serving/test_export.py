@@ -1,12 +1,14 @@
 """The README of an exported system: its scores, the licenses of its texts, its provenance."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from bleuprint.config.paths import Cell
+from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json
-from bleuprint.serving.export import readme
+from bleuprint.serving.export import export, readme
 from mlservers import write_project
 
 
@@ -24,3 +26,13 @@ def test_a_readme_has_scores_licenses_and_provenance(
     hypotheses = tmp_path / cell.results / "hypotheses" / "test.first.de"
     hypotheses.write_text("other\n")
     assert "had not been scored" in readme(settings, cell, "int8")
+
+
+def test_a_tokenizer_that_the_exported_script_lacks_is_refused(tmp_path: Path) -> None:
+    settings, cell = write_project(tmp_path, seeds=(1,)), Cell("tiny", "news-en-de", 1)
+    corpus = settings.corpus(cell.corpus)
+    spacy = replace(corpus, tokenize=replace(corpus.tokenize, name="spacy"))
+    settings = replace(settings, corpora={**settings.corpora, cell.corpus: spacy})
+    with pytest.raises(UserError, match=r"^tokenize.name spacy: the exported script has no such"):
+        export(settings, cell, tmp_path / "out", "float32")
+    assert not (tmp_path / "out").exists()

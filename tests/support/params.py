@@ -1,5 +1,9 @@
 """A params.yaml with one small corpus and one small system, to be changed by tests."""
 
+from pathlib import Path
+
+from bleuprint.config.experiment import Settings, load
+
 PARAMS = """\
 experiment: trial
 seeds: [1]
@@ -63,3 +67,10 @@ systems:
              precision: float32}
 published: []
 """  # noqa: E501
+
+
+def read(folder: Path, text: str = PARAMS) -> Settings:
+    """The settings that a params.yaml with this text has."""
+    path = folder / "params.yaml"
+    path.write_text(text)
+    return load(path)

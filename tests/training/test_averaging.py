@@ -106,8 +106,10 @@ def test_the_moving_average_is_taken_as_it_is(tmp_path: Path) -> None:
     average(folder, Average(ema=True), tmp_path / "averaged")
     assert load_file(tmp_path / "averaged" / WEIGHTS)["a"].tolist() == [np.float32(0.1)]
     described = json.loads((tmp_path / "averaged" / "model.json").read_text())
-    assert described["averaged"]["updates"] == [50]
+    assert described["averaged"]["updates"] == [50] and described["averaged"]["ema"] is True
     average(folder, Average(last=5), tmp_path / "mean")  # it is none of the checkpoints
+    described = json.loads((tmp_path / "mean" / "model.json").read_text())
+    assert described["averaged"]["ema"] is False
     assert load_file(tmp_path / "mean" / WEIGHTS)["a"].tolist() == [30]
 
 
@@ -165,7 +167,8 @@ def test_an_average_is_described_and_repeats_to_the_byte(tmp_path: Path) -> None
     assert sha256_of_folder(tmp_path / "again") == sha256_of_folder(tmp_path / "averaged")
     weights = tmp_path / "averaged" / WEIGHTS
     described = json.loads((tmp_path / "averaged" / "model.json").read_text())
-    averaged = {"updates": [10, 40], "sha256": hashlib.sha256(weights.read_bytes()).hexdigest()}
+    digest = hashlib.sha256(weights.read_bytes()).hexdigest()
+        averaged = {"updates": [10, 40], "ema": False, "sha256": digest}
     assert described == {"of": "f1", "averaged": averaged}
     with safe_open(tmp_path / "averaged" / WEIGHTS, "np") as file:
         assert file.metadata() == MARK

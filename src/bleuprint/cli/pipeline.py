@@ -36,7 +36,7 @@ def add_commands(commands: Commands) -> None:
     clean.set_defaults(command=_clean)
 
     work = commands.add_parser(
-        "work", help="list unfinished trainings, downloads and other files of work/, and clear it"
+        "work", help="list the trainings, downloads and other files in work/, and remove them"
     )
     work.add_argument("--clear", action="store_true", help="remove what is not in use")
     work.add_argument("paths", nargs="*", metavar="PATH", help="only these (all)")

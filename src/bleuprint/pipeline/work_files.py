@@ -29,7 +29,7 @@ class Entry:
 
 
 def entries(root: Path = Path()) -> Iterator[Entry]:
-    """The trainings, each by itself, and the downloads; then the other folders."""
+    """An entry for each training and each download, then one for each other folder."""
     cells = _cells(root)
     for path in below(root, "work/trainings/[!.]*"):
         names = cells.get(path.suffix[1:], [])

@@ -24,7 +24,8 @@ def average(checkpoints: Path, settings: Average, output: Path) -> None:
 
     `checkpoints` contains UPDATE.safetensors, model.json, checkpoints.json, and
     UPDATE.ema.safetensors if the training kept a moving average. The average's
-    model.json holds, as `averaged`, the updates and the SHA-256 of the result.
+    model.json holds, as `averaged`, the updates, whether it is the moving average up to the last
+    one, and the SHA-256 of the result.
     """
     training = CheckpointsRecord.read(checkpoints)
     chosen = choose(checkpoints, settings, training)
@@ -37,7 +38,8 @@ def average(checkpoints: Path, settings: Average, output: Path) -> None:
             raise UserError(f"{weights}: cannot be written: {error}") from None
         description = read_object(checkpoints / "model.json")
         updates = [int(path.name.partition(".")[0]) for path in chosen]
-        averaged = {"updates": updates, "sha256": sha256_of(weights)}
+        moving = bool(settings.ema)
+        averaged = {"updates": updates, "ema": moving, "sha256": sha256_of(weights)}
         write_json(partial / "model.json", {**description, "averaged": averaged})
 
 

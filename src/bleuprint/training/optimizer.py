@@ -121,7 +121,7 @@ class FlatOptimizer:
 
 
 def ema_weights(state: dict[str, Tensor], decay: float, updates: int) -> dict[str, Tensor]:
-    """The moving average of the weights by name, from the state after so many updates.
+    """The moving average of the weights by name, from the state after `updates` updates.
 
     The sum of all weightings is 1 - decay^updates, by which it is divided, as Adam corrects its
     moments (Kingma and Ba 2015, section 3); after one update it is the weights themselves.

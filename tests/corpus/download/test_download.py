@@ -136,7 +136,8 @@ def test_the_pairs_of_a_format_are_counted_after_what_it_drops(tmp_path, host):
 def test_more_pairs_than_a_text_has_are_refused(tmp_path, host):
     german, english = host.put("/x.de", GERMAN), host.put("/x.en", ENGLISH)
     text = Text("x", source=File(url=german), target=File(url=english), pairs=3)
-    assert refused(tmp_path, text) == f"{german} and {english}: 2 pairs, and pairs is 3: lower it"
+    message = f"corpora.c.files.train.a.pairs is 3, but {german} and {english} have 2 pairs"
+    assert refused(tmp_path, text) == message
 
 
 def test_sentences_stay_as_they_are_published(tmp_path, host):

@@ -47,7 +47,9 @@ def download_corpus(
                 with raw.at(partial).writer(name) as writer:
                     for part, text in parts.items():
                         counts, dropped = ledger.open(f"{name}.{part}"), Counter[str]()
-                        pairs = islice(_chosen(text, raw.languages, source, dropped), first)
+                        key = f"corpora.{corpus}.files.{name}.{part}"
+                        chosen = _chosen(key, text, raw.languages, source, dropped)
+                        pairs = islice(chosen, first)
                         with Progress(f"read {corpus} {name}.{part}", None, "pairs") as progress:
                             while block := list(islice(pairs, BLOCK_PAIRS)):
                                 writer.write_packed(*packed(block))
@@ -59,13 +61,13 @@ def download_corpus(
 
 
 def _chosen(
-    text: Text, languages: tuple[str, str], source: Source, dropped: Counter[str]
+    key: str, text: Text, languages: tuple[str, str], source: Source, dropped: Counter[str]
 ) -> Iterator[Pair]:
     """The pairs of a text, or as many of them as `text.pairs` says; the text is then read twice.
 
-    Drawn by selection sampling, which keeps the order and needs no memory (Knuth, The Art of
-    Computer Programming, volume 2, section 3.4.2, algorithm S). Raises UserError if the text has
-    fewer pairs.
+    `key`: that of the text in params.yaml. Drawn by selection sampling, which keeps the order and
+    needs no memory (Knuth, The Art of Computer Programming, volume 2, section 3.4.2, algorithm S).
+    Raises UserError if the text has fewer pairs.
     """
     pairs = _pairs(text, languages, source, dropped)
     if text.pairs is None:
@@ -74,7 +76,7 @@ def _chosen(
     left, wanted = sum(1 for _ in _pairs(text, languages, source, Counter())), text.pairs
     if left < wanted:
         names = " and ".join(file.name for file in text.files)
-        raise UserError(f"{names}: {left} pairs, and pairs is {wanted}: lower it")
+        raise UserError(f"{key}.pairs is {wanted}, but {names} have {left} pairs")
     random = None if text.pairs_seed is None else Random(text.pairs_seed)
     for pair in pairs:
         if wanted and (random is None or random.random() * left < wanted):

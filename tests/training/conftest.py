@@ -1,0 +1,15 @@
+"""Fixtures of the tests of training."""
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """Trainings in this process use one thread, like those in other processes."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)

@@ -1,0 +1,140 @@
+"""Training by other settings: updates of sentences, SGD, a moving average of the weights."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+import systems
+from bleuprint.config.optimization import Optimizer
+from bleuprint.config.system import Average, Keep
+from bleuprint.dataset.batch import Batch, read_ids
+from bleuprint.dataset.batching import plan_epoch
+from bleuprint.dataset.binarized import BinaryCorpus
+from bleuprint.model.transformer import Transformer
+from bleuprint.model.weights import load_model
+from bleuprint.runtime.files import read_json
+from bleuprint.training.averaging import average
+from bleuprint.training.job import Job
+from bleuprint.training.loss import batch_loss
+from bleuprint.training.observer import Observer
+from bleuprint.training.outputs import export_checkpoints
+from bleuprint.training.train_state import TrainState
+from hashes import sha256_of_folder
+from trainings import fresh, job_in, project, train, train_here, write_params
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+RESULTS = Path("results", "micro", "toy", "1")
+
+
+@pytest.fixture(scope="module")
+def untrained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The toy project. Not to be changed."""
+    return project(tmp_path_factory.mktemp("untrained"))
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_sentences_of_an_update_count_as_one_batch_of_them(
+    untrained: Path, tmp_path: Path, processes: int
+) -> None:
+    """The first update of 40 pairs, in batches of 70 tokens, against all of them in one batch."""
+    root = fresh(untrained, tmp_path)
+    write_params(
+        root,
+        tokens_per_update=None,
+        sentences_per_update=40,
+        max_updates=15,
+        checkpoint_every=5,
+        validate_every=15,
+    )
+    params = root / "params.yaml"
+    params.write_text(params.read_text().replace("embedding: 0.1", "embedding: 0.0"))
+    params.write_text(params.read_text().replace("residual: 0.1", "residual: 0.0"))
+    train(root, processes)
+    corpus = BinaryCorpus(root / "data" / "binary" / "toy")
+    lengths = [corpus.side("train", language).lengths for language in ("de", "en")]
+    rows = np.concatenate(plan_epoch(*lengths, 70, seed=1, epoch=0, sentences=40))[:40]
+    torch.manual_seed(1)
+    size = len(corpus.segmentation("de").vocabulary)
+    model = Transformer(systems.model(), size, size)
+    loss = batch_loss(model, Batch.from_ids(read_ids(corpus, "train", rows)), 0.1)
+    first = read_json(root / RESULTS / "curves.json")["training"][0]
+    assert first["tokens"] == lengths[1][rows].sum()
+    assert first["loss"] == pytest.approx(loss.item() / first["tokens"], rel=1e-5)
+    gradient = torch.autograd.grad(loss / first["tokens"], list(model.parameters()))
+    norm = torch.cat([part.flatten() for part in gradient]).norm().item()
+    assert first["gradient_norm"] == pytest.approx(norm, rel=1e-4)
+    # the 595 pairs are an epoch of 15 updates
+    assert read_json(root / RESULTS / "training.json")["target_tokens"] == lengths[1].sum()
+
+
+class Killed(Observer):
+    """Ends a training at its third checkpoint."""
+
+    saves = 0
+
+    def saved(self, _: TrainState) -> None:
+        self.saves += 1
+        if self.saves == 3:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"ema": 0.9},
+        {"tokens_per_update": None, "sentences_per_update": 32},
+        {"optimizer": Optimizer(name="sgd", momentum=0.9, weight_decay=0.0), "ema": 0.5},
+    ],
+)
+def test_a_killed_training_of_each_kind_ends_bit_for_bit(
+    untrained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any]
+) -> None:
+    job = with_train(job_in(fresh(untrained, tmp_path), monkeypatch), **changes)
+    for name in ("whole", "killed"):
+        if name == "killed":
+            with pytest.raises(KeyboardInterrupt):
+                train_here(job, tmp_path / name, Killed())
+        work, state, fingerprints = train_here(job, tmp_path / name)
+        assert state.update == 50
+        export_checkpoints(job, work, fingerprints, tmp_path / f"{name}-models")
+    exported = [sha256_of_folder(tmp_path / f"{name}-models") for name in ("whole", "killed")]
+    assert exported[0] == exported[1]
+    files = [path.name for path in (tmp_path / "whole-models").glob("*.ema.safetensors")]
+    assert files == (["0000050.ema.safetensors"] if "ema" in changes else [])
+
+
+@pytest.mark.parametrize("updates", [1, 6])
+def test_the_moving_average_is_that_of_the_checkpoints(
+    untrained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, updates: int
+) -> None:
+    """Against the checkpoints of all updates, weighted by hand; it changes no weight."""
+    plan = {"max_updates": updates, "checkpoint_every": 1, "keep": Keep(last=6, best=0, every=0)}
+    job = job_in(fresh(untrained, tmp_path), monkeypatch)
+    for name, changes in (("with", {"ema": 0.7}), ("without", {})):
+        changed = with_train(job, **plan, **changes)
+        work, _, fingerprints = train_here(changed, tmp_path / name)
+        export_checkpoints(changed, work, fingerprints, tmp_path / f"{name}-models")
+    paths = [tmp_path / "with-models" / f"{n:07d}.safetensors" for n in range(1, updates + 1)]
+    average(tmp_path / "with-models", Average(ema=True), tmp_path / "averaged")
+    averaged = load_file(tmp_path / "averaged" / "model.safetensors")
+    shares = [0.7 ** (updates - n) for n in range(1, updates + 1)]
+    for name, mean in averaged.items():
+        saved = [load_file(path)[name].double() for path in paths]
+        by_hand = sum(s * w for s, w in zip(shares, saved, strict=True)) / sum(shares)
+        torch.testing.assert_close(mean.double(), by_hand, rtol=1e-5, atol=1e-7)
+    for path in paths:
+        other = load_file(tmp_path / "without-models" / path.name)
+        assert all(torch.equal(weight, other[name]) for name, weight in load_file(path).items())
+    load_model(tmp_path / "averaged", BinaryCorpus(job.corpus))
+
+
+def with_train(job: Job, **changes: Any) -> Job:
+    """The job with other settings of training."""
+    settings = dataclasses.replace(job.system.train, **changes)
+    system = dataclasses.replace(job.system, train=settings, average=Average(last=1))
+    return dataclasses.replace(job, system=system)
