@@ -168,7 +168,7 @@ def test_an_average_is_described_and_repeats_to_the_byte(tmp_path: Path) -> None
     weights = tmp_path / "averaged" / WEIGHTS
     described = json.loads((tmp_path / "averaged" / "model.json").read_text())
     digest = hashlib.sha256(weights.read_bytes()).hexdigest()
-        averaged = {"updates": [10, 40], "ema": False, "sha256": digest}
+    averaged = {"updates": [10, 40], "ema": False, "sha256": digest}
     assert described == {"of": "f1", "averaged": averaged}
     with safe_open(tmp_path / "averaged" / WEIGHTS, "np") as file:
         assert file.metadata() == MARK
