@@ -48,7 +48,7 @@ def test_rows_made_with_merge_keys(tmp_path):
         ),
         ("heads: 2", 'heads: "2"', "25: systems.base.model.heads: '2' is not a whole number"),
         ("heads: 2", "heads: 2.0", "25: systems.base.model.heads: 2.0 is not a whole number"),
-        ("heads: 2", "heads: true", "25: systems.base.model.heads: True is not a whole number"),
+        ("heads: 2", "heads: true", "25: systems.base.model.heads: true is not a whole number"),
         ("heads: 2", "heads:", "25: systems.base.model.heads: nothing is not a whole number"),
         ("      heads: 2\n", "", "systems.base.model: the key 'heads' is missing"),
         (
@@ -81,7 +81,7 @@ def test_rows_made_with_merge_keys(tmp_path):
         (
             "non_printing: {}",
             "non_printing: true",
-            "non_printing: True is not a mapping without keys: {}",
+            "non_printing: true is not a mapping without keys: {}",
         ),
         (
             "non_printing: {}",
@@ -183,7 +183,8 @@ def test_rows_made_with_merge_keys(tmp_path):
             "average: {ema: true}",
             "average.ema true: training keeps no moving",
         ),
-        ("average: {last: 2}", "average: {ema: false}", "ema: False is not one of True"),
+        ("average: {last: 2}", "average: {ema: false}", "ema: false is not one of true"),
+        ("average: {last: 2}", "average: {ema: 0.999}", "ema: 0.999 is not one of true"),
         ("clip_norm: 1.0", "clip_norm: 1.0\n      ema: 1.0", "ema: 1.0 is out of range: from 0, b"),
         ("name: adam, ", "name: sgd, ", "train.optimizer: name sgd has no betas"),
         (

@@ -93,3 +93,8 @@ def test_another_path_is_refused(root: Path) -> None:
     said = work(root, "--clear", "results", status=1)
     assert said == "bleuprint: error: results: not in the list of `bleuprint work`\n"
     assert (root / "results").exists()
+
+
+def test_before_anything_has_run_there_is_nothing(tmp_path: Path) -> None:
+    (line,) = work(tmp_path).splitlines()
+    assert line.split()[:3] == ["0.0", "MB", ".dvc/cache"]

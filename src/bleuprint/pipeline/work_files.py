@@ -46,8 +46,8 @@ def entries(root: Path = Path()) -> Iterator[Entry]:
 
 
 def cache_size(root: Path = Path()) -> int:
-    """The size of DVC's cache in bytes."""
-    return size_of(root / _CACHE)
+    """The size of DVC's cache in bytes; 0 before the first stage has run."""
+    return size_of(root / _CACHE) if (root / _CACHE).exists() else 0
 
 
 def _entry(root: Path, path: Path, about: str, in_use: bool) -> Entry:

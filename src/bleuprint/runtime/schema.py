@@ -152,7 +152,8 @@ def _value(kind: Any, value: Any, place: _Place) -> Any:
         return result
     if origin is Literal:
         if value not in arguments:
-            raise place.error(f"{_shown(value)} is not one of {', '.join(map(str, arguments))}")
+            known = ", ".join("true" if each is True else str(each) for each in arguments)
+            raise place.error(f"{_shown(value)} is not one of {known}")
         return arguments[arguments.index(value)]
     if origin in (types.UnionType, typing.Union):
         kinds = [argument for argument in arguments if argument is not type(None)]
@@ -257,6 +258,8 @@ def _fields(kind: Any) -> str:
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()  # as in YAML
     try:
         text = "nothing" if value is None else repr(value)
     except ValueError:  # of Python, which prints no numbers of more than 4,300 digits
