@@ -200,7 +200,7 @@ def test_bodies_of_another_kind(server: Server, kind: str | None) -> None:
         (b'{"text": "\\ud800"}', 422, "half of a surrogate pair"),
         (b'{"text": "be", "n_best": 0}', 422, "n_best: 0 is out of range: at least 1"),
         (b'{"text": "be", "n_best": 3}', 422, "n_best 3 is beyond the beam of 2"),
-        (b'{"text": "be", "n_best": true}', 422, "n_best: True is not a whole number"),
+        (b'{"text": "be", "n_best": true}', 422, "n_best: true is not a whole number"),
         (b'{"text": "be", "n_best": 1.0}', 422, "n_best: 1.0 is not a whole number"),
         (b'{"text": "be", "attention": 1}', 422, "attention: 1 is not true or false"),
         (b'{"text": "be", "nbest": 1}', 422, "nbest: unknown key; did you mean 'n_best'?"),
