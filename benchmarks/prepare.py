@@ -57,7 +57,7 @@ corpora:
     filter: {{length: {{min: 1, max: 250}}, ratio: {{max: 9.0}}}}
     split: {{valid: 0.005, test: 0.005, seed: 1}}
     tokenize: {{name: moses, lowercase: false, hyphens: false, escape: false}}
-    vocabulary: {{bpe: {{num_merges: {merges}, joint: true, threshold: 0, engine: incremental}}}}
+    vocabulary: {{bpe: {{num_merges: {merges}, joint: true, threshold: 0, learner: incremental}}}}
 systems:
 """
 

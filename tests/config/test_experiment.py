@@ -113,8 +113,8 @@ def test_rows_made_with_merge_keys(tmp_path):
             "system base ties all embeddings (model.tie_embeddings), but corpus",
         ),
         (
-            "engine: incremental}",
-            "engine: incremental}, words: {joint: true, max_size: 9, min_count: 1}",
+            "learner: incremental}",
+            "learner: incremental}, words: {joint: true, max_size: 9, min_count: 1}",
             "needs either bpe or words",
         ),
         (
@@ -215,7 +215,7 @@ def test_rows_made_with_merge_keys(tmp_path):
             "average.best 1: training keeps 0",
         ),
         ("seeds: [1]", "seeds: [9223372036854775808]", "seeds.0: 9223372036854775808 is out of"),
-        ("{path: inputs/a.de}", '{url: "phrasebook:tets.en"}', "phrasebook: and one of train.en"),
+        ("{path: inputs/a.de}", '{url: "phrasebook:tets.en"}', "one of phrasebook:train.en, "),
         ("{path: inputs/a.de}", '{url: "file:///a.de"}', "needs sha256"),
         ("{path: inputs/a.de}", '{url: "FILE:///a.de"}', "needs sha256"),
         (

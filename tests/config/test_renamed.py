@@ -76,7 +76,7 @@ def test_a_whole_file_of_former_names_is_refused_in_one_line():
         " licence to license (15),"
         " unprinted to non_printing (38), overlap to decontaminate (39),"
         " folded to normalized (39), by to name (43, 92),"
-        " merges to num_merges (44),"
+        " merges to num_merges (44), engine to learner (44),"
         " positions to positional_encoding (80), max_length to max_positions (81),"
         " tie to tie_embeddings (86), initialisation to init (87),"
         " batch_tokens to max_tokens (90), updates to max_updates (91, 117),"

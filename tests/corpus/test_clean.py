@@ -52,6 +52,15 @@ def test_training_sentences_are_edited_and_empty_ones_dropped(tmp_path, shards):
     ]
 
 
+def test_without_edits_a_sentence_keeps_its_spaces(tmp_path):
+    raw = TextFolder(tmp_path / "raw", "de", "en")
+    pairs = [(" zwei  Wörter\u00a0", "two\twords "), (" ", "lost")]
+    write_set(raw, "train", pairs)
+    clean, sets = run(tmp_path, edits=())
+    assert list(clean.pairs("train")) == pairs[:1]
+    assert sets["train"]["dropped"] == {"empty_side": 1}
+
+
 def test_validation_and_test_sets_keep_every_byte(tmp_path):
     raw = TextFolder(tmp_path / "raw", "de", "en")
     write_set(raw, "train", PAIRS)

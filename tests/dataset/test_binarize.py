@@ -21,7 +21,7 @@ from bleuprint.text.parallel import TextFolder
 from corpora import EDITS, PAIRS, TOKENIZE, write_set
 from steps import run_sharded
 
-APART = Units(bpe=Bpe(num_merges=10, joint=False, threshold=0, engine="incremental"))
+APART = Units(bpe=Bpe(num_merges=10, joint=False, threshold=0, learner="incremental"))
 
 
 def write_words(folder, joint=False, **counts):

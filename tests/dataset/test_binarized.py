@@ -24,7 +24,7 @@ SETS = {
     "test.x": PAIRS[3:5],
     "test.y": PAIRS[5:],
 }
-APART = Units(bpe=Bpe(num_merges=20, joint=False, threshold=0, engine="incremental"))
+APART = Units(bpe=Bpe(num_merges=20, joint=False, threshold=0, learner="incremental"))
 
 
 def rewrite(path, **changes):

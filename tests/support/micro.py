@@ -34,7 +34,7 @@ corpora:
     filter: {length: {min: 1, max: 100}, ratio: {max: 3.0}}
     split: {valid: 0.05, test: 0.05, seed: 1}
     tokenize: {name: moses, lowercase: false, hyphens: false, escape: false}
-    vocabulary: {bpe: {num_merges: 40, joint: true, threshold: 0, engine: incremental}}
+    vocabulary: {bpe: {num_merges: 40, joint: true, threshold: 0, learner: incremental}}
 systems:
   tiny:
     model: &model
@@ -96,7 +96,7 @@ THIRD_SYSTEM = """\
 SECOND_CORPUS = """\
   other:
     <<: *own
-    vocabulary: {bpe: {num_merges: 10, joint: true, threshold: 0, engine: incremental}}
+    vocabulary: {bpe: {num_merges: 10, joint: true, threshold: 0, learner: incremental}}
 """
 
 _SOURCES = (

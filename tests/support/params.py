@@ -21,7 +21,7 @@ corpora:
     filter: {ratio: {max: 3.0}, length: {min: 1, max: 100}}
     split: {valid: 0.05, test: 0.05, seed: 1}
     tokenize: {name: moses, lowercase: false, hyphens: false, escape: false}
-    vocabulary: {bpe: {num_merges: 10, joint: true, threshold: 0, engine: incremental}}
+    vocabulary: {bpe: {num_merges: 10, joint: true, threshold: 0, learner: incremental}}
 systems:
   base:
     model: &model

@@ -299,7 +299,7 @@ def _corpus(name: str, tests: tuple[str, ...]) -> dict[str, Any]:
         "split": {"valid": 0.05, "test": 0.05, "seed": 1},
         "tokenize": {"name": "moses", "lowercase": False, "hyphens": False, "escape": False},
         "vocabulary": {
-            "bpe": {"num_merges": 100, "joint": True, "threshold": 0, "engine": "incremental"}
+            "bpe": {"num_merges": 100, "joint": True, "threshold": 0, "learner": "incremental"}
         },
     }
 

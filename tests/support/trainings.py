@@ -48,7 +48,7 @@ def toy_pairs(count: int, seed: int, shuffled: bool = False) -> list[tuple[str, 
 
 def merges(count: int, joint: bool = True) -> Units:
     """The settings of byte-pair encoding with `count` merges."""
-    return Units(bpe=Bpe(count, joint, threshold=0, engine="incremental"))
+    return Units(bpe=Bpe(count, joint, threshold=0, learner="incremental"))
 
 
 def project(
@@ -95,7 +95,7 @@ def write_params(root: Path, **train: Any) -> None:
         "split": {"valid": 0.1, "test": 0.1, "seed": 1},
         "tokenize": {"name": "moses", "lowercase": False, "hyphens": False, "escape": False},
         "vocabulary": {
-            "bpe": {"num_merges": 60, "joint": True, "threshold": 0, "engine": "incremental"}
+            "bpe": {"num_merges": 60, "joint": True, "threshold": 0, "learner": "incremental"}
         },
     }
     system = systems.as_yaml(

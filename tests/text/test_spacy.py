@@ -2,6 +2,7 @@
 
 import gzip
 import os
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,28 @@ def test_white_space_is_no_token() -> None:
     assert own.Spacy("de").tokenize(" Ein  Hund\u00a0.\r") == ["Ein", "Hund", "."]
 
 
+def test_white_space_is_kept_as_pictures() -> None:
+    tokenizer = own.Spacy("de", white_space=True)
+    tokens = tokenizer.tokenize(" Ein  Hund\u00a0\t.\u2003")
+    assert tokens == ["␠", "Ein", "␠", "Hund", "⍽␉", ".", "␣␊"]
+    assert tokenizer.detokenize(tokens) == "Ein Hund."
+    assert tokenizer.tokenize("") == ["␊"]
+    assert tokenizer.detokenize(["␊"]) == ""
+
+
+@pytest.mark.skipif(not MULTI30K.exists(), reason="BLEUPRINT_MIRROR has no Multi30k")
+@pytest.mark.parametrize(("language", "size"), [("de", 8015), ("en", 6192)])
+def test_vocabularies_of_the_course(language: str, size: int) -> None:
+    """Those of its notebook: tokens that occur twice, and four special ones."""
+    tokenizer = own.Spacy(language, white_space=True)
+    counts: Counter[str] = Counter()
+    with gzip.open(MULTI30K / f"train.{language}.gz", "rt", "utf-8", newline="\n") as file:
+        for line in file:
+            counts.update(tokenizer.tokenize(line.removesuffix("\n")))
+    assert sum(count >= 2 for count in counts.values()) + 4 == size
+    assert counts["␊"] == 29000
+
+
 @pytest.mark.parametrize(
     ("language", "sentence"),
     [
@@ -105,6 +128,8 @@ def test_the_vocabulary_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_bad_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match="hyphens and escape go with moses, not with spacy"):
         Tokenize("spacy", lowercase=False, hyphens=True, escape=False)
+    with pytest.raises(ValueError, match="white_space goes with spacy, not with none"):
+        Tokenize("none", lowercase=False, hyphens=False, escape=False, white_space=True)
     assert own.Spacy("deu").tokenize("Sie sieht.") == ["Sie", "sieht", "."]
     with pytest.raises(
         UserError, match=r"^tokenize.name spacy, language 'qq': .*E048.*\[spacy\]'$"

@@ -6,6 +6,7 @@ Part of the settings in `experiment.py`.
 import os
 import re
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
@@ -18,16 +19,21 @@ Format = Literal["plain", "tsv", "tmx", "ted-tags", "ted-xml", "sgml"]
 # The formats with both sides in one file.
 TWO_SIDED = frozenset({"tsv", "tmx"})
 
-_PHRASEBOOK = [
-    f"{split}.{side}" for split in ("train", "valid", "test") for side in ("en", "de", "fr")
-]
+_SPLITS = ("train", "valid", "test")
+# The URLs of embedded corpora.
+EMBEDDED = (
+    *(f"phrasebook:{split}.{side}" for split, side in product(_SPLITS, ("en", "de", "fr"))),
+    *(f"copy:{split}.{side}" for split, side in product(_SPLITS, ("src", "tgt"))),
+    *(f"toy:sentence.{side}" for side in ("de", "en")),
+)
 
 
 @dataclass(frozen=True)
 class File:
     """One file: downloaded from `url` or one of `mirrors`, or local at `path` below `inputs/`.
 
-    A URL is http, https or file, or `phrasebook:SPLIT.LANGUAGE` for the embedded corpus.
+    A URL is http, https or file, or the name of an embedded text: `phrasebook:SPLIT.LANGUAGE`,
+    `copy:SPLIT.SIDE`, `toy:sentence.LANGUAGE`.
     `archive_member`: the name of the file in an archive (.tar, .tgz, .zip, ...); if that is an
     archive too, the name in it follows, and so on. A name that ends in .gz is decompressed.
     `sha256` and `size` (bytes) are of the downloaded file; without a hash, the first download
@@ -63,11 +69,10 @@ class File:
             _scheme("mirrors", url)
 
     def _check_url(self, url: str) -> None:
-        begin, _, rest = url.partition(":")
-        if begin == "phrasebook":
-            if rest not in _PHRASEBOOK:
-                known = ", ".join(_PHRASEBOOK)
-                raise ValueError(f"url is {url!r}: phrasebook: and one of {known}")
+        corpus = url.partition(":")[0]
+        if known := [name for name in EMBEDDED if name.startswith(f"{corpus}:")]:
+            if url not in known:
+                raise ValueError(f"url is {url!r}: one of {', '.join(known)}")
         elif _scheme("url", url) == "file" and self.sha256 is None:
             raise ValueError(f"url is {url!r}: needs sha256, or changes of the file go unnoticed")
 

@@ -66,13 +66,13 @@ class Bpe:
     """Byte-pair encoding, learned from both languages together (`joint`) or from each alone.
 
     `threshold`: subwords rarer than this in their language are split again, as by subword-nmt's
-    --vocabulary-threshold. `engine`: the implementation; both learn the same merges.
+    --vocabulary-threshold. `learner`: the implementation; both learn the same merges.
     """
 
     num_merges: Annotated[int, Range(0, 10_000_000)]
     joint: bool
     threshold: Annotated[int, Range(0, 10_000_000)]
-    engine: Literal["incremental", "subword-nmt"]
+    learner: Literal["incremental", "subword-nmt"]
 
 
 @dataclass(frozen=True)

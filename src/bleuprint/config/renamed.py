@@ -24,6 +24,7 @@ KEYS = {
     "corpora.*.filter.language": "language_id",
     "corpora.*.tokenize.by": "name",
     "corpora.*.vocabulary.bpe.merges": "num_merges",
+    "corpora.*.vocabulary.bpe.engine": "learner",
     "systems.*.model.positions": "positional_encoding",
     "systems.*.model.max_length": "max_positions",
     "systems.*.model.tie": "tie_embeddings",

@@ -38,14 +38,17 @@ class Cleaning(FilterStep):
         return self._keep_or_drop
 
     def _keep_or_drop(self, number: int, pair: Pair, counts: SetCounts) -> Pair | None:
-        """Apply the edits to a pair, and drop it if a side is empty."""
+        """Apply the edits to a pair, and drop it if a side is empty.
+
+        Without edits it stays as it is, also its spaces.
+        """
         source, target = self.before.languages
         for edit in self.edits:
             new = Pair(apply(edit, pair.source, source), apply(edit, pair.target, target))
             if new != pair:
                 counts.change(edit.name(), number, pair, new)
                 pair = new
-        new = Pair(single_spaces(pair.source), single_spaces(pair.target))
+        new = Pair(*map(single_spaces, pair)) if self.edits else pair
         if all(blank_white(side).strip(" ") for side in new):
             return new
         counts.drop(EMPTY, number, pair)

@@ -93,7 +93,7 @@ def learn_codes(what: str, settings: BpeSettings, words: Mapping[str, int]) -> s
     merges = settings.num_merges
     if not merges or not words:
         return HEADER
-    if settings.engine == "incremental":
+    if settings.learner == "incremental":
         pairs = track(learn_merges(words, merges), what, merges, "merges")
         return HEADER + "".join(f"{first} {second}\n" for first, second in pairs)
     output = io.StringIO(newline="\n")

@@ -18,14 +18,24 @@ _INFIX = re.compile(r"(?<=\w) ([-/]) (?=\w)")
 _GERMAN_INFIX = re.compile(r"(?<=\w) (/) (?=\w)")
 
 
+# How tokens of white space are written; other control characters by Unicode's control pictures.
+_PICTURES = {" ": "\u2420", "\u00a0": "\u237d"}
+_OTHER_PICTURE = "\u2423"
+_PICTURED = re.compile("[\u2400-\u241f\u2420\u2423\u237d]+")
+
+
 class Spacy:
     """The tokenizer of `spacy.blank(language)`: its tokens but for those of white space.
 
+    With `white_space` these are kept, and each sentence ends in the token of its line end, as in
+    programs that read lines and do not strip them (the tutorials of torchtext). They are written
+    as pictures: \u240a for the line end, \u2420 for the second of two spaces.
     Raises UserError if spaCy does not know the language, or a package for it is not installed.
     """
 
-    def __init__(self, language: str) -> None:
+    def __init__(self, language: str, white_space: bool = False) -> None:
         self._language = language
+        self._white_space = white_space
         self._nlp = self._blank()
         self._moses = Moses(language, hyphens=False, escape=False)
         self._infix = _GERMAN_INFIX if language == "de" else _INFIX
@@ -33,13 +43,17 @@ class Spacy:
     def tokenize(self, sentence: str) -> list[str]:
         if len(self._nlp.vocab.strings) > _MAX_STRINGS:
             self._nlp = self._blank()
+        if self._white_space:
+            return [_visible(token.text) for token in self._nlp.tokenizer(f"{sentence}\n")]
         # as a whole: some abbreviations are recognized across a space (German: v.Chr .)
         tokens = self._nlp.tokenizer(" ".join(blank_white(sentence).split()))
         return [token.text for token in tokens]
 
     def detokenize(self, tokens: Sequence[str]) -> str:
         """The likely sentence: Moses' rules, after clitics, hyphens and slashes are joined."""
-        text = _CLITIC.sub("", " ".join(tokens))
+        text = _CLITIC.sub(
+            "", " ".join(token for token in tokens if not _PICTURED.fullmatch(token))
+        )
         return self._moses.detokenize(self._infix.sub(r"\1", text).split(" "))
 
     def _blank(self) -> Any:
@@ -53,3 +67,13 @@ class Spacy:
                 f"tokenize.name spacy, language {self._language!r}: {reason}; "
                 "spaCy itself is installed by: pip install -c constraints.txt -e '.[spacy]'"
             ) from None
+
+
+def _visible(token: str) -> str:
+    """The token, or a picture of each character if it is of white space."""
+    return token if token.strip() else "".join(map(_picture, token))
+
+
+def _picture(character: str) -> str:
+    control = chr(0x2400 + ord(character)) if character < " " else _OTHER_PICTURE
+    return _PICTURES.get(character, control)

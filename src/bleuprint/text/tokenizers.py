@@ -18,17 +18,21 @@ class Tokenize:
     """The tokenizer: Moses, spaCy, characters, or none for text that is tokenized already.
 
     `lowercase` is applied first. `hyphens` (aggressive splitting, a @-@ b) and `escape` (&apos; for
-    ') are options of Moses.
+    ') are options of Moses. `white_space`, an option of spaCy, keeps its tokens of white space and
+    the line end.
     """
 
     name: Literal["moses", "spacy", "characters", "none"]
     lowercase: bool
     hyphens: bool
     escape: bool
+    white_space: bool = False
 
     def __post_init__(self) -> None:
         if self.name != "moses" and (self.hyphens or self.escape):
             raise ValueError(f"hyphens and escape go with moses, not with {self.name}")
+        if self.name != "spacy" and self.white_space:
+            raise ValueError(f"white_space goes with spacy, not with {self.name}")
         # found without importing it, which takes seconds
         if self.name == "spacy" and find_spec("spacy") is None:
             raise ValueError(
@@ -59,7 +63,7 @@ def tokenizer_for(language: str, settings: Tokenize) -> Tokenizer:
         case "spacy":
             from bleuprint.text.spacy import Spacy
 
-            tokenizer = Spacy(language)
+            tokenizer = Spacy(language, settings.white_space)
         case "characters":
             tokenizer = Characters()
         case "none":

@@ -4,6 +4,7 @@ Sentences stay as published; what their format adds (a byte order mark, carriage
 ends, markup) is removed.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -13,7 +14,7 @@ from pathlib import Path
 from random import Random
 from typing import BinaryIO
 
-from bleuprint.config.corpus_files import File, Files, Text
+from bleuprint.config.corpus_files import EMBEDDED, File, Files, Text
 from bleuprint.corpus.download.archive import Damaged, open_member
 from bleuprint.corpus.download.fetch import Source, fetch, reject
 from bleuprint.corpus.download.formats import read_text
@@ -23,8 +24,6 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import whole_folder
 from bleuprint.runtime.progress import Progress
 from bleuprint.text.parallel import BLOCK_PAIRS, Pair, TextFolder, packed
-
-_PHRASEBOOK = "phrasebook:"
 
 
 def download_corpus(
@@ -98,8 +97,8 @@ def _pairs(
 @contextmanager
 def _open(file: File, source: Source) -> Iterator[BinaryIO]:
     """A stream of an unpacked file."""
-    if (file.url or "").startswith(_PHRASEBOOK):
-        yield _phrasebook(file.name.removeprefix(_PHRASEBOOK))
+    if file.url in EMBEDDED:
+        yield BytesIO("".join(f"{sentence}\n" for sentence in _embedded(file.url)).encode())
         return
     path = fetch(file, source)
     try:
@@ -110,9 +109,16 @@ def _open(file: File, source: Source) -> Iterator[BinaryIO]:
         raise
 
 
-def _phrasebook(which: str) -> BinaryIO:
-    # imported here: other corpora do not use its grammar
-    from bleuprint.corpus.phrasebook import sentences
+def _embedded(url: str) -> Iterator[str]:
+    """The sentences of an embedded corpus."""
+    # imported here: other corpora do not use them
+    from bleuprint.corpus import phrasebook, toy_tasks
 
-    split, _, language = which.partition(".")
-    return BytesIO("".join(f"{sentence}\n" for sentence in sentences(split, language)).encode())
+    corpus, split, language = re.split("[:.]", url)
+    match corpus:
+        case "phrasebook":
+            return phrasebook.sentences(split, language)
+        case "copy":
+            return toy_tasks.copy_task(split)
+        case _:
+            return toy_tasks.toy_sentence(language)

@@ -1,0 +1,44 @@
+"""The toy corpora of the Transformer's courses: the copy task, and one sentence.
+
+The copy task is that of The Annotated Transformer: ten symbols out of ten, the first always 1.
+"""
+
+from collections.abc import Iterator
+from functools import cache
+from random import Random
+
+# Pairs of the copy task: the training of 2022 sees 20 epochs of 20 batches of 80 sentences.
+COPY_SPLITS = {"train": 32_000, "valid": 200, "test": 50}
+_SYMBOLS = [str(number) for number in range(1, 11)]
+_LENGTH = 10
+_SEED = 1729
+
+# "P" pads the source, as the notebook writes it.
+_SENTENCE = {"de": "ich mochte ein bier P", "en": "i want a beer"}
+
+
+def copy_task(split: str) -> Iterator[str]:
+    """The sentences of a split, equal on both sides; none of them is in another split."""
+    return iter(_copy_task()[split])
+
+
+def toy_sentence(language: str) -> Iterator[str]:
+    """The one sentence, in German (de) or English (en)."""
+    return iter([_SENTENCE[language]])
+
+
+@cache
+def _copy_task() -> dict[str, list[str]]:
+    random = Random(_SEED)
+    seen: set[str] = set()
+    splits: dict[str, list[str]] = {}
+    for split, size in reversed(COPY_SPLITS.items()):
+        lines = [_drawn(random) for _ in range(size)]
+        # sentences of train may be drawn twice, as they are from an endless generator
+        splits[split] = [line for line in lines if line not in seen]
+        seen.update(lines)
+    return splits
+
+
+def _drawn(random: Random) -> str:
+    return " ".join([_SYMBOLS[0], *random.choices(_SYMBOLS, k=_LENGTH - 1)])

@@ -1,0 +1,31 @@
+"""The copy task is that of The Annotated Transformer; its splits have nothing in common."""
+
+import hashlib
+from collections import Counter
+
+from bleuprint.corpus.toy_tasks import COPY_SPLITS, copy_task, toy_sentence
+
+
+def test_lines_of_the_copy_task() -> None:
+    """Ten symbols of ten, the first always 1, the others equally often."""
+    lines = {split: list(copy_task(split)) for split in COPY_SPLITS}
+    assert {split: len(found) for split, found in lines.items()} == COPY_SPLITS
+    for found in lines.values():
+        assert all(line.startswith("1 ") and len(line.split()) == 10 for line in found)
+    counts = Counter(symbol for line in lines["train"] for symbol in line.split()[1:])
+    assert set(counts) == {str(number) for number in range(1, 11)}
+    # 288,000 draws: five standard deviations are 0.3 % of all
+    assert all(abs(count / 288_000 - 0.1) < 0.003 for count in counts.values())
+    assert len(set(lines["test"])) == 50
+    assert not set(lines["train"]) & {*lines["valid"], *lines["test"]}
+    assert not set(lines["valid"]) & set(lines["test"])
+
+
+def test_the_bytes_are_always_the_same() -> None:
+    text = "\n".join(line for split in COPY_SPLITS for line in copy_task(split))
+    assert hashlib.sha256(text.encode()).hexdigest().startswith("7f30f52db53d17fe")
+
+
+def test_the_toy_sentence() -> None:
+    assert list(toy_sentence("de")) == ["ich mochte ein bier P"]
+    assert list(toy_sentence("en")) == ["i want a beer"]
