@@ -117,11 +117,11 @@ def show_preparation(stages: list[Stage]) -> None:
 
 
 def show_training() -> None:
-    settings = load(ROOT / "recipes" / "wmt14-en-de.yaml")
+    settings = load(ROOT / "recipes" / "table2.yaml")
     print("| training | FLOPs, counted |", " | ".join(f"8 x {gpu}" for gpu in GPUS), "|")
     print("|---|---:|", "---:|" * len(GPUS), sep="")
     for name in ("base", "big"):
-        system = settings.system(name)
+        system = settings.system_on(name, "wmt14-en-de")
         for what, updates in runs(system):
             flops = updates * update_flops(system)
             hours = " | ".join(

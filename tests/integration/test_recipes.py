@@ -3,23 +3,32 @@
 import hashlib
 import os
 import re
+import tarfile
 from dataclasses import replace
+from html import escape
+from io import BytesIO
 from pathlib import Path
 from typing import get_args
 from urllib.parse import urlsplit
 
 import pytest
+import torch
 from dvc.utils.serialize import load_yaml
 from ruamel.yaml import YAML
 
-from bleuprint.config.corpus_files import File, Format, LicenseAndCitation
+from bleuprint.config.corpus_files import EMBEDDED, File, Format, LicenseAndCitation
 from bleuprint.config.experiment import Settings, load
+from bleuprint.corpus.download.download import download_corpus
+from bleuprint.corpus.download.fetch import Source
+from bleuprint.model.transformer import Transformer, count_parameters
 from bleuprint.report.citations import citations, entries
 from bleuprint.report.published import literature
 from bleuprint.rules import CHECKS, EDITS
 from bleuprint.runtime.errors import UserError
+from bleuprint.text.parallel import TextFolder
 from bleuprint.training.lr_schedule import learning_rate
 from root import ROOT
+from servers import Host, running
 
 RECIPES = sorted((ROOT / "recipes").glob("*.yaml"))
 SETTINGS = {path.stem: load(path) for path in RECIPES}
@@ -28,6 +37,7 @@ SETTINGS = {path.stem: load(path) for path in RECIPES}
 WITHOUT_SUM = {
     "https://www.statmt.org/wmt14/test-full.tgz",
     "https://dl.fbaipublicfiles.com/fairseq/data/iwslt14/de-en.tgz",
+    "https://wit3.fbk.eu/archive/2016-01/texts/de/en/de-en.tgz",
 }
 DOCS = (ROOT / "docs" / "corpora.md").read_text(encoding="utf-8")
 PREPARATION = (ROOT / "docs" / "preparation.md").read_text(encoding="utf-8")
@@ -38,7 +48,7 @@ each_recipe = pytest.mark.parametrize("name", SETTINGS)
 
 def files(settings: Settings) -> list[File]:
     texts = [text for corpus in settings.corpora.values() for text in corpus.files.texts().values()]
-    return [file for text in texts for file in text.files if not file.url.startswith("phrasebook:")]
+    return [file for text in texts for file in text.files if file.url not in EMBEDDED]
 
 
 def every_file() -> list[File]:
@@ -140,17 +150,73 @@ def test_sums_and_sizes_are_those_of_the_mirror() -> None:
     assert there
 
 
-@pytest.mark.parametrize("name", ["wmt14-en-de", "wmt14-en-fr"])
-def test_wmt14_is_trained_as_in_the_paper(name: str) -> None:
-    settings = SETTINGS[name]
-    assert literature.reports_on(name, *settings.corpora[name].files.tests)
-    big = settings.systems["big"]
-    assert big.model.dropout.residual == {"wmt14-en-de": 0.3, "wmt14-en-fr": 0.1}[name]
-    assert (settings.systems["base"].average.last, big.average.last) == (5, 20)
-    for system in settings.systems.values():
+@pytest.mark.parametrize("corpus", ["wmt14-en-de", "wmt14-en-fr"])
+def test_wmt14_is_trained_as_in_the_paper(corpus: str) -> None:
+    settings = SETTINGS["table2"]
+    assert literature.reports_on(corpus, *settings.corpora[corpus].files.tests)
+    systems = settings.systems_on(corpus)
+    big = systems["big"]
+    assert big.model.dropout.residual == {"wmt14-en-de": 0.3, "wmt14-en-fr": 0.1}[corpus]
+    assert (big.model.d_model, big.train.max_updates) == (1024, 300_000)
+    assert (systems["base"].average.last, big.average.last) == (5, 20)
+    for system in systems.values():
         peak = (system.model.d_model * 4000) ** -0.5
         rate = learning_rate(system.train.lr_schedule, 4000, system.model.d_model)
         assert rate == pytest.approx(peak, rel=1e-5)
+
+
+def test_the_course_has_as_many_parameters_as_its_notebook_prints() -> None:
+    with torch.device("meta"):
+        model = Transformer(SETTINGS["course-multi30k"].systems["course"].model, 8015, 6192)
+    assert count_parameters(model) == 9_233_200
+
+
+@pytest.mark.parametrize(
+    ("recipe", "batches", "factor", "warmup"),
+    [("copy", 1, 0.5, 400), ("annotated-multi30k", 10, 1.0, 3000), ("annotated-iwslt", 1, 1, 2000)],
+)
+def test_learning_rates_are_those_of_the_annotated_transformer(
+    recipe: str, batches: int, factor: float, warmup: int
+) -> None:
+    """It steps the schedule at each of the `batches` of an update."""
+    _, system = list(SETTINGS[recipe].systems.items())[-1]
+    for update in (1, 7, 200, 900):
+        step = update * batches
+        published = factor * 512**-0.5 * min(step**-0.5, step * warmup**-1.5)
+        rate = learning_rate(system.train.lr_schedule, update, system.model.d_model)
+        assert rate == pytest.approx(published, rel=1e-5)
+
+
+def test_iwslt16_is_downloaded_from_a_server(
+    tmp_path: Path,
+) -> None:
+    """An archive with files of its formats, from a mirror."""
+    name, corpus = next(iter(SETTINGS["annotated-iwslt"].corpora.items()))
+    (url,) = {file.url for file in corpus.files.sides().values()}
+    members = {}
+    for language in ("de", "en"):
+        tags = f"<url>http://x</url>\n<description>d</description>\n Eins {language}.\nZwei.\n"
+        members[f"de-en/train.tags.de-en.{language}"] = tags
+        for year, test in (("tst2013", "Drei"), ("tst2014", "Vier & <b>")):
+            seg = f'<doc><seg id="1"> {escape(test)} {language} </seg></doc>'
+            kind = "srcset" if language == "de" else "refset"
+            xml = f'<?xml version="1.0"?><mteval><{kind}>{seg}</{kind}></mteval>'
+            members[f"de-en/IWSLT16.TED.{year}.de-en.{language}.xml"] = xml
+    tar = BytesIO()
+    with tarfile.open(fileobj=tar, mode="w:gz") as archive:
+        for member, text in members.items():
+            entry = tarfile.TarInfo(member)
+            entry.size = len(text.encode())
+            archive.addfile(entry, BytesIO(text.encode()))
+    raw = TextFolder(tmp_path / "raw", corpus.source, corpus.target)
+    with running(Host()) as host:
+        parts = urlsplit(url)
+        host.put(f"/{parts.hostname}{parts.path}", tar.getvalue())
+        source = Source(host.prefix, tmp_path / "store", tmp_path / "downloads.lock")
+        download_corpus(name, corpus.files, raw, tmp_path / "ledger.json", source)
+    assert list(raw.pairs("train")) == [("d", "d"), ("Eins de.", "Eins en."), ("Zwei.", "Zwei.")]
+    assert list(raw.pairs("valid")) == [("Drei de", "Drei en")]
+    assert list(raw.pairs("test.tst2014")) == [("Vier & <b> de", "Vier & <b> en")]
 
 
 def test_iwslt14_joins_its_test_set_in_the_order_of_fairseq() -> None:
@@ -176,7 +242,7 @@ def test_citations_are_bibtex_with_each_entry_once(name: str) -> None:
 
 def test_methods_are_cited_by_experiments_that_use_them() -> None:
     methods = {"koehn-etal-2007-moses", "sennrich-etal-2016-neural", "provilkov-etal-2020-bpe"}
-    tanaka, phrasebook = SETTINGS["tanaka-ja-en"], SETTINGS["phrasebook"]
+    tanaka, phrasebook = SETTINGS["slides-tanaka"], SETTINGS["phrasebook"]
     assert not methods & parse(citations(tanaka)).keys()
     assert methods - parse(citations(phrasebook)).keys() == {"provilkov-etal-2020-bpe"}
     small = phrasebook.systems["small"]
@@ -190,7 +256,7 @@ def test_methods_are_cited_by_experiments_that_use_them() -> None:
 
 
 def test_entries_stand_in_the_order_of_use_below_what_they_are_used_for() -> None:
-    blocks = citations(SETTINGS["wmt14-en-de"]).split("\n\n")
+    blocks = citations(SETTINGS["table2"]).split("\n\n")
     assert [block.split("\n", 1)[0] for block in blocks[:3]] == [
         "% wmt14-en-de, train.europarl: its compiler knows of no copyright restrictions",
         "% wmt14-en-de, train.commoncrawl: free for research, as WMT releases it; "

@@ -13,8 +13,10 @@ from bleuprint.report.frame import METRICS, REPORTS, RESULTS
 from bleuprint.report.grid import NONE, Column, Grid, Number, Row, latex
 from bleuprint.report.published import literature
 from bleuprint.report.system_results import SIGNIFICANT, Score, SystemResult, system_results
+from bleuprint.scoring.bleu_variants import VARIANTS
 
 BY_TIME = "FLOPs, by time"
+AS_PUBLISHED = "BLEU as published"
 Costs = Mapping[str, Callable[[pd.DataFrame], str]]
 COSTS: Costs = {"FLOPs": cost_columns.counted_flops}
 
@@ -114,7 +116,13 @@ def notes(records: pd.DataFrame, published: Sequence[Published] = ()) -> list[st
     if len(engines) > 1:
         users = "; ".join(f"{' '.join(key)}: {', '.join(names)}" for key, names in engines.items())
         lines.append(f"Not all systems translated with the same engine and precision. {users}.")
-    return [*lines, *literature.notes(literature.rows(records, published))]
+    numbers = literature.rows(records, published)
+    if (numbers.scored != "sacrebleu").any():
+        lines.append(
+            "Columns of other BLEU are for comparison with published numbers: those as they were "
+            f"printed, ours scored in the same way ({AS_PUBLISHED}: as the last of them)."
+        )
+    return [*lines, *literature.notes(numbers)]
 
 
 def _score_columns(
@@ -135,12 +143,29 @@ def _score_columns(
             best = [name for name, score in scores.items() if score.mean == top and len(column) > 1]
             cells: dict[str, str] = {name: Number(one, one.mean) for name, one in scores.items()}
             if metric == "bleu":
-                cells |= _printed(numbers[numbers.test == test], "bleu")
+                printed = numbers[numbers.test == test]
+                default = printed.scored == "sacrebleu"
+                cells |= _printed(printed[default], "bleu")
+                yield from _as_published(records[records.test == test], printed[~default], end)
             yield _Filled(Column(METRICS[metric] + end, group), cells, best)
             if metric == "bleu" and len(column) > 1:
                 tested = {each.system: each.difference for each in column if each.difference}
                 cells = {name: Number(one, one.bleu) for name, one in tested.items()}
                 yield _Filled(Column(f"difference{end}", group, follows=True), cells)
+
+
+def _as_published(records: pd.DataFrame, numbers: pd.DataFrame, end: str) -> Iterator[_Filled]:
+    """The column of published numbers that are not sacreBLEU's; ours are scored as the last one."""
+    if numbers.empty:
+        return
+    variant = numbers.scored.iloc[-1]
+    means = score_tables.variant_means(records).reindex(columns=[variant])[variant].dropna()
+    ours = {place[0]: Number(f"{mean:.1f}", mean) for place, mean in means.items()}
+    top = [name for name, one in ours.items() if one.value == max(means) and len(ours) > 1]
+    one_way = numbers.scored.nunique() == 1 and variant in VARIANTS
+    label = f"BLEU {variant}" if one_way else AS_PUBLISHED
+    cells = {**ours, **_printed(numbers, "bleu")}
+    yield _Filled(Column(label + end, _group(records)), cells, top)
 
 
 def _cost_columns(records: pd.DataFrame, costs: Costs, numbers: pd.DataFrame) -> Iterator[_Filled]:

@@ -37,7 +37,7 @@ def losses(records: pd.DataFrame) -> Grid:
 def variants(records: pd.DataFrame) -> Grid:
     """BLEU as the headline and in all VARIANTS."""
     headlines = records.groupby(PLACE, sort=False).bleu.mean()
-    scores = _means(records, "variants", "name", "score").reindex(columns=list(VARIANTS))
+    scores = variant_means(records).reindex(columns=list(VARIANTS))
     rows = []
     for place, headline in headlines.items():
         cells = [
@@ -47,6 +47,11 @@ def variants(records: pd.DataFrame) -> Grid:
         rows.append((*place, Number(f"{headline:.1f}", headline), *cells))
     labels = [f"{v} ({PAPERS_ONLY})" if v == COMPOUND_SPLIT else v for v in VARIANTS]
     return grid(_HEADS, ("BLEU", *labels), rows)
+
+
+def variant_means(records: pd.DataFrame) -> pd.DataFrame:
+    """BLEU by variant, a column each: means over seeds, a row for each system and test set."""
+    return _means(records, "variants", "name", "score")
 
 
 def by_length(records: pd.DataFrame) -> Grid:
