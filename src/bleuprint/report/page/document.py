@@ -9,6 +9,7 @@ from bleuprint.report.page.corpora import corpora
 from bleuprint.report.page.curves import curves
 from bleuprint.report.page.funnel import kept
 from bleuprint.report.page.gap import gap_section
+from bleuprint.report.page.model import model
 from bleuprint.report.page.provenance import provenance
 from bleuprint.report.page.scores import cost, scores
 from bleuprint.report.page.section import TEMPLATES, Section
@@ -24,6 +25,7 @@ SECTIONS: tuple[Callable[[ReportContext], Section | None], ...] = (
     sentences,
     attention,
     curves,
+    model,
     corpora,
     cost,
     provenance,
