@@ -2,8 +2,10 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 
 import pytest
+from ruamel.yaml import YAML
 
 import processes
 from bleuprint.text.parallel import TextFolder
@@ -67,12 +69,22 @@ def test_show_prints_pairs_as_text(project):
         (("train", "big", "own", "1"), 1, "no systems entry 'big'"),
         (("show", "own", "--units"), 2, "unrecognized arguments: --units"),
         (("shew", "own"), 2, "invalid choice: 'shew'"),
-        ((), 2, "required: COMMAND"),
     ],
 )
 def test_mistakes_are_one_line(project, arguments, status, message):
     error = run(project, *COMMAND, *arguments, status=status)
     assert message in error and "Traceback" not in error
+
+
+def test_alone_it_prints_its_help_and_its_version(tmp_path):
+    """That of pyproject.toml and of CITATION.cff; the license is the same in both, too."""
+    error = run(tmp_path, *COMMAND, status=2)
+    assert error.startswith("usage: bleuprint") and "translate" in error
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert run(tmp_path, *COMMAND, "--version") == f"bleuprint {project['version']}\n"
+    citation = YAML(typ="safe").load(ROOT / "CITATION.cff")
+    assert (citation["version"], citation["license"]) == (project["version"], project["license"])
+    assert "Apache License, Version 2.0" in (ROOT / "LICENSE").read_text()
 
 
 def test_inspect_shows_what_rules_drop_before_anything_is_run(project):

@@ -1,6 +1,8 @@
 """Commands that prepare, use and compare what the pipeline computes."""
 
 import argparse
+import sys
+from importlib.metadata import version
 
 from bleuprint.cli import corpus, models, pipeline, scores, translate
 from bleuprint.runtime.errors import run
@@ -10,11 +12,15 @@ from bleuprint.runtime.reexec import reexec_for_speed
 def main() -> None:
     """Run the command that the command line names."""
     parser = argparse.ArgumentParser(prog="bleuprint", description=__doc__)
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    parser.add_argument("--version", action="version", version=f"%(prog)s {version('bleuprint')}")
+    commands = parser.add_subparsers(metavar="COMMAND")
     for group in (pipeline, corpus, translate, models, scores):
         group.add_commands(commands)
-    parser.set_defaults(computes=False)
+    parser.set_defaults(computes=False, command=None)
     given = parser.parse_args()
+    if given.command is None:
+        parser.print_help(sys.stderr)
+        sys.exit(2)
     if given.computes:
         reexec_for_speed()  # before torch is imported
     run(lambda: given.command(given))
