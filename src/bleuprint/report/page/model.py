@@ -155,6 +155,7 @@ def _mask(settings: Model, title: str) -> Markup:
         axes.grid(visible=False)
         axes.pcolormesh(seen.float().numpy(), cmap="Blues", vmin=0, vmax=1.3)
         axes.invert_yaxis()
+        axes.locator_params(nbins=4)
         axes.set_aspect("equal")
         axes.set_xlabel("Position seen")
         axes.set_ylabel("Position")
@@ -213,9 +214,10 @@ def _lines(
             gid = None if labeled else line_id(order.index(key), 0)
             axes.plot(*zip(*points, strict=True), label=key, gid=gid, **styles[key])
         axes.set_xlabel(axis)
+        axes.locator_params(axis="x", nbins=5)
         axes.xaxis.set_major_formatter("{x:,.0f}")
         if labeled:
-            axes.legend()
+            axes.legend(frameon=True)
 
     return chart(name, title, draw)
 
