@@ -46,8 +46,9 @@ table: setup
 plots: setup
 	@bleuprint plots $(REVS)
 
+# one worker more than cores, since many tests wait for the processes they start
 test: setup
-	python -m pytest -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+	python -m pytest -n "$$(($$(nproc) + 1))" --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 test-slow: setup
 	python -m pytest -m slow -n logical --maxprocesses 4
