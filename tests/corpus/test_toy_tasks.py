@@ -2,8 +2,16 @@
 
 import hashlib
 from collections import Counter
+from pathlib import Path
 
+import pytest
+
+from bleuprint.config.experiment import load
+from bleuprint.corpus.download.download import download_corpus
+from bleuprint.corpus.download.fetch import Source
 from bleuprint.corpus.toy_tasks import COPY_SPLITS, copy_task, toy_sentence
+from bleuprint.text.parallel import TextFolder
+from root import ROOT
 
 
 def test_lines_of_the_copy_task() -> None:
@@ -24,6 +32,20 @@ def test_lines_of_the_copy_task() -> None:
 def test_the_bytes_are_always_the_same() -> None:
     text = "\n".join(line for split in COPY_SPLITS for line in copy_task(split))
     assert hashlib.sha256(text.encode()).hexdigest().startswith("7f30f52db53d17fe")
+
+
+@pytest.mark.parametrize("recipe", ["copy", "toy-sentence"])
+def test_they_are_read_like_any_corpus(recipe: str, tmp_path: Path) -> None:
+    ((name, corpus),) = load(ROOT / "recipes" / f"{recipe}.yaml").corpora.items()
+    raw = TextFolder(tmp_path / "raw", corpus.source, corpus.target)
+    nowhere = Source(str(tmp_path), tmp_path, None)
+    download_corpus(name, corpus.files, raw, tmp_path / "ledger.json", nowhere)
+    for split in raw.names():
+        if recipe == "copy":
+            lines = list(copy_task(split.partition(".")[0]))
+            assert list(raw.pairs(split)) == list(zip(lines, lines, strict=True))
+        else:
+            assert list(raw.pairs(split)) == [("ich mochte ein bier P", "i want a beer")]
 
 
 def test_the_toy_sentence() -> None:
