@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pandas as pd
 
+__version__ = "0.1.0"
+
 
 def results(path: "str | Path" = ".") -> "pd.DataFrame":
     """The results of the project in the folder `path`, of its last report, as a DataFrame.

@@ -2,8 +2,8 @@
 
 import argparse
 import sys
-from importlib.metadata import version
 
+from bleuprint import __version__
 from bleuprint.cli import corpus, models, pipeline, scores, translate
 from bleuprint.runtime.errors import run
 from bleuprint.runtime.reexec import reexec_for_speed
@@ -12,7 +12,7 @@ from bleuprint.runtime.reexec import reexec_for_speed
 def main() -> None:
     """Run the command that the command line names."""
     parser = argparse.ArgumentParser(prog="bleuprint", description=__doc__)
-    parser.add_argument("--version", action="version", version=f"%(prog)s {version('bleuprint')}")
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND")
     for group in (pipeline, corpus, translate, models, scores):
         group.add_commands(commands)
