@@ -3,6 +3,7 @@
 import re
 import subprocess
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from sacremoses import MosesTokenizer
@@ -17,9 +18,11 @@ from bleuprint.scoring.bleu_variants import (
     TOKENS,
     VARIANTS,
     bleu_variants,
+    own_tokens,
     split_compounds,
     tokenized,
 )
+from bleuprint.text.tokenizers import Tokenize, tokenizer_for
 from scoring import sacrebleu
 
 OPTIONS = {
@@ -39,12 +42,12 @@ GOOD = [
 ]
 
 
-def own_tokens(lines: list[str]) -> list[str]:
+def words_of_digits(lines: list[str]) -> list[str]:
     """Tokens of a tokenizer that is none of sacreBLEU's: a character, but for words of digits."""
     return [" ".join(re.findall(r"\d+|\S", line)) for line in lines]
 
 
-OWN = own_tokens(GOOD), own_tokens(REFERENCES)
+OWN = words_of_digits(GOOD), words_of_digits(REFERENCES)
 
 
 def perl(path: Path) -> None:
@@ -58,7 +61,7 @@ def test_scores_equal_the_command_line(tmp_path: Path, way: str) -> None:
     files = tmp_path / "references", tmp_path / "hypotheses"
     for path, lines in zip(files, (REFERENCES, GOOD), strict=True):
         if way == TOKENS:
-            lines = own_tokens(lines)
+            lines = words_of_digits(lines)
         elif way not in (LOWERCASED, INTL):
             library = MosesTokenizer("de")
             lines = [" ".join(library.tokenize(line, escape=False)) for line in lines]
@@ -110,3 +113,20 @@ def test_no_moses_tokens_where_the_headline_has_others() -> None:
     found = bleu_variants(references[::-1], references, "zho", (references, references))
     assert [one["name"] for one in found] == [LOWERCASED, INTL, TOKENS]
     assert "case:lc|eff:no|tok:zh|" in found[0]["signature"]
+
+
+@pytest.mark.parametrize(
+    ("name", "tokens"),
+    [
+        ("spacy", "The <unk> does n't see Ann 's <unk> , <unk> or ( <unk> ) ."),
+        ("moses", "The <unk> doesn 't see Ann 's <unk> , <unk> or ( <unk> ) ."),
+        ("none", "the <unk> , and <unk> ."),
+        ("characters", "A ▁ <unk> d d <unk> <unk> ."),
+    ],
+)
+def test_an_unknown_token_stays_one_token(
+    name: Literal["spacy", "moses", "none", "characters"], tokens: str
+) -> None:
+    tokenizer = tokenizer_for("en", Tokenize(name, lowercase=False, hyphens=False, escape=False))
+    sentence = tokenizer.detokenize(tokens.split())
+    assert own_tokens([sentence], tokenizer) == [tokens]

@@ -16,7 +16,7 @@ from bleuprint.report.system_results import SIGNIFICANT, Score, SystemResult, sy
 from bleuprint.scoring.bleu_variants import VARIANTS
 
 BY_TIME = "FLOPs, by time"
-AS_PUBLISHED = "BLEU as published"
+OTHERWISE = "BLEU (other variants)"
 Costs = Mapping[str, Callable[[pd.DataFrame], str]]
 COSTS: Costs = {"FLOPs": cost_columns.counted_flops}
 
@@ -120,7 +120,7 @@ def notes(records: pd.DataFrame, published: Sequence[Published] = ()) -> list[st
     if (numbers.scored != "sacrebleu").any():
         lines.append(
             "Columns of other BLEU are for comparison with published numbers: those as they were "
-            f"printed, ours scored in the same way ({AS_PUBLISHED}: as the last of them)."
+            f"printed, ours scored in the same way. {OTHERWISE}: not computed here."
         )
     return [*lines, *literature.notes(numbers)]
 
@@ -155,17 +155,18 @@ def _score_columns(
 
 
 def _as_published(records: pd.DataFrame, numbers: pd.DataFrame, end: str) -> Iterator[_Filled]:
-    """The column of published numbers that are not sacreBLEU's; ours are scored as the last one."""
-    if numbers.empty:
-        return
-    variant = numbers.scored.iloc[-1]
-    means = score_tables.variant_means(records).reindex(columns=[variant])[variant].dropna()
-    ours = {place[0]: Number(f"{mean:.1f}", mean) for place, mean in means.items()}
-    top = [name for name, one in ours.items() if one.value == max(means) and len(ours) > 1]
-    one_way = numbers.scored.nunique() == 1 and variant in VARIANTS
-    label = f"BLEU {variant}" if one_way else AS_PUBLISHED
-    cells = {**ours, **_printed(numbers, "bleu")}
-    yield _Filled(Column(label + end, _group(records)), cells, top)
+    """A column for each variant of BLEU of the published numbers; ours are scored in the same way.
+
+    One that is not computed here has no score of ours.
+    """
+    means = score_tables.variant_means(records)
+    for variant, printed in numbers.groupby("scored", sort=False):
+        scores = means.reindex(columns=[variant])[variant].dropna()
+        ours = {place[0]: Number(f"{mean:.1f}", mean) for place, mean in scores.items()}
+        top = [name for name, one in ours.items() if one.value == max(scores) and len(ours) > 1]
+        label = f"BLEU {variant}" if variant in VARIANTS else OTHERWISE
+        cells = {**ours, **_printed(printed, "bleu")}
+        yield _Filled(Column(label + end, _group(records)), cells, top)
 
 
 def _cost_columns(records: pd.DataFrame, costs: Costs, numbers: pd.DataFrame) -> Iterator[_Filled]:

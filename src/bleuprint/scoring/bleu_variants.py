@@ -11,8 +11,10 @@ from typing import TypedDict
 
 from sacrebleu.metrics.bleu import BLEU
 
+from bleuprint.dataset.subwords.vocabulary import SPECIALS, UNK
 from bleuprint.scoring.bleu import bleu_metric
 from bleuprint.scoring.metrics import DIGITS
+from bleuprint.text.tokenizers import Tokenizer
 
 LOWERCASED, INTL, TOKENS, TOKENIZED = "lower-cased", "intl", "tokens", "tokenised"
 TOKENIZED_LOWERCASED, COMPOUND_SPLIT = "tokenised, lower-cased", "compound-split"
@@ -21,6 +23,9 @@ PAPERS_ONLY = "paper comparison only"
 
 # tensor2tensor, utils/get_ende_bleu.sh: perl -ple 's{(\S)-(\S)}{$1 ##AT##-##AT## $2}g'
 _COMPOUND = re.compile(r"(\S)-(\S)")
+
+# A rare letter, a token of its own to every tokenizer, in place of an unknown token.
+_UNKNOWN_LETTER = "\ua73f"
 
 _Lines = Sequence[str]
 
@@ -40,11 +45,11 @@ class BleuVariant(TypedDict):
 
 
 def bleu_variants(
-    hypotheses: _Lines, references: _Lines, language: str, own_tokens: tuple[_Lines, _Lines]
+    hypotheses: _Lines, references: _Lines, language: str, both_in_tokens: tuple[_Lines, _Lines]
 ) -> list[BleuVariant]:
     """BLEU of the same translations by all VARIANTS.
 
-    `own_tokens`: both in tokens of the corpus's tokenizer, separated by spaces.
+    `both_in_tokens`: as `own_tokens` gives them.
     The variants on Moses tokens are left out if sacreBLEU's default tokenizer is not 13a, as for
     Chinese, Japanese and Korean, whose sentences Moses does not split into words.
     """
@@ -54,7 +59,7 @@ def bleu_variants(
     variants = [
         _score_variant(LOWERCASED, lowercased, hypotheses, references),
         _score_variant(INTL, BLEU(tokenize="intl"), hypotheses, references),
-        _score_variant(TOKENS, BLEU(tokenize="none", force=True), *own_tokens),
+        _score_variant(TOKENS, BLEU(tokenize="none", force=True), *both_in_tokens),
     ]
     if default.tokenizer_signature != BLEU.TOKENIZER_DEFAULT:
         return variants
@@ -68,6 +73,17 @@ def bleu_variants(
         metric = BLEU(tokenize="none", lowercase=lowercase, force=True)
         variants.append(_score_variant(name, metric, *sides))
     return variants
+
+
+def own_tokens(lines: _Lines, tokenizer: Tokenizer) -> list[str]:
+    """Translations in tokens of the corpus's tokenizer, separated by spaces.
+
+    An unknown token, which tokenizers split at its brackets, is one token, as in the output of the
+    model.
+    """
+    unknown = SPECIALS[UNK]
+    marked = (line.replace(unknown, _UNKNOWN_LETTER) for line in lines)
+    return [" ".join(tokenizer.tokenize(line)).replace(_UNKNOWN_LETTER, unknown) for line in marked]
 
 
 def tokenized(lines: _Lines, language: str) -> list[str]:

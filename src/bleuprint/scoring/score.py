@@ -11,7 +11,7 @@ from bleuprint.decoding.translation_record import TRANSLATION, ReferenceLoss, Tr
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.files import read_object, sha256_of, write_json
 from bleuprint.scoring import metrics
-from bleuprint.scoring.bleu_variants import BleuVariant, bleu_variants
+from bleuprint.scoring.bleu_variants import BleuVariant, bleu_variants, own_tokens
 from bleuprint.scoring.breakdown import ByCount, ByLength, bleu_by_length, word_accuracy
 from bleuprint.text.parallel import TextFolder, read_pairs
 from bleuprint.text.tokenizers import tokenizer_for
@@ -78,10 +78,9 @@ def score_files(
     expected, translated = zip(*pairs, strict=True)
     target, by_count = corpus.target, None
     tokenizer = tokenizer_for(target, corpus.tokenize)
-    translated_tokens = [" ".join(tokenizer.tokenize(line)) for line in translated]
-    own_tokens = translated_tokens, described.reference_tokens
+    in_tokens = own_tokens(translated, tokenizer), described.reference_tokens
     if described.training_counts is not None:
-        found, words = ([line.split() for line in side] for side in own_tokens)
+        found, words = ([line.split() for line in side] for side in in_tokens)
         by_count = word_accuracy(found, words, described.training_counts)
     return {
         "lines": len(pairs),
@@ -89,7 +88,7 @@ def score_files(
         "chrf": metrics.chrf(translated, expected),
         "ter": metrics.ter(translated, expected),
         "loss": loss and _loss(loss, sum(len(line.split()) + 1 for line in expected)),
-        "reconciliation": bleu_variants(translated, expected, target, own_tokens),
+        "reconciliation": bleu_variants(translated, expected, target, in_tokens),
         "by_length": bleu_by_length(translated, expected, described.source_tokens, target),
         "by_count": by_count,
         "sources": sha256_of(sources),

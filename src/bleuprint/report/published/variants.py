@@ -161,16 +161,16 @@ def _scored(
 ) -> Varied:
     """The translations of a test set, scored as the score stage does it."""
     from bleuprint.scoring import metrics
-    from bleuprint.scoring.bleu_variants import bleu_variants, digest
+    from bleuprint.scoring.bleu_variants import bleu_variants, digest, own_tokens
 
     corpus = settings.corpus(cell.corpus)
     texts = TextFolder(folder(cell.corpus, "split", root), corpus.source, corpus.target)
     references = [pair.target for pair in texts.pairs(f"test.{test}")]
     tokenizer = tokenizer_for(corpus.target, corpus.tokenize)
     expected = read_description(folder(cell.corpus, "tests", root), test).reference_tokens
-    own_tokens = [" ".join(tokenizer.tokenize(line)) for line in lines], expected
+    in_tokens = own_tokens(lines, tokenizer), expected
     scores = {"sacrebleu": metrics.bleu(lines, references, corpus.target)["score"]}
-    variants = bleu_variants(lines, references, corpus.target, own_tokens)
+    variants = bleu_variants(lines, references, corpus.target, in_tokens)
     scores |= {each["name"]: each["score"] for each in variants}
     return Varied(test, variant, scores, digest(lines))
 
