@@ -31,11 +31,12 @@ def test_no_position_sees_a_later_one() -> None:
 def test_the_target_distribution_of_the_annotated_transformer() -> None:
     """Its figure: a vocabulary of 5, smoothing 0.4, no probability for padding (0)."""
     found = target_distribution(0.4, "non_target")
+    assert len(found) == 4
     for label in (1, 2, 3, 4):
         row = [0.4 / 3] * 5
         row[0], row[label] = 0.0, 0.6
-        assert found[label].tolist() == pytest.approx(row, abs=1e-6)
-    uniform = torch.full((5, 5), 0.08) + 0.6 * torch.eye(5)
+        assert found[label - 1].tolist() == pytest.approx(row, abs=1e-6)
+    uniform = torch.full((4, 5), 0.08) + 0.6 * torch.eye(5)[1:]
     assert torch.allclose(target_distribution(0.4, "uniform"), uniform, atol=1e-6)
 
 
@@ -86,9 +87,23 @@ def test_the_section(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "Subsequent mask",
         "Sinusoids, d_model 20",
         "Target distribution of base, big",
-        "Loss of a prediction",
+        "Loss (nats) of a prediction",
         "Learning rate of the systems",
         "The paper's learning rate",
     ):
         assert caption in text
     assert "256:4000" in text
+
+
+def test_a_system_without_smoothing_or_results(tmp_path: Path) -> None:
+    """Its learning rate is drawn as far as it was trained, here not at all."""
+    settings = trees.settings_in(tmp_path, ("base",), {"news-en-de": ("first",)})
+    trees.write_texts(tmp_path, settings)
+    base = settings.systems["base"]
+    plain = replace(base, train=replace(base.train, label_smoothing=0.0))
+    settings = replace(settings, systems={"base": plain})
+    records = result_rows.frame(result_rows.record("other", "news-en-de", "first", 20.0))
+    section = model(ReportContext(settings, records, tmp_path))
+    text = Page(f'<section id="model">{section.body}</section>').sections["model"]
+    assert "No system has label smoothing." in text and "Target distribution" not in text
+    assert "Learning rate of the systems" in text

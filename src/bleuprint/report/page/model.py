@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
 from markupsafe import Markup
 
@@ -56,9 +57,11 @@ _NORMS = "norms"
 
 def model(context: ReportContext) -> Section:
     systems = dict(_systems(context))
+    updates = context.records.groupby("system").updates.max()
     data = {
         "legend": legend(list(systems)),
-        "charts": list(_charts(systems)),
+        "charts": list(_charts(systems, updates)),
+        "smoothed": any(system.train.label_smoothing for system in systems.values()),
         "parameters": _parameters(context),
     }
     return Section("model", "The model", data)
@@ -73,8 +76,10 @@ def _systems(context: ReportContext) -> Iterator[tuple[str, System]]:
                 break
 
 
-def _charts(systems: Mapping[str, System]) -> Iterator[tuple[Markup, str]]:
-    """The charts with their captions."""
+def _charts(
+    systems: Mapping[str, System], updates: Mapping[str, int]
+) -> Iterator[tuple[Markup, str]]:
+    """The charts with their captions; `updates` of each system's longest training."""
     models = [system.model for system in systems.values()]
     title = "Subsequent mask: what each target position sees of the target, by attention weights"
     yield _mask(models[0], title), title
@@ -89,16 +94,16 @@ def _charts(systems: Mapping[str, System]) -> Iterator[tuple[Markup, str]]:
     }
     for place, way in enumerate(dict.fromkeys(smoothed.values())):
         names = ", ".join(name for name in smoothed if smoothed[name] == way)
-        title = f"Target distribution of {names}, for a vocabulary of {_VOCABULARY} tokens"
+        title = f"Target distribution of {names}, drawn for a vocabulary of {_VOCABULARY} tokens"
         yield _targets(f"model-targets-{place}", title, *way), title
     if smoothed:
-        title = "Loss of a prediction of the label by x : 1 against each other token"
+        title = "Loss (nats) of a prediction of the label by x : 1 against each other token"
         yield _penalty(list(systems), smoothed, title), title
     title = "Learning rate of the systems"
-    ends = {name: train.max_updates or _UPDATES for name, train in trained.items()}
     rates = {
-        name: _rates(train.lr_schedule, systems[name].model.d_model, ends[name])
+        name: _rates(train.lr_schedule, systems[name].model.d_model, int(updates[name]))
         for name, train in trained.items()
+        if name in updates
     }
     yield _lines("model-rates", title, "Update", rates, list(systems)), title
     title = "The paper's learning rate, by d_model : warmup"
@@ -120,16 +125,23 @@ def subsequent_mask(settings: Model) -> torch.Tensor:
 
 
 def target_distribution(smoothing: float, target: SmoothingTarget) -> torch.Tensor:
-    """The probabilities (label, token) of the target that the loss compares a prediction with."""
-    labels = torch.arange(_VOCABULARY)
-    logits = torch.zeros(_VOCABULARY, _VOCABULARY, requires_grad=True)
+    """The probabilities (label, token) of the target that the loss compares a prediction with.
+
+    A row for each label: every token but PAD.
+    """
+    labels = torch.arange(PAD + 1, _VOCABULARY)
+    logits = torch.zeros(len(labels), _VOCABULARY, requires_grad=True)
     (gradient,) = torch.autograd.grad(_cross_entropy(logits, labels, smoothing, target), logits)
     # the gradient by the logits is the softmax less the target
     return logits.detach().softmax(-1) - gradient
 
 
 def penalty(x: float, smoothing: float, target: SmoothingTarget) -> float:
-    """The loss (nats) if the label has x times the probability of each other token but PAD."""
+    """The cross-entropy (nats) if the label has x times the probability of each other token.
+
+    PAD is such a token in the target `uniform`, and has no probability in `non_target`. The
+    Annotated Transformer's figure subtracts a constant, the entropy of the target.
+    """
     logits = torch.zeros(1, _VOCABULARY)
     label = torch.tensor([_VOCABULARY - 1])
     logits[0, label] = torch.tensor(x).log()
@@ -174,11 +186,13 @@ def _targets(name: str, title: str, smoothing: float, target: SmoothingTarget) -
 
     def draw(axes: "Axes") -> None:
         axes.grid(visible=False)
-        axes.pcolormesh(distribution.numpy(), cmap="Blues", vmin=0, vmax=1.3)
-        for row, column in ((i, j) for i in range(_VOCABULARY) for j in range(_VOCABULARY)):
-            shown = f"{distribution[row, column]:.3g}"
-            axes.text(column + 0.5, row + 0.5, shown, ha="center", va="center")
+        # cells are centered on the numbers of tokens and labels
+        tokens, labels = range(_VOCABULARY), range(PAD + 1, _VOCABULARY)
+        axes.pcolormesh(tokens, labels, distribution.numpy(), cmap="Blues", vmin=0, vmax=1.3)
+        for (row, column), share in np.ndenumerate(distribution.numpy()):
+            axes.text(column, labels[row], f"{share:.3g}", ha="center", va="center")
         axes.invert_yaxis()
+        axes.set_yticks(labels)
         axes.set_xlabel(f"Token (padding: {PAD})")
         axes.set_ylabel("Label")
 
