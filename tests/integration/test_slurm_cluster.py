@@ -133,7 +133,7 @@ def test_a_slurm_that_does_not_answer_for_a_while_is_waited_for(cluster, project
         ((), "this cluster keeps no accounts.*put `slurm-status-command: squeue` into the profile"),
         (
             (*SITE, "--default-resources", "slurm_partition=small"),
-            r"asks for \d+ minutes, and its partition allows 60",
+            r"requests \d+ minutes, and its partition allows 60",
         ),
     ],
 )

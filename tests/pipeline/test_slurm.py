@@ -106,7 +106,7 @@ def job(minutes, partition):
 @pytest.mark.usefixtures("bin")
 def test_a_job_that_is_too_long_for_its_partition_is_refused(partition, minutes, longest):
     check_time_limits([job(longest, partition)])
-    said = f"asks for {minutes} minutes, and its partition allows {longest}"
+    said = f"requests {minutes} minutes, and its partition allows {longest}"
     with pytest.raises(UserError, match=said):
         check_time_limits([job(minutes, partition)])
     check_time_limits([job(99_999, "long,tiny")])

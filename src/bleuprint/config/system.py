@@ -284,7 +284,7 @@ class System:
 
 @dataclass(frozen=True)
 class Overrides:
-    """The sections of a system that are others on one corpus; None: the system's own."""
+    """The sections of a system that differ on one corpus; None: those of the system."""
 
     model: Model | None = None
     train: Train | None = None

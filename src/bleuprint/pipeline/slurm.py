@@ -110,7 +110,7 @@ def check_time_limits(jobs: Iterable[Any]) -> None:
         if minutes > longest:
             name = job.rule.name
             raise UserError(
-                f"{name} asks for {minutes} minutes, and its partition allows {longest}: change "
+                f"{name} requests {minutes} minutes, and its partition allows {longest}: change "
                 f"`{name.partition('@')[0]}` by set-resources in {_PROFILE}; a training continues "
                 "in the next job"
             )

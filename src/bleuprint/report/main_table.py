@@ -22,7 +22,7 @@ COSTS: Costs = {"FLOPs": cost_columns.counted_flops}
 
 
 class _Filled(NamedTuple):
-    """A column with its cells by row; `best`: the systems that none is better than."""
+    """A column with its cells by row; `best`: the systems with the best score."""
 
     column: Column
     cells: dict[str, str]

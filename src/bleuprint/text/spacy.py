@@ -8,7 +8,7 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.text.moses import Moses
 from bleuprint.text.unicode import blank_white
 
-# spaCy keeps each word that it has seen: its vocabulary is made again at this size.
+# spaCy stores each distinct word; above this number, its vocabulary is created again.
 _MAX_STRINGS = 500_000
 
 # spaCy splits clitics off (do n't, dog 's), and in most languages at hyphens and slashes between

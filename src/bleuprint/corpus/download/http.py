@@ -2,7 +2,7 @@
 
 A partial file is resumed only if its SHA-256 is known, since the parts may come from different
 versions of the file; otherwise it is downloaded again from the start. Proxies, certificates and
-~/.netrc are requests' own business.
+~/.netrc are handled by requests.
 """
 
 import re

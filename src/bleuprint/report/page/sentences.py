@@ -21,7 +21,7 @@ _LINE = TEMPLATES.get_template("line.html.j2")
 
 
 def sentences(context: ReportContext) -> Section | None:
-    """For each test set: how lines compare, the most telling, and all that there is room for."""
+    """For each test set: the lines by score, the most different ones, and as many as fit."""
     sets = list(lines_of_sets(context))
     if not sets:
         return None
