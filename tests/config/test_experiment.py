@@ -184,6 +184,16 @@ def test_rows_made_with_merge_keys(tmp_path):
             "average.ema true: training keeps no moving",
         ),
         ("average: {last: 2}", "average: {ema: false}", "ema: false is not one of true"),
+        (
+            "average: {last: 2}",
+            "average: {last: 3, ensemble: true}",
+            "average.last 3: training keeps 2",
+        ),
+        (
+            "average: {last: 2}",
+            "average: {last: 1, ensemble: true}",
+            "ensemble: needs more than one checkpoint",
+        ),
         ("average: {last: 2}", "average: {ema: 0.999}", "ema: 0.999 is not one of true"),
         ("clip_norm: 1.0", "clip_norm: 1.0\n      ema: 1.0", "ema: 1.0 is out of range: from 0, b"),
         ("name: adam, ", "name: sgd, ", "train.optimizer: name sgd has no betas"),

@@ -1,5 +1,6 @@
 """Translating sets: order, batches and padding change nothing; empty lines stay empty."""
 
+import copy
 import dataclasses
 import hashlib
 import random
@@ -8,24 +9,27 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import save_file
 from torch import Tensor
 from torch.nn import functional
 
 import systems
-from bleuprint.config.system import Decode
+from bleuprint.config.system import Average, Decode
 from bleuprint.dataset.binarized import Sentences
 from bleuprint.dataset.subwords.vocabulary import BOS, EOS, PAD
 from bleuprint.decoding import engine, translate
 from bleuprint.decoding.attention import attention_maps, read_attention
 from bleuprint.decoding.beam_search import beam_search
 from bleuprint.decoding.engine import SPECIAL_TOKENS, TorchEngine
+from bleuprint.decoding.ensemble import Ensemble
 from bleuprint.decoding.forced_decoding import reference_loss
 from bleuprint.model.kv_cache import KVCache
 from bleuprint.model.transformer import Transformer
-from bleuprint.model.weights import load_model
+from bleuprint.model.weights import load_model, named_weights, write_description
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_json
+from bleuprint.runtime.files import read_json, write_json
 from bleuprint.text.parallel import Pair
+from bleuprint.training.averaging import average
 from bleuprint.training.validation import greedy_search
 from prepared import Prepared, prepare
 from trainings import merges, toy_pairs
@@ -251,3 +255,38 @@ def test_a_damaged_description_of_the_model(
     (tmp_path / "model.json").write_text(content)
     with pytest.raises(UserError, match=rf"/model\.json: {message}"):
         load_model(tmp_path, corpus.binary)
+
+
+def test_an_ensemble_of_checkpoints_translates(
+    corpus: Prepared, model: Transformer, tmp_path: Path
+) -> None:
+    """From the stage average on: two checkpoints beside each other, the attention of the last."""
+    checkpoints, fingerprint = tmp_path / "checkpoints", "f1"
+    checkpoints.mkdir()
+    other = copy.deepcopy(model)
+    with torch.no_grad():
+        for parameter in other.parameters():
+            parameter.add_(torch.randn_like(parameter), alpha=0.3)
+    for update, each in ((10, other), (20, model)):
+        path = checkpoints / f"{update:07d}.safetensors"
+        save_file(named_weights(each), path, {"fingerprint": fingerprint})
+    write_description(checkpoints, SHAPE, corpus.binary, fingerprint)
+    record = {"fingerprint": fingerprint, "validation_metric": "loss", "validations": []}
+    write_json(checkpoints / "checkpoints.json", record)
+    average(checkpoints, Average(last=2, ensemble=True), tmp_path / "averaged")
+
+    (tmp_path / "results").mkdir()
+    folder = corpus.binary.folder
+    translate.translate_tests(folder, tmp_path / "averaged", DECODE, tmp_path / "results")
+    source = corpus.binary.side("test.x", "de")
+    found = TorchEngine(Ensemble([other, model]), DECODE).search(source, source.lengths)
+    expected = [corpus.binary.text("en", best.tokens) for (best,) in found]
+    path = tmp_path / "results" / "hypotheses" / "test.x.en"
+    assert path.read_text().split("\n")[:-1] == expected
+    alone = [corpus.binary.text("en", tokens) for tokens in outputs(model, source, DECODE)]
+    assert alone != expected
+    losses = read_json(tmp_path / "results" / "translation.json")["losses"]["x"]
+    assert losses == reference_loss(Ensemble([other, model]), corpus.binary, "test.x")
+    with pytest.raises(UserError, match="ctranslate2 decodes with one model, not an ensemble"):
+        ctranslate2 = dataclasses.replace(DECODE, engine="ctranslate2")
+        translate.create_engine(Ensemble([other, model]), corpus.binary, ctranslate2)

@@ -100,8 +100,8 @@ class LrSchedule:
         check_one(self)
 
 
-def check_one(settings: Any) -> None:
-    """Raise ValueError unless exactly one of the fields is given."""
-    names = [field.name for field in fields(settings)]
+def check_one(settings: Any, *names: str) -> None:
+    """Raise ValueError unless exactly one of the fields is given; `names`: all by default."""
+    names = names or tuple(field.name for field in fields(settings))
     if sum(getattr(settings, name) is not None for name in names) != 1:
         raise ValueError(f"needs one of {', '.join(names)}")

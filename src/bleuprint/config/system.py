@@ -172,16 +172,20 @@ class Train:
 class Average:
     """Which checkpoints are averaged: the `last` N, the `best` N, or all that are kept from the
     first to the second of `updates`; or `ema`: the moving average that the training kept
-    (`train.ema`), at its end. Exactly one of these.
+    (`train.ema`), at its end. Exactly one of these. `ensemble`: the checkpoints translate together,
+    by the mean of their probabilities, instead of the mean of their weights.
     """
 
     last: Count | None = None
     best: Count | None = None
     updates: tuple[Count, Count] | None = None
     ema: Literal[True] | None = None
+    ensemble: bool = False
 
     def __post_init__(self) -> None:
-        check_one(self)
+        check_one(self, "last", "best", "updates", "ema")
+        if self.ensemble and (self.ema or 1 in (self.last, self.best)):
+            raise ValueError("ensemble: needs more than one checkpoint")
         if self.updates and self.updates[0] > self.updates[1]:
             raise ValueError(f"updates {list(self.updates)}: the first is above the second")
 
@@ -260,6 +264,8 @@ class System:
                 kept = min(kept, -(-train.max_updates // every))
             if count is not None and count > kept:
                 raise ValueError(f"average.{name} {count}: training keeps {kept} checkpoints")
+        if self.average.ensemble and self.decode.engine == "ctranslate2":
+            raise ValueError("average.ensemble needs decode.engine pytorch")
         if self.average.ema and train.ema is None:
             raise ValueError("average.ema true: training keeps no moving average without train.ema")
         if self.average.updates:

@@ -21,7 +21,7 @@ from bleuprint.decoding.beam_search import (
     beam_search,
     max_output_lengths,
 )
-from bleuprint.model.transformer import Transformer
+from bleuprint.decoding.ensemble import Decoder
 from bleuprint.runtime.progress import Progress
 
 SPECIAL_TOKENS = SpecialTokens(bos=BOS, eos=EOS, unk=UNK)
@@ -65,7 +65,7 @@ class Engine(ABC):
 class TorchEngine(Engine):
     """Beam search with torch, in batches of sentences of similar length."""
 
-    def __init__(self, model: Transformer, decode: Decode) -> None:
+    def __init__(self, model: Decoder, decode: Decode) -> None:
         super().__init__(decode, model.settings.max_positions)
         self._model = model
 
@@ -95,7 +95,7 @@ class TorchEngine(Engine):
     def _search_batch(self, source: Tensor, lengths: Lengths, best: int) -> NBest:
         limits = max_output_lengths(lengths, self.decode, self.max_source_length)
         return beam_search(
-            self._model.step,
+            self._model.step,  # type: ignore[arg-type]  # its cache is of its kind
             self._model.init_cache(source),
             torch.from_numpy(limits).to(source.device),
             SPECIAL_TOKENS,

@@ -10,14 +10,14 @@ import torch
 from bleuprint.dataset.batch import Batch, PairIds, Sentence, read_ids
 from bleuprint.dataset.batching import batch_by_size
 from bleuprint.dataset.binarized import BinaryCorpus
+from bleuprint.decoding.ensemble import Decoder, label_log_probs
 from bleuprint.decoding.translation_record import ReferenceLoss
-from bleuprint.model.transformer import Transformer
 
 # Positions a side in one batch; does not change results.
 _BATCH_TOKENS = 4096
 
 
-def reference_loss(model: Transformer, corpus: BinaryCorpus, name: str) -> ReferenceLoss | None:
+def reference_loss(model: Decoder, corpus: BinaryCorpus, name: str) -> ReferenceLoss | None:
     """The loss on a set; None if a sentence is longer than `max_positions`."""
     pairs = read_ids(corpus, name, np.arange(corpus.sets[name].pairs))
     if max(map(len, chain(*pairs)), default=0) > model.settings.max_positions:
@@ -28,7 +28,7 @@ def reference_loss(model: Transformer, corpus: BinaryCorpus, name: str) -> Refer
 
 @torch.inference_mode()
 def token_log_probs(
-    model: Transformer, sources: Sequence[Sentence], targets: Sequence[Sentence]
+    model: Decoder, sources: Sequence[Sentence], targets: Sequence[Sentence]
 ) -> list[list[float]]:
     """The log-probability of each target token, EOS included, for pairs of ids with EOS."""
     source, target = (np.array(list(map(len, side)), dtype=np.int64) for side in (sources, targets))
@@ -39,9 +39,7 @@ def token_log_probs(
         indices = rows.tolist()
         pairs = PairIds([sources[row] for row in indices], [targets[row] for row in indices])
         batch = Batch.from_ids(pairs).to(model.device)
-        hidden = model.decode(batch.target, *model.encode(batch.source, batch.has_padding))
-        hidden = hidden.flatten(0, 1).index_select(0, batch.label_positions)
-        logs = model.log_probs(hidden).gather(1, batch.labels[:, None])[:, 0]
+        logs = label_log_probs(model, batch).gather(1, batch.labels[:, None])[:, 0]
         parts = torch.split(logs, [length for _, length in batch.lengths])
         for row, part in zip(indices, parts, strict=True):
             result[row] = part.tolist()

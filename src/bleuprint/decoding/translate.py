@@ -18,11 +18,12 @@ from bleuprint.decoding.attention import (
 )
 from bleuprint.decoding.ctranslate2_engine import CTranslate2Engine
 from bleuprint.decoding.engine import Engine, TorchEngine
+from bleuprint.decoding.ensemble import Decoder, Ensemble, load_decoder, models_of
 from bleuprint.decoding.forced_decoding import reference_loss
 from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
 from bleuprint.model.linear import check_bfloat16, pack_weights, round_to_bfloat16
 from bleuprint.model.transformer import Transformer
-from bleuprint.model.weights import load_model, training_fingerprint
+from bleuprint.model.weights import training_fingerprint
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import whole_folder
 
@@ -38,13 +39,13 @@ def translate_tests(
     """
     corpus = BinaryCorpus(corpus_folder)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    model = load_model(model_folder, corpus).to(device)
+    model = load_decoder(model_folder, corpus).to(device)
     tests = [name for name in corpus.sets if name.startswith("test.")]
     for name in tests:
         corpus.verify(name)
     # before the engine, which may round the weights
     losses = {name.removeprefix("test."): reference_loss(model, corpus, name) for name in tests}
-    engine = create_engine(model, corpus, decode)
+    engine, newest = create_engine(model, corpus, decode), models_of(model)[-1]
     hypotheses, seconds = results / "hypotheses", 0.0
     maps: dict[str, tuple[str, list[SentenceAttention]]] = {}
     with whole_folder(hypotheses) as partial:
@@ -56,7 +57,7 @@ def translate_tests(
             text = "".join(f"{line}\n" for line in lines).encode()
             (partial / f"{name}.{corpus.target}").write_bytes(text)
             digest = hashlib.sha256(text).hexdigest()
-            maps[name.removeprefix("test.")] = digest, _maps(model, corpus, name, outputs)
+            maps[name.removeprefix("test.")] = digest, _maps(newest, corpus, name, outputs)
     training = training_fingerprint(model_folder)
     record = TranslationRecord.from_files(training, decode, hypotheses, losses)
     record.write(results / TRANSLATION)
@@ -64,7 +65,7 @@ def translate_tests(
     return seconds
 
 
-def create_engine(model: Transformer, corpus: BinaryCorpus, decode: Decode) -> Engine:
+def create_engine(model: Decoder, corpus: BinaryCorpus, decode: Decode) -> Engine:
     """The engine that `decode` names, for a model trained on the vocabularies of `corpus`.
 
     Raises UserError if the beam is wider than the vocabulary.
@@ -74,10 +75,14 @@ def create_engine(model: Transformer, corpus: BinaryCorpus, decode: Decode) -> E
     if decode.engine == "pytorch":
         if decode.precision == "bfloat16":
             check_bfloat16(model.device, "decode.precision bfloat16")
-            round_to_bfloat16(model)
-            model.bfloat16_activations = True
-        pack_weights(model)
+            for each in models_of(model):
+                round_to_bfloat16(each)
+                each.bfloat16_activations = True
+        for each in models_of(model):
+            pack_weights(each)
         return TorchEngine(model, decode)
+    if isinstance(model, Ensemble):
+        raise UserError("decode.engine ctranslate2 decodes with one model, not an ensemble")
     return CTranslate2Engine(model, corpus, decode)
 
 

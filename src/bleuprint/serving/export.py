@@ -29,14 +29,16 @@ _TEMPLATES = Environment(
 def export(settings: Settings, cell: Cell, output: Path, precision: Precision) -> None:
     """Write README.md, model/ (CTranslate2's), translate.py, and what that needs, into a folder.
 
-    Raises UserError if the folder exists, the tokenizer is spaCy, or the model's shape is not
-    CTranslate2's.
+    Raises UserError if the folder exists, the tokenizer is spaCy, the system is an ensemble, or the
+    model's shape is not CTranslate2's.
     """
     if output.exists():
         raise UserError(f"{output}: exists already")
     if settings.corpus(cell.corpus).tokenize.name == "spacy":
         raise UserError("tokenize.name spacy: the exported script has no such tokenizer")
     corpus = BinaryCorpus(folder(cell.corpus, "binary"))
+    if settings.system_on(cell.system, cell.corpus).average.ensemble:
+        raise UserError("average.ensemble: an exported folder has one model")
     model = load_model(cell.models / "averaged", corpus)
     languages = corpus.source, corpus.target
     source, target = (corpus.segmentation(language).vocabulary for language in languages)

@@ -18,9 +18,8 @@ from bleuprint.dataset.subwords.bpe import CONTINUED
 from bleuprint.dataset.subwords.vocabulary import EOS
 from bleuprint.decoding.attention import AttentionMap, attention_maps
 from bleuprint.decoding.beam_search import Hypothesis, length_penalty
+from bleuprint.decoding.ensemble import Decoder, load_decoder, models_of
 from bleuprint.decoding.translate import create_engine
-from bleuprint.model.transformer import Transformer
-from bleuprint.model.weights import load_model
 from bleuprint.rules.rule import Edits, edited
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.line_stream import read_lines_together
@@ -63,16 +62,14 @@ def load_translator(settings: Settings, cell: Cell, decode: Decode) -> "Translat
     """The translator of a trained cell."""
     corpus = BinaryCorpus(folder(cell.corpus, "binary"))
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    model = load_model(cell.models / "averaged", corpus).to(device)
+    model = load_decoder(cell.models / "averaged", corpus).to(device)
     return Translator(model, corpus, settings.corpus(cell.corpus).clean, decode)
 
 
 class Translator:
     """Translates as the pipeline does: with the same cleaning, tokenizer and subwords."""
 
-    def __init__(
-        self, model: Transformer, corpus: BinaryCorpus, edits: Edits, decode: Decode
-    ) -> None:
+    def __init__(self, model: Decoder, corpus: BinaryCorpus, edits: Edits, decode: Decode) -> None:
         self.model, self.corpus, self.decode, self._edits = model, corpus, decode, edits
         self._engine = create_engine(model, corpus, decode)
         self._most = self._engine.max_source_length
@@ -102,9 +99,10 @@ class Translator:
         return translations
 
     def attention(self, translated: Translated) -> list[AttentionMap]:
-        """The maps of the best translation, one per piece."""
+        """The maps of the best translation, one per piece; of an ensemble, by its last model."""
+        model = models_of(self.model)[-1]
         return [
-            attention_maps(self.model, self.corpus, piece.source, piece.tokens, ("cross",))["cross"]
+            attention_maps(model, self.corpus, piece.source, piece.tokens, ("cross",))["cross"]
             for piece in translated.pieces
         ]
 

@@ -1,4 +1,4 @@
-"""Averaging checkpoints: the arithmetic mean of each weight, computed in float64.
+"""Averaging checkpoints: the arithmetic mean of each weight, computed in float64; ensembles.
 
 Uses NumPy, which imports in a tenth of the time of torch.
 """
@@ -17,6 +17,7 @@ from bleuprint.runtime.files import read_object, sha256_of, whole_folder, write_
 from bleuprint.training.history import CHECKPOINTS, CheckpointsRecord, ranking
 
 Tensors = dict[str, NDArray[Any]]
+MODEL = "model.json"
 
 
 def average(checkpoints: Path, settings: Average, output: Path) -> None:
@@ -25,22 +26,37 @@ def average(checkpoints: Path, settings: Average, output: Path) -> None:
     `checkpoints` contains UPDATE.safetensors, model.json, checkpoints.json, and
     UPDATE.ema.safetensors if the training kept a moving average. The average's
     model.json holds, as `averaged`, the updates, whether it is the moving average up to the last
-    one, and the SHA-256 of the result.
+    one, and the SHA-256 of the result. An ensemble has such a folder for each checkpoint, named by
+    its update, and their names as `ensemble` in its model.json.
     """
     training = CheckpointsRecord.read(checkpoints)
     chosen = choose(checkpoints, settings, training)
-    tensors = mean(chosen, training.fingerprint)
     with whole_folder(output) as partial:
-        weights = partial / "model.safetensors"
-        try:
-            save_file(tensors, weights, {"fingerprint": training.fingerprint})
-        except SafetensorError as error:  # a full disk: safetensors raises no OSError
-            raise UserError(f"{weights}: cannot be written: {error}") from None
-        description = read_object(checkpoints / "model.json")
-        updates = [int(path.name.partition(".")[0]) for path in chosen]
-        moving = bool(settings.ema)
-        averaged = {"updates": updates, "ema": moving, "sha256": sha256_of(weights)}
-        write_json(partial / "model.json", {**description, "averaged": averaged})
+        if not settings.ensemble:
+            _write_mean(chosen, training.fingerprint, bool(settings.ema), partial)
+            return
+        for path in chosen:
+            (member := partial / str(_update(path))).mkdir()
+            _write_mean([path], training.fingerprint, False, member)
+        members = {"ensemble": list(map(_update, chosen))}
+        write_json(partial / MODEL, {**read_object(checkpoints / MODEL), **members})
+
+
+def _write_mean(paths: list[Path], fingerprint: str, moving: bool, folder: Path) -> None:
+    """Write the mean of checkpoints and its model.json; `moving`: the moving average."""
+    tensors, weights = mean(paths, fingerprint), folder / "model.safetensors"
+    try:
+        save_file(tensors, weights, {"fingerprint": fingerprint})
+    except SafetensorError as error:  # a full disk: safetensors raises no OSError
+        raise UserError(f"{weights}: cannot be written: {error}") from None
+    updates = list(map(_update, paths))
+    averaged = {"updates": updates, "ema": moving, "sha256": sha256_of(weights)}
+    description = read_object(paths[0].parent / MODEL)
+    write_json(folder / MODEL, {**description, "averaged": averaged})
+
+
+def _update(checkpoint: Path) -> int:
+    return int(checkpoint.name.partition(".")[0])
 
 
 def mean(paths: list[Path], fingerprint: str) -> Tensors:

@@ -133,8 +133,8 @@ def _translate(
     import torch
 
     from bleuprint.dataset.binarized import BinaryCorpus
+    from bleuprint.decoding.ensemble import load_decoder
     from bleuprint.decoding.translate import create_engine, search
-    from bleuprint.model.weights import load_model
 
     corpus = BinaryCorpus(folder(cell.corpus, "binary", root))
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -146,7 +146,7 @@ def _translate(
             for variant in (variant for variant in variants if variant.average == how):
                 penalty = LengthPenalty(variant.penalty, variant.alpha)
                 changed = replace(decode, beam=variant.beam, length_penalty=penalty)
-                model = load_model(averaged, corpus).to(device)
+                model = load_decoder(averaged, corpus).to(device)
                 engine = create_engine(model, corpus, changed)
                 for test in tests:
                     name = f"test.{test}"

@@ -1,0 +1,92 @@
+"""An ensemble of checkpoints, which decodes like one model."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from bleuprint.dataset.batch import Batch
+from bleuprint.dataset.binarized import BinaryCorpus
+from bleuprint.model.kv_cache import KVCache
+from bleuprint.model.transformer import Transformer
+from bleuprint.model.weights import DESCRIPTION, load_model
+from bleuprint.runtime.files import read_object
+
+_Caches = list[KVCache]
+
+
+class EnsembleCache:
+    """The cache of each model."""
+
+    def __init__(self, caches: _Caches) -> None:
+        self.caches = caches
+
+    def reorder(self, hypotheses: Tensor, sentences: Tensor | None = None) -> "EnsembleCache":
+        return EnsembleCache([cache.reorder(hypotheses, sentences) for cache in self.caches])
+
+
+class Ensemble:
+    """Models of one training: the mean of their probabilities of the next token."""
+
+    def __init__(self, models: Sequence[Transformer]) -> None:
+        """`models`: oldest first."""
+        self.models = models
+        self.settings, self.projection = models[-1].settings, models[-1].projection
+
+    @property
+    def device(self) -> torch.device:
+        return self.models[-1].device
+
+    def to(self, device: torch.device) -> "Ensemble":
+        return Ensemble([model.to(device) for model in self.models])
+
+    def init_cache(self, source: Tensor) -> EnsembleCache:
+        """The caches before the first target token, for source ids (B, S)."""
+        return EnsembleCache([model.init_cache(source) for model in self.models])
+
+    def step(self, tokens: Tensor, cache: EnsembleCache) -> tuple[Tensor, EnsembleCache]:
+        """Log-probabilities (N, V) of the token after `tokens` (N,), and the cache with these."""
+        steps = [
+            model.step(tokens, own) for model, own in zip(self.models, cache.caches, strict=True)
+        ]
+        logs = [torch.log_softmax(logits.float(), -1) for logits, _ in steps]
+        return _log_mean(logs), EnsembleCache([own for _, own in steps])
+
+
+Decoder = Transformer | Ensemble
+
+
+def load_decoder(folder: Path, corpus: BinaryCorpus) -> Decoder:
+    """The model that the stage average wrote into `folder`, or its ensemble; raises as load_model.
+
+    An ensemble has a folder for each checkpoint, named by its update.
+    """
+    path = folder / DESCRIPTION
+    updates = read_object(path).get("ensemble") if path.exists() else None
+    if not updates:
+        return load_model(folder, corpus)
+    return Ensemble([load_model(folder / str(update), corpus) for update in updates])
+
+
+def models_of(decoder: Decoder) -> Sequence[Transformer]:
+    """The models of an ensemble, oldest first, or the one model."""
+    return decoder.models if isinstance(decoder, Ensemble) else [decoder]
+
+
+def label_log_probs(decoder: Decoder, batch: Batch) -> Tensor:
+    """Log-probabilities (N, V) of the next token at each label of a batch."""
+    return _log_mean([_of_model(model, batch) for model in models_of(decoder)])
+
+
+def _of_model(model: Transformer, batch: Batch) -> Tensor:
+    hidden = model.decode(batch.target, *model.encode(batch.source, batch.has_padding))
+    return model.log_probs(hidden.flatten(0, 1).index_select(0, batch.label_positions))
+
+
+def _log_mean(logs: list[Tensor]) -> Tensor:
+    """The logarithm of the mean of probabilities."""
+    if len(logs) == 1:
+        return logs[0]
+    return torch.logsumexp(torch.stack(logs), 0) - math.log(len(logs))
