@@ -82,7 +82,7 @@ def random_map(
 
 def page_of(attention: AttentionMap, path: Path) -> str:
     file = AttentionFile(path, ("ar", "ja"))
-    file.add("a:1", "x", "a", [attention])
+    file.add("a:1", "x", "a", [{"cross": attention}])
     file.write()
     return path.read_text(encoding="utf-8")
 
@@ -134,7 +134,7 @@ def test_the_encoder_reads_all_and_the_decoder_what_came_before(prepared: Prepar
     for one in (encoder, decoder):
         assert one.weights.sum(-1) == pytest.approx(np.ones(one.weights.shape[:3]), abs=1e-5)
     assert not np.triu(decoder.weights, 1).any() and encoder.weights.all()
-    assert list(attention_maps(model, corpus, ids, words, ("decoder",))) == ["decoder"]
+    assert list(maps) == list(KINDS)
 
 
 def test_kept_maps_are_a_byte_a_weight(tmp_path: Path) -> None:
@@ -218,7 +218,8 @@ def test_a_picture_of_odd_characters_says_nothing_on_the_side(tmp_path: Path) ->
     code = f"""
 import sys; sys.path[:0] = {folders!r}
 from pathlib import Path; from test_attention import *
-write_png([random_map(ODD, ODD[::-1]), random_map(ODD[:2], ODD)], Path("a.png"))
+maps = dict(cross=random_map(ODD, ODD[::-1]), encoder=random_map(ODD[:2], ODD))
+write_png([maps], Path("a.png"))
 """
     # a home of its own, without a cache of fonts
     env = {**environment(), "MPLCONFIGDIR": str(tmp_path / "new")}
@@ -227,7 +228,7 @@ write_png([random_map(ODD, ODD[::-1]), random_map(ODD[:2], ODD)], Path("a.png"))
     assert (done.returncode, done.stderr, done.stdout) == (0, "", "")
     small, large = size(tmp_path / "a.png"), tmp_path / "b.png"
     assert min(small) > 300
-    write_png([random_map(["x"] * 40, ["y"] * 60)], large)
+    write_png([{"cross": random_map(["x"] * 40, ["y"] * 60)}], large)
     assert size(large)[0] > size(large)[1] > small[1]
 
 
@@ -235,7 +236,7 @@ def test_a_picture_is_dark_where_the_weight_is(tmp_path: Path) -> None:
     from matplotlib.image import imread
 
     weights = np.array([[[[0, 0, 1], [0, 1, 0], [0, 0, 1]]]], dtype=np.float32)
-    write_png([AttentionMap(["a"] * 3, ["b"] * 3, weights)], tmp_path / "a.png")
+    write_png([{"cross": AttentionMap(["a"] * 3, ["b"] * 3, weights)}], tmp_path / "a.png")
     pixels = imread(tmp_path / "a.png")[:, :, :3]
     # the frame's black lines enclose the map; Blues ends in (8, 48, 107)
     dark = (np.abs(pixels - np.array([8, 48, 107]) / 255) < 0.01).all(-1)
@@ -271,12 +272,16 @@ def test_translations_come_with_a_page(toy: Path, tmp_path: Path) -> None:
     page = Tables(content)
     assert page.tags.count("section") == 3 and "&lt;i&gt;" in content
     assert "An empty line" in content
-    assert len(page.tables) == 2 * (1 + 1 * (4 + 1))  # one layer, four heads
+    assert len(page.tables) == 2 * 3 * (1 + 1 * (4 + 1))  # three kinds, one layer, four heads
     for table in page.tables:
         for row in table[1:]:
             assert sum(float(cell["title"]) for cell in row[1:]) == pytest.approx(1, abs=2e-3)
-    written = "".join(row[0]["text"] + " " for row in page.tables[-1][1:-1]).replace("@@ ", "")
+    cross, encoder, decoder = page.tables[3 * 6 :: 6]
+    written = "".join(row[0]["text"] + " " for row in cross[1:-1]).replace("@@ ", "")
     assert written.strip() == found[2]
+    assert [cell["text"] for cell in cross[0][1:]] == [row[0]["text"] for row in encoder[1:]]
+    assert [row[0]["lang"] for row in (encoder[1], decoder[1])] == ["de", "en"]
+    assert decoder[0][1]["text"] == "<s>" and len(decoder) == len(cross)
     assert [path.name for path in file.parent.iterdir()] == ["a.html"]
 
 
@@ -284,7 +289,7 @@ def test_a_sentence_in_pieces_has_a_map_of_each(toy: Path, tmp_path: Path) -> No
     run(toy, f"--attention={tmp_path / 'a.html'}", text="be " * 300 + "\n")
     page = (tmp_path / "a.html").read_text(encoding="utf-8")
     assert "<h3>Piece 1 of 2</h3>" in page and "<h3>Piece 2 of 2</h3>" in page
-    assert [len(table[0]) for table in Tables(page).tables[::6]] == [1 + 256, 1 + 46]
+    assert [len(table[0]) for table in Tables(page).tables[::18]] == [1 + 256, 1 + 46]
 
 
 def test_one_sentence_is_pictured(toy: Path, tmp_path: Path) -> None:
@@ -315,7 +320,7 @@ def test_what_no_file_holds_is_refused(
     ("name", "tokens", "fit", "most"),
     [
         ("a.html", 400, 2, "1,000,000"),  # 3 x 400 x 400 cells each
-        ("a.png", 151, 0, "22,500"),
+        ("a.png", 174, 0, "30,000"),
     ],
 )
 def test_a_file_does_not_grow_beyond_what_can_be_opened(
@@ -324,6 +329,6 @@ def test_a_file_does_not_grow_beyond_what_can_be_opened(
     file = AttentionFile(tmp_path / name, ("de", "en"))
     attention = random_map(["x"] * tokens, ["y"] * tokens, layers=1, heads=1)
     for number in range(fit):
-        file.add(f"a:{number}", "y", "x", [attention])
+        file.add(f"a:{number}", "y", "x", [{"cross": attention}])
     with pytest.raises(UserError, match=rf"^a:3: .*{name} has no room for more than {most} cells"):
-        file.add("a:3", "y", "x", [attention])
+        file.add("a:3", "y", "x", [{"cross": attention}])

@@ -1,7 +1,7 @@
 """Attention maps of sentences and their translations, and attention.json, which stores them."""
 
 import base64
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -86,7 +86,6 @@ def attention_maps(
     corpus: BinaryCorpus,
     source: Sequence[int],
     tokens: Sequence[int],
-    kinds: Iterable[str] = KINDS,
 ) -> dict[str, AttentionMap]:
     """The maps of a source (ids with EOS) and its translation (ids without EOS)."""
     import torch  # slow to import, and not needed to read attention.json
@@ -108,7 +107,7 @@ def attention_maps(
     }
     return {
         kind: AttentionMap(*sides[kind], torch.cat(getattr(weights, kind)).float().cpu().numpy())
-        for kind in kinds
+        for kind in KINDS
     }
 
 

@@ -55,7 +55,7 @@ def answer(translator: Translator, request: TranslationRequest) -> dict[str, Any
     for translated in translator(lines, request.n_best):
         maps = None
         if request.attention and room >= 0:
-            attention = translator.attention(translated)
+            attention = [maps["cross"] for maps in translator.attention(translated)]
             room -= sum(each.weights.size for each in attention)
             maps = list(map(_as_json, attention)) if room >= 0 else None
         best = [{"text": each.text, "score": round(each.score, 6)} for each in translated.best]

@@ -98,11 +98,11 @@ class Translator:
             translations.append(Translated(joined, beyond, firsts if whole else []))
         return translations
 
-    def attention(self, translated: Translated) -> list[AttentionMap]:
-        """The maps of the best translation, one per piece; of an ensemble, by its last model."""
+    def attention(self, translated: Translated) -> list[dict[str, AttentionMap]]:
+        """The maps of the best translation by kind, for each piece; an ensemble's last model's."""
         model = models_of(self.model)[-1]
         return [
-            attention_maps(model, self.corpus, piece.source, piece.tokens, ("cross",))["cross"]
+            attention_maps(model, self.corpus, piece.source, piece.tokens)
             for piece in translated.pieces
         ]
 
