@@ -13,6 +13,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import warm
+from bleuprint.runtime import reexec
 from root import ROOT
 
 PARAMS = """\
@@ -125,6 +127,7 @@ class Project:
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "PYTHONPATH": str(root / "src"),
             "OMP_WAIT_POLICY": "passive",  # others may be at work on the same cores
+            **reexec.VARIABLES,  # which would start each process twice
             "DVC_NO_ANALYTICS": "1",
             "MLFLOW_DISABLE_TELEMETRY": "true",
             "GIT_CONFIG_GLOBAL": os.devnull,
@@ -135,11 +138,15 @@ class Project:
             },
         }
 
-    def start(self, *command: str) -> "subprocess.Popen[str]":
+    def start(self, *command: str, path: str = "") -> "subprocess.Popen[str]":
+        """A process of its own group; `path` comes first in PATH."""
+        environment = self.environment
+        if path:
+            environment = {**environment, "PATH": f"{path}{os.pathsep}{environment['PATH']}"}
         return subprocess.Popen(
             command,
             cwd=self.root,
-            env=self.environment,
+            env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -147,8 +154,11 @@ class Project:
         )
 
     def run(self, *command: str, status: int | None = 0, timeout: float = 240) -> str:
-        """What a command printed; fails if it ends with another status, None being any."""
-        process = self.start(*command)
+        """What a command printed; fails if it ends with another status, None being any.
+
+        The processes of stages have loaded their libraries already.
+        """
+        process = self.start(*command, path=warm.folder())
         try:
             output, _ = process.communicate(timeout=timeout)
         finally:
@@ -222,7 +232,7 @@ def make(root: Path) -> Project:
     for name in _SOURCES:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         if (ROOT / name).is_dir():
-            ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
+            ignored = shutil.ignore_patterns("*.egg-info")
             shutil.copytree(ROOT / name, root / name, ignore=ignored)
         else:
             shutil.copy(ROOT / name, root / name)

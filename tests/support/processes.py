@@ -30,7 +30,7 @@ def run(
 ) -> "subprocess.CompletedProcess[bytes]":
     """Run `sys.executable FILE ARGUMENTS` or `sys.executable -m MODULE ARGUMENTS`."""
     assert command[0] == sys.executable
-    env = {**reexec._VARIABLES, **(os.environ if env is None else env)}
+    env = {**reexec.VARIABLES, **(os.environ if env is None else env)}
     with tempfile.TemporaryDirectory() as name:
         streams = [Path(name, stream) for stream, _ in _STREAMS]
         for stream in streams:

@@ -16,7 +16,7 @@ import os
 import sys
 
 _C_LIBRARY = ctypes.CDLL(None)
-_VARIABLES = {
+VARIABLES = {
     "MALLOC_MMAP_THRESHOLD_": str(4 << 30),
     "MALLOC_TRIM_THRESHOLD_": str(8 << 30),
     "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
@@ -38,7 +38,7 @@ def reexec_for_speed() -> None:
 
     Must be called before torch is imported.
     """
-    missing = {name: text for name, text in _VARIABLES.items() if name not in os.environ}
+    missing = {name: text for name, text in VARIABLES.items() if name not in os.environ}
     if sys.platform == "linux" and missing:
         os.environ.update(missing)
         if sys.stdout:  # None if the caller has closed it

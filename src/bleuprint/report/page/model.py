@@ -5,11 +5,12 @@ and the parameters of each system by part.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from markupsafe import Markup
+from torch.overrides import TorchFunctionMode
 
 from bleuprint.config.optimization import LrSchedule, Noam
 from bleuprint.config.paths import STATISTICS, folder
@@ -236,9 +237,21 @@ def _lines(
     return chart(name, title, draw)
 
 
+class _NoDraws(TorchFunctionMode):
+    """Draws no weights: on the device meta, torch would import its compiler for it, for seconds."""
+
+    def __torch_function__(
+        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if getattr(function, "__module__", "") == "torch.nn.init":
+            return kwargs.get("tensor", *args[:1])
+        return function(*args, **kwargs)
+
+
 def parameters_by_part(settings: Model, source: int, target: int) -> Counter[str]:
     """The parameters of each part, for vocabularies of these sizes in tokens; shared ones once."""
-    with torch.device("meta"):
+    with torch.device("meta"), _NoDraws():
         transformer = Transformer(settings, source, target)
     counts = Counter[str]()
     for name, parameter in transformer.named_parameters():
