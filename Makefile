@@ -7,6 +7,8 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export DVC_NO_ANALYTICS := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 export DO_NOT_TRACK := 1
+# the tests and the pipeline start hundreds of processes, which would compile all modules again
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup reproduce table plots test test-slow test-cluster browser cluster lint ui recipe
 

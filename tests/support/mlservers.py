@@ -8,15 +8,16 @@ import sys
 import time
 import urllib.request
 from pathlib import Path
-from typing import Any
-
-from mlflow.tracking import MlflowClient
+from typing import TYPE_CHECKING, Any
 
 import result_trees
 from bleuprint.config.experiment import Settings
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.files import read_json, write_json
 from bleuprint.tracking.cell_results import cells_of
+
+if TYPE_CHECKING:
+    from mlflow.tracking import MlflowClient
 
 CURVES: dict[str, Any] = {
     "training": [
@@ -77,13 +78,15 @@ class MlServer:
             self._process = None
 
 
-def runs_in(uri: str, experiment: str) -> tuple[MlflowClient, list[Any]]:
+def runs_in(uri: str, experiment: str) -> "tuple[MlflowClient, list[Any]]":
+    from mlflow.tracking import MlflowClient  # which takes two seconds
+
     client = MlflowClient(uri, registry_uri=uri)
     found = client.get_experiment_by_name(experiment)
     return client, list(client.search_runs([found.experiment_id])) if found else []
 
 
-def history(client: MlflowClient, run: Any, metric: str) -> list[tuple[int, float]]:
+def history(client: "MlflowClient", run: Any, metric: str) -> list[tuple[int, float]]:
     """Update and value of all that is logged of a metric, sorted; with what is there twice."""
     found = client.get_metric_history(run.info.run_id, metric)
     return sorted((point.step, point.value) for point in found)
