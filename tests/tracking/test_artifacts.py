@@ -1,4 +1,4 @@
-"""Artifacts of runs: the page, lists of files, and the folder they are kept in."""
+"""Artifacts of runs: the page, and the folder it is kept in."""
 
 import shutil
 from pathlib import Path
@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from bleuprint.config.experiment import load
-from bleuprint.runtime.files import read_json, sha256_of
 from bleuprint.tracking.sync import sync
 from mlruns import named
 from mlservers import runs_in
@@ -24,29 +23,17 @@ def test_the_page_is_attached_and_replaced_when_it_changes(root: Path) -> None:
     assert list(sync(load())) == []
 
 
-def test_files_are_listed_with_their_sums_and_not_copied(root: Path) -> None:
-    list(sync(load()))
-    client, runs = named(root)
-    identity = runs["tiny news-en-de 1"].info.run_id
-    assert [file.path for file in client.list_artifacts(identity)] == ["files.json"]
-    listed = read_json(Path(client.download_artifacts(identity, "files.json")))["files"]
-    sums = {entry["path"]: entry["sha256"] for entry in listed}
-    weights = "models/tiny/news-en-de/1/averaged/model.safetensors"
-    assert sums[weights] == sha256_of(root / weights)
-    assert {"results/tiny/news-en-de/1/scores.json", weights} <= sums.keys()
-    assert all(sha256_of(root / path) == total for path, total in sums.items())
-    shutil.rmtree(root / "models")  # a clone that pulled results alone
-    assert list(sync(load())) == []
-
-
 def test_artifacts_lie_beside_a_database_of_the_users(
     root: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path_factory.mktemp("elsewhere")
     shutil.copy(root / "mlflow.db", folder / "all.db")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{folder / 'all.db'}")
+    page = root / "reports" / "index.html"
+    page.parent.mkdir()
+    page.write_text("<p>a page")
     list(sync(load()))
-    assert len(list((folder / "mlartifacts" / "trial_run").rglob("files.json"))) == 4
+    assert len(list((folder / "mlartifacts" / "trial_run").rglob("index.html"))) == 1
     assert not (root / "mlruns").exists()
 
 

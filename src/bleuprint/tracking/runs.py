@@ -173,6 +173,5 @@ def _note(cell: Cell, commit: str | None) -> str:
     return (
         f"System **{cell.system}** on corpus **{cell.corpus}** with seed {cell.seed}.\n\n"
         f"To repeat it {at}{changed} with the same `params.yaml`:\n\n"
-        f"```\ndvc repro score@{'-'.join(map(str, cell))}\n```\n\n"
-        "Its files, with their sizes and SHA-256, are listed in the artifact `files.json`."
+        f"```\ndvc repro score@{'-'.join(map(str, cell))}\n```"
     )

@@ -22,7 +22,7 @@ from bleuprint.runtime import environment, fingerprint
 from bleuprint.runtime.errors import UserError, without_passwords
 from bleuprint.scoring.score import SetScores
 from bleuprint.tracking import runs, store, ui_views
-from bleuprint.tracking.artifacts import log_file_list, log_report
+from bleuprint.tracking.artifacts import log_report
 from bleuprint.tracking.cell_results import CellResults, cells_of
 from bleuprint.tracking.runs import Content, Description
 from bleuprint.tracking.timings import Training, read_training
@@ -167,8 +167,6 @@ def _log_cell(client: "MlflowClient", experiment: str, trained: TrainedCell, mak
     changed = trained.decoding is not None and _log_decoding(
         client, experiment, run, trained.decoding
     )
-    if _SCORED in content.tags or trained.decoding is None:
-        changed |= log_file_list(client, run, trained.description.cell)
     return done or ("completed" if changed else "")
 
 
