@@ -28,10 +28,11 @@ def read(path, key, value="1"):
     return str(error.value), len(names)
 
 
-KEYS = [(key, new) for pattern, new in renamed.KEYS.items() for key in places(pattern)]
+TABLES = renamed.tables()
+KEYS = [(key, new) for pattern, new in TABLES[0].items() for key in places(pattern)]
 VALUES = [
     (key, value, new)
-    for pattern, new in renamed.VALUES.items()
+    for pattern, new in TABLES[1].items()
     for places_of, _, value in [pattern.partition(": ")]
     for key in places(places_of)
 ]

@@ -1,7 +1,7 @@
 """The records of an experiment: one pandas DataFrame, a row for each system, corpus, seed and
 test set. Every table, chart and file of the report is made from it.
 
-Beside COLUMNS it has LISTS, and of the trainings the versions of libraries.
+Beside COLUMNS (columns.csv) it has LISTS, and of the trainings the versions of libraries.
 """
 
 import dataclasses
@@ -26,71 +26,7 @@ COSTS = REPORTS / "costs.csv"
 METRICS = {"bleu": "BLEU", "chrf2": "chrF2", "ter": "TER"}
 
 # Each column with its meaning and unit. A value that is not known, or not measured, is missing.
-COLUMNS = {
-    "system": "the system; of a published number, its name",
-    "corpus": "the corpus",
-    "source": "the source language",
-    "target": "the target language",
-    "seed": "the seed of the training",
-    "test": "the test set",
-    "published": "where a published number was printed; missing for our systems",
-    "scored": "how BLEU was counted: sacrebleu, or of a published number one of docs/scoring.md",
-    "lines": "lines of the test set",
-    "bleu": "BLEU, 0 to 100",
-    "bleu_low": "lower end of its 95 % interval",
-    "bleu_high": "upper end of its 95 % interval",
-    "chrf2": "chrF2, 0 to 100",
-    "chrf2_low": "lower end of its 95 % interval",
-    "chrf2_high": "upper end of its 95 % interval",
-    "ter": "TER, edits by 100 words of the references",
-    "ter_low": "lower end of its 95 % interval",
-    "ter_high": "upper end of its 95 % interval",
-    "test_loss": "cross-entropy of the references without label smoothing, nats per token with EOS",
-    "test_perplexity": "e to test_loss",
-    "word_perplexity": "the same per word of the references' text, EOS included",
-    "hypothesis_length": "tokens of the translations, as BLEU counts them",
-    "reference_length": "tokens of the references",
-    "length_ratio": "hypothesis_length / reference_length",
-    "baseline": "the system that it is tested against",
-    "difference": "BLEU minus that of the baseline, means over seeds",
-    "p": "p-value of the difference: paired bootstrap, or with several seeds paired t-test",
-    "p_holm": "p, corrected by Holm for the number of systems",
-    "p_bootstrap": "p-value of this seed: paired bootstrap over lines",
-    "p_randomization": "p-value of this seed: approximate randomization over lines",
-    "parameters": "parameters of the model",
-    "updates": "updates of the training",
-    "source_tokens": "source tokens of the training",
-    "target_tokens": "target tokens of the training",
-    "training_flops": "floating-point operations of the training, counted",
-    "engine": "what translated",
-    "precision": "numbers of the translation",
-    "beam": "beam of the search",
-    "length_penalty.kind": "kind of the length penalty",
-    "length_penalty.alpha": "exponent of the length penalty",
-    "train_seconds": "duration of the training, seconds",
-    "train_tokens_per_second": "target tokens per second of the training",
-    "peak_memory": "peak memory of the training's main process, bytes",
-    "device": "device of the training",
-    "processes": "processes of the training",
-    "threads": "threads of each process",
-    "commit": "commit that trained; + if there were uncommitted changes",
-    "devices": "number of devices",
-    "sustained_flops": "FLOP/s that a device sustains, by the paper",
-    "training_flops_by_time": "train_seconds x devices x sustained_flops",
-    "peak_flops": "peak FLOP/s of a device, by its data sheet",
-    "mfu": "model FLOPs utilization, 0 to 1",
-    "translate_seconds": "duration of translating all test sets, seconds",
-    "bleu_signature": "sacreBLEU's signature of BLEU",
-    "chrf2_signature": "sacreBLEU's signature of chrF2",
-    "ter_signature": "sacreBLEU's signature of TER",
-    "training_sha256": "fingerprint of the training: settings, code and data",
-    "settings_sha256": "fingerprint of all settings of the cell",
-    "code_sha256": "fingerprint of the package",
-    "binary_sha256": "SHA-256 of the binary corpus",
-    "sources_sha256": "SHA-256 of the test set's sources",
-    "references_sha256": "SHA-256 of the test set's references",
-    "hypotheses_sha256": "SHA-256 of the translations",
-}
+COLUMNS: dict[str, str] = dict(pd.read_csv(Path(__file__).with_name("columns.csv")).to_numpy())
 # Lists of objects, as in scores.json; by_count is None where tokens are characters.
 LISTS = ("variants", "by_length", "by_count")
 # The column of each measured figure of a training; those of another name are not in COLUMNS.

@@ -1,5 +1,6 @@
 """The hardware of a training, and the published FLOP/s of devices."""
 
+import csv
 import platform
 import re
 import resource
@@ -20,29 +21,7 @@ _PAPER = {"K80": 2.8e12, "K40": 3.7e12, "M40": 6.0e12, "P100": 9.5e12}
 # Dense peaks in TFLOP/s by NVIDIA's data sheets and, for GeForce, architecture white papers (GA102,
 # Ada): float32, tf32, bfloat16 (accumulated in float32); None where the chip has no such units.
 # Where a sheet gives tensor cores "with sparsity" only, this is half of it.
-_PEAKS: dict[str, tuple[float, float | None, float | None]] = {
-    "P100-PCIE": (9.3, None, None),
-    "P100-SXM2": (10.6, None, None),
-    "V100-PCIE": (14.0, None, None),
-    "V100-SXM2": (15.7, None, None),
-    "V100S-PCIE": (16.4, None, None),
-    "T4": (8.1, None, None),
-    "A100-PCIE": (19.5, 156.0, 312.0),
-    "A100 PCIe": (19.5, 156.0, 312.0),
-    "A100-SXM4": (19.5, 156.0, 312.0),
-    "A10": (31.2, 62.5, 125.0),
-    "A40": (37.4, 74.8, 149.7),
-    "L4": (30.3, 60.0, 121.0),
-    "L40": (90.5, 90.5, 181.05),
-    "L40S": (91.6, 183.0, 362.05),
-    "H100 PCIe": (51.0, 378.0, 756.5),
-    "H100 NVL": (60.0, 417.5, 835.5),
-    "H100 HBM3": (67.0, 494.5, 989.5),  # the name that the SXM module reports
-    "H200": (67.0, 494.5, 989.5),
-    "H200 NVL": (60.0, 417.5, 835.5),
-    "RTX 3090": (35.6, 35.6, 71.0),
-    "RTX 4090": (82.6, 82.6, 165.2),
-}
+_PEAKS = Path(__file__).with_name("gpu_peaks.csv")
 
 
 def machine_of(group: Group) -> dict[str, Any]:
@@ -81,12 +60,13 @@ def peak_flops(device_name: str, precision: str) -> float | None:
 
     A part of a GPU (MIG) is another device. Chips without tf32 compute in float32 instead.
     """
-    peaks = _PEAKS.get(re.sub(r"[- ]\d+GB\b", "", _short(device_name)))
+    name = re.sub(r"[- ]\d+GB\b", "", _short(device_name))
+    with _PEAKS.open(encoding="utf-8", newline="") as file:
+        peaks = next((row for row in csv.DictReader(file) if row["device"] == name), None)
     if peaks is None:
         return None
-    float32, tf32, bfloat16 = peaks
-    peak = {"float32": float32, "tf32": tf32 or float32, "bfloat16": bfloat16}[precision]
-    return None if peak is None else peak * 1e12
+    peak = peaks[precision] or (peaks["float32"] if precision == "tf32" else "")
+    return float(peak) * 1e12 if peak else None
 
 
 def utilization(flops: float, seconds: float, devices: int, peak: float) -> float:
