@@ -144,19 +144,22 @@ def test_greedy_validation_is_a_beam_of_one(model: Transformer) -> None:
 
 @pytest.fixture(scope="module")
 def stored(corpus: Prepared, model: Transformer, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The model as the average stage leaves it."""
-    from safetensors.torch import save_file
-
-    from bleuprint.model.weights import named_weights, write_description
-
+    """The model as the average stage writes it."""
     folder = tmp_path_factory.mktemp("model")
-    save_file(
-        {name: tensor.clone() for name, tensor in named_weights(model).items()},
-        folder / "model.safetensors",
-        {"fingerprint": "f"},
-    )
-    write_description(folder, SHAPE, corpus.binary, "f")
-    return folder
+    average(exported(folder, corpus, {9: model}), Average(last=1), folder / "averaged")
+    return folder / "averaged"
+
+
+def exported(folder: Path, corpus: Prepared, models: dict[int, Transformer]) -> Path:
+    """Checkpoints by update, as a training exports them."""
+    (checkpoints := folder / "checkpoints").mkdir()
+    for update, each in models.items():
+        weights = {name: tensor.clone() for name, tensor in named_weights(each).items()}
+        save_file(weights, checkpoints / f"{update:07d}.safetensors", {"fingerprint": "f"})
+    write_description(checkpoints, SHAPE, corpus.binary, "f")
+    record = {"fingerprint": "f", "validation_metric": "loss", "validations": []}
+    write_json(checkpoints / "checkpoints.json", record)
+    return checkpoints
 
 
 def translate_into(folder: Path, corpus: Prepared, stored: Path, settings: Decode) -> float:
@@ -176,6 +179,7 @@ def test_hypotheses_go_to_files_and_their_time_is_returned(
     digest = hashlib.sha256((hypotheses / "test.x.en").read_bytes()).hexdigest()
     assert read_json(made) == {
         "model": "f",
+        "averaged": {"settings": {"last": 1}, "updates": [9]},
         "decode": dataclasses.asdict(settings),
         "hypotheses": {"test.x.en": digest},
         "losses": {"x": pytest.approx(cross_entropy(model, corpus), rel=1e-5)},
@@ -261,32 +265,29 @@ def test_an_ensemble_of_checkpoints_translates(
     corpus: Prepared, model: Transformer, tmp_path: Path
 ) -> None:
     """From the stage average on: two checkpoints beside each other, the attention of the last."""
-    checkpoints, fingerprint = tmp_path / "checkpoints", "f1"
-    checkpoints.mkdir()
     other = copy.deepcopy(model)
     with torch.no_grad():
         for parameter in other.parameters():
             parameter.add_(torch.randn_like(parameter), alpha=0.3)
-    for update, each in ((10, other), (20, model)):
-        path = checkpoints / f"{update:07d}.safetensors"
-        save_file(named_weights(each), path, {"fingerprint": fingerprint})
-    write_description(checkpoints, SHAPE, corpus.binary, fingerprint)
-    record = {"fingerprint": fingerprint, "validation_metric": "loss", "validations": []}
-    write_json(checkpoints / "checkpoints.json", record)
+    checkpoints = exported(tmp_path, corpus, {10: other, 20: model})
     average(checkpoints, Average(last=2, ensemble=True), tmp_path / "averaged")
 
     (tmp_path / "results").mkdir()
     folder = corpus.binary.folder
     translate.translate_tests(folder, tmp_path / "averaged", DECODE, tmp_path / "results")
     source = corpus.binary.side("test.x", "de")
-    found = TorchEngine(Ensemble([other, model]), DECODE).search(source, source.lengths)
+    ensemble = Ensemble([other, model])
+    found = TorchEngine(ensemble, DECODE).search(source, source.lengths)
     expected = [corpus.binary.text("en", best.tokens) for (best,) in found]
     path = tmp_path / "results" / "hypotheses" / "test.x.en"
     assert path.read_text().split("\n")[:-1] == expected
     alone = [corpus.binary.text("en", tokens) for tokens in outputs(model, source, DECODE)]
     assert alone != expected
-    losses = read_json(tmp_path / "results" / "translation.json")["losses"]["x"]
-    assert losses == reference_loss(Ensemble([other, model]), corpus.binary, "test.x")
+    record = read_json(tmp_path / "results" / "translation.json")
+    assert record["averaged"] == {"settings": {"last": 2, "ensemble": True}, "updates": [10, 20]}
+    assert record["losses"]["x"] == reference_loss(
+        Ensemble([other, model]), corpus.binary, "test.x"
+    )
     with pytest.raises(UserError, match="ctranslate2 decodes with one model, not an ensemble"):
         ctranslate2 = dataclasses.replace(DECODE, engine="ctranslate2")
-        translate.create_engine(Ensemble([other, model]), corpus.binary, ctranslate2)
+        translate.create_engine(ensemble, corpus.binary, ctranslate2)

@@ -41,7 +41,11 @@ WITHOUT_SUM = {
 }
 DOCS = (ROOT / "docs" / "corpora.md").read_text(encoding="utf-8")
 PREPARATION = (ROOT / "docs" / "preparation.md").read_text(encoding="utf-8")
-NEEDED = {"inproceedings": {"author", "title", "booktitle", "year"}, "misc": {"title"}}
+NEEDED = {
+    "inproceedings": {"author", "title", "booktitle", "year"},
+    "misc": {"title"},
+    "article": {"author", "title", "year"},
+}
 
 each_recipe = pytest.mark.parametrize("name", SETTINGS)
 
@@ -368,3 +372,12 @@ def test_the_docs_name_every_format_rule_and_recipe() -> None:
     table = DOCS.split("## The recipes' corpora")[1]
     named = re.findall(r"`([\w-]+)`", "".join(re.findall(r"^\|(.*?)\|", table, re.MULTILINE)))
     assert sorted(named) == sorted(SETTINGS)
+
+
+def test_published_numbers_are_cited() -> None:
+    cited = citations(SETTINGS["table2"])
+    for name in ("fairseq (big)", "ParaGen (base)", "OpenNMT-py (base)"):
+        assert f"% published: {name}\n@" in cited
+    for key in ("kalchbrenner-etal-2016", "zhou-etal-2016", "wu-etal-2016", "gehring-etal-2017"):
+        assert f"{{{key}" in cited
+    assert "published:" not in citations(SETTINGS["phrasebook"])

@@ -32,7 +32,8 @@ def test_literature_stands_above_ours_for_wmt14_only() -> None:
         "other-en-de FLOPs": "–",
     }
     assert rows["base"]["wmt14-en-de BLEU newstest2014"] == "26.1 [25.1, 28.1]"
-    assert "compound" in main_table.notes(wmt)[-1] and "not comparable" in main_table.notes(wmt)[-1]
+    note = main_table.notes(wmt)[-1]
+    assert "compound" in note and "comparable only with ours in the same column" in note
     lines = latex(grid, "").splitlines()
     assert lines[lines.index("\\midrule", 9) + 1].startswith("base &")
     first = csv_text(wmt).split("\n")[1]
@@ -139,5 +140,33 @@ def test_ours_are_scored_as_the_published_numbers_are() -> None:
     }
     (best,) = (row.best for row in table.rows if row.cells[0] == "base")
     assert {2, 3} <= best and 1 not in best
-    assert "BLEU (other variants): not computed here" in " ".join(main_table.notes(ours, numbers))
+    assert "BLEU (other variants): in ways not computed here" in " ".join(
+        main_table.notes(ours, numbers)
+    )
     assert "other variants" not in " ".join(main_table.notes(ours, numbers[2:]))
+
+
+def test_rows_of_one_name_are_told_apart_by_their_source() -> None:
+    """A number cannot take the place of Table 2's, nor of another source's."""
+    wmt = frame(record("base", "wmt14-en-de", "newstest2014", 26.1))
+    where = ("wmt14-en-de", "newstest2014")
+    blog = Published("Transformer (base)", "A blog", *where, 99.9, "compound-split")
+    rows = rows_of(main_table.scores(wmt, published=[blog]))
+    found = {
+        name: (row["wmt14-en-de BLEU compound-split"], row["wmt14-en-de FLOPs, by time"])
+        for name, row in rows.items()
+        if name.startswith("Transformer (base)")
+    }
+    assert found == {
+        "Transformer (base), Vaswani et al. 2017, Table 2 (published)": ("27.3", "3.3e18"),
+        "Transformer (base), A blog (published)": ("99.9", "–"),
+    }
+
+
+def test_an_ensemble_is_named() -> None:
+    ours = frame(
+        {**record("one", "news-en-de", "first", 20.0), "models": 1},
+        {**record("four", "news-en-de", "first", 21.0), "models": 4},
+    )
+    notes = " ".join(main_table.notes(ours))
+    assert "four: an ensemble of 4 checkpoints of one training." in notes and "one:" not in notes

@@ -12,6 +12,7 @@ from pandas.testing import assert_frame_equal
 import result_trees as trees
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
+from bleuprint.config.system import Average
 from bleuprint.report.records import collect
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, sha256_of, write_json
@@ -227,3 +228,13 @@ def test_texts_changed_since_scoring(copy: tuple[Path, Settings], file: str) -> 
         match=r"has changed since (system tiny, corpus talks-en-fr, seed 3|it was translated)",
     ):
         collect(settings, root)
+
+
+def test_an_average_edited_since_translating(copy: tuple[Path, Settings]) -> None:
+    """A checkpoint's translations are not those of an average of the same training."""
+    root, settings = copy
+    small = settings.system("small")
+    changed = replace(small, average=Average(updates=(1, 1000), ensemble=True))
+    edited = replace(settings, systems={**settings.systems, "small": changed})
+    with pytest.raises(UserError, match=r"translation\.json: translated with average \{'last'"):
+        collect(edited, root)

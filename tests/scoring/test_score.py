@@ -228,8 +228,8 @@ class TestStage:
             ("{", "damaged: Expecting"),
             ("{}", "holds no 'model': damaged"),
             (
-                '{"model": "f", "decode": {}, "hypotheses": {}, "losses": 1}',
-                "damaged: decode, hypotheses and losses",
+                '{"model": "f", "averaged": {}, "decode": {}, "hypotheses": {}, "losses": 1}',
+                "damaged: averaged, decode, hypotheses and losses",
             ),
         ],
     )

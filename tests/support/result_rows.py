@@ -46,6 +46,7 @@ def record(system: str, corpus: str, test: str, bleu: float, **changes: Any) -> 
         "source_tokens": 9_000_000,
         "target_tokens": 8_120_000,
         "updates": 8000,
+        "models": 1,
         **{name: decode[name] for name in ("engine", "precision", "beam")},
         **{f"length_penalty.{name}": value for name, value in decode["length_penalty"].items()},
         "training_sha256": "f1" * 32,

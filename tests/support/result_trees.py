@@ -135,13 +135,15 @@ def timing_files(root: Path, settings: Settings, cell: Cell) -> tuple[Path, Path
 def write_translation(root: Path, settings: Settings, cell: Cell) -> None:
     """Write that the cell's own model, with its own settings, made its translations."""
     folder = root / cell.results
-    decode = dataclasses.asdict(settings.system(cell.system).decode)
+    system = settings.system(cell.system)
+    decode = dataclasses.asdict(system.decode)
     hypotheses = {path.name: sha256_of(path) for path in (folder / "hypotheses").iterdir()}
     losses = {
         test: {"nats": 100.0, "tokens": 80} for test in settings.corpus(cell.corpus).files.tests
     }
     made = {
         "model": _fingerprint(cell),
+        "averaged": {"settings": system.average.given, "updates": [20]},
         "decode": decode,
         "hypotheses": hypotheses,
         "losses": losses,

@@ -126,7 +126,8 @@ def test_a_gpu_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def trained(*machines: dict[str, Any], seconds: float = 100.0) -> Stopwatch:
     """The durations of a training."""
-    stopwatch = Stopwatch(Path("nowhere"), {})
+    stopwatch = Stopwatch(Path("nowhere"), {}, lambda: 0)
+    stopwatch.peak_memory = 10**8
     stopwatch.machines, stopwatch.seconds = list(machines), seconds
     return stopwatch
 
@@ -135,7 +136,7 @@ def cost(stopwatch: Stopwatch) -> Training:
     """What was measured of a training of 1e12 operations."""
     state = TrainState.initial(parameters=10)
     state.flops, state.target_tokens = 10**12, 5_000
-    return training_cost(state, stopwatch, "float32", CPU)
+    return training_cost(state, stopwatch, "float32")
 
 
 def test_what_was_measured_on_a_cpu() -> None:
@@ -143,7 +144,7 @@ def test_what_was_measured_on_a_cpu() -> None:
     assert (training.seconds, training.tokens_per_second) == (100, 50)
     assert (training.processes, training.devices) == (2, 2)
     assert training.versions == f"Python {platform.python_version()}, torch {torch.__version__}"
-    assert training.peak_memory and training.peak_memory > 5e7
+    assert training.peak_memory == 10**8
     # no sustained FLOP/s is published for it
     assert {training.sustained_flops, training.flops_by_time, training.mfu} == {None}
 
@@ -179,3 +180,11 @@ def test_on_different_machines_no_cost_is_computed(change: dict[str, Any]) -> No
     joined = {name for name, value in vars(training).items() if " + " in str(value)}
     assert joined == set(change) and training.seconds == 100
     assert {training.devices, training.flops_by_time, training.peak_flops, training.mfu} == {None}
+
+
+def test_the_peak_of_memory_is_that_of_the_processes_that_trained(tmp_path: Path) -> None:
+    """A process that finds the training finished, as of another row, adds nothing."""
+    for peak in (7, 9, 5):
+        stopwatch = Stopwatch(tmp_path, {}, lambda peak=peak: peak)
+        stopwatch.save(10)
+    assert Stopwatch(tmp_path, {}, lambda: 11).peak_memory == 9

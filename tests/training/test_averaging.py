@@ -106,10 +106,11 @@ def test_the_moving_average_is_taken_as_it_is(tmp_path: Path) -> None:
     average(folder, Average(ema=True), tmp_path / "averaged")
     assert load_file(tmp_path / "averaged" / WEIGHTS)["a"].tolist() == [np.float32(0.1)]
     described = json.loads((tmp_path / "averaged" / "model.json").read_text())
-    assert described["averaged"]["updates"] == [50] and described["averaged"]["ema"] is True
+    settings = {"ema": True}
+    assert described["averaged"].items() >= {"updates": [50], "settings": settings}.items()
     average(folder, Average(last=5), tmp_path / "mean")  # it is none of the checkpoints
     described = json.loads((tmp_path / "mean" / "model.json").read_text())
-    assert described["averaged"]["ema"] is False
+    assert described["averaged"]["settings"] == {"last": 5}
     assert load_file(tmp_path / "mean" / WEIGHTS)["a"].tolist() == [30]
 
 
@@ -129,6 +130,7 @@ def test_files_are_ordered_by_their_updates(tmp_path: Path) -> None:
             "average.best is 5, but the validated checkpoints are: 10, 20, 30, 40",
         ),
         (Average(ema=True), "average.ema, but the training kept no moving average"),
+        (Average(updates=(35, 45), ensemble=True), "average.ensemble of one checkpoint, 40"),
         (
             Average(updates=(21, 29)),
             "average.updates is [21, 29], but the checkpoints are: 10, 20, 30, 40, 50",
@@ -168,7 +170,7 @@ def test_an_average_is_described_and_repeats_to_the_byte(tmp_path: Path) -> None
     weights = tmp_path / "averaged" / WEIGHTS
     described = json.loads((tmp_path / "averaged" / "model.json").read_text())
     digest = hashlib.sha256(weights.read_bytes()).hexdigest()
-    averaged = {"updates": [10, 40], "ema": False, "sha256": digest}
+    averaged = {"settings": {"best": 2}, "updates": [10, 40], "sha256": digest}
     assert described == {"of": "f1", "averaged": averaged}
     with safe_open(tmp_path / "averaged" / WEIGHTS, "np") as file:
         assert file.metadata() == MARK

@@ -165,6 +165,9 @@ class Settings:
         cells = [f"{system}-{corpus}" for system in self.systems for corpus in self.corpora]
         if twice := {cell for cell in cells if cells.count(cell) > 1}:
             raise ValueError(f"two cells are called {min(twice)}: rename a system or a corpus")
+        keys = [(n.name, n.source, n.corpus, n.test, n.scored) for n in self.published]
+        if twice_published := {key for key in keys if keys.count(key) > 1}:
+            raise ValueError(f"published: two numbers of {', '.join(min(twice_published))}")
         for number in self.published:
             _check_published(number, self.corpora, self.systems)
             if number.system and number.system not in self.systems_on(number.corpus):

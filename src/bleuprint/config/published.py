@@ -14,7 +14,8 @@ class Published:
     `name`: its row of the table; `source`: where it was published. `scored`: a variant of
     bleu_variants.VARIANTS, sacreBLEU's default (sacrebleu), or one that is not computed here
     (otherwise). With a `system`, the gap between that system's score and this one is broken down
-    as far as it can be measured. The other fields: what its authors are known to have used.
+    as far as it can be measured. `bibtex`: its publication. The other fields: what its authors are
+    known to have used.
     """
 
     name: str
@@ -37,3 +38,4 @@ class Published:
     beam: Count | None = None
     alpha: Annotated[float, Range(0, 10)] | None = None
     penalty: Literal["gnmt", "length"] | None = None
+    bibtex: str | None = None

@@ -1,7 +1,7 @@
 """The settings of a system, a row of the table: its model, training, averaging and decoding."""
 
 from dataclasses import dataclass, fields
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from bleuprint.config.optimization import AtLeast0, LrSchedule, Optimizer, Updates, check_one
 from bleuprint.runtime.flatten import dotted
@@ -188,6 +188,12 @@ class Average:
             raise ValueError("ensemble: needs more than one checkpoint")
         if self.updates and self.updates[0] > self.updates[1]:
             raise ValueError(f"updates {list(self.updates)}: the first is above the second")
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """What is set, as JSON values."""
+        values = {"updates": self.updates and list(self.updates)}
+        return {name: value for name, value in {**vars(self), **values}.items() if value}
 
 
 @dataclass(frozen=True)

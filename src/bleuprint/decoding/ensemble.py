@@ -14,13 +14,11 @@ from bleuprint.model.transformer import Transformer
 from bleuprint.model.weights import DESCRIPTION, load_model
 from bleuprint.runtime.files import read_object
 
-_Caches = list[KVCache]
-
 
 class EnsembleCache:
     """The cache of each model."""
 
-    def __init__(self, caches: _Caches) -> None:
+    def __init__(self, caches: list[KVCache]) -> None:
         self.caches = caches
 
     def reorder(self, hypotheses: Tensor, sentences: Tensor | None = None) -> "EnsembleCache":
@@ -64,10 +62,10 @@ def load_decoder(folder: Path, corpus: BinaryCorpus) -> Decoder:
     An ensemble has a folder for each checkpoint, named by its update.
     """
     path = folder / DESCRIPTION
-    updates = read_object(path).get("ensemble") if path.exists() else None
-    if not updates:
+    averaged = read_object(path).get("averaged", {}) if path.exists() else {}
+    if not averaged.get("settings", {}).get("ensemble"):
         return load_model(folder, corpus)
-    return Ensemble([load_model(folder / str(update), corpus) for update in updates])
+    return Ensemble([load_model(folder / str(update), corpus) for update in averaged["updates"]])
 
 
 def models_of(decoder: Decoder) -> Sequence[Transformer]:

@@ -23,9 +23,9 @@ from bleuprint.decoding.forced_decoding import reference_loss
 from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
 from bleuprint.model.linear import check_bfloat16, pack_weights, round_to_bfloat16
 from bleuprint.model.transformer import Transformer
-from bleuprint.model.weights import training_fingerprint
+from bleuprint.model.weights import DESCRIPTION
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import whole_folder
+from bleuprint.runtime.files import read_object, whole_folder
 
 
 def translate_tests(
@@ -58,8 +58,8 @@ def translate_tests(
             (partial / f"{name}.{corpus.target}").write_bytes(text)
             digest = hashlib.sha256(text).hexdigest()
             maps[name.removeprefix("test.")] = digest, _maps(newest, corpus, name, outputs)
-    training = training_fingerprint(model_folder)
-    record = TranslationRecord.from_files(training, decode, hypotheses, losses)
+    described = read_object(model_folder / DESCRIPTION, ("fingerprint", "averaged"))
+    record = TranslationRecord.from_files(described, decode, hypotheses, losses)
     record.write(results / TRANSLATION)
     write_attention(results / ATTENTION, maps)
     return seconds

@@ -1,11 +1,12 @@
 """The provenance of translations: the training, the settings, the hashes of the files."""
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, TypedDict
 
-from bleuprint.config.system import Decode
+from bleuprint.config.system import Decode, System
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_object, sha256_of, write_json
 
@@ -23,11 +24,13 @@ class ReferenceLoss(TypedDict):
 class TranslationRecord:
     """The content of translation.json.
 
-    `model`: the fingerprint of the model's training; `decode`: the search settings; `hypotheses`:
-    the SHA-256 of each file, by name; `losses`: those of the references, by test set.
+    `model`: the fingerprint of the model's training; `averaged`: the settings of the average and
+    the updates of its checkpoints; `decode`: the search settings; `hypotheses`: the SHA-256 of each
+    file, by name; `losses`: those of the references, by test set.
     """
 
     model: str
+    averaged: dict[str, Any]
     decode: dict[str, Any]
     hypotheses: dict[str, str]
     losses: dict[str, ReferenceLoss | None]
@@ -35,14 +38,16 @@ class TranslationRecord:
     @classmethod
     def from_files(
         cls,
-        model: str,
+        described: Mapping[str, Any],
         decode: Decode,
         hypotheses: Path,
         losses: dict[str, ReferenceLoss | None],
     ) -> Self:
-        """Record the files in the folder `hypotheses`."""
+        """Record the files in the folder `hypotheses`; `described`: the model's model.json."""
         hashes = {path.name: sha256_of(path) for path in sorted(hypotheses.iterdir())}
-        return cls(model, dataclasses.asdict(decode), hashes, losses)
+        averaged = {name: described["averaged"][name] for name in ("settings", "updates")}
+        decoded = dataclasses.asdict(decode)
+        return cls(str(described["fingerprint"]), averaged, decoded, hashes, losses)
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -54,17 +59,30 @@ class TranslationRecord:
         names = [field.name for field in dataclasses.fields(cls)]
         content = read_object(path, names)
         record = cls(*(content[name] for name in names))
-        objects = record.decode, record.hypotheses, record.losses
+        objects = record.averaged, record.decode, record.hypotheses, record.losses
         if not all(isinstance(each, dict) for each in objects):
-            raise UserError(f"{path}: damaged: decode, hypotheses and losses must be objects")
+            raise UserError(
+                f"{path}: damaged: averaged, decode, hypotheses and losses must be objects"
+            )
         return record
 
     def write(self, path: Path) -> None:
         write_json(path, dataclasses.asdict(self))
 
-    def check(self, path: Path, decode: Decode, hypotheses: Path) -> None:
-        """Raise UserError unless these settings made `hypotheses`; `path`: of this record."""
-        for name, expected in dataclasses.asdict(decode).items():
+    @property
+    def models(self) -> int:
+        """The number of models that translated together."""
+        ensemble = self.averaged.get("settings", {}).get("ensemble")
+        return len(self.averaged["updates"]) if ensemble else 1
+
+    def check(self, path: Path, system: System, hypotheses: Path) -> None:
+        """Raise UserError unless this system made `hypotheses`; `path`: of this record."""
+        if (average := self.averaged.get("settings")) != system.average.given:
+            raise UserError(
+                f"{path}: translated with average {average}, but params.yaml has "
+                f"{system.average.given}; run: dvc repro"
+            )
+        for name, expected in dataclasses.asdict(system.decode).items():
             if (used := self.decode.get(name)) != expected:
                 raise UserError(
                     f"{path}: translated with decode.{name} {used}, but params.yaml has "

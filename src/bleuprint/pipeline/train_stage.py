@@ -45,8 +45,7 @@ def train_cell(cell: Cell) -> None:
         if group.is_main:
             export_checkpoints(job, work, fingerprints, cell.models / "checkpoints")
             export_results(state, fingerprints, cell.results)
-            precision = job.system.train.precision
-            cost = training_cost(state, log.stopwatch, precision, group.device)
+            cost = training_cost(state, log.stopwatch, job.system.train.precision)
             write_training(cell, fingerprints.all, cost)
     group.close()
 

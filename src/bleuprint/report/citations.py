@@ -6,6 +6,7 @@ from pathlib import Path
 import regex
 
 from bleuprint.config.experiment import Settings
+from bleuprint.report.published import literature
 from bleuprint.runtime.errors import UserError
 
 _HEAD = regex.compile(r"@\w+\s*\{\s*([^\s,{}]+)\s*,")
@@ -20,7 +21,11 @@ def citations(settings: Settings) -> str:
     UserError if a text is not BibTeX, or if one key names two different entries.
     """
     cited: dict[str, tuple[str, str, list[str]]] = {}
-    for reason, bibtex, place in (*_texts(settings), *_methods(settings)):
+    for reason, bibtex, place in (
+        *_texts(settings),
+        *_published(settings),
+        *_methods(settings),
+    ):
         for key, entry in entries(bibtex, place):
             first, first_place, reasons = cited.setdefault(key, (entry, place, []))
             if first.split() != entry.split():
@@ -54,6 +59,19 @@ def _texts(settings: Settings) -> Iterator[tuple[str, str, str]]:
             about = corpus.license_and_citation[key]
             reason = " ".join(f"{name}, {' '.join(texts)}: {about.license}".split())
             yield reason, about.bibtex, f"corpora.{name}.license_and_citation.{key}.bibtex"
+
+
+def _published(settings: Settings) -> Iterator[tuple[str, str, str]]:
+    """The same for the published numbers of the table."""
+    tests = (
+        (name, test) for name, corpus in settings.corpora.items() for test in corpus.files.tests
+    )
+    if any(literature.reports_on(*each) for each in tests):
+        path = Path(literature.__file__).with_name("table_2.bib")
+        yield f"published: {literature.SOURCE}", path.read_text(encoding="utf-8"), path.name
+    for place, number in enumerate(settings.published):
+        if number.bibtex:
+            yield f"published: {number.name}", number.bibtex, f"published.{place}.bibtex"
 
 
 def _methods(settings: Settings) -> Iterator[tuple[str, str, str]]:

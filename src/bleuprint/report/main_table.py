@@ -88,7 +88,8 @@ def notes(records: pd.DataFrame, published: Sequence[Published] = ()) -> list[st
     """How to read the scores, a sentence or two each."""
     seeds, baselines = records.seed.unique(), records.baseline.dropna().unique()
     lines = [
-        "BLEU is sacreBLEU's, cased, on detokenized text. FLOPs of training are counted from the "
+        "BLEU is sacreBLEU's default (signatures in results.json), on detokenized text; on text "
+        "with tokenize: none as it is. FLOPs of training are counted from the "
         "shapes of the matrices; those of publications are seconds x devices x sustained FLOPS."
     ]
     if len(seeds) > 1:
@@ -112,6 +113,8 @@ def notes(records: pd.DataFrame, published: Sequence[Published] = ()) -> list[st
     cells = records.drop_duplicates(["system", "corpus"])
     if len(cells) < records.system.nunique() * records.corpus.nunique():
         lines.append(f"{NONE}: params.yaml trains the system on other corpora only.")
+    for system, models in records[records.models > 1].groupby("system", sort=False).models:
+        lines.append(f"{system}: an ensemble of {models.max()} checkpoints of one training.")
     engines = records.groupby(["engine", "precision"], sort=False).system.unique()
     if len(engines) > 1:
         users = "; ".join(f"{' '.join(key)}: {', '.join(names)}" for key, names in engines.items())
@@ -119,8 +122,8 @@ def notes(records: pd.DataFrame, published: Sequence[Published] = ()) -> list[st
     numbers = literature.rows(records, published)
     if (numbers.scored != "sacrebleu").any():
         lines.append(
-            "Columns of other BLEU are for comparison with published numbers: those as they were "
-            f"printed, ours scored in the same way. {OTHERWISE}: not computed here."
+            "Columns of other BLEU are for comparison with published numbers: published ones as "
+            f"printed, ours scored in the same way. {OTHERWISE}: in ways not computed here."
         )
     return [*lines, *literature.notes(numbers)]
 

@@ -128,6 +128,7 @@ def _row(run: CellResults, test: str) -> dict[str, Any]:
         "source_tokens": training.source_tokens,
         "target_tokens": training.target_tokens,
         "training_flops": training.flops,
+        "models": run.translation.models,
         **{name: decode[name] for name in ("engine", "precision", "beam")},
         **{f"length_penalty.{name}": value for name, value in decode["length_penalty"].items()},
         "training_sha256": training.fingerprint,

@@ -19,8 +19,8 @@ _LOSSES = {
 }
 LOSSES = (
     "Loss: mean cross-entropy of the references in nats per token of the model, EOS included, "
-    "without label smoothing; perplexity is e to it. Comparable only where the vocabulary is the "
-    "same; per word of the references' text (EOS included), also across subwords."
+    "without label smoothing; perplexity is e to it. Comparable only between equal vocabularies; "
+    "the perplexity per word (EOS counts as one) also between different subwords."
 )
 
 

@@ -22,9 +22,16 @@ def of_settings(*settings: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Settings as JSON values; class names are included, since rules may have equal fields."""
+    """Settings as JSON values; class names are included, since rules may have equal fields.
+
+    Fields at their default are left out, so that a new optional setting changes no fingerprint.
+    """
     if dataclasses.is_dataclass(value):
-        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        fields = {
+            field.name: getattr(value, field.name)
+            for field in dataclasses.fields(value)
+            if getattr(value, field.name) != field.default
+        }
         return {type(value).__name__: _plain(fields)}
     if isinstance(value, Mapping):
         return {key: _plain(entry) for key, entry in value.items()}

@@ -104,7 +104,7 @@ def score_cell(
 
     Raises UserError if the translations or their settings differ from those in translation.json.
     """
-    decode = settings.system_on(system, corpus).decode
+    row = settings.system_on(system, corpus)
     if seed not in settings.seeds:
         raise UserError(f"params.yaml: no seed {seed}; seeds are {list(settings.seeds)}")
     entry = settings.corpus(corpus)
@@ -118,7 +118,7 @@ def score_cell(
         sources, references = texts.files(f"test.{test}")
         hypotheses = cell / "hypotheses" / references.name
         if hypotheses.exists():  # else score_files raises
-            record.check(record_path, decode, hypotheses)
+            record.check(record_path, row, hypotheses)
         loss = record.losses.get(test)
         scores[test] = score_files(sources, references, hypotheses, entry, described, loss)
         if scores[test]["hypotheses"] == scores[test]["references"]:

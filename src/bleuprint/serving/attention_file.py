@@ -92,7 +92,7 @@ def write_png(pieces: Sequence[Maps], path: Path) -> None:
     from matplotlib.font_manager import fontManager
 
     rows = [(_TITLES[kind], each) for maps in pieces for kind, each in maps.items()]
-    layers, heads = rows[0][1].weights.shape[:2]
+    heads = rows[0][1].weights.shape[1]
     heights = [len(each.rows) for _, each in rows]
     width = max(len(each.columns) for _, each in rows)
     size = _CELL * width * heads + 3.5, _CELL * sum(heights) + 2.0 * len(rows)
@@ -110,8 +110,8 @@ def write_png(pieces: Sequence[Maps], path: Path) -> None:
             plot.set_yticks(range(len(beside)), beside if head == 1 else [], **style)
             plot.xaxis.tick_top()
             plot.set_xlabel(f"head {head}")
-        line[0].set_ylabel(title)
-    figure.colorbar(image, ax=axes, label=f"attention of layer {layers}", aspect=30)
+        line[0].set_ylabel(f"{title},\nlayer {len(each.weights)}")
+    figure.colorbar(image, ax=axes, label="attention weight", aspect=30)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")
         figure.savefig(path, format="png")

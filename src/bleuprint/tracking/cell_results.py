@@ -99,12 +99,12 @@ class CellResults:
         """
         path = self.path / TRANSLATION
         self.translation.check_model(path, self.training.fingerprint, self.path / "training.json")
-        decode = self.settings.system_on(self.cell.system, self.cell.corpus).decode
+        system = self.settings.system_on(self.cell.system, self.cell.corpus)
         for test in self.scores:
             hypotheses = self.files(test)["hypotheses"]
             if not hypotheses.exists():
                 raise UserError(f"{hypotheses}: no such file; run: dvc repro, or dvc pull")
-            self.translation.check(path, decode, hypotheses)
+            self.translation.check(path, system, hypotheses)
             self._check_files(test)
             if (maps := self.path / ATTENTION).exists():
                 check_attention(maps, test, sha256_of(hypotheses))

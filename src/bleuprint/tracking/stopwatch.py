@@ -1,6 +1,7 @@
 """The durations of a training, saved beside its checkpoints; they are no part of its state."""
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,15 @@ DURATIONS = "durations.json"
 class Stopwatch:
     """Measures a training across restarts.
 
-    `seconds`: the total time. `rates`: by update, the target tokens per second since the previous
+    `seconds`: the total time. `peak_memory`: the most that a process of it took until a checkpoint,
+    in bytes. `rates`: by update, the target tokens per second since the previous
     point of the training curve, without validation and checkpoints. `machines`: those it ran on.
     """
 
-    def __init__(self, folder: Path, machine: dict[str, Any]) -> None:
-        self._path, self._machine = folder / DURATIONS, machine
-        self.seconds = 0.0
+    def __init__(self, folder: Path, machine: dict[str, Any], memory: Callable[[], int]) -> None:
+        """`memory`: the peak memory of this process so far."""
+        self._path, self._machine, self._memory = folder / DURATIONS, machine, memory
+        self.seconds, self.peak_memory = 0.0, 0
         self.rates: dict[int, float] = {}
         self.machines: list[dict[str, Any]] = []
         self._before, self._tokens = 0.0, 0
@@ -26,6 +29,7 @@ class Stopwatch:
         self._began = self._mark = time.monotonic()
         if self._path.exists():
             saved = read_object(self._path, ("seconds", "rates", "machines"))
+            self.peak_memory = saved.get("peak_memory", 0)
             self.seconds = self._before = saved["seconds"]
             self.rates = {int(update): rate for update, rate in saved["rates"].items()}
             self.machines = saved["machines"]
@@ -60,5 +64,7 @@ class Stopwatch:
     def save(self, update: int) -> None:
         """Write durations.json, before the checkpoint of `update` is written."""
         self.seconds = self._before + time.monotonic() - self._began
-        measured = {"seconds": self.seconds, "rates": self.rates, "machines": self.machines}
+        self.peak_memory = max(self.peak_memory, self._memory())
+        names = "seconds", "peak_memory", "rates", "machines"
+        measured = {name: getattr(self, name) for name in names}
         write_json(self._path, {"update": update, **measured})

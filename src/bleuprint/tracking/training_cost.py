@@ -2,17 +2,13 @@
 
 from typing import Any
 
-import torch
-
-from bleuprint.tracking.hardware import paper_flops, peak_flops, peak_memory, utilization
+from bleuprint.tracking.hardware import paper_flops, peak_flops, utilization
 from bleuprint.tracking.stopwatch import Stopwatch
 from bleuprint.tracking.timings import Training
 from bleuprint.training.train_state import TrainState
 
 
-def training_cost(
-    state: TrainState, stopwatch: Stopwatch, precision: str, device: torch.device
-) -> Training:
+def training_cost(state: TrainState, stopwatch: Stopwatch, precision: str) -> Training:
     """The durations and the hardware of a training; of a resumed one, all its machines."""
 
     def joined(name: str) -> Any:
@@ -24,7 +20,7 @@ def training_cost(
         seconds=round(stopwatch.seconds, 3),
         **{name: joined(name) for name in ("device", "processes", "threads", "commit", "versions")},
         tokens_per_second=round(state.target_tokens / max(stopwatch.seconds, 1e-9), 1),
-        peak_memory=peak_memory(device),
+        peak_memory=stopwatch.peak_memory or None,
         rates=None if None in rates else [round(rate, 1) for rate in rates if rate],
         **_cost_by_time(state, stopwatch, precision),
     )

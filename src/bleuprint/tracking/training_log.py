@@ -1,11 +1,12 @@
 """An observer of the trainer that prints progress, measures durations and logs to MLflow."""
 
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.progress import Progress
-from bleuprint.tracking.hardware import machine_of
+from bleuprint.tracking.hardware import machine_of, peak_memory
 from bleuprint.tracking.runs import Description
 from bleuprint.tracking.stopwatch import Stopwatch
 from bleuprint.tracking.tracker import Tracker
@@ -22,7 +23,8 @@ class TrainingLog(Observer):
         self, experiment: str, job: Job, fingerprints: Fingerprints, group: Group, folder: Path
     ) -> None:
         self._experiment, self._job, self._marks = experiment, job, fingerprints
-        self.stopwatch = Stopwatch(folder, machine_of(group))
+        memory = partial(peak_memory, group.device)
+        self.stopwatch = Stopwatch(folder, machine_of(group), memory)
         self._tracker: Tracker | None = None
         self._progress: Progress | None = None
 

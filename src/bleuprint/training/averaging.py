@@ -24,39 +24,34 @@ def average(checkpoints: Path, settings: Average, output: Path) -> None:
     """Average checkpoints of a folder, as exported by training, into the folder `output`.
 
     `checkpoints` contains UPDATE.safetensors, model.json, checkpoints.json, and
-    UPDATE.ema.safetensors if the training kept a moving average. The average's
-    model.json holds, as `averaged`, the updates, whether it is the moving average up to the last
-    one, and the SHA-256 of the result. An ensemble has such a folder for each checkpoint, named by
-    its update, and their names as `ensemble` in its model.json.
+    UPDATE.ema.safetensors if the training kept a moving average. The average's model.json holds,
+    as `averaged`, the settings, the updates of the checkpoints, and the SHA-256 of the result.
+    An ensemble has such a folder for each of its checkpoints, named by the update.
     """
     training = CheckpointsRecord.read(checkpoints)
     chosen = choose(checkpoints, settings, training)
+    updates = [int(path.name.partition(".")[0]) for path in chosen]
+    averaged = {"settings": settings.given, "updates": updates}
+    description = read_object(checkpoints / MODEL)
     with whole_folder(output) as partial:
-        if not settings.ensemble:
-            _write_mean(chosen, training.fingerprint, bool(settings.ema), partial)
-            return
-        for path in chosen:
-            (member := partial / str(_update(path))).mkdir()
-            _write_mean([path], training.fingerprint, False, member)
-        members = {"ensemble": list(map(_update, chosen))}
-        write_json(partial / MODEL, {**read_object(checkpoints / MODEL), **members})
+        if settings.ensemble:
+            if len(chosen) == 1:
+                raise UserError(f"{checkpoints}: average.ensemble of one checkpoint, {updates[0]}")
+            for update in updates:
+                average(checkpoints, Average(updates=(update, update)), partial / str(update))
+        else:
+            averaged["sha256"] = _write_mean(chosen, training.fingerprint, partial)
+        write_json(partial / MODEL, {**description, "averaged": averaged})
 
 
-def _write_mean(paths: list[Path], fingerprint: str, moving: bool, folder: Path) -> None:
-    """Write the mean of checkpoints and its model.json; `moving`: the moving average."""
+def _write_mean(paths: list[Path], fingerprint: str, folder: Path) -> str:
+    """Write the mean of checkpoints; returns its SHA-256."""
     tensors, weights = mean(paths, fingerprint), folder / "model.safetensors"
     try:
         save_file(tensors, weights, {"fingerprint": fingerprint})
     except SafetensorError as error:  # a full disk: safetensors raises no OSError
         raise UserError(f"{weights}: cannot be written: {error}") from None
-    updates = list(map(_update, paths))
-    averaged = {"updates": updates, "ema": moving, "sha256": sha256_of(weights)}
-    description = read_object(paths[0].parent / MODEL)
-    write_json(folder / MODEL, {**description, "averaged": averaged})
-
-
-def _update(checkpoint: Path) -> int:
-    return int(checkpoint.name.partition(".")[0])
+    return sha256_of(weights)
 
 
 def mean(paths: list[Path], fingerprint: str) -> Tensors:

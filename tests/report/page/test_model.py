@@ -87,7 +87,7 @@ def test_the_section(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "Subsequent mask",
         "Sinusoids, d_model 20",
         "Target distribution of base, big",
-        "Loss (nats) of a prediction",
+        "Loss (nats) of the label at x : 1",
         "Learning rate of the systems",
         "The paper's learning rate",
     ):

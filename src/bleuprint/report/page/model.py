@@ -98,7 +98,7 @@ def _charts(
         title = f"Target distribution of {names}, drawn for a vocabulary of {_VOCABULARY} tokens"
         yield _targets(f"model-targets-{place}", title, *way), title
     if smoothed:
-        title = "Loss (nats) of a prediction of the label by x : 1 against each other token"
+        title = f"Loss (nats) of the label at x : 1 against each other token of {_VOCABULARY}"
         yield _penalty(list(systems), smoothed, title), title
     title = "Learning rate of the systems"
     rates = {

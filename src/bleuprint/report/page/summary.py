@@ -61,9 +61,13 @@ def _rankings(results: Sequence[SystemResult]) -> Iterator[_Ranking]:
 
 
 def _cost(context: ReportContext) -> str:
-    """The cost of all trainings together; the time only if all were timed."""
-    costs = context.trainings[["training_flops", "train_seconds"]].sum(skipna=False)
-    text = f"{counted(len(context.trainings), 'training')}: {power(costs.training_flops)} FLOPs"
+    """The cost of all trainings together; the time only if all were timed.
+
+    Rows that differ only in averaging or decoding share a training.
+    """
+    trainings = context.trainings.drop_duplicates("training_sha256")
+    costs = trainings[["training_flops", "train_seconds"]].sum(skipna=False)
+    text = f"{counted(len(trainings), 'training')}: {power(costs.training_flops)} FLOPs"
     if costs.notna().all():
         text += f", {duration(costs.train_seconds)} (h:mm:ss)"
     return f"{text}, together."

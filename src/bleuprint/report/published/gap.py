@@ -191,7 +191,7 @@ def _adopted(
 
 
 def _average(how: Average | None) -> str:
-    return "" if how is None else _words({f"average {name}": n for name, n in vars(how).items()})
+    return "" if how is None else _words({f"average {name}": n for name, n in how.given.items()})
 
 
 def _search(of: Variant | Published) -> str:
