@@ -81,7 +81,11 @@ def test_the_tree_names_what_is_there() -> None:
 
 def test_links_lead_somewhere() -> None:
     for target in re.findall(r"\]\(([^)]+)\)", README):
-        assert target.startswith("https://") or (ROOT / target).exists(), target
+        name, _, anchor = target.partition("#")
+        assert name.startswith("https://") or (ROOT / name).exists(), target
+        if anchor:
+            heads = re.findall("(?m)^#+ (.*)", (ROOT / name).read_text(encoding="utf-8"))
+            assert anchor in [head.lower().replace(" ", "-") for head in heads], target
 
 
 @pytest.mark.parametrize("kind", [Model, Train, Dropout, Optimizer, Keep, LrSchedule, Average])
