@@ -2,7 +2,7 @@
 
 import pickle
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from markupsafe import Markup
 import result_trees as trees
 from bleuprint.config.experiment import Settings
 from bleuprint.report import report
-from bleuprint.report.page import curves
+from bleuprint.report.page import curves, model
 from bleuprint.report.page.context import ReportContext
 
 
@@ -22,6 +22,8 @@ def fast() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         trees.few_samples(patch)
         patch.setattr(curves, "_chart", drawn_once)
+        for name in ("_mask", "_sinusoids", "_targets", "_penalty", "_lines"):
+            patch.setattr(model, name, once(getattr(model, name)))
         yield
 
 
@@ -41,6 +43,18 @@ def drawn_once(context: ReportContext, *chart: Any) -> Markup:
     if key not in _DRAWN:
         _DRAWN[key] = _chart(context, *chart)
     return _DRAWN[key]
+
+
+def once(draw: Callable[..., Markup]) -> Callable[..., Markup]:
+    """The charts of "The model", whose arguments are all that they are drawn from."""
+
+    def drawn(*args: Any, **kwargs: Any) -> Markup:
+        key = pickle.dumps((draw.__name__, args, kwargs))
+        if key not in _DRAWN:
+            _DRAWN[key] = draw(*args, **kwargs)
+        return _DRAWN[key]
+
+    return drawn
 
 
 @pytest.fixture(scope="module", name="made")

@@ -26,8 +26,6 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from bleuprint.runtime import reexec
-
 LIBRARIES = (
     *("torch", "numpy", "pandas", "scipy.stats", "safetensors.torch", "sacrebleu", "sacremoses"),
     *("matplotlib.figure", "jinja2", "ruamel.yaml", "filelock", "psutil", "tqdm", "requests"),
@@ -57,16 +55,18 @@ os._exit(status[0] if status else 255)
 
 @cache
 def folder() -> str:
-    """A folder with `python`, `dvc` and `snakemake`; the server ends with this process."""
+    """A folder with `python` and the commands below; the server ends with this process."""
     place = Path(tempfile.mkdtemp(prefix="warm-"))
     atexit.register(shutil.rmtree, place, ignore_errors=True)
     address, scripts = str(place / "server"), f"{Path(sys.executable).parent}{os.sep}"
     command = [sys.executable, __file__, address, str(place / "python")]
+    from bleuprint.runtime import reexec  # not in the server: projects have their own
+
     # read as libraries are loaded: threads that wait leave the cores to other processes
     env = {**os.environ, **reexec.VARIABLES, "OMP_WAIT_POLICY": "passive"}
     server = subprocess.Popen(command, stdin=subprocess.PIPE, env=env, start_new_session=True)
     atexit.register(server.kill)
-    for name in ("python", "dvc", "snakemake"):
+    for name in ("python", "dvc", "snakemake", "bleuprint"):
         text = _CLIENT.format(python=sys.executable, address=address, scripts=scripts)
         (place / name).write_text(text)
         (place / name).chmod(stat.S_IRWXU)

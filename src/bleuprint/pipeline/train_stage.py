@@ -31,7 +31,7 @@ def train_cell(cell: Cell) -> None:
     Raises UserError at an error in params.yaml, and what `train` raises.
     """
     if not started():
-        _job(cell, load())  # refuses wrong settings before any process is started
+        load().system_on(cell.system, cell.corpus)  # refuses wrong settings before the start
     start_processes()
     group = init_process_group()
     settings = load()

@@ -1,0 +1,19 @@
+"""Stages that tests start in processes with loaded libraries are the project's own."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import warm
+
+
+def test_a_stage_loads_the_package_of_its_project(tmp_path: Path) -> None:
+    (tmp_path / "src" / "bleuprint").mkdir(parents=True)
+    (tmp_path / "src" / "bleuprint" / "__init__.py").touch()
+    (tmp_path / "stages").mkdir()
+    code = "import sys, bleuprint; print(bleuprint.__file__, *sys.argv[1:]); sys.exit(3)"
+    (tmp_path / "stages" / "x.py").write_text(code)
+    path = f"{warm.folder()}{os.pathsep}{os.environ['PATH']}"
+    command = ["env", "PYTHONPATH=src", "python", "stages/x.py", "a b"]
+    done = subprocess.run(command, cwd=tmp_path, env={"PATH": path}, capture_output=True, text=True)
+    assert done.stdout == f"{tmp_path}/src/bleuprint/__init__.py a b\n" and done.returncode == 3
