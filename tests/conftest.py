@@ -15,6 +15,7 @@ from filelock import FileLock
 # before torch is loaded: threads that wait leave the cores to the processes that tests start
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
+import micro
 from bleuprint.corpus.download import http
 from hosts import two_hosts_up
 from servers import Host, running
@@ -31,6 +32,12 @@ LONG = ("test_snakemake", "test_trainer", "test_learning", "test_dvc", "test_lau
 def pytest_collection_modifyitems(items):
     order = {name: number for number, name in enumerate(LONG)}
     items.sort(key=lambda item: order.get(item.path.stem, len(order)))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    marks = {mark.name for mark in item.iter_markers()}
+    micro.Project.warm = not marks & {"cluster", "kills"}
 
 
 @pytest.fixture

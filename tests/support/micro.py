@@ -117,7 +117,13 @@ _FOR_USERS = ("BLEUPRINT_", "DVC_", "MLFLOW_", "SNAKEMAKE_", "GIT_", "PYTHON", "
 
 
 class Project:
-    """A project's folder, and commands run in it."""
+    """A project's folder, and commands run in it.
+
+    `warm`: whether stages start in processes that have loaded their libraries already, which are
+    in no job of a cluster.
+    """
+
+    warm = True
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -154,11 +160,8 @@ class Project:
         )
 
     def run(self, *command: str, status: int | None = 0, timeout: float = 240) -> str:
-        """What a command printed; fails if it ends with another status, None being any.
-
-        The processes of stages have loaded their libraries already.
-        """
-        process = self.start(*command, path=warm.folder())
+        """What a command printed; fails if it ends with another status, None being any."""
+        process = self.start(*command, path=warm.folder() if self.warm else "")
         try:
             output, _ = process.communicate(timeout=timeout)
         finally:
