@@ -299,32 +299,6 @@ def test_a_mistake_is_named_with_its_place(tmp_path, old, new, message):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "http://user:secret@host/x",
-        "HTTPS://user:secret@host:80/x",
-        "http://secret@host/x",
-        "http://user:se/secret@host/x",
-        " ftp://user:secret@host/x",
-        "user:secret@host/x",
-    ],
-)
-@pytest.mark.parametrize("key", ["url: {}", "url: http://x/y, mirrors: [{}]", "path: {}"])
-def test_a_password_in_a_url_is_refused_and_not_printed(tmp_path, url, key):
-    file = f"{{{key.format(repr(url))}}}"
-    with pytest.raises(UserError) as error:
-        read(tmp_path, PARAMS.replace("{path: inputs/a.de}", file))
-    assert ":9: corpora.own.files.train.a.source: " in str(error.value)
-    assert "secret" not in str(error.value)
-    assert "machine HOST login USER password PASSWORD" in str(error.value)
-
-
-@pytest.mark.parametrize("url", ["http://[::1]:80/@x", "https://host/@x", "http://host:8080/a@b:c"])
-def test_a_url_with_an_at_sign_elsewhere_has_no_password(tmp_path, url):
-    read(tmp_path, PARAMS.replace("{path: inputs/a.de}", f'{{url: "{url}"}}'))
-
-
 def test_pairs_of_a_test_set_are_refused(tmp_path):
     part = "{license_and_citation: own, source: {path: inputs/a.de}, target: {path: inputs/a.no}"
     text = PARAMS.replace("tests: {}", f"tests: {{x: {{a: {part}, pairs: 9}}}}}}")
@@ -350,16 +324,16 @@ def test_two_cells_of_one_name_are_refused(tmp_path):
         read(tmp_path, text)
 
 
-@pytest.mark.parametrize("name", [r"A\vB", r"A\nB", r"\u202eA"])
-def test_a_published_number_of_unprinted_characters_is_refused(tmp_path, name):
-    number = f'{{name: "{name}", source: x, corpus: own, test: held-out, bleu: 3, scored: intl}}'
-    with pytest.raises(UserError, match=r"published number of .* contains a non-printing char"):
-        read(tmp_path, PARAMS.replace("published: []", f"published: [{number}]"))
-
-
 def test_a_language_that_a_rule_does_not_support_is_refused_before_any_work(tmp_path):
     text = PARAMS.replace("ratio: {max: 3.0}", "script: {min: 0.5}").replace('"no"', '"xx"')
     with pytest.raises(
         UserError, match=r"yaml:4: corpora\.own: rule script does not support .*'xx'"
     ):
         read(tmp_path, text)
+
+
+def test_an_ensemble_needs_the_engine_that_has_it(tmp_path):
+    text = PARAMS.replace("average: {last: 2}", "average: {last: 2, ensemble: true}")
+    assert read(tmp_path, text).system("base").average.ensemble
+    with pytest.raises(UserError, match=r"average\.ensemble needs decode\.engine pytorch"):
+        read(tmp_path, text.replace("engine: pytorch", "engine: ctranslate2"))

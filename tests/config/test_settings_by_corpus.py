@@ -1,5 +1,7 @@
 """Settings by corpus: a system has other sections on one, or is trained on some corpora only."""
 
+from dataclasses import dataclass
+
 import pytest
 
 from bleuprint.runtime.errors import UserError
@@ -108,3 +110,20 @@ def test_every_corpus_and_published_number_has_a_system(tmp_path):
     read(tmp_path, TWO_CORPORA.replace("published: []", number))
     with pytest.raises(UserError, match="number of 'A': base is not trained on own"):
         read(tmp_path, TWO_CORPORA.replace("published: []", number).replace("      own: {}\n", ""))
+
+
+def test_an_optional_setting_at_its_default_changes_no_fingerprint() -> None:
+    """So that one which a later version adds makes no result stale."""
+
+    @dataclass(frozen=True)
+    class Decode:
+        beam: int
+
+    before = of_settings(Decode(4))
+
+    @dataclass(frozen=True)
+    class Decode:  # type: ignore[no-redef]
+        beam: int
+        penalty: float = 1.0
+
+    assert of_settings(Decode(4, 1.0)) == before != of_settings(Decode(4, 2.0))

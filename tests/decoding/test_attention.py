@@ -235,7 +235,8 @@ write_png([maps], Path("a.png"))
 def test_a_picture_is_dark_where_the_weight_is(tmp_path: Path) -> None:
     from matplotlib.image import imread
 
-    weights = np.array([[[[0, 0, 1], [0, 1, 0], [0, 0, 1]]]], dtype=np.float32)
+    last = np.array([[0, 0, 1], [0, 1, 0], [0, 0, 1]], dtype=np.float32)
+    weights = np.stack([np.eye(3, dtype=np.float32), last])[:, None]
     write_png([{"cross": AttentionMap(["a"] * 3, ["b"] * 3, weights)}], tmp_path / "a.png")
     pixels = imread(tmp_path / "a.png")[:, :, :3]
     # the frame's black lines enclose the map; Blues ends in (8, 48, 107)
@@ -317,17 +318,18 @@ def test_what_no_file_holds_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("name", "tokens", "fit", "most"),
+    ("name", "tokens", "heads", "fit", "most"),
     [
-        ("a.html", 400, 2, "1,000,000"),  # 3 x 400 x 400 cells each
-        ("a.png", 174, 0, "30,000"),
+        ("a.html", 400, 1, 2, "1,000,000"),  # 3 x 400 x 400 cells each
+        ("a.png", 174, 1, 0, "30,000"),
+        ("a.png", 123, 2, 0, "30,000"),
     ],
 )
 def test_a_file_does_not_grow_beyond_what_can_be_opened(
-    tmp_path: Path, name: str, tokens: int, fit: int, most: str
+    tmp_path: Path, name: str, tokens: int, heads: int, fit: int, most: str
 ) -> None:
     file = AttentionFile(tmp_path / name, ("de", "en"))
-    attention = random_map(["x"] * tokens, ["y"] * tokens, layers=1, heads=1)
+    attention = random_map(["x"] * tokens, ["y"] * tokens, layers=1, heads=heads)
     for number in range(fit):
         file.add(f"a:{number}", "y", "x", [{"cross": attention}])
     with pytest.raises(UserError, match=rf"^a:3: .*{name} has no room for more than {most} cells"):

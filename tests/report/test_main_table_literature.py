@@ -1,5 +1,8 @@
 """Published results are listed above ours if they are of the same test set, and only then."""
 
+import re
+from dataclasses import replace
+
 import pytest
 
 from bleuprint.config.published import Published
@@ -7,6 +10,7 @@ from bleuprint.report import main_table
 from bleuprint.report.frame import csv_text
 from bleuprint.report.grid import latex
 from bleuprint.report.published import literature
+from bleuprint.runtime.errors import UserError
 from result_rows import frame, record, rows_of
 
 
@@ -146,7 +150,7 @@ def test_ours_are_scored_as_the_published_numbers_are() -> None:
     assert "other variants" not in " ".join(main_table.notes(ours, numbers[2:]))
 
 
-def test_rows_of_one_name_are_told_apart_by_their_source() -> None:
+def test_a_name_of_two_sources_is_qualified_by_them() -> None:
     """A number cannot take the place of Table 2's, nor of another source's."""
     wmt = frame(record("base", "wmt14-en-de", "newstest2014", 26.1))
     where = ("wmt14-en-de", "newstest2014")
@@ -161,6 +165,16 @@ def test_rows_of_one_name_are_told_apart_by_their_source() -> None:
         "Transformer (base), Vaswani et al. 2017, Table 2 (published)": ("27.3", "3.3e18"),
         "Transformer (base), A blog (published)": ("99.9", "–"),
     }
+
+
+def test_a_number_that_table_2_does_not_have_is_refused() -> None:
+    wmt = frame(record("base", "wmt14-en-de", "newstest2014", 26.1))
+    where = (literature.SOURCE, "wmt14-en-de", "newstest2014")
+    right = Published("Transformer (base)", *where, 27.3, "compound-split")
+    assert len(rows_of(main_table.scores(wmt, published=[right]))) == 9
+    for name, bleu in (("Transformer (base)", 58.4), ("Transformer (huge)", 27.3)):
+        with pytest.raises(UserError, match=rf"has no such number: '{re.escape(name)}', {bleu} on"):
+            main_table.scores(wmt, published=[replace(right, name=name, bleu=bleu)])
 
 
 def test_an_ensemble_is_named() -> None:

@@ -238,3 +238,16 @@ def test_an_average_edited_since_translating(copy: tuple[Path, Settings]) -> Non
     edited = replace(settings, systems={**settings.systems, "small": changed})
     with pytest.raises(UserError, match=r"translation\.json: translated with average \{'last'"):
         collect(edited, root)
+
+
+def test_an_ensemble_is_recorded_with_its_models(copy: tuple[Path, Settings]) -> None:
+    root, settings = copy
+    small = settings.system("small")
+    several = replace(small, average=Average(updates=(1, 1000), ensemble=True))
+    edited = replace(settings, systems={**settings.systems, "small": several})
+    for path in (root / "results" / "small").rglob("translation.json"):
+        averaged = {"settings": several.average.given, "updates": [10, 20, 30]}
+        write_json(path, {**read_json(path), "averaged": averaged})
+    records = collect(edited, root)
+    models = records.groupby("system").models.unique()
+    assert {system: list(each) for system, each in models.items()} == {"small": [3], "tiny": [1]}

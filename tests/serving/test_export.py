@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from bleuprint.config.paths import Cell
+from bleuprint.config.system import Average
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json
 from bleuprint.serving.export import export, readme
@@ -26,6 +27,16 @@ def test_a_readme_has_scores_licenses_and_provenance(
     hypotheses = tmp_path / cell.results / "hypotheses" / "test.first.de"
     hypotheses.write_text("other\n")
     assert "had not been scored" in readme(settings, cell, "int8")
+
+
+def test_an_ensemble_is_refused(tmp_path: Path) -> None:
+    settings, cell = write_project(tmp_path, seeds=(1,)), Cell("tiny", "news-en-de", 1)
+    tiny = settings.system("tiny")
+    several = replace(tiny, average=Average(updates=(1, 1000), ensemble=True))
+    settings = replace(settings, systems={**settings.systems, "tiny": several})
+    with pytest.raises(UserError, match=r"^average.ensemble: an exported folder has one model"):
+        export(settings, cell, tmp_path / "out", "float32")
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_tokenizer_that_the_exported_script_lacks_is_refused(tmp_path: Path) -> None:

@@ -36,9 +36,9 @@ def export(settings: Settings, cell: Cell, output: Path, precision: Precision) -
         raise UserError(f"{output}: exists already")
     if settings.corpus(cell.corpus).tokenize.name == "spacy":
         raise UserError("tokenize.name spacy: the exported script has no such tokenizer")
-    corpus = BinaryCorpus(folder(cell.corpus, "binary"))
     if settings.system_on(cell.system, cell.corpus).average.ensemble:
         raise UserError("average.ensemble: an exported folder has one model")
+    corpus = BinaryCorpus(folder(cell.corpus, "binary"))
     model = load_model(cell.models / "averaged", corpus)
     languages = corpus.source, corpus.target
     source, target = (corpus.segmentation(language).vocabulary for language in languages)

@@ -11,6 +11,7 @@ from torch.nn import functional
 import result_rows
 import result_trees as trees
 from bleuprint.model.transformer import Transformer, count_parameters
+from bleuprint.report.page import model as page_model
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.model import (
     model,
@@ -55,6 +56,12 @@ def test_the_penalty_of_an_overconfident_model(x: float) -> None:
     assert penalty(x, 0.1, "uniform") == pytest.approx(even, abs=1e-5)
 
 
+def test_parameters_are_counted_without_normal_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For these, on the device meta, torch loads its compiler, which takes seconds."""
+    monkeypatch.setattr(torch.Tensor, "normal_", None)
+    assert parameters_by_part(MODEL, 90, 90).total() > 0
+
+
 @pytest.mark.parametrize("tie", ["all", "decoder", "none"])
 def test_parameters_by_part(tie: str) -> None:
     settings = replace(MODEL, tie_embeddings=tie, positional_encoding="learned")
@@ -96,7 +103,7 @@ def test_the_section(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_system_without_smoothing_or_results(tmp_path: Path) -> None:
-    """Its learning rate is drawn as far as it was trained, here not at all."""
+    """It has no curve of learning rates."""
     settings = trees.settings_in(tmp_path, ("base",), {"news-en-de": ("first",)})
     trees.write_texts(tmp_path, settings)
     base = settings.systems["base"]
@@ -107,3 +114,16 @@ def test_a_system_without_smoothing_or_results(tmp_path: Path) -> None:
     text = Page(f'<section id="model">{section.body}</section>').sections["model"]
     assert "No system has label smoothing." in text and "Target distribution" not in text
     assert "Learning rate of the systems" in text
+
+
+def test_learning_rates_end_where_the_trainings_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = trees.settings_in(tmp_path, ("base",), {"news-en-de": ("first",)})
+    trees.write_texts(tmp_path, settings)
+    ends = []
+    rates = page_model._rates
+    monkeypatch.setattr(page_model, "_rates", lambda *given: ends.append(given[2]) or rates(*given))
+    rows = [result_rows.record("base", "news-en-de", "first", 20.0, updates=n) for n in (123, 456)]
+    model(ReportContext(settings, result_rows.frame(*rows), tmp_path))
+    assert ends == [456, 20_000, 20_000, 20_000]  # then the paper's

@@ -10,6 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from bleuprint.config.published import Published
+from bleuprint.runtime.errors import UserError
 
 TEST = "newstest2014"
 SOURCE = "Vaswani et al. 2017, Table 2"
@@ -41,13 +42,21 @@ def reports_on(corpus: str, test: str) -> bool:
 def rows(records: pd.DataFrame, published: Sequence[Published] = ()) -> pd.DataFrame:
     """The published numbers on the test sets of `records`, as rows of the frame (frame.COLUMNS).
 
-    First those of Table 2, then `published`; BLEU and FLOPs are text, as printed.
+    First those of Table 2, then `published`; BLEU and FLOPs are text, as printed. Raises UserError
+    if `published` says that Table 2 has a number that it does not have.
     """
     tests = records[["corpus", "test"]].drop_duplicates()
     tests["pair"] = (records.source + "-" + records.target)[tests.index]
     wmt = tests[list(map(reports_on, tests.corpus, tests.test))]
     paper = table_2().merge(wmt, on="pair").assign(published=SOURCE, scored="tokenised")
     paper.loc[paper.system.str.startswith("Transformer"), "scored"] = "compound-split"
+    printed = set(zip(paper.system, paper.corpus, paper.bleu.astype(float), strict=True))
+    for number in published:
+        claimed = number.name, number.corpus, number.bleu
+        on_wmt = (number.corpus, number.test) in set(zip(wmt.corpus, wmt.test, strict=True))
+        if number.source == SOURCE and on_wmt and claimed not in printed:
+            where = f"{number.name!r}, {number.bleu} on {number.corpus}"
+            raise UserError(f"params.yaml: published: {SOURCE} has no such number: {where}")
     named = [
         {
             **vars(number),
@@ -60,7 +69,7 @@ def rows(records: pd.DataFrame, published: Sequence[Published] = ()) -> pd.DataF
     ]
     others = pd.DataFrame(named, columns=_COLUMNS).merge(tests, on=["corpus", "test"])
     numbers = pd.concat([paper, others])[list(_COLUMNS)]
-    # of two sources, rows of one name are told apart
+    # a name that several sources use is qualified by its source
     ambiguous = numbers.groupby("system").published.transform("nunique") > 1
     numbers.system = numbers.system.where(~ambiguous, numbers.system + ", " + numbers.published)
     return numbers

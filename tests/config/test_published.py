@@ -1,0 +1,28 @@
+"""Published numbers of params.yaml: one of each kind, in printing characters."""
+
+import pytest
+
+from bleuprint.runtime.errors import UserError
+from params import PARAMS, read
+
+NUMBER = "{name: A, source: x, corpus: own, test: held-out, bleu: 3, scored: intl}"
+
+
+def published(*numbers):
+    return PARAMS.replace("published: []", f"published: [{', '.join(numbers)}]")
+
+
+@pytest.mark.parametrize("name", [r"A\vB", r"A\nB", r"\u202eA"])
+def test_a_name_of_unprinted_characters_is_refused(tmp_path, name):
+    number = NUMBER.replace("name: A", f'name: "{name}"')
+    with pytest.raises(UserError, match=r"published number of .* contains a non-printing char"):
+        read(tmp_path, published(number))
+
+
+def test_two_numbers_of_one_kind_are_refused(tmp_path):
+    """They would be one cell of the table, which shows the second alone."""
+    other = NUMBER.replace("bleu: 3", "bleu: 4")
+    with pytest.raises(UserError, match=r"published: two numbers of A, x, own, held-out, intl$"):
+        read(tmp_path, published(NUMBER, other))
+    for change in (("name: A", "name: B"), ("source: x", "source: y"), ("intl", "sacrebleu")):
+        assert len(read(tmp_path, published(NUMBER, other.replace(*change))).published) == 2

@@ -1,0 +1,172 @@
+"""What an experiment should cite: BibTeX of its texts, its methods and its published numbers."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from bleuprint.config.corpus_files import LicenseAndCitation
+from bleuprint.config.experiment import Settings, load
+from bleuprint.report.citations import citations, entries
+from bleuprint.runtime.errors import UserError
+from root import ROOT
+
+RECIPES = sorted((ROOT / "recipes").glob("*.yaml"))
+SETTINGS = {path.stem: load(path) for path in RECIPES}
+NEEDED = {
+    "inproceedings": {"author", "title", "booktitle", "year"},
+    "misc": {"title"},
+    "article": {"author", "title", "year"},
+}
+
+each_recipe = pytest.mark.parametrize("name", SETTINGS)
+
+
+def parse(bibtex: str) -> dict[str, dict[str, str]]:
+    """The entries of a .bib file by key, read letter by letter; fails at anything odd."""
+    text = "\n".join(line for line in bibtex.split("\n") if not line.startswith("%")).strip()
+    found = {}
+    while text:
+        kind, key, text = re.match(r"@(\w+)\{([\w.+:-]+),\s*(.*)", text, re.DOTALL).groups()
+        fields = {}
+        while not text.startswith("}"):
+            field, text = re.match(r"(\w+)\s*=\s*\{(.*)", text, re.DOTALL).groups()
+            depth, place = 1, 0
+            while depth:
+                depth += {"{": 1, "}": -1}.get(text[place], 0)
+                place += 1
+            assert field not in fields
+            fields[field] = " ".join(text[: place - 1].split())
+            text = re.match(r",?\s*(.*)", text[place:], re.DOTALL)[1]
+        assert NEEDED[kind.lower()] <= fields.keys(), key
+        assert key not in found
+        found[key] = fields
+        text = text[1:].lstrip()
+    return found
+
+
+@each_recipe
+def test_citations_are_bibtex_with_each_entry_once(name: str) -> None:
+    written = citations(SETTINGS[name])
+    cited = parse(written)
+    for corpus in SETTINGS[name].corpora.values():
+        for about in corpus.license_and_citation.values():
+            for key, fields in parse(about.bibtex).items():
+                assert cited[key] == fields
+            assert about.license in written
+    assert "post-2018-call" in cited
+    assert written.endswith("}\n")
+
+
+def test_methods_are_cited_by_experiments_that_use_them() -> None:
+    methods = {"koehn-etal-2007-moses", "sennrich-etal-2016-neural", "provilkov-etal-2020-bpe"}
+    tanaka, phrasebook = SETTINGS["slides-tanaka"], SETTINGS["phrasebook"]
+    assert not methods & parse(citations(tanaka)).keys()
+    assert methods - parse(citations(phrasebook)).keys() == {"provilkov-etal-2020-bpe"}
+    small = phrasebook.systems["small"]
+    dropout = replace(small, train=replace(small.train, bpe_dropout=0.1))
+    assert methods <= parse(citations(replace(phrasebook, systems={"small": dropout}))).keys()
+    english = phrasebook.corpora["phrasebook-en-de"]
+    tokens = replace(english, tokenize=replace(english.tokenize, name="spacy"))
+    cited = parse(citations(replace(phrasebook, corpora={"phrasebook-en-de": tokens}))).keys()
+    assert "honnibal-etal-2020-spacy" in cited and "koehn-etal-2007-moses" not in cited
+    assert "honnibal-etal-2020-spacy" not in parse(citations(phrasebook))
+
+
+def test_entries_stand_in_the_order_of_use_below_what_they_are_used_for() -> None:
+    blocks = citations(SETTINGS["table2"]).split("\n\n")
+    assert [block.split("\n", 1)[0] for block in blocks[:3]] == [
+        "% wmt14-en-de, train.europarl: its compiler knows of no copyright restrictions",
+        "% wmt14-en-de, train.commoncrawl: free for research, as WMT releases it; "
+        "for other uses ask the owners",
+        "% wmt14-en-de, train.news-commentary test.newstest2014.newstest2014: "
+        "free for research, as WMT releases it; for other uses ask the owners",
+    ]
+    assert blocks[-2].startswith("% scores: sacreBLEU\n@inproceedings{post-2018-call,")
+    assert blocks[-1].startswith("% software: this pipeline\n@misc{bleuprint,")
+
+
+def test_what_every_experiment_rests_on_is_cited_and_what_one_does_not_use_is_not() -> None:
+    phrasebook = SETTINGS["phrasebook"]
+    small = phrasebook.systems["small"]
+    always = {
+        *("vaswani-etal-2017-attention", "paszke-etal-2019-pytorch", "papineni-etal-2002-bleu"),
+        *("popovic-2015-chrf", "snover-etal-2006-study", "koehn-2004-statistical", "bleuprint"),
+    }
+    adam = replace(small.train.optimizer, name="adam")
+    adamw = replace(small.train.optimizer, name="adamw")
+    fast = replace(small.decode, engine="ctranslate2")
+    for system, used in (
+        (replace(small, train=replace(small.train, optimizer=adam)), "kingma-ba-2015-adam"),
+        (
+            replace(small, train=replace(small.train, optimizer=adamw)),
+            "loshchilov-hutter-2019-decoupled",
+        ),
+        (
+            replace(small, train=replace(small.train, label_smoothing=0.1)),
+            "szegedy-etal-2016-rethinking",
+        ),
+        (replace(small, decode=fast), "klein-etal-2020-opennmt"),
+    ):
+        assert {*always, used} <= parse(
+            citations(replace(phrasebook, systems={"a": system}))
+        ).keys()
+    plain = replace(small, train=replace(small.train, label_smoothing=0.0, optimizer=adamw))
+    cited = parse(citations(replace(phrasebook, systems={"a": plain}))).keys()
+    assert not cited & {
+        *("kingma-ba-2015-adam", "szegedy-etal-2016-rethinking", "klein-etal-2020-opennmt"),
+        "riezler-maxwell-2005-pitfalls",
+    }
+    both = replace(phrasebook, systems={"a": plain, "b": small})
+    assert "riezler-maxwell-2005-pitfalls" in parse(citations(both))
+
+
+def with_abouts(*bibtex: str) -> Settings:
+    """The phrasebook with one corpus for each BibTeX."""
+    base = SETTINGS["phrasebook"]
+    corpus = base.corpora["phrasebook-en-de"]
+    corpora = {
+        f"c{number}": replace(
+            corpus, license_and_citation={"phrasebook": LicenseAndCitation("none", text)}
+        )
+        for number, text in enumerate(bibtex)
+    }
+    return replace(base, corpora=corpora)
+
+
+def test_an_entry_of_two_corpora_names_both() -> None:
+    written = citations(with_abouts("@misc{a, title = {A B}}", "@misc{a,\n  title = {A\n B}}"))
+    uses = "train.phrasebook valid.phrasebook test.phrasebook.phrasebook: none"
+    assert written.startswith(f"% c0, {uses}\n% c1, {uses}\n@misc{{a, title = {{A B}}}}\n\n")
+
+
+def test_a_text_may_have_several_entries() -> None:
+    found = list(entries("@misc{a, title = {{A}}}\n@book{b:1,x={@}}\n", "here"))
+    assert found == [("a", "@misc{a, title = {{A}}}"), ("b:1", "@book{b:1,x={@}}")]
+
+
+@pytest.mark.parametrize(
+    ("bibtex", "message"),
+    [
+        (
+            ("@misc{a, title = {A}}", "@misc{a, title = {B}}"),
+            r"corpora\.c1\.license_and_citation\.phrasebook\.bibtex: a is another entry in "
+            r"corpora\.c0\.license_and_citation\.phrasebook\.bibtex: rename one",
+        ),
+        (("@misc{a, title = {A}",), "the braces of entry a are not balanced"),
+        (("@misc{a, title = {A}}}",), "'}' does not begin an entry"),
+        (("@misc{a, title = {A}} and B",), "'and B' does not begin an entry"),
+    ],
+)
+def test_what_cannot_be_cited_is_named(bibtex: tuple[str, ...], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        citations(with_abouts(*bibtex))
+
+
+def test_published_numbers_are_cited() -> None:
+    cited = citations(SETTINGS["table2"])
+    for name in ("fairseq (big)", "ParaGen (base)", "OpenNMT-py (base)"):
+        assert f"% published: {name}\n@" in cited
+    for key in ("kalchbrenner-etal-2016", "zhou-etal-2016", "wu-etal-2016", "gehring-etal-2017"):
+        assert f"{{{key}" in cited
+    assert "published:" not in citations(SETTINGS["phrasebook"])
