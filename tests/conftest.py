@@ -16,6 +16,7 @@ from filelock import FileLock
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import micro
+import warm
 from bleuprint.corpus.download import http
 from hosts import two_hosts_up
 from servers import Host, running
@@ -27,6 +28,11 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # They take minutes each: run first, so that no worker is alone with one at the end.
 # test_dvc after test_snakemake, whose worker has its first fixture already.
 LONG = ("test_snakemake", "test_trainer", "test_learning", "test_dvc", "test_launch")
+
+
+def pytest_configure(config):
+    if config.getoption("numprocesses", None):
+        warm.start()  # one for all workers, while they collect tests
 
 
 def pytest_collection_modifyitems(items):

@@ -8,6 +8,8 @@ import textwrap
 import time
 from pathlib import Path
 
+from processes import loaded
+
 Process = subprocess.Popen[str]
 TORCHRUN = (sys.executable, "-m", "torch.distributed.run")
 
@@ -43,9 +45,17 @@ GO_ON = "while True: group.all_reduce(torch.ones(3))"
 
 
 def start(
-    root: Path, work: str, *starter: str, processes: int | None = None, **variables: object
+    root: Path,
+    work: str,
+    *starter: str,
+    processes: int | None = None,
+    cold: bool = False,
+    **variables: object,
 ) -> Process:
-    """Start a command that joins a group and then does `work` with `group` and `rank`."""
+    """Start a command that joins a group and then does `work` with `group` and `rank`.
+
+    `cold`: in a process that is this one's child, which loads its libraries.
+    """
     body = textwrap.indent(textwrap.dedent(work).strip(), "    ").strip()
     script = root / "command.py"
     if not script.exists():  # the process before may be about to read it
@@ -55,8 +65,9 @@ def start(
     if processes:
         variables["BLEUPRINT_PROCESSES"] = processes
     given = {name: str(value) for name, value in variables.items()}
+    command = [*(starter or [sys.executable]), "command.py"]
     return subprocess.Popen(
-        [*starter, sys.executable, "command.py"] if not starter else [*starter, "command.py"],
+        command if cold or command[0] != sys.executable else loaded(command),
         cwd=root,
         env={**kept, "CUDA_VISIBLE_DEVICES": "", **given},
         stdout=subprocess.PIPE,

@@ -20,13 +20,14 @@ from bleuprint.config.paths import Cell, folder
 from bleuprint.config.system import Keep
 from bleuprint.pipeline.train_checks import check_training
 from bleuprint.pipeline.train_stage import train as run_training
+from bleuprint.runtime import reexec
 from bleuprint.runtime.code import code_fingerprint
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.training.job import Fingerprints, Job
 from bleuprint.training.observer import Observer
 from bleuprint.training.train_state import TrainState
 from prepared import prepare
-from processes import run
+from processes import loaded, run
 from root import ROOT
 
 STAGES = ROOT / "stages"
@@ -128,9 +129,9 @@ def environment(processes: int = 1) -> dict[str, str]:
 def start(root: Path, processes: int = 1, system: str = "micro") -> "subprocess.Popen[str]":
     """Start the train stage in `root`."""
     return subprocess.Popen(
-        [sys.executable, str(STAGES / "train.py"), system, "toy", "1"],
+        loaded([sys.executable, str(STAGES / "train.py"), system, "toy", "1"]),
         cwd=root,
-        env={**environment(processes), **without_mlflow(root)},
+        env={**reexec.VARIABLES, **environment(processes), **without_mlflow(root)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -1,10 +1,12 @@
-"""Python processes that have loaded the libraries already, for stages that DVC and Snakemake start.
+"""Python processes that have loaded the libraries already, for commands that tests start.
 
-Loading torch, pandas and others takes longer than the stages of a small project. Here a server for
-each worker of pytest has loaded them, and forks a process for each `python stages/...`: `folder()`
-is a folder for PATH, whose `python` asks the server and passes on its own arguments, environment,
-folder and streams. The package itself is loaded by the new process, from its PYTHONPATH. Tests of
-signals start processes without it: the new process is in none of its caller's groups.
+Loading torch, pandas and others takes longer than most of these commands. Here one server for all
+of pytest's workers has loaded them, and forks a process for each command. `folder()` is a folder
+for PATH, whose `python stages/...`, `dvc`, `snakemake` and `bleuprint` ask the server and pass on
+their arguments, environment, folder, streams, SIGINT and SIGTERM, and end as the command does; the
+package itself is loaded by the new process, from its PYTHONPATH. `PYTHON` in `folder("package")`
+runs any Python file or module in a process that has loaded the package of this checkout as well.
+The new process is in none of its caller's groups.
 """
 
 import array
@@ -32,57 +34,102 @@ LIBRARIES = (
     *("dvc.repo", "dvc.cli", "dvc.commands.repro", "dvc.commands.status", "dvc.schema"),
     *("snakemake.cli", "snakemake.api", "snakemake.workflow"),
 )
+PACKAGE = (
+    *("bleuprint.cli.scores", "bleuprint.cli.translate"),
+    *("bleuprint.pipeline.train_stage", "bleuprint.report.report"),
+)
+# Where the server of all workers is, in the environment of pytest's workers.
+_PLACE = "WARM_PROCESSES"
 # Of the interpreter alone: it starts in a hundredth of a second.
 _CLIENT = """\
 #!{python} -IS
 import os, sys
 real, name, given = {python!r}, os.path.basename(sys.argv[0]), sys.argv[1:]
-stage = given[:2] == ["-m", "bleuprint"] or "".join(given[:1]).startswith("stages/")
+stage = {all!r} or given[:2] == ["-m", "bleuprint"] or "".join(given[:1]).startswith("stages/")
 if name == "python" and not stage:
     os.execv(real, [real, *given])
-import array, json, socket
+import array, json, signal, socket
 server = socket.socket(socket.AF_UNIX)
 server.connect({address!r})
 command = given if name == "python" else [{scripts!r} + name, *given]
-text = json.dumps([command, os.getcwd(), dict(os.environ)]).encode()
+text = json.dumps([{shim!r}, command, os.getcwd(), dict(os.environ)]).encode()
 streams = socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [0, 1, 2])
 server.sendmsg([len(text).to_bytes(8, "big")], [streams])
 server.sendall(text)
-status = server.recv(1)
-os._exit(status[0] if status else 255)
+def forward(number, frame):
+    try:
+        server.send(bytes([number]))
+    except OSError:
+        pass
+for number in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, forward)
+status = server.recv(2) or bytes([0, 255])
+if status[0]:
+    if status[0] != signal.SIGKILL:
+        signal.signal(status[0], signal.SIG_DFL)
+    os.kill(os.getpid(), status[0])
+os._exit(status[1])
 """
 
 
 @cache
-def folder() -> str:
-    """A folder with `python` and the commands below; the server ends with this process."""
-    place = Path(tempfile.mkdtemp(prefix="warm-"))
-    atexit.register(shutil.rmtree, place, ignore_errors=True)
-    address, scripts = str(place / "server"), f"{Path(sys.executable).parent}{os.sep}"
-    command = [sys.executable, __file__, address, str(place / "python")]
-    from bleuprint.runtime import reexec  # not in the server: projects have their own
-
-    # read as libraries are loaded: threads that wait leave the cores to other processes
-    env = {**os.environ, **reexec.VARIABLES, "OMP_WAIT_POLICY": "passive"}
-    server = subprocess.Popen(command, stdin=subprocess.PIPE, env=env, start_new_session=True)
-    atexit.register(server.kill)
-    for name in ("python", "dvc", "snakemake", "bleuprint"):
-        text = _CLIENT.format(python=sys.executable, address=address, scripts=scripts)
-        (place / name).write_text(text)
-        (place / name).chmod(stat.S_IRWXU)
+def folder(loaded: str = "libraries") -> str:
+    """A folder with `python`, and for "libraries" the commands; "package": see above."""
+    place = Path(os.environ.get(_PLACE) or start())
     for _ in range(1200):
-        if Path(address).exists():
-            return str(place)
-        assert server.poll() is None, "the server has ended"
+        if _address(place, loaded).exists():
+            return str(place / loaded)
         time.sleep(0.05)
     raise AssertionError("the server did not start within a minute")
 
 
-def serve(address: str, python: str) -> None:
+def start() -> str:
+    """Start the server, which ends with this process; its folder."""
+    place = Path(tempfile.mkdtemp(prefix="warm-"))
+    for loaded, names in (
+        ("libraries", ("python", "dvc", "snakemake", "bleuprint")),
+        ("package", ("python",)),
+    ):
+        (place / loaded).mkdir()
+        for name in names:
+            shim = place / loaded / name
+            text = _CLIENT.format(
+                python=sys.executable,
+                shim=str(place / loaded / "python"),
+                address=str(_address(place, loaded)),
+                scripts=f"{Path(sys.executable).parent}{os.sep}",
+                all=loaded == "package",
+            )
+            shim.write_text(text)
+            shim.chmod(stat.S_IRWXU)
+    from bleuprint.runtime import reexec  # not in the server: projects have their own
+
+    # read as libraries are loaded: threads that wait leave the cores to other processes
+    env = {**os.environ, **reexec.VARIABLES, "OMP_WAIT_POLICY": "passive"}
+    command = [sys.executable, __file__, str(place)]
+    server = subprocess.Popen(command, stdin=subprocess.PIPE, env=env, start_new_session=True)
+    assert server.stdin
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    atexit.register(server.stdin.close)
+    os.environ[_PLACE] = str(place)
+    return str(place)
+
+
+def _address(place: Path, loaded: str) -> Path:
+    return place / f"{loaded}.socket"
+
+
+def serve(place: Path) -> None:
     """Fork a process for each request, until standard input ends."""
     for name in LIBRARIES:
         importlib.import_module(name)
+    loaded = "libraries"
+    if os.fork() == 0:
+        loaded = "package"
+        for name in PACKAGE:
+            importlib.import_module(name)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # so that no process stays a zombie
+    address = _address(place, loaded)
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(f"{address}.new")
     listener.listen(64)
@@ -94,19 +141,20 @@ def serve(address: str, python: str) -> None:
         request, _ = listener.accept()
         if os.fork() == 0:
             listener.close()
-            _supervise(request, python)
+            _supervise(request)
         request.close()
 
 
-def _supervise(request: socket.socket, python: str) -> None:
-    """Run a request in a child, and report its status; kill it if the client is gone."""
+def _supervise(request: socket.socket) -> None:
+    """Run a request in a child, pass on signals and report its end; kill it if the client is gone."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     size, ancillary, _, _ = request.recvmsg(8, socket.CMSG_SPACE(12))
     streams = array.array("i", ancillary[0][2])
     length, text = int.from_bytes(size, "big"), b""
     while len(text) < length:
         text += request.recv(length - len(text))
-    command, cwd, environment = json.loads(text)
+    python, command, cwd, environment = json.loads(text)
+    command = command[command[0] == "-u" :]  # torchrun's; lines are flushed as they end
     child = os.fork()
     if child == 0:
         request.close()
@@ -114,14 +162,22 @@ def _supervise(request: socket.socket, python: str) -> None:
     for stream in streams:
         os.close(stream)
     ended = os.pidfd_open(child)
-    ready, _, _ = select.select([ended, request], [], [])
-    if ended not in ready:
+    while ended not in select.select([ended, request], [], [])[0]:
+        try:
+            number = request.recv(1)
+        except ConnectionResetError:
+            number = b""
+        if number:
+            os.kill(child, number[0])  # still there: nobody has waited for it
+            continue
+        os.kill(child, signal.SIGKILL)
         with suppress(ProcessLookupError):
-            os.killpg(child, signal.SIGKILL)
+            os.killpg(child, signal.SIGKILL)  # what it has started
+        break
     _, status = os.waitpid(child, 0)
     code = os.waitstatus_to_exitcode(status)
     with suppress(OSError):
-        request.sendall(bytes([code if code >= 0 else 128 - code]))
+        request.sendall(bytes([0, code] if code >= 0 else [-code, 0]))
     os._exit(0)
 
 
@@ -143,12 +199,14 @@ def _become(
         mode = "r" if number == 0 else "w"
         stream = open(number, mode, encoding="utf-8", buffering=1, closefd=False)  # noqa: SIM115
         setattr(sys, ("stdin", "stdout", "stderr")[number], stream)
-    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE):
-        signal.signal(name, signal.default_int_handler if name == signal.SIGINT else signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     import torch
 
     torch.set_num_threads(int(environment.get("OMP_NUM_THREADS") or os.cpu_count() or 1))
-    sys.executable = python  # so that Snakemake's stages are started so as well
+    sys.executable = python  # so that what it starts in turn is started so as well
+    sys.orig_argv[:] = [python, *command]
     sys.path[:] = [entry for entry in sys.path if entry != str(Path(__file__).parent)]
     sys.path[:0] = [entry for entry in environment.get("PYTHONPATH", "").split(os.pathsep) if entry]
     status = 1
@@ -186,4 +244,4 @@ def _flush_and_exit(status: int) -> None:
 
 
 if __name__ == "__main__":
-    serve(*sys.argv[1:])
+    serve(Path(sys.argv[1]))

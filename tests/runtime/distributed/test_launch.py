@@ -144,7 +144,7 @@ def test_a_signal_reaches_all(
 
 
 def test_they_end_with_their_launcher(tmp_path: Path) -> None:
-    process = start(tmp_path, "time.sleep(60)", processes=2)
+    process = start(tmp_path, "time.sleep(60)", processes=2, cold=True)
     wait_for(tmp_path / "joined")
     process.kill()
     process.communicate(timeout=10)  # they hold its pipes open
