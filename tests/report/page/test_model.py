@@ -1,10 +1,12 @@
 """The pictures of the model are of what the systems use."""
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+from torch.nn import functional
 
 import result_rows
 import result_trees as trees
@@ -14,6 +16,7 @@ from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.model import (
     model,
     parameters_by_part,
+    penalty,
     subsequent_mask,
     target_distribution,
 )
@@ -36,6 +39,21 @@ def test_the_target_distribution_of_the_annotated_transformer() -> None:
         assert found[label - 1].tolist() == pytest.approx(row, abs=1e-6)
     uniform = torch.full((4, 5), 0.08) + 0.6 * torch.eye(5)[1:]
     assert torch.allclose(target_distribution(0.4, "uniform"), uniform, atol=1e-6)
+
+
+@pytest.mark.parametrize("x", [1, 5, 50, 100])
+def test_the_penalty_of_an_overconfident_model(x: float) -> None:
+    """The Annotated Transformer's: x / (x + 3) for the label, 1 / (x + 3) for three others; it
+    subtracts the entropy of the target.
+    """
+    found = penalty(x, 0.1, "non_target")
+    predicted = torch.tensor([1 / (x + 3)] * 3 + [x / (x + 3)]).log()
+    target = torch.tensor([0.1 / 3] * 3 + [0.9])
+    entropy = -(target * target.log()).sum()
+    divergence = functional.kl_div(predicted, target, reduction="sum")
+    assert found == pytest.approx(float(divergence + entropy), abs=1e-5)
+    even = -(0.92 * math.log(x / (x + 4)) + 0.08 * math.log(1 / (x + 4)))
+    assert penalty(x, 0.1, "uniform") == pytest.approx(even, abs=1e-5)
 
 
 def test_parameters_are_counted_without_normal_draws(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,9 +94,12 @@ def test_the_section(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "Subsequent mask",
         "Sinusoids, d_model 20",
         "Target distribution of base, big",
+        "Loss (nats) of the label at x : 1",
         "Learning rate of the systems",
+        "The paper's learning rate",
     ):
         assert caption in text
+    assert "256:4000" in text
 
 
 def test_a_system_without_smoothing_or_results(tmp_path: Path) -> None:
@@ -105,4 +126,4 @@ def test_learning_rates_end_where_the_trainings_ended(
     monkeypatch.setattr(page_model, "_rates", lambda *given: ends.append(given[2]) or rates(*given))
     rows = [result_rows.record("base", "news-en-de", "first", 20.0, updates=n) for n in (123, 456)]
     model(ReportContext(settings, result_rows.frame(*rows), tmp_path))
-    assert ends == [456]
+    assert ends == [456, 20_000, 20_000, 20_000]  # then the paper's

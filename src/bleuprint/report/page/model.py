@@ -1,9 +1,9 @@
-"""The section of the model: pictures of it, computed by the code that trains, and the parameters of
-each system by part.
+"""The section of the model: the pictures that courses draw of it, computed by the code that trains,
+and the parameters of each system by part.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +12,7 @@ import torch
 from markupsafe import Markup
 from torch.overrides import TorchFunctionMode
 
-from bleuprint.config.experiment import Settings
-from bleuprint.config.optimization import LrSchedule
+from bleuprint.config.optimization import LrSchedule, Noam
 from bleuprint.config.paths import STATISTICS, folder
 from bleuprint.config.system import Model, System
 from bleuprint.dataset.statistics import CorpusStatistics
@@ -33,7 +32,13 @@ if TYPE_CHECKING:
 
 # What The Annotated Transformer draws.
 _MASK, _POSITIONS, _SINUSOIDS, _DIMENSIONS = 20, 100, 20, range(4, 8)
+_RATES = ((512, 4000), (512, 8000), (256, 4000))
+_UPDATES = 20_000
+_PENALTY = range(1, 101)
 _VOCABULARY = 5
+
+# Label smoothing and its target.
+_Smoothing = tuple[float, SmoothingTarget]
 
 # The part of the model by the first words of a parameter's name, without the number of its layer.
 _PARTS = {
@@ -52,7 +57,7 @@ _NORMS = "norms"
 
 
 def model(context: ReportContext) -> Section:
-    systems = _systems(context.settings)
+    systems = dict(_systems(context))
     updates = context.records.groupby("system").updates.max()
     data = {
         "legend": legend(list(systems)),
@@ -63,12 +68,13 @@ def model(context: ReportContext) -> Section:
     return Section("model", "The model", data)
 
 
-def _systems(settings: Settings) -> dict[str, System]:
+def _systems(context: ReportContext) -> Iterator[tuple[str, System]]:
     """Each system with its settings on the first corpus that it is trained on."""
-    first: dict[str, System] = {}
-    for corpus in settings.corpora:
-        first = settings.systems_on(corpus) | first
-    return {name: first[name] for name in settings.systems if name in first}
+    for name in context.settings.systems:
+        for corpus in context.settings.corpora:
+            if system := context.settings.systems_on(corpus).get(name):
+                yield name, system
+                break
 
 
 def _charts(
@@ -80,24 +86,33 @@ def _charts(
     yield _mask(models[0], title), title
     if any(each.positional_encoding == "sinusoidal" for each in models):
         title = f"Sinusoids, d_model {_SINUSOIDS}, dimensions 4 to 7"
-        values = sinusoidal_positions(0, _POSITIONS, _SINUSOIDS, torch.device("cpu"))
-        lines = {f"dimension {i}": list(enumerate(values[:, i].tolist())) for i in _DIMENSIONS}
-        yield _lines("model-sinusoids", title, "Position", lines, list(lines), labeled=True), title
-    smoothed: dict[tuple[float, SmoothingTarget], list[str]] = {}
-    for name, system in systems.items():
-        if smoothing := system.train.label_smoothing:
-            smoothed.setdefault((smoothing, system.train.label_smoothing_target), []).append(name)
-    for place, (way, names) in enumerate(smoothed.items()):
-        drawn = f"drawn for a vocabulary of {_VOCABULARY} tokens"
-        title = f"Target distribution of {', '.join(names)}, {drawn}"
+        yield _sinusoids(title), title
+    trained = {name: system.train for name, system in systems.items()}
+    smoothed: dict[str, _Smoothing] = {
+        name: (train.label_smoothing, train.label_smoothing_target)
+        for name, train in trained.items()
+        if train.label_smoothing
+    }
+    for place, way in enumerate(dict.fromkeys(smoothed.values())):
+        names = ", ".join(name for name in smoothed if smoothed[name] == way)
+        title = f"Target distribution of {names}, drawn for a vocabulary of {_VOCABULARY} tokens"
         yield _targets(f"model-targets-{place}", title, *way), title
+    if smoothed:
+        title = f"Loss (nats) of the label at x : 1 against each other token of {_VOCABULARY}"
+        yield _penalty(list(systems), smoothed, title), title
     title = "Learning rate of the systems"
     rates = {
-        name: _rates(system.train.lr_schedule, system.model.d_model, int(updates[name]))
-        for name, system in systems.items()
+        name: _rates(train.lr_schedule, systems[name].model.d_model, int(updates[name]))
+        for name, train in trained.items()
         if name in updates
     }
     yield _lines("model-rates", title, "Update", rates, list(systems)), title
+    title = "The paper's learning rate, by d_model : warmup"
+    paper = {
+        f"{d_model}:{warmup}": _rates(LrSchedule(noam=Noam(1.0, warmup)), d_model, _UPDATES)
+        for d_model, warmup in _RATES
+    }
+    yield _lines("model-paper", title, "Update", paper, list(paper), labeled=True), title
 
 
 def subsequent_mask(settings: Model) -> torch.Tensor:
@@ -117,13 +132,33 @@ def target_distribution(smoothing: float, target: SmoothingTarget) -> torch.Tens
     """
     labels = torch.arange(PAD + 1, _VOCABULARY)
     logits = torch.zeros(len(labels), _VOCABULARY, requires_grad=True)
+    (gradient,) = torch.autograd.grad(_cross_entropy(logits, labels, smoothing, target), logits)
+    # the gradient by the logits is the softmax less the target
+    return logits.detach().softmax(-1) - gradient
+
+
+def penalty(x: float, smoothing: float, target: SmoothingTarget) -> float:
+    """The cross-entropy (nats) if the label has x times the probability of each other token.
+
+    PAD is such a token in the target `uniform`, and has no probability in `non_target`. The
+    Annotated Transformer's figure subtracts a constant, the entropy of the target.
+    """
+    logits = torch.zeros(1, _VOCABULARY)
+    label = torch.tensor([_VOCABULARY - 1])
+    logits[0, label] = torch.tensor(x).log()
+    if target == "non_target":
+        logits[0, PAD] = -30.0
+    return _cross_entropy(logits, label, smoothing, target).item()
+
+
+def _cross_entropy(
+    logits: torch.Tensor, labels: torch.Tensor, smoothing: float, target: SmoothingTarget
+) -> torch.Tensor:
+    """The loss that trainings compute, of given logits."""
     identity = Linear(_VOCABULARY, _VOCABULARY, bias=False)
     with torch.no_grad():
         identity.weight.copy_(torch.eye(_VOCABULARY))
-    loss = linear_cross_entropy(logits, identity, labels, smoothing, target)
-    (gradient,) = torch.autograd.grad(loss, logits)
-    # the gradient by the logits is the softmax less the target
-    return logits.detach().softmax(-1) - gradient
+    return linear_cross_entropy(logits, identity, labels, smoothing, target)
 
 
 def _mask(settings: Model, title: str) -> Markup:
@@ -139,6 +174,12 @@ def _mask(settings: Model, title: str) -> Markup:
         axes.set_ylabel("Position")
 
     return chart("model-mask", title, draw)
+
+
+def _sinusoids(title: str) -> Markup:
+    values = sinusoidal_positions(0, _POSITIONS, _SINUSOIDS, torch.device("cpu"))
+    lines = {f"dimension {i}": list(enumerate(values[:, i].tolist())) for i in _DIMENSIONS}
+    return _lines("model-sinusoids", title, "Position", lines, list(lines), labeled=True)
 
 
 def _targets(name: str, title: str, smoothing: float, target: SmoothingTarget) -> Markup:
@@ -159,6 +200,13 @@ def _targets(name: str, title: str, smoothing: float, target: SmoothingTarget) -
     return chart(name, title, draw)
 
 
+def _penalty(systems: list[str], smoothed: Mapping[str, _Smoothing], title: str) -> Markup:
+    lines = {
+        name: [(float(x), penalty(x, *way)) for x in _PENALTY] for name, way in smoothed.items()
+    }
+    return _lines("model-penalty", title, "x", lines, systems)
+
+
 def _rates(schedule: LrSchedule, d_model: int, end: int) -> list[tuple[float, float]]:
     """The learning rate at about 400 updates up to `end`."""
     updates = range(1, end + 1, max(1, end // 400))
@@ -169,7 +217,7 @@ def _lines(
     name: str,
     title: str,
     axis: str,
-    lines: Mapping[str, Sequence[tuple[float, float]]],
+    lines: Mapping[str, Iterable[tuple[float, float]]],
     order: list[str],
     labeled: bool = False,
 ) -> Markup:
