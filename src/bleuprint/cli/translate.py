@@ -31,7 +31,7 @@ def add_commands(commands: Commands) -> None:
         "--attention",
         type=_attention_file,
         metavar="FILE",
-        help="write attention weights as a page, .html",
+        help="write attention weights, as .html, or of one line as .png",
     )
     translate.add_argument(
         "--score",
@@ -42,8 +42,8 @@ def add_commands(commands: Commands) -> None:
 
 
 def _attention_file(text: str) -> Path:
-    if Path(text).suffix != ".html":
-        raise argparse.ArgumentTypeError(f"{text!r} does not end in .html")
+    if Path(text).suffix not in (".html", ".png"):
+        raise argparse.ArgumentTypeError(f"{text!r} ends in neither .html nor .png")
     folder = next(parent for parent in Path(text).absolute().parents if parent.exists())
     if not folder.is_dir() or not os.access(folder, os.W_OK):
         raise argparse.ArgumentTypeError(f"{text}: {folder} is no folder that can be written to")
