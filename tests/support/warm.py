@@ -146,7 +146,7 @@ def serve(place: Path) -> None:
 
 
 def _supervise(request: socket.socket) -> None:
-    """Run a request in a child, pass on signals and report its end; kill it if the client is gone."""
+    """Run a request in a child, pass on signals and report its end; kill it if the client ends."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     size, ancillary, _, _ = request.recvmsg(8, socket.CMSG_SPACE(12))
     streams = array.array("i", ancillary[0][2])
