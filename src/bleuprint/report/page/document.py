@@ -3,15 +3,13 @@
 from collections.abc import Callable
 
 from bleuprint.report.page.attention import attention
-from bleuprint.report.page.bleu_variants import bleu_variants
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.corpora import corpora
 from bleuprint.report.page.curves import curves
 from bleuprint.report.page.funnel import kept
-from bleuprint.report.page.gap import gap_section
 from bleuprint.report.page.model import model
 from bleuprint.report.page.provenance import provenance
-from bleuprint.report.page.scores import cost, scores
+from bleuprint.report.page.scores import bleu_variants, cost, gap_section, scores
 from bleuprint.report.page.section import TEMPLATES, Section
 from bleuprint.report.page.sentences import sentences
 from bleuprint.report.page.summary import summary

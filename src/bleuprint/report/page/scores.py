@@ -1,11 +1,16 @@
-"""The sections of scores, with intervals and tests, and of training cost."""
+"""The sections of scores: with intervals and tests, as papers score, against published numbers; and
+of training cost.
+"""
 
+from collections.abc import Iterator
 from typing import Any
 
 from bleuprint.report import main_table, score_tables
 from bleuprint.report.cost_columns import COUNTED, MEASURED
+from bleuprint.report.frame import METRICS
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.section import Section, paragraphs
+from bleuprint.report.published import gap_tables
 from bleuprint.runtime.html import counted
 
 _COSTS = {
@@ -36,6 +41,45 @@ def _corpus(context: ReportContext, name: str) -> dict[str, Any]:
         "tests": [f"{test} ({counted(count, 'sentence')})" for test, count in lines.items()],
         "grid": main_table.scores(records, ["bleu", "chrf2"], _COSTS, context.settings.published),
     }
+
+
+def bleu_variants(context: ReportContext) -> Section:
+    """The same translations scored as papers do, and by bucket."""
+    records = context.records
+    data = {
+        "grid": score_tables.variants(records),
+        "notes": paragraphs("variants.md"),
+        "scored": [(record, list(_scored(record))) for record in records.itertuples()],
+        "by_length": score_tables.by_length(records),
+        "by_count": score_tables.by_count(records),
+    }
+    return Section("variants", "BLEU variants used in papers", data)
+
+
+def _scored(record: Any) -> Iterator[dict[str, Any]]:
+    """Name, signature, lines, and SHA-256 of references and of translations of each score."""
+    for column, name in METRICS.items():
+        yield {
+            "name": name,
+            "signature": getattr(record, f"{column}_signature"),
+            "lines": record.lines,
+            "references": record.references_sha256,
+            "hypotheses": record.hypotheses_sha256,
+        }
+    yield from record.variants
+
+
+def gap_section(context: ReportContext) -> Section | None:
+    """A part for each published number that names a system of ours."""
+    hints = gap_tables.hints(context.settings, context.gaps)
+    if not context.gaps and not hints:
+        return None
+    parts = [
+        (gap_tables.heading(gap.published), gap_tables.sentence(gap), gap_tables.steps(gap))
+        for gap in context.gaps
+    ]
+    data = {"explained": gap_tables.EXPLAINED, "parts": parts, "hints": hints}
+    return Section("gap", "Why not the published score?", data)
 
 
 def cost(context: ReportContext) -> Section:

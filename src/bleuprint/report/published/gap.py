@@ -16,15 +16,14 @@ import pandas as pd
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
 from bleuprint.config.published import Published
-from bleuprint.config.system import Average
 from bleuprint.report.published.variants import (
+    AVERAGE,
     SEARCH,
     Variant,
     Variants,
     adopted,
     own,
     path_of,
-    searched,
 )
 from bleuprint.report.system_results import PLACE
 
@@ -98,12 +97,6 @@ def measured(settings: Settings, records: pd.DataFrame, root: Path = Path()) -> 
     return gaps(settings, records, variants)
 
 
-def unmeasured(settings: Settings, measured: Sequence[Gap]) -> list[Published]:
-    """The published numbers that name a system, and whose gap is not measured."""
-    known = [gap.published for gap in measured]
-    return [n for n in settings.published if n.system is not None and n not in known]
-
-
 def gaps(settings: Settings, records: pd.DataFrame, variants: Mapping[Cell, Variants]) -> list[Gap]:
     """The gap to each published number that names a system, in their order.
 
@@ -155,12 +148,9 @@ def _gap(ours: _Ours) -> Gap:
         return after is not None
 
     way = number.scored if add("scoring", *_scoring(ours)) else "sacrebleu"
-    variant = adopted(number, base)
-    averages = _average(number.average), _average(base.average)
-    if not add("averaging", *_adopted(ours, base, variant, way, *averages)):
-        variant = base
-    after, searches = searched(number, variant), (_search(number), _search(base))
-    add("beam and length penalty", *_adopted(ours, variant, after, way, *searches))
+    averaged = add("averaging", *_adopted(ours, base, AVERAGE, way))
+    variant = adopted(number, base, AVERAGE) if averaged else base
+    add("beam and length penalty", *_adopted(ours, variant, SEARCH, way))
     unexplained = round(number.bleu - steps[-1].score, SHOWN)
     return Gap(number, round(first, SHOWN), len(ours.variants), tuple(steps), unexplained)
 
@@ -178,26 +168,23 @@ def _scoring(ours: _Ours) -> tuple[float | None, str]:
 
 
 def _adopted(
-    ours: _Ours, before: Variant, after: Variant, way: str, theirs: str, mine: str
+    ours: _Ours, before: Variant, settings: Sequence[str], way: str
 ) -> tuple[float | None, str]:
-    """The score `after` their average or search is adopted; both in words, empty if not known."""
+    """The score after these settings of theirs are adopted; and both in words."""
+    theirs, mine = (_words(of, settings) for of in (ours.number, ours.base))
     if not theirs:
         return None, "not known of theirs"
-    if after == before:
-        return ours.score(after, way), f"both {theirs}"
+    after = adopted(ours.number, before, settings)
     score = ours.score(after, way)
+    if after == before:
+        return score, f"both {theirs}"
     missing = ": too few checkpoints kept, or published has changed: bleuprint gap"
     return score, f"ours {mine}; theirs {theirs}{missing if score is None else ''}"
 
 
-def _average(how: Average | None) -> str:
-    return "" if how is None else _words({f"average {name}": n for name, n in how.given.items()})
-
-
-def _search(of: Variant | Published) -> str:
-    """The beam and the length penalty, as far as they are known."""
-    return _words({name: getattr(of, name) for name in SEARCH})
-
-
-def _words(settings: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in settings.items() if value is not None)
+def _words(of: Variant | Published, settings: Sequence[str]) -> str:
+    """The settings as far as they are known: beam 4, alpha 0.6; or average last 5."""
+    known = {name: value for name in settings if (value := getattr(of, name)) is not None}
+    if average := known.pop("average", None):
+        known = {f"average {name}": value for name, value in average.given.items()}
+    return ", ".join(f"{name} {value}" for name, value in known.items())

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from bleuprint.config.experiment import Settings
 from bleuprint.config.published import Published
 from bleuprint.report.grid import Column, Grid, Row, markdown
-from bleuprint.report.published.gap import Gap, unmeasured
+from bleuprint.report.published.gap import Gap
 
 UNMEASURED = "not measured"
 UNEXPLAINED = "other data, settings or program, chance, and what was not measured"
@@ -53,12 +53,15 @@ def signed(bleu: float) -> str:
     return f"{bleu:+.2f}".replace("-", "−") if bleu else "0.00"
 
 
-def hint(number: Published) -> str:
-    """How to measure the gap to a number."""
-    return (
+def hints(settings: Settings, gaps: Sequence[Gap]) -> list[str]:
+    """How to measure the gaps that were not: to the other numbers that name a system."""
+    measured = [gap.published for gap in gaps]
+    return [
         f"{heading(number)}: not measured. To measure it: bleuprint gap --system {number.system} "
         f"--corpus {number.corpus}; then: dvc repro --single-item --force report"
-    )
+        for number in settings.published
+        if number.system is not None and number not in measured
+    ]
 
 
 def parts(settings: Settings, gaps: Sequence[Gap]) -> Iterator[str | Grid]:
@@ -68,7 +71,7 @@ def parts(settings: Settings, gaps: Sequence[Gap]) -> Iterator[str | Grid]:
         yield sentence(gap)
         yield steps(gap)
         yield ""
-    yield from map(hint, unmeasured(settings, gaps))
+    yield from hints(settings, gaps)
 
 
 def markdown_of(settings: Settings, gaps: Sequence[Gap]) -> list[str]:
@@ -76,5 +79,5 @@ def markdown_of(settings: Settings, gaps: Sequence[Gap]) -> list[str]:
     parts = [EXPLAINED] if gaps else []
     for gap in gaps:
         parts += [f"### {heading(gap.published)}", sentence(gap), markdown(steps(gap))]
-    parts += map(hint, unmeasured(settings, gaps))
+    parts += hints(settings, gaps)
     return ["## The gap to published numbers", *parts] if parts else []

@@ -23,7 +23,8 @@ from bleuprint.text.tokenizers import tokenizer_for
 from bleuprint.training.averaging import average, choose
 from bleuprint.training.history import CheckpointsRecord
 
-# The settings of a search that may be known of a published number.
+# The settings of a variant that may be known of a published number.
+AVERAGE = ("average",)
 SEARCH = ("beam", "alpha", "penalty")
 
 
@@ -81,22 +82,17 @@ def own(system: System) -> Variant:
     return Variant(system.average, decode.beam, penalty.alpha, penalty.kind)
 
 
-def adopted(number: Published, variant: Variant) -> Variant:
-    """A variant with the known average of the published number."""
-    return replace(variant, average=number.average or variant.average)
-
-
-def searched(number: Published, variant: Variant) -> Variant:
-    """A variant with the known beam and length penalty of the published number."""
-    known = {name: getattr(number, name) for name in SEARCH}
+def adopted(number: Published, variant: Variant, settings: Sequence[str]) -> Variant:
+    """A variant with those of the settings that are known of the published number."""
+    known = {name: getattr(number, name) for name in settings}
     return replace(variant, **{k: v for k, v in known.items() if v is not None})
 
 
-def variants_for(number: Published, system: System) -> list[Variant]:
+def _variants_for(number: Published, system: System) -> tuple[Variant, ...]:
     """Every variant that the gap to a published number needs, the system's own first."""
     base = own(system)
-    averaged = adopted(number, base)
-    return list(dict.fromkeys([base, averaged, searched(number, base), searched(number, averaged)]))
+    averaged = adopted(number, base, AVERAGE)
+    return base, averaged, adopted(number, base, SEARCH), adopted(number, averaged, SEARCH)
 
 
 def path_of(cell: Cell, root: Path = Path()) -> Path:
@@ -111,7 +107,7 @@ def measure(settings: Settings, cell: Cell, root: Path = Path()) -> None:
     """
     numbers = [n for n in settings.published if (n.system, n.corpus) == (cell.system, cell.corpus)]
     system = settings.system_on(cell.system, cell.corpus)
-    variants = dict.fromkeys(variant for n in numbers for variant in variants_for(n, system))
+    variants = dict.fromkeys(variant for n in numbers for variant in _variants_for(n, system))
     checkpoints = root / cell.models / "checkpoints"
     if not checkpoints.exists():
         raise UserError(f"{checkpoints}: no such folder; run: dvc repro, or dvc pull")
