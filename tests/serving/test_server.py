@@ -19,7 +19,7 @@ import pytest
 import processes
 from bleuprint.config.experiment import load
 from bleuprint.config.paths import Cell
-from bleuprint.serving.api import TranslationRequest, answer
+from bleuprint.serving.server import TranslationRequest, answer
 from bleuprint.serving.translator import Translator, load_translator
 from trainings import environment
 
@@ -125,7 +125,7 @@ def test_attention_that_is_too_much_is_left_out(toy: Path, monkeypatch: pytest.M
     translator = translator_in(toy, monkeypatch)
     lines = translator(["be ba", "be " * 50, "be"])
     first, *_ = (4 * len(p.source) * (len(p.tokens) + 1) for line in lines for p in line.pieces)
-    monkeypatch.setattr("bleuprint.serving.api._WEIGHTS", first)
+    monkeypatch.setattr("bleuprint.serving.server._WEIGHTS", first)
     found = answer(translator, TranslationRequest("be ba\n" + "be " * 50 + "\nbe", 1, True))
     there = [line["attention"] is not None for line in found["lines"]]
     assert there == [True, False, False]

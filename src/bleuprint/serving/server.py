@@ -5,6 +5,7 @@ another site cannot read its answers (there is no CORS) and is refused by its Ho
 """
 
 import asyncio
+import json
 import os
 import signal
 import socket
@@ -12,14 +13,15 @@ import sys
 import traceback
 from base64 import b64encode
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
 import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
@@ -28,13 +30,15 @@ from starlette.routing import Route
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
 from bleuprint.runtime.errors import UserError
-from bleuprint.serving.api import TranslationRequest, answer
+from bleuprint.runtime.schema import Count, build
 from bleuprint.serving.attention_html import attention_environment
 from bleuprint.serving.translator import Translator, load_translator
 
 _HOST = "127.0.0.1"
 # The longest body of a request.
 _MOST_BYTES = 64 * 1024
+# Attention weights of one answer, at most: some megabytes.
+_WEIGHTS = 300_000
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -51,11 +55,16 @@ def serve(settings: Settings, cell: Cell, port: int) -> None:
     Port 0 is any free one; prints the address once it answers. Raises UserError if the port is
     taken or not permitted.
     """
-    listening = _listen(port)
+    try:
+        listening = socket.create_server((_HOST, port))
+    except OSError as error:
+        raise UserError(f"--port {port}: {os.strerror(error.errno or 0)}") from None
     decode = settings.system_on(cell.system, cell.corpus).decode
     translator = load_translator(settings, cell, decode)
+    page, policy = _page(translator, cell)
     config = uvicorn.Config(
-        application(translator, cell),
+        application(translator, page),
+        headers=[("Content-Security-Policy", policy), *_HEADERS.items()],
         http="h11",
         ws="none",
         lifespan="off",
@@ -76,9 +85,8 @@ def serve(settings: Settings, cell: Cell, port: int) -> None:
     os._exit(0)
 
 
-def application(translator: Translator, cell: Cell) -> Starlette:
-    """GET / is the page, POST /translate the endpoint (see api.py); there is nothing else."""
-    page, policy = _page(translator, cell)
+def application(translator: Translator, page: str) -> Starlette:
+    """GET / is the page, POST /translate the endpoint (see `answer`); there is nothing else."""
     thread = ThreadPoolExecutor(1)  # one request at a time
 
     async def show(_: Request) -> Response:
@@ -91,21 +99,64 @@ def application(translator: Translator, cell: Cell) -> Starlette:
         loop = asyncio.get_running_loop()
         return JSONResponse(await loop.run_in_executor(thread, answer, translator, parsed))
 
-    async def restrict(request: Request, respond: RequestResponseEndpoint) -> Response:
-        response = await respond(request)
-        response.headers.update({"Content-Security-Policy": policy, **_HEADERS})
-        return response
-
     app = Starlette(
         routes=[Route("/", show), Route("/translate", translate, methods=["POST"])],
-        middleware=[
-            Middleware(BaseHTTPMiddleware, dispatch=restrict),
-            Middleware(TrustedHostMiddleware, allowed_hosts=[_HOST, "localhost"]),
-        ],
+        middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=[_HOST, "localhost"])],
         exception_handlers={HTTPException: _refused, ClientDisconnect: _gone, Exception: _failed},
     )
     app.router.redirect_slashes = False
     return app
+
+
+@dataclass(frozen=True)
+class TranslationRequest:
+    """Text to translate line by line, how many translations of each, and whether with attention."""
+
+    text: str
+    n_best: Count = 1
+    attention: bool = False
+
+    @classmethod
+    def parse(cls, body: bytes, beam: int) -> Self:
+        """Read a JSON object of these fields; only the text is required.
+
+        Raises HTTPException: status 400 if it is not JSON, 422 if a key or value is invalid.
+        """
+        try:
+            content = json.loads(body.decode())
+        except (ValueError, RecursionError) as error:
+            raise HTTPException(400, f"the body is not JSON: {error}") from None
+        try:
+            request = build(cls, content, Path("body"))
+        except UserError as error:
+            raise HTTPException(422, str(error)) from None
+        if request.n_best > beam:
+            raise HTTPException(422, f"n_best {request.n_best} is beyond the beam of {beam}")
+        return request
+
+
+def answer(translator: Translator, request: TranslationRequest) -> dict[str, Any]:
+    """{"lines": [{"translations": [{"text", "score"}, ...], "attention", "beyond"}, ...]}.
+
+    For each line of the text: its translations, best first; the attention maps of the best one,
+    one per piece (null if not requested, or if the weights of the lines so far are too many); and
+    by how many tokens the line is too long for the model.
+    """
+    lines = request.text.removesuffix("\n").split("\n")
+    room, answers = _WEIGHTS, []
+    for translated in translator(lines, request.n_best):
+        maps = None
+        if request.attention and room >= 0:
+            attention = [maps["cross"] for maps in translator.attention(translated)]
+            room -= sum(each.weights.size for each in attention)
+            rounded = (
+                {**vars(each), "weights": each.weights.astype(float).round(4).tolist()}
+                for each in attention
+            )
+            maps = list(rounded) if room >= 0 else None
+        best = [{"text": each.text, "score": round(each.score, 6)} for each in translated.best]
+        answers.append({"translations": best, "attention": maps, "beyond": translated.beyond})
+    return {"lines": answers}
 
 
 async def _body(request: Request) -> bytes:
@@ -116,13 +167,6 @@ async def _body(request: Request) -> bytes:
         if len(body) > _MOST_BYTES:
             raise HTTPException(413, f"the body has more than {_MOST_BYTES:,} bytes")
     return body
-
-
-def _listen(port: int) -> socket.socket:
-    try:
-        return socket.create_server((_HOST, port))
-    except OSError as error:
-        raise UserError(f"--port {port}: {os.strerror(error.errno or 0)}") from None
 
 
 def _page(translator: Translator, cell: Cell) -> tuple[str, str]:
