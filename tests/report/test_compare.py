@@ -11,7 +11,7 @@ import pytest
 import processes
 import result_trees as trees
 from bleuprint.config.paths import Cell
-from bleuprint.report.compare_translations import changes
+from bleuprint.report.compare import changes
 from bleuprint.runtime.files import read_json
 from bleuprint.text.parallel import read_lines
 from scoring import text

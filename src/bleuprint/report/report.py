@@ -9,7 +9,6 @@ from contextlib import suppress
 from pathlib import Path
 
 import pandas as pd
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from bleuprint.config.experiment import Settings
 from bleuprint.report import dvc_plots, main_table, score_tables
@@ -23,16 +22,12 @@ from bleuprint.report.published.gap import measured
 from bleuprint.report.records import collect
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import whole_file, write_json
+from bleuprint.runtime.html import environment
 
 SHORT = 12
 PAGE = "index.html"
 
-_TEMPLATES = Environment(
-    loader=FileSystemLoader(Path(__file__).with_name("templates")),
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    keep_trailing_newline=True,
-)
+_TEMPLATES = environment(Path(__file__).with_name("templates"), autoescape=False)
 
 
 def write_reports(settings: Settings, root: Path = Path()) -> None:

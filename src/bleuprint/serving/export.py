@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell, folder
 from bleuprint.dataset.binarized import SEGMENTATION, BinaryCorpus
@@ -15,15 +13,11 @@ from bleuprint.decoding.ctranslate2_convert import Precision, convert
 from bleuprint.model.weights import load_model
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import sha256_of, whole_folder, write_json
+from bleuprint.runtime.html import environment
 from bleuprint.scoring.score import SetScores
 from bleuprint.tracking.cell_results import CellResults
 
-_TEMPLATES = Environment(
-    loader=FileSystemLoader(Path(__file__).with_name("templates")),
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    keep_trailing_newline=True,
-)
+_TEMPLATES = environment(Path(__file__).with_name("templates"), autoescape=False)
 
 
 def export(settings: Settings, cell: Cell, output: Path, precision: Precision) -> None:

@@ -1,4 +1,4 @@
-"""Jinja2 environments for HTML, and the templates that all pages share.
+"""Jinja2 environments, and the templates that all HTML pages share.
 
 base.html.j2 is the page that others extend, with base.css; macros.html.j2 has tables and figures;
 base.js builds elements in the browser.
@@ -11,11 +11,14 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 _HERE = Path(__file__).parent
 
 
-def environment(*folders: Path) -> Environment:
-    """Templates of `folders` and of this one: values are escaped, an undefined name raises."""
+def environment(*folders: Path, autoescape: bool = True) -> Environment:
+    """Templates of `folders` and of this one; an undefined name raises.
+
+    Values are escaped for HTML with `autoescape`.
+    """
     templates = Environment(
         loader=FileSystemLoader([*folders, _HERE]),
-        autoescape=True,
+        autoescape=autoescape,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
