@@ -11,7 +11,7 @@ from bleuprint.report.grid import Grid
 from bleuprint.report.revision import at
 from bleuprint.report.system_results import p_text
 from bleuprint.runtime.errors import UserError
-from bleuprint.scoring.sentence_scores import sentence_bleu
+from bleuprint.scoring.metrics import sentence_bleu
 from bleuprint.text.unicode import blank_unprinted
 from bleuprint.tracking.cell_results import CellResults
 

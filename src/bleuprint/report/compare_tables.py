@@ -190,20 +190,19 @@ def _trainings(side: Side, pair: Pair) -> _Texts:
     for corpus in pair.corpora:
         runs = [side.results(corpus, seed) for seed in pair.seeds]
         means = pd.DataFrame(map(_figures, runs), columns=list(_FIGURES)).mean()
-        for label, mean in means.dropna().items():
+        for label, mean in means.items():
             texts[corpus, str(label)] = format(mean, _FIGURES[str(label)])
     return texts
 
 
 def _figures(run: CellResults) -> tuple[float, ...]:
-    """The figures of a training; missing are those of validations if it has no curves."""
-    counts = run.training.updates, run.training.target_tokens
-    if run.curves is None:
-        return counts
-    losses, bleu = (
+    """The figures of a training, whose curves `Revision.fetch` found."""
+    assert run.curves is not None
+    loss, bleu = (
         [getattr(each, name) for each in run.curves.validation] for name in ("loss", "bleu")
     )
-    return *counts, losses[-1], min(losses), bleu[-1], max(bleu)
+    updates, tokens = run.training.updates, run.training.target_tokens
+    return updates, tokens, loss[-1], min(loss), bleu[-1], max(bleu)
 
 
 def _score_rows(runs: Sequence[Sequence[CellResults]], test: str, tested: bool) -> Iterator[Row]:

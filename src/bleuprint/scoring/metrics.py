@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, TypedDict
 
 import numpy as np
-from sacrebleu import CHRF, TER
+from sacrebleu import BLEU, CHRF, TER
 from sacrebleu.metrics.base import Metric
 
 from bleuprint.scoring.bleu import bleu_metric
@@ -66,6 +66,25 @@ def ter(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
     Tokens are separated by spaces, the default of sacreBLEU and Tercom.
     """
     return _score(_Ter(references=[references]), hypotheses, highest=math.inf)[0]
+
+
+def sentence_bleu(
+    translations: Sequence[str], references: Sequence[str], language: str
+) -> list[float]:
+    """BLEU of each line, 0 to 100, with effective order (no n-grams longer than the line).
+
+    Scores of sentences find examples; they do not compare systems.
+    """
+    metric = BLEU(effective_order=True, trg_lang=bleu_metric([], language).trg_lang)
+    return [
+        round(metric.sentence_score(translation, [reference]).score, DIGITS)
+        for translation, reference in zip(translations, references, strict=True)
+    ]
+
+
+def sentence_chrf(translation: str, reference: str) -> float:
+    """chrF2 of a line, 0 to 100."""
+    return float(round(CHRF().sentence_score(translation, [reference]).score, DIGITS))
 
 
 def fix_seed() -> None:

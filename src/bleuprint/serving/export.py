@@ -2,7 +2,6 @@
 
 import dataclasses
 import shutil
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,7 +13,6 @@ from bleuprint.model.weights import load_model
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import sha256_of, whole_folder, write_json
 from bleuprint.runtime.html import environment
-from bleuprint.scoring.score import SetScores
 from bleuprint.tracking.cell_results import CellResults
 
 _TEMPLATES = environment(Path(__file__).with_name("templates"), autoescape=False)
@@ -59,6 +57,10 @@ def export(settings: Settings, cell: Cell, output: Path, precision: Precision) -
 def readme(settings: Settings, cell: Cell, precision: Precision) -> str:
     """How to use the folder, its license, the scores of the system and its provenance."""
     corpus = settings.corpus(cell.corpus)
+    results, scores = CellResults.find(settings, cell), {}
+    if results:
+        with suppress(UserError):  # no scores, or of other translations
+            scores = results.check().scores
     used = {text.license_and_citation for text in corpus.files.texts().values()}
     return _TEMPLATES.get_template("export.md.j2").render(
         cell=cell,
@@ -66,14 +68,7 @@ def readme(settings: Settings, cell: Cell, precision: Precision) -> str:
         precision=precision,
         engine=settings.system_on(cell.system, cell.corpus).decode,
         licenses={name: corpus.license_and_citation[name].license for name in sorted(used)},
-        results=CellResults.find(settings, cell),
-        scores=_scores(settings, cell),
+        results=results,
+        scores=scores,
         weights=sha256_of(cell.models / "averaged" / "model.safetensors"),
     )
-
-
-def _scores(settings: Settings, cell: Cell) -> Mapping[str, SetScores]:
-    """The scores by test set, if they are of this training and its translations."""
-    with suppress(UserError):
-        return CellResults.open(settings, cell).check().scores
-    return {}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from bleuprint.report.system_results import SIGNIFICANT, Difference, system_results
+from bleuprint.report.system_results import SIGNIFICANT, system_results
 from bleuprint.training.history import Validation
 
 # A validation loss that fell by 1 % in the last quarter of the training is still falling.
@@ -73,24 +73,35 @@ def length_off(ratio: float) -> str | None:
     return f"{abs(ratio - 1):.1%} too {'long' if ratio > 1 else 'short'}"
 
 
-def undecided(difference: Difference | None) -> str | None:
-    """A difference that is not significant."""
-    if difference is None or difference.significant:
-        return None
-    return f"{difference.bleu:+.1f} BLEU against {difference.baseline}, p={difference.p:.3f}"
-
-
-def on_records(records: pd.DataFrame) -> list[Advice]:
-    """Advice from the scores."""
+def advice(
+    records: pd.DataFrame, curves: Sequence[tuple[str, Sequence[Validation]]]
+) -> list[Advice]:
+    """Advice from the validations of trainings, each with a name, and from the scores."""
     named = [(f"{r.system}, {r.corpus}, {r.test}", r) for r in system_results(records)]
     seeds = records.seed.nunique()
     first = [(f"{name}, seed {r.first.seed}" if seeds > 1 else name, r.first) for name, r in named]
-    return _with_evidence(
+    every = (
+        Advice(
+            "Train longer",
+            "Validation loss was still falling when training ended: raise train.max_updates or "
+            "train.max_epochs.",
+            _evidence((name, still_falling(curve)) for name, curve in curves),
+        ),
+        Advice(
+            "Stop earlier, or regularize",
+            "Validation loss rose again before the end: the model overfits its training "
+            "text. Set train.patience, average the best checkpoints, raise dropout, or add text.",
+            _evidence((name, turned(curve)) for name, curve in curves),
+        ),
         Advice(
             "Get more evidence where systems do not differ significantly",
             f"p of {SIGNIFICANT} or more: the difference may be chance. Train with more seeds "
             f"(now {seeds}), or test on more sentences; until then, count them as equal.",
-            _evidence((name, undecided(r.difference)) for name, r in named),
+            tuple(
+                f"{name}: {tested.bleu:+.1f} BLEU against {tested.baseline}, p={tested.p:.3f}"
+                for name, result in named
+                if (tested := result.difference) and not tested.significant
+            ),
         ),
         Advice(
             "Train with several seeds",
@@ -109,28 +120,7 @@ def on_records(records: pd.DataFrame) -> list[Advice]:
             _evidence((name, length_off(record.length_ratio)) for name, record in first),
         ),
     )
-
-
-def on_curves(validations: Sequence[tuple[str, Sequence[Validation]]]) -> list[Advice]:
-    """Advice from the validations of trainings, each with a name."""
-    return _with_evidence(
-        Advice(
-            "Train longer",
-            "Validation loss was still falling when training ended: raise train.max_updates or "
-            "train.max_epochs.",
-            _evidence((name, still_falling(curve)) for name, curve in validations),
-        ),
-        Advice(
-            "Stop earlier, or regularize",
-            "Validation loss rose again before the end: the model overfits its training "
-            "text. Set train.patience, average the best checkpoints, raise dropout, or add text.",
-            _evidence((name, turned(curve)) for name, curve in validations),
-        ),
-    )
-
-
-def _with_evidence(*advice: Advice) -> list[Advice]:
-    return [each for each in advice if each.evidence]
+    return [each for each in every if each.evidence]
 
 
 def _evidence(results: Iterable[tuple[str, str | None]]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from bleuprint.config.paths import Cell
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.system_results import SystemResult
-from bleuprint.scoring.sentence_scores import sentence_bleu
+from bleuprint.scoring.metrics import sentence_bleu
 from bleuprint.tracking.cell_results import CellResults
 
 # Lines of each short list: a system's best and worst, those where systems differ most.

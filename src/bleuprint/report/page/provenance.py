@@ -24,7 +24,10 @@ def provenance(context: ReportContext) -> Section:
         "baseline": next(iter(systems)),
         "changes": list(_changes(systems)),
         "corpora": {
-            name: {"files": list(_files(corpus)), "settings": _preparation(corpus)}
+            name: {
+                "files": list(_files(corpus)),
+                "settings": dotted({**vars(corpus), "license_and_citation": None, "files": None}),
+            }
             for name, corpus in settings.corpora.items()
         },
         "citations": citations(settings),
@@ -56,11 +59,6 @@ def _changes(systems: dict[str, dict[str, str]]) -> Iterator[tuple[str, str, str
         changed = {key: pair for key, pair in pairs.items() if pair[0] != pair[1]}
         for key, pair in (changed or {"nothing": (NONE, NONE)}).items():
             yield name, key, *pair
-
-
-def _preparation(corpus: Corpus) -> dict[str, str]:
-    without = "license_and_citation", "files"
-    return dotted({name: value for name, value in vars(corpus).items() if name not in without})
 
 
 def _files(corpus: Corpus) -> Iterator[tuple[str, ...]]:

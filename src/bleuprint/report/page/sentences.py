@@ -9,7 +9,7 @@ from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.lines import MOST, SetLines, lines_of_sets
 from bleuprint.report.page.section import TEMPLATES, Section
 from bleuprint.report.word_diff import Kind, differences
-from bleuprint.scoring.sentence_scores import sentence_chrf
+from bleuprint.scoring.metrics import sentence_chrf
 from bleuprint.text.unicode import blank_unprinted
 
 # Bytes that all lists of lines together may take of the page: the page has 5 MB in all.
@@ -72,7 +72,7 @@ def _article(lines: SetLines, line: int) -> Markup:
     reference = lines.references[line]
     outputs = []
     for system, translations in lines.outputs.items():
-        (chrf,) = sentence_chrf([translations[line]], [reference])
+        chrf = sentence_chrf(translations[line], reference)
         marked = list(_marked(translations[line], reference))
         outputs.append((system, marked, lines.bleu[system][line], chrf))
     return Markup(

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from bleuprint.report.cost_columns import duration, power
-from bleuprint.report.page.advice import LINES, on_curves, on_records
+from bleuprint.report.page.advice import LINES, advice
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.funnel import kept
 from bleuprint.report.page.section import Section
@@ -41,7 +41,7 @@ def summary(context: ReportContext) -> Section:
         ],
         "cost": _cost(context),
         "pairs": {name: kept(name, context.root) for name in settings.corpora},
-        "advice": [*on_curves(list(_validations(context))), *on_records(context.records)],
+        "advice": advice(context.records, list(_validations(context))),
         "shown": _SHOWN,
     }
     return Section("summary", "Summary", data)
