@@ -22,7 +22,7 @@ def fast() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         trees.few_samples(patch)
         patch.setattr(curves, "_chart", drawn_once)
-        for name in ("_mask", "_sinusoids", "_targets", "_penalty", "_lines"):
+        for name in ("_mask", "_targets", "_lines"):
             patch.setattr(model, name, once(getattr(model, name)))
         yield
 

@@ -3,7 +3,7 @@ and the parameters of each system by part.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ import torch
 from markupsafe import Markup
 from torch.overrides import TorchFunctionMode
 
+from bleuprint.config.experiment import Settings
 from bleuprint.config.optimization import LrSchedule, Noam
 from bleuprint.config.paths import STATISTICS, folder
 from bleuprint.config.system import Model, System
@@ -37,9 +38,6 @@ _UPDATES = 20_000
 _PENALTY = range(1, 101)
 _VOCABULARY = 5
 
-# Label smoothing and its target.
-_Smoothing = tuple[float, SmoothingTarget]
-
 # The part of the model by the first words of a parameter's name, without the number of its layer.
 _PARTS = {
     "source_embedding": "source embedding",
@@ -57,7 +55,7 @@ _NORMS = "norms"
 
 
 def model(context: ReportContext) -> Section:
-    systems = dict(_systems(context))
+    systems = _systems(context.settings)
     updates = context.records.groupby("system").updates.max()
     data = {
         "legend": legend(list(systems)),
@@ -68,13 +66,12 @@ def model(context: ReportContext) -> Section:
     return Section("model", "The model", data)
 
 
-def _systems(context: ReportContext) -> Iterator[tuple[str, System]]:
+def _systems(settings: Settings) -> dict[str, System]:
     """Each system with its settings on the first corpus that it is trained on."""
-    for name in context.settings.systems:
-        for corpus in context.settings.corpora:
-            if system := context.settings.systems_on(corpus).get(name):
-                yield name, system
-                break
+    first: dict[str, System] = {}
+    for corpus in settings.corpora:
+        first = settings.systems_on(corpus) | first
+    return {name: first[name] for name in settings.systems if name in first}
 
 
 def _charts(
@@ -86,9 +83,11 @@ def _charts(
     yield _mask(models[0], title), title
     if any(each.positional_encoding == "sinusoidal" for each in models):
         title = f"Sinusoids, d_model {_SINUSOIDS}, dimensions 4 to 7"
-        yield _sinusoids(title), title
+        values = sinusoidal_positions(0, _POSITIONS, _SINUSOIDS, torch.device("cpu"))
+        lines = {f"dimension {i}": list(enumerate(values[:, i].tolist())) for i in _DIMENSIONS}
+        yield _lines("model-sinusoids", title, "Position", lines, list(lines), labeled=True), title
     trained = {name: system.train for name, system in systems.items()}
-    smoothed: dict[str, _Smoothing] = {
+    smoothed = {
         name: (train.label_smoothing, train.label_smoothing_target)
         for name, train in trained.items()
         if train.label_smoothing
@@ -99,7 +98,8 @@ def _charts(
         yield _targets(f"model-targets-{place}", title, *way), title
     if smoothed:
         title = f"Loss (nats) of the label at x : 1 against each other token of {_VOCABULARY}"
-        yield _penalty(list(systems), smoothed, title), title
+        lines = {n: [(x, penalty(x, *way)) for x in _PENALTY] for n, way in smoothed.items()}
+        yield _lines("model-penalty", title, "x", lines, list(systems)), title
     title = "Learning rate of the systems"
     rates = {
         name: _rates(train.lr_schedule, systems[name].model.d_model, int(updates[name]))
@@ -176,12 +176,6 @@ def _mask(settings: Model, title: str) -> Markup:
     return chart("model-mask", title, draw)
 
 
-def _sinusoids(title: str) -> Markup:
-    values = sinusoidal_positions(0, _POSITIONS, _SINUSOIDS, torch.device("cpu"))
-    lines = {f"dimension {i}": list(enumerate(values[:, i].tolist())) for i in _DIMENSIONS}
-    return _lines("model-sinusoids", title, "Position", lines, list(lines), labeled=True)
-
-
 def _targets(name: str, title: str, smoothing: float, target: SmoothingTarget) -> Markup:
     distribution = target_distribution(smoothing, target)
 
@@ -200,13 +194,6 @@ def _targets(name: str, title: str, smoothing: float, target: SmoothingTarget) -
     return chart(name, title, draw)
 
 
-def _penalty(systems: list[str], smoothed: Mapping[str, _Smoothing], title: str) -> Markup:
-    lines = {
-        name: [(float(x), penalty(x, *way)) for x in _PENALTY] for name, way in smoothed.items()
-    }
-    return _lines("model-penalty", title, "x", lines, systems)
-
-
 def _rates(schedule: LrSchedule, d_model: int, end: int) -> list[tuple[float, float]]:
     """The learning rate at about 400 updates up to `end`."""
     updates = range(1, end + 1, max(1, end // 400))
@@ -217,7 +204,7 @@ def _lines(
     name: str,
     title: str,
     axis: str,
-    lines: Mapping[str, Iterable[tuple[float, float]]],
+    lines: Mapping[str, Sequence[tuple[float, float]]],
     order: list[str],
     labeled: bool = False,
 ) -> Markup:
