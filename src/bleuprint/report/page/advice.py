@@ -37,15 +37,10 @@ def still_falling(validations: Sequence[Validation]) -> str | None:
         return None
     last = validations[-1]
     start = (1 - QUARTER) * last.update
-    before = max(
-        (validation for validation in validations[:-1] if validation.update <= start),
-        key=lambda validation: validation.update,
-        default=validations[0],
-    )
-    if (
-        last.loss > min(validation.loss for validation in validations)
-        or last.loss > (1 - FALLING) * before.loss
-    ):
+    earlier = [validation for validation in validations[:-1] if validation.update <= start]
+    before = earlier[-1] if earlier else validations[0]
+    lowest = min(validation.loss for validation in validations)
+    if last.loss > min(lowest, (1 - FALLING) * before.loss):
         return None
     return (
         f"validation loss fell from {before.loss:.3f} (update {before.update:,}) "

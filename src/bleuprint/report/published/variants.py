@@ -19,7 +19,6 @@ from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_object, write_json
 from bleuprint.text.parallel import TextFolder
-from bleuprint.text.tokenizers import tokenizer_for
 from bleuprint.training.averaging import average, choose
 from bleuprint.training.history import CheckpointsRecord
 
@@ -125,16 +124,12 @@ def measure(settings: Settings, cell: Cell, root: Path = Path()) -> None:
 def _translate(
     settings: Settings, cell: Cell, tests: Sequence[str], variants: Sequence[Variant], root: Path
 ) -> Iterator[Varied]:
-    """Translations of each variant, scored: one averaged model after the other, each made once."""
-    import torch
+    """Each variant, averaged, translated and scored as the stages do it; each average made once."""
+    from bleuprint.decoding.translate import translate_tests
+    from bleuprint.scoring.score import score_files
 
-    from bleuprint.dataset.binarized import BinaryCorpus
-    from bleuprint.decoding.ensemble import load_decoder
-    from bleuprint.decoding.translate import create_engine, search
-
-    corpus = BinaryCorpus(folder(cell.corpus, "binary", root))
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    decode = settings.system_on(cell.system, cell.corpus).decode
+    corpus, decode = settings.corpus(cell.corpus), settings.system_on(*cell[:2]).decode
+    texts = TextFolder(folder(cell.corpus, "split", root), corpus.source, corpus.target)
     (work := environment.work()).mkdir(parents=True, exist_ok=True)
     for how in dict.fromkeys(variant.average for variant in variants):
         with tempfile.TemporaryDirectory(prefix="variants-", dir=work) as scratch:
@@ -142,33 +137,16 @@ def _translate(
             for variant in (variant for variant in variants if variant.average == how):
                 penalty = LengthPenalty(variant.penalty, variant.alpha)
                 changed = replace(decode, beam=variant.beam, length_penalty=penalty)
-                model = load_decoder(averaged, corpus).to(device)
-                engine = create_engine(model, corpus, changed)
+                binary = folder(cell.corpus, "binary", root)
+                translate_tests(binary, averaged, changed, Path(scratch))
                 for test in tests:
-                    name = f"test.{test}"
-                    corpus.verify(name)
-                    outputs = search(engine, corpus, name, progress=f"translate {name}")
-                    lines = [corpus.text(corpus.target, tokens) for tokens in outputs]
-                    yield _scored(settings, cell, test, variant, lines, root)
-
-
-def _scored(
-    settings: Settings, cell: Cell, test: str, variant: Variant, lines: Sequence[str], root: Path
-) -> Varied:
-    """The translations of a test set, scored as the score stage does it."""
-    from bleuprint.scoring import metrics
-    from bleuprint.scoring.bleu_variants import bleu_variants, digest, own_tokens
-
-    corpus = settings.corpus(cell.corpus)
-    texts = TextFolder(folder(cell.corpus, "split", root), corpus.source, corpus.target)
-    references = [pair.target for pair in texts.pairs(f"test.{test}")]
-    tokenizer = tokenizer_for(corpus.target, corpus.tokenize)
-    expected = read_description(folder(cell.corpus, "tests", root), test).reference_tokens
-    in_tokens = own_tokens(lines, tokenizer), expected
-    scores = {"sacrebleu": metrics.bleu(lines, references, corpus.target)["score"]}
-    variants = bleu_variants(lines, references, corpus.target, in_tokens)
-    scores |= {each["name"]: each["score"] for each in variants}
-    return Varied(test, variant, scores, digest(lines))
+                    sources, references = texts.files(f"test.{test}")
+                    hypotheses = Path(scratch, "hypotheses", references.name)
+                    described = read_description(folder(cell.corpus, "tests", root), test)
+                    of = score_files(sources, references, hypotheses, corpus, described, None)
+                    scores = {each["name"]: each["score"] for each in of["reconciliation"]}
+                    scores = {"sacrebleu": of["bleu"]["score"], **scores}
+                    yield Varied(test, variant, scores, of["hypotheses"])
 
 
 def _varied(entry: Any) -> Varied:
