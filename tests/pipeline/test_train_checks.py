@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from bleuprint.config.optimization import Constant, LrSchedule
+from bleuprint.config.system import Keep
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.errors import UserError
 from bleuprint.training.optimizer import FlatOptimizer
@@ -83,6 +84,7 @@ def test_processes_with_checkpoints_that_differ_are_refused(
     """Two copies that were trained apart: each has a checkpoint of its own at the same update."""
     roots = [fresh(untrained, tmp_path / name) for name in ("here", "there")]
     for number, root in enumerate(roots):
+        write_params(root, max_updates=1000, keep=Keep(last=100, best=0, every=0))  # all are kept
         process = start(root, processes=number + 1)  # other sums, rounded otherwise
         wait_for_checkpoint(root, 0)
         process.kill()

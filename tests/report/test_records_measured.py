@@ -56,7 +56,10 @@ def test_what_a_colleague_measured_is_shown_until_it_is_measured_here(
     copy: tuple[Path, Settings],
 ) -> None:
     root, settings = copy
+    resumed, _ = trees.timing_files(root, settings, Cell("small", "news-en-de", 3))
+    write_json(resumed, {**trees.timing_of(Cell("small", "news-en-de", 3)), "threads": "1 + 2"})
     there = collect(settings, root)
+    assert set(there.threads) == {"2", "1 + 2"}
     write_text(root / COSTS, costs_csv(there))
     shutil.rmtree(root / "timings")
     pulled = collect(settings, root)
