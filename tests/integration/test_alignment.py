@@ -117,7 +117,7 @@ CHOICES = [
 )
 @given(train=SET, valid=SET, test=SET)
 @settings(
-    max_examples=40,
+    max_examples=25,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import warm
 from bleuprint.pipeline import dvc_lock
 from bleuprint.pipeline.settle import settle
 from bleuprint.runtime.errors import UserError
@@ -33,7 +34,7 @@ LOCK = HEAD + "".join(STAGE.format(name=name) for name in NAMES)
 
 @pytest.fixture
 def project(tmp_path):
-    for command in (["git", "init", "-q"], [sys.executable, "-m", "dvc", "init", "-q"]):
+    for command in (["git", "init", "-q"], [f"{warm.folder()}/dvc", "init", "-q"]):
         subprocess.run(command, cwd=tmp_path, check=True)
     return tmp_path
 

@@ -11,6 +11,7 @@ import pandas
 import pytest
 
 import bleuprint
+import processes
 from bleuprint.config.published import Published
 from bleuprint.report.frame import COLUMNS, costs_csv, csv_text, save
 from result_rows import TWO_SYSTEMS, frame
@@ -75,7 +76,7 @@ def test_the_lines_of_the_docs_plot_bleu_by_flops(tmp_path: Path) -> None:
     (lines,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     assert len([line for line in lines.split("\n") if line]) <= 5
     environment = {**os.environ, "MPLBACKEND": "agg"}
-    subprocess.run([sys.executable, "-c", lines], cwd=tmp_path, env=environment, check=True)
+    processes.run([sys.executable, "-c", lines], tmp_path, environment).check_returncode()
     assert (tmp_path / "bleu_by_flops.png").stat().st_size > 1000
     table = bleuprint.results(tmp_path)
     assert list(table.bleu) == list(RECORDS.bleu)

@@ -51,7 +51,7 @@ def shown(grid: Grid, **variables: str) -> str:
         f"show([{grid!r}])"
     )
     environment = {**os.environ, "PYTHONUTF8": "1", **variables}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True)
+    done = processes.run([sys.executable, "-c", code], Path(), environment)
     assert done.returncode == 0, done.stderr
     return done.stdout.decode()
 

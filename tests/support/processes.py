@@ -16,7 +16,7 @@ from bleuprint.runtime import reexec
 def run(
     command: Sequence[str], cwd: Path, env: dict[str, str] | None = None, input: bytes = b""
 ) -> "subprocess.CompletedProcess[bytes]":
-    """Run `sys.executable FILE ARGUMENTS` or `sys.executable -m MODULE ARGUMENTS`."""
+    """Run `sys.executable` with FILE, -m MODULE or -c CODE, and arguments."""
     env = {"OMP_NUM_THREADS": "1", **reexec.VARIABLES, **(os.environ if env is None else env)}
     return subprocess.run(
         loaded(command), cwd=cwd, env=env, input=input, capture_output=True, timeout=240

@@ -1,10 +1,11 @@
 """What the tests of scores share: sacreBLEU's command line, and text with odd characters."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+
+import processes
 
 # Line separators to Python or Unicode, none of them a line end here.
 SEPARATORS = ["\r", "\x85", "\u2028", "\u2029", "\x1c", "\x1d", "\x1e", "\x0b", "\x0c"]
@@ -13,7 +14,9 @@ SEPARATORS = ["\r", "\x85", "\u2028", "\u2029", "\x1c", "\x1d", "\x1e", "\x0b", 
 def sacrebleu(*arguments: str | Path) -> Any:
     """sacreBLEU's command line, its JSON read."""
     command = [sys.executable, "-m", "sacrebleu", *map(str, arguments), "-f", "json", "-w", "6"]
-    return json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
+    done = processes.run(command, Path())
+    done.check_returncode()
+    return json.loads(done.stdout)
 
 
 def text(kind: str, lines: int = 60) -> tuple[list[str], list[str], list[str]]:

@@ -214,6 +214,9 @@ def _become(
         if command[0] == "-m":
             sys.argv = command[1:]
             runpy.run_module(command[1], run_name="__main__", alter_sys=True)
+        elif command[0] == "-c":
+            sys.argv = ["-c", *command[2:]]
+            exec(command[1], {"__name__": "__main__"})
         else:
             sys.argv = command
             sys.path.insert(0, str(Path(command[0]).parent))
