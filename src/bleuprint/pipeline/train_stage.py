@@ -8,8 +8,8 @@ from filelock import FileLock, Timeout
 
 from bleuprint.config.experiment import Settings, load
 from bleuprint.config.paths import Cell, folder
-from bleuprint.pipeline.leftovers import training_lock
 from bleuprint.pipeline.train_checks import check_training
+from bleuprint.pipeline.work_files import training_lock
 from bleuprint.runtime import environment
 from bleuprint.runtime.code import code_fingerprint
 from bleuprint.runtime.distributed.group import Group, init_process_group, started
