@@ -18,14 +18,14 @@ import systems
 from bleuprint.config.experiment import Bpe, Units, load
 from bleuprint.config.paths import Cell, folder
 from bleuprint.config.system import Keep
-from bleuprint.pipeline.train_checks import check_training
-from bleuprint.pipeline.train_stage import train as run_training
+from bleuprint.pipeline.train_stage import check_training
 from bleuprint.runtime import reexec
 from bleuprint.runtime.code import code_fingerprint
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.training.job import Fingerprints, Job
 from bleuprint.training.observer import Observer
 from bleuprint.training.train_state import TrainState
+from bleuprint.training.trainer import Trainer
 from prepared import prepare
 from processes import loaded, run
 from root import ROOT
@@ -193,8 +193,10 @@ def train_here(
     alone, fingerprints = Group(0, 1, torch.device("cpu")), Fingerprints.from_job(job)
     folder = work / ".".join(map(str, job.cell))
     check_training(job, fingerprints, alone)
-    state = run_training(job, alone, folder, fingerprints, observer or Observer())
-    return folder, state, fingerprints
+    folder.mkdir(parents=True, exist_ok=True)
+    trainer = Trainer(job, alone, folder, fingerprints, observer or Observer())
+    trainer.run()
+    return folder, trainer.state, fingerprints
 
 
 def checkpoints(root: Path) -> list[Path]:

@@ -9,14 +9,9 @@ import torch
 
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.tracking import hardware as machine
-from bleuprint.tracking.hardware import (
-    paper_flops,
-    peak_flops,
-    utilization,
-)
+from bleuprint.tracking.hardware import paper_flops, peak_flops
 from bleuprint.tracking.stopwatch import Stopwatch
 from bleuprint.tracking.timings import Training
-from bleuprint.tracking.training_cost import training_cost
 from bleuprint.training.train_state import TrainState
 
 CPU = torch.device("cpu")
@@ -38,11 +33,6 @@ def test_the_papers_costs(seconds: float, devices: int, name: str, cost: float) 
     sustained = paper_flops(name)
     assert sustained is not None
     assert seconds * devices * sustained == pytest.approx(cost, rel=5e-3)
-
-
-def test_utilization_is_the_share_of_what_could_have_been_done() -> None:
-    # 8 devices of 10 FLOP/s could have done 8,000 in 100 s
-    assert utilization(2_000, 100, 8, 10) == 0.25
 
 
 @pytest.mark.parametrize(
@@ -136,7 +126,7 @@ def cost(stopwatch: Stopwatch) -> Training:
     """What was measured of a training of 1e12 operations."""
     state = TrainState.initial(parameters=10)
     state.flops, state.target_tokens = 10**12, 5_000
-    return training_cost(state, stopwatch, "float32")
+    return stopwatch.cost(state, "float32")
 
 
 def test_what_was_measured_on_a_cpu() -> None:
@@ -166,6 +156,12 @@ def test_on_gpus_the_rates_are_the_papers_and_the_data_sheets(
     assert training.flops_by_time == (sustained and 100 * sustained)
     assert training.peak_flops == (peak and pytest.approx(peak))
     assert training.mfu == (peak and round(1e12 / (100 * peak), 4))
+
+
+def test_utilization_is_the_share_of_what_could_have_been_done() -> None:
+    gpus = {**machine.machine_of(Group(0, 8, CPU)), "device": "Tesla P100-PCIE-16GB"}
+    # 8 devices of 9.3e12 FLOP/s could have done 7.44e12 in 0.1 s
+    assert cost(trained(gpus, seconds=0.1)).mfu == 0.1344
 
 
 def test_resumed_at_another_commit_it_is_the_same_machine() -> None:

@@ -13,7 +13,7 @@ from bleuprint.dataset.batch import Batch, PairIds
 from bleuprint.model import linear
 from bleuprint.model.linear import Linear
 from bleuprint.model.transformer import Transformer
-from bleuprint.pipeline.train_checks import check_training
+from bleuprint.pipeline.train_stage import check_training
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.errors import UserError
 from bleuprint.training.job import Fingerprints, Job

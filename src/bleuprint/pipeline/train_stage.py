@@ -1,14 +1,19 @@
-"""The stage train: its processes, the training, its outputs."""
+"""The stage train: its processes, checks before it starts, the training, its outputs."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 
+import psutil
+import torch
 from filelock import FileLock, Timeout
 
 from bleuprint.config.experiment import Settings, load
+from bleuprint.config.notes import lost_anchors, memory
 from bleuprint.config.paths import Cell, folder
-from bleuprint.pipeline.train_checks import check_training
+from bleuprint.dataset.binarized import BinaryCorpus
+from bleuprint.model.linear import check_bfloat16
 from bleuprint.pipeline.work_files import training_lock
 from bleuprint.runtime import environment
 from bleuprint.runtime.code import code_fingerprint
@@ -16,19 +21,17 @@ from bleuprint.runtime.distributed.group import Group, init_process_group, start
 from bleuprint.runtime.distributed.launch import start_processes
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.tracking.timings import write_training
-from bleuprint.tracking.training_cost import training_cost
 from bleuprint.tracking.training_log import TrainingLog
 from bleuprint.training.job import Fingerprints, Job
-from bleuprint.training.observer import Observer
 from bleuprint.training.outputs import export_checkpoints, export_results
-from bleuprint.training.train_state import TrainState
 from bleuprint.training.trainer import Trainer
 
 
 def train_cell(cell: Cell) -> None:
     """Train one cell, in the processes that the machine or the user sets, and write its outputs.
 
-    Raises UserError at an error in params.yaml, and what `train` raises.
+    A training continues from its newest checkpoint if there is one. Raises UserError at an error in
+    params.yaml, Interrupted, after saving, on SIGTERM.
     """
     if not started():
         load().system_on(cell.system, cell.corpus)  # refuses wrong settings before the start
@@ -41,26 +44,66 @@ def train_cell(cell: Cell) -> None:
     with _locked(work_folder(job, fingerprints), group):
         work = work_folder(job, fingerprints)  # another cell may just have had this training
         log = TrainingLog(settings.experiment, job, fingerprints, group, work)
-        state = train(job, group, work, fingerprints, log)
+        work.mkdir(parents=True, exist_ok=True)
+        trainer = Trainer(job, group, work, fingerprints, log)
+        trainer.run()
         if group.is_main:
             export_checkpoints(job, work, fingerprints, cell.models / "checkpoints")
-            export_results(state, fingerprints, cell.results)
-            cost = training_cost(state, log.stopwatch, job.system.train.precision)
+            export_results(trainer.state, fingerprints, cell.results)
+            cost = log.stopwatch.cost(trainer.state, job.system.train.precision)
             write_training(cell, fingerprints.all, cost)
     group.close()
 
 
-def train(
-    job: Job, group: Group, work: Path, fingerprints: Fingerprints, observer: Observer
-) -> TrainState:
-    """Train to the end, from the newest checkpoint in `work` if there is one; the final state.
+def check_training(job: Job, fingerprints: Fingerprints, group: Group) -> None:
+    """Raise UserError if the training cannot start; a damaged corpus: on rank 0, which reads it."""
+    corpus = BinaryCorpus(job.corpus)
+    if job.system.train.precision == "bfloat16":
+        check_bfloat16(group.device, f"systems.{job.cell.system}.train.precision bfloat16")
+    if group.is_main:
+        corpus.verify()  # reads it whole
+    for what, mark in asdict(fingerprints).items():
+        if group.differs(mark):
+            raise UserError(
+                f"the {group.size} processes do not have the same {what}: they train together from "
+                "one folder, or from copies that are alike"
+            )
+    _check_lengths(job, corpus)
+    if group.is_main:
+        for note in (*lost_anchors(), *memory(job.cell.system, job.system, *_memory_of(group))):
+            say(note, "note")
 
-    Raises Interrupted, after saving, on SIGTERM.
-    """
-    work.mkdir(parents=True, exist_ok=True)
-    trainer = Trainer(job, group, work, fingerprints, observer)
-    trainer.run()
-    return trainer.state
+
+def _memory_of(group: Group) -> tuple[int, str]:
+    """The memory of a training process, in bytes, and what it is."""
+    if group.device.type == "cuda":
+        return torch.cuda.get_device_properties(group.device).total_memory, "GPU memory"
+    return psutil.virtual_memory().total, "memory"
+
+
+def _check_lengths(job: Job, corpus: BinaryCorpus) -> None:
+    """Raise UserError if a sentence is too long for the model, or an update lacks tokens."""
+    most, (setting, update) = job.system.model.max_positions, job.system.train.update_size
+    for name in corpus.sets:
+        # references of test sets are not read by the model
+        for language in (corpus.source, corpus.target)[: 1 if name.startswith("test.") else 2]:
+            lengths = corpus.side(name, language).lengths
+            if not len(lengths) and not name.startswith("test."):
+                raise UserError(f"corpus {job.cell.corpus}: {name}.{language} has no sentences")
+            if (longest := int(lengths.max(initial=0))) > most:
+                raise UserError(
+                    f"corpus {job.cell.corpus}: line {int(lengths.argmax()) + 1} of {name}."
+                    f"{language} has {longest} tokens with EOS, and model.max_positions of "
+                    f"{job.cell.system} is {most}: raise it, or lower filter.length.max"
+                )
+    lengths = corpus.side("train", corpus.target).lengths
+    by_tokens = job.system.train.tokens_per_update is not None
+    size, what = (int(lengths.sum()), "target tokens") if by_tokens else (len(lengths), "pairs")
+    if size < update:
+        raise UserError(
+            f"corpus {job.cell.corpus}: train has {size} {what}, less than one update of "
+            f"{job.cell.system}: lower train.{setting} ({update})"
+        )
 
 
 def work_folder(job: Job, fingerprints: Fingerprints) -> Path:

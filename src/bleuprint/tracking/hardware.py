@@ -70,11 +70,6 @@ def peak_flops(device_name: str, precision: str) -> float | None:
     return float(peak) * 1e12 if peak else None
 
 
-def utilization(flops: float, seconds: float, devices: int, peak: float) -> float:
-    """Model FLOPs utilization (MFU): counted operations as a share of the devices' peak."""
-    return flops / (seconds * devices * peak)
-
-
 def _short(device_name: str) -> str:
     """A GPU's name without its maker's and the series'."""
     return re.sub(r"^(NVIDIA |Tesla |GeForce )*", "", device_name)

@@ -1,4 +1,7 @@
-"""The durations of a training, saved beside its checkpoints; they are no part of its state."""
+"""What a training took and cost: durations, tokens a second, hardware, FLOPs by time.
+
+The durations are saved beside the checkpoints; they are no part of the training's state.
+"""
 
 import time
 from collections.abc import Callable
@@ -6,6 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from bleuprint.runtime.files import read_object, write_json
+from bleuprint.tracking.hardware import paper_flops, peak_flops
+from bleuprint.tracking.timings import Training
+from bleuprint.training.train_state import TrainState
 
 DURATIONS = "durations.json"
 
@@ -68,3 +74,41 @@ class Stopwatch:
         names = "seconds", "peak_memory", "rates", "machines"
         measured = {name: getattr(self, name) for name in names}
         write_json(self._path, {"update": update, **measured})
+
+    def cost(self, state: TrainState, precision: str) -> Training:
+        """The durations and the hardware of a training; of a resumed one, all its machines."""
+
+        def joined(name: str) -> Any:
+            values = list(dict.fromkeys(machine[name] for machine in self.machines))
+            return values[0] if len(values) == 1 else " + ".join(map(str, values))
+
+        names = "device", "processes", "threads", "commit", "versions"
+        rates = [self.rates.get(int(point["update"])) for point in state.curve]
+        return Training(
+            seconds=round(self.seconds, 3),
+            **{name: joined(name) for name in names},
+            tokens_per_second=round(state.target_tokens / max(self.seconds, 1e-9), 1),
+            peak_memory=self.peak_memory or None,
+            rates=None if None in rates else [round(rate, 1) for rate in rates if rate],
+            **self._cost_by_time(state, precision),
+        )
+
+    def _cost_by_time(self, state: TrainState, precision: str) -> dict[str, Any]:
+        """The cost by time and the MFU, by published rates; nothing for unlike machines.
+
+        A rate measured on the device would be as noisy as the time: with it, the costs of one
+        training alone and beside other work differed fivefold.
+        """
+        hardware = {(m["device"], m["processes"], m["threads"]) for m in self.machines}
+        if len(hardware) > 1:
+            return {}
+        ((device, devices, _),) = hardware
+        device_seconds = max(self.seconds, 1e-9) * devices
+        sustained, peak = paper_flops(device), peak_flops(device, precision)
+        return {
+            "devices": devices,
+            "sustained_flops": sustained,
+            "flops_by_time": sustained and device_seconds * sustained,
+            "peak_flops": peak,
+            "mfu": peak and round(state.flops / (device_seconds * peak), 4),
+        }

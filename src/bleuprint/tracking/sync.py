@@ -13,6 +13,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bleuprint.config.experiment import Settings
@@ -20,9 +21,9 @@ from bleuprint.config.paths import Cell
 from bleuprint.decoding.translation_record import TRANSLATION
 from bleuprint.runtime import environment, fingerprint
 from bleuprint.runtime.errors import UserError, without_passwords
+from bleuprint.runtime.files import sha256_of
 from bleuprint.scoring.score import SetScores
 from bleuprint.tracking import runs, store, ui_views
-from bleuprint.tracking.artifacts import log_report
 from bleuprint.tracking.cell_results import CellResults, cells_of
 from bleuprint.tracking.runs import Content, Description
 from bleuprint.tracking.timings import Training, read_training
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 TIMES = "bleuprint.times"
 # Tags with the fingerprint of a decoding: of its own run, and of a training's that repeats scores.
 DECODING, _SCORED = "bleuprint.decoding", "bleuprint.scored"
+# Tags of the run that holds the report page: the experiment's name, and the page's SHA-256.
+REPORT, _PAGE_SUM = "bleuprint.report", "bleuprint.page"
 _REBUILT = "rebuilt: ended when it was synchronized; duration as measured, points spaced evenly"
 
 
@@ -195,11 +198,31 @@ def _log_all(settings: Settings, trained: Sequence[TrainedCell], make: bool) -> 
                 yield f"run {entry.content.name}: {done}"
         if environment.is_copy():  # the page and the columns stay those of the project
             return
-        yield from log_report(client, experiment.experiment_id, settings.experiment)
+        yield from _log_report(client, experiment.experiment_id, settings.experiment)
         names = (name for entry in trained if entry.decoding for name in entry.decoding.summary)
         scores = list(dict.fromkeys(filter(ui_views.is_score, names)))
         if scores and ui_views.decorate(client, experiment, settings, scores):
             yield f"experiment {settings.experiment}: columns and charts"
+
+
+def _log_report(client: "MlflowClient", experiment: str, name: str) -> Iterator[str]:
+    """A separate run holds the report page, which covers all runs."""
+    page, table = Path("reports", "index.html"), Path("reports", "table.md")
+    if not page.exists():
+        return
+    note = (
+        f"The report of experiment **{name}**: artifact `{page.name}`, and `{table.name}` "
+        "for its table alone.\n\nTo make it again: `dvc repro report`"
+    )
+    tags = {REPORT: name}
+    content = Content("report", {**tags, "mlflow.source.name": "stages/report.py"}, note)
+    run = runs.find(client, experiment, tags) or runs.create(client, experiment, content, 0.0)
+    digest = sha256_of(page)
+    if run.data.tags.get(_PAGE_SUM) != digest:
+        for path in filter(Path.exists, (page, table)):
+            client.log_artifact(run.info.run_id, str(path))
+        client.set_tag(run.info.run_id, _PAGE_SUM, digest)
+        yield "run report: the page attached"
 
 
 def _points(curves: Curves | None, measured: Training | None) -> list["Metric"]:
