@@ -1,10 +1,13 @@
 """What params.yaml no longer names is found, set aside for the report, and removed."""
 
+from pathlib import Path
+
 import pytest
+from filelock import FileLock
 
 import micro
 from bleuprint.config.experiment import load
-from bleuprint.pipeline.leftovers import leftovers, remove, set_aside
+from bleuprint.pipeline.leftovers import leftovers, remove, set_aside, training_lock
 
 STALE = [
     "models/deep/own/1/averaged/model",
@@ -12,14 +15,18 @@ STALE = [
     "results/tiny/own/2/scores.json",
     "data/ledgers/other/clean.json",
     "data/raw/other/train.en",
-    "work/removed/results/gone/own/1/scores.json",
+    "work/trainings/deep.own.1.0123456789abcdef/1.safetensors",
+    "work/trainings/tiny.own.1.fedcba9876543210/1.safetensors",  # of earlier settings
+    f"work/downloads/{64 * 'a'}",
+    "work/shards/clean/other/1-of-2/train.en",
 ]
 NAMED = [
     "models/tiny/own/1/averaged/model",
     "results/wide/own/1/scores.json",
     "results/notes/of/mine.txt",
     "data/ledgers/own/clean.json",
-    "work/trainings/deep.own.1.0123456789abcdef/1.safetensors",  # for bleuprint work
+    "work/trainings/tiny.own.1.0123456789abcdef/1.safetensors",
+    "work/downloads/downloads.guard",
 ]
 
 
@@ -47,6 +54,13 @@ def test_what_is_not_named_is_listed_with_its_size_and_removed(project):
     assert files(project) == set(NAMED)
     assert not (project / "models/deep").exists()
     assert leftovers(load(project / "params.yaml"), project) == []
+
+
+def test_a_training_at_work_is_not_listed(project):
+    work = Path("work/trainings/deep.own.1.0123456789abcdef")
+    with FileLock(training_lock(project / work)):
+        found = leftovers(load(project / "params.yaml"), project)
+    assert work not in [path for path, _ in found]
 
 
 def test_what_the_report_would_read_is_set_aside(project, capsys):

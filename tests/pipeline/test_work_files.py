@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from bleuprint.pipeline.work_files import training_lock
+from bleuprint.pipeline.leftovers import training_lock
 from processes import run
 
 MARK = "0123456789abcdef"

@@ -30,7 +30,7 @@ def add_commands(commands: Commands) -> None:
     record.set_defaults(command=_record)
 
     clean = commands.add_parser(
-        "clean", help="list what params.yaml no longer names: models, data, results"
+        "clean", help="list what params.yaml no longer names: models, data, trainings, downloads"
     )
     clean.add_argument("--yes", action="store_true", help="remove it")
     clean.set_defaults(command=_clean)

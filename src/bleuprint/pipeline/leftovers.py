@@ -1,19 +1,24 @@
-"""Outputs of systems, corpora and seeds that params.yaml no longer names: `bleuprint clean`.
+"""Files of systems, corpora and seeds that params.yaml no longer names: `bleuprint clean`.
 
 DVC leaves the outputs of removed rows and columns on disk. Those below folders that the report
 depends on would change its hash: `set_aside` moves them away, so that dvc.lock is the same as if
 they had never been there.
 """
 
+import hashlib
 import shutil
 from collections.abc import Iterable, Iterator
 from itertools import product
 from pathlib import Path
 
+from filelock import FileLock, Timeout
+
 from bleuprint.config.experiment import Settings
 from bleuprint.runtime.errors import say
+from bleuprint.tracking.cell_results import cells_of
 
-_REMOVED = Path("work", "removed")
+_WORK = Path("work")
+_REMOVED = _WORK / "removed"
 # The folders that the stage report depends on.
 _OF_REPORT = ("results", "data/ledgers", "data/split", "data/statistics")
 
@@ -39,8 +44,10 @@ def set_aside(settings: Settings, root: Path = Path()) -> None:
 
 
 def leftovers(settings: Settings, root: Path = Path()) -> list[tuple[Path, int]]:
-    """Outputs that are not in params.yaml, and those set aside, with their sizes in bytes."""
-    found = [*_outputs(settings, root), *below(root, str(_REMOVED))]
+    """What is not in params.yaml, with its size in bytes: outputs, trainings, downloads, shards."""
+    found = [*_outputs(settings, root), *_trainings(settings, root), *_downloads(settings, root)]
+    for path in ("shards/*/*", "removed"):
+        found += [each for each in below(root, f"work/{path}") if each.name not in settings.corpora]
     return [(path, size_of(root / path)) for path in found]
 
 
@@ -52,16 +59,58 @@ def remove(found: Iterable[Path], root: Path = Path()) -> None:
         _remove_empty_parents(path, root)
 
 
+def training_lock(folder: Path) -> Path:
+    """The file that is locked while a process trains; one for all cells with the same training."""
+    return folder.with_name(f"{folder.suffix}.lock")
+
+
 def _outputs(settings: Settings, root: Path) -> Iterator[Path]:
     """The outputs of stages that are no longer in the graph."""
     # those of cells that are left out are outputs, too (stage_args)
-    named = set(product(settings.systems, settings.corpora, map(str, settings.seeds)))
+    every = product(settings.systems, settings.corpora, map(str, settings.seeds))
+    named = set(every)
     for folder in ("models", "results", "timings"):
         for path in below(root, f"{folder}/*/*/*"):
             if path.parts[1:] not in named and path.name.isdecimal():
                 yield path
     for path in below(root, "data/*/*"):
         if path.name not in settings.corpora:
+            yield path
+
+
+def _trainings(settings: Settings, root: Path) -> Iterator[Path]:
+    """Checkpoints that no process is writing, but for the latest training of each cell."""
+    named = {".".join(map(str, cell)) for cell in cells_of(settings)}
+    trainings = below(root, "work/trainings/[!.]*")
+    latest = {path.stem: path for path in sorted(trainings, key=lambda path: _saved(root / path))}
+    for path in trainings:
+        if path.stem in named and path == latest[path.stem]:
+            continue
+        try:
+            with FileLock(training_lock(root / path), timeout=0):
+                yield path
+        except Timeout:
+            continue
+
+
+def _saved(folder: Path) -> float:
+    """When the newest checkpoint in a folder was written."""
+    return max((file.stat().st_mtime for file in folder.glob("[!.]*")), default=0.0)
+
+
+def _downloads(settings: Settings, root: Path) -> Iterator[Path]:
+    """Downloads, by the hash of their URL."""
+    urls = {
+        file.url
+        for corpus in settings.corpora.values()
+        for text in corpus.files.texts().values()
+        for file in text.files
+        if file.url is not None
+    }
+    named = {hashlib.sha256(url.encode()).hexdigest() for url in urls}
+    for path in below(root, "work/downloads/*"):
+        name = path.name.partition(".")[0]
+        if len(name) == 64 and name not in named:
             yield path
 
 

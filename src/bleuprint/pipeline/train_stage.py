@@ -14,7 +14,7 @@ from bleuprint.config.notes import lost_anchors, memory
 from bleuprint.config.paths import Cell, folder
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.model.linear import check_bfloat16
-from bleuprint.pipeline.work_files import training_lock
+from bleuprint.pipeline.leftovers import training_lock
 from bleuprint.runtime import environment
 from bleuprint.runtime.code import code_fingerprint
 from bleuprint.runtime.distributed.group import Group, init_process_group, started

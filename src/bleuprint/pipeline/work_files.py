@@ -11,7 +11,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from bleuprint.pipeline.leftovers import below, size_of
+from bleuprint.pipeline.leftovers import below, size_of, training_lock
 from bleuprint.runtime.files import read_object
 
 _CACHE = Path(".dvc/cache")
@@ -43,11 +43,6 @@ def entries(root: Path = Path()) -> Iterator[Entry]:
         if path.name not in ("trainings", "downloads") and (root / path).is_dir():
             # Snakemake may be at work in its own, and in those of shards
             yield _entry(root, path, "", any((root / ".snakemake/locks").glob("*")))
-
-
-def training_lock(folder: Path) -> Path:
-    """The file that is locked while a process trains; one for all cells with the same training."""
-    return folder.with_name(f"{folder.suffix}.lock")
 
 
 def cache_size(root: Path = Path()) -> int:
