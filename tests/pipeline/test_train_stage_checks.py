@@ -85,7 +85,8 @@ def test_processes_with_checkpoints_that_differ_are_refused(
     roots = [fresh(untrained, tmp_path / name) for name in ("here", "there")]
     for number, root in enumerate(roots):
         write_params(root, max_updates=1000, keep=Keep(last=100, best=0, every=0))  # all are kept
-        process = start(root, processes=number + 1)  # other sums, rounded otherwise
+        # other sums, rounded otherwise
+        process = start(root, processes=number + 1, cold=True)
         wait_for_checkpoint(root, 0)
         process.kill()
         process.communicate(timeout=60)

@@ -126,10 +126,13 @@ def environment(processes: int = 1) -> dict[str, str]:
     }
 
 
-def start(root: Path, processes: int = 1, system: str = "micro") -> "subprocess.Popen[str]":
-    """Start the train stage in `root`."""
+def start(
+    root: Path, processes: int = 1, system: str = "micro", cold: bool = False
+) -> "subprocess.Popen[str]":
+    """Start the train stage in `root`; `cold`: as children of this one, which end with it."""
+    command = [sys.executable, str(STAGES / "train.py"), system, "toy", "1"]
     return subprocess.Popen(
-        loaded([sys.executable, str(STAGES / "train.py"), system, "toy", "1"]),
+        command if cold else loaded(command),
         cwd=root,
         env={**reexec.VARIABLES, **environment(processes), **without_mlflow(root)},
         stdout=subprocess.PIPE,
