@@ -68,7 +68,10 @@ def test_show_prints_pairs_as_text(project):
         (("inspect", "own", "--pairs", "0"), 2, "not a whole number from 1"),
         (("train", "tiny", "own", "one"), 2, "'one' is not a whole number from 0"),
         (("train", "big", "own", "1"), 1, "no systems entry 'big'"),
-        (("show", "own", "--units"), 2, "unrecognized arguments: --units"),
+        (("show", "own", "--units"), 2, "bleuprint show: error: unrecognized arguments: --units"),
+        (("show", "own", "--units"), 2, "usage: bleuprint show [-h]"),
+        (("--sytem",), 2, "bleuprint: error: unrecognized arguments: --sytem"),
+        (("train", "base", "own", "7"), 1, "params.yaml: no seed 7; there are: 1"),
         (("shew", "own"), 2, "invalid choice: 'shew'"),
     ],
 )

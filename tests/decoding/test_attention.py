@@ -214,7 +214,7 @@ def test_a_page_escapes_and_isolates_and_asks_for_nothing(tmp_path: Path) -> Non
     assert not any(word in text for word in ("http:", "https:", "url(", "@import", "src="))
 
 
-@pytest.mark.slow  # matplotlib lists all fonts anew
+@pytest.mark.slow  # matplotlib rebuilds its font cache
 def test_a_picture_of_odd_characters_says_nothing_on_the_side(tmp_path: Path) -> None:
     folders = [str(Path(module).parent) for module in (__file__, systems.__file__)]
     code = f"""

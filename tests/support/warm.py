@@ -2,9 +2,9 @@
 
 Loading torch, pandas and others takes longer than most of these commands. Here one server for all
 of pytest's workers has loaded them, and forks a process for each command. `folder()` is a folder
-for PATH, whose `python stages/...`, `dvc`, `snakemake` and `bleuprint` ask the server and pass on
+for PATH, whose `python stages/...`, `dvc`, `snakemake` and `bleuprint` request it and pass on
 their arguments, environment, folder, streams, SIGINT and SIGTERM, and end as the command does; the
-package itself is loaded by the new process, from its PYTHONPATH. `PYTHON` in `folder("package")`
+package itself is loaded by the new process, from its PYTHONPATH. `python` in `folder("package")`
 runs any Python file or module in a process that has loaded the package of this checkout as well.
 The new process is in none of its caller's groups.
 """

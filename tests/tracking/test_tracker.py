@@ -1,6 +1,7 @@
 """Trainings in MLflow: resumed ones continue their run, and failures never stop a training."""
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -202,6 +203,8 @@ def test_a_training_whose_server_is_away_is_logged_by_a_sync(
 
 def test_a_server_that_is_up_gets_the_run_of_a_training(mlserver: MlServer, tmp_path: Path) -> None:
     root = project(tmp_path / "project", max_updates=20)
+    params = (root / "params.yaml").read_text()
+    (root / "params.yaml").write_text(re.sub(r"seeds:\s*- 1\n", "seeds: [1, 2]\n", params))
     command = [sys.executable, str(STAGES / "train.py"), "micro", "toy", "2"]
     reached = {**environment(), "MLFLOW_TRACKING_URI": mlserver.uri}
     done = processes.run_text(command, root, reached)

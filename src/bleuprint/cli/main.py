@@ -13,11 +13,15 @@ def main() -> None:
     """Run the command that the command line names."""
     parser = argparse.ArgumentParser(prog="bleuprint", description=__doc__)
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
-    commands = parser.add_subparsers(metavar="COMMAND")
+    commands = parser.add_subparsers(metavar="COMMAND", dest="name")
     for group in (pipeline, corpus, translate, models, scores):
         group.add_commands(commands)
     parser.set_defaults(computes=False, command=None)
-    given = parser.parse_args()
+    given, unknown = parser.parse_known_args()
+    if unknown:  # with the usage of the command, which argparse would not print
+        commands.choices.get(given.name, parser).error(
+            f"unrecognized arguments: {' '.join(unknown)}"
+        )
     if given.command is None:
         parser.print_help(sys.stderr)
         sys.exit(2)

@@ -34,10 +34,10 @@ def train_cell(cell: Cell) -> None:
     params.yaml, Interrupted, after saving, on SIGTERM.
     """
     if not started():
-        load().system_on(cell.system, cell.corpus)  # refuses wrong settings before the start
+        _settings_with(cell)  # refuses wrong settings before the start
     start_processes()
     group = init_process_group()
-    settings = load()
+    settings = _settings_with(cell)
     job = _job(cell, settings)
     fingerprints = Fingerprints.from_job(job)
     check_training(job, fingerprints, group)
@@ -140,6 +140,16 @@ def _locked(work: Path, group: Group) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+def _settings_with(cell: Cell) -> Settings:
+    """params.yaml; raises UserError if it has no such cell."""
+    settings = load()
+    settings.system_on(cell.system, cell.corpus)
+    if cell.seed not in settings.seeds:
+        seeds = ", ".join(map(str, settings.seeds))
+        raise UserError(f"params.yaml: no seed {cell.seed}; there are: {seeds}")
+    return settings
 
 
 def _job(cell: Cell, settings: Settings) -> Job:
