@@ -72,7 +72,8 @@ def test_show_prints_pairs_as_text(project):
         (("show", "own", "--units"), 2, "usage: bleuprint show [-h]"),
         (("--sytem",), 2, "bleuprint: error: unrecognized arguments: --sytem"),
         (("train", "base", "own", "7"), 1, "params.yaml: no seed 7; there are: 1"),
-        (("shew", "own"), 2, "invalid choice: 'shew'"),
+        (("shew", "own"), 2, "bleuprint: error: unknown command shew: do you mean show?"),
+        (("zzz",), 2, "unknown command zzz; bleuprint --help lists all"),
     ],
 )
 def test_mistakes_are_one_line(project, arguments, status, message):

@@ -35,7 +35,7 @@ def rewrite(path, **changes):
 
 
 @pytest.mark.parametrize("units", [APART, Units(words=Words(True, 1000, 1))])
-def test_what_is_read_is_what_was_tokenised(tmp_path, units):
+def test_what_is_read_is_what_was_tokenized(tmp_path, units):
     made = prepare(tmp_path, SETS, units=units)
     corpus, tokens = made.binary, made.text("tokens")
     assert (corpus.source, corpus.target, corpus.joint) == ("de", "en", units.joint)

@@ -4,8 +4,8 @@ import micro
 
 NUMBER = """\
 published:
-  - {name: A paper, source: Table 1, corpus: own, test: held-out, bleu: 60.0, scored: tokenised,
-     system: tiny, average: {last: 1}, beam: 3, alpha: 1.0, penalty: length}
+  - {name: A paper, source: Table 1, corpus: own, test: held-out, bleu: 60.0, scored: tokenized,
+     system: tiny, average: {last: 1}, beam: 3, length_penalty: {kind: length, alpha: 1.0}}
 """
 HEADING = "tiny against A paper: own, held-out"
 

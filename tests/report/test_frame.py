@@ -57,14 +57,14 @@ def test_csv_reads_back_whole() -> None:
 
 def test_published_numbers_come_first_and_say_so() -> None:
     numbers = [
-        Published("Paper", "Doe 2020, Table 3", "talks-en-fr", "only", 35.0, "tokenised"),
+        Published("Paper", "Doe 2020, Table 3", "talks-en-fr", "only", 35.0, "tokenized"),
         Published("Paper", "Doe 2020, Table 3", "news-en-de", "second", 36.25, "otherwise"),
     ]
     text = csv_text(RECORDS, numbers)
     rows = pandas.read_csv(io.StringIO(text), dtype=str).fillna("").to_dict("records")
     names = ("system", "corpus", "test", "bleu", "published", "scored", "seed")
     assert [[row[name] for name in names] for row in rows[:2]] == [
-        ["Paper", "talks-en-fr", "only", "35.0", "Doe 2020, Table 3", "tokenised", ""],
+        ["Paper", "talks-en-fr", "only", "35.0", "Doe 2020, Table 3", "tokenized", ""],
         ["Paper", "news-en-de", "second", "36.25", "Doe 2020, Table 3", "otherwise", ""],
     ]
     assert [row["system"] for row in rows[2:]] == list(RECORDS.system)

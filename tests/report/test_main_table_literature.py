@@ -27,7 +27,7 @@ def test_literature_stands_above_ours_for_wmt14_only() -> None:
     assert big == {
         "System": "Transformer (big) (published)",
         "wmt14-en-de BLEU newstest2013": "–",
-        "wmt14-en-de BLEU tokenised newstest2014": "–",
+        "wmt14-en-de BLEU tokenized newstest2014": "–",
         "wmt14-en-de BLEU compound-split newstest2014": "28.4",
         "wmt14-en-de BLEU newstest2014": "–",
         "wmt14-en-de FLOPs": "–",
@@ -41,7 +41,7 @@ def test_literature_stands_above_ours_for_wmt14_only() -> None:
     lines = latex(grid, "").splitlines()
     assert lines[lines.index("\\midrule", 9) + 1].startswith("base &")
     first = csv_text(wmt).split("\n")[1]
-    assert first.startswith("ByteNet,wmt14-en-de,,,,newstest2014,") and "tokenised" in first
+    assert first.startswith("ByteNet,wmt14-en-de,,,,newstest2014,") and "tokenized" in first
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_literature_by_language_pair() -> None:
     rows = rows_of(main_table.scores(frame(record("base", "wmt14-en-fr", "newstest2014", 36.1))))
     shown = {
         name.removesuffix(" (published)"): (
-            row["wmt14-en-fr BLEU tokenised"],
+            row["wmt14-en-fr BLEU tokenized"],
             row["wmt14-en-fr BLEU compound-split"],
         )
         for name, row in rows.items()
@@ -93,7 +93,7 @@ def test_numbers_that_the_experiment_names() -> None:
         record("base", "talks-en-fr", "only", 36.1),
     )
     numbers = [
-        Published("Paper", "Doe 2020, Table 3", "news-en-de", "second", 28.4, "tokenised"),
+        Published("Paper", "Doe 2020, Table 3", "news-en-de", "second", 28.4, "tokenized"),
         Published("Paper", "Doe 2020, Table 3", "talks-en-fr", "only", 36.0, "sacrebleu"),
         Published("Elsewhere", "Roe 2021", "talks-en-fr", "gone", 1.0, "otherwise"),
     ]
@@ -102,12 +102,12 @@ def test_numbers_that_the_experiment_names() -> None:
     paper = {name: cell for name, cell in rows["Paper (published)"].items() if cell != "–"}
     assert paper == {
         "System": "Paper (published)",
-        "news-en-de BLEU tokenised second": "28.4",
+        "news-en-de BLEU tokenized second": "28.4",
         "talks-en-fr BLEU": "36.0",
     }
     expected = (
         "Paper (published): Doe 2020, Table 3; "
-        "tokenised BLEU on news-en-de second, "
+        "tokenized BLEU on news-en-de second, "
         "sacreBLEU's default BLEU on talks-en-fr only."
     )
     assert main_table.notes(ours, numbers)[-1] == expected

@@ -27,8 +27,8 @@ def test_scores_as_papers_with_the_difference() -> None:
         "lower-cased": "31.5 (+1.5)",
         "intl": "29.5 (-0.5)",
         "tokens": "30.2 (+0.2)",
-        "tokenised": "–",
-        "tokenised, lower-cased": "–",
+        "tokenized": "–",
+        "tokenized, lower-cased": "–",
         "compound-split (paper comparison only)": "–",
     }
     assert (second["System"], second["intl"]) == ("small", "39.5 (-0.5)")

@@ -130,14 +130,14 @@ def test_published_numbers_are_shown_and_mistakes_told(project: Path, tmp_path: 
     assert "params.yaml: no such file" in printed(tmp_path, status=1)
     number = (
         "{name: Paper, source: Doe 2020, corpus: talks-en-fr, test: only, bleu: 35, "
-        "scored: tokenised}"
+        "scored: tokenized}"
     )
     params = (project / "params.yaml").read_text("utf-8")
     params = params.replace("published: []", f"published: [{number}]")
     (tmp_path / "params.yaml").write_text(params, encoding="utf-8")
     text = printed(tmp_path)
     assert re.search(r"^Paper \(published\) .* 35\.0 ", text, re.M)
-    assert "Doe 2020; tokenised BLEU on talks-en-fr only" in text
+    assert "Doe 2020; tokenized BLEU on talks-en-fr only" in text
     for part in ("2.57M", "reports/table.md", "make ui"):
         assert part in text
 
@@ -153,5 +153,5 @@ def test_records_of_other_settings_are_refused(
     params = (project / "params.yaml").read_text("utf-8")
     assert old in params
     (tmp_path / "params.yaml").write_text(params.replace(old, new), encoding="utf-8")
-    message = "reports/results.json: is not of params.yaml as it is; run: dvc repro"
+    message = "reports/results.json: was made with another params.yaml; run: dvc repro"
     assert printed(tmp_path, status=1) == f"bleuprint: error: {message}\n"

@@ -60,7 +60,7 @@ def test_all_scores_of_a_file(tmp_path: Path, corpus: Corpus) -> None:
     assert found["ter"] == metrics.ter(good, references)
     # the corpus's tokens, by `corpus`, are separated by spaces
     ways = bleu_variants(good, references, "de", (good, references))
-    assert found["reconciliation"] == ways
+    assert found["bleu_variants"] == ways
     assert [way["name"] for way in ways] == list(VARIANTS)
     lengths = bleu_by_length(good, references, [5, 25] * 30, "de")
     assert found["by_length"] == lengths
@@ -102,7 +102,7 @@ def test_tokens_are_the_corpuss_own(tmp_path: Path, corpus: Corpus) -> None:
     digest = sha256_of(tmp_path / "references")
     described = Description(60, digest, digest, [3] * 60, tokens, None)
     files = tmp_path / "references", tmp_path / "references", tmp_path / "hypotheses"
-    scores = score.score_files(*files, characters, described, None)["reconciliation"]
+    scores = score.score_files(*files, characters, described, None)["bleu_variants"]
     (ours,) = [way for way in scores if way["name"] == TOKENS]
     trees.write_lines(tmp_path / "own", [" ".join(g.lower().replace(" ", "▁")) for g in good])
     theirs = sacrebleu(tmp_path / "tokens", "--tokenize", "none", "-i", tmp_path / "own")
@@ -171,7 +171,7 @@ class TestStage:
             "chrf",
             "ter",
             "loss",
-            "reconciliation",
+            "bleu_variants",
             "by_length",
             "by_count",
             "sources",

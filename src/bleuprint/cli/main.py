@@ -1,7 +1,9 @@
 """Commands that prepare, use and compare what the pipeline computes."""
 
 import argparse
+import difflib
 import sys
+from collections.abc import Iterable
 
 from bleuprint import __version__
 from bleuprint.cli import corpus, models, pipeline, scores, translate
@@ -17,6 +19,7 @@ def main() -> None:
     for group in (pipeline, corpus, translate, models, scores):
         group.add_commands(commands)
     parser.set_defaults(computes=False, command=None)
+    _check_name(parser, commands.choices)
     given, unknown = parser.parse_known_args()
     if unknown:  # with the usage of the command, which argparse would not print
         commands.choices.get(given.name, parser).error(
@@ -28,6 +31,15 @@ def main() -> None:
     if given.computes:
         reexec_for_speed()  # before torch is imported
     run(lambda: given.command(given))
+
+
+def _check_name(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
+    """Exit if the first argument is no command, naming the most similar one."""
+    given = "".join(sys.argv[1:2])
+    if given and not given.startswith("-") and given not in names:
+        similar = difflib.get_close_matches(given, names, n=1)
+        hint = f": do you mean {similar[0]}?" if similar else "; bleuprint --help lists all"
+        parser.error(f"unknown command {given}{hint}")
 
 
 if __name__ == "__main__":

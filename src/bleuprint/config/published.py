@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from bleuprint.config.system import Average
+from bleuprint.config.system import Average, LengthPenalty
 from bleuprint.runtime.schema import Count, Range
 
 
@@ -28,14 +28,13 @@ class Published:
         "lower-cased",
         "intl",
         "tokens",
-        "tokenised",
-        "tokenised, lower-cased",
+        "tokenized",
+        "tokenized, lower-cased",
         "compound-split",
         "otherwise",
     ]
     system: str | None = None
     average: Average | None = None
     beam: Count | None = None
-    alpha: Annotated[float, Range(0, 10)] | None = None
-    penalty: Literal["gnmt", "length"] | None = None
+    length_penalty: LengthPenalty | None = None
     bibtex: str | None = None

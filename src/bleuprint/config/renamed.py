@@ -51,6 +51,10 @@ def refusal(document: Any, path: Path) -> UserError | None:
 def _former(key: str, line: int, value: Any) -> Iterator[tuple[int, str, str, str]]:
     """Former names in a value: line, place, former name and new name."""
     keys, values = _patterns()
+    if isinstance(value, list):
+        for inner in value:
+            yield from _former(key, line, inner)
+        return
     if not isinstance(value, Mapping):
         written = f"{key}: {value}" if isinstance(value, str) else ""
         for pattern, new in values.items():

@@ -67,7 +67,7 @@ class Linear(nn.Linear):
 
 
 def use_copies(model: nn.Module, weights: Tensor, copy: Tensor) -> None:
-    """Let linear layers multiply by `copy`, that of the vector of which parameters are views."""
+    """Make linear layers multiply by `copy`; parameters are views of the vector `weights`."""
 
     def view(parameter: Tensor) -> Tensor:
         offset = parameter.storage_offset() - weights.storage_offset()

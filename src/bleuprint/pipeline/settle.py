@@ -42,7 +42,7 @@ class ChangedCode:
 
 
 def settle(root: Path = Path()) -> list[ChangedCode]:
-    """Update dvc.lock for code that computes what it did; returns all code that has changed.
+    """Update dvc.lock where code changed without changing its results; returns all changed code.
 
     Raises UserError if dvc.lock cannot be read, or DVC is running.
     """

@@ -66,7 +66,7 @@ def check_training(job: Job, fingerprints: Fingerprints, group: Group) -> None:
         if group.differs(mark):
             raise UserError(
                 f"the {group.size} processes do not have the same {what}: they train together from "
-                "one folder, or from copies that are alike"
+                "one folder, or from identical copies"
             )
     _check_lengths(job, corpus)
     if group.is_main:

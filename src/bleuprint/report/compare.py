@@ -125,7 +125,7 @@ def _sentences(
     largest = changed.sort_values("delta", key=abs, ascending=False, kind="stable").head(most)
     for change in largest.itertuples():
         scores = f"from {change.first:.1f} to {change.second:.1f}"
-        yield f"\nline {change.Index}: {change.delta:+.1f}, {scores}"
+        yield f"\nline {change.Index}: {change.delta:+z.1f}, {scores}"
         for label, lines in texts:
             yield f"  {label:{width}}  {blank_unprinted(lines[change.Index - 1])}"
     if changed.empty:

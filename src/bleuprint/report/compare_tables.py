@@ -217,7 +217,7 @@ def _score_rows(runs: Sequence[Sequence[CellResults]], test: str, tested: bool) 
             several = len(deltas) > 1
             p = paired_t(deltas) if several else paired([side[0] for side in runs], test).bootstrap
             shown = f"{p:.3f}{' n.s.' if p >= SIGNIFICANT else ''}"
-        cells = _mean(first), _mean(second), f"{fmean(deltas):+.1f}", shown
+        cells = _mean(first), _mean(second), f"{fmean(deltas):+z.1f}", shown
         yield Row((runs[0][0].cell.corpus, test, label, *cells))
 
 

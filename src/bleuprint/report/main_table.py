@@ -89,7 +89,7 @@ def notes(records: pd.DataFrame, published: Sequence[Published] = ()) -> list[st
     seeds, baselines = records.seed.unique(), records.baseline.dropna().unique()
     lines = [
         "BLEU is sacreBLEU's default (signatures in results.json), on detokenized text; on text "
-        "with tokenize: none as it is. FLOPs of training are counted from the "
+        "with tokenize: none unchanged. FLOPs of training are counted from the "
         "shapes of the matrices; those of publications are seconds x devices x sustained FLOPS."
     ]
     if len(seeds) > 1:

@@ -56,7 +56,7 @@ def check_settings(records: pd.DataFrame, settings: Settings, path: Path) -> Non
     if cells != cells_of(settings) or list(fingerprints) != [
         settings_sha256(settings, cell) for cell in cells
     ]:
-        raise UserError(f"{path}: is not of params.yaml as it is; run: dvc repro")
+        raise UserError(f"{path}: was made with another params.yaml; run: dvc repro")
 
 
 def _paired(runs: Sequence[CellResults]) -> dict[tuple[Cell, str], dict[str, Any]]:
@@ -137,7 +137,7 @@ def _row(run: CellResults, test: str) -> dict[str, Any]:
         "sources_sha256": scores["sources"],
         "references_sha256": scores["references"],
         "hypotheses_sha256": scores["hypotheses"],
-        "variants": scores["reconciliation"],
+        "variants": scores["bleu_variants"],
         "by_length": scores["by_length"],
         "by_count": scores["by_count"],
     }

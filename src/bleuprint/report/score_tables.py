@@ -41,7 +41,7 @@ def variants(records: pd.DataFrame) -> Grid:
     rows = []
     for place, headline in headlines.items():
         cells = [
-            Number(NONE if pd.isna(score) else f"{score:.1f} ({score - headline:+.1f})", score)
+            Number(NONE if pd.isna(score) else f"{score:.1f} ({score - headline:+z.1f})", score)
             for score in scores.loc[place]
         ]
         rows.append((*place, Number(f"{headline:.1f}", headline), *cells))

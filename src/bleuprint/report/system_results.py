@@ -69,7 +69,7 @@ class Difference:
 
     def __str__(self) -> str:
         """+8.7‡ p=0.001, or -0.2 n.s. p=0.410; both tests where they disagree."""
-        text = f"{self.bleu:+.1f}{self.mark or ' n.s.'} {p_text(self.p)}"
+        text = f"{self.bleu:+z.1f}{self.mark or ' n.s.'} {p_text(self.p)}"
         return f"{text} ({self.disagreement})" if self.disagreement else text
 
 

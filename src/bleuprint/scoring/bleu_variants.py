@@ -16,8 +16,8 @@ from bleuprint.scoring.bleu import bleu_metric
 from bleuprint.scoring.metrics import DIGITS
 from bleuprint.text.tokenizers import Tokenizer
 
-LOWERCASED, INTL, TOKENS, TOKENIZED = "lower-cased", "intl", "tokens", "tokenised"
-TOKENIZED_LOWERCASED, COMPOUND_SPLIT = "tokenised, lower-cased", "compound-split"
+LOWERCASED, INTL, TOKENS, TOKENIZED = "lower-cased", "intl", "tokens", "tokenized"
+TOKENIZED_LOWERCASED, COMPOUND_SPLIT = "tokenized, lower-cased", "compound-split"
 VARIANTS = (LOWERCASED, INTL, TOKENS, TOKENIZED, TOKENIZED_LOWERCASED, COMPOUND_SPLIT)
 PAPERS_ONLY = "paper comparison only"
 

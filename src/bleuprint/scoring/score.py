@@ -41,7 +41,7 @@ class SetScores(TypedDict):
     chrf: metrics.Score
     ter: metrics.Score
     loss: Loss | None
-    reconciliation: list[BleuVariant]
+    bleu_variants: list[BleuVariant]
     by_length: list[ByLength]
     by_count: list[ByCount] | None
     sources: str
@@ -88,7 +88,7 @@ def score_files(
         "chrf": metrics.chrf(translated, expected),
         "ter": metrics.ter(translated, expected),
         "loss": loss and _loss(loss, sum(len(line.split()) + 1 for line in expected)),
-        "reconciliation": bleu_variants(translated, expected, target, in_tokens),
+        "bleu_variants": bleu_variants(translated, expected, target, in_tokens),
         "by_length": bleu_by_length(translated, expected, described.source_tokens, target),
         "by_count": by_count,
         "sources": sha256_of(sources),

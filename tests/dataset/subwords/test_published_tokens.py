@@ -66,12 +66,12 @@ def test_sentences_with_the_published_tokens(language, name, total, alike):
     [(language, f"raw/train.{language}.gz") for language in ("en", "de", "fr")]
     + [(language, f"tok/train.lc.norm.tok.{language}") for language in ("en", "de", "fr")],
 )
-def test_all_of_multi30k_is_tokenised_as_by_sacremoses(language, file):
+def test_all_of_multi30k_is_tokenized_as_by_sacremoses(language, file):
     same_as_sacremoses(language, lines(MULTI30K / file))
 
 
 @pytest.mark.parametrize("name", ["en", pytest.param("ja", marks=pytest.mark.slow)])
-def test_all_of_tanaka_is_tokenised_as_by_sacremoses(name):
+def test_all_of_tanaka_is_tokenized_as_by_sacremoses(name):
     for part in ("train", "dev", "test"):
         same_as_sacremoses(name, lines(TANAKA / f"{part}.{name}"))
 

@@ -76,7 +76,7 @@ def test_a_row_has_the_scores_and_the_cost(settings: Settings) -> None:
     table = parsed(scores(made)).tables["scores"][0]
     assert table.row("big") == {
         "System": "big",
-        "BLEU tokenised": "–",
+        "BLEU tokenized": "–",
         "BLEU compound-split": "–",
         "BLEU": "22.5 [21.5, 24.5]",
         "difference": "+2.5‡ p=0.001",
@@ -152,7 +152,7 @@ def test_few_sentences_are_said_so(settings: Settings) -> None:
         rows = record("base", 20.0, lines=lines), record("big", 22.5, 0.001, lines=lines)
         made = context(settings, *rows)
         text = parsed(summary(made)).sections["summary"]
-        assert (f"With {few}, this says little." in text) == bool(few)
+        assert (f"With {few}, this is weak evidence." in text) == bool(few)
         table, _ = parsed(scores(made)).tables["scores"]
         assert table.caption == f"Test set: newstest2014 ({few or '30 sentences'})"
 
@@ -196,7 +196,7 @@ def test_a_published_score_stands_below_its_test_set(settings: Settings) -> None
 def test_published_rows_are_those_of_the_table(tmp_path: Path) -> None:
     """A paper's number that is in Table 2 already is one row; of several test sets, one a name."""
     tests = "newstest2013", TEST
-    table_2 = Published("Transformer (base)", literature.SOURCE, CORPUS, TEST, 27.3, "tokenised")
+    table_2 = Published("Transformer (base)", literature.SOURCE, CORPUS, TEST, 27.3, "tokenized")
     thesis = [Published("Ours", "A thesis", CORPUS, test, 25.0, "intl") for test in tests]
     settings = trees.settings_in(tmp_path, ("base",), {CORPUS: tests})
     more = dataclasses.replace(settings, published=(table_2, *thesis))

@@ -12,7 +12,7 @@ import result_trees as trees
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
 from bleuprint.config.published import Published
-from bleuprint.config.system import Average, Keep
+from bleuprint.config.system import Average, Keep, LengthPenalty
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.scores import gap_section
 from bleuprint.report.published import gap_tables
@@ -32,13 +32,12 @@ NUMBER = Published(
     system="tiny",
     average=Average(last=5),
     beam=4,
-    alpha=1.0,
-    penalty="length",
+    length_penalty=LengthPenalty("length", 1.0),
 )
 # The system as it is: the last checkpoint alone, beam 2, alpha 0.6 (gnmt).
-OWN = Variant(Average(last=1), 2, 0.6, "gnmt")
+OWN = Variant(Average(last=1), 2, LengthPenalty("gnmt", 0.6))
 LAST_5 = dataclasses.replace(OWN, average=Average(last=5))
-SEARCHED = Variant(Average(last=5), 4, 1.0, "length")
+SEARCHED = Variant(Average(last=5), 4, LengthPenalty("length", 1.0))
 SEARCHED_ALONE = dataclasses.replace(SEARCHED, average=Average(last=1))
 
 
@@ -121,8 +120,7 @@ def test_what_is_the_same_changes_nothing(settings: Settings) -> None:
             "scored": "sacrebleu",
             "average": Average(last=1),
             "beam": 2,
-            "alpha": 0.6,
-            "penalty": "gnmt",
+            "length_penalty": LengthPenalty("gnmt", 0.6),
         },
     )
     found = gap(settings, same, variants())
@@ -145,22 +143,21 @@ def test_what_is_not_known_or_not_there_is_not_measured(settings: Settings) -> N
     ("known", "note"),
     [
         (
-            {"beam": 5, "alpha": 1.0, "penalty": "length"},
-            "ours beam 2, alpha 0.6, penalty gnmt; theirs beam 5, alpha 1.0, penalty length"
-            + MISSING,
+            {"beam": 5, "length_penalty": LengthPenalty("length", 1.0)},
+            "ours beam 2, gnmt alpha 0.6; theirs beam 5, length alpha 1.0" + MISSING,
         ),
         (
             {"beam": 5},
-            "ours beam 2, alpha 0.6, penalty gnmt; theirs beam 5" + MISSING,
+            "ours beam 2, gnmt alpha 0.6; theirs beam 5" + MISSING,
         ),
         ({"beam": 2}, "both beam 2"),
         (
-            {"alpha": 1.0},
-            "ours beam 2, alpha 0.6, penalty gnmt; theirs alpha 1.0" + MISSING,
+            {"length_penalty": LengthPenalty("gnmt", 1.0)},
+            "ours beam 2, gnmt alpha 0.6; theirs gnmt alpha 1.0" + MISSING,
         ),
         (
-            {"beam": 2, "penalty": "gnmt"},
-            "both beam 2, penalty gnmt",
+            {"beam": 2, "length_penalty": LengthPenalty("gnmt", 0.6)},
+            "both beam 2, gnmt alpha 0.6",
         ),
         ({}, "not known of theirs"),
     ],
@@ -168,7 +165,7 @@ def test_what_is_not_known_or_not_there_is_not_measured(settings: Settings) -> N
 def test_of_their_search_only_what_is_known_is_said(
     settings: Settings, known: dict[str, Any], note: str
 ) -> None:
-    names = ("beam", "alpha", "penalty")
+    names = ("beam", "length_penalty")
     number = dataclasses.replace(NUMBER, **{**dict.fromkeys(names), **known})
     assert gap(settings, number, variants()).steps[2].note == note
 

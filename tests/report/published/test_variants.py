@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 import processes
 from bleuprint.config.experiment import load
 from bleuprint.config.paths import Cell, folder
-from bleuprint.config.system import Average, Keep
+from bleuprint.config.system import Average, Keep, LengthPenalty
 from bleuprint.corpus.test_sets import describe_test_sets
 from bleuprint.report.published.variants import Variant, Variants, own, path_of
 from bleuprint.runtime.errors import UserError
@@ -28,12 +28,11 @@ NUMBER = {
     "corpus": "toy",
     "test": "x",
     "bleu": 60.0,
-    "scored": "tokenised",
+    "scored": "tokenized",
     "system": "micro",
     "average": {"last": 2},
     "beam": 3,
-    "alpha": 1.0,
-    "penalty": "length",
+    "length_penalty": {"kind": "length", "alpha": 1.0},
 }
 
 
@@ -112,8 +111,8 @@ def test_each_step_and_all_of_them_together_are_translated(trained: Path, found:
     tried = {one.variant for one in found.varied}
     theirs = [
         dataclasses.replace(base, average=Average(last=2)),
-        dataclasses.replace(base, beam=3, alpha=1.0, penalty="length"),
-        Variant(Average(last=2), 3, 1.0, "length"),
+        dataclasses.replace(base, beam=3, length_penalty=LengthPenalty("length", 1.0)),
+        Variant(Average(last=2), 3, LengthPenalty("length", 1.0)),
     ]
     assert tried == {base, *theirs}
     assert len({one.hypotheses for one in found.varied}) > 2
@@ -137,7 +136,7 @@ def test_a_variant_is_what_a_system_with_its_settings_translates(
     yaml.dump(params, tmp_path / "params.yaml")
     for name in ("average", "translate"):
         assert stage(tmp_path, name).returncode == 0
-    one = found.find("x", Variant(Average(last=2), 3, 1.0, "length"))
+    one = found.find("x", Variant(Average(last=2), 3, LengthPenalty("length", 1.0)))
     assert one is not None
     assert one.hypotheses == sha256_of(tmp_path / CELL.results / "hypotheses" / "test.x.en")
 
@@ -154,7 +153,7 @@ def test_their_best_checkpoints_are_averaged_if_there_are_so_many(trained: Path)
     """There are three, of which the last was validated; the last is the best then."""
     for best, there in ((1, True), (2, False)):
         publish(trained, **{**NUMBER, "average": {"best": best}})
-        one = varied(trained).find("x", Variant(Average(best=best), 3, 1.0, "length"))
+        one = varied(trained).find("x", Variant(Average(best=best), 3, LengthPenalty("length", 1.0)))
         assert (one is not None) == there
 
 

@@ -93,7 +93,7 @@ def advice(
             f"p of {SIGNIFICANT} or more: the difference may be chance. Train with more seeds "
             f"(now {seeds}), or test on more sentences; until then, count them as equal.",
             tuple(
-                f"{name}: {tested.bleu:+.1f} BLEU against {tested.baseline}, p={tested.p:.3f}"
+                f"{name}: {tested.bleu:+z.1f} BLEU against {tested.baseline}, p={tested.p:.3f}"
                 for name, result in named
                 if (tested := result.difference) and not tested.significant
             ),

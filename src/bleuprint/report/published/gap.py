@@ -170,8 +170,8 @@ def _scoring(ours: _Ours) -> tuple[float | None, str]:
 def _adopted(
     ours: _Ours, before: Variant, settings: Sequence[str], way: str
 ) -> tuple[float | None, str]:
-    """The score after these settings of theirs are adopted; and both in words."""
-    theirs, mine = (_words(of, settings) for of in (ours.number, ours.base))
+    """The score after adopting these settings of the publication, and a note on both."""
+    theirs, mine = (_words(each, settings) for each in (ours.number, ours.base))
     if not theirs:
         return None, "not known of theirs"
     after = adopted(ours.number, before, settings)
@@ -182,9 +182,11 @@ def _adopted(
     return score, f"ours {mine}; theirs {theirs}{missing if score is None else ''}"
 
 
-def _words(of: Variant | Published, settings: Sequence[str]) -> str:
-    """The settings as far as they are known: beam 4, alpha 0.6; or average last 5."""
-    known = {name: value for name in settings if (value := getattr(of, name)) is not None}
+def _words(translated: Variant | Published, settings: Sequence[str]) -> str:
+    """The settings as far as they are known: beam 4, gnmt alpha 0.6; or average last 5."""
+    known = {name: value for name in settings if (value := getattr(translated, name)) is not None}
     if average := known.pop("average", None):
         known = {f"average {name}": value for name, value in average.given.items()}
+    if penalty := known.pop("length_penalty", None):
+        known[f"{penalty.kind} alpha"] = penalty.alpha
     return ", ".join(f"{name} {value}" for name, value in known.items())

@@ -48,7 +48,7 @@ def rows(records: pd.DataFrame, published: Sequence[Published] = ()) -> pd.DataF
     tests = records[["corpus", "test"]].drop_duplicates()
     tests["pair"] = (records.source + "-" + records.target)[tests.index]
     wmt = tests[list(map(reports_on, tests.corpus, tests.test))]
-    paper = table_2().merge(wmt, on="pair").assign(published=SOURCE, scored="tokenised")
+    paper = table_2().merge(wmt, on="pair").assign(published=SOURCE, scored="tokenized")
     paper.loc[paper.system.str.startswith("Transformer"), "scored"] = "compound-split"
     printed = set(zip(paper.system, paper.corpus, paper.bleu.astype(float), strict=True))
     for number in published:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell, folder
@@ -24,7 +24,7 @@ from bleuprint.training.history import CheckpointsRecord
 
 # The settings of a variant that may be known of a published number.
 AVERAGE = ("average",)
-SEARCH = ("beam", "alpha", "penalty")
+SEARCH = ("beam", "length_penalty")
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,7 @@ class Variant:
 
     average: Average
     beam: int
-    alpha: float
-    penalty: Literal["gnmt", "length"]
+    length_penalty: LengthPenalty
 
 
 @dataclass(frozen=True)
@@ -77,8 +76,7 @@ class Variants:
 
 def own(system: System) -> Variant:
     """The system as it is."""
-    decode, penalty = system.decode, system.decode.length_penalty
-    return Variant(system.average, decode.beam, penalty.alpha, penalty.kind)
+    return Variant(system.average, system.decode.beam, system.decode.length_penalty)
 
 
 def adopted(number: Published, variant: Variant, settings: Sequence[str]) -> Variant:
@@ -135,7 +133,7 @@ def _translate(
         with tempfile.TemporaryDirectory(prefix="variants-", dir=work) as scratch:
             average(root / cell.models / "checkpoints", how, averaged := Path(scratch, "averaged"))
             for variant in (variant for variant in variants if variant.average == how):
-                penalty = LengthPenalty(variant.penalty, variant.alpha)
+                penalty = variant.length_penalty
                 changed = replace(decode, beam=variant.beam, length_penalty=penalty)
                 binary = folder(cell.corpus, "binary", root)
                 translate_tests(binary, averaged, changed, Path(scratch))
@@ -143,14 +141,15 @@ def _translate(
                     sources, references = texts.files(f"test.{test}")
                     hypotheses = Path(scratch, "hypotheses", references.name)
                     described = read_description(folder(cell.corpus, "tests", root), test)
-                    of = score_files(sources, references, hypotheses, corpus, described, None)
-                    scores = {each["name"]: each["score"] for each in of["reconciliation"]}
-                    scores = {"sacrebleu": of["bleu"]["score"], **scores}
-                    yield Varied(test, variant, scores, of["hypotheses"])
+                    scored = score_files(sources, references, hypotheses, corpus, described, None)
+                    scores = {each["name"]: each["score"] for each in scored["bleu_variants"]}
+                    scores = {"sacrebleu": scored["bleu"]["score"], **scores}
+                    yield Varied(test, variant, scores, scored["hypotheses"])
 
 
 def _varied(entry: Any) -> Varied:
     variant = entry["variant"]
     updates = variant["average"]["updates"]
     how = Average(**{**variant["average"], "updates": updates and tuple(updates)})
-    return Varied(**{**entry, "variant": Variant(**{**variant, "average": how})})
+    penalty = LengthPenalty(**variant["length_penalty"])
+    return Varied(**{**entry, "variant": Variant(how, variant["beam"], penalty)})
