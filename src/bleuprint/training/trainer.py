@@ -18,7 +18,6 @@ from bleuprint.model.transformer import Transformer, count_parameters
 from bleuprint.model.weights import load_weights, named_weights
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.errors import Interrupted, UserError
-from bleuprint.runtime.reexec import trim_memory
 from bleuprint.training import checkpoint
 from bleuprint.training.data_loader import LocalUpdate, local_updates, prefetch
 from bleuprint.training.job import Fingerprints, Job
@@ -31,8 +30,6 @@ from bleuprint.training.validation import Validator
 _CURVE_POINTS = 200
 # Updates between two points if the length of the training is unknown.
 _CURVE_EVERY = 50
-# Updates between two returns of free memory to the kernel.
-_TRIM_EVERY = 100
 # The length in tokens of short sentences, which fill a batch without padding.
 _SHORT = 16
 
@@ -120,8 +117,6 @@ class Trainer:
             }
             self._observer.updated(state, stats)
             self._record(stats)
-            if state.update % _TRIM_EVERY == 0:
-                trim_memory()
             updated = True
         state.position = local.position
         return updated

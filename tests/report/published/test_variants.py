@@ -153,7 +153,9 @@ def test_their_best_checkpoints_are_averaged_if_there_are_so_many(trained: Path)
     """There are three, of which the last was validated; the last is the best then."""
     for best, there in ((1, True), (2, False)):
         publish(trained, **{**NUMBER, "average": {"best": best}})
-        one = varied(trained).find("x", Variant(Average(best=best), 3, LengthPenalty("length", 1.0)))
+        one = varied(trained).find(
+            "x", Variant(Average(best=best), 3, LengthPenalty("length", 1.0))
+        )
         assert (one is not None) == there
 
 
