@@ -45,7 +45,7 @@ SlurmdParameters=config_overrides
 SlurmdTimeout=20
 KillWait=20
 ReturnToService=2
-MinJobAge=300
+MinJobAge=3600
 MailProg=/bin/true
 GresTypes=gpu
 {nodes}
