@@ -105,7 +105,8 @@ class Embeddings(nn.Module):
         position = torch.arange(0, longest).unsqueeze(1)
         term = torch.exp(torch.arange(0, d_model, 2) * -(math.log(10000.0) / d_model))
         pe = torch.stack((torch.sin(position * term), torch.cos(position * term)), -1)
-        self.pe = pe.flatten(1).unsqueeze(0)
+        self.pe: Tensor
+        self.register_buffer("pe", pe.flatten(1).unsqueeze(0), persistent=False)
 
     def forward(self, ids: Tensor) -> Tensor:
         x = self.lut(ids) * math.sqrt(self.d_model)
@@ -130,7 +131,8 @@ class EncoderDecoder(nn.Module):
         """Log-probabilities of each next word."""
         source_mask = (source != PAD).unsqueeze(-2)
         size = target.size(-1)
-        future = torch.triu(torch.ones(1, size, size), diagonal=1).type(torch.uint8) == 0
+        ones = torch.ones(1, size, size, device=target.device)
+        future = torch.triu(ones, diagonal=1).type(torch.uint8) == 0
         target_mask = (target != PAD).unsqueeze(-2) & future
         memory = self.embeddings(source)
         for layer in self.encoder:
@@ -170,15 +172,17 @@ def train(model: EncoderDecoder, corpus: BinaryCorpus, given: argparse.Namespace
     source, target = (
         corpus.side("train", language).lengths for language in (corpus.source, corpus.target)
     )
+    device = torch.device(given.device)
     batches = plan_epoch(source, target, given.batch_tokens, given.seed, 0)
     model.train()
     tokens, began = 0, 0.0
     for number in range(2 * given.updates):
         if number == given.updates:
-            tokens, began = 0, time.monotonic()
-        batch = Batch.from_ids(read_ids(corpus, "train", batches[number % len(batches)]))
+            tokens, began = 0, now(device)
+        rows = batches[number % len(batches)]
+        batch = Batch.from_ids(read_ids(corpus, "train", rows)).to(device)
         real = len(batch.labels)
-        wanted = torch.full((batch.target.numel(),), PAD)
+        wanted = torch.full((batch.target.numel(),), PAD, device=device)
         wanted[batch.label_positions] = batch.labels
         output = model(batch.source, batch.target)
         loss = smoothed(output.contiguous().view(-1, output.size(-1)), wanted)
@@ -187,7 +191,14 @@ def train(model: EncoderDecoder, corpus: BinaryCorpus, given: argparse.Namespace
         optimizer.zero_grad(set_to_none=True)
         schedule.step()
         tokens += real
-    return tokens / (time.monotonic() - began)
+    return tokens / (now(device) - began)
+
+
+def now(device: torch.device) -> float:
+    """Seconds, once the device has computed everything."""
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+    return time.monotonic()
 
 
 def main() -> None:
@@ -197,6 +208,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--updates", type=int, default=15)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--device", default="cpu")
     parser.add_argument("--batch-tokens", type=int, default=4096)
     for name, default in (("d-model", 128), ("d-ff", 256), ("layers", 4), ("heads", 4)):
         parser.add_argument(f"--{name}", type=int, default=default)

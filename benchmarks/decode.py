@@ -152,7 +152,7 @@ def ours(engine: Any, sources: Any) -> Outputs:
     import numpy as np
 
     lengths = np.array(list(map(len, sources)))
-    return [best[0].words for best in engine.search(sources, lengths)]
+    return [best[0].tokens for best in engine.search(sources, lengths)]
 
 
 class CTranslate2Together:

@@ -15,12 +15,16 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from ruamel.yaml import YAML
+
 from bleuprint.config.paths import folder
 from bleuprint.dataset.binarized import BinaryCorpus
 
 ROOT = Path(__file__).resolve().parent.parent
 PEERS, SOURCE = ROOT / "benchmarks" / "peers", str(ROOT / "src")
 CORPUS, BATCH_TOKENS = "c", 4096
+# The scripts that prepare a corpus, in the order of dvc.yaml.
+STAGES = re.findall(r"stages/(\w+)\.py \$\{key\}", (ROOT / "dvc.yaml").read_text())
 
 
 @dataclass(frozen=True)
@@ -74,9 +78,26 @@ class Trial:
         return found
 
 
+def read_recipe(name: str) -> dict[str, Any]:
+    recipe: dict[str, Any] = YAML(typ="safe").load(ROOT / "recipes" / f"{name}.yaml")
+    return recipe
+
+
+def prepare(project: Path, params: dict[str, Any], corpus: str) -> None:
+    """Send a corpus of `params` through all data stages, in the scratch folder."""
+    (project / "params.yaml").write_text(json.dumps(params), encoding="utf-8")
+    # they name and hold the code whose fingerprint a training bears
+    (project / "dvc.yaml").symlink_to(ROOT / "dvc.yaml")
+    (project / "src").symlink_to(SOURCE)
+    for stage in STAGES:
+        command = [sys.executable, str(ROOT / "stages" / f"{stage}.py"), corpus]
+        own = {**environment(), "PYTHONPATH": SOURCE}
+        subprocess.run(command, cwd=project, env=own, check=True)
+
+
 def environment() -> dict[str, str]:
     """What the caller's environment holds that leads nobody elsewhere, nor makes anybody faster."""
-    known = ("DVC", "GLIBC_", "MALLOC_", "GOMP_", "PYTHON", "MLFLOW")
+    known = ("DVC", "GLIBC_", "MALLOC_", "GOMP_", "LRU_", "ONEDNN_", "PYTHON", "MLFLOW")
     return {name: text for name, text in os.environ.items() if not name.startswith(known)}
 
 

@@ -34,8 +34,6 @@ widest layers; the operations of a training are those of bleuprint.model.flops, 
 import argparse
 import json
 import os
-import re
-import subprocess
 import sys
 import tempfile
 import time
@@ -47,8 +45,6 @@ from pathlib import Path
 from runpy import run_path
 from typing import Any
 
-from ruamel.yaml import YAML
-
 from bleuprint.config.paths import Cell, folder
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.model.linear import CPU_HAS_BFLOAT16
@@ -58,19 +54,17 @@ from toolkits import (
     BATCH_TOKENS,
     CORPUS,
     ROOT,
-    SOURCE,
     Size,
     Speed,
     Trial,
-    environment,
     installed,
     joeynmt,
     opennmt,
+    prepare,
+    read_recipe,
     ready,
 )
 
-# The scripts that prepare a corpus, in the order of dvc.yaml.
-STAGES = re.findall(r"stages/(\w+)\.py \$\{key\}", (ROOT / "dvc.yaml").read_text())
 MERGES = 10_000
 # Systems are named by their precision.
 PRECISIONS = ("float32", "bfloat16") if CPU_HAS_BFLOAT16 else ("float32",)
@@ -202,20 +196,8 @@ def make_corpus(project: Path, size: Size, updates: int, rounds: int) -> dict[st
         "corpora": {CORPUS: corpus},
         "systems": {precision: system(size, updates, precision) for precision in PRECISIONS},
     }
-    (project / "params.yaml").write_text(json.dumps(params), encoding="utf-8")
-    # they name and hold the code whose fingerprint a training bears
-    (project / "dvc.yaml").symlink_to(ROOT / "dvc.yaml")
-    (project / "src").symlink_to(SOURCE)
-    for stage in STAGES:
-        command = [sys.executable, str(ROOT / "stages" / f"{stage}.py"), CORPUS]
-        own = {**environment(), "PYTHONPATH": SOURCE}
-        subprocess.run(command, cwd=project, env=own, check=True)
+    prepare(project, params, CORPUS)
     return write_text(BinaryCorpus(project / folder(CORPUS, "binary")), project, name)
-
-
-def read_recipe(name: str) -> dict[str, Any]:
-    recipe: dict[str, Any] = YAML(typ="safe").load(ROOT / "recipes" / f"{name}.yaml")
-    return recipe
 
 
 def system(size: Size, updates: int, precision: str) -> dict[str, Any]:

@@ -1,0 +1,106 @@
+"""Training and search on a GPU agree with the CPU's; BLEUPRINT_TEST_DEVICE=cpu tries the tests."""
+
+import os
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+import torch
+from torch import distributed
+
+import systems
+from bleuprint.dataset.batching import Position
+from bleuprint.dataset.binarized import BinaryCorpus
+from bleuprint.decoding.engine import TorchEngine
+from bleuprint.model.transformer import Transformer
+from bleuprint.runtime.distributed.group import Group
+from bleuprint.training.data_loader import local_updates
+from bleuprint.training.train_step import TrainStep
+from prepared import prepare
+from trainings import merges, toy_pairs
+
+DEVICE = torch.device(os.environ.get("BLEUPRINT_TEST_DEVICE", "cuda"))
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(DEVICE.type == "cuda" and not torch.cuda.is_available(), reason="no GPU"),
+]
+CPU = torch.device("cpu")
+UPDATES = 20
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> BinaryCorpus:
+    folder = tmp_path_factory.mktemp("gpu")
+    sets = {"train": toy_pairs(300, 1), "valid": toy_pairs(20, 2), "test.x": toy_pairs(40, 3)}
+    prepare(folder, sets, units=merges(40))
+    return BinaryCorpus(folder / "binary")
+
+
+def train(corpus: BinaryCorpus, device: torch.device, **settings: Any) -> list[float]:
+    """The loss a token of some updates of a model without dropout."""
+    system = systems.system(train=systems.train(tokens_per_update=300, max_tokens=100, **settings))
+    torch.manual_seed(3)
+    size = len(corpus.segmentation("de").vocabulary)
+    group = Group(0, 1, device)
+    step = TrainStep(Transformer(system.model, size, size).to(device), system.train, 1, group)
+    updates = local_updates(corpus, system, 1, Position(), group)
+    losses = []
+    for number, local in enumerate(islice(updates, UPDATES)):
+        stats = step.update(number + 1, local)
+        losses.append(stats.loss / stats.target_tokens)
+    updates.close()
+    return losses
+
+
+@pytest.mark.parametrize(
+    ("precision", "compile_layers", "tolerance"),
+    [
+        ("float32", False, 1e-3),
+        ("tf32", False, 1e-2),
+        ("bfloat16", False, 2e-2),
+        ("float32", True, 1e-3),
+        ("bfloat16", True, 2e-2),
+    ],
+)
+def test_losses_are_those_of_the_cpu(
+    corpus: BinaryCorpus,
+    precision: Literal["float32", "tf32", "bfloat16"],
+    compile_layers: bool,
+    tolerance: float,
+) -> None:
+    expected = train(corpus, CPU)
+    losses = train(corpus, DEVICE, precision=precision, compile=compile_layers)
+    assert losses == pytest.approx(expected, rel=tolerance)
+    assert losses[-1] < 0.9 * losses[0]
+
+
+def test_a_group_of_one_process_sums_on_the_device(tmp_path: Path) -> None:
+    distributed.init_process_group(
+        "nccl" if DEVICE.type == "cuda" else "gloo",
+        init_method=f"file://{tmp_path}/store",
+        rank=0,
+        world_size=1,
+    )
+    try:
+        tensor = torch.arange(5.0, device=DEVICE)
+        distributed.all_reduce(tensor)
+        assert tensor.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
+    finally:
+        distributed.destroy_process_group()
+
+
+def test_the_search_finds_what_it_finds_on_the_cpu(corpus: BinaryCorpus) -> None:
+    torch.manual_seed(8)
+    size = len(corpus.segmentation("de").vocabulary)
+    model = Transformer(systems.model(), size, size).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(3)  # far from even probabilities, so that searches differ
+    side = corpus.side("test.x", corpus.source)
+    found = {}
+    for device in (CPU, DEVICE):
+        engine = TorchEngine(model.to(device), systems.decode(beam=4))
+        found[device] = [best[0].tokens for best in engine.search(side, side.lengths)]
+    assert found[DEVICE] == found[CPU]
+    assert len({tuple(tokens) for tokens in found[CPU]}) > 10
