@@ -55,7 +55,7 @@ def test_a_version_that_is_in_no_commit_is_left_to_run(reproduced):
     reproduced.run("git", "init", "--quiet")
     append(reproduced, MODEL, "\n# a comment\n")
     (code, *_) = [code for code in settle(reproduced.root) if code.path.endswith("/model")]
-    assert code.reasons == ("has changed since a version that is in no commit",)
+    assert code.reasons == ("has changed since a version that git does not have",)
     assert "will run: train@tiny-own-1" in next(lines([code]))
 
 

@@ -102,7 +102,7 @@ def _changed(content: Mapping[str, Any], root: Path) -> Iterator[ChangedCode]:
         if now and _md5(now) != digest:
             before = _version(path, digest, root)
             if before is None:
-                reasons = ["has changed since a version that is in no commit"]
+                reasons = ["has changed since a version that git does not have"]
             else:
                 reasons = list(_differences(path, before, now))
             yield ChangedCode(path, digest, tuple(names), tuple(reasons))

@@ -48,9 +48,9 @@ class Range:
 
     def __str__(self) -> str:
         if self.high == math.inf:
-            return f"{'above' if self.open_low else 'at least'} {self.low:g}"
-        below = f"{'below' if self.open_high else 'at most'} {self.high:g}"
-        return f"{'above' if self.open_low else 'from'} {self.low:g}, {below}"
+            return f"{'above' if self.open_low else 'at least'} {self.low:.10g}"
+        below = f"{'below' if self.open_high else 'at most'} {self.high:.10g}"
+        return f"{'above' if self.open_low else 'from'} {self.low:.10g}, {below}"
 
 
 def _check_name(text: str, place: "_Place") -> None:
