@@ -282,11 +282,11 @@ def test_rows_made_with_merge_keys(tmp_path):
         ("d_model: 8", f"d_model: 1{'0' * 24}", "is out of range: from 1, at most 1000000"),
         ("encoder_layers: 1", "encoder_layers: 1000000", "1000000 is out of range: from 1, at"),
         ("heads: 2", "heads: 1000000000", "1000000000 is out of range: from 1, at most 10000"),
-        ("max_updates: 10", "max_updates: 1000000000000", "is out of range: from 1, at most 1000000000"),
+        ("max_updates: 10", "max_updates: 1000000000000", "of range: from 1, at most 1000000000"),
         ("lr: 1e-03", "lr: 1.0e+308", "1e+308 is out of range: above 0, at most 3e+38"),
         ("threshold: 0", "threshold: 1000000000", "is out of range: from 0, at most 10000000"),
         ("min_length: 0", "min_length: 1024", "min_length 1024 leaves no place for EOS in model"),
-        ("seeds: [1]", "seeds: [9223372036854775807]", "is out of range: from 0, at most 4294967295"),
+        ("seeds: [1]", "seeds: [9223372036854775807]", "out of range: from 0, at most 4294967295"),
         ("{path: inputs/a.de}", '{url: "http://a b/c"}', "a space in the name of the host"),
     ],
 )

@@ -36,3 +36,14 @@ def test_a_folder_that_fails_leaves_the_one_before(tmp_path):
     with pytest.raises(ValueError, match="no"), whole_folder(tmp_path / "x"):
         raise ValueError("no")
     assert [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")] == ["x", "x/a"]
+
+
+def test_a_link_to_a_folder_is_replaced_and_what_it_leads_to_stays(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "file").write_text("kept")
+    (tmp_path / "output").symlink_to("elsewhere")
+    with whole_folder(tmp_path / "output") as partial:
+        (partial / "new").write_text("new")
+    assert not (tmp_path / "output").is_symlink()
+    assert [path.name for path in (tmp_path / "output").iterdir()] == ["new"]
+    assert (tmp_path / "elsewhere" / "file").read_text() == "kept"

@@ -37,6 +37,8 @@ def whole_folder(path: Path) -> Iterator[Path]:
         for file in partial.rglob("*"):
             if file.is_file():
                 _sync(file)
+        if path.is_symlink():
+            path.unlink()  # what it leads to stays as it is
         if path.exists():
             # renamed first, so that no reader finds it partly removed
             path.rename(old := partial.with_name(f"{partial.name}.old"))
