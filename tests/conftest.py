@@ -142,6 +142,17 @@ def cluster(tmp_path_factory):
         cluster.stop()
 
 
+@pytest.fixture
+def slurm_project(cluster, tmp_path):
+    """A micro project on the cluster's login node; its jobs end with the test."""
+    from slurmprojects import make_project
+
+    yield make_project(cluster, tmp_path / "project")
+    for number, state, *_ in cluster.jobs():
+        if state in ("PENDING", "RUNNING"):
+            cluster.run("scancel", number)
+
+
 @pytest.fixture(scope="session")
 def clean(made_once):
     """A micro project (see micro) in which nothing has run. Not to be changed."""
