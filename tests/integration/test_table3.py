@@ -105,11 +105,10 @@ def test_each_row_is_held_against_the_number_of_the_paper() -> None:
     for number in PAPER.published:
         assert number.system is not None
         decode, average = (getattr(PAPER.systems[number.system], n) for n in ("decode", "average"))
-        used = number.beam, number.alpha, number.penalty, number.average
+        used = number.beam, number.length_penalty, number.average
         assert used == (
             decode.beam,
-            decode.length_penalty.alpha,
-            decode.length_penalty.kind,
+            decode.length_penalty,
             average,
         )
 
