@@ -45,8 +45,8 @@ _CLIENT = """\
 #!{python} -IS
 import os, sys
 real, name, given = {python!r}, os.path.basename(sys.argv[0]), sys.argv[1:]
-module = given[:1] == ["-m"] and given[1:2] in (["bleuprint"], ["snakemake"])
-if name == "python" and not ({all!r} or module or "".join(given[:1]).startswith("stages/")):
+stage = {all!r} or given[:2] == ["-m", "bleuprint"] or "".join(given[:1]).startswith("stages/")
+if name == "python" and not stage:
     os.execv(real, [real, *given])
 import array, json, signal, socket
 server = socket.socket(socket.AF_UNIX)
