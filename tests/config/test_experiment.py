@@ -63,7 +63,7 @@ def test_rows_made_with_merge_keys(tmp_path):
         ),
         ("norm: post", "norm: past", "29: systems.base.model.norm: 'past' is not one of post, pre"),
         ("seeds: [1]", "seeds: 1", "2: seeds: 1 is not a list"),
-        ("seeds: [1]", "seeds: [1, 1]", "seeds [1, 1]: one or more, each once"),
+        ("seeds: [1]", "seeds: [1, 1]", "2: seeds: [1, 1]: one or more, each once"),
         ("  own:", "  own.x:", "4: corpora.own.x: a name is of letters (a to z, A to Z), digits,"),
         ("  own:", "  größe:", "4: corpora.größe: a name is of letters (a to z, A to Z), digits,"),
         ("  own:", "  _own:", "4: corpora._own: a name is of letters (a to z, A to Z), digits, "),
@@ -110,7 +110,7 @@ def test_rows_made_with_merge_keys(tmp_path):
         (
             "joint: true",
             "joint: false",
-            "system base ties all embeddings (model.tie_embeddings), but corpus",
+            "19: systems.base: ties all embeddings (model.tie_embeddings), but corpus",
         ),
         (
             "learner: incremental}",
@@ -120,7 +120,7 @@ def test_rows_made_with_merge_keys(tmp_path):
         (
             "license_and_citation: own, source",
             "license_and_citation: wmt, source",
-            "train.a: no license_and_citation entry 'wmt'",
+            "files.train.a.license_and_citation: no entry 'wmt' in license_and_citation",
         ),
         ('"@misc{own,}"', "own (2026)", "bibtex is 'own (2026)': an entry begins with @type{key,"),
         (

@@ -15,14 +15,16 @@ def published(*numbers):
 @pytest.mark.parametrize("name", [r"A\vB", r"A\nB", r"\u202eA"])
 def test_a_name_of_unprinted_characters_is_refused(tmp_path, name):
     number = NUMBER.replace("name: A", f'name: "{name}"')
-    with pytest.raises(UserError, match=r"published number of .* contains a non-printing char"):
+    with pytest.raises(UserError, match=r"published\.0\.name: .* contains a non-printing char"):
         read(tmp_path, published(number))
 
 
 def test_two_numbers_of_one_kind_are_refused(tmp_path):
     """They would be one cell of the table, which shows the second alone."""
     other = NUMBER.replace("bleu: 3", "bleu: 4")
-    with pytest.raises(UserError, match=r"published: two numbers of A, x, own, held-out, intl$"):
+    with pytest.raises(
+        UserError, match=r"published\.1: a second number of A, x, own, held-"
+    ):
         read(tmp_path, published(NUMBER, other))
     for change in (("name: A", "name: B"), ("source: x", "source: y"), ("intl", "sacrebleu")):
         assert len(read(tmp_path, published(NUMBER, other.replace(*change))).published) == 2

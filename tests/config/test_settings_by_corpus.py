@@ -59,7 +59,7 @@ def test_a_system_is_trained_on_some_corpora(tmp_path):
         "  other: {<<: *own}",
         "  other: {<<: *own, vocabulary: {words: {joint: true, max_size: 9, min_count: 1}}}",
     )
-    with pytest.raises(UserError, match=r"system plain ties all .* but corpus own has"):
+    with pytest.raises(UserError, match=r"systems\.plain: ties all .* but corpus own has"):
         read(tmp_path, other)
 
 
@@ -69,7 +69,7 @@ def test_a_system_is_trained_on_some_corpora(tmp_path):
         (
             "      own: {}",
             "      none: {}",
-            "systems.base.corpora: no corpus 'none'; there are: own, o",
+            "systems.base.corpora.none: no such corpus; there are: own, o",
         ),
         (
             "{model: {<<: *model",
@@ -101,14 +101,16 @@ def test_overrides_that_cannot_be_are_one_line(tmp_path, old, new, message):
 
 def test_every_corpus_and_published_number_has_a_system(tmp_path):
     alone = TWO_CORPORA.replace("  plain: {<<: *base, corpora: }\n", "")
-    with pytest.raises(UserError, match="no system is trained on corpus own"):
+    with pytest.raises(UserError, match=r"corpora\.own: no system is trained on it"):
         read(tmp_path, alone.replace("      own: {}\n", ""))
     number = (
         "published: [{name: A, source: B, corpus: own, test: held-out, bleu: 1, scored: intl, "
         "system: base}]"
     )
     read(tmp_path, TWO_CORPORA.replace("published: []", number))
-    with pytest.raises(UserError, match="number of 'A': base is not trained on own"):
+    with pytest.raises(
+        UserError, match=r"published\.0\.system: no system 'base' on own; "
+    ):
         read(tmp_path, TWO_CORPORA.replace("published: []", number).replace("      own: {}\n", ""))
 
 

@@ -80,15 +80,15 @@ def _record(given: argparse.Namespace) -> None:
 def _clean(given: argparse.Namespace) -> None:
     from bleuprint.pipeline.leftovers import leftovers, remove
 
-    found = leftovers(load())
-    if not found:
+    unnamed = leftovers(load())
+    if not unnamed:
         print("nothing to remove: params.yaml names all there is")
         return
-    for path, size in found:
+    for path, size in unnamed:
         print(f"{size / 1e6:10.1f} MB  {path}")
-    print(f"{sum(size for _, size in found) / 1e6:10.1f} MB not named in params.yaml", end="")
+    print(f"{sum(size for _, size in unnamed) / 1e6:10.1f} MB not named in params.yaml", end="")
     if given.yes:
-        remove(path for path, _ in found)
+        remove(path for path, _ in unnamed)
         print(": removed")
     else:
         print("; to remove it: bleuprint clean --yes")
@@ -98,12 +98,12 @@ def _work(given: argparse.Namespace) -> None:
     from bleuprint.pipeline.leftovers import remove
     from bleuprint.pipeline.work_files import cache_size, entries
 
-    found = {str(entry.path): entry for entry in entries()}
+    known = {str(entry.path): entry for entry in entries()}
     names = [os.path.normpath(path) for path in given.paths]
-    if unknown := [name for name in names if name not in found]:
+    if unknown := [name for name in names if name not in known]:
         raise UserError(f"{unknown[0]}: not in the list of `bleuprint work`")
-    for name in names or found:
-        entry = found[name]
+    for name in names or known:
+        entry = known[name]
         days = f"{entry.age / 86400:.1f} days"
         state = " (in use)" if entry.in_use else ": removed" if given.clear else ""
         print(f"{entry.size / 1e6:10.1f} MB  {days:>12}  {name}  {entry.about}{state}")

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from bleuprint.runtime.environment import NETRC, credentials_in
-from bleuprint.runtime.schema import Range
+from bleuprint.runtime.schema import Range, SettingError
 
 Format = Literal["plain", "tsv", "tmx", "ted-tags", "ted-xml", "sgml"]
 # The formats with both sides in one file.
@@ -143,10 +143,11 @@ class Files:
 
     def __post_init__(self) -> None:
         if not self.train:
-            raise ValueError("train names no files")
+            raise SettingError(["train"], "names no files")
+        for name, parts in self.tests.items():
+            if not parts:
+                raise SettingError(["tests", name], "names no files")
         for name, parts in self.sets().items():
-            if not parts and name != "valid":
-                raise ValueError(f"{name} names no files")
             for part, text in parts.items():
                 if text.pairs is not None and name != "train":
                     raise ValueError(f"{name}.{part}: pairs {text.pairs} is for training texts")

@@ -19,9 +19,8 @@ from bleuprint.config.system import Overrides, Row, System
 from bleuprint.rules import CHECKS, EDITS
 from bleuprint.rules.rule import Check, Edit
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.schema import Name, Named, Range, Share, build, load_yaml
+from bleuprint.runtime.schema import Name, Named, Range, SettingError, Share, build, load_yaml
 from bleuprint.text.tokenizers import Tokenize
-from bleuprint.text.unicode import blank_unprinted
 
 T = TypeVar("T")
 
@@ -119,10 +118,10 @@ class Corpus:
     vocabulary: Units
 
     def __post_init__(self) -> None:
-        for side in (self.source, self.target):
-            if not re.fullmatch("[a-z]{2,3}", side):
-                raise ValueError(
-                    f"language {side!r}: two or three lower-case letters, such as 'de'"
+        for side in ("source", "target"):
+            if not re.fullmatch("[a-z]{2,3}", language := getattr(self, side)):
+                raise SettingError(
+                    [side], f"{language!r}: a language is two or three letters, such as 'de'"
                 )
         if self.source == self.target:
             raise ValueError(f"source and target are both {self.source!r}")
@@ -130,9 +129,17 @@ class Corpus:
             rule.check_language(side)
         for name, text in self.files.texts().items():
             if text.license_and_citation not in self.license_and_citation:
-                raise ValueError(
-                    f"{name}: no license_and_citation entry {text.license_and_citation!r}"
+                keys = name.replace("test.", "tests.", 1).split(".")
+                raise SettingError(
+                    ["files", *keys, "license_and_citation"],
+                    f"no entry {text.license_and_citation!r} in license_and_citation",
                 )
+
+    def deciding(self) -> dict[str, Any]:
+        """The settings that can change a result: all but license and citation."""
+        settings = dict(vars(self))
+        del settings["license_and_citation"]
+        return settings
 
 
 @dataclass(frozen=True)
@@ -148,33 +155,48 @@ class Settings:
     def __post_init__(self) -> None:
         for kind, entries in (("corpora", self.corpora), ("systems", self.systems)):
             if not entries:
-                raise ValueError(f"{kind} is empty")
+                raise SettingError([kind], "is empty: name at least one")
         if not self.seeds or len(set(self.seeds)) != len(self.seeds):
-            raise ValueError(f"seeds {list(self.seeds)}: one or more, each once")
+            raise SettingError(["seeds"], f"{list(self.seeds)}: one or more, each once")
+        self._check_cells()
+        for position in range(len(self.published)):
+            self._check_published(position)
+
+    def _check_cells(self) -> None:
         for name, row in self.systems.items():
-            if unknown := [corpus for corpus in row.corpora or () if corpus not in self.corpora]:
-                known = ", ".join(self.corpora)
-                raise ValueError(
-                    f"systems.{name}.corpora: no corpus {unknown[0]!r}; there are: {known}"
-                )
+            for corpus in row.corpora or ():
+                if corpus not in self.corpora:
+                    raise SettingError(
+                        ["systems", name, "corpora", corpus],
+                        f"no such corpus; there are: {', '.join(self.corpora)}",
+                    )
         for corpus, column in self.corpora.items():
             if not (systems := self.systems_on(corpus)):
-                raise ValueError(f"no system is trained on corpus {corpus} (systems.*.corpora)")
+                raise SettingError(
+                    ["corpora", corpus], "no system is trained on it (systems.*.corpora)"
+                )
             for name, system in systems.items():
                 _check_cell(name, system, corpus, column)
         cells = [f"{system}-{corpus}" for system in self.systems for corpus in self.corpora]
         if twice := {cell for cell in cells if cells.count(cell) > 1}:
             raise ValueError(f"two cells are called {min(twice)}: rename a system or a corpus")
-        keys = [(n.name, n.source, n.corpus, n.test, n.scored) for n in self.published]
-        if twice_published := {key for key in keys if keys.count(key) > 1}:
-            raise ValueError(f"published: two numbers of {', '.join(min(twice_published))}")
-        for number in self.published:
-            _check_published(number, self.corpora, self.systems)
-            if number.system and number.system not in self.systems_on(number.corpus):
-                raise ValueError(
-                    f"published number of {number.name!r}: {number.system} is not trained on "
-                    f"{number.corpus} (systems.{number.system}.corpora)"
-                )
+
+    def _check_published(self, position: int) -> None:
+        """Raise SettingError if a published number is there twice, or names what is not there."""
+        number = self.published[position]
+        tests = self.corpora[number.corpus].files.tests if number.corpus in self.corpora else ()
+        systems = [*self.systems_on(number.corpus)]
+        for key, what, names in (
+            ("corpus", f"corpus {number.corpus!r}", [*self.corpora]),
+            ("test", f"test set {number.test!r}", [*tests] or ["held-out"]),
+            ("system", f"system {number.system!r} on {number.corpus}", systems),
+        ):
+            if getattr(number, key) not in (None, *names):
+                message = f"no {what}; there are: {', '.join(names)}"
+                raise SettingError(["published", position, key], message)
+        cells = [(n.name, n.source, n.corpus, n.test, n.scored) for n in self.published]
+        if (cell := cells[position]) in cells[:position]:
+            raise SettingError(["published", position], f"a second number of {', '.join(cell)}")
 
     def corpus(self, name: str) -> Corpus:
         return _entry("corpora", self.corpora, name)
@@ -225,31 +247,17 @@ def _sections(row: Row, corpus: str) -> dict[str, Any]:
 
 
 def _check_cell(system: str, row: System, corpus: str, column: Corpus) -> None:
-    """Raise ValueError if a system cannot be trained on a corpus."""
+    """Raise SettingError if a system cannot be trained on a corpus."""
     if row.model.tie_embeddings == "all" and not column.vocabulary.joint:
-        raise ValueError(
-            f"system {system} ties all embeddings (model.tie_embeddings), "
-            f"but corpus {corpus} has a vocabulary for each language (vocabulary)"
+        raise SettingError(
+            ["systems", system],
+            "ties all embeddings (model.tie_embeddings), "
+            f"but corpus {corpus} has a vocabulary for each language (vocabulary)",
         )
     if row.train.bpe_dropout and column.vocabulary.bpe is None:
-        raise ValueError(f"system {system} has train.bpe_dropout, but corpus {corpus} has no bpe")
-
-
-def _check_published(
-    number: Published, corpora: Mapping[str, Corpus], systems: Mapping[str, Row]
-) -> None:
-    """Raise ValueError if a published number names an entry that the experiment lacks."""
-    what = f"published number of {number.name!r}"
-    for text in (number.name, number.source):
-        if blank_unprinted(text) != text:
-            raise ValueError(f"{what}: {text!r} contains a non-printing character")
-    if number.corpus not in corpora:
-        raise ValueError(f"{what}: no corpus {number.corpus!r}; there are: {', '.join(corpora)}")
-    tests = corpora[number.corpus].files.tests or ("held-out",)
-    if number.test not in tests:
-        raise ValueError(f"{what}: no test set {number.test!r}; there are: {', '.join(tests)}")
-    if number.system is not None and number.system not in systems:
-        raise ValueError(f"{what}: no system {number.system!r}; there are: {', '.join(systems)}")
+        raise SettingError(
+            ["systems", system], f"has train.bpe_dropout, but corpus {corpus} has no bpe"
+        )
 
 
 def _entry(kind: str, entries: Mapping[str, T], name: str) -> T:

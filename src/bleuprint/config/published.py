@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from bleuprint.config.system import Average, LengthPenalty
-from bleuprint.runtime.schema import Count, Range
+from bleuprint.runtime.schema import Count, Range, SettingError
+from bleuprint.text.unicode import blank_unprinted
 
 
 @dataclass(frozen=True)
@@ -38,3 +39,8 @@ class Published:
     beam: Count | None = None
     length_penalty: LengthPenalty | None = None
     bibtex: str | None = None
+
+    def __post_init__(self) -> None:
+        for key in ("name", "source"):
+            if blank_unprinted(text := getattr(self, key)) != text:
+                raise SettingError([key], f"{text!r} contains a non-printing character")

@@ -45,15 +45,15 @@ def set_aside(settings: Settings, root: Path = Path()) -> None:
 
 def leftovers(settings: Settings, root: Path = Path()) -> list[tuple[Path, int]]:
     """What is not in params.yaml, with its size in bytes: outputs, trainings, downloads, shards."""
-    found = [*_outputs(settings, root), *_trainings(settings, root), *_downloads(settings, root)]
+    paths = [*_outputs(settings, root), *_trainings(settings, root), *_downloads(settings, root)]
     for path in ("shards/*/*", "removed"):
-        found += [each for each in below(root, f"work/{path}") if each.name not in settings.corpora]
-    return [(path, size_of(root / path)) for path in found]
+        paths += [each for each in below(root, f"work/{path}") if each.name not in settings.corpora]
+    return [(path, size_of(root / path)) for path in paths]
 
 
-def remove(found: Iterable[Path], root: Path = Path()) -> None:
+def remove(paths: Iterable[Path], root: Path = Path()) -> None:
     """Remove files and folders; their parents too, once they are empty."""
-    for path in found:
+    for path in paths:
         place = root / path
         shutil.rmtree(place) if place.is_dir() and not place.is_symlink() else place.unlink()
         _remove_empty_parents(path, root)

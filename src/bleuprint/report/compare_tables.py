@@ -149,10 +149,7 @@ def paired(runs: Sequence[CellResults], test: str) -> PValues:
 def _settings(side: Side, pair: Pair) -> _Texts:
     """The settings by dotted key: the system's, the corpora's and the seeds."""
     settings = side.revision.settings
-    # license and citation change no result
-    corpora = {
-        name: {**vars(settings.corpus(name)), "license_and_citation": None} for name in pair.corpora
-    }
+    corpora = {name: settings.corpus(name).deciding() for name in pair.corpora}
     others = dotted({"corpora": corpora, "seeds": settings.seeds})
     every = {**settings.system(side.system).dotted(), **others}
     return {(key,): value for key, value in every.items()}

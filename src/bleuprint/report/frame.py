@@ -87,14 +87,14 @@ def with_measured(records: pd.DataFrame, root: Path) -> pd.DataFrame:
     here = pd.DataFrame([_measured(each, root) for each in trainings.itertuples()])
     here = here.reindex(columns=_TIMES).astype(DTYPES).set_index(trainings.index)
     if (path := root / COSTS).exists():
-        there = trainings.merge(
+        recorded = trainings.merge(
             pd.read_csv(path, dtype=DTYPES).reindex(columns=[*_KEYS, *_TIMES]),
             *("left", _KEYS[:-1]),
-            suffixes=("", "_there"),
+            suffixes=("", "_recorded"),
         ).set_index(trainings.index)
-        same = there.settings_sha256 == there.settings_sha256_there
-        there.translate_seconds = there.translate_seconds.where(same)
-        here = here.combine_first(there[_TIMES])[_TIMES]
+        same = recorded.settings_sha256 == recorded.settings_sha256_recorded
+        recorded.translate_seconds = recorded.translate_seconds.where(same)
+        here = here.combine_first(recorded[_TIMES])[_TIMES]
     cells = trainings[list(Cell._fields)].join(here)
     return records.merge(cells, on=list(Cell._fields), how="left")
 

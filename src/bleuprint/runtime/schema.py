@@ -10,7 +10,7 @@ import math
 import re
 import types
 import typing
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -100,6 +100,14 @@ def load_yaml(path: Path) -> Any:
         raise UserError(f"{path}: not valid YAML: {error}") from None
     except AttributeError:  # of ruamel, at a merge that is not read yet
         raise UserError(f"{path}: not valid YAML: an entry is merged (<<) into itself") from None
+
+
+class SettingError(ValueError):
+    """An error of the entry at `keys` below a dataclass, raised by its `__post_init__`."""
+
+    def __init__(self, keys: Sequence[str | int], message: str) -> None:
+        super().__init__(message)
+        self.keys = keys
 
 
 def build(kind: type[T], document: Any, path: Path) -> T:
@@ -238,6 +246,8 @@ def _record(kind: Any, value: Any, place: _Place) -> Any:
     try:
         return kind(**given)
     except ValueError as error:
+        for key in getattr(error, "keys", ()):
+            place, value = place.child(value, key), value[key]
         raise place.error(str(error)) from None
 
 

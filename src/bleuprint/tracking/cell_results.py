@@ -148,9 +148,7 @@ def cells_of(settings: Settings) -> list[Cell]:
 
 def settings_sha256(settings: Settings, cell: Cell) -> str:
     """The fingerprint of all settings of a cell, from the corpus's files to decoding."""
-    # license and citation change no result
-    corpus = dict(vars(settings.corpus(cell.corpus)))
-    del corpus["license_and_citation"]
+    corpus = settings.corpus(cell.corpus).deciding()
     return fingerprint.of_settings(settings.system_on(*cell[:2]), corpus, cell.seed)
 
 

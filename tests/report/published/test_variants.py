@@ -169,13 +169,13 @@ def test_a_cell_without_checkpoints_is_refused(trained: Path, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("key", "message"), [("system", "no system 'big'"), ("test", "no test set 'big'")]
+    ("key", "message"), [("system", "no system 'big' on toy"), ("test", "no test set 'big'")]
 )
 def test_numbers_of_what_is_not_there_are_refused(trained: Path, key: str, message: str) -> None:
     publish(trained, **{**NUMBER, key: "big"})
     done = measured(trained)
     assert done.returncode == 1 and "Traceback" not in done.stderr
-    assert f"published number of 'A paper': {message}; there are: " in done.stderr
+    assert f"published.0.{key}: {message}; there are: " in done.stderr
 
 
 def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def provenance(context: ReportContext) -> Section:
         "corpora": {
             name: {
                 "files": list(_files(corpus)),
-                "settings": dotted({**vars(corpus), "license_and_citation": None, "files": None}),
+                "settings": dotted({**corpus.deciding(), "files": None}),
             }
             for name, corpus in settings.corpora.items()
         },

@@ -103,7 +103,7 @@ def gaps(settings: Settings, records: pd.DataFrame, variants: Mapping[Cell, Vari
     Left out are those whose variants lack a seed, or are of other trainings, translations or scores
     than the records: the system was trained or translated again since.
     """
-    found = []
+    result = []
     for number in settings.published:
         if number.system is None:
             continue
@@ -117,8 +117,8 @@ def gaps(settings: Settings, records: pd.DataFrame, variants: Mapping[Cell, Vari
             and _are_of(varied, record, base)
         ]
         if len(measured) == len(of_seeds):
-            found.append(_gap(_Ours(number, base, measured)))
-    return found
+            result.append(_gap(_Ours(number, base, measured)))
+    return result
 
 
 def _are_of(variants: Variants, record: Any, base: Variant) -> bool:
