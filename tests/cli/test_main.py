@@ -94,6 +94,7 @@ def test_alone_it_prints_its_help_and_its_version(tmp_path):
 
 def test_inspect_shows_what_rules_drop_before_anything_is_run(project):
     shutil.rmtree(project / "data")
+    shutil.rmtree(project / "timings")
     shown = run(project, *COMMAND, "inspect", "own")
     assert "  length: 1 dropped (14.29%)\n" in shown
     assert "         7  sehr sehr" in shown

@@ -22,9 +22,7 @@ def test_a_name_of_unprinted_characters_is_refused(tmp_path, name):
 def test_two_numbers_of_one_kind_are_refused(tmp_path):
     """They would be one cell of the table, which shows the second alone."""
     other = NUMBER.replace("bleu: 3", "bleu: 4")
-    with pytest.raises(
-        UserError, match=r"published\.1: a second number of A, x, own, held-"
-    ):
+    with pytest.raises(UserError, match=r"published\.1: a second number of A, x, own, held-"):
         read(tmp_path, published(NUMBER, other))
     for change in (("name: A", "name: B"), ("source: x", "source: y"), ("intl", "sacrebleu")):
         assert len(read(tmp_path, published(NUMBER, other.replace(*change))).published) == 2

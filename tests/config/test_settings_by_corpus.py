@@ -108,9 +108,7 @@ def test_every_corpus_and_published_number_has_a_system(tmp_path):
         "system: base}]"
     )
     read(tmp_path, TWO_CORPORA.replace("published: []", number))
-    with pytest.raises(
-        UserError, match=r"published\.0\.system: no system 'base' on own; "
-    ):
+    with pytest.raises(UserError, match=r"published\.0\.system: no system 'base' on own; "):
         read(tmp_path, TWO_CORPORA.replace("published: []", number).replace("      own: {}\n", ""))
 
 

@@ -15,6 +15,11 @@ def add_commands(commands: Commands) -> None:
     check = commands.add_parser("check", help="check params.yaml; nothing is run")
     check.set_defaults(command=_check)
 
+    plan = commands.add_parser(
+        "plan", help="what dvc repro would run, why, and how long trainings would take here"
+    )
+    plan.set_defaults(command=_plan, computes=True)
+
     settle = commands.add_parser(
         "settle",
         help="before dvc repro: repair dvc.lock after a kill, set results of removed rows aside, "
@@ -54,6 +59,13 @@ def _check(_: argparse.Namespace) -> None:
     for note in notes(settings):
         say(note, "note")
     print(f"{settings.experiment}: params.yaml is sound")
+
+
+def _plan(_: argparse.Namespace) -> None:
+    from bleuprint.cli.plan import lines
+
+    for line in lines(load()):
+        print(line, flush=True)
 
 
 def _settle(_: argparse.Namespace) -> None:

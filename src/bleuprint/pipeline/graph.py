@@ -160,7 +160,7 @@ def record(root: Path = Path()) -> None:
     done = {stage.name for stage in graph if _is_valid(stage, files[stage.name], lock, root)}
     if done:
         try:
-            with _current_overrides(root):
+            with current_overrides(root):
                 _commit(done, root)
         except Exception as error:  # DVC's errors have no common class; its own commands do this
             raise UserError(
@@ -201,8 +201,8 @@ def record_at_exit(workflow: Any) -> None:
 
 
 @contextmanager
-def _current_overrides(root: Path) -> Iterator[None]:
-    """Let DVC read the parameters that the marks were checked with.
+def current_overrides(root: Path) -> Iterator[None]:
+    """Let DVC read the overrides that params.yaml has now.
 
     Afterwards their file is as it was: if its stage has not run yet, Snakemake would take it for
     up to date.

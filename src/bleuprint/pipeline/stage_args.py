@@ -2,14 +2,18 @@
 
 import argparse
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
+
+import psutil
 
 from bleuprint.config.experiment import load
 from bleuprint.config.paths import Cell
 from bleuprint.corpus.steps.shard import Shard
-from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.errors import AT_SUCCESS, UserError
 from bleuprint.runtime.schema import load_yaml
+from bleuprint.tracking.timings import write_stage
 
 
 def names(description: str | None, *arguments: str) -> list[str]:
@@ -18,6 +22,7 @@ def names(description: str | None, *arguments: str) -> list[str]:
     for name in arguments:
         parser.add_argument(name.lower(), metavar=name)
     given = vars(parser.parse_args())
+    AT_SUCCESS.append(_write_duration)
     return [given[name.lower()] for name in arguments]
 
 
@@ -31,6 +36,8 @@ def shard(description: str | None) -> tuple[str, Shard | int | None]:
     given = parser.parse_args()
     if given.gather is not None and given.gather < 1:
         parser.error(f"--gather {given.gather}: at least 1")
+    if given.shard is None and given.gather is None:
+        AT_SUCCESS.append(_write_duration)
     return given.corpus, Shard.parse(given.shard) if given.shard else given.gather
 
 
@@ -51,6 +58,11 @@ def cell(description: str | None) -> Cell:
             print(f"{system} is not trained on {corpus} (systems.{system}.corpora): nothing to do")
             sys.exit()
     return named
+
+
+def _write_duration() -> None:
+    """Record how long this process took, for `bleuprint plan`."""
+    write_stage(sys.argv, time.time() - psutil.Process().create_time())
 
 
 def _write_empty(cell: Cell) -> None:

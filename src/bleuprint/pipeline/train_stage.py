@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import psutil
@@ -20,7 +20,7 @@ from bleuprint.runtime.code import code_fingerprint
 from bleuprint.runtime.distributed.group import Group, init_process_group, started
 from bleuprint.runtime.distributed.launch import start_processes
 from bleuprint.runtime.errors import UserError, say
-from bleuprint.tracking.timings import write_training
+from bleuprint.tracking.timings import read_forecast, write_training
 from bleuprint.tracking.training_log import TrainingLog
 from bleuprint.training.job import Fingerprints, Job
 from bleuprint.training.outputs import export_checkpoints, export_results
@@ -38,7 +38,7 @@ def train_cell(cell: Cell) -> None:
     start_processes()
     group = init_process_group()
     settings = _settings_with(cell)
-    job = _job(cell, settings)
+    job = job_of(cell, settings)
     fingerprints = Fingerprints.from_job(job)
     check_training(job, fingerprints, group)
     with _locked(work_folder(job, fingerprints), group):
@@ -51,7 +51,8 @@ def train_cell(cell: Cell) -> None:
             export_checkpoints(job, work, fingerprints, cell.models / "checkpoints")
             export_results(trainer.state, fingerprints, cell.results)
             cost = log.stopwatch.cost(trainer.state, job.system.train.precision)
-            write_training(cell, fingerprints.all, cost)
+            planned = read_forecast(cell, fingerprints.settings)
+            write_training(cell, fingerprints.all, replace(cost, forecast_seconds=planned))
     group.close()
 
 
@@ -152,7 +153,8 @@ def _settings_with(cell: Cell) -> Settings:
     return settings
 
 
-def _job(cell: Cell, settings: Settings) -> Job:
+def job_of(cell: Cell, settings: Settings) -> Job:
+    """The training of a cell."""
     return Job(
         cell=cell,
         system=settings.system_on(cell.system, cell.corpus),

@@ -15,6 +15,8 @@ from typing import NoReturn
 
 # Exit status of a process that ends because another process of its training is lost.
 PEER_LOST = os.EX_UNAVAILABLE
+# Called by `run` when the command has done its work.
+AT_SUCCESS: list[Callable[[], None]] = []
 # Set in the processes that `launch` starts: it prints the first error of all of them.
 LAUNCHED = "BLEUPRINT_LAUNCHED"
 
@@ -55,6 +57,8 @@ def run(main: Callable[[], None]) -> NoReturn:
     """
     try:
         main()
+        for call in AT_SUCCESS:
+            call()
         sys.stdout.flush()
     except (UserError, PeerLost, Interrupted) as error:
         _end(error.status, str(error))

@@ -20,7 +20,7 @@ class Training:
 
     `flops_by_time` = seconds x `devices` x `sustained_flops`; `mfu`: counted operations as a share
     of `peak_flops`. `peak_memory`: of rank 0, in bytes. `rates`: target tokens per second at the
-    points of the curve. None: unknown.
+    points of the curve. `forecast_seconds`: by `bleuprint plan`, before it. None: unknown.
     """
 
     seconds: float
@@ -36,6 +36,7 @@ class Training:
     peak_flops: float | None = None
     mfu: float | None = None
     versions: str | None = None
+    forecast_seconds: float | None = None
     rates: Sequence[float] | None = None
 
 
@@ -48,9 +49,10 @@ def read_training(cell: Cell, training_sha256: str, root: Path = Path()) -> Trai
     path = root / train_file(cell, training_sha256)
     if not path.exists():
         return None
-    names = [field.name for field in dataclasses.fields(Training)]
-    measured = read_object(path, names)
-    return Training(**{name: measured[name] for name in names})
+    fields = dataclasses.fields(Training)
+    required = (field.name for field in fields if field.default is dataclasses.MISSING)
+    measured = read_object(path, required)
+    return Training(**{f.name: measured[f.name] for f in fields if f.name in measured})
 
 
 def write_translation(
@@ -68,6 +70,28 @@ def read_translation(
     return float(read_object(path, ("seconds",))["seconds"]) if path.exists() else None
 
 
+def write_stage(command: Sequence[str], seconds: float) -> None:
+    """Record how long a stage took; `command`: its script and arguments."""
+    write_json(_stage_file(command), {"seconds": round(seconds, 1)})
+
+
+def read_stage(command: Sequence[str], root: Path = Path()) -> float | None:
+    """The seconds that a stage took when it last ran here."""
+    path = root / _stage_file(command)
+    return float(read_object(path, ("seconds",))["seconds"]) if path.exists() else None
+
+
+def write_forecast(cell: Cell, settings_sha256: str, seconds: float) -> None:
+    """Record the forecast for a training with these settings of model and training, and seed."""
+    write_json(_forecast_file(cell, settings_sha256), {"seconds": round(seconds, 1)})
+
+
+def read_forecast(cell: Cell, settings_sha256: str) -> float | None:
+    """The seconds of the last forecast, if there was one."""
+    path = _forecast_file(cell, settings_sha256)
+    return float(read_object(path, ("seconds",))["seconds"]) if path.exists() else None
+
+
 def train_file(cell: Cell, training_sha256: str) -> Path:
     """The file of what was measured of a training."""
     return cell.timings / f"train-{training_sha256[:16]}.json"
@@ -76,3 +100,12 @@ def train_file(cell: Cell, training_sha256: str) -> Path:
 def translate_file(cell: Cell, training_sha256: str, settings_sha256: str) -> Path:
     """The file of what was measured of a translation."""
     return cell.timings / f"translate-{training_sha256[:16]}-{settings_sha256[:16]}.json"
+
+
+def _stage_file(command: Sequence[str]) -> Path:
+    script, *arguments = command
+    return Path("timings", "stages", f"{'@'.join((Path(script).stem, *arguments))}.json")
+
+
+def _forecast_file(cell: Cell, settings_sha256: str) -> Path:
+    return cell.timings / f"forecast-{settings_sha256[:16]}.json"

@@ -1,0 +1,83 @@
+"""What `dvc repro` would run, by `bleuprint plan`, against what it does run."""
+
+import csv
+import re
+import shutil
+
+import micro
+from bleuprint.pipeline.plan import planned_stages
+
+
+def planned(project):
+    return {each.stage.name: each.why for each in planned_stages(project.root)}
+
+
+def test_nothing_is_planned_when_all_is_up_to_date_or_in_the_cache(reproduced):
+    assert planned(reproduced) == {}
+    shutil.rmtree(reproduced.root / "models")
+    (reproduced.root / "results/tiny/own/1/scores.json").unlink()
+    assert reproduced.changed()
+    assert planned(reproduced) == {}
+    assert reproduced.repro() == []
+
+
+def test_a_clone_without_the_cache_would_run_all(by_dvc, tmp_path):
+    by_dvc.run("git", "clone", "--quiet", str(by_dvc.root), str(tmp_path / "clone"))
+    plan = planned(micro.Project(tmp_path / "clone"))
+    missing = plan["clean@own"]
+    assert re.fullmatch("data/.*own.* is neither here nor in DVC's cache", missing)
+    assert len(plan) == 19 and "overrides" not in plan  # whose output is in git
+    (tmp_path / "clone/dvc.lock").unlink()
+    assert set(planned(micro.Project(tmp_path / "clone")).values()) == {"has not run yet"}
+
+
+def test_an_edit_of_code_or_command_is_named(reproduced):
+    reproduced.write("src/bleuprint/model/extra.py", "")
+    reproduced.edit("dvc.yaml", "python stages/learn_bpe.py", "python -X dev stages/learn_bpe.py")
+    plan = planned(reproduced)
+    assert plan["train@tiny-own-1"] == "src/bleuprint/model has changed"
+    assert plan["learn_bpe@own"] == "its command has changed"
+    assert plan["binarize@own"] == "after learn_bpe@own"
+    assert "tokenize@own" not in plan
+
+
+def test_what_is_planned_runs_and_its_forecast_stands_beside_what_it_took(reproduced):
+    reproduced.edit("params.yaml", "      label_smoothing: 0.1\n", "      label_smoothing: 0\n")
+    reproduced.edit(
+        "params.yaml", "      <<: *train\n", "      <<: *train\n      label_smoothing: 0.1\n"
+    )
+    output = reproduced.run("bleuprint", "plan")
+    assert re.search(
+        r"^train@tiny-own-1 +params.yaml: systems.tiny.train.*: 60 updates, \d\.\de\d+ FLOPs, "
+        r"0:00:\d\d$",
+        output,
+        re.MULTILINE,
+    )
+    assert re.search(r"^average@tiny-own-1 +after train@tiny-own-1$", output, re.MULTILINE)
+    assert "wide" not in output
+    assert re.search(r"\ntrainings: 0:00:\d\d one after the other on .* with \d+ threads, ", output)
+    assert "5 other stages: 0:0" in output
+    names = set(planned(reproduced))
+    assert set(reproduced.repro()) == names | {"overrides"}
+    with (reproduced.root / "reports/costs.csv").open() as file:
+        forecasts = {row["system"]: row["forecast_seconds"] for row in csv.DictReader(file)}
+    assert float(forecasts["tiny"]) > 0 and forecasts["wide"] == ""
+    assert "Forecast" in reproduced.read("reports/index.html")
+    again = reproduced.run("bleuprint", "plan")
+    assert again == "all stages are up to date: dvc repro would run none\n"
+
+
+def test_an_override_plans_its_cell_alone(reproduced):
+    reproduced.edit(
+        "params.yaml",
+        "    decode: *decode\n",
+        "    decode: *decode\n    corpora: {own: {decode: {<<: *decode, beam: 3}}}\n",
+    )
+    assert set(planned(reproduced)) == {
+        "overrides",
+        "translate@wide-own-1",
+        "score@wide-own-1",
+        "report",
+    }
+    overrides = reproduced.read("reports/overrides.json")
+    assert "beam" not in overrides  # as it was
