@@ -4,6 +4,7 @@ from bleuprint.config.experiment import load
 from bleuprint.config.notes import lost_anchors
 from bleuprint.pipeline import stage_args
 from bleuprint.pipeline.leftovers import set_aside
+from bleuprint.report.preparation import check_preparation
 from bleuprint.report.report import write_reports
 from bleuprint.runtime.errors import run, say
 from bleuprint.tracking.sync import sync
@@ -15,6 +16,7 @@ def main() -> None:
     for note in lost_anchors():
         say(note, "note")
     set_aside(settings)
+    check_preparation(settings)
     write_reports(settings)
     try:
         list(sync(settings, make=False))

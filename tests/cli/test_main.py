@@ -104,7 +104,7 @@ def test_inspect_shows_what_rules_drop_before_anything_is_run(project):
 
 
 def test_check_names_the_experiment_or_the_line_that_is_wrong(project):
-    assert run(project, *COMMAND, "check") == "trial: params.yaml is sound\n"
+    assert run(project, *COMMAND, "check") == "trial: params.yaml is valid\n"
     (project / "params.yaml").write_text(PARAMS.replace("d_ff:", "d_fff:"))
     error = run(project, *COMMAND, "check", status=1)
     assert "d_fff: unknown key; did you mean 'd_ff'?" in error and error.count("\n") == 1

@@ -40,7 +40,7 @@ def test_rows_made_with_merge_keys(tmp_path):
             "haeds: 2",
             "25: systems.base.model.haeds: unknown key; did you mean 'heads'?",
         ),
-        ("d_model: 8", "d_model: 7", "systems.base.model: d_model 7 is odd: sinusoidal"),
+        ("d_model: 8", "d_model: 7", "systems.base.model: d_model 7 is odd, and sinusoidal"),
         (
             "heads: 2",
             "heads: 0",
@@ -63,7 +63,11 @@ def test_rows_made_with_merge_keys(tmp_path):
         ),
         ("norm: post", "norm: past", "29: systems.base.model.norm: 'past' is not one of post, pre"),
         ("seeds: [1]", "seeds: 1", "2: seeds: 1 is not a list"),
-        ("seeds: [1]", "seeds: [1, 1]", "2: seeds: [1, 1]: one or more, each once"),
+        (
+            "seeds: [1]",
+            "seeds: [1, 1]",
+            "2: seeds: [1, 1]: must list at least one seed, and none twice",
+        ),
         ("  own:", "  own.x:", "4: corpora.own.x: a name is of letters (a to z, A to Z), digits,"),
         ("  own:", "  größe:", "4: corpora.größe: a name is of letters (a to z, A to Z), digits,"),
         ("  own:", "  _own:", "4: corpora._own: a name is of letters (a to z, A to Z), digits, "),

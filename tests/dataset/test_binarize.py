@@ -18,7 +18,7 @@ from bleuprint.dataset.subwords.vocabulary import EOS, UNK, Vocabulary
 from bleuprint.runtime.errors import UserError
 from bleuprint.text import parallel
 from bleuprint.text.parallel import TextFolder
-from corpora import EDITS, PAIRS, TOKENIZE, write_set
+from corpora import EDITS, PAIRS, TOKENIZE, UNITS, write_set
 from steps import run_sharded
 
 APART = Units(bpe=Bpe(num_merges=10, joint=False, threshold=0, learner="incremental"))
@@ -38,7 +38,9 @@ def step(root, out="out", **sets):
     for name, found in sets.items():
         write_set(tokens, name.replace("_", "."), found)
     out = root / out
-    return Binarizing("c", tokens, out, out.with_suffix(".json"), root / "bpe", TOKENIZE, EDITS)
+    return Binarizing(
+        "c", tokens, out, out.with_suffix(".json"), root / "bpe", TOKENIZE, EDITS, UNITS
+    )
 
 
 def made(binarizing, shards=1, workers=1):

@@ -157,7 +157,7 @@ def test_kept_maps_are_a_byte_a_weight(tmp_path: Path) -> None:
         assert one.weights == pytest.approx(made.weights, abs=1 / 510 + 1e-6)
     assert read_attention(path, "two", "cd") == []
     for test, digest, said in (
-        *(("three", "ab", "holds no 'three'"), ("one", "cd", "of other translations of one")),
+        *(("three", "ab", "holds no 'three'"), ("one", "cd", "for other translations of one")),
     ):
         with pytest.raises(UserError, match=said):
             read_attention(path, test, digest)

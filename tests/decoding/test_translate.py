@@ -27,7 +27,7 @@ from bleuprint.model.kv_cache import KVCache
 from bleuprint.model.transformer import Transformer
 from bleuprint.model.weights import load_model, named_weights, write_description
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_json, write_json
+from bleuprint.runtime.files import read_json, sha256_of, write_json
 from bleuprint.text.parallel import Pair
 from bleuprint.training.averaging import average
 from bleuprint.training.validation import greedy_search
@@ -157,7 +157,8 @@ def exported(folder: Path, corpus: Prepared, models: dict[int, Transformer]) -> 
         weights = {name: tensor.clone() for name, tensor in named_weights(each).items()}
         save_file(weights, checkpoints / f"{update:07d}.safetensors", {"fingerprint": "f"})
     write_description(checkpoints, SHAPE, corpus.binary, "f")
-    record = {"fingerprint": "f", "validation_metric": "loss", "validations": []}
+    files = {path.name: sha256_of(path) for path in checkpoints.glob("*.safetensors")}
+    record = {"fingerprint": "f", "validation_metric": "loss", "validations": [], "files": files}
     write_json(checkpoints / "checkpoints.json", record)
     return checkpoints
 

@@ -84,3 +84,11 @@ def test_what_an_edit_retrains(reproduced):
     # of the model, see above
     append(reproduced, "src/bleuprint/training/trainer.py", "\n_EDITED = True\n")
     assert reproduced.changed() >= TRAINING
+
+
+def test_changed_settings_are_left_to_the_plan(reproduced):
+    reproduced.edit("params.yaml", "num_merges: 40,", "num_merges: 41,")
+    printed = reproduced.run("bleuprint", "settle")
+    assert printed == (
+        "params.yaml: settings have changed: bleuprint plan lists the stages that will run\n"
+    )

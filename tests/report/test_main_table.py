@@ -162,10 +162,10 @@ def test_costs_are_means_over_seeds() -> None:
     (row,) = main_table.costs(records.assign(**dict.fromkeys(rates, math.nan))).rows
     assert row.cells[4] == "1.50M"
     devices = "Slow Chip, 1 x 2 threads; Fast Chip, 1 x 2 threads"
-    assert row.cells[6:] == ("0:01:10", "200", "–", "–", "–", devices)
+    assert row.cells[6:] == ("0:01:10", "11:06:40", "200", "–", "–", "–", devices)
     records.loc[~fast, rates] = 1, 2e12, 4e14, 2e12, 0.25
     records.loc[fast, rates] = 2, 4e12, 8e14, 4e12, 0.5
     (row,) = main_table.costs(records).rows
-    assert row.cells[9] == "6.0e14"
+    assert row.cells[10] == "6.0e14"
     assert row.cells[10] == "37.5%"
     assert main_table.scores(records).rows[0].cells[-1] == "3.3e18"

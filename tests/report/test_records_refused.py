@@ -5,6 +5,7 @@ import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pandas.testing import assert_frame_equal
@@ -13,6 +14,7 @@ import result_trees as trees
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
 from bleuprint.config.system import Average
+from bleuprint.report.frame import costs_csv, load, save
 from bleuprint.report.records import collect
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, sha256_of, write_json
@@ -69,8 +71,8 @@ def test_one_training_is_not_two_seeds(copy: tuple[Path, Settings]) -> None:
 @pytest.mark.parametrize(
     ("metric", "message"),
     [
-        ("bleu", "BLEU 99.0 on second, but the translations have {own}"),
-        ("chrf", "chrF2 99.0 on second, but the translations have {own}"),
+        ("bleu", "bleu.score 99.0 on second, but the translations have {own}"),
+        ("chrf", "chrf.score 99.0 on second, but the translations have {own}"),
         ("ter", "TER 99.0 on second is outside its interval of {low} to {high}"),
     ],
 )
@@ -92,18 +94,29 @@ def test_scores_that_the_translations_do_not_have(
 
 
 @pytest.mark.parametrize(
-    ("name", "edited"),
-    [("low", 1.0), ("high", 99.0), ("signature", "nrefs:1")],
+    ("path", "edited"),
+    [
+        ("bleu.low", 1.0),
+        ("bleu.high", 99.0),
+        ("bleu.signature", "nrefs:1"),
+        ("bleu_variants.0.score", 99.0),
+        ("by_length.0.bleu", 99.0),
+        ("loss", None),
+    ],
 )
-def test_an_interval_or_signature_that_the_translations_do_not_have(
-    copy: tuple[Path, Settings], name: str, edited: float | str
+def test_any_score_that_the_translations_do_not_have(
+    copy: tuple[Path, Settings], path: str, edited: float | str | None
 ) -> None:
     root, settings = copy
-    path = root / Cell("small", "news-en-de", 3).results / "scores.json"
-    scores = read_json(path)
-    scores["second"]["bleu"][name] = edited
-    write_json(path, scores)
-    with pytest.raises(UserError, match=f"BLEU with {name} {edited} on second, but the transl"):
+    file = root / Cell("small", "news-en-de", 3).results / "scores.json"
+    scores = read_json(file)
+    *above, last = path.split(".")
+    part = scores["second"]
+    for name in above:
+        part = part[int(name) if name.isdecimal() else name]
+    part[last] = edited
+    write_json(file, scores)
+    with pytest.raises(UserError, match=f"{path} {edited} on second, but the translations have"):
         collect(settings, root)
 
 
@@ -121,8 +134,8 @@ def test_translations_replaced_in_all_records_but_one(
     record["hypotheses"][hypotheses.name] = sha256_of(hypotheses)
     write_json(path, record)
     score_cell(settings, *cell, root)
-    assert f"note: {hypotheses}: every translation is the reference" in capsys.readouterr().err
-    with pytest.raises(UserError, match=r"attention\.json: is of other translations of second; r"):
+    assert f"note: {hypotheses}: all translations are identical" in capsys.readouterr().err
+    with pytest.raises(UserError, match=r"attention\.json: was computed for other translations"):
         collect(settings, root)
 
 
@@ -251,3 +264,38 @@ def test_an_ensemble_is_recorded_with_its_models(copy: tuple[Path, Settings]) ->
     records = collect(edited, root)
     models = records.groupby("system").models.unique()
     assert {system: list(each) for system, each in models.items()} == {"small": [3], "tiny": [1]}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"bleu": 99.9}, "BLEU 99.9 of tiny on news-en-de, first, is outside its interval"),
+        ({"ter_low": "x"}, "damaged: could not convert string to float"),
+        (None, "a system has two records of one test set"),
+    ],
+)
+def test_a_report_that_was_edited(
+    copy: tuple[Path, Settings], change: dict[str, Any] | None, message: str
+) -> None:
+    root, settings = copy
+    path = root / "reports" / "results.json"
+    save(collect(settings, root), path)
+    assert len(load(root)) > 1
+    rows = read_json(path)
+    rows = [{**rows[0], **change}, *rows[1:]] if change else [*rows, rows[0]]
+    write_json(path, rows)
+    with pytest.raises(UserError, match=f"^{path}: {message}[^\n]*$"):
+        load(root)
+
+
+@pytest.mark.parametrize("content", [b"", b'system,"corpus', b"system\xff,corpus\n"])
+def test_measured_figures_that_are_damaged(copy: tuple[Path, Settings], content: bytes) -> None:
+    root, settings = copy
+    records = collect(settings, root)
+    (root / "reports").mkdir(exist_ok=True)
+    (root / "reports/costs.csv").write_bytes(content)
+    with pytest.raises(UserError, match=r"^\S+costs\.csv: damaged: [^\n]+$"):
+        collect(settings, root)
+    text = costs_csv(records)
+    (root / "reports/costs.csv").write_text(text + text.partition("\n")[2])  # as after a git merge
+    assert_frame_equal(collect(settings, root), records)

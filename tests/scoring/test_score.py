@@ -169,11 +169,11 @@ class TestStage:
             "lines",
             "bleu",
             "chrf",
-            "ter",
             "loss",
             "bleu_variants",
             "by_length",
             "by_count",
+            "ter",
             "sources",
             "references",
             "hypotheses",
@@ -276,7 +276,7 @@ class TestStage:
         [
             (("tny", "news-en-de", "1"), "no systems entry 'tny'"),
             (("tiny", "news", "1"), "no corpora entry 'news'"),
-            (("tiny", "news-en-de", "2"), "no seed 2; seeds are [1]"),
+            (("tiny", "news-en-de", "2"), "no seed 2; there are: 1"),
         ],
     )
     def test_an_unknown_cell(

@@ -69,5 +69,5 @@ def prepare(
     run(Tokenizing(*tokens, tokenize, edits, frozenset(sets)), "tokenize")
     learn_segmentation("c", units, text("tokens"), root / "bpe")
     binary = files("tokens", "binary", "binarize")
-    run(Binarizing(*binary, root / "bpe", tokenize, edits), "binarize")
+    run(Binarizing(*binary, root / "bpe", tokenize, edits, units), "binarize")
     return made

@@ -233,7 +233,16 @@ def model_folder(root: Path, words: BinaryCorpus) -> tuple[Path, BinaryCorpus, T
     tensors = {name: tensor.numpy().copy() for name, tensor in named_weights(model).items()}
     save_file(tensors, folder / WEIGHTS, {"fingerprint": "f"})
     write_description(folder, SHAPE, corpus, "f")
+    describe_average(folder)
     return folder, corpus, model
+
+
+def describe_average(folder: Path) -> None:
+    """Record in model.json that the weights are an average, with their hash."""
+    digest = hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest()
+    description = json.loads((folder / "model.json").read_text())
+    description["averaged"] = {"updates": [10, 20], "sha256": digest}
+    (folder / "model.json").write_text(json.dumps(description))
 
 
 def test_a_model_reads_back_as_it_was(tmp_path: Path, words: BinaryCorpus) -> None:
@@ -244,14 +253,28 @@ def test_a_model_reads_back_as_it_was(tmp_path: Path, words: BinaryCorpus) -> No
 
 def test_weights_in_place_of_an_average_are_refused(tmp_path: Path, words: BinaryCorpus) -> None:
     folder, corpus, _ = model_folder(tmp_path, words)
-    description = json.loads((folder / "model.json").read_text())
-    digest = hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest()
-    description["averaged"] = {"updates": [10, 20], "sha256": digest}
-    (folder / "model.json").write_text(json.dumps(description))
-    load_model(folder, corpus)
     older = {name: tensor * 2 for name, tensor in load_file(folder / WEIGHTS).items()}
     save_file(older, folder / WEIGHTS, {"fingerprint": "f"})
     with pytest.raises(UserError, match=r"model\.safetensors: is not the average that .*json desc"):
+        load_model(folder, corpus)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("averaged", {"x": 1}),
+        ("averaged", [1]),
+        ("vocabularies", {}),
+        ("vocabularies", {"source": {"size": "x", "sha256": "0"}, "target": {}}),
+    ],
+)
+def test_a_damaged_description_is_one_clear_line(
+    tmp_path: Path, words: BinaryCorpus, key: str, value: Any
+) -> None:
+    folder, corpus, _ = model_folder(tmp_path, words)
+    description = json.loads((folder / "model.json").read_text())
+    (folder / "model.json").write_text(json.dumps({**description, key: value}))
+    with pytest.raises(UserError, match=r"^\S+model\.json: damaged: [^\n]+$"):
         load_model(folder, corpus)
 
 
@@ -280,6 +303,7 @@ def test_weights_of_another_shape_are_refused(tmp_path: Path, words: BinaryCorpu
     folder, corpus, _ = model_folder(tmp_path, words)
     other = dataclasses.replace(SHAPE, d_ff=10)
     write_description(folder, other, corpus, "f")
+    describe_average(folder)
     with pytest.raises(UserError, match=r"fc1\.bias is \(8,\) instead of \(10,\)"):
         load_model(folder, corpus)
 
@@ -289,6 +313,7 @@ def test_weights_that_are_not_finite_are_refused(tmp_path: Path, words: BinaryCo
     tensors = load_file(folder / WEIGHTS)
     tensors["encoder.0.self_attention_residual.norm.bias"][0] = np.nan
     save_file(tensors, folder / WEIGHTS, {"fingerprint": "f"})
+    describe_average(folder)
     with pytest.raises(UserError, match=r"self_attention_residual\.norm\.bias is not finite"):
         load_model(folder, corpus)
 
@@ -299,6 +324,7 @@ def test_weights_of_another_training_are_refused(
 ) -> None:
     folder, corpus, _ = model_folder(tmp_path, words)
     save_file(load_file(folder / WEIGHTS), folder / WEIGHTS, mark)
+    describe_average(folder)
     with pytest.raises(
         UserError, match=r"model\.safetensors: belongs to another training than .*json"
     ):

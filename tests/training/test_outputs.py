@@ -15,6 +15,7 @@ from bleuprint.config.system import Average
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.model.weights import write_description
 from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import sha256_of
 from bleuprint.training import checkpoint
 from bleuprint.training.averaging import average
 from bleuprint.training.job import Fingerprints, Job
@@ -74,7 +75,12 @@ def test_all_that_remain_are_exported_with_their_record(
     for name in names:
         saved = work / f"checkpoint-{name.partition('.')[0]}" / checkpoint.MODEL
         assert (output / name).read_bytes() == saved.read_bytes()
-    record = {"fingerprint": MARKS.all, "validation_metric": metric, "validations": VALIDATIONS}
+    record = {
+        "fingerprint": MARKS.all,
+        "validation_metric": metric,
+        "validations": VALIDATIONS,
+        "files": {name: sha256_of(output / name) for name in names},
+    }
     assert json.loads((output / "checkpoints.json").read_text()) == record
     write_description(tmp_path, job.system.model, corpus, MARKS.all)
     assert (output / "model.json").read_bytes() == (tmp_path / "model.json").read_bytes()

@@ -111,7 +111,7 @@ def test_one_update_may_be_left_out_and_a_second_may_not(
 
     other = dataclasses.replace(job, cell=Cell("s", "c", 2))
     fail_at(monkeypatch, {9, 30})
-    with pytest.raises(UserError, match=r"the second; lower train\.max_tokens \(60\)"):
+    with pytest.raises(UserError, match=r"a second one; lower train\.max_tokens \(60\)"):
         train_here(other, tmp_path)
     saved = checkpoint.load_latest(tmp_path / "s.c.2")
     assert saved is not None

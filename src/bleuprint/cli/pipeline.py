@@ -58,7 +58,7 @@ def _check(_: argparse.Namespace) -> None:
     settings = load()
     for note in notes(settings):
         say(note, "note")
-    print(f"{settings.experiment}: params.yaml is sound")
+    print(f"{settings.experiment}: params.yaml is valid")
 
 
 def _plan(_: argparse.Namespace) -> None:
@@ -94,7 +94,7 @@ def _clean(given: argparse.Namespace) -> None:
 
     unnamed = leftovers(load())
     if not unnamed:
-        print("nothing to remove: params.yaml names all there is")
+        print("nothing to remove: every file belongs to params.yaml")
         return
     for path, size in unnamed:
         print(f"{size / 1e6:10.1f} MB  {path}")

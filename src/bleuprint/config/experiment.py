@@ -2,7 +2,7 @@
 
 Every setting is written in params.yaml: there are no defaults here, so that DVC tracks everything
 that a stage computes from. What does not change a result (workers, GPUs, mirrors) is not a setting
-but an environment variable; see `environment.py`.
+but an environment variable; see `runtime/environment.py`.
 """
 
 import re
@@ -157,7 +157,9 @@ class Settings:
             if not entries:
                 raise SettingError([kind], "is empty: name at least one")
         if not self.seeds or len(set(self.seeds)) != len(self.seeds):
-            raise SettingError(["seeds"], f"{list(self.seeds)}: one or more, each once")
+            raise SettingError(
+                ["seeds"], f"{list(self.seeds)}: must list at least one seed, and none twice"
+            )
         self._check_cells()
         for position in range(len(self.published)):
             self._check_published(position)
@@ -182,7 +184,7 @@ class Settings:
             raise ValueError(f"two cells are called {min(twice)}: rename a system or a corpus")
 
     def _check_published(self, position: int) -> None:
-        """Raise SettingError if a published number is there twice, or names what is not there."""
+        """Raise SettingError at a duplicate, or an unknown corpus, test set or system."""
         number = self.published[position]
         tests = self.corpora[number.corpus].files.tests if number.corpus in self.corpora else ()
         systems = [*self.systems_on(number.corpus)]
@@ -218,6 +220,12 @@ class Settings:
                 f"{', '.join(row.corpora or ())}"
             )
         return system
+
+    def check_seed(self, seed: int) -> None:
+        """Raise UserError if there is no such seed."""
+        if seed not in self.seeds:
+            seeds = ", ".join(map(str, self.seeds))
+            raise UserError(f"params.yaml: no seed {seed}; there are: {seeds}")
 
     def overrides(self) -> dict[str, dict[str, dict[str, Any]]]:
         """The overrides by system, corpus and section, for DVC, which needs a value of each.

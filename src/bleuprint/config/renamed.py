@@ -37,13 +37,13 @@ def refusal(document: Any, path: Path) -> UserError | None:
     former = list(_former("", 1, document))
     if not former:
         return None
-    (line, key, _, new), *others = former
+    line, key, _, new = former[0]
     text = f"{path}:{line}: {key} renamed to {new}"
-    if not others:
-        return UserError(text)
     lines: dict[str, set[int]] = {}  # merged (<<) settings occur several times
-    for line, _, old, new in former:
-        lines.setdefault(f"{old} to {new}", set()).add(line)
+    for each in former:
+        lines.setdefault(f"{each[2]} to {each[3]}", set()).add(each[0])
+    if len(lines) == 1 and len(*lines.values()) == 1:
+        return UserError(text)
     every = (f"{names} ({', '.join(map(str, sorted(at)))})" for names, at in lines.items())
     return UserError(f"{text}; all of them, with their lines: {', '.join(every)}")
 

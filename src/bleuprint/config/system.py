@@ -68,7 +68,9 @@ class Model:
 
     def __post_init__(self) -> None:
         if self.positional_encoding == "sinusoidal" and self.d_model % 2:
-            raise ValueError(f"d_model {self.d_model} is odd: sinusoidal encodings come in pairs")
+            raise ValueError(
+                f"d_model {self.d_model} is odd, and sinusoidal positional encodings need it even"
+            )
         if self.positional_encoding == "rotary" and self.d_k % 2:
             raise ValueError(f"d_k {self.d_k} is odd: rotary encodings turn pairs of dimensions")
 

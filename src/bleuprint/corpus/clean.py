@@ -11,7 +11,7 @@ from typing import Self
 from bleuprint.config.experiment import Corpus
 from bleuprint.corpus.steps.filtering import FilterStep, KeepOrDrop
 from bleuprint.corpus.steps.ledger import Ledger, SetCounts
-from bleuprint.corpus.steps.sharded import step_files
+from bleuprint.corpus.steps.sharded import settings_sha256, step_files
 from bleuprint.rules.rule import Edits, apply
 from bleuprint.text.parallel import Pair
 from bleuprint.text.unicode import blank_white, single_spaces
@@ -32,7 +32,13 @@ class Cleaning(FilterStep):
         return cls(*step_files(name, corpus, "raw", "clean", root), corpus.clean)
 
     def new_ledger(self) -> Ledger:
-        return Ledger(self.stage, self.corpus, (EMPTY,), tuple(edit.name() for edit in self.edits))
+        return Ledger(
+            self.stage,
+            self.corpus,
+            settings_sha256(self),
+            (EMPTY,),
+            tuple(edit.name() for edit in self.edits),
+        )
 
     def filter_for(self, name: str) -> KeepOrDrop:  # noqa: ARG002
         return self._keep_or_drop

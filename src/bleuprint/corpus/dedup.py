@@ -30,7 +30,7 @@ from bleuprint.corpus.steps.filtering import (
 )
 from bleuprint.corpus.steps.ledger import Ledger
 from bleuprint.corpus.steps.shard import Shard
-from bleuprint.corpus.steps.sharded import Step, shard_blocks, step_files
+from bleuprint.corpus.steps.sharded import Step, settings_sha256, shard_blocks, step_files
 from bleuprint.rules.rule import Edits, edited
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import whole_folder
@@ -83,7 +83,7 @@ class Deduplication(Step):
         """Drop repeated and held-out pairs from train."""
         overlaps = () if self.settings.decontaminate == "none" else _OVERLAP_RULES
         rules = (*(_KEYS[key][0] for key in self.keys), *overlaps)
-        ledger = Ledger(self.stage, self.corpus, rules)
+        ledger = Ledger(self.stage, self.corpus, settings_sha256(self), rules)
         with whole_folder(self.output) as unfinished:
             after = self.before.at(unfinished)
             counts = ledger.open("train")

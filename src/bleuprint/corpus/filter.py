@@ -7,7 +7,7 @@ from typing import Self
 from bleuprint.config.experiment import Corpus
 from bleuprint.corpus.steps.filtering import FilterStep, KeepOrDrop
 from bleuprint.corpus.steps.ledger import Ledger, SetCounts
-from bleuprint.corpus.steps.sharded import step_files
+from bleuprint.corpus.steps.sharded import settings_sha256, step_files
 from bleuprint.rules.rule import Candidate, Check
 from bleuprint.text.parallel import Pair
 from bleuprint.text.tokenizers import Tokenize, tokenizer_for
@@ -28,7 +28,12 @@ class Filtering(FilterStep):
         return cls(*files, corpus.filter, corpus.tokenize)
 
     def new_ledger(self) -> Ledger:
-        return Ledger(self.stage, self.corpus, tuple(check.name() for check in self.checks))
+        return Ledger(
+            self.stage,
+            self.corpus,
+            settings_sha256(self),
+            tuple(check.name() for check in self.checks),
+        )
 
     def filter_for(self, name: str) -> KeepOrDrop:  # noqa: ARG002
         """Drops a pair by the first check that it fails."""

@@ -24,6 +24,7 @@ from bleuprint.corpus.steps.filtering import (
     write_kept,
 )
 from bleuprint.corpus.steps.ledger import Ledger
+from bleuprint.runtime import fingerprint
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import whole_folder
 from bleuprint.runtime.process_pool import map_parts
@@ -47,7 +48,7 @@ def split_folder(
     workers: int,
 ) -> None:
     """Draw the sets that are missing; published sets are copied."""
-    ledger = Ledger("split", corpus, RULES)
+    ledger = Ledger("split", corpus, fingerprint.of_settings(settings, decontaminate), RULES)
     given = before.held_out()
     with whole_folder(split) as unfinished:
         after = before.at(unfinished)

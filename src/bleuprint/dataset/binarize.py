@@ -14,11 +14,11 @@ import numpy.typing as npt
 from numpy.lib import format as npy
 
 from bleuprint.config import paths
-from bleuprint.config.experiment import Corpus
+from bleuprint.config.experiment import Corpus, Units
 from bleuprint.corpus.steps.filtering import check_pairs
 from bleuprint.corpus.steps.ledger import Ledger
 from bleuprint.corpus.steps.shard import Shard
-from bleuprint.corpus.steps.sharded import Step, shard_blocks, step_files
+from bleuprint.corpus.steps.sharded import Step, settings_sha256, shard_blocks, step_files
 from bleuprint.dataset.binarized import (
     END_TYPE,
     ENDS,
@@ -47,19 +47,21 @@ class Binarizing(Step):
     """The stage binarize for one corpus.
 
     The output records `tokenize` and `edits`, the settings of the stages before, so that it
-    suffices to prepare a sentence for a model.
+    suffices to prepare a sentence for a model. `vocabulary`: of the stage learn_bpe.
     """
 
     stage = "binarize"
     segmentation: Path
     tokenize: Tokenize
     edits: Edits
+    vocabulary: Units
 
     @classmethod
     def of(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
         """The stage with the settings and paths of a corpus."""
         files = step_files(name, corpus, "tokens", "binary", root, cls.stage)
-        return cls(*files, paths.folder(name, "bpe", root), corpus.tokenize, corpus.clean)
+        segmentation = paths.folder(name, "bpe", root)
+        return cls(*files, segmentation, corpus.tokenize, corpus.clean, corpus.vocabulary)
 
     def process_shard(self, shard: Shard, part: Path, workers: int) -> None:
         """Encode a shard of train."""
@@ -67,7 +69,7 @@ class Binarizing(Step):
 
     def gather(self, parts: Sequence[Path], workers: int) -> None:
         """Join the shards, encode the other sets, and write the header and the ledger."""
-        ledger = Ledger(self.stage, self.corpus)
+        ledger = Ledger(self.stage, self.corpus, settings_sha256(self))
         with whole_folder(self.output) as folder:
             sizes = {"train": self._join(parts, folder, "train")}
             check_pairs(parts, sizes["train"].pairs, self.before.count("train"))

@@ -155,7 +155,11 @@ def check_attention(path: Path, test: str, sha256: str) -> Mapping[str, Any]:
         raise UserError(f"{path}: no such file; run: dvc repro")
     entry = read_object(path, (test,))[test]
     if not isinstance(entry, Mapping) or entry.get("hypotheses") != sha256:
-        raise UserError(f"{path}: is of other translations of {test}; run: dvc repro")
+        cell = "-".join(path.parts[-4:-1])
+        raise UserError(
+            f"{path}: was computed for other translations of {test}; run: dvc repro --force "
+            f"--single-item translate@{cell}"
+        )
     return entry
 
 

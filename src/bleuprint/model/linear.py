@@ -84,7 +84,7 @@ def check_bfloat16(device: torch.device, setting: str) -> None:
     if device.type == "cpu" and not CPU_HAS_BFLOAT16 and not environment.emulates():
         raise UserError(
             f"{setting}: this CPU has no instructions for it (AVX512_BF16 or AMX), so that float32 "
-            "is faster; BLEUPRINT_EMULATE=1 computes it all the same"
+            "is faster; BLEUPRINT_EMULATE=1 uses it anyway"
         )
 
 

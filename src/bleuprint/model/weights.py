@@ -11,7 +11,7 @@ from bleuprint.config.system import Model
 from bleuprint.dataset.binarized import SEGMENTATION, BinaryCorpus
 from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_object, sha256_of, write_json
+from bleuprint.runtime.files import read_object, reading, sha256_of, write_json
 from bleuprint.runtime.schema import build
 
 WEIGHTS, DESCRIPTION = "model.safetensors", "model.json"
@@ -44,7 +44,7 @@ def load_model(folder: Path, corpus: BinaryCorpus) -> Transformer:
     """
     path, weights_path = folder / DESCRIPTION, folder / WEIGHTS
     try:
-        description = read_object(path, ("model", "vocabularies", "fingerprint"))
+        description = read_object(path, ("model", "vocabularies", "fingerprint", "averaged"))
         tensors = load_file(weights_path)
         with safe_open(weights_path, "pt") as file:
             fingerprint = (file.metadata() or {}).get("fingerprint")
@@ -52,21 +52,25 @@ def load_model(folder: Path, corpus: BinaryCorpus) -> Transformer:
         raise UserError(f"{error.filename or folder}: no such file") from None
     except SafetensorError as error:
         raise UserError(f"{weights_path}: damaged: {error}") from None
-    averaged = description.get("averaged")
-    if averaged and sha256_of(weights_path) != averaged["sha256"]:
+    with reading(path):
+        averaged = description["averaged"]["sha256"]
+        vocabularies = [description["vocabularies"][side] for side in ("source", "target")]
+        sizes, hashes = zip(
+            *((int(v["size"]), str(v["sha256"])) for v in vocabularies), strict=True
+        )
+    if sha256_of(weights_path) != averaged:
         raise UserError(
             f"{weights_path}: is not the average that {path} describes; run the stage average "
             "again: dvc repro --force --single-item average@SYSTEM-CORPUS-SEED"
         )
     if fingerprint != description["fingerprint"]:
         raise UserError(f"{weights_path}: belongs to another training than {path}")
-    source, target = description["vocabularies"]["source"], description["vocabularies"]["target"]
-    for expected, language in ((source, corpus.source), (target, corpus.target)):
+    for expected, language in zip(hashes, (corpus.source, corpus.target), strict=True):
         vocabulary = _vocabulary_file(corpus, language)
-        if sha256_of(vocabulary) != expected["sha256"]:
+        if sha256_of(vocabulary) != expected:
             raise UserError(f"{folder}: trained on another vocabulary than {vocabulary}")
     settings = build(Model, description["model"], path)
-    model = Transformer(settings, source["size"], target["size"])
+    model = Transformer(settings, *sizes)
     for name, tensor in tensors.items():
         if not bool(tensor.isfinite().all()):
             raise UserError(f"{weights_path}: {name} is not finite: the training has diverged")

@@ -39,6 +39,16 @@ def open_repo(root: Path) -> Iterator[Any]:
         raise UserError(" ".join(str(error).split())) from error
 
 
+def recorded_stages(root: Path) -> set[str]:
+    """The names of the stages in dvc.lock."""
+    lock = root / "dvc.lock"
+    return (
+        {_name(entry).strip(" :") for entry in _entries(lock.read_bytes())}
+        if lock.exists()
+        else set()
+    )
+
+
 def repair(root: Path = Path()) -> None:
     """Repair dvc.lock and DVC's list of locks, if DVC was killed while it wrote one of them.
 

@@ -202,10 +202,10 @@ def record_at_exit(workflow: Any) -> None:
 
 @contextmanager
 def current_overrides(root: Path) -> Iterator[None]:
-    """Let DVC read the overrides that params.yaml has now.
+    """Write the overrides of params.yaml for the duration of the block, for DVC to read.
 
-    Afterwards their file is as it was: if its stage has not run yet, Snakemake would take it for
-    up to date.
+    Afterwards the file and its modification time are restored: otherwise Snakemake would take the
+    stage overrides for up to date.
     """
     path = root / paths.OVERRIDES
     before = (path.read_bytes(), path.stat().st_mtime_ns) if path.exists() else None

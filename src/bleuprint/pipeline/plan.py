@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bleuprint.pipeline.dvc_lock import open_repo
+from bleuprint.pipeline.dvc_lock import open_repo, recorded_stages
 from bleuprint.pipeline.graph import Stage, current_overrides, inputs, stages
 
 _NEW = "has not run yet"
@@ -30,18 +30,20 @@ def planned_stages(root: Path = Path()) -> list[PlannedStage]:
     with current_overrides(root), open_repo(root) as repo:
         # the names of stages have a path in front of them if this is not run from the root
         status = {name.rpartition(":")[2]: changes for name, changes in repo.status().items()}
+    recorded = recorded_stages(root)
     makers = {path: stage.name for stage in graph for path in stage.outputs}
     planned: dict[str, PlannedStage] = {}
     for stage, needed in zip(graph, inputs(graph, root).values(), strict=True):
         changes = [change for change in status.get(stage.name, ()) if isinstance(change, Mapping)]
-        reasons = list(_reasons(changes, needed, makers))
+        reasons = [] if stage.name in recorded else [_NEW]
+        reasons += _reasons(changes, needed, makers)
         if "changed command" in status.get(stage.name, ()):
             reasons.append("its command has changed")
         if not reasons:
             before = (makers.get(path) for path in needed)
             reasons = [f"after {name}" for name in before if name in planned and "@" in name]
         if reasons:
-            planned[stage.name] = PlannedStage(stage, _NEW if _NEW in reasons else reasons[0])
+            planned[stage.name] = PlannedStage(stage, reasons[0])
     return list(planned.values())
 
 
@@ -57,8 +59,6 @@ def _reasons(
         for path, state in change.get("changed deps", {}).items():
             if isinstance(state, Mapping):  # settings
                 yield f"{path}: {next(iter(state))}"
-            elif state == "new":
-                yield _NEW
             elif path not in made and not any(each.startswith(f"{path}/") for each in made):
                 yield f"{path} has changed"
         for path, state in change.get("changed outs", {}).items():

@@ -20,6 +20,7 @@ from bleuprint.runtime import fingerprint
 from bleuprint.runtime.code import git
 from bleuprint.runtime.errors import UserError
 
+_PARAMS = "params.yaml"
 # Commits that are searched for the version that dvc.lock describes, newest first.
 _COMMITS = 200
 
@@ -72,7 +73,11 @@ def settle(root: Path = Path()) -> list[ChangedCode]:
 
 def lines(changed: list[ChangedCode]) -> Iterator[str]:
     """What `settle` did, a line for each code dependency."""
+    if any(code.path == _PARAMS and code.reasons for code in changed):
+        yield f"{_PARAMS}: settings have changed: bleuprint plan lists the stages that will run"
     for code in changed:
+        if code.path == _PARAMS and code.reasons:
+            continue
         count = f"{len(code.stages)} stage{'s' if len(code.stages) > 1 else ''}"
         if code.reasons:
             reasons, stages = _shown(code.reasons, "; "), _shown(code.stages, ", ")
@@ -89,7 +94,7 @@ def _code(content: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """The entries of code in dvc.lock, each with the name of its stage."""
     for name, stage in (content.get("stages") or {}).items():
         for entry in stage.get("deps", ()):
-            if entry["path"].startswith(("src/", "stages/", "params.yaml")) and "md5" in entry:
+            if entry["path"].startswith(("src/", "stages/", _PARAMS)) and "md5" in entry:
                 yield name, entry
 
 

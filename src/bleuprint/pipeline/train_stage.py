@@ -33,6 +33,7 @@ def train_cell(cell: Cell) -> None:
     A training continues from its newest checkpoint if there is one. Raises UserError at an error in
     params.yaml, Interrupted, after saving, on SIGTERM.
     """
+    environment.timeout()
     if not started():
         _settings_with(cell)  # refuses wrong settings before the start
     start_processes()
@@ -132,7 +133,7 @@ def _locked(work: Path, group: Group) -> Iterator[None]:
         try:
             lock.acquire(timeout=0)
         except Timeout:
-            message = f"{work}: another process has this training"
+            message = f"{work}: another process is running this training"
             if group.size > 1:
                 raise UserError(message) from None
             say(f"{message}: waiting for it", "note")
@@ -147,9 +148,7 @@ def _settings_with(cell: Cell) -> Settings:
     """params.yaml; raises UserError if it has no such cell."""
     settings = load()
     settings.system_on(cell.system, cell.corpus)
-    if cell.seed not in settings.seeds:
-        seeds = ", ".join(map(str, settings.seeds))
-        raise UserError(f"params.yaml: no seed {cell.seed}; there are: {seeds}")
+    settings.check_seed(cell.seed)
     return settings
 
 

@@ -15,15 +15,18 @@ from bleuprint.config.paths import Cell
 from bleuprint.config.published import Published
 from bleuprint.report.published import literature
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_json, write_json
+from bleuprint.runtime.files import read_json, reading, write_json
 from bleuprint.tracking.timings import Training, read_training, read_translation
 
 REPORTS = Path("reports")
 RESULTS = REPORTS / "results.json"
-# What was measured, for those who have the results and did not compute them.
+# The measured columns, committed for clones that have no timings/.
 COSTS = REPORTS / "costs.csv"
 # The scores, by the name of their column.
 METRICS = {"bleu": "BLEU", "chrf2": "chrF2", "ter": "TER"}
+
+# By which a score may be outside its interval, since both are rounded.
+ROUNDING = 1e-3
 
 # Each column with its meaning and unit. A value that is not known, or not measured, is missing.
 COLUMNS: dict[str, str] = dict(pd.read_csv(Path(__file__).with_name("columns.csv")).to_numpy())
@@ -76,7 +79,27 @@ def load(root: Path = Path()) -> pd.DataFrame:
         complete = False
     if not complete:
         raise UserError(f"{path}: was not written by this version; run: dvc repro")
-    return with_measured(pd.DataFrame(rows, columns=_STORED), root)
+    records = pd.DataFrame(rows, columns=_STORED)
+    _check(records, path)
+    return with_measured(records, root)
+
+
+def _check(records: pd.DataFrame, path: Path) -> None:
+    """Raise UserError if records occur twice, or if a score is outside its interval."""
+    again = "run: dvc repro --force --single-item report"
+    if records.duplicated([*Cell._fields, "test"]).any():
+        raise UserError(f"{path}: a system has two records of one test set; {again}")
+    with reading(path):
+        for metric, name in METRICS.items():
+            low, score, high = (
+                records[metric + end].astype(float) for end in ("_low", "", "_high")
+            )
+            inside = (low - ROUNDING <= score) & (score <= high + ROUNDING)
+            for record in records[~inside].itertuples():
+                raise UserError(
+                    f"{path}: {name} {getattr(record, metric)} of {record.system} on "
+                    f"{record.corpus}, {record.test}, is outside its interval; {again}"
+                )
 
 
 def with_measured(records: pd.DataFrame, root: Path) -> pd.DataFrame:
@@ -88,8 +111,11 @@ def with_measured(records: pd.DataFrame, root: Path) -> pd.DataFrame:
     here = pd.DataFrame([_measured(each, root) for each in trainings.itertuples()])
     here = here.reindex(columns=_TIMES).astype(DTYPES).set_index(trainings.index)
     if (path := root / COSTS).exists():
+        with reading(path):
+            measured = pd.read_csv(path, dtype=DTYPES).reindex(columns=[*_KEYS, *_TIMES])
+            measured = measured.drop_duplicates(_KEYS[:-1], keep="last")
         recorded = trainings.merge(
-            pd.read_csv(path, dtype=DTYPES).reindex(columns=[*_KEYS, *_TIMES]),
+            measured,
             *("left", _KEYS[:-1]),
             suffixes=("", "_recorded"),
         ).set_index(trainings.index)

@@ -160,7 +160,7 @@ def _score_columns(
 def _as_published(records: pd.DataFrame, numbers: pd.DataFrame, end: str) -> Iterator[_Filled]:
     """A column for each variant of BLEU of the published numbers; ours are scored in the same way.
 
-    One that is not computed here has no score of ours.
+    Our rows are empty for variants that are not computed here.
     """
     means = score_tables.variant_means(records)
     for variant, printed in numbers.groupby("scored", sort=False):

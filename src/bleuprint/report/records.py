@@ -1,6 +1,7 @@
 """The records from the results of all cells, checked to belong together."""
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -8,17 +9,15 @@ from typing import Any
 import pandas as pd
 
 from bleuprint.config.experiment import Settings
-from bleuprint.config.paths import Cell
-from bleuprint.report.frame import cells_in, with_measured
+from bleuprint.config.paths import Cell, folder
+from bleuprint.corpus.test_sets import read_description
+from bleuprint.report.frame import ROUNDING, cells_in, with_measured
 from bleuprint.report.system_results import with_differences
 from bleuprint.runtime.code import code_fingerprint
 from bleuprint.runtime.errors import UserError
-from bleuprint.scoring.metrics import bleu, chrf
+from bleuprint.scoring.score import fast_scores
 from bleuprint.scoring.significance import paired_tests
 from bleuprint.tracking.cell_results import CellResults, cells_of, settings_sha256
-
-# By which a score may lie outside its interval, since both are rounded.
-_ROUNDING = 1e-3
 
 
 def collect(settings: Settings, root: Path = Path()) -> pd.DataFrame:
@@ -81,29 +80,36 @@ def _paired(runs: Sequence[CellResults]) -> dict[tuple[Cell, str], dict[str, Any
 
 
 def _check_scores(run: CellResults, test: str, references: list[str], lines: list[str]) -> None:
-    """Raise UserError if the translations have another BLEU or chrF2 than scores.json says.
+    """Raise UserError if the translations have other scores than scores.json says.
 
-    Compared are also their intervals, signatures and lengths. TER, which takes longer than the rest
-    of the report to compute, has to lie in its interval.
+    Compared are also intervals, signatures and the like. TER, which takes longer than the rest of
+    the report to compute, has to be in its interval.
     """
     path, stored = run.path / "scores.json", run.scores_of(test)
     again = f"run: dvc repro --force --single-item score@{'-'.join(map(str, run.cell))}"
-    for metric, score, computed in (
-        ("BLEU", stored["bleu"], bleu(lines, references, run.texts.target)),
-        ("chrF2", stored["chrf"], chrf(lines, references)),
-    ):
-        for name, value in computed.items():
-            if (found := score.get(name)) != value:
-                what = metric if name == "score" else f"{metric} with {name}"
-                raise UserError(
-                    f"{path}: {what} {found} on {test}, but the translations have {value}; {again}"
-                )
+    described = read_description(folder(run.cell.corpus, "tests", run.root), test)
+    corpus, loss = run.settings.corpus(run.cell.corpus), run.translation.losses.get(test)
+    computed = fast_scores(lines, references, corpus, described, loss)
+    for what, (old, new) in _differences(stored, json.loads(json.dumps(computed))):
+        raise UserError(f"{path}: {what} {old} on {test}, but the translations have {new}; {again}")
     ter = stored["ter"]
-    if not ter["low"] - _ROUNDING <= ter["score"] <= ter["high"] + _ROUNDING:
+    if not ter["low"] - ROUNDING <= ter["score"] <= ter["high"] + ROUNDING:
         raise UserError(
             f"{path}: TER {ter['score']} on {test} is outside its interval of {ter['low']} to "
             f"{ter['high']}; {again}"
         )
+
+
+def _differences(stored: Any, computed: Any, what: str = "") -> Iterator[tuple[str, Any]]:
+    """What differs in `computed` values, each with its dotted name, and both values."""
+    if isinstance(computed, Mapping) and isinstance(stored, Mapping):
+        for name, value in computed.items():
+            yield from _differences(stored.get(name), value, f"{what}.{name}".lstrip("."))
+    elif isinstance(computed, list) and isinstance(stored, list) and len(stored) == len(computed):
+        for place, (old, new) in enumerate(zip(stored, computed, strict=True)):
+            yield from _differences(old, new, f"{what}.{place}")
+    elif stored != computed:
+        yield what, (stored, computed)
 
 
 def _row(run: CellResults, test: str) -> dict[str, Any]:

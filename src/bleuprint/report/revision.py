@@ -98,7 +98,7 @@ def at(name: str) -> Iterator[Revision]:
             commit = resolve_rev(repo.scm, name)
             root = repo.root_dir
     except (SCMError, DvcException) as error:
-        raise UserError(f"{name}: no revision of git, and no experiment of DVC: {error}") from None
+        raise UserError(f"{name}: neither a Git revision nor a DVC experiment: {error}") from None
     with TemporaryDirectory(prefix="bleuprint-") as temporary:
         files = DVCFileSystem(root, rev=commit)
         params = Path(temporary, "params.yaml")

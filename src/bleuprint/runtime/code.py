@@ -3,10 +3,8 @@
 import subprocess
 from pathlib import Path
 
-from ruamel.yaml import YAML
-
 from bleuprint.runtime import fingerprint
-from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.schema import load_yaml
 
 
 def code_fingerprint(stage: str, root: Path = Path()) -> str:
@@ -15,9 +13,7 @@ def code_fingerprint(stage: str, root: Path = Path()) -> str:
     Comments, docstrings and formatting do not count.
     """
     path = root / "dvc.yaml"
-    if not path.exists():
-        raise UserError(f"{path}: no such file: run this in the project's root")
-    entry = YAML(typ="safe").load(path)["stages"][stage]
+    entry = load_yaml(path)["stages"][stage]
     dependencies = map(str, entry.get("do", entry)["deps"])
     code = [dependency for dependency in dependencies if dependency.startswith("src/")]
     return fingerprint.of_code(code, root)

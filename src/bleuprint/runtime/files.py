@@ -77,6 +77,17 @@ def read_object(path: Path, names: Iterable[str] = ()) -> dict[str, Any]:
     return content
 
 
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Raise UserError, naming the file, at a value of its content that is missing or no such."""
+    try:
+        yield
+    except KeyError as error:
+        raise UserError(f"{path}: damaged: no {error}") from None
+    except (TypeError, ValueError, AttributeError) as error:
+        raise UserError(f"{path}: damaged: {error}") from None
+
+
 def sha256_of(path: Path) -> str:
     """The SHA-256 of a file's bytes, in hexadecimal."""
     with path.open("rb") as file:

@@ -1,6 +1,7 @@
 """The stage score: all metrics of a cell's translations."""
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TypedDict
 
@@ -9,7 +10,7 @@ from bleuprint.config.paths import Cell, folder
 from bleuprint.corpus.test_sets import Description, names_of_test_sets, read_description
 from bleuprint.decoding.translation_record import TRANSLATION, ReferenceLoss, TranslationRecord
 from bleuprint.runtime.errors import UserError, say
-from bleuprint.runtime.files import read_object, sha256_of, write_json
+from bleuprint.runtime.files import read_object, reading, sha256_of, write_json
 from bleuprint.scoring import metrics
 from bleuprint.scoring.bleu_variants import BleuVariant, bleu_variants, own_tokens
 from bleuprint.scoring.breakdown import ByCount, ByLength, bleu_by_length, word_accuracy
@@ -29,21 +30,26 @@ class Loss(TypedDict):
     word_perplexity: float
 
 
-class SetScores(TypedDict):
-    """The content of scores.json for one test set.
+class FastScores(TypedDict):
+    """All scores of one test set but TER, which takes longer to compute than the others.
 
     `loss` is None if a sentence is longer than the model's `max_positions`, `by_count` if tokens
-    are characters. The last three are SHA-256 of files.
+    are characters.
     """
 
     lines: int
     bleu: metrics.BleuScore
     chrf: metrics.Score
-    ter: metrics.Score
     loss: Loss | None
     bleu_variants: list[BleuVariant]
     by_length: list[ByLength]
     by_count: list[ByCount] | None
+
+
+class SetScores(FastScores):
+    """The content of scores.json for one test set; the last three are SHA-256 of files."""
+
+    ter: metrics.Score
     sources: str
     references: str
     hypotheses: str
@@ -55,6 +61,9 @@ def read_scores(path: Path) -> dict[str, SetScores]:
     for scores in content.values():
         if not (isinstance(scores, dict) and SetScores.__required_keys__ <= scores.keys()):
             raise UserError(f"{path}: was not written by this version; run: dvc repro")
+        with reading(path):
+            for metric in (scores["bleu"], scores["chrf"], scores["ter"]):
+                _ = [float(metric[name]) for name in ("score", "low", "high")]
     return content
 
 
@@ -76,24 +85,37 @@ def score_files(
     if not pairs:
         raise UserError(f"{references}: is empty: nothing to score")
     expected, translated = zip(*pairs, strict=True)
+    return {
+        **fast_scores(translated, expected, corpus, described, loss),
+        "ter": metrics.ter(translated, expected),
+        "sources": sha256_of(sources),
+        "references": sha256_of(references),
+        "hypotheses": sha256_of(hypotheses),
+    }
+
+
+def fast_scores(
+    translated: Sequence[str],
+    expected: Sequence[str],
+    corpus: Corpus,
+    described: Description,
+    loss: ReferenceLoss | None,
+) -> FastScores:
+    """Score the lines of a test set."""
     target, by_count = corpus.target, None
     tokenizer = tokenizer_for(target, corpus.tokenize)
     in_tokens = own_tokens(translated, tokenizer), described.reference_tokens
     if described.training_counts is not None:
-        found, words = ([line.split() for line in side] for side in in_tokens)
-        by_count = word_accuracy(found, words, described.training_counts)
+        translation, reference = ([line.split() for line in side] for side in in_tokens)
+        by_count = word_accuracy(translation, reference, described.training_counts)
     return {
-        "lines": len(pairs),
+        "lines": len(translated),
         "bleu": metrics.bleu(translated, expected, target),
         "chrf": metrics.chrf(translated, expected),
-        "ter": metrics.ter(translated, expected),
         "loss": loss and _loss(loss, sum(len(line.split()) + 1 for line in expected)),
         "bleu_variants": bleu_variants(translated, expected, target, in_tokens),
         "by_length": bleu_by_length(translated, expected, described.source_tokens, target),
         "by_count": by_count,
-        "sources": sha256_of(sources),
-        "references": sha256_of(references),
-        "hypotheses": sha256_of(hypotheses),
     }
 
 
@@ -105,8 +127,7 @@ def score_cell(
     Raises UserError if the translations or their settings differ from those in translation.json.
     """
     row = settings.system_on(system, corpus)
-    if seed not in settings.seeds:
-        raise UserError(f"params.yaml: no seed {seed}; seeds are {list(settings.seeds)}")
+    settings.check_seed(seed)
     entry = settings.corpus(corpus)
     texts = TextFolder(folder(corpus, "split", root), entry.source, entry.target)
     cell = root / Cell(system, corpus, seed).results
@@ -122,7 +143,7 @@ def score_cell(
         loss = record.losses.get(test)
         scores[test] = score_files(sources, references, hypotheses, entry, described, loss)
         if scores[test]["hypotheses"] == scores[test]["references"]:
-            say(f"{hypotheses}: every translation is the reference, to the letter", "note")
+            say(f"{hypotheses}: all translations are identical to the references", "note")
     write_json(cell / "scores.json", scores)
     return scores
 

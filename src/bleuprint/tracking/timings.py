@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bleuprint.config.paths import Cell
-from bleuprint.runtime.files import read_object, write_json
+from bleuprint.runtime.files import read_object, reading, write_json
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,8 @@ def read_training(cell: Cell, training_sha256: str, root: Path = Path()) -> Trai
     fields = dataclasses.fields(Training)
     required = (field.name for field in fields if field.default is dataclasses.MISSING)
     measured = read_object(path, required)
+    with reading(path):
+        _ = [float(measured[name]) for name in ("seconds", "tokens_per_second")]
     return Training(**{f.name: measured[f.name] for f in fields if f.name in measured})
 
 
@@ -67,7 +69,7 @@ def read_translation(
 ) -> float | None:
     """The seconds that translating all test sets with these settings took, if measured here."""
     path = root / translate_file(cell, training_sha256, settings_sha256)
-    return float(read_object(path, ("seconds",))["seconds"]) if path.exists() else None
+    return _seconds(path)
 
 
 def write_stage(command: Sequence[str], seconds: float) -> None:
@@ -78,7 +80,7 @@ def write_stage(command: Sequence[str], seconds: float) -> None:
 def read_stage(command: Sequence[str], root: Path = Path()) -> float | None:
     """The seconds that a stage took when it last ran here."""
     path = root / _stage_file(command)
-    return float(read_object(path, ("seconds",))["seconds"]) if path.exists() else None
+    return _seconds(path)
 
 
 def write_forecast(cell: Cell, settings_sha256: str, seconds: float) -> None:
@@ -88,8 +90,7 @@ def write_forecast(cell: Cell, settings_sha256: str, seconds: float) -> None:
 
 def read_forecast(cell: Cell, settings_sha256: str) -> float | None:
     """The seconds of the last forecast, if there was one."""
-    path = _forecast_file(cell, settings_sha256)
-    return float(read_object(path, ("seconds",))["seconds"]) if path.exists() else None
+    return _seconds(_forecast_file(cell, settings_sha256))
 
 
 def train_file(cell: Cell, training_sha256: str) -> Path:
@@ -100,6 +101,13 @@ def train_file(cell: Cell, training_sha256: str) -> Path:
 def translate_file(cell: Cell, training_sha256: str, settings_sha256: str) -> Path:
     """The file of what was measured of a translation."""
     return cell.timings / f"translate-{training_sha256[:16]}-{settings_sha256[:16]}.json"
+
+
+def _seconds(path: Path) -> float | None:
+    if not path.exists():
+        return None
+    with reading(path):
+        return float(read_object(path, ("seconds",))["seconds"])
 
 
 def _stage_file(command: Sequence[str]) -> Path:

@@ -58,8 +58,9 @@ class Tracker:
         self._news.set()
         self._thread.join(_FINISHED_WAIT if status == _FINISHED else _FAILED_WAIT)
         if not self._done:
-            lost = f"{len(self._unsent)} metrics of {self._description.cell} and its end"
-            _say(f"{lost} are not logged ({self._problem}): run bleuprint mlflow-sync in the end")
+            lost = f"{len(self._unsent)} metrics and the end of {self._description.cell}"
+            why = f"({self._problem}): run bleuprint mlflow-sync after the training"
+            _say(f"{lost} are not logged {why}")
 
     def _serve(self) -> None:
         reported = False

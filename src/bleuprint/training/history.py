@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_object
+from bleuprint.runtime.files import read_object, reading
 from bleuprint.runtime.schema import build
 
 CHECKPOINTS = "checkpoints.json"
@@ -23,19 +23,29 @@ def ranking(validations: Sequence[dict[str, Any]], metric: Metric) -> list[int]:
 
 @dataclass(frozen=True)
 class CheckpointsRecord:
-    """checkpoints.json: the training of exported checkpoints, and its validations in order."""
+    """checkpoints.json: the training of exported checkpoints, and its validations in order.
+
+    `files`: the SHA-256 of each checkpoint, by the name of its file.
+    """
 
     fingerprint: str
     validation_metric: Metric
     validations: list[dict[str, Any]]
+    files: dict[str, str]
 
     @classmethod
     def read(cls, folder: Path) -> Self:
         """Raises UserError if the file is missing, damaged or of another version."""
+        path = folder / CHECKPOINTS
         try:
-            return cls(**_fields(cls, folder / CHECKPOINTS))
+            record = cls(**_fields(cls, path))
         except FileNotFoundError as error:
             raise UserError(f"{error.filename}: no such file; run: dvc repro") from None
+        with reading(path):
+            for validation in record.validations:
+                float(validation[record.validation_metric]), int(validation["update"])
+            _ = dict(record.files)
+        return record
 
 
 @dataclass(frozen=True)
@@ -62,7 +72,7 @@ class TrainingFacts:
     @classmethod
     def read(cls, path: Path) -> Self:
         """Raises UserError if the file is damaged or lacks a field."""
-        return cls(**_fields(cls, path))
+        return build(cls, _fields(cls, path), path)
 
 
 @dataclass(frozen=True)

@@ -130,7 +130,7 @@ class Trainer:
         lower = f"lower train.max_tokens ({self._settings.max_tokens})"
         if self.state.skipped > 1:
             self._save(finished=False)
-            raise UserError(f"{message}the second; {lower}")
+            raise UserError(f"{message}a second one; {lower}")
         self._observer.warned(f"{message}skipped; if it happens again, {lower}")
         self._observer.skipped(self.state)
 

@@ -52,7 +52,7 @@ def test_two_processes_do_not_do_the_same_at_once(tmp_path):
     step = Filtering("m", before, tmp_path / "after", tmp_path / "ledger", (), TOKENIZE)
     (tmp_path / "shards").mkdir()
     with FileLock(tmp_path / "shards" / "all.lock"):
-        with pytest.raises(UserError, match="another process is at work on the same"):
+        with pytest.raises(UserError, match="another process is writing these shards"):
             run_step(step, tmp_path / "shards", None, 1)
         run_step(step, tmp_path / "shards", Shard(1, 1), 1)
 
@@ -64,6 +64,6 @@ def test_processes_at_different_shards_work_at_once(tmp_path):
     shards = tmp_path / "shards"
     shards.mkdir()
     with FileLock(shards / "1-of-2.lock"):
-        with pytest.raises(UserError, match="another process is at work on the same"):
+        with pytest.raises(UserError, match="another process is writing these shards"):
             run_step(step, shards, Shard(1, 2), 1)
         run_step(step, shards, Shard(2, 2), 1)

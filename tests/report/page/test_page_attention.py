@@ -107,7 +107,7 @@ def test_maps_of_other_translations(context: ReportContext) -> None:
     kept = path.read_bytes()
     try:
         write_attention(path, {"first": ("00", []), "second": ("00", [])})
-        with pytest.raises(UserError, match="is of other translations of first; run: dvc repro"):
+        with pytest.raises(UserError, match="for other translations of first; run: dvc"):
             attention.attention(context)
         path.unlink()
         with pytest.raises(UserError, match=r"attention\.json: no such file; run: dvc repro"):

@@ -19,7 +19,7 @@ from bleuprint.corpus.download.archive import Damaged, open_member
 from bleuprint.corpus.download.fetch import Source, fetch, reject
 from bleuprint.corpus.download.formats import read_text
 from bleuprint.corpus.steps.ledger import Ledger
-from bleuprint.runtime import environment
+from bleuprint.runtime import environment, fingerprint
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import whole_folder
 from bleuprint.runtime.progress import Progress
@@ -39,7 +39,8 @@ def download_corpus(
     With `first`, only the first pairs of each part, at most that many. What `pairs` in a text
     leaves out is counted as dropped by `pairs`.
     """
-    ledger = Ledger("download", corpus, outside=files.outside(Path(), environment.root()))
+    outside = files.outside(Path(), environment.root())
+    ledger = Ledger("download", corpus, fingerprint.of_settings(files), outside=outside)
     with whole_folder(raw.path) as partial:
         for name, parts in files.sets().items():
             if parts:

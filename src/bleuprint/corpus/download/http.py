@@ -86,7 +86,7 @@ def _attempt(url: str, partial: Path, file: File) -> None:
             span = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
             if span is None or int(span[1]) != begin:
                 partial.unlink()
-                raise requests.ConnectionError("another part than requested came")
+                raise requests.ConnectionError("the server sent another byte range than requested")
             length = span[2]
         elif response.status_code == 200:
             begin = 0
@@ -103,7 +103,7 @@ def _attempt(url: str, partial: Path, file: File) -> None:
                 out.write(block)
                 progress.advance(len(block))
     if total is not None and (size := _size(partial)) != total:
-        raise requests.ConnectionError(f"{size} of {total} bytes came")
+        raise requests.ConnectionError(f"received {size} of {total} bytes")
 
 
 def _refusal(response: requests.Response) -> requests.HTTPError:

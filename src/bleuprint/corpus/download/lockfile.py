@@ -1,6 +1,6 @@
 """downloads.lock: the SHA-256 of files that params.yaml gives none for.
 
-It lies at the project's root and is committed: a later download of the same URL, from any host or
+It is at the project's root and is committed: a later download of the same URL, from any host or
 mirror, must have the same bytes.
 """
 

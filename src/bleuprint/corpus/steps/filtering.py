@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from bleuprint.corpus.steps.ledger import Ledger, SetCounts
 from bleuprint.corpus.steps.shard import Shard
-from bleuprint.corpus.steps.sharded import Step, shard_blocks
+from bleuprint.corpus.steps.sharded import Step, settings_sha256, shard_blocks
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, whole_folder, write_json
 from bleuprint.runtime.process_pool import map_parts
@@ -57,7 +57,7 @@ class FilterStep(Step):
 
     def new_ledger(self) -> Ledger:
         """The stage's ledger, without sets."""
-        return Ledger(self.stage, self.corpus)
+        return Ledger(self.stage, self.corpus, settings_sha256(self))
 
     def write_held_out(self, after: TextFolder, ledger: Ledger, workers: int) -> None:  # noqa: ARG002
         """Write validation and test sets: copies, unless a stage overrides this."""

@@ -75,11 +75,13 @@ class SetCounts:
 class Ledger:
     """The counts of all sets of a corpus in one stage.
 
-    `outside`: files that were read from outside the project, by SET.PART.SIDE.
+    `settings`: the fingerprint of those the stage ran with; `outside`: files that were read from
+    outside the project, by SET.PART.SIDE.
     """
 
     stage: str
     corpus: str
+    settings: str
     rules: tuple[str, ...] = ()
     edits: tuple[str, ...] = ()
     sets: dict[str, SetCounts] = field(default_factory=dict)
@@ -98,7 +100,8 @@ class Ledger:
             assert counts.pairs_out == left, f"{self.stage} lost count of {name}: {counts}"
         sets = {name: vars(counts) for name, counts in self.sets.items()}
         outside = {"outside": self.outside} if self.outside else {}
-        write_json(path, {"stage": self.stage, "corpus": self.corpus, "sets": sets, **outside})
+        head = {"stage": self.stage, "corpus": self.corpus, "settings": self.settings}
+        write_json(path, {**head, "sets": sets, **outside})
 
 
 def read_ledgers(

@@ -54,7 +54,7 @@ def run_step(step: Step, shards: Path, work: Shard | int | None, workers: int) -
         with FileLock(shards / f"{work if isinstance(work, Shard) else 'all'}.lock", timeout=0):
             _run_step(step, shards, work, workers)
     except Timeout:
-        raise UserError(f"{shards}: another process is at work on the same") from None
+        raise UserError(f"{shards}: another process is writing these shards") from None
 
 
 def _run_step(step: Step, shards: Path, work: Shard | int | None, workers: int) -> None:
@@ -68,7 +68,7 @@ def _run_step(step: Step, shards: Path, work: Shard | int | None, workers: int) 
         for part in parts:
             if not part.is_dir():
                 raise UserError(f"{part}: no such shard to gather")
-            if (part / _SETTINGS).read_text() != _settings_of(step):
+            if (part / _SETTINGS).read_text() != settings_sha256(step):
                 raise UserError(
                     f"{part}: this shard was made under other settings; remove {part.parent}"
                 )
@@ -81,11 +81,11 @@ def _run_step(step: Step, shards: Path, work: Shard | int | None, workers: int) 
 def _process_shard(step: Step, shard: Shard, folder: Path, workers: int) -> None:
     with whole_folder(folder) as part:
         step.process_shard(shard, part, workers)
-        (part / _SETTINGS).write_text(_settings_of(step))
+        (part / _SETTINGS).write_text(settings_sha256(step))
 
 
-def _settings_of(step: Step) -> str:
-    """A fingerprint of the fields of a step except its paths."""
+def settings_sha256(step: Step) -> str:
+    """The fingerprint of the settings of a step: its fields except paths."""
     values = {field.name: getattr(step, field.name) for field in fields(step)}
     kept = {n: value for n, value in values.items() if not isinstance(value, Path | TextFolder)}
     return fingerprint.of_settings(kept)

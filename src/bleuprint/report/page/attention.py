@@ -56,7 +56,7 @@ def attention(context: ReportContext) -> Section | None:
 
 
 def _kept(ranked: Iterable[_Map]) -> Iterator[_Map]:
-    """The first of them that there is room for, one at least."""
+    """The first maps whose JSON fits into the budget; at least one."""
     size = 0
     for number, each in enumerate(ranked):
         size += len(each.json.encode())

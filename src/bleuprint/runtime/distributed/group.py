@@ -182,7 +182,7 @@ def _connect(rank: int, size: int) -> Store:
         except OSError as error:
             if time.monotonic() > deadline:
                 raise UserError(
-                    f"process {rank} of {size}: process 0 did not come to the start at "
+                    f"process {rank} of {size}: process 0 did not answer at "
                     f"{host}:{port} within {seconds} s (BLEUPRINT_TIMEOUT): "
                     f"{error.strerror or error}"
                 ) from None
@@ -212,8 +212,8 @@ def _wait_for_members(store: Store, rank: int, size: int, member: _Member) -> li
     while absent := [each for each in absent if not store.check([f"member/{each}"])]:
         if time.monotonic() > deadline:
             raise UserError(
-                f"processes of {size} that did not come to the start within {seconds} s "
-                f"(BLEUPRINT_TIMEOUT): {', '.join(map(str, absent))}"
+                f"of {size} processes, {', '.join(map(str, absent))} did not join within "
+                f"{seconds} s (BLEUPRINT_TIMEOUT)"
             )
         time.sleep(_POLL)
     return [_Member(**json.loads(store.get(f"member/{each}"))) for each in range(size)]
