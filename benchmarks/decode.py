@@ -12,7 +12,7 @@ same weights, beam and threads:
   names, its search, batches like ours; for post-norm models with sinusoids and one vocabulary
 - without a cache: greedy, each next word from a whole pass over all words before it
 
-Timed is from ids to units: no reading, no start, no detokenising. Contestants take turns, round
+Timed is from ids to units: no reading, no start, no detokenizing. Contestants take turns, round
 after round (JoeyNMT, a process of its own, after the others), and translate once before to warm up;
 shown is the best round, since whatever disturbs makes slower. `differ` counts outputs other than
 ours. Scores are divided by length^alpha, CTranslate2's only penalty (JoeyNMT's: GNMT's).
@@ -39,7 +39,7 @@ PEER = Path(__file__).parent / "peers" / "joeynmt_decode.py"
 
 @dataclass
 class Contestant:
-    """Who translates, and what came of it."""
+    """A contestant and its measurements."""
 
     name: str
     translate: Callable[[], Outputs]

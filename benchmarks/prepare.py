@@ -161,7 +161,7 @@ def plain(project: Path, merges: int) -> list[Cost]:
 
 
 def plain_loop(folder: Path, merges: int) -> None:
-    """Tokenise with sacremoses, learn and apply BPE with subword-nmt, and number the units."""
+    """Tokenize with sacremoses, learn and apply BPE with subword-nmt, and number the units."""
     from sacremoses import MosesTokenizer
     from subword_nmt.apply_bpe import BPE
     from subword_nmt.learn_bpe import learn_bpe

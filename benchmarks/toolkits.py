@@ -96,7 +96,7 @@ def prepare(project: Path, params: dict[str, Any], corpus: str) -> None:
 
 
 def environment() -> dict[str, str]:
-    """What the caller's environment holds that leads nobody elsewhere, nor makes anybody faster."""
+    """The caller's environment without variables that change search paths or speed."""
     known = ("DVC", "GLIBC_", "MALLOC_", "GOMP_", "LRU_", "ONEDNN_", "PYTHON", "MLFLOW")
     return {name: text for name, text in os.environ.items() if not name.startswith(known)}
 

@@ -24,7 +24,7 @@ of like length together and stop before 4,096; JoeyNMT takes them as they come a
 annotated style gets bleuprint's batches. An update is a batch, but for bleuprint, whose updates are
 of 4,096 target tokens without padding: one or two batches. Dropout is 0.1: in bleuprint of
 embeddings and sublayers, in OpenNMT-py also of inner layers, in JoeyNMT and the annotated style of
-attention, too. Layers are normalised after the sublayer, in OpenNMT-py and the annotated style
+attention, too. Layers are normalized after the sublayer, in OpenNMT-py and the annotated style
 before. All share embeddings with the projection; all smooth labels by 0.1 and use Adam.
 
 The products are oneDNN's, in each precision, of a matrix of a batch by the weights of the size's
@@ -77,7 +77,7 @@ SIZES = {"small": Size(128, 256, 4, 4), "wide": Size(512, 2048, 6, 8)}
 
 @dataclass(frozen=True)
 class Contestant:
-    """Who trains, how, and what was reached in each round; of ours, the precision."""
+    """A contestant: its command, its speed in each round, and for bleuprint the precision."""
 
     name: str
     versions: str
@@ -270,7 +270,8 @@ def timed(updates: int, system: str, seed: str) -> None:
     assert len(clock) == 2 * updates, f"{len(clock)} updates"
     seconds = clock[-1] - clock[updates - 1]
     tokens, flops = (
-        sum(getattr(stats, of) for stats in outcomes[updates:]) for of in ("target_tokens", "flops")
+        sum(getattr(stats, name) for stats in outcomes[updates:])
+        for name in ("target_tokens", "flops")
     )
     print(json.dumps(asdict(Speed(tokens / seconds, flops / seconds / 1e9))))
 

@@ -45,7 +45,7 @@ def test_lengths_are_counted_in_tokens(tmp_path):
     assert list(after.pairs("train")) == pairs[:1]
 
 
-def test_a_check_of_ones_own_is_asked_in_its_turn(tmp_path):
+def test_a_check_of_the_users_runs_in_its_order(tmp_path):
     _, sets = run(tmp_path, PAIRS, checks=(Even(), *LENGTHS))
     assert list(sets["train"]["dropped"]) == ["even", "length", "ratio"]
     assert sets["train"]["dropped"]["even"] > 0

@@ -63,6 +63,7 @@ def test_all_stages_in_a_row(project):
         "params.yaml",
         "inputs",
         "data",
+        "timings",
     }
 
 

@@ -167,5 +167,5 @@ def test_costs_are_means_over_seeds() -> None:
     records.loc[fast, rates] = 2, 4e12, 8e14, 4e12, 0.5
     (row,) = main_table.costs(records).rows
     assert row.cells[10] == "6.0e14"
-    assert row.cells[10] == "37.5%"
+    assert row.cells[11] == "37.5%"
     assert main_table.scores(records).rows[0].cells[-1] == "3.3e18"

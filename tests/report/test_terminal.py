@@ -88,7 +88,7 @@ def test_names_and_numbers_stand_under_their_heads() -> None:
     assert label.startswith("name ") and label.endswith(" n")
 
 
-def test_no_colour_in_a_pipe_and_plain_ascii_where_there_is_no_utf_8(project: Path) -> None:
+def test_no_color_in_a_pipe_and_plain_ascii_where_there_is_no_utf_8(project: Path) -> None:
     utf8 = printed(project)
     assert "\x1b" not in utf8
     assert "+10.0‡ p=0.001" in utf8 and "─" in utf8

@@ -86,7 +86,7 @@ def test_what_is_printed_stays():
     assert UNPRINTED.edit(text, "de") == text
 
 
-def test_punctuation_is_normalised_by_language():
+def test_punctuation_is_normalized_by_language():
     assert PUNCTUATION.edit("„Ja“, sagte er – und ging …", "de") == '"Ja", sagte er - und ging ...'
     assert PUNCTUATION.edit("1\u00a0000 “Yes”.", "en") == '1.000 "Yes."'
     assert PUNCTUATION.edit("1\u00a0000 “Oui”.", "fr") == '1,000 "Oui".'

@@ -243,7 +243,7 @@ class TestStage:
         self.fails(tmp_path, cell, f"news-en-de/1/translation.json: {message}")
 
     def translated(self, root: Path) -> None:
-        """Have translation.json tell of the translations as they are now."""
+        """Update the hashes in translation.json."""
         cell = Cell("tiny", "news-en-de", 1)
         trees.write_translation(root, trees.settings_in(root), cell)
 

@@ -24,6 +24,7 @@ from bleuprint.decoding.attention import (
     Weights,
     write_attention,
 )
+from bleuprint.report.preparation import settings_of_stages
 from bleuprint.runtime.files import sha256_of, write_json
 from bleuprint.runtime.fingerprint import of_settings
 from bleuprint.scoring import significance
@@ -88,8 +89,10 @@ def write_texts(root: Path, settings: Settings, lines: int = 40) -> None:
                 write_lines(tokens / f"{set_name}.{language}", words)
         if corpus.files.tests:
             describe(root, settings, name)
+        ran_with = settings_of_stages(name, corpus, root)
         for number, stage in enumerate(STAGES):
-            write_json(root / "data" / "ledgers" / name / f"{stage}.json", _ledger(stage, number))
+            ledger = {**_ledger(stage, number), "settings": ran_with[stage]}
+            write_json(root / "data" / "ledgers" / name / f"{stage}.json", ledger)
         write_json(root / "data" / "statistics" / name / "statistics.json", _statistics(corpus))
 
 

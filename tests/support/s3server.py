@@ -59,7 +59,7 @@ class S3Server:
         self.client("s3").create_bucket(Bucket=self.bucket)
 
     def kill(self) -> None:
-        """As a machine that loses its power."""
+        """Simulate a power failure."""
         if self._process is not None:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait(timeout=30)

@@ -124,8 +124,8 @@ def test_a_store_that_cannot_be_used_is_reported_and_stops_nothing(
     tracker.close("FINISHED")
     said = capsys.readouterr().err.splitlines()
     assert all(line.startswith("MLflow: ") for line in said)
-    assert said[-1].startswith(f"MLflow: 2 metrics of {CELL} and its end are not logged (")
-    assert said[-1].endswith("run bleuprint mlflow-sync in the end")
+    assert said[-1].startswith(f"MLflow: 2 metrics and the end of {CELL} are not logged (")
+    assert said[-1].endswith("run bleuprint mlflow-sync after the training")
 
 
 def test_a_server_that_hangs_holds_no_training(
@@ -140,7 +140,7 @@ def test_a_server_that_hangs_holds_no_training(
         assert time.monotonic() - began < 1
         tracker.close("KILLED")
         assert time.monotonic() - began < 12
-    assert f"1000 metrics of {CELL} and its end are not logged" in capsys.readouterr().err
+    assert f"1000 metrics and the end of {CELL} are not logged" in capsys.readouterr().err
 
 
 def test_a_server_that_goes_and_comes_back_gets_all(

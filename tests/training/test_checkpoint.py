@@ -346,7 +346,7 @@ def test_what_a_user_has_put_beside_them_is_let_be(tmp_path: Path) -> None:
     assert [path.name for path in checkpoint.paths(tmp_path)] == ["checkpoint-0000040"]
 
 
-def test_where_none_is_whole_all_begins_anew(
+def test_without_an_intact_checkpoint_training_starts_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for update in (10, 20):

@@ -125,7 +125,7 @@ def test_killed_again_and_again_it_ends_with_the_same_weights(
         assert of(root) == of(roots[0])
 
 
-def test_told_to_stop_it_saves_says_so_and_goes_on(trained: Path, tmp_path: Path) -> None:
+def test_sigterm_saves_and_the_next_run_continues(trained: Path, tmp_path: Path) -> None:
     root = fresh(trained, tmp_path)
     process = start(root)
     wait_for_checkpoint(root, 0)

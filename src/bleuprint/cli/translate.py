@@ -44,7 +44,7 @@ def add_commands(commands: Commands) -> None:
 def _attention_file(text: str) -> Path:
     if Path(text).suffix not in (".html", ".png"):
         raise argparse.ArgumentTypeError(f"{text!r} ends in neither .html nor .png")
-    folder = Path(text).absolute().parent
+    folder = next(parent for parent in Path(text).absolute().parents if parent.exists())
     if not folder.is_dir() or not os.access(folder, os.W_OK):
         raise argparse.ArgumentTypeError(f"{text}: {folder} is no folder that can be written to")
     return Path(text)

@@ -271,7 +271,10 @@ class System:
             if train.max_updates is not None:
                 kept = min(kept, -(-train.max_updates // every))
             if count is not None and count > kept:
-                raise ValueError(f"average.{name} {count}: training keeps {kept}")
+                raise ValueError(
+                    f"average.{name} {count}: training keeps {kept}, by keep.{name}, the interval "
+                    f"{every} and max_updates"
+                )
         if self.average.ensemble and self.decode.engine == "ctranslate2":
             raise ValueError("average.ensemble needs decode.engine pytorch")
         if self.average.ema and train.ema is None:

@@ -42,11 +42,8 @@ def open_repo(root: Path) -> Iterator[Any]:
 def recorded_stages(root: Path) -> set[str]:
     """The names of the stages in dvc.lock."""
     lock = root / "dvc.lock"
-    return (
-        {_name(entry).strip(" :") for entry in _entries(lock.read_bytes())}
-        if lock.exists()
-        else set()
-    )
+    entries = _entries(lock.read_bytes()) if lock.exists() else []
+    return {_name(entry).strip(" :") for entry in entries}
 
 
 def repair(root: Path = Path()) -> None:

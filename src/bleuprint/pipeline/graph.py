@@ -232,8 +232,8 @@ def _stage(stage: Any, overrides: Mapping[str, Any]) -> Stage:
     `overrides`: those of params.yaml by dotted key. Their file, which DVC compares by its values,
     is no dependency: Snakemake would run all cells again when it is written.
     """
-    made = [entry for entry in stage.params if entry.def_path == str(paths.OVERRIDES)]
-    of_cell = {key: overrides[key] for entry in made for key in entry.params}
+    files = [entry for entry in stage.params if entry.def_path == str(paths.OVERRIDES)]
+    of_cell = {key: overrides[key] for entry in files for key in entry.params}
     read = {k: v for entry in stage.params for k, v in entry.read_params().items()}
     return Stage(
         name=stage.name,

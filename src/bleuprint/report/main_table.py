@@ -144,7 +144,9 @@ def _score_columns(
             means = [score.mean for score in scores.values()]
             top = min(means) if metric == "ter" else max(means)
             best = [name for name, score in scores.items() if score.mean == top and len(column) > 1]
-            cells: dict[str, str] = {name: Number(one, one.mean) for name, one in scores.items()}
+            cells: dict[str, str] = {
+                name: Number(score, score.mean) for name, score in scores.items()
+            }
             if metric == "bleu":
                 printed = numbers[numbers.test == test]
                 default = printed.scored == "sacrebleu"
@@ -153,7 +155,7 @@ def _score_columns(
             yield _Filled(Column(METRICS[metric] + end, group), cells, best)
             if metric == "bleu" and len(column) > 1:
                 tested = {each.system: each.difference for each in column if each.difference}
-                cells = {name: Number(one, one.bleu) for name, one in tested.items()}
+                cells = {name: Number(score, score.bleu) for name, score in tested.items()}
                 yield _Filled(Column(f"difference{end}", group, follows=True), cells)
 
 
@@ -166,7 +168,7 @@ def _as_published(records: pd.DataFrame, numbers: pd.DataFrame, end: str) -> Ite
     for variant, printed in numbers.groupby("scored", sort=False):
         scores = means.reindex(columns=[variant])[variant].dropna()
         ours = {place[0]: Number(f"{mean:.1f}", mean) for place, mean in scores.items()}
-        top = [name for name, one in ours.items() if one.value == max(scores) and len(ours) > 1]
+        top = [name for name, score in ours.items() if score.value == max(scores) and len(ours) > 1]
         label = f"BLEU {variant}" if variant in VARIANTS else OTHERWISE
         cells = {**ours, **_printed(printed, "bleu")}
         yield _Filled(Column(label + end, _group(records)), cells, top)

@@ -23,7 +23,7 @@ def check_preparation(settings: Settings, root: Path = Path()) -> None:
     DVC takes outputs of other settings for up to date after `dvc commit --force`.
     """
     for name, corpus in settings.corpora.items():
-        for stage, expected in _expected(name, corpus, root).items():
+        for stage, expected in settings_of_stages(name, corpus, root).items():
             path = paths.ledger(name, stage, root)
             if read_object(path, ("settings",))["settings"] != expected:
                 raise UserError(
@@ -32,8 +32,8 @@ def check_preparation(settings: Settings, root: Path = Path()) -> None:
                 )
 
 
-def _expected(name: str, corpus: Corpus, root: Path) -> dict[str, str]:
-    """The fingerprints that the stages write into their ledgers."""
+def settings_of_stages(name: str, corpus: Corpus, root: Path) -> dict[str, str]:
+    """The fingerprints of settings that the stages write into their ledgers, by stage."""
     drawn = fingerprint.of_settings(corpus.split, corpus.dedup.decontaminate)
     steps = {step.stage: settings_sha256(step.of(name, corpus, root)) for step in _STEPS}
     return {"download": fingerprint.of_settings(corpus.files), "split": drawn, **steps}

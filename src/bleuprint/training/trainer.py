@@ -82,12 +82,12 @@ class Trainer:
             with closing(prefetch(plan)) as updates:
                 for local in updates:
                     updated = self._update(local)
-                    due = updated and state.update % settings.validate_every == 0
-                    if (due or state.finished(settings)) and not state.validated:
+                    validate = updated and state.update % settings.validate_every == 0
+                    if (validate or state.finished(settings)) and not state.validated:
                         self._validate(validator)
                     finished, stop = state.finished(settings), self._group.any(bool(signals))
-                    due = updated and state.update % settings.checkpoint_every == 0
-                    if due or stop or finished:
+                    save = updated and state.update % settings.checkpoint_every == 0
+                    if save or stop or finished:
                         self._save(finished)
                     if finished:
                         return
@@ -199,10 +199,10 @@ class Trainer:
     def _warn_if_idle(self, local: LocalUpdate) -> None:
         """Warn once if an update has fewer batches than there are processes."""
         count, size = len(local.update.batches), self._group.size
-        # what is left at the end of an epoch
-        rest = local.update.tokens < (self._settings.tokens_per_update or 0) // 2
         pairs = sum(len(batch.rows) for batch in local.update.batches)
-        rest = rest or pairs < (self._settings.sentences_per_update or 0)
+        few_tokens = local.update.tokens < (self._settings.tokens_per_update or 0) // 2
+        few_pairs = pairs < (self._settings.sentences_per_update or 0)
+        rest = few_tokens or few_pairs  # of an epoch
         if count < size and not rest and not self._warned:
             self._warned = True
             self._observer.warned(

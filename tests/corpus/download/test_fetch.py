@@ -259,7 +259,7 @@ def test_a_locked_sum_lets_a_file_without_a_version_be_gone_on_with(tmp_path, ho
     assert ranges(host) == [None, None, f"bytes={HALF}-"]
 
 
-def test_a_spoilt_lock_is_told_before_anything_is_fetched(tmp_path, host):
+def test_a_damaged_lock_is_reported_before_anything_is_fetched(tmp_path, host):
     (tmp_path / "downloads.lock").write_text("<<<<<<<")
     assert "downloads.lock: damaged: " in refused(tmp_path, File(url=host.put("/x", BODY)))
     assert host.seen == []

@@ -44,7 +44,7 @@ def test_every_section_is_there_and_linked(page: Page) -> None:
     assert len(set(page.ids)) == len(page.ids)
 
 
-def test_what_the_page_is_of_stands_first(text: str) -> None:
+def test_the_page_begins_with_what_it_shows(text: str) -> None:
     head = " ".join(text[text.index("<header>") : text.index("</header>")].split())
     assert "2 systems (tiny, small), trained with seed 1 on" in head
     # seven stages drop a pair each

@@ -219,11 +219,11 @@ def test_lines_are_told_apart() -> None:
     assert len(set(styles)) == 28
     for one, other in pairwise(styles):
         assert one[0] != other[0] and one[1] != other[1]
-    for colour in {colour for colour, _ in styles}:
-        parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    for color in {color for color, _ in styles}:
+        parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
         linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
         luminance = sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
-        assert 1.05 / (luminance + 0.05) >= 3, colour
+        assert 1.05 / (luminance + 0.05) >= 3, color
 
 
 def test_lines_are_thinned_by_means() -> None:

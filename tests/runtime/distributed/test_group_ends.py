@@ -56,8 +56,7 @@ def test_processes_that_never_come_are_named(tmp_path: Path, came: list[int], si
             assert "within 5 s (BLEUPRINT_TIMEOUT): Connection refused" in line
         elif rank == 0:  # it holds the store: the others may find that lost at the same moment
             assert line == (
-                "bleuprint: error: processes of 4 that did not come to the start within 5 s "
-                "(BLEUPRINT_TIMEOUT): 1, 3"
+                "bleuprint: error: of 4 processes, 1, 3 did not join within 5 s (BLEUPRINT_TIMEOUT)"
             )
 
 

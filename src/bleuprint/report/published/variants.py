@@ -129,10 +129,12 @@ def _translate(
     corpus, decode = settings.corpus(cell.corpus), settings.system_on(*cell[:2]).decode
     texts = TextFolder(folder(cell.corpus, "split", root), corpus.source, corpus.target)
     (work := environment.work()).mkdir(parents=True, exist_ok=True)
-    for how in dict.fromkeys(variant.average for variant in variants):
+    for averaging in dict.fromkeys(variant.average for variant in variants):
         with tempfile.TemporaryDirectory(prefix="variants-", dir=work) as scratch:
-            average(root / cell.models / "checkpoints", how, averaged := Path(scratch, "averaged"))
-            for variant in (variant for variant in variants if variant.average == how):
+            average(
+                root / cell.models / "checkpoints", averaging, averaged := Path(scratch, "averaged")
+            )
+            for variant in (variant for variant in variants if variant.average == averaging):
                 penalty = variant.length_penalty
                 changed = replace(decode, beam=variant.beam, length_penalty=penalty)
                 binary = folder(cell.corpus, "binary", root)
@@ -150,6 +152,6 @@ def _translate(
 def _varied(entry: Any) -> Varied:
     variant = entry["variant"]
     updates = variant["average"]["updates"]
-    how = Average(**{**variant["average"], "updates": updates and tuple(updates)})
+    averaging = Average(**{**variant["average"], "updates": updates and tuple(updates)})
     penalty = LengthPenalty(**variant["length_penalty"])
-    return Varied(**{**entry, "variant": Variant(how, variant["beam"], penalty)})
+    return Varied(**{**entry, "variant": Variant(averaging, variant["beam"], penalty)})
