@@ -26,8 +26,11 @@ def planned_stages(root: Path = Path()) -> list[PlannedStage]:
     others, too, if a stage ran with the same inputs before. Raises UserError at a mistake in
     params.yaml or dvc.yaml.
     """
+    from dvc.repo import lock_repo
+
     graph = stages(root)
-    with current_overrides(root), open_repo(root) as repo:
+    # under DVC's lock, since a `dvc repro` that runs would read the overrides
+    with open_repo(root) as repo, lock_repo(repo), current_overrides(root):
         # the names of stages have a path in front of them if this is not run from the root
         status = {name.rpartition(":")[2]: changes for name, changes in repo.status().items()}
     recorded = recorded_stages(root)

@@ -61,8 +61,13 @@ def cell(description: str | None) -> Cell:
 
 
 def _write_duration() -> None:
-    """Record how long this process took, for `bleuprint plan`."""
-    write_stage(sys.argv, time.time() - psutil.Process().create_time())
+    """Record how long this process took, for `bleuprint plan`.
+
+    Not of a training, which may have several processes, and records its own.
+    """
+    if Path(sys.argv[0]).stem != "train":
+        with suppress(OSError):  # the stage has finished, whether this can be written or not
+            write_stage(sys.argv, time.time() - psutil.Process().create_time())
 
 
 def _write_empty(cell: Cell) -> None:

@@ -79,7 +79,7 @@ def read_object(path: Path, names: Iterable[str] = ()) -> dict[str, Any]:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Raise UserError, naming the file, at a value of its content that is missing or no such."""
+    """Raise UserError, naming the file, at a value in it that is missing or of a wrong type."""
     try:
         yield
     except KeyError as error:

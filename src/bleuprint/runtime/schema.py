@@ -246,7 +246,7 @@ def _record(kind: Any, value: Any, place: _Place) -> Any:
     try:
         return kind(**given)
     except ValueError as error:
-        for key in getattr(error, "keys", ()):
+        for key in error.keys if isinstance(error, SettingError) else ():
             place, value = place.child(value, key), value[key]
         raise place.error(str(error)) from None
 

@@ -42,8 +42,8 @@ class CheckpointsRecord:
         except FileNotFoundError as error:
             raise UserError(f"{error.filename}: no such file; run: dvc repro") from None
         with reading(path):
-            for validation in record.validations:
-                float(validation[record.validation_metric]), int(validation["update"])
+            metric = record.validation_metric
+            _ = [(float(each[metric]), int(each["update"])) for each in record.validations]
             _ = dict(record.files)
         return record
 
