@@ -81,3 +81,11 @@ def test_an_override_plans_its_cell_alone(reproduced):
     }
     overrides = reproduced.read("reports/overrides.json")
     assert "beam" not in overrides  # as it was
+
+
+def test_a_conflict_of_a_merge_is_one_clear_line(reproduced):
+    lock = reproduced.read("dvc.lock")
+    reproduced.write("dvc.lock", f"<<<<<<< HEAD\n{lock}=======\n{lock}>>>>>>> theirs\n")
+    output = reproduced.run("bleuprint", "plan", status=1)
+    assert output.startswith("bleuprint: error: dvc.lock: has both sides of a git merge; take one:")
+    assert output.count("\n") == 1

@@ -123,6 +123,15 @@ def differs(output: Path, root: Path = Path()) -> bool:
     return bool(recorded.get(output.as_posix(), digest) != digest)
 
 
+def check_no_conflict(lock: Path) -> None:
+    """Raise UserError if dvc.lock has the marks of a merge."""
+    if is_conflict(lock):
+        raise UserError(
+            f"{lock}: has both sides of a git merge; take one: git checkout --ours dvc.lock, or "
+            "--theirs; dvc repro then runs what it lacks"
+        )
+
+
 def is_conflict(path: Path) -> bool:
     """Whether a file has the marks that git leaves at a conflict of a merge."""
     text = path.read_text(encoding="utf-8", errors="replace")

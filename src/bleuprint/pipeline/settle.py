@@ -15,10 +15,9 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from bleuprint.pipeline.dvc_lock import is_conflict, open_repo
+from bleuprint.pipeline.dvc_lock import check_no_conflict, open_repo
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.code import git
-from bleuprint.runtime.errors import UserError
 
 _PARAMS = "params.yaml"
 # Commits that are searched for the version that dvc.lock describes, newest first.
@@ -53,11 +52,7 @@ def settle(root: Path = Path()) -> list[ChangedCode]:
     lock = root / "dvc.lock"
     if not lock.exists():
         return []
-    if is_conflict(lock):
-        raise UserError(
-            f"{lock}: has both sides of a git merge; take one: git checkout --ours dvc.lock, or "
-            "--theirs; dvc repro then runs what it lacks"
-        )
+    check_no_conflict(lock)
     with open_repo(root) as repo, lock_repo(repo):
         changed = list(_changed(load_yaml(str(lock)), root))
         settled = {(code.path, code.recorded) for code in changed if not code.reasons}
