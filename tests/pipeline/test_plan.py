@@ -56,7 +56,7 @@ def test_what_is_planned_runs_and_its_forecast_stands_beside_what_it_took(reprod
     assert re.search(r"^average@tiny-own-1 +after train@tiny-own-1$", output, re.MULTILINE)
     assert "wide" not in output
     assert re.search(r"\ntrainings: 0:00:\d\d one after the other on .* with \d+ threads, ", output)
-    assert "5 other stages: 0:0" in output
+    assert "other stages that ran here before (5): 0:0" in output
     names = set(planned(reproduced))
     assert set(reproduced.repro()) == names | {"overrides"}
     with (reproduced.root / "reports/costs.csv").open() as file:

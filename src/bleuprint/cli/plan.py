@@ -74,9 +74,9 @@ def _sum_of_others(stages: Sequence[Stage]) -> Iterator[str]:
     measured = [read_stage(shlex.split(stage.command)[3:]) for stage in stages]
     known = [seconds for seconds in measured if seconds is not None]
     if known:
-        yield f"{len(known)} other stages: {duration(sum(known))} by their last runs here"
+        yield f"other stages that ran here before ({len(known)}): {duration(sum(known))}"
     if unknown := len(stages) - len(known):
-        yield f"{unknown} other stages have not run here yet: no forecast"
+        yield f"other stages, without a forecast since they have not run here: {unknown}"
 
 
 def _cell(stage: Stage) -> Cell:
