@@ -46,7 +46,8 @@ TABLE_3: dict[str, tuple[float, int | None, set[str]]] = {
         {"model.d_model", "model.d_ff", "model.heads", "train.max_updates", *DROPOUT},
     ),
 }
-each_row = pytest.mark.parametrize("row", TABLE_3)
+# At a laptop's size, stacks of two layers have no third of them.
+CHANGES = {row: changed for row, (_, _, changed) in TABLE_3.items()} | {"C-half-layers": LAYERS}
 
 
 def flat(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -68,26 +69,26 @@ def changes(base: System, row: System) -> set[str]:
 def test_the_recipes_have_the_rows_of_the_paper() -> None:
     """All of them, and on the phrasebook some of each letter."""
     assert list(PAPER.systems) == list(TABLE_3)
-    assert list(PHRASEBOOK.systems) == [row for row in TABLE_3 if row in PHRASEBOOK.systems]
+    assert set(PHRASEBOOK.systems) < set(CHANGES)
     assert {row[0] for row in PHRASEBOOK.systems} == set("bABCDE")
 
 
-@each_row
+@pytest.mark.parametrize("row", CHANGES)
 def test_a_row_differs_from_base_in_just_what_its_letter_says(row: str) -> None:
     for systems in (PAPER.systems, PHRASEBOOK.systems):
         if row in systems:
-            assert changes(systems["base"], systems[row]) == TABLE_3[row][2]
+            assert changes(systems["base"], systems[row]) == CHANGES[row]
 
 
-@pytest.mark.parametrize("row", PHRASEBOOK.systems)
-def test_the_phrasebook_has_the_papers_rows_at_an_eighth_of_the_width(row: str) -> None:
+@pytest.mark.parametrize("row", [row for row in PHRASEBOOK.systems if row in TABLE_3])
+def test_the_phrasebook_has_the_papers_rows_in_small(row: str) -> None:
     paper, small = PAPER.systems[row].model, PHRASEBOOK.systems[row].model
     for size in ("d_model", "d_ff", "d_k", "d_v"):
-        assert getattr(paper, size) == 8 * getattr(small, size)
+        assert getattr(paper, size) * 3 == 16 * getattr(small, size)
     assert paper.heads == small.heads
     assert (paper.encoder_layers, paper.decoder_layers) == (
-        2 * small.encoder_layers,
-        2 * small.decoder_layers,
+        3 * small.encoder_layers,
+        3 * small.decoder_layers,
     )
     assert paper.dropout == small.dropout
     smoothing = PAPER.systems[row].train.label_smoothing
