@@ -10,7 +10,7 @@ from bleuprint.config.experiment import load
 from root import ROOT
 
 RECIPES = sorted(path.stem for path in (ROOT / "recipes").glob("*.yaml"))
-EMBEDDED = ("toy-sentence", "copy", "phrasebook", "table3-phrasebook")
+EMBEDDED = ("toy-sentence", "copy", "phrasebook", "table3-phrasebook", "ablations-phrasebook")
 
 
 def brief(name: str) -> str:

@@ -1,15 +1,12 @@
 """The recipes of the paper's Table 3: its rows, at the paper's size and at a laptop's."""
 
-from dataclasses import asdict
-from typing import Any
-
 import pytest
 import torch
 
 from bleuprint.config.experiment import load
-from bleuprint.config.system import System
 from bleuprint.model.transformer import Transformer, count_parameters
 from root import ROOT
+from setting_changes import changes
 
 RECIPES = ROOT / "recipes"
 PAPER, PHRASEBOOK = (load(RECIPES / f"{n}.yaml") for n in ("table3", "table3-phrasebook"))
@@ -48,22 +45,6 @@ TABLE_3: dict[str, tuple[float, int | None, set[str]]] = {
 }
 # At a laptop's size, stacks of two layers have no third of them.
 CHANGES = {row: changed for row, (_, _, changed) in TABLE_3.items()} | {"C-half-layers": LAYERS}
-
-
-def flat(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Settings by their path, such as train.keep.last."""
-    found: dict[str, Any] = {}
-    for name, value in settings.items():
-        if isinstance(value, dict):
-            found |= flat(value, f"{prefix}{name}.")
-        else:
-            found[prefix + name] = value
-    return found
-
-
-def changes(base: System, row: System) -> set[str]:
-    before, after = flat(asdict(base)), flat(asdict(row))
-    return {name for name in before | after if before.get(name) != after.get(name)}
 
 
 def test_the_recipes_have_the_rows_of_the_paper() -> None:
