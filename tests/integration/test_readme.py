@@ -1,4 +1,4 @@
-"""The commands and examples of README.md work, and the files that it names exist."""
+"""The commands and examples of README.md and docs/ work, and the files that they name exist."""
 
 import json
 import re
@@ -14,13 +14,15 @@ from bleuprint.config.system import Average, Dropout, Keep, Model, Train
 from root import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+EXPERIMENTS = (ROOT / "docs" / "experiments.md").read_text(encoding="utf-8")
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+DOCS = sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))
 PARAMS = (ROOT / "params.yaml").read_text(encoding="utf-8")
 
 
-def blocks(language: str) -> list[str]:
+def blocks(page: str, language: str) -> list[str]:
     """The fenced blocks of a language; fences open and close by turns."""
-    parts = re.split(r"^```(.*)\n", README, flags=re.MULTILINE)
+    parts = re.split(r"^```(.*)\n", page, flags=re.MULTILINE)
     fenced = zip(parts[1::4], parts[2::4], strict=True)
     return [text for name, text in fenced if name == language]
 
@@ -54,7 +56,9 @@ PHRASEBOOK = ("phrasebook-en-de", "phrasebook-en-fr")
 
 
 def test_examples_of_settings_load(tmp_path: Path) -> None:
-    row, by_corpus, corpus = blocks("yaml")
+    row, corpus = blocks(README, "yaml")
+    same_row, by_corpus = blocks(EXPERIMENTS, "yaml")
+    assert same_row == row
     with_corpus = PARAMS.replace("# The first system is", f"{corpus}\n# The first system is")
     path = tmp_path / "params.yaml"
     end = "\n# Published scores"
@@ -71,7 +75,7 @@ def test_examples_of_settings_load(tmp_path: Path) -> None:
 
 
 def test_the_tree_names_what_is_there() -> None:
-    tree = next(block for block in blocks("") if "stages/" in block)
+    tree = next(block for block in blocks(README, "") if "stages/" in block)
     for name in re.findall(r"^[\w./]+\.yaml|[\w./]+/ ", tree, re.MULTILINE):
         assert (ROOT / name.strip()).exists(), name
     packages = " ".join(re.findall(r"^  ((?:\w+ )+) +", tree, re.MULTILINE)).split()
@@ -79,13 +83,25 @@ def test_the_tree_names_what_is_there() -> None:
     assert sorted(packages) == sorted(path.parent.name for path in folders)
 
 
-def test_links_lead_somewhere() -> None:
-    for target in re.findall(r"\]\(([^)]+)\)", README):
+def test_readme_is_short() -> None:
+    assert len(README.splitlines()) <= 180
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", *DOCS])
+def test_links_lead_somewhere(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)]+)\)", text):
         name, _, anchor = target.partition("#")
-        assert name.startswith("https://") or (ROOT / name).exists(), target
-        if anchor:
-            heads = re.findall("(?m)^#+ (.*)", (ROOT / name).read_text(encoding="utf-8"))
-            assert anchor in [head.lower().replace(" ", "-") for head in heads], target
+        linked = (ROOT / page).parent / name if name else ROOT / page
+        assert name.startswith("https://") or linked.exists(), target
+        if anchor and not name.startswith("https://"):
+            heads = re.findall("(?m)^#+ (.*)", linked.read_text(encoding="utf-8"))
+            anchors = [re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in heads]
+            assert anchor in anchors, target
+
+
+def test_readme_names_every_page_of_docs() -> None:
+    assert set(re.findall(r"\]\((docs/\w+\.md)", README)) == set(DOCS)
 
 
 @pytest.mark.parametrize("kind", [Model, Train, Dropout, Optimizer, Keep, LrSchedule, Average])
