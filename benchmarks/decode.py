@@ -5,7 +5,8 @@
 To be run where `dvc repro` has trained the system. Translate the same binarised sentences with the
 same weights, beam and threads:
 
-- bleuprint: the engine `pytorch` of the translate stage
+- bleuprint: the engine `pytorch` of the translate stage, in float32 and, where the CPU has it, in
+  bfloat16
 - CTranslate2, float32 and int8: the engine `ctranslate2`, which gives each thread batches of its
   own; and float32 with all threads on each product, sentences sorted into batches like ours
 - JoeyNMT 2.3.0, if --peers names a folder for its environment (made there): our weights under its
@@ -72,6 +73,7 @@ def compare(given: argparse.Namespace) -> None:
     from bleuprint.config.system import LengthPenalty
     from bleuprint.dataset.binarized import BinaryCorpus
     from bleuprint.decoding.translate import create_engine
+    from bleuprint.model.linear import CPU_HAS_BFLOAT16
     from bleuprint.model.weights import load_model
 
     torch.set_num_threads(given.threads)
@@ -92,9 +94,13 @@ def compare(given: argparse.Namespace) -> None:
             engine="pytorch",
             precision="float32",
         )
-        contestants = [
-            Contestant("bleuprint", partial(ours, create_engine(model, corpus, decode), sources))
-        ]
+        contestants = []
+        for precision in ("float32", "bfloat16") if CPU_HAS_BFLOAT16 else ("float32",):
+            own_model = load_model(cell.models / "averaged", corpus)
+            engine = create_engine(
+                own_model, corpus, dataclasses.replace(decode, precision=precision)
+            )
+            contestants.append(Contestant(f"bleuprint {precision}", partial(ours, engine, sources)))
         for precision in ("float32", "int8"):
             asked = dataclasses.replace(decode, engine="ctranslate2", precision=precision)
             engine = create_engine(model, corpus, asked)
