@@ -30,11 +30,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from bleuprint.runtime.reexec import reexec_for_speed
 
 Outputs = list[list[int]]
+PRECISIONS: tuple[Literal["float32", "bfloat16"], ...] = ("float32", "bfloat16")
 PEER = Path(__file__).parent / "peers" / "joeynmt_decode.py"
 
 
@@ -95,7 +96,7 @@ def compare(given: argparse.Namespace) -> None:
             precision="float32",
         )
         contestants = []
-        for precision in ("float32", "bfloat16") if CPU_HAS_BFLOAT16 else ("float32",):
+        for precision in PRECISIONS if CPU_HAS_BFLOAT16 else PRECISIONS[:1]:
             own_model = load_model(cell.models / "averaged", corpus)
             engine = create_engine(
                 own_model, corpus, dataclasses.replace(decode, precision=precision)

@@ -96,11 +96,12 @@ def test_inspect_shows_what_rules_drop_before_anything_is_run(project):
     shutil.rmtree(project / "data")
     shutil.rmtree(project / "timings")
     shown = run(project, *COMMAND, "inspect", "own")
-    assert "  length: 1 dropped (14.29%)\n" in shown
-    assert "         7  sehr sehr" in shown
+    assert "  length: 1 dropped, 14.29%\n" in shown
+    assert "   -  sehr sehr" in shown
     assert {path.name for path in project.iterdir()} == {"params.yaml", "inputs", "work"}
     few = run(project, *COMMAND, "inspect", "own", "--pairs", "3")
-    assert few.startswith("clean: 3 pairs in, 3 out\n")
+    assert few.startswith("3 of 7 pairs, drawn by seed 1;")
+    assert "\nclean: 3 pairs in, 3 out\n" in few
 
 
 def test_check_names_the_experiment_or_the_line_that_is_wrong(project):

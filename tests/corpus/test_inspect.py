@@ -3,6 +3,7 @@ import json
 import pytest
 
 from bleuprint.config import experiment
+from bleuprint.corpus.download.download import Sample
 from bleuprint.corpus.download.fetch import Source
 from bleuprint.corpus.inspect import inspect_corpus, report, visible
 from bleuprint.runtime.errors import UserError
@@ -22,33 +23,53 @@ def corpus(tmp_path, monkeypatch):
     return experiment.load().corpus("own")
 
 
-def inspected(corpus, tmp_path, pairs):
+def inspected(corpus, tmp_path, pairs, seed=1):
     source = Source(None, tmp_path / "store", None)
-    return inspect_corpus("own", corpus, pairs, source, tmp_path / "work" / "x", 1)
+    sample = Sample(pairs, seed)
+    return inspect_corpus("own", corpus, sample, source, tmp_path / "work" / "x", 1)
 
 
-def test_each_rule_says_what_it_did(corpus, tmp_path):
-    counts = inspected(corpus, tmp_path, 1000)
+def test_each_rule_reports_what_it_did(corpus, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    inspection = inspected(corpus, tmp_path, 1000)
+    counts = inspection.stages
     assert list(counts) == ["clean", "dedup", "filter"]
     assert counts["clean"].changed == {"unicode": 1, "non_printing": 2}
     assert counts["clean"].dropped == {"empty_side": 1}
     assert counts["dedup"].dropped["duplicate_pair"] == 1
     assert counts["filter"].dropped == {"length": 1, "ratio": 0}
-    lines = list(report(counts, 1))
+    lines = list(report(inspection, 1))
     assert lines[0] == "clean: 10 pairs in, 9 out"
-    assert "  unicode: 1 changed (10.00%)" in lines
-    shown = lines.index("  unicode: 1 changed (10.00%)")
-    assert lines[shown + 1 : shown + 4] == [
-        "         9  e\u0301in\\x00s",
-        "          > \u00e9in\\x00s",
-        "            one",
+    shown = lines.index("  unicode: 1 changed, 10.00%")
+    assert [line.split() for line in lines[shown + 1 : shown + 3]] == [
+        ["-", "e\u0301in\\x00s", "one"],
+        [">", "\u00e9in\\x00s", "one"],
     ]
-    assert "  ratio: 0 dropped (0.00%)" in lines
-    assert len(list(report(counts, 3))) > len(lines)
+    assert 30 < lines[shown + 1].index("one") < 40  # in the middle of the terminal
+    assert "  ratio: 0 dropped, 0.00%" in lines
+    assert max(map(len, lines)) <= 60
+    assert len(list(report(inspection, 3))) > len(lines)
 
 
-def test_only_so_many_pairs_are_read(corpus, tmp_path):
-    assert inspected(corpus, tmp_path, 4)["clean"].pairs_in == 4
+def test_pairs_are_drawn_from_the_whole_text(corpus, tmp_path):
+    """The rates of rules in draws of 4 of 10 pairs are those in all pairs."""
+    draws = [inspected(corpus, tmp_path, 4, seed) for seed in range(40)]
+    assert all((draw.pairs, draw.stages["clean"].pairs_in) == (10, 4) for draw in draws)
+    often = sum(draw.stages["clean"].changed["non_printing"] for draw in draws)
+    assert abs(often - 40 * 4 * 0.2) < 4 * (40 * 4 * 0.2 * 0.8) ** 0.5
+    assert draws[3] == inspected(corpus, tmp_path, 4, 3) != draws[4]
+
+
+def test_shares_of_a_sample_have_intervals(corpus, tmp_path):
+    """Wilson 1927: (p + z^2 / 2n -+ z (pq / n + z^2 / 4n^2)^0.5) / (1 + z^2 / n), for 1 of 4."""
+    seed = next(
+        seed
+        for seed in range(40)
+        if inspected(corpus, tmp_path, 4, seed).stages["clean"].changed["unicode"]
+    )
+    head, *lines = report(inspected(corpus, tmp_path, 4, seed), 1)
+    assert head.startswith(f"4 of 10 pairs, drawn by seed {seed}; ")
+    assert "  unicode: 1 changed, 25.00% [4.56%, 69.94%]" in lines
 
 
 def test_nothing_is_left_behind(corpus, tmp_path):

@@ -22,8 +22,9 @@ def add_commands(commands: Commands) -> None:
     inspect = commands.add_parser("inspect", help="what each rule would drop, with samples")
     inspect.add_argument("corpus", metavar="CORPUS")
     inspect.add_argument(
-        "--pairs", type=count, default=100_000, help="pairs of each file to read (%(default)s)"
+        "--pairs", type=count, default=100_000, help="pairs to draw from each text (%(default)s)"
     )
+    inspect.add_argument("--seed", type=int, default=1, help="of the drawing (%(default)s)")
     inspect.add_argument(
         "--samples", type=count, default=3, help="samples of each rule, up to 5 (%(default)s)"
     )
@@ -53,15 +54,16 @@ def _cite(_: argparse.Namespace) -> None:
 
 
 def _inspect(given: argparse.Namespace) -> None:
+    from bleuprint.corpus.download.download import Sample
     from bleuprint.corpus.download.fetch import source_of_environment
     from bleuprint.corpus.inspect import inspect_corpus, report
 
-    corpus = load().corpus(given.corpus)
+    corpus, sample = load().corpus(given.corpus), Sample(given.pairs, given.seed)
     scratch = environment.work() / "inspect"
-    stages = inspect_corpus(
-        given.corpus, corpus, given.pairs, source_of_environment(), scratch, environment.workers()
+    inspection = inspect_corpus(
+        given.corpus, corpus, sample, source_of_environment(), scratch, environment.workers()
     )
-    for line in report(stages, given.samples):
+    for line in report(inspection, given.samples):
         print(line)
 
 

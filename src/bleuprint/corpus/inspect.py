@@ -1,15 +1,21 @@
-"""The command inspect: runs clean, dedup and filter on the first pairs of a corpus."""
+"""The command inspect: what clean, dedup and filter do to a random sample of a corpus."""
 
+import shutil
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from bleuprint.config import paths
 from bleuprint.config.experiment import Corpus
 from bleuprint.corpus.clean import Cleaning
 from bleuprint.corpus.dedup import Deduplication
-from bleuprint.corpus.download.download import download_corpus
+from bleuprint.corpus.download.download import Sample, download_corpus
 from bleuprint.corpus.download.fetch import Source
 from bleuprint.corpus.filter import Filtering
 from bleuprint.corpus.steps.ledger import SetCounts, read_ledgers
@@ -17,20 +23,29 @@ from bleuprint.corpus.steps.sharded import Step, run_step
 from bleuprint.text.parallel import TextFolder
 
 
-def inspect_corpus(
-    name: str, corpus: Corpus, pairs: int, source: Source, scratch: Path, workers: int
-) -> dict[str, SetCounts]:
-    """The counts of train in clean, dedup and filter, as in their ledgers.
+@dataclass(frozen=True)
+class Inspection:
+    """The counts of train by stage, for a sample of the `pairs` pairs of the training texts."""
 
-    Only the first `pairs` pairs of each file are read: later duplicates are not found. Outputs go
-    to a temporary folder below `scratch`; those of the stages are not changed.
+    pairs: int
+    sample: Sample
+    stages: dict[str, SetCounts]
+
+
+def inspect_corpus(
+    name: str, corpus: Corpus, sample: Sample, source: Source, scratch: Path, workers: int
+) -> Inspection:
+    """Run clean, dedup and filter on a sample of each training text.
+
+    Corpora are sorted, so that their first pairs say little of the rest: texts are read whole.
+    Outputs go to a temporary folder below `scratch`; those of the stages are not changed.
     """
     scratch.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=scratch) as folder:
         root = Path(folder)
         raw = TextFolder(paths.folder(name, "raw", root), corpus.source, corpus.target)
         ledger = paths.ledger(name, "download", root)
-        download_corpus(name, corpus.files, raw, ledger, source, pairs)
+        download_corpus(name, corpus.files, raw, ledger, source, sample)
         steps: dict[str, Step] = {
             "clean": Cleaning.of(name, corpus, root),
             "dedup": Deduplication.of(name, corpus, root),
@@ -38,29 +53,57 @@ def inspect_corpus(
         }
         for stage, step in steps.items():
             run_step(step, paths.shards(name, stage, root), None, workers)
-        ledgers = read_ledgers(name, root, list(steps))
-        return {stage: sets["train"] for stage, sets in ledgers.items()}
+        ledgers = read_ledgers(name, root, ["download", *steps])
+        texts = (text for key, text in ledgers["download"].items() if key.startswith("train."))
+        pairs = sum(text.pairs_in - text.dropped.get("pairs", 0) for text in texts)
+        return Inspection(pairs, sample, {stage: ledgers[stage]["train"] for stage in steps})
 
 
-def report(stages: dict[str, SetCounts], samples: int) -> Iterator[str]:
+def report(inspection: Inspection, samples: int) -> Iterator[str]:
     """The lines that `bleuprint inspect` prints, rule by rule."""
-    for stage, counts in stages.items():
+    drawn = next(iter(inspection.stages.values())).pairs_in
+    whole = drawn == inspection.pairs
+    if not whole:
+        yield (
+            f"{drawn:,} of {inspection.pairs:,} pairs, drawn by seed {inspection.sample.seed}; in "
+            "brackets 95 % intervals of shares in all pairs. Repeated pairs are found only if drawn"
+        )
+    for stage, counts in inspection.stages.items():
         yield f"{stage}: {counts.pairs_in:,} pairs in, {counts.pairs_out:,} out"
         for action, rules in ("changed", counts.changed), ("dropped", counts.dropped):
             for rule, count in rules.items():
-                yield f"  {rule}: {count:,} {action} ({count / max(counts.pairs_in, 1):.2%})"
-                yield from _samples(counts.samples.get(rule, [])[:samples])
+                share = f"{count / max(counts.pairs_in, 1):.2%}"
+                interval = "" if whole else f" {_interval(count, counts.pairs_in)}"
+                yield f"  {rule}: {count:,} {action}, {share}{interval}"
+                yield from _side_by_side(counts.samples.get(rule, [])[:samples])
 
 
-def _samples(samples: Iterable[dict[str, Any]]) -> Iterator[str]:
+def _interval(count: int, pairs: int) -> str:
+    """The 95 % interval of a share (Wilson 1927)."""
+    from scipy.stats import binomtest
+
+    interval = binomtest(count, max(pairs, 1)).proportion_ci(method="wilson")
+    return f"[{interval.low:.2%}, {interval.high:.2%}]"
+
+
+def _side_by_side(samples: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """Pairs, source on the left and target on the right; the form after an edit follows `>`."""
+    width = shutil.get_terminal_size((120, 24)).columns
+    console = Console(width=width, no_color=True, highlight=False)
+    table = Table.grid(padding=(0, 2), pad_edge=True, expand=True)
+    table.add_column()
+    table.add_column(overflow="fold", ratio=1)
+    table.add_column(overflow="fold", ratio=1)
     for sample in samples:
-        number = f"{sample['pair']:>10}"
-        for side in ("source", "target"):
-            yield f"{number}  {visible(sample[side])}"
-            number = " " * len(number)
-            new = sample.get(f"new_{side}", sample[side])
-            if new != sample[side]:
-                yield f"{number}> {visible(new)}"
+        sides = [visible(sample[side]) for side in ("source", "target")]
+        table.add_row("   -", *map(Text, sides))
+        new = [visible(sample.get(f"new_{side}", sample[side])) for side in ("source", "target")]
+        if new != sides:
+            table.add_row("   >", *map(Text, new))
+    if table.row_count:
+        with console.capture() as capture:
+            console.print(table)
+        yield from (line.rstrip() for line in capture.get().splitlines())
 
 
 def visible(text: str) -> str:

@@ -7,7 +7,7 @@ import tarfile
 import pytest
 
 from bleuprint.config.corpus_files import File, Files, Text
-from bleuprint.corpus.download.download import download_corpus
+from bleuprint.corpus.download.download import Sample, download_corpus
 from bleuprint.corpus.download.fetch import Source
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import TextFolder
@@ -25,10 +25,10 @@ TMX = (
 pytestmark = pytest.mark.usefixtures("no_proxies")
 
 
-def download(folder, files, first=None):
+def download(folder, files, sample=None):
     raw = TextFolder(folder / "raw", "de", "en")
     place = Source(None, folder / "store", folder / "downloads.lock")
-    download_corpus("c", files, raw, folder / "ledger.json", place, first)
+    download_corpus("c", files, raw, folder / "ledger.json", place, sample)
     return raw, json.loads((folder / "ledger.json").read_text())["sets"]
 
 
@@ -199,10 +199,22 @@ def test_bytes_that_are_not_utf8_are_refused_with_their_line(tmp_path, host):
     assert message.startswith(f"{url}:3: byte 3 of the line is 0xfc")
 
 
-def test_no_more_is_read_than_is_asked_for(tmp_path, host):
-    text = plain(host.put("/x.de", GERMAN * 50), host.put("/x.en", ENGLISH * 50))
-    raw, sets = download(tmp_path, alone(text), first=7)
-    assert raw.count("train") == sets["train.a"]["pairs_out"] == 7
+def test_a_sample_of_a_training_text_is_random_and_in_random_order(tmp_path, host):
+    lines = [f"{number}\n".encode() for number in range(10)]
+    text = plain(host.put("/x.de", b"".join(lines)), host.put("/x.en", b"".join(lines)))
+    files = Files({"a": text}, {"a": text}, {})
+    draws = []
+    for seed in range(200):
+        raw, sets = download(tmp_path, files, sample=Sample(4, seed))
+        assert (sets["train.a"]["pairs_in"], sets["train.a"]["dropped"]) == (10, {"sample": 6})
+        assert raw.count("valid") == 10
+        pairs = list(raw.pairs("train"))
+        assert all(source == target for source, target in pairs)
+        draws.append([int(source) for source, _ in pairs])
+    # of 200 draws, each number is in 80 and first in 20, give or take four standard deviations
+    for number in range(10):
+        assert abs(sum(number in draw for draw in draws) - 80) < 4 * (200 * 0.4 * 0.6) ** 0.5
+        assert abs(sum(number == draw[0] for draw in draws) - 20) < 4 * (200 * 0.1 * 0.9) ** 0.5
 
 
 def test_the_phrasebook_needs_no_host(tmp_path):

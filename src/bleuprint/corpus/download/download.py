@@ -12,7 +12,7 @@ from io import BytesIO
 from itertools import islice
 from pathlib import Path
 from random import Random
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from bleuprint.config.corpus_files import EMBEDDED, File, Files, Text
 from bleuprint.corpus.download.archive import Damaged, open_member
@@ -26,18 +26,25 @@ from bleuprint.runtime.progress import Progress
 from bleuprint.text.parallel import BLOCK_PAIRS, Pair, TextFolder, packed
 
 
+class Sample(NamedTuple):
+    """At most `pairs` pairs of each training text, drawn by `seed`."""
+
+    pairs: int
+    seed: int
+
+
 def download_corpus(
     corpus: str,
     files: Files,
     raw: TextFolder,
     ledger_path: Path,
     source: Source,
-    first: int | None = None,
+    sample: Sample | None = None,
 ) -> None:
     """Write train, valid and each test.NAME, their parts joined, in two languages each.
 
-    With `first`, only the first pairs of each part, at most that many. What `pairs` in a text
-    leaves out is counted as dropped by `pairs`.
+    With `sample`, training texts are drawn from, in random order. What it leaves out is counted as
+    dropped by `sample`, what `pairs` in a text leaves out by `pairs`.
     """
     outside = files.outside(Path(), environment.root())
     ledger = Ledger("download", corpus, fingerprint.of_settings(files), outside=outside)
@@ -49,9 +56,10 @@ def download_corpus(
                         counts, dropped = ledger.open(f"{name}.{part}"), Counter[str]()
                         key = f"corpora.{corpus}.files.{name}.{part}"
                         chosen = _chosen(key, text, raw.languages, source, dropped)
-                        pairs = islice(chosen, first)
+                        if sample and name == "train":
+                            chosen = iter(_drawn(chosen, sample, dropped))
                         with Progress(f"read {corpus} {name}.{part}", None, "pairs") as progress:
-                            while block := list(islice(pairs, BLOCK_PAIRS)):
+                            while block := list(islice(chosen, BLOCK_PAIRS)):
                                 writer.write_packed(*packed(block))
                                 counts.keep(len(block))
                                 progress.advance(len(block))
@@ -85,6 +93,17 @@ def _chosen(
         else:
             dropped["pairs"] += 1
         left -= 1
+
+
+def _drawn(pairs: Iterator[Pair], sample: Sample, dropped: Counter[str]) -> list[Pair]:
+    """A simple random sample, in random order (Vitter 1985, algorithm R)."""
+    random, drawn = Random(sample.seed), list(islice(pairs, sample.pairs))
+    for seen, pair in enumerate(pairs, len(drawn) + 1):
+        dropped["sample"] += 1
+        if (place := random.randrange(seen)) < sample.pairs:
+            drawn[place] = pair
+    random.shuffle(drawn)
+    return drawn
 
 
 def _pairs(
