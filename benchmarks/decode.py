@@ -96,12 +96,10 @@ def compare(given: argparse.Namespace) -> None:
             precision="float32",
         )
         contestants = []
-        for precision in PRECISIONS if CPU_HAS_BFLOAT16 else PRECISIONS[:1]:
+        for kind in PRECISIONS if CPU_HAS_BFLOAT16 else PRECISIONS[:1]:
             own_model = load_model(cell.models / "averaged", corpus)
-            engine = create_engine(
-                own_model, corpus, dataclasses.replace(decode, precision=precision)
-            )
-            contestants.append(Contestant(f"bleuprint {precision}", partial(ours, engine, sources)))
+            engine = create_engine(own_model, corpus, dataclasses.replace(decode, precision=kind))
+            contestants.append(Contestant(f"bleuprint {kind}", partial(ours, engine, sources)))
         for precision in ("float32", "int8"):
             asked = dataclasses.replace(decode, engine="ctranslate2", precision=precision)
             engine = create_engine(model, corpus, asked)
