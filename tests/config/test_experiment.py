@@ -49,7 +49,11 @@ def test_rows_made_with_merge_keys(tmp_path):
         ("heads: 2", 'heads: "2"', "25: systems.base.model.heads: '2' is not a whole number"),
         ("heads: 2", "heads: 2.0", "25: systems.base.model.heads: 2.0 is not a whole number"),
         ("heads: 2", "heads: true", "25: systems.base.model.heads: true is not a whole number"),
-        ("heads: 2", "heads:", "25: systems.base.model.heads: nothing is not a whole number"),
+        (
+            "heads: 2",
+            "heads:",
+            "base.model.heads: an empty value is not a whole number",
+        ),
         ("      heads: 2\n", "", "systems.base.model: the key 'heads' is missing"),
         (
             "residual: 0,",
@@ -81,7 +85,7 @@ def test_rows_made_with_merge_keys(tmp_path):
         ("{form: NFC}", "{form: NFX}", "12: corpora.own.clean.unicode.form: 'NFX' is not one of"),
         ("{form: NFC}", "{}", "12: corpora.own.clean.unicode: the key 'form' is missing"),
         ("{form: NFC}", "NFC", "12: corpora.own.clean.unicode: 'NFC' is not a mapping with form"),
-        ("{form: NFC}", "{form: }", "clean.unicode.form: nothing is not one of NFC, NFKC"),
+        ("{form: NFC}", "{form: }", "clean.unicode.form: an empty value is not one of NFC, NFKC"),
         (
             "non_printing: {}",
             "non_printing: true",

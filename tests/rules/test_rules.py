@@ -102,7 +102,7 @@ def test_the_order_in_the_settings_does_not_matter(tmp_path):
             "filter.language_id.likelier: 2.0 is out of range: above 2",
         ),
         ("{numbers: {max: 3}}", "filter.numbers.max: unknown key"),
-        ("{numbers: }", "filter.numbers: nothing is not a mapping"),
+        ("{numbers: }", "filter.numbers: an empty value is not a mapping"),
     ],
 )
 def test_a_mistake_in_a_rules_settings_is_named_with_its_place(tmp_path, filter, message):
@@ -210,6 +210,16 @@ def test_a_rule_that_is_not_finished_is_named_with_its_place(copied, old, new, m
     done = copied(rule, "{no_questions: {marks: 2}}", "-m", "bleuprint", "check")
     (line,) = done.stderr.splitlines()
     assert line.startswith("bleuprint: error: /") and f"/rules/mine.py:{message}" in line
+    assert done.returncode == 1
+
+
+def test_a_rule_that_fails_at_a_pair_is_one_line(copied):
+    rule = NO_QUESTIONS.replace("candidate.pair", "candidate.pair[5]")
+    command = ("-m", "bleuprint", "inspect", "phrasebook-en-de")
+    done = copied(rule, "{no_questions: {marks: 2}}", *command)
+    *_, line = done.stderr.splitlines()
+    assert line.startswith("bleuprint: error: /") and "Traceback" not in done.stderr
+    assert re.search(r"/rules/mine\.py:15: IndexError: tuple index out of range, at '\w", line)
     assert done.returncode == 1
 
 

@@ -1,19 +1,25 @@
 """Commands to use with `dvc repro` and `snakemake`: check, settle, clean, work and others."""
 
 import argparse
+import json
 import os
 import subprocess
+import sys
 
 from bleuprint.cli.options import Commands
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import Settings, load
 from bleuprint.config.notes import notes
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError, say
+from bleuprint.runtime.json_schema import json_schema
 
 
 def add_commands(commands: Commands) -> None:
     check = commands.add_parser("check", help="check params.yaml; nothing is run")
     check.set_defaults(command=_check)
+
+    schema = commands.add_parser("schema", help="the JSON Schema of params.yaml, for editors")
+    schema.set_defaults(command=_schema)
 
     plan = commands.add_parser(
         "plan", help="what dvc repro would run, why, and how long trainings would take here"
@@ -125,6 +131,10 @@ def _work(given: argparse.Namespace) -> None:
     print(f"{size / 1e6:10.1f} MB                .dvc/cache  (dvc gc --workspace clears it)")
 
 
+def _schema(_: argparse.Namespace) -> None:
+    print(json.dumps(json_schema(Settings), indent=1))
+
+
 def _plots(given: argparse.Namespace) -> None:
     from bleuprint.report.dvc_plots import html_template
 
@@ -134,4 +144,4 @@ def _plots(given: argparse.Namespace) -> None:
     command = ["dvc", "plots", "diff", "--html-template", str(template)]
     done = subprocess.run([*command, "--out", str(template.with_suffix("")), *given.revisions])
     if done.returncode:
-        raise UserError("dvc plots diff failed")
+        sys.exit(done.returncode)  # dvc has printed its error

@@ -8,7 +8,7 @@ from bleuprint.config.experiment import Corpus
 from bleuprint.corpus.steps.filtering import FilterStep, KeepOrDrop
 from bleuprint.corpus.steps.ledger import Ledger, SetCounts
 from bleuprint.corpus.steps.sharded import settings_sha256, step_files
-from bleuprint.rules.rule import Candidate, Check
+from bleuprint.rules.rule import Candidate, Check, rule_error
 from bleuprint.text.parallel import Pair
 from bleuprint.text.tokenizers import Tokenize, tokenizer_for
 
@@ -43,7 +43,11 @@ class Filtering(FilterStep):
         def keep_or_drop(number: int, pair: Pair, counts: SetCounts) -> Pair | None:
             candidate = Candidate(pair, languages, (source, target))
             for check in self.checks:
-                if not check.keeps(candidate):
+                try:
+                    keeps = check.keeps(candidate)
+                except Exception as error:
+                    raise rule_error(error, "\t".join(pair)) from error
+                if not keeps:
                     counts.drop(check.name(), number, pair)
                     return None
             return pair

@@ -6,14 +6,13 @@ A class whose name begins with _ is a base of rules, not a rule.
 import importlib
 import inspect
 import pkgutil
-import traceback
 from collections import UserDict
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from types import ModuleType
 from typing import Generic, TypeVar, get_type_hints
 
-from bleuprint.rules.rule import Check, Edit, Rule
+from bleuprint.rules.rule import Check, Edit, Rule, rule_error
 from bleuprint.runtime.errors import UserError
 
 R = TypeVar("R", bound=Rule)
@@ -60,10 +59,7 @@ def _import(name: str) -> ModuleType:
     except SyntaxError as error:
         raise UserError(f"{error.filename}:{error.lineno}: {error.msg}") from error
     except Exception as error:  # of any kind: the code of a rule is the user's
-        frames = traceback.extract_tb(error.__traceback__)
-        place = [frame for frame in frames if frame.filename.startswith(__path__[0])][-1]
-        problem = f"{type(error).__name__}: {error}"
-        raise UserError(f"{place.filename}:{place.lineno}: {problem}") from error
+        raise rule_error(error) from error
 
 
 def _lacking(rule: type[Rule]) -> str | None:

@@ -6,10 +6,12 @@ of rules begins with _.
 """
 
 import re
+import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import ClassVar
 
 from bleuprint.runtime.errors import UserError
@@ -99,8 +101,22 @@ def edited(sentence: str, language: str, edits: Edits) -> str:
 
 
 def apply(edit: Edit, sentence: str, language: str) -> str:
-    """A sentence after one edit; raises UserError if the edit inserts a line break."""
-    new = edit.edit(sentence, language)
+    """A sentence after one edit; raises UserError if it fails or inserts a line break."""
+    try:
+        new = edit.edit(sentence, language)
+    except Exception as error:
+        raise rule_error(error, sentence) from error
     if "\n" in new:
         raise UserError(f"rule {edit.name()}: it inserts a line break into {sentence[:60]!r}")
     return new
+
+
+def rule_error(error: Exception, text: str | None = None) -> UserError:
+    """An error in the code of a rule, which may be a user's, as one line with its place."""
+    if isinstance(error, UserError):
+        return error
+    frames = traceback.extract_tb(error.__traceback__)
+    folder = str(Path(__file__).parent)
+    place = [frame for frame in frames if frame.filename.startswith(folder)][-1]
+    at = "" if text is None else f", at {text[:60]!r}"
+    return UserError(f"{place.filename}:{place.lineno}: {type(error).__name__}: {error}{at}")

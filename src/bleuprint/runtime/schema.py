@@ -28,6 +28,9 @@ _SCALARS: dict[type, tuple[Any, str]] = {
     bool: (bool, "true or false"),
     str: (str, "text"),
 }
+# A name that a user gives to an entry, as a regular expression, and its length in characters.
+NAME = "[A-Za-z0-9][A-Za-z0-9_-]*"
+MAX_NAME = 100
 # Characters that no file name, and no UTF-8, can hold.
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
@@ -55,9 +58,9 @@ class Range:
 
 def _check_name(text: str, place: "_Place") -> None:
     """Names of the user's entries become names of files, stages and experiments."""
-    if len(text) > 100:
-        raise place.error(f"a name of {len(text)} characters: at most 100")
-    if not re.fullmatch("[A-Za-z0-9][A-Za-z0-9_-]*", text):
+    if len(text) > MAX_NAME:
+        raise place.error(f"a name of {len(text)} characters: at most {MAX_NAME}")
+    if not re.fullmatch(NAME, text):
         raise place.error(
             "a name is of letters (a to z, A to Z), digits, '-' and '_', "
             f"and begins with a letter or digit, not {_shown(text)}"
@@ -271,7 +274,7 @@ def _shown(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()  # as in YAML
     try:
-        text = "nothing" if value is None else repr(value)
+        text = "an empty value" if value is None else repr(value)
     except ValueError:  # of Python, which prints no numbers of more than 4,300 digits
         text = "a number of thousands of digits"
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -29,7 +29,8 @@ from bleuprint.runtime.errors import PeerLost, UserError
 
 ON_CPUS = "set CUDA_VISIBLE_DEVICES to nothing to train on CPUs"
 _PR_SET_PDEATHSIG = 1  # of Linux's prctl
-_POLL = 0.1  # seconds
+# Between looks at other processes.
+POLL_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
@@ -186,7 +187,7 @@ def _connect(rank: int, size: int) -> Store:
                     f"{host}:{port} within {seconds} s (BLEUPRINT_TIMEOUT): "
                     f"{error.strerror or error}"
                 ) from None
-            time.sleep(_POLL)
+            time.sleep(POLL_SECONDS)
     store = distributed.TCPStore(  # type: ignore[attr-defined]
         host,
         port,
@@ -215,7 +216,7 @@ def _wait_for_members(store: Store, rank: int, size: int, member: _Member) -> li
                 f"of {size} processes, {', '.join(map(str, absent))} did not join within "
                 f"{seconds} s (BLEUPRINT_TIMEOUT)"
             )
-        time.sleep(_POLL)
+        time.sleep(POLL_SECONDS)
     return [_Member(**json.loads(store.get(f"member/{each}"))) for each in range(size)]
 
 

@@ -18,12 +18,11 @@ from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from bleuprint.runtime import environment
 from bleuprint.runtime.distributed import slurm
-from bleuprint.runtime.distributed.group import ON_CPUS, gpu_count, started
+from bleuprint.runtime.distributed.group import ON_CPUS, POLL_SECONDS, gpu_count, started
 from bleuprint.runtime.errors import LAUNCHED, PEER_LOST, UserError, say
 
 _LOOPBACK = "127.0.0.1"
 _SRUN = "BLEUPRINT_SRUN"  # set in the tasks of `launch_slurm_step`
-_POLL = 0.1  # seconds
 # A loss of contact is ranked this many seconds later: the failure that caused it comes first.
 _CAUSE = 5.0
 
@@ -127,7 +126,7 @@ def launch_slurm_step(nodes: int, count: int) -> NoReturn:
     sys.stdout.flush()
     step = subprocess.Popen(command, env={**os.environ, _SRUN: "1"}, start_new_session=True)
     while step.poll() is None:
-        time.sleep(_POLL)
+        time.sleep(POLL_SECONDS)
         if received:
             received.clear()
             step.send_signal(signal.SIGUSR1)
