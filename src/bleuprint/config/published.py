@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from bleuprint.config import bibtex
 from bleuprint.config.system import Average, LengthPenalty
 from bleuprint.runtime.schema import Count, Range, SettingError
 from bleuprint.text.unicode import blank_unprinted
@@ -44,3 +45,5 @@ class Published:
         for key in ("name", "source"):
             if blank_unprinted(text := getattr(self, key)) != text:
                 raise SettingError([key], f"{text!r} contains a non-printing character")
+        if self.bibtex is not None:
+            bibtex.check(self.bibtex)
