@@ -110,6 +110,13 @@ def test_check_names_the_experiment_or_the_line_that_is_wrong(project):
     assert "d_fff: unknown key; did you mean 'd_ff'?" in error and error.count("\n") == 1
 
 
+def test_check_asks_spacy_for_its_languages(project):
+    pytest.importorskip("spacy")
+    (project / "params.yaml").write_text(PARAMS.replace("name: moses", "name: spacy"))
+    error = run(project, *COMMAND, "check", status=1)
+    assert "params.yaml:16: corpora.own: " in error and error.count("\n") == 1
+
+
 def test_cite_prints_the_bibtex_of_what_is_used(project):
     cited = run(project, *COMMAND, "cite")
     assert "@misc{own,}" in cited and "post-2018-call" in cited

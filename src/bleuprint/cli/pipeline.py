@@ -6,7 +6,7 @@ import subprocess
 
 from bleuprint.cli.options import Commands
 from bleuprint.config.experiment import load
-from bleuprint.config.notes import notes
+from bleuprint.config.notes import check_tokenizers, notes
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError, say
 
@@ -56,6 +56,7 @@ def add_commands(commands: Commands) -> None:
 
 def _check(_: argparse.Namespace) -> None:
     settings = load()
+    check_tokenizers(settings)
     for note in notes(settings):
         say(note, "note")
     print(f"{settings.experiment}: params.yaml is valid")
