@@ -16,8 +16,8 @@ class Published:
     `name`: its row of the table; `source`: where it was published. `scored`: a variant of
     bleu_variants.VARIANTS, sacreBLEU's default (sacrebleu), or one that is not computed here
     (otherwise). With a `system`, the gap between that system's score and this one is broken down
-    as far as it can be measured. `bibtex`: its publication. The other fields: what its authors are
-    known to have used.
+    as far as it can be measured. `perplexity`: of the references, per token of that system.
+    `bibtex`: its publication. The other fields: what its authors are known to have used.
     """
 
     name: str
@@ -39,6 +39,7 @@ class Published:
     average: Average | None = None
     beam: Count | None = None
     length_penalty: LengthPenalty | None = None
+    perplexity: Annotated[float, Range(1)] | None = None
     bibtex: str | None = None
 
     def __post_init__(self) -> None:
