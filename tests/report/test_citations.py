@@ -8,7 +8,7 @@ import pytest
 from bleuprint.config.bibtex import entries
 from bleuprint.config.corpus_files import LicenseAndCitation
 from bleuprint.config.experiment import Settings, load
-from bleuprint.report.citations import citations
+from bleuprint.report.citations import check_published, citations
 from bleuprint.runtime.errors import UserError
 from root import ROOT
 
@@ -151,8 +151,19 @@ def test_two_entries_of_one_key_are_named() -> None:
         r"corpora\.c1\.license_and_citation\.phrasebook\.bibtex: a is another entry in "
         r"corpora\.c0\.license_and_citation\.phrasebook\.bibtex: rename one"
     )
-    with pytest.raises(UserError, match=message):
-        citations(with_abouts("@misc{a, title = {A}}", "@misc{a, title = {B}}"))
+    settings = with_abouts("@misc{a, title = {A}}", "@misc{a, title = {B}}")
+    for refused in (citations, check_published):
+        with pytest.raises(UserError, match=message):
+            refused(settings)
+
+
+def test_a_number_that_table_2_does_not_have_is_refused_before_any_training() -> None:
+    table2 = SETTINGS["table2"]
+    check_published(table2)
+    big = next(n for n in table2.published if n.bleu == 28.4)
+    wrong = replace(table2, published=(replace(big, bleu=28.5),))
+    with pytest.raises(UserError, match=r"Table 2 has no such number: .* 28\.5 on wmt14-en-de"):
+        check_published(wrong)
 
 
 def test_published_numbers_are_cited() -> None:

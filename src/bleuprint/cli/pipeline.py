@@ -55,8 +55,11 @@ def add_commands(commands: Commands) -> None:
 
 
 def _check(_: argparse.Namespace) -> None:
+    from bleuprint.report.citations import check_published
+
     settings = load()
     check_tokenizers(settings)
+    check_published(settings)
     for note in notes(settings):
         say(note, "note")
     print(f"{settings.experiment}: params.yaml is valid")

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import pandas as pd
+
 from bleuprint.config.bibtex import entries
 from bleuprint.config.experiment import Settings
 from bleuprint.report.published import literature
@@ -27,6 +29,18 @@ def citations(settings: Settings) -> str:
                 raise UserError(f"{place}: {key} is another entry in {first_place}: rename one")
             reasons.append(f"% {reason}\n")
     return "\n".join(f"{''.join(reasons)}{entry}\n" for entry, _, reasons in cited.values())
+
+
+def check_published(settings: Settings) -> None:
+    """Raise UserError at citations and published numbers that the report would refuse."""
+    citations(settings)
+    tests = [
+        {"corpus": name, "test": test, "source": corpus.source, "target": corpus.target}
+        for name, corpus in settings.corpora.items()
+        for test in corpus.files.tests
+    ]
+    if tests:
+        literature.rows(pd.DataFrame(tests), settings.published)
 
 
 def _texts(settings: Settings) -> Iterator[tuple[str, str, str]]:
