@@ -111,6 +111,21 @@ def test_check_names_the_experiment_or_the_line_that_is_wrong(project):
     assert "d_fff: unknown key; did you mean 'd_ff'?" in error and error.count("\n") == 1
 
 
+def test_check_refuses_what_cite_would(project):
+    number = "{name: A, source: x, corpus: own, test: held-out, bleu: 3, scored: intl,"
+    number += ' bibtex: "@misc{own, title = {Another}}"}'
+    (project / "params.yaml").write_text(PARAMS.replace("published: []", f"published: [{number}]"))
+    error = run(project, *COMMAND, "check", status=1)
+    assert "published.0.bibtex: own is another entry in corpora.own" in error
+
+
+def test_check_asks_spacy_for_its_languages(project):
+    pytest.importorskip("spacy")
+    (project / "params.yaml").write_text(PARAMS.replace("name: moses", "name: spacy"))
+    error = run(project, *COMMAND, "check", status=1)
+    assert "params.yaml:16: corpora.own: " in error and error.count("\n") == 1
+
+
 def test_cite_prints_the_bibtex_of_what_is_used(project):
     cited = run(project, *COMMAND, "cite")
     assert "@misc{own,}" in cited and "post-2018-call" in cited

@@ -130,7 +130,15 @@ def test_rows_made_with_merge_keys(tmp_path):
             "license_and_citation: wmt, source",
             "files.train.a.license_and_citation: no entry 'wmt' in license_and_citation",
         ),
-        ('"@misc{own,}"', "own (2026)", "bibtex is 'own (2026)': an entry begins with @type{key,"),
+        (
+            '"@misc{own,}"',
+            "own (2026)",
+            r"params.yaml:7: corpora.own.license_and_citation.own.bibtex: 'own (2026)' does not "
+            "begin an entry, '@type{key,'",
+        ),
+        ('"@misc{own,}"', '"@misc{own,"', "own.bibtex: the braces of entry 'own' are not balanced"),
+        ('"@misc{own,}"', '"@misc{own,}}"', "own.bibtex: '}' does not begin an entry, '@type{"),
+        ('"@misc{own,}"', '""', "own.bibtex: is empty: an entry begins with '@type{key,'"),
         (
             "{license_and_citation: own, source",
             "{license_and_citation: own, format: tmx, source",

@@ -5,7 +5,8 @@ import subprocess
 import pytest
 
 from bleuprint.config.experiment import load
-from bleuprint.config.notes import lost_anchors, notes, precision
+from bleuprint.config.notes import check_tokenizers, lost_anchors, notes, precision
+from bleuprint.runtime.errors import UserError
 from params import PARAMS
 
 
@@ -108,6 +109,24 @@ def test_sentences_longer_than_the_model_can_read(project):
         "to 100 words: one of 100 ends the training"
     ]
     assert noted(project, "max_positions: 1024", "max_positions: 101") == []
+
+
+@pytest.mark.parametrize(
+    ("language", "reason"),
+    [("qq", "Can't import language qq"), ("th", "The Thai tokenizer requires the PyThaiNLP")],
+)
+def test_a_language_that_spacy_cannot_tokenize(project, language, reason):
+    pytest.importorskip("spacy")
+    text = PARAMS.replace("name: moses", "name: spacy")
+    (project / "params.yaml").write_text(text.replace('target: "no"', 'target: "en"'))
+    check_tokenizers(load())
+    (project / "params.yaml").write_text(text.replace('target: "no"', f'target: "{language}"'))
+    message = (
+        rf"params\.yaml:16: corpora\.own: tokenize\.name spacy, language '{language}': .*{reason}"
+    )
+    with pytest.raises(UserError, match=message) as refused:
+        check_tokenizers(load())
+    assert "\n" not in str(refused.value)
 
 
 def test_a_model_larger_than_the_machine(project):

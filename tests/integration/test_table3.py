@@ -43,6 +43,11 @@ TABLE_3: dict[str, tuple[float, int | None, set[str]]] = {
         {"model.d_model", "model.d_ff", "model.heads", "train.max_updates", *DROPOUT},
     ),
 }
+# Its perplexities per word piece, in this order.
+PERPLEXITIES = [
+    *(4.92, 5.29, 5.00, 4.91, 5.01, 5.16, 5.01, 6.11, 5.19, 4.88),
+    *(5.75, 4.66, 5.12, 4.75, 5.77, 4.95, 4.67, 5.47, 4.92, 4.33),
+]
 # At a laptop's size, stacks of two layers have no third of them.
 CHANGES = {row: changed for row, (_, _, changed) in TABLE_3.items()} | {"C-half-layers": LAYERS}
 
@@ -88,6 +93,7 @@ def test_rows_have_as_many_parameters_as_the_paper_says(row: str) -> None:
 def test_each_row_is_held_against_the_number_of_the_paper() -> None:
     printed = {name: bleu for name, (bleu, _, _) in TABLE_3.items()}
     assert {number.system: number.bleu for number in PAPER.published} == printed
+    assert [number.perplexity for number in PAPER.published] == PERPLEXITIES
     for number in PAPER.published:
         assert number.system is not None
         decode, average = (getattr(PAPER.systems[number.system], n) for n in ("decode", "average"))

@@ -1,6 +1,8 @@
 """A training is known by what decides it: cells that share it train once."""
 
+import json
 import subprocess
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -48,6 +50,7 @@ def test_a_renamed_system_trains_nothing(root: Path) -> None:
     assert outputs(root, "other") == outputs(root, "micro") != {}
     (timed,) = root.glob("timings/other/toy/1/train-*.json")
     assert timed.name == next(root.glob("timings/micro/toy/1/train-*.json")).name
+    assert f", sacremoses {version('sacremoses')}" in json.loads(timed.read_text())["versions"]
 
 
 def test_two_cells_with_one_training_that_start_together_train_once(root: Path) -> None:

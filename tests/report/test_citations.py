@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import pytest
 
+from bleuprint.config.bibtex import entries
 from bleuprint.config.corpus_files import LicenseAndCitation
 from bleuprint.config.experiment import Settings, load
-from bleuprint.report.citations import citations, entries
+from bleuprint.report.citations import check_published, citations
 from bleuprint.runtime.errors import UserError
 from root import ROOT
 
@@ -141,26 +142,28 @@ def test_an_entry_of_two_corpora_names_both() -> None:
 
 
 def test_a_text_may_have_several_entries() -> None:
-    found = list(entries("@misc{a, title = {{A}}}\n@book{b:1,x={@}}\n", "here"))
+    found = list(entries("@misc{a, title = {{A}}}\n@book{b:1,x={@}}\n"))
     assert found == [("a", "@misc{a, title = {{A}}}"), ("b:1", "@book{b:1,x={@}}")]
 
 
-@pytest.mark.parametrize(
-    ("bibtex", "message"),
-    [
-        (
-            ("@misc{a, title = {A}}", "@misc{a, title = {B}}"),
-            r"corpora\.c1\.license_and_citation\.phrasebook\.bibtex: a is another entry in "
-            r"corpora\.c0\.license_and_citation\.phrasebook\.bibtex: rename one",
-        ),
-        (("@misc{a, title = {A}",), "the braces of entry a are not balanced"),
-        (("@misc{a, title = {A}}}",), "'}' does not begin an entry"),
-        (("@misc{a, title = {A}} and B",), "'and B' does not begin an entry"),
-    ],
-)
-def test_what_cannot_be_cited_is_named(bibtex: tuple[str, ...], message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        citations(with_abouts(*bibtex))
+def test_two_entries_of_one_key_are_named() -> None:
+    message = (
+        r"corpora\.c1\.license_and_citation\.phrasebook\.bibtex: a is another entry in "
+        r"corpora\.c0\.license_and_citation\.phrasebook\.bibtex: rename one"
+    )
+    settings = with_abouts("@misc{a, title = {A}}", "@misc{a, title = {B}}")
+    for refused in (citations, check_published):
+        with pytest.raises(UserError, match=message):
+            refused(settings)
+
+
+def test_a_number_that_table_2_does_not_have_is_refused_before_any_training() -> None:
+    table2 = SETTINGS["table2"]
+    check_published(table2)
+    big = next(n for n in table2.published if n.bleu == 28.4)
+    wrong = replace(table2, published=(replace(big, bleu=28.5),))
+    with pytest.raises(UserError, match=r"Table 2 has no such number: .* 28\.5 on wmt14-en-de"):
+        check_published(wrong)
 
 
 def test_published_numbers_are_cited() -> None:

@@ -1,6 +1,8 @@
 """The tables of BLEU variants and breakdowns: every figure is in its own row and column."""
 
+from bleuprint.config.published import Published
 from bleuprint.report import score_tables
+from bleuprint.report.frame import csv_text
 from bleuprint.report.grid import Grid
 from result_rows import against, count, frame, length, record
 
@@ -52,6 +54,26 @@ def test_losses_are_means_over_seeds() -> None:
     ]
     none = rows_of(score_tables.losses(frame({**RECORDS[0], **unknown})))
     assert none == [{**place, "Loss": "–", "Perplexity": "–", "Per word": "–"}]
+
+
+def test_published_perplexities_stand_above_ours() -> None:
+    known = {"corpus": "news-en-de", "test": "first", "bleu": 30.0}
+    numbers = (
+        Published("A paper", "there", **known, scored="tokenized", perplexity=5.647),
+        Published("A paper", "there", **known, scored="otherwise", perplexity=5.647),
+        Published("No perplexity", "there", **known, scored="tokenized"),
+        Published("Elsewhere", "x", "other", "first", 3.0, "tokenized", perplexity=2.0),
+    )
+    grid = score_tables.losses(frame(*RECORDS), numbers)
+    assert [row.kind for row in grid.rows] == ["published", "", "", ""]
+    first, ours, *_ = rows_of(grid)
+    place = {"Corpus": "news-en-de", "Test set": "first"}
+    printed = {"Loss": "1.731", "Perplexity": "5.65", "Per word": "–"}
+    assert first == {"System": "A paper (published)", **place, **printed}
+    assert ours["System"] == "tiny"
+    # also in table.csv
+    printed_row = csv_text(frame(*RECORDS), numbers).split("\n")[1]
+    assert printed_row.startswith("A paper,") and ",1.731,5.647," in printed_row
 
 
 def test_bleu_by_length_and_the_length_ratio() -> None:

@@ -1,18 +1,21 @@
 """How fast devices compute, and what a training cost by their time: numbers worked by hand."""
 
 import platform
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
+from bleuprint.config.experiment import load
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.tracking import hardware as machine
 from bleuprint.tracking.hardware import paper_flops, peak_flops
 from bleuprint.tracking.stopwatch import Stopwatch
 from bleuprint.tracking.timings import Training
 from bleuprint.training.train_state import TrainState
+from root import ROOT
 
 CPU = torch.device("cpu")
 ALONE = Group(0, 1, CPU)
@@ -106,6 +109,23 @@ def test_a_machine_is_the_same_each_time() -> None:
     one = machine.machine_of(Group(0, 3, CPU))
     assert one == machine.machine_of(Group(0, 3, CPU))
     assert (one["processes"], one["threads"]) == (3, torch.get_num_threads())
+
+
+@pytest.mark.parametrize(
+    ("recipe", "libraries"),
+    [
+        ("phrasebook", {"sacremoses", "subword-nmt"}),
+        ("course-multi30k", {"spacy", "sacremoses"}),
+        ("copy", set()),
+    ],
+)
+def test_versions_are_also_of_what_decides_the_text(recipe: str, libraries: set[str]) -> None:
+    corpora = load(ROOT / "recipes" / f"{recipe}.yaml").corpora
+    found = machine.text_libraries(next(iter(corpora.values())))
+    assert set(found) == libraries
+    shown = machine.machine_of(ALONE, found)["versions"]
+    for name in libraries:
+        assert f", {name} {version(name)}" in shown
 
 
 def test_a_gpu_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import sys
 
 from bleuprint.cli.options import Commands
 from bleuprint.config.experiment import Settings, load
-from bleuprint.config.notes import notes
+from bleuprint.config.notes import check_tokenizers, notes
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.json_schema import json_schema
@@ -61,7 +61,11 @@ def add_commands(commands: Commands) -> None:
 
 
 def _check(_: argparse.Namespace) -> None:
+    from bleuprint.report.citations import check_published
+
     settings = load()
+    check_tokenizers(settings)
+    check_published(settings)
     for note in notes(settings):
         say(note, "note")
     print(f"{settings.experiment}: params.yaml is valid")

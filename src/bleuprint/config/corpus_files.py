@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
+from bleuprint.config import bibtex
 from bleuprint.runtime.environment import NETRC, credentials_in
 from bleuprint.runtime.schema import Range, SettingError
 
@@ -192,8 +193,7 @@ class LicenseAndCitation:
     bibtex: str
 
     def __post_init__(self) -> None:
-        if not re.match(r"\s*@\w+\s*\{\s*[^\s,{}]+\s*,", self.bibtex):
-            raise ValueError(f"bibtex is {self.bibtex[:40]!r}: an entry begins with @type{{key,")
+        bibtex.check(self.bibtex)
 
 
 def _scheme(key: str, url: str) -> str:

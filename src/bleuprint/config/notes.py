@@ -1,4 +1,4 @@
-"""Notes on params.yaml: settings that are valid but may be unintended."""
+"""Notes on params.yaml: settings that are valid but may be unintended, or fail on this machine."""
 
 import re
 from collections.abc import Iterator
@@ -10,6 +10,9 @@ from bleuprint.config.experiment import Settings
 from bleuprint.config.system import System
 from bleuprint.runtime import environment
 from bleuprint.runtime.code import git
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.schema import line_of, load_yaml
+from bleuprint.text.tokenizers import tokenizer_for
 
 
 def notes(settings: Settings, path: Path = Path("params.yaml")) -> Iterator[str]:
@@ -35,6 +38,20 @@ def notes(settings: Settings, path: Path = Path("params.yaml")) -> Iterator[str]
     if not environment.has_gpu():
         info = Path("/proc/cpuinfo")
         yield from dict.fromkeys(note for cell in cells for note in precision(*cell, info))
+
+
+def check_tokenizers(settings: Settings, path: Path = Path("params.yaml")) -> None:
+    """Raise UserError if spaCy lacks a language, or packages that it needs for it.
+
+    `load` does not ask it, since loading spaCy takes seconds.
+    """
+    for name, corpus in settings.corpora.items():
+        for language in (corpus.source, corpus.target) if corpus.tokenize.name == "spacy" else ():
+            try:
+                tokenizer_for(language, corpus.tokenize)
+            except UserError as error:
+                line = line_of(load_yaml(path)["corpora"][name], "tokenize")
+                raise UserError(f"{path}:{line}: corpora.{name}: {error}") from None
 
 
 def memory(name: str, system: System, available: int, what: str) -> Iterator[str]:

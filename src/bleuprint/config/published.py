@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from bleuprint.config import bibtex
 from bleuprint.config.system import Average, LengthPenalty
 from bleuprint.runtime.schema import Count, Range, SettingError
 from bleuprint.text.unicode import blank_unprinted
@@ -15,8 +16,8 @@ class Published:
     `name`: its row of the table; `source`: where it was published. `scored`: a variant of
     bleu_variants.VARIANTS, sacreBLEU's default (sacrebleu), or one that is not computed here
     (otherwise). With a `system`, the gap between that system's score and this one is broken down
-    as far as it can be measured. `bibtex`: its publication. The other fields: what its authors are
-    known to have used.
+    as far as it can be measured. `perplexity`: of the references, per token of that system.
+    `bibtex`: its publication. The other fields: what its authors are known to have used.
     """
 
     name: str
@@ -38,9 +39,12 @@ class Published:
     average: Average | None = None
     beam: Count | None = None
     length_penalty: LengthPenalty | None = None
+    perplexity: Annotated[float, Range(1)] | None = None
     bibtex: str | None = None
 
     def __post_init__(self) -> None:
         for key in ("name", "source"):
             if blank_unprinted(text := getattr(self, key)) != text:
                 raise SettingError([key], f"{text!r} contains a non-printing character")
+        if self.bibtex is not None:
+            bibtex.check(self.bibtex)

@@ -44,7 +44,7 @@ def train_cell(cell: Cell) -> None:
     check_training(job, fingerprints, group)
     with _locked(work_folder(job, fingerprints), group):
         work = work_folder(job, fingerprints)  # another cell may just have had this training
-        log = TrainingLog(settings.experiment, job, fingerprints, group, work)
+        log = TrainingLog(settings, job, fingerprints, group, work)
         work.mkdir(parents=True, exist_ok=True)
         trainer = Trainer(job, group, work, fingerprints, log)
         trainer.run()

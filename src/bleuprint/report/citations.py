@@ -3,22 +3,19 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import regex
+import pandas as pd
 
+from bleuprint.config.bibtex import entries
 from bleuprint.config.experiment import Settings
 from bleuprint.report.published import literature
 from bleuprint.runtime.errors import UserError
-
-_HEAD = regex.compile(r"@\w+\s*\{\s*([^\s,{}]+)\s*,")
-# An entry up to the end of its braces, which may be nested: (?1) is the group itself.
-_ENTRY = regex.compile(r"@\w+\s*(\{(?:[^{}]|(?1))*+\})")
 
 
 def citations(settings: Settings) -> str:
     """The BibTeX of the whole experiment, each entry once, in the order of first use.
 
     Above an entry is a comment for each use of it: corpus, texts and license, or the method. Raises
-    UserError if a text is not BibTeX, or if one key names two different entries.
+    UserError if one key names two different entries.
     """
     cited: dict[str, tuple[str, str, list[str]]] = {}
     for reason, bibtex, place in (
@@ -26,7 +23,7 @@ def citations(settings: Settings) -> str:
         *_published(settings),
         *_methods(settings),
     ):
-        for key, entry in entries(bibtex, place):
+        for key, entry in entries(bibtex):
             first, first_place, reasons = cited.setdefault(key, (entry, place, []))
             if first.split() != entry.split():
                 raise UserError(f"{place}: {key} is another entry in {first_place}: rename one")
@@ -34,19 +31,16 @@ def citations(settings: Settings) -> str:
     return "\n".join(f"{''.join(reasons)}{entry}\n" for entry, _, reasons in cited.values())
 
 
-def entries(bibtex: str, place: str) -> Iterator[tuple[str, str]]:
-    """Each entry with its key; `place` names the text in errors."""
-    rest = bibtex.strip()
-    while rest:
-        head = _HEAD.match(rest)
-        if head is None:
-            line = rest.partition("\n")[0]
-            raise UserError(f"{place}: {line[:40]!r} does not begin an entry, '@type{{key,'")
-        entry = _ENTRY.match(rest)
-        if entry is None:
-            raise UserError(f"{place}: the braces of entry {head[1]} are not balanced")
-        yield head[1], entry[0]
-        rest = rest[entry.end() :].lstrip()
+def check_published(settings: Settings) -> None:
+    """Raise UserError at citations and published numbers that the report would refuse."""
+    citations(settings)
+    tests = [
+        {"corpus": name, "test": test, "source": corpus.source, "target": corpus.target}
+        for name, corpus in settings.corpora.items()
+        for test in corpus.files.tests
+    ]
+    if tests:
+        literature.rows(pd.DataFrame(tests), settings.published)
 
 
 def _texts(settings: Settings) -> Iterator[tuple[str, str, str]]:
@@ -77,7 +71,7 @@ def _published(settings: Settings) -> Iterator[tuple[str, str, str]]:
 def _methods(settings: Settings) -> Iterator[tuple[str, str, str]]:
     """The same for the methods that the experiment uses."""
     path = Path(__file__).with_name("methods.bib")
-    methods = dict(entries(path.read_text(encoding="utf-8"), path.name))
+    methods = dict(entries(path.read_text(encoding="utf-8")))
     corpora = settings.corpora.values()
     systems = [each for name in settings.corpora for each in settings.systems_on(name).values()]
     tokenizers = {corpus.tokenize.name for corpus in corpora}

@@ -73,7 +73,7 @@ def costs(records: pd.DataFrame, measured: bool = True) -> Grid:
 def parts(records: pd.DataFrame, published: Sequence[Published] = ()) -> Iterator[str | Grid]:
     """Both tables and their notes for the terminal, and the files with more."""
     yield scores(records, published=published)
-    yield score_tables.losses(records)
+    yield score_tables.losses(records, published)
     yield score_tables.LOSSES
     yield costs(records)
     yield ""

@@ -76,7 +76,7 @@ def table_md(settings: Settings, records: pd.DataFrame, root: Path) -> str:
         notes=main_table.notes(records, settings.published),
         chrf2=markdown(main_table.scores(records, ["chrf2"], {})),
         ter=markdown(main_table.scores(records, ["ter"], {})),
-        losses=markdown(score_tables.losses(records)),
+        losses=markdown(score_tables.losses(records, settings.published)),
         losses_note=score_tables.LOSSES,
         variants=markdown(score_tables.variants(records)),
         gaps=gap_tables.markdown_of(settings, measured(settings, records, root)),

@@ -3,9 +3,14 @@
 Rows are systems on test sets; with several seeds, figures are means over them.
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import pandas as pd
 
+from bleuprint.config.published import Published
 from bleuprint.report.grid import NONE, Grid, Number, grid
+from bleuprint.report.published import literature
 from bleuprint.report.system_results import PLACE
 from bleuprint.scoring.bleu_variants import COMPOUND_SPLIT, PAPERS_ONLY, VARIANTS
 from bleuprint.scoring.breakdown import COUNTS, LENGTHS
@@ -24,14 +29,20 @@ LOSSES = (
 )
 
 
-def losses(records: pd.DataFrame) -> Grid:
-    """Loss and perplexity of the references."""
-    figures = records.astype(dict.fromkeys(_LOSSES, float)).groupby(PLACE, sort=False)
+def losses(records: pd.DataFrame, published: Sequence[Published] = ()) -> Grid:
+    """Loss and perplexity of the references, below those of the published systems."""
+    numbers = literature.rows(records, published).dropna(subset="test_perplexity")
+    # those of one system that differ in scoring have one perplexity
+    numbers = numbers.assign(system=numbers.system + " (published)").drop_duplicates(PLACE)
+    figures = pd.concat([numbers.reindex(columns=[*PLACE, *_LOSSES]), records[[*PLACE, *_LOSSES]]])
+    figures = figures.astype(dict.fromkeys(_LOSSES, float)).groupby(PLACE, sort=False).mean()
     rows = [
         (*place, *(_number(form, means[name]) for name, (_, form) in _LOSSES.items()))
-        for place, means in figures[list(_LOSSES)].mean().iterrows()
+        for place, means in figures.iterrows()
     ]
-    return grid(_HEADS, [head for head, _ in _LOSSES.values()], rows)
+    table = grid(_HEADS, [head for head, _ in _LOSSES.values()], rows)
+    of_others = (replace(row, kind="published") for row in table.rows[: len(numbers)])
+    return replace(table, rows=(*of_others, *table.rows[len(numbers) :]))
 
 
 def variants(records: pd.DataFrame) -> Grid:

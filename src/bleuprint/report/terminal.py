@@ -32,7 +32,8 @@ def _tables(grid: Grid, console: Console) -> Iterator[Table]:
     """The grid in as many tables as it needs for the width.
 
     Columns outside any group begin every table. The columns of a group are kept together if they
-    fit, and so is a column with the one that follows it.
+    fit, and so is a column with the one that follows it; those of two groups share a table only if
+    it has all of both.
     """
     leading = [place for place, column in enumerate(grid.columns) if not column.group]
     blocks = [leading]
@@ -42,6 +43,7 @@ def _tables(grid: Grid, console: Console) -> Iterator[Table]:
         table = _table(grid, places, console)
         return Measurement.get(console, unlimited, table).maximum <= console.width
 
+    divided = False
     for group, places in groups(grid.columns):
         # a column with those that follow it, if both fit; all of the group, if it does
         pieces: list[list[int]] = []
@@ -52,10 +54,13 @@ def _tables(grid: Grid, console: Console) -> Iterator[Table]:
                 pieces.append([place])
         if group and fits([*leading, *places]):
             pieces = [places]
-        for piece in pieces:
-            if blocks[-1] != leading and not fits([*blocks[-1], *piece]):
+        for number, piece in enumerate(pieces):
+            # a table that has a part of a group has no other group
+            begins = number == 0 and (divided or len(pieces) > 1)
+            if blocks[-1] != leading and (begins or not fits([*blocks[-1], *piece])):
                 blocks.append(leading)
             blocks[-1] = [*blocks[-1], *piece]
+        divided = len(pieces) > 1
     for block in blocks:
         yield _table(grid, block, console)
 

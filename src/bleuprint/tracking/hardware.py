@@ -5,12 +5,15 @@ import platform
 import re
 import resource
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from bleuprint.config.experiment import Corpus
 from bleuprint.runtime.code import commit
 from bleuprint.runtime.distributed.group import Group
 
@@ -25,9 +28,18 @@ _PAPER = {"K80": 2.8e12, "K40": 3.7e12, "M40": 6.0e12, "P100": 9.5e12}
 _PEAKS = Path(__file__).with_name("gpu_peaks.csv")
 
 
-def machine_of(group: Group) -> dict[str, Any]:
+def text_libraries(corpus: Corpus) -> list[str]:
+    """The packages that decide a corpus's tokens and subwords."""
+    tokenizers = {"moses": ["sacremoses"], "spacy": ["spacy", "sacremoses"]}
+    bpe = corpus.vocabulary.bpe
+    learners = ["subword-nmt"] if bpe is not None and bpe.learner == "subword-nmt" else []
+    return tokenizers.get(corpus.tokenize.name, []) + learners
+
+
+def machine_of(group: Group, libraries: Iterable[str] = ()) -> dict[str, Any]:
     """The device, the processes, the threads of each, the commit of the code, and versions.
 
+    The versions are those of Python, torch and the installed `libraries`.
     A device is a GPU, or a process with its threads on a CPU: there are as many devices as
     processes, and all are assumed to be like this one's.
     """
@@ -37,7 +49,13 @@ def machine_of(group: Group) -> dict[str, Any]:
         "processes": group.size,
         "threads": torch.get_num_threads(),
         "commit": commit(),
-        "versions": f"Python {platform.python_version()}, torch {torch.__version__}",
+        "versions": ", ".join(
+            [
+                f"Python {platform.python_version()}",
+                f"torch {torch.__version__}",
+                *(f"{name} {version(name)}" for name in libraries),
+            ]
+        ),
     }
 
 

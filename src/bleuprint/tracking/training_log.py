@@ -4,9 +4,10 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
+from bleuprint.config.experiment import Settings
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.progress import Progress
-from bleuprint.tracking.hardware import machine_of, peak_memory
+from bleuprint.tracking.hardware import machine_of, peak_memory, text_libraries
 from bleuprint.tracking.runs import Description
 from bleuprint.tracking.stopwatch import Stopwatch
 from bleuprint.tracking.tracker import Tracker
@@ -20,11 +21,17 @@ class TrainingLog(Observer):
     """Prints progress, logs to MLflow, and saves durations in the training's work folder."""
 
     def __init__(
-        self, experiment: str, job: Job, fingerprints: Fingerprints, group: Group, folder: Path
+        self,
+        settings: Settings,
+        job: Job,
+        fingerprints: Fingerprints,
+        group: Group,
+        folder: Path,
     ) -> None:
-        self._experiment, self._job, self._marks = experiment, job, fingerprints
+        self._experiment, self._job, self._marks = settings.experiment, job, fingerprints
         memory = partial(peak_memory, group.device)
-        self.stopwatch = Stopwatch(folder, machine_of(group), memory)
+        libraries = text_libraries(settings.corpus(job.cell.corpus))
+        self.stopwatch = Stopwatch(folder, machine_of(group, libraries), memory)
         self._tracker: Tracker | None = None
         self._progress: Progress | None = None
 

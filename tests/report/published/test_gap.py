@@ -282,6 +282,21 @@ def test_the_report_shows_it_as_a_table(tmp_path: Path, settings: Settings) -> N
     assert steps == ["", "+0.90", "+1.11", "+0.29", "+2.70", ""]
 
 
+@pytest.mark.parametrize("known", [{"average": Average(last=1), "beam": 2}, {}])
+def test_a_number_of_the_same_settings_needs_no_variants(
+    tmp_path: Path, settings: Settings, known: dict[str, Any]
+) -> None:
+    """Its gap is in the records: only the scoring differs."""
+    unknown = dict.fromkeys(("average", "beam", "length_penalty"))
+    one = dataclasses.replace(
+        settings, published=(dataclasses.replace(NUMBER, **{**unknown, **known}),)
+    )
+    (found,) = measured(one, records(one), tmp_path)
+    assert (found.ours, found.unexplained) == (25.0, 4.1)
+    assert sizes(found) == [0.9, 0.0 if known else None, 0.0 if known else None]
+    assert not gap_tables.hints(one, [found])
+
+
 def test_the_command_that_measures_a_gap_is_named(tmp_path: Path, settings: Settings) -> None:
     one = dataclasses.replace(settings, published=(NUMBER,))
     found = measured(one, records(one), tmp_path)

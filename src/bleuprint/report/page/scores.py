@@ -25,7 +25,7 @@ def scores(context: ReportContext) -> Section:
     settings, records = context.settings, context.records
     data = {
         "corpora": [_corpus(context, name) for name in settings.corpora],
-        "losses": score_tables.losses(records),
+        "losses": score_tables.losses(records, settings.published),
         "losses_note": score_tables.LOSSES,
         "several_seeds": len(settings.seeds) > 1,
         "notes": main_table.notes(records, settings.published),

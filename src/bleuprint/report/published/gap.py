@@ -21,9 +21,11 @@ from bleuprint.report.published.variants import (
     SEARCH,
     Variant,
     Variants,
+    Varied,
     adopted,
     own,
     path_of,
+    variants_for,
 )
 from bleuprint.report.system_results import PLACE
 
@@ -101,19 +103,26 @@ def gaps(settings: Settings, records: pd.DataFrame, variants: Mapping[Cell, Vari
     """The gap to each published number that names a system, in their order.
 
     Left out are those whose variants lack a seed, or are of other trainings, translations or scores
-    than the records: the system was trained or translated again since.
+    than the records: the system was trained or translated again since. A number of which
+    no other average or search is known needs no variants: its scores are in the records.
     """
     result = []
     for number in settings.published:
         if number.system is None:
             continue
-        base = own(settings.system_on(number.system, number.corpus))
+        system = settings.system_on(number.system, number.corpus)
+        base = own(system)
+        recorded = set(variants_for(number, system)) == {base}
         place = [number.system, number.corpus, number.test]
         of_seeds = records[(records[PLACE] == place).all(axis=1)]
         measured = [
             varied
             for record in of_seeds.itertuples()
-            if (varied := variants.get(Cell(record.system, record.corpus, record.seed)))
+            if (
+                varied := _recorded(record, base)
+                if recorded
+                else variants.get(Cell(record.system, record.corpus, record.seed))
+            )
             and _are_of(varied, record, base)
         ]
         if len(measured) == len(of_seeds):
@@ -123,14 +132,16 @@ def gaps(settings: Settings, records: pd.DataFrame, variants: Mapping[Cell, Vari
 
 def _are_of(variants: Variants, record: Any, base: Variant) -> bool:
     """Whether the variants are of the training, the translations and the scores of a record."""
+    recorded = _recorded(record, base)
     varied = variants.find(record.test, base)
+    return variants.training == recorded.training and (varied,) == recorded.varied
+
+
+def _recorded(record: Any, base: Variant) -> Variants:
+    """The system as it is, with the scores of a record."""
     scores = {"sacrebleu": record.bleu, **{each["name"]: each["score"] for each in record.variants}}
-    return (
-        varied is not None
-        and variants.training == record.training_sha256
-        and varied.hypotheses == record.hypotheses_sha256
-        and varied.scores == scores
-    )
+    varied = Varied(record.test, base, scores, record.hypotheses_sha256)
+    return Variants(record.training_sha256, (varied,))
 
 
 def _gap(ours: _Ours) -> Gap:

@@ -5,6 +5,7 @@ params.yaml (config/published.py).
 """
 
 from collections.abc import Sequence
+from math import log
 from pathlib import Path
 
 import pandas as pd
@@ -26,7 +27,10 @@ _SCORED = {
     "otherwise": "{}, scored in a way not computed here",
 }
 # Columns of the frame that a published number has.
-_COLUMNS = ("system", "published", "corpus", "test", "bleu", "scored", "training_flops_by_time")
+_COLUMNS = (
+    *("system", "published", "corpus", "test", "bleu", "scored"),
+    *("test_loss", "test_perplexity", "training_flops_by_time"),
+)
 
 
 def table_2() -> pd.DataFrame:
@@ -63,6 +67,8 @@ def rows(records: pd.DataFrame, published: Sequence[Published] = ()) -> pd.DataF
             "system": number.name,
             "published": number.source,
             "bleu": str(number.bleu),
+            "test_loss": number.perplexity and round(log(number.perplexity), 3),
+            "test_perplexity": number.perplexity,
         }
         for number in published
         if not (number.source == SOURCE and reports_on(number.corpus, number.test))

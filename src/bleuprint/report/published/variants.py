@@ -85,7 +85,7 @@ def adopted(number: Published, variant: Variant, settings: Sequence[str]) -> Var
     return replace(variant, **{k: v for k, v in known.items() if v is not None})
 
 
-def _variants_for(number: Published, system: System) -> tuple[Variant, ...]:
+def variants_for(number: Published, system: System) -> tuple[Variant, ...]:
     """Every variant that the gap to a published number needs, the system's own first."""
     base = own(system)
     averaged = adopted(number, base, AVERAGE)
@@ -104,7 +104,7 @@ def measure(settings: Settings, cell: Cell, root: Path = Path()) -> None:
     """
     numbers = [n for n in settings.published if (n.system, n.corpus) == (cell.system, cell.corpus)]
     system = settings.system_on(cell.system, cell.corpus)
-    variants = dict.fromkeys(variant for n in numbers for variant in _variants_for(n, system))
+    variants = dict.fromkeys(variant for n in numbers for variant in variants_for(n, system))
     checkpoints = root / cell.models / "checkpoints"
     if not checkpoints.exists():
         raise UserError(f"{checkpoints}: no such folder; run: dvc repro, or dvc pull")
