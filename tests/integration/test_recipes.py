@@ -20,6 +20,7 @@ from bleuprint.config.experiment import Settings, load
 from bleuprint.corpus.download.download import download_corpus
 from bleuprint.corpus.download.fetch import Source
 from bleuprint.model.transformer import Transformer, count_parameters
+from bleuprint.report.citations import check_published
 from bleuprint.report.published import literature
 from bleuprint.rules import CHECKS, EDITS
 from bleuprint.text.parallel import TextFolder
@@ -197,6 +198,37 @@ def test_iwslt14_joins_its_test_set_in_the_order_of_fairseq() -> None:
     assert [text.source.archive_member for text in texts] == [
         (f"de-en/IWSLT14.{name}.de-en.de.xml",) for name in sets
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "numbers"),
+    [
+        ("iwslt14-de-en", [34.5, 33.1, 33.73, 34.64, 37.25]),
+        ("course-multi30k", [31.43, 32.57, 36.52, 37.39]),
+        ("table2-multi30k", [41.02, 33.36, 29.88, 61.8, 53.46, 44.52]),
+        ("table2", [27.3, 28.4, 38.1, 41.8, 26.77, 29.29, 28.6, 43.2, 27.5, 26.9, 26.9]),
+    ],
+)
+def test_the_numbers_of_the_literature(name: str, numbers: list[float]) -> None:
+    assert [number.bleu for number in SETTINGS[name].published] == numbers
+
+
+@each_recipe
+def test_check_accepts_what_a_recipe_cites(name: str) -> None:
+    check_published(SETTINGS[name])
+
+
+@pytest.mark.parametrize("name", ["table2", "table2-multi30k", "copy"])
+def test_tables_have_rows_of_ensembles(name: str) -> None:
+    """Of trainings that another row has."""
+    settings = SETTINGS[name]
+    for corpus in settings.corpora:
+        systems = settings.systems_on(corpus)
+        ensembles = [each for each in systems.values() if each.average.ensemble]
+        assert ensembles
+        for ensemble in ensembles:
+            shared = [each for each in systems.values() if each.train == ensemble.train]
+            assert len(shared) > 1
 
 
 def test_the_corpus_of_the_docs_loads_with_each_of_their_parts(tmp_path: Path) -> None:
