@@ -56,7 +56,7 @@ test-slow: setup
 	python -m pytest -m slow -n logical --maxprocesses 4
 
 test-cluster: setup
-	python -m pytest -m cluster -n 2 --dist loadfile --no-loadscope-reorder
+	python -m pytest -m cluster -n 4 --dist loadfile --no-loadscope-reorder
 
 # without SLURM, the tests that need it are skipped
 cluster:
