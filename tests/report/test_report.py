@@ -20,9 +20,9 @@ from bleuprint.config.paths import Cell
 from bleuprint.config.system import Overrides
 from bleuprint.report import main_table, report
 from bleuprint.report.compare import compare
-from bleuprint.report.frame import RESULTS, load
+from bleuprint.report.frame import RESULTS, load, save
 from bleuprint.report.grid import NONE, Grid
-from bleuprint.report.records import check_settings
+from bleuprint.report.records import check_settings, collect
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import sha256_of
 from bleuprint.runtime.schema import load_yaml
@@ -257,3 +257,23 @@ def test_a_baseline_is_the_first_system_of_its_corpus(tmp_path: Path) -> None:
     assert heads == ["tiny (baseline)", "small (baseline)", "last"]
     (note,) = [note for note in main_table.notes(records) if note.startswith("Difference")]
     assert "BLEU minus that of tiny, or without it of small;" in note
+
+
+def test_the_terminals_table_loads_no_torch(made: tuple[Path, Settings]) -> None:
+    """It takes two seconds; the page, which shows the model, is written after a run only."""
+    root, settings = made
+    save(collect(settings, root), root / RESULTS)
+    (root / "reports" / "index.html").touch()
+    code = """
+import sys
+from pathlib import Path
+from bleuprint.config.experiment import load
+from bleuprint.report import frame, main_table, report
+from bleuprint.report.terminal import show
+records = frame.load(Path())
+report.write_page_if_outdated(load(), records)
+show(main_table.parts(records, load().published))
+sys.exit('torch' in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True)
+    assert done.returncode == 0 and "tiny" in done.stdout, done.stderr

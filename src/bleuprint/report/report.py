@@ -15,7 +15,6 @@ from bleuprint.report import dvc_plots, main_table, score_tables
 from bleuprint.report.frame import COSTS, REPORTS, RESULTS, cells_in, costs_csv, csv_text, save
 from bleuprint.report.grid import NONE, Grid, grid, markdown
 from bleuprint.report.page.context import ReportContext
-from bleuprint.report.page.document import document
 from bleuprint.report.page.funnel import training_counts
 from bleuprint.report.published import gap_tables
 from bleuprint.report.published.gap import measured
@@ -36,6 +35,9 @@ def write_reports(settings: Settings, root: Path = Path()) -> None:
     The page and costs.csv show what was measured, so they are no outputs of the stage for DVC; all
     other files repeat exactly.
     """
+    # imported here and below: the page loads torch, which `bleuprint table` needs for nothing else
+    from bleuprint.report.page.document import document
+
     records = collect(settings, root)
     cells = cells_in(records)
     texts = {
@@ -62,6 +64,8 @@ def write_page_if_outdated(settings: Settings, records: pd.DataFrame, root: Path
     page, results = root / REPORTS / PAGE, root / RESULTS
     if page.exists() and page.stat().st_mtime >= results.stat().st_mtime:
         return
+    from bleuprint.report.page.document import document
+
     with suppress(UserError), whole_file(page) as partial:
         text = document(ReportContext(settings, records, root))
         partial.write_text(text, encoding="utf-8", newline="\n")
