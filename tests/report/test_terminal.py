@@ -136,10 +136,12 @@ def test_latex_is_well_formed(project: Path) -> None:
 
 def test_published_numbers_are_shown_and_mistakes_told(project: Path, tmp_path: Path) -> None:
     (tmp_path / "reports").mkdir()
+    message = "bleuprint: error: params.yaml: no such file; run from the project's root\n"
+    assert printed(tmp_path, status=1) == message
+    shutil.copy(project / "params.yaml", tmp_path / "params.yaml")
     message = "bleuprint: error: reports/results.json: no such file; run: dvc repro\n"
     assert printed(tmp_path, status=1) == message
     shutil.copy(project / "reports/results.json", tmp_path / "reports/results.json")
-    assert "params.yaml: no such file" in printed(tmp_path, status=1)
     number = (
         "{name: Paper, source: Doe 2020, corpus: talks-en-fr, test: only, bleu: 35, "
         "scored: tokenized}"

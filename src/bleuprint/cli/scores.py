@@ -50,7 +50,8 @@ def _results() -> tuple[Settings, "DataFrame"]:
     from bleuprint.report import frame
     from bleuprint.report.records import check_settings
 
-    records, settings = frame.load(), load()
+    settings = load()  # first: in another folder than the root this is what is missing
+    records = frame.load()
     check_settings(records, settings, frame.RESULTS)
     return settings, records
 
