@@ -67,7 +67,10 @@ def _table(given: argparse.Namespace) -> None:
     if differs(frame.RESULTS):
         say(f"{frame.RESULTS}: has changed since the report was made; see: dvc status", "note")
     published = settings.published
-    write_page_if_outdated(settings, records)
+    try:
+        write_page_if_outdated(settings, records)
+    except OSError as error:  # the scores can be printed in any case
+        say(f"reports/index.html is not written: {error.strerror}", "note")
     if given.format == "csv":
         print(frame.csv_text(records, published), end="")
     elif given.format == "latex":
