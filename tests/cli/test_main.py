@@ -72,6 +72,12 @@ def test_show_prints_pairs_as_text(project):
         (("show", "own", "--units"), 2, "usage: bleuprint show [-h]"),
         (("--sytem",), 2, "bleuprint: error: unrecognized arguments: --sytem"),
         (("train", "base", "own", "7"), 1, "params.yaml: no seed 7; there are: 1"),
+        (
+            ("translate", "--system", "base", "--corpus", "own", "--seed", "9"),
+            1,
+            "no seed 9; there",
+        ),
+        (("translate", "--system", "base", "--corpus", "own"), 1, "no training of system base"),
         (("shew", "own"), 2, "bleuprint: error: unknown command shew: do you mean show?"),
         (("zzz",), 2, "unknown command zzz; bleuprint --help lists all"),
     ],
@@ -143,3 +149,34 @@ def test_a_reader_that_closes_the_pipe_sees_no_error(project):
         text=True,
     )
     assert done.stderr == "" and len(done.stdout) == 20
+
+
+def test_a_closed_standard_output_is_no_error_but_of_a_translation(project):
+    def closed(*arguments):
+        command = [sys.executable, *COMMAND, *arguments]
+        return subprocess.run(
+            ["sh", "-c", 'exec "$@" >&-', "sh", *command],
+            cwd=project,
+            capture_output=True,
+            text=True,
+        )
+
+    done = closed("check")
+    assert (done.returncode, done.stderr) == (0, "")
+    done = closed("translate", "--system", "base", "--corpus", "own")
+    assert (done.returncode, done.stderr) == (
+        *(1, "bleuprint: error: standard output is closed\n"),
+    )
+
+
+def test_elsewhere_than_at_the_root_that_is_the_error(project):
+    for command in ("table", "check"):
+        error = run(project / "inputs", *COMMAND, command, status=1)
+        assert error == "bleuprint: error: params.yaml: no such file; run from the project's root\n"
+
+
+def test_a_link_that_leads_to_itself_is_one_line(project):
+    (project / "params.yaml").unlink()
+    (project / "params.yaml").symlink_to("params.yaml")
+    error = run(project, *COMMAND, "check", status=1)
+    assert error == "bleuprint: error: Too many levels of symbolic links: params.yaml\n"

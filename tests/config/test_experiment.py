@@ -4,6 +4,11 @@ from bleuprint.config.experiment import load
 from bleuprint.runtime.errors import UserError
 from params import PARAMS, read
 
+# Nine times nine ... of one value, in a few lines of aliases.
+BOMB = (
+    "[&a0 [1], " + ", ".join(f"&a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 12)) + "]"
+)
+
 
 def test_values_are_those_of_yaml_1_2(tmp_path):
     settings = read(tmp_path)
@@ -291,6 +296,7 @@ def test_rows_made_with_merge_keys(tmp_path):
         ("license: none", r'license: "\ud800"', "license: '\\ud800' holds NUL or half of a surrog"),
         ("path: inputs/a.de", r'path: "inputs/\0"', "path: 'inputs/\\x00' holds NUL or half of"),
         ("experiment: trial", f"experiment: {'[' * 1000}", "not valid YAML: nested too deeply"),
+        ("experiment: trial", f"experiment: {BOMB}", "there are more than 1,000,000"),
         ("clip_norm: 1.0", f"clip_norm: 1{'0' * 400}", "47: systems.base.train.clip_norm: 1000"),
         ("clip_norm: 1.0", f"clip_norm: 1{'0' * 5000}", "not valid YAML: Exceeds the limit"),
         ("d_model: 8", f"d_model: 0x{'f' * 5000}", "model.d_model: a number of thousands of dig"),
@@ -313,6 +319,14 @@ def test_a_mistake_is_named_with_its_place(tmp_path, old, new, message):
     assert str(error.value).startswith(f"{tmp_path / 'params.yaml'}:")
     assert message in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("text", ["&a [*a]", "&a {x: *a}"])
+def test_a_document_that_contains_itself_is_one_line(tmp_path, text):
+    with pytest.raises(
+        UserError, match=r"^\S+: not valid YAML: an entry contains itself by an ali"
+    ):
+        read(tmp_path, text)
 
 
 def test_pairs_of_a_test_set_are_refused(tmp_path):

@@ -3,6 +3,7 @@
 import subprocess
 
 import pytest
+from dvc.utils.hydra import apply_overrides
 
 from bleuprint.config.experiment import load
 from bleuprint.config.notes import check_tokenizers, lost_anchors, notes, precision
@@ -19,10 +20,15 @@ def project(tmp_path, monkeypatch):
     (tmp_path / "inputs").mkdir()
     for name in ("a.de", "a.no"):
         (tmp_path / "inputs" / name).touch()
-    identity = ("-c", "user.name=t", "-c", "user.email=t@localhost")
-    for command in (("init", "-q"), ("add", "."), (*identity, "commit", "-qm", "first")):
-        subprocess.run(["git", *command], check=True)
+    subprocess.run(["git", "init", "-q"], check=True)
+    commit(tmp_path)
     return tmp_path
+
+
+def commit(root):
+    identity = ("-c", "user.name=t", "-c", "user.email=t@localhost")
+    for command in (("add", "."), (*identity, "commit", "-qm", "a commit")):
+        subprocess.run(["git", *command], check=True, cwd=root)
 
 
 def noted(project, old="", new=""):
@@ -67,6 +73,48 @@ def test_anchors_lost_since_the_last_commit(project):
         "), as after dvc exp run -S: an edit no longer reaches what was merged from them; git "
         "checkout params.yaml brings them back, without edits since"
     )
+
+
+CHAIN = """\
+tiny:
+  train: &tiny_train {warmup: 1, rate: 2, keep: {last: 5}}
+small: &small
+  train: &small_train
+    <<: *tiny_train
+    warmup: 3
+"""
+LARGE = """\
+large:
+  <<: *small
+  train: {<<: *small_train, rate: 4}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "gone"),
+    [
+        (CHAIN, "anchors of the last commit are gone (&small, &small_train)"),
+        (CHAIN + LARGE, "what is merged (<<) is also written out"),
+    ],
+)
+def test_dvc_exp_run_is_noted_though_it_leaves_some_anchors(project, text, gone):
+    path = project / "params.yaml"
+    path.write_text(text)
+    commit(project)
+    assert list(lost_anchors()) == []
+    apply_overrides(path, ["tiny.train.rate=5"])  # as dvc exp run -S does
+    assert "&tiny_train" in path.read_text()
+    (note,) = lost_anchors()
+    assert note.startswith(f"params.yaml: {gone}, as after dvc exp run -S")
+    commit(project)
+    assert list(lost_anchors()) == []
+
+
+def test_a_row_that_is_removed_with_its_anchors_is_not_noted(project):
+    (project / "params.yaml").write_text(CHAIN + LARGE)
+    commit(project)
+    (project / "params.yaml").write_text(CHAIN.replace("&small\n", "\n"))
+    assert list(lost_anchors()) == []
 
 
 @pytest.mark.parametrize(

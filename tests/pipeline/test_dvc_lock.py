@@ -87,6 +87,9 @@ def test_an_output_that_has_changed_since_it_was_recorded(tmp_path):
     assert not dvc_lock.differs(Path("out"), tmp_path)
     (tmp_path / "out").write_text("abd")
     assert dvc_lock.differs(Path("out"), tmp_path)
+    for damaged in ("", "schema: '2.0'\nstages:\n"):
+        (tmp_path / "dvc.lock").write_text(damaged)
+        assert not dvc_lock.differs(Path("out"), tmp_path)
 
 
 def test_entries_that_are_lost_are_taken_from_the_commit(project, capsys):

@@ -83,9 +83,16 @@ def test_an_override_plans_its_cell_alone(reproduced):
     assert "beam" not in overrides  # as it was
 
 
-def test_a_conflict_of_a_merge_is_one_clear_line(reproduced):
+def test_a_conflict_of_a_merge_and_a_damaged_lock_are_one_clear_line(reproduced):
     lock = reproduced.read("dvc.lock")
     reproduced.write("dvc.lock", f"<<<<<<< HEAD\n{lock}=======\n{lock}>>>>>>> theirs\n")
     output = reproduced.run("bleuprint", "plan", status=1)
     assert output.startswith("bleuprint: error: dvc.lock: has both sides of a git merge; take one:")
     assert output.count("\n") == 1
+    for damaged in ("", lock[: len(lock) // 2]):
+        reproduced.write("dvc.lock", damaged)
+        output = reproduced.run("bleuprint", "plan", status=1)
+        assert output == (
+            "bleuprint: error: dvc.lock: damaged, as by a killed process; bleuprint settle repairs "
+            "it\n"
+        )

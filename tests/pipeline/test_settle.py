@@ -59,6 +59,13 @@ def test_a_version_that_is_in_no_commit_is_left_to_run(reproduced):
     assert "will run: train@tiny-own-1" in next(lines([code]))
 
 
+def test_a_repository_of_another_user_is_named(reproduced):
+    reproduced.environment["GIT_TEST_ASSUME_DIFFERENT_OWNER"] = "1"
+    output = reproduced.run("bleuprint", "settle", status=1)
+    assert "detected dubious ownership in repository" in output
+    assert "safe.directory" in output and output.count("\n") == 1
+
+
 def test_hashes_are_those_of_dvc(by_dvc):
     from dvc.utils.serialize import load_yaml
 

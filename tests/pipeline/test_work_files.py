@@ -98,3 +98,8 @@ def test_another_path_is_refused(root: Path) -> None:
 def test_before_anything_has_run_there_is_nothing(tmp_path: Path) -> None:
     (line,) = work(tmp_path).splitlines()
     assert line.split()[:3] == ["0.0", "MB", ".dvc/cache"]
+
+
+def test_a_damaged_result_keeps_no_one_from_making_room(root: Path) -> None:
+    (root / "results/tiny/own/1/training.json").write_text("{")
+    assert "training of same-own-1" in work(root)

@@ -241,6 +241,7 @@ def test_a_revision_alone_means_every_system(repository: Path) -> None:
         ("tinny", "small", "no systems entry 'tinny'"),
         ("tiny", "smal@HEAD~1", "no systems entry 'smal'"),
         ("tiny", "tiny@nowhere", "nowhere: neither a Git revision nor a DVC experiment"),
+        ("tiny", "tiny@HEAD:params.yaml", "HEAD:params.yaml: a file or folder in git, not a rev"),
         ("tiny", "tiny", "tiny: compared with itself"),
         ("", "tiny", "'': not SYSTEM, SYSTEM@REVISION or @REVISION"),
     ],

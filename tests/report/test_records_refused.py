@@ -288,7 +288,9 @@ def test_a_report_that_was_edited(
         load(root)
 
 
-@pytest.mark.parametrize("content", [b"", b'system,"corpus', b"system\xff,corpus\n"])
+@pytest.mark.parametrize(
+    "content", [b"", b'system,"corpus', b"system\xff,corpus\n", b"a,b\n1,2,3\n"]
+)
 def test_measured_figures_that_are_damaged(copy: tuple[Path, Settings], content: bytes) -> None:
     root, settings = copy
     records = collect(settings, root)

@@ -1,5 +1,7 @@
 """Output on a terminal, in a real process: of any width, with and without UTF-8 and color."""
 
+import argparse
+import errno
 import os
 import re
 import shutil
@@ -11,7 +13,9 @@ import pytest
 
 import processes
 import result_trees as trees
+from bleuprint.cli.scores import _table
 from bleuprint.config.paths import Cell
+from bleuprint.report import report
 from bleuprint.report.frame import save
 from bleuprint.report.grid import Column, Grid, Row
 from bleuprint.tracking.cell_results import settings_sha256
@@ -136,10 +140,12 @@ def test_latex_is_well_formed(project: Path) -> None:
 
 def test_published_numbers_are_shown_and_mistakes_told(project: Path, tmp_path: Path) -> None:
     (tmp_path / "reports").mkdir()
+    message = "bleuprint: error: params.yaml: no such file; run from the project's root\n"
+    assert printed(tmp_path, status=1) == message
+    shutil.copy(project / "params.yaml", tmp_path / "params.yaml")
     message = "bleuprint: error: reports/results.json: no such file; run: dvc repro\n"
     assert printed(tmp_path, status=1) == message
     shutil.copy(project / "reports/results.json", tmp_path / "reports/results.json")
-    assert "params.yaml: no such file" in printed(tmp_path, status=1)
     number = (
         "{name: Paper, source: Doe 2020, corpus: talks-en-fr, test: only, bleu: 35, "
         "scored: tokenized}"
@@ -152,6 +158,20 @@ def test_published_numbers_are_shown_and_mistakes_told(project: Path, tmp_path: 
     assert "Doe 2020; tokenized BLEU on talks-en-fr only" in text
     for part in ("2.57M", "reports/table.md", "make ui"):
         assert part in text
+
+
+def test_scores_are_printed_though_the_page_cannot_be_written(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def read_only(*_: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), "reports/.index.html")
+
+    monkeypatch.chdir(project)
+    monkeypatch.setattr(report, "write_page_if_outdated", read_only)
+    _table(argparse.Namespace(format="csv"))
+    printed, note = capsys.readouterr()
+    assert printed.startswith("system,")
+    assert note == "bleuprint: note: reports/index.html is not written: Read-only file system\n"
 
 
 @pytest.mark.parametrize(

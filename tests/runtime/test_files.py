@@ -23,6 +23,14 @@ def test_what_killed_processes_left_goes_and_what_others_write_stays(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"x", "y"}
 
 
+@pytest.mark.parametrize("name", [".x.partial-1.swp", ".x.partial-99999999999999999999"])
+def test_files_that_only_look_like_those_of_a_process_stay(tmp_path, name):
+    (tmp_path / name).touch()
+    with whole_file(tmp_path / "x") as file:
+        file.touch()
+    assert {path.name for path in tmp_path.iterdir()} == {"x", name}
+
+
 def test_a_folder_takes_anothers_place_and_leaves_nothing_else(tmp_path):
     for name in ("a", "b"):
         with whole_folder(tmp_path / "x") as folder:

@@ -28,3 +28,15 @@ def test_a_password_in_the_servers_address_is_not_printed(
 ) -> None:
     tracker._say("http://me:secret@host:5000: down")
     assert capsys.readouterr().err == "MLflow: http://host:5000: down\n"
+
+
+def test_a_folder_whose_name_sqlite_would_cut_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "why?").mkdir()
+    monkeypatch.chdir(tmp_path / "why?")
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    monkeypatch.delenv("DVC_ROOT", raising=False)
+    with pytest.raises(UserError, match=r"why\?: the name of a folder contains"):
+        store.client()
+    assert [path.name for path in tmp_path.iterdir()] == ["why?"]

@@ -41,6 +41,9 @@ def trained_cell(settings: Settings, given: argparse.Namespace) -> Cell:
     settings.system_on(given.system, given.corpus)
     seed = settings.seeds[0] if given.seed is None else given.seed
     named = Cell(given.system, given.corpus, seed)
+    if not named.models.exists() and seed not in settings.seeds:
+        seeds = ", ".join(map(str, settings.seeds))
+        raise UserError(f"params.yaml: no seed {seed}; there are: {seeds}")
     if not named.models.exists():
         raise UserError(
             f"{named.models}: no training of {named}; dvc repro makes it, dvc pull may fetch it"

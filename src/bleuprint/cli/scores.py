@@ -50,7 +50,8 @@ def _results() -> tuple[Settings, "DataFrame"]:
     from bleuprint.report import frame
     from bleuprint.report.records import check_settings
 
-    records, settings = frame.load(), load()
+    settings = load()  # first: in another folder than the root this is what is missing
+    records = frame.load()
     check_settings(records, settings, frame.RESULTS)
     return settings, records
 
@@ -66,7 +67,10 @@ def _table(given: argparse.Namespace) -> None:
     if differs(frame.RESULTS):
         say(f"{frame.RESULTS}: has changed since the report was made; see: dvc status", "note")
     published = settings.published
-    write_page_if_outdated(settings, records)
+    try:
+        write_page_if_outdated(settings, records)
+    except OSError as error:  # the scores can be printed in any case
+        say(f"reports/index.html is not written: {error.strerror}", "note")
     if given.format == "csv":
         print(frame.csv_text(records, published), end="")
     elif given.format == "latex":

@@ -56,6 +56,8 @@ def _translate(given: argparse.Namespace) -> None:
     from bleuprint.serving.translator import load_translator, translate_streams
 
     _check_together(given)
+    if sys.stdout is None:
+        raise UserError("standard output is closed")
     settings = load()
     decode = settings.system_on(given.system, given.corpus).decode
     if given.beam:

@@ -3,8 +3,12 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap
+from ruamel.yaml.error import YAMLError
 
 from bleuprint.config.experiment import Settings
 from bleuprint.config.system import System
@@ -78,19 +82,51 @@ def precision(name: str, system: System, cpuinfo: Path) -> Iterator[str]:
 
 
 def lost_anchors(path: Path = Path("params.yaml")) -> Iterator[str]:
-    """A note if the file in git's last commit has anchors, and this one none."""
+    """A note if an edit no longer reaches what merges it, as it did in git's last commit.
+
+    dvc exp run -S writes what is merged out, beside the merge key, and drops anchors without alias.
+    """
     if environment.is_copy() or not path.exists():
         return
     committed = git(path.absolute().parent, "show", f"HEAD:./{path.name}").decode()
-    lost, text = _anchors(committed), path.read_text(encoding="utf-8")
+    text = path.read_text(encoding="utf-8")
+    kept = _anchors(text)
+    lost = [anchor for anchor in _anchors(committed) if anchor not in kept]
+    written_out = _vain_merges(text) > _vain_merges(committed)
     recipes = path.absolute().parent.glob("recipes/*.yaml")
-    if lost and not _anchors(text) and text not in (file.read_text("utf-8") for file in recipes):
-        yield (
-            f"{path}: anchors of the last commit are gone ({', '.join(lost)}), as after dvc exp "
-            "run -S: an edit no longer reaches what was merged from them; "
-            f"git checkout {path} brings them back, without edits since"
-        )
+    if not (written_out or (lost and not kept)) or text in (
+        file.read_text("utf-8") for file in recipes
+    ):
+        return
+    what = f"anchors of the last commit are gone ({', '.join(lost)})"
+    yield (
+        f"{path}: {what if lost else 'what is merged (<<) is also written out'}, as after dvc exp "
+        "run -S: an edit no longer reaches what was merged from them; "
+        f"git checkout {path} brings them back, without edits since"
+    )
 
 
 def _anchors(text: str) -> list[str]:
     return re.findall(r"(?m)^[^#\n]*?[:-] (&\S+)", text)
+
+
+def _vain_merges(text: str) -> int:
+    """The mappings of a YAML text that have all single values of one that they merge themselves."""
+    try:
+        return _count_vain_merges(YAML(typ="rt").load(text))
+    except YAMLError:  # of a commit
+        return 0
+
+
+def _count_vain_merges(value: Any) -> int:
+    if isinstance(value, list):
+        return sum(map(_count_vain_merges, value))
+    if not isinstance(value, CommentedMap):
+        return 0
+    own = set(value.lc.data or ())
+    merged = (
+        {name for name, entry in base.items() if not isinstance(entry, dict | list)}
+        for base in value.merge
+    )
+    vain = any(names and names <= own for names in merged)
+    return vain + sum(_count_vain_merges(value[name]) for name in own)

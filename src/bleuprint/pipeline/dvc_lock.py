@@ -117,7 +117,10 @@ def differs(output: Path, root: Path = Path()) -> bool:
     lock, path = root / "dvc.lock", root / output
     if not lock.exists() or is_conflict(lock):
         return False
-    stages = load_yaml(lock).get("stages", {}).values()
+    content = load_yaml(lock)
+    if not isinstance(content, dict):  # as DVC leaves it if it is killed
+        return False
+    stages = (content.get("stages") or {}).values()
     recorded = {out["path"]: out["md5"] for stage in stages for out in stage.get("outs", ())}
     digest = hashlib.md5(path.read_bytes(), usedforsecurity=False).hexdigest()
     return bool(recorded.get(output.as_posix(), digest) != digest)
@@ -130,6 +133,13 @@ def check_no_conflict(lock: Path) -> None:
             f"{lock}: has both sides of a git merge; take one: git checkout --ours dvc.lock, or "
             "--theirs; dvc repro then runs what it lacks"
         )
+
+
+def check_whole(lock: Path) -> None:
+    """Raise UserError if dvc.lock is not complete, or has the marks of a merge."""
+    check_no_conflict(lock)
+    if not _is_whole(lock):
+        raise UserError(f"{lock}: damaged, as by a killed process; bleuprint settle repairs it")
 
 
 def is_conflict(path: Path) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bleuprint.pipeline.dvc_lock import check_no_conflict, open_repo, recorded_stages
+from bleuprint.pipeline.dvc_lock import check_whole, open_repo, recorded_stages
 from bleuprint.pipeline.graph import Stage, current_overrides, inputs, stages
 
 _NEW = "has not run yet"
@@ -29,7 +29,7 @@ def planned_stages(root: Path = Path()) -> list[PlannedStage]:
     from dvc.repo import lock_repo
 
     if (lock := root / "dvc.lock").exists():
-        check_no_conflict(lock)
+        check_whole(lock)
     graph = stages(root)
     # under DVC's lock, since a `dvc repro` that runs would read the overrides
     with open_repo(root) as repo, lock_repo(repo), current_overrides(root):

@@ -17,7 +17,7 @@ from typing import Any
 
 from bleuprint.pipeline.dvc_lock import check_no_conflict, open_repo
 from bleuprint.runtime import fingerprint
-from bleuprint.runtime.code import git
+from bleuprint.runtime.code import check_git_reads, git
 
 _PARAMS = "params.yaml"
 # Commits that are searched for the version that dvc.lock describes, newest first.
@@ -44,7 +44,7 @@ class ChangedCode:
 def settle(root: Path = Path()) -> list[ChangedCode]:
     """Update dvc.lock where code changed without changing its results; returns all changed code.
 
-    Raises UserError if dvc.lock cannot be read, or DVC is running.
+    Raises UserError if dvc.lock or the git repository cannot be read, or DVC is running.
     """
     from dvc.repo import lock_repo
     from dvc.utils.serialize import load_yaml, modify_yaml
@@ -53,6 +53,7 @@ def settle(root: Path = Path()) -> list[ChangedCode]:
     if not lock.exists():
         return []
     check_no_conflict(lock)
+    check_git_reads(root)
     with open_repo(root) as repo, lock_repo(repo):
         changed = list(_changed(load_yaml(str(lock)), root))
         settled = {(code.path, code.recorded) for code in changed if not code.reasons}

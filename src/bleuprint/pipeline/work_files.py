@@ -6,12 +6,14 @@ downloads are fetched again, and the rest is made when it is needed.
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
 from bleuprint.pipeline.leftovers import below, size_of, training_lock
+from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_object
 
 _CACHE = Path(".dvc/cache")
@@ -60,8 +62,9 @@ def _cells(root: Path) -> dict[str, list[str]]:
     """The cells of each finished training, by the start of its fingerprint."""
     found: dict[str, list[str]] = {}
     for path in below(root, "results/*/*/*/training.json"):
-        mark = str(read_object(root / path, ("fingerprint",))["fingerprint"])[:16]
-        found.setdefault(mark, []).append("-".join(path.parts[1:4]))
+        with suppress(UserError):  # a damaged result keeps no one from making room
+            mark = str(read_object(root / path, ("fingerprint",))["fingerprint"])[:16]
+            found.setdefault(mark, []).append("-".join(path.parts[1:4]))
     return found
 
 

@@ -114,11 +114,11 @@ def with_measured(records: pd.DataFrame, root: Path) -> pd.DataFrame:
         with reading(path):
             measured = pd.read_csv(path, dtype=DTYPES).reindex(columns=[*_KEYS, *_TIMES])
             measured = measured.drop_duplicates(_KEYS[:-1], keep="last")
-        recorded = trainings.merge(
-            measured,
-            *("left", _KEYS[:-1]),
-            suffixes=("", "_recorded"),
-        ).set_index(trainings.index)
+            recorded = trainings.merge(
+                measured,
+                *("left", _KEYS[:-1]),
+                suffixes=("", "_recorded"),
+            ).set_index(trainings.index)
         same = recorded.settings_sha256 == recorded.settings_sha256_recorded
         recorded.translate_seconds = recorded.translate_seconds.where(same)
         here = here.combine_first(recorded[_TIMES])[_TIMES]

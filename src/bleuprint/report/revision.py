@@ -10,6 +10,7 @@ from typing import Any
 from bleuprint.config.experiment import Settings, load
 from bleuprint.config.paths import Cell, folder, ledger
 from bleuprint.corpus.steps.ledger import STAGES
+from bleuprint.runtime.code import git
 from bleuprint.runtime.errors import UserError
 from bleuprint.tracking.cell_results import CellResults
 
@@ -99,6 +100,8 @@ def at(name: str) -> Iterator[Revision]:
             root = repo.root_dir
     except (SCMError, DvcException) as error:
         raise UserError(f"{name}: neither a Git revision nor a DVC experiment: {error}") from None
+    if git(Path(root), "cat-file", "-t", commit).strip() in (b"blob", b"tree"):
+        raise UserError(f"{name}: a file or folder in git, not a revision")
     with TemporaryDirectory(prefix="bleuprint-") as temporary:
         files = DVCFileSystem(root, rev=commit)
         params = Path(temporary, "params.yaml")

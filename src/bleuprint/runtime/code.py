@@ -1,9 +1,11 @@
 """The code: its commit, and the fingerprint of what decides a stage's outputs."""
 
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 from bleuprint.runtime import fingerprint
+from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import load_yaml
 
 
@@ -26,6 +28,15 @@ def commit() -> str | None:
     # not of results, which are in git too
     dirty = git(root, "diff", "--name-only", "HEAD", "--", "src", "stages", "dvc.yaml")
     return head + ("+" if dirty else "") if head else None
+
+
+def check_git_reads(root: Path) -> None:
+    """Raise UserError if git refuses to read the repository, as that of another user."""
+    command = ["git", "-C", str(root), "rev-parse", "--git-dir"]
+    with suppress(OSError):
+        refusal = subprocess.run(command, capture_output=True, text=True).stderr
+        if "safe.directory" in refusal:
+            raise UserError(refusal.removeprefix("fatal: "))
 
 
 def git(root: Path, *arguments: str) -> bytes:

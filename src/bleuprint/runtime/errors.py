@@ -44,7 +44,8 @@ class Interrupted(Exception):
 
 # Errors of the machine, not of our code: a full disk, a quota, a missing or forbidden file.
 _DISK = errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO
-_PATH = errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM
+_ACCESS = errno.EACCES, errno.EPERM
+_PATH = errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG
 
 
 def run(main: Callable[[], None]) -> NoReturn:
@@ -59,7 +60,8 @@ def run(main: Callable[[], None]) -> NoReturn:
         main()
         for call in AT_SUCCESS:
             call()
-        sys.stdout.flush()
+        if sys.stdout:  # None if the caller has closed it
+            sys.stdout.flush()
     except (UserError, PeerLost, Interrupted) as error:
         _end(error.status, str(error))
     except KeyboardInterrupt:
@@ -69,7 +71,7 @@ def run(main: Callable[[], None]) -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(128 + signal.SIGPIPE)
     except Exception as error:
-        if isinstance(error, OSError) and error.errno in (*_DISK, *_PATH):
+        if isinstance(error, OSError) and error.errno in (*_DISK, *_PATH, *_ACCESS):
             where = f": {error.filename}" if error.filename else ""
             _end(1, f"{error.strerror}{where}")
         if not _recorded(1, traceback.format_exc()):

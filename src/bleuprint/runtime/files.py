@@ -98,7 +98,10 @@ def _partial(path: Path) -> Path:
     """A free temporary name beside `path`; removes what killed processes left."""
     path.parent.mkdir(parents=True, exist_ok=True)
     for left in path.parent.glob(f".{glob.escape(path.name)}.partial-*"):
-        process = int(left.name.rpartition("-")[2].removesuffix(".old"))
+        number = left.name.rpartition("-")[2].removesuffix(".old")
+        if not number.isdecimal() or len(number) > 10:
+            continue  # an editor's
+        process = int(number)
         if process == os.getpid() or not psutil.pid_exists(process):
             shutil.rmtree(left) if left.is_dir() else left.unlink()
     return path.with_name(f".{path.name}.partial-{os.getpid()}")

@@ -31,6 +31,8 @@ _SCALARS: dict[type, tuple[Any, str]] = {
 # A name that a user gives to an entry, as a regular expression, and its length in characters.
 NAME = "[A-Za-z0-9][A-Za-z0-9_-]*"
 MAX_NAME = 100
+# The values of a document; a few lines of aliases may stand for billions.
+MAX_VALUES = 1_000_000
 # Characters that no file name, and no UTF-8, can hold.
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
@@ -89,7 +91,7 @@ def load_yaml(path: Path) -> Any:
         line = path.read_bytes()[: error.start].count(b"\n") + 1
         raise UserError(f"{path}:{line}: not UTF-8") from None
     try:
-        return YAML(typ="rt").load(text)
+        document = YAML(typ="rt").load(text)
     except MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         problem = str(error.problem).partition(" with value")[0]
@@ -103,6 +105,23 @@ def load_yaml(path: Path) -> Any:
         raise UserError(f"{path}: not valid YAML: {error}") from None
     except AttributeError:  # of ruamel, at a merge that is not read yet
         raise UserError(f"{path}: not valid YAML: an entry is merged (<<) into itself") from None
+    if _size(document, {}) > MAX_VALUES:
+        raise UserError(
+            f"{path}: not valid YAML: an entry contains itself by an alias (*), or aliases repeat "
+            f"entries until there are more than {MAX_VALUES:,}"
+        )
+    return document
+
+
+def _size(value: Any, known: dict[int, float]) -> float:
+    """How many values there are in one, each alias counted; infinite if it contains itself."""
+    if not isinstance(value, Mapping | list):
+        return 1
+    if id(value) not in known:
+        known[id(value)] = math.inf  # as long as it is open
+        entries = value.values() if isinstance(value, Mapping) else value
+        known[id(value)] = 1 + sum(_size(entry, known) for entry in entries)
+    return known[id(value)]
 
 
 class SettingError(ValueError):

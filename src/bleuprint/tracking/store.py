@@ -45,6 +45,11 @@ def client() -> "MlflowClient":
 
     for name in _SILENCED:
         logging.getLogger(name).setLevel(logging.ERROR)
+    if not os.environ.get("MLFLOW_TRACKING_URI") and "?" in str(environment.root()):
+        raise UserError(
+            f"{environment.root()}: the name of a folder contains '?', after which SQLite reads "
+            "options: rename it, or set MLFLOW_TRACKING_URI"
+        )
     if not uri().startswith(_FILE):
         return MlflowClient(uri(), registry_uri=uri())
     # Processes that create the database at the same time crash in its migrations.
