@@ -66,6 +66,8 @@ def test_show_prints_pairs_as_text(project):
         (("show", "wmt"), 1, "no corpora entry 'wmt'; there are: own"),
         (("inspect", "wmt"), 1, "no corpora entry 'wmt'; there are: own"),
         (("inspect", "own", "--pairs", "0"), 2, "not a whole number from 1"),
+        (("inspect", "own", "--samples", "6"), 2, "'6' is not a whole number from 1 to 5"),
+        (("inspect", "own", "--seed", "-1"), 2, "'-1' is not a whole number from 0"),
         (("train", "tiny", "own", "one"), 2, "'one' is not a whole number from 0"),
         (("train", "big", "own", "1"), 1, "no systems entry 'big'"),
         (("show", "own", "--units"), 2, "bleuprint show: error: unrecognized arguments: --units"),

@@ -213,13 +213,25 @@ def test_a_rule_that_is_not_finished_is_named_with_its_place(copied, old, new, m
     assert done.returncode == 1
 
 
-def test_a_rule_that_fails_at_a_pair_is_one_line(copied):
-    rule = NO_QUESTIONS.replace("candidate.pair", "candidate.pair[5]")
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("candidate.pair", "candidate.pair[5]", r"/rules/mine\.py:15: IndexError: tuple index"),
+        (
+            "self, candidate: Candidate",
+            "self",
+            r"/corpus/filter\.py:\d+: TypeError: NoQuestions\.k",
+        ),
+    ],
+)
+def test_a_rule_that_fails_at_a_pair_is_one_line(copied, old, new, message):
+    rule = NO_QUESTIONS.replace(old, new)
+    assert rule != NO_QUESTIONS
     command = ("-m", "bleuprint", "inspect", "phrasebook-en-de")
     done = copied(rule, "{no_questions: {marks: 2}}", *command)
     *_, line = done.stderr.splitlines()
     assert line.startswith("bleuprint: error: /") and "Traceback" not in done.stderr
-    assert re.search(r"/rules/mine\.py:15: IndexError: tuple index out of range, at '\w", line)
+    assert re.search(rf"{message}.*, at '\w", line)
     assert done.returncode == 1
 
 

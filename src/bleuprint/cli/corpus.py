@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from bleuprint.cli.options import Commands, count
+from bleuprint.cli.options import Commands, count, whole_number
 from bleuprint.config import paths
 from bleuprint.config.experiment import load
 from bleuprint.runtime import environment
@@ -24,9 +24,11 @@ def add_commands(commands: Commands) -> None:
     inspect.add_argument(
         "--pairs", type=count, default=100_000, help="pairs to draw from each text (%(default)s)"
     )
-    inspect.add_argument("--seed", type=int, default=1, help="of the drawing (%(default)s)")
     inspect.add_argument(
-        "--samples", type=count, default=3, help="samples of each rule, up to 5 (%(default)s)"
+        "--seed", type=whole_number(0), default=1, help="of the drawing (%(default)s)"
+    )
+    inspect.add_argument(
+        "--samples", type=whole_number(1, 5), default=3, help="samples of each rule (%(default)s)"
     )
     inspect.set_defaults(command=_inspect)
 

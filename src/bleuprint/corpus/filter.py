@@ -45,7 +45,7 @@ class Filtering(FilterStep):
             for check in self.checks:
                 try:
                     keeps = check.keeps(candidate)
-                except Exception as error:
+                except Exception as error:  # of any kind: the code of a rule is the user's
                     raise rule_error(error, "\t".join(pair)) from error
                 if not keeps:
                     counts.drop(check.name(), number, pair)

@@ -64,6 +64,8 @@ def write_page_if_outdated(settings: Settings, records: pd.DataFrame, root: Path
     page, results = root / REPORTS / PAGE, root / RESULTS
     if page.exists() and page.stat().st_mtime >= results.stat().st_mtime:
         return
+    if not all((root / cell.results).exists() for cell in cells_in(records)):
+        return
     from bleuprint.report.page.document import document
 
     with suppress(UserError), whole_file(page) as partial:

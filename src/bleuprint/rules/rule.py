@@ -104,7 +104,7 @@ def apply(edit: Edit, sentence: str, language: str) -> str:
     """A sentence after one edit; raises UserError if it fails or inserts a line break."""
     try:
         new = edit.edit(sentence, language)
-    except Exception as error:
+    except Exception as error:  # of any kind: the code of a rule is the user's
         raise rule_error(error, sentence) from error
     if "\n" in new:
         raise UserError(f"rule {edit.name()}: it inserts a line break into {sentence[:60]!r}")
@@ -117,6 +117,8 @@ def rule_error(error: Exception, text: str | None = None) -> UserError:
         return error
     frames = traceback.extract_tb(error.__traceback__)
     folder = str(Path(__file__).parent)
-    place = [frame for frame in frames if frame.filename.startswith(folder)][-1]
+    # none if a method cannot be called at all, such as one without its argument
+    inside = [frame for frame in frames if frame.filename.startswith(folder)]
+    place = (inside or frames)[-1]
     at = "" if text is None else f", at {text[:60]!r}"
     return UserError(f"{place.filename}:{place.lineno}: {type(error).__name__}: {error}{at}")
