@@ -9,6 +9,7 @@ import sys
 from bleuprint.cli.options import Commands
 from bleuprint.config.experiment import Settings, load
 from bleuprint.config.notes import check_tokenizers, notes
+from bleuprint.config.set_param import replace_entries
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.json_schema import json_schema
@@ -25,6 +26,12 @@ def add_commands(commands: Commands) -> None:
         "plan", help="what dvc repro would run, why, and how long trainings would take here"
     )
     plan.set_defaults(command=_plan, computes=True)
+
+    exp = commands.add_parser(
+        "exp", help="dvc exp, with a -S that sets one entry alone: exp run --temp -S KEY=VALUE"
+    )
+    exp.add_argument("arguments", nargs=argparse.REMAINDER, help="those of dvc exp")
+    exp.set_defaults(command=_exp)
 
     settle = commands.add_parser(
         "settle",
@@ -76,6 +83,14 @@ def _plan(_: argparse.Namespace) -> None:
 
     for line in lines(load()):
         print(line, flush=True)
+
+
+def _exp(given: argparse.Namespace) -> None:
+    from dvc.cli import main
+    from dvc.utils import hydra
+
+    hydra.merge_dicts = replace_entries
+    sys.exit(main(["exp", *given.arguments]))
 
 
 def _settle(_: argparse.Namespace) -> None:

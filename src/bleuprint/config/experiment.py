@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from bleuprint.config import renamed
 from bleuprint.config.corpus_files import Files, LicenseAndCitation
 from bleuprint.config.published import Published
+from bleuprint.config.set_param import check_shared
 from bleuprint.config.system import Overrides, Row, System
 from bleuprint.rules import CHECKS, EDITS
 from bleuprint.rules.rule import Check, Edit
@@ -241,6 +242,7 @@ class Settings:
 def load(path: Path = Path("params.yaml")) -> Settings:
     """Read and check the experiment; raises UserError naming file, line, key and value."""
     document = load_yaml(path)
+    check_shared(document, path)
     try:
         return build(Settings, document, path)
     except UserError as error:

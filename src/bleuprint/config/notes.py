@@ -3,17 +3,13 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import psutil
-from ruamel.yaml import YAML
-from ruamel.yaml.comments import CommentedMap
-from ruamel.yaml.error import YAMLError
 
 from bleuprint.config.experiment import Settings
+from bleuprint.config.set_param import committed, rewritten
 from bleuprint.config.system import System
 from bleuprint.runtime import environment
-from bleuprint.runtime.code import git
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import line_of, load_yaml
 from bleuprint.text.tokenizers import tokenizer_for
@@ -82,51 +78,11 @@ def precision(name: str, system: System, cpuinfo: Path) -> Iterator[str]:
 
 
 def lost_anchors(path: Path = Path("params.yaml")) -> Iterator[str]:
-    """A note if an edit no longer reaches what merges it, as it did in git's last commit.
-
-    dvc exp run -S writes what is merged out, beside the merge key, and drops anchors without alias.
-    """
-    if environment.is_copy() or not path.exists():
+    """A note if `dvc exp run -S` has written out what the last commit merges."""
+    if environment.is_copy() or not path.exists() or not rewritten(path):
         return
-    committed = git(path.absolute().parent, "show", f"HEAD:./{path.name}").decode()
-    text = path.read_text(encoding="utf-8")
-    kept = _anchors(text)
-    lost = [anchor for anchor in _anchors(committed) if anchor not in kept]
-    written_out = _vain_merges(text) > _vain_merges(committed)
-    recipes = path.absolute().parent.glob("recipes/*.yaml")
-    if not (written_out or (lost and not kept)) or text in (
-        file.read_text("utf-8") for file in recipes
-    ):
-        return
-    what = f"anchors of the last commit are gone ({', '.join(lost)})"
-    yield (
-        f"{path}: {what if lost else 'what is merged (<<) is also written out'}, as after dvc exp "
-        "run -S: an edit no longer reaches what was merged from them; "
-        f"git checkout {path} brings them back, without edits since"
-    )
-
-
-def _anchors(text: str) -> list[str]:
-    return re.findall(r"(?m)^[^#\n]*?[:-] (&\S+)", text)
-
-
-def _vain_merges(text: str) -> int:
-    """The mappings of a YAML text that have all single values of one that they merge themselves."""
-    try:
-        return _count_vain_merges(YAML(typ="rt").load(text))
-    except YAMLError:  # of a commit
-        return 0
-
-
-def _count_vain_merges(value: Any) -> int:
-    if isinstance(value, list):
-        return sum(map(_count_vain_merges, value))
-    if not isinstance(value, CommentedMap):
-        return 0
-    own = set(value.lc.data or ())
-    merged = (
-        {name for name, entry in base.items() if not isinstance(entry, dict | list)}
-        for base in value.merge
-    )
-    vain = any(names and names <= own for names in merged)
-    return vain + sum(_count_vain_merges(value[name]) for name in own)
+    if b"<<:" in committed(path):
+        yield (
+            f"{path}: rewritten by dvc exp run -S: an edit no longer reaches the entries that were "
+            f"merged (<<) from it; git checkout {path} restores the file of the last commit"
+        )
