@@ -51,7 +51,8 @@ def test_a_clone_without_data_is_up_to_date(by_dvc, tmp_path):
 def test_an_experiment_reruns_its_system_alone_and_is_compared_and_taken_back(reproduced):
     before = reproduced.read("reports/results.json")
     setting = ("-S", "systems.tiny.train.label_smoothing=0")
-    output = reproduced.run("dvc", "exp", "run", "-n", "other", *setting)
+    exp = (sys.executable, "-m", "bleuprint", "exp", "run", "-n", "other")
+    output = reproduced.run(*exp, *setting)
     assert set(micro.ran(output)) == TINY | ALWAYS
     old, new = (
         {record["system"]: record["settings_sha256"] for record in json.loads(text)}
