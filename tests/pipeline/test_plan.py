@@ -106,5 +106,7 @@ def test_without_stages_nothing_is_up_to_date(tmp_path):
     micro.Project(tmp_path).run("dvc", "init", "--no-scm", "--quiet")
     for text in ("", "stages: {}\n"):
         (tmp_path / "dvc.yaml").write_text(text)
-        with pytest.raises(UserError, match="dvc.yaml: no stages; git checkout dvc.yaml restores"):
+        with pytest.raises(
+            UserError, match=r"dvc\.yaml: no stages; git checkout dvc.yaml restores"
+        ):
             planned_stages(tmp_path)
