@@ -32,6 +32,16 @@ def test_rows_made_with_merge_keys(tmp_path):
             "haeds: 2",
             "25: systems.base.model.haeds: unknown key; did you mean 'heads'?",
         ),
+        (
+            "{path: inputs/a.de}",
+            "{path: inputs/a.de, archive_member: []}",
+            "9: corpora.own.files.train.a.source.archive_member: is an empty list: give at least",
+        ),
+        (
+            "{path: inputs/a.de}",
+            "{url: http://a/b, mirrors: []}",
+            "9: corpora.own.files.train.a.source.mirrors: is an empty list: give at least one",
+        ),
         ("d_model: 8", "d_model: 7", "systems.base.model: d_model 7 is odd, and sinusoidal"),
         (
             "heads: 2",

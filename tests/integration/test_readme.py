@@ -5,6 +5,7 @@ import re
 from dataclasses import fields
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from ruamel.yaml import YAML
 
@@ -118,3 +119,54 @@ def test_the_page_that_is_shown_is_of_the_committed_reports() -> None:
         for name in ("training_sha256", "settings_sha256", "code_sha256"):
             assert record[name][:12] in page
         assert f"{record['bleu']:.1f} [{record['bleu_low']:.1f}" in page
+
+
+def _records(recipe: str) -> pd.DataFrame:
+    return pd.read_json(ROOT / "reports" / recipe / "results.json")
+
+
+@pytest.mark.parametrize("recipe", ["multi30k-cpu", "annotated-multi30k", "slides-tanaka"])
+def test_scores_of_the_recipes_table_are_those_of_their_reports(recipe: str) -> None:
+    (row,) = re.findall(rf"^\| `{recipe}` .*", README, re.MULTILINE)
+    scores = [
+        f"{r.bleu:.1f} [{r.bleu_low:.1f}, {r.bleu_high:.1f}]" for r in _records(recipe).itertuples()
+    ]
+    named = re.findall(r"[\d.]+ \[[\d.]+, [\d.]+\]", row)
+    assert named and set(named) <= set(scores)
+
+
+def test_scores_of_table_2_are_those_of_its_report() -> None:
+    records = _records("table2-multi30k")
+    for system, found in records[records.test == "flickr2016"].groupby("system"):
+        (row,) = re.findall(rf"^\| {system}\b.*", README, re.MULTILINE)
+        for record in found.itertuples():
+            assert f" {record.bleu:.1f} [{record.bleu_low:.1f}, {record.bleu_high:.1f}]" in row
+
+
+def test_differences_of_the_ablations_are_those_of_their_reports() -> None:
+    """And the claim of table 3: base is above 85 BLEU, and rows that are named are worse."""
+    for recipe, names in {
+        "table3-phrasebook": ("A-1-head", "B-quarter-d_k", "C-half-layers"),
+        "ablations-phrasebook": ("rotary-positions", "swiglu", "pre-norm"),
+    }.items():
+        (row,) = re.findall(rf"^\| `{recipe}` .*", README, re.MULTILINE)
+        differences = _records(recipe).groupby("system").difference.first()
+        named = re.findall(r"[+-][\d.]+\d", row)
+        assert named == [f"{differences[name]:+.1f}" for name in names]
+    records = _records("table3-phrasebook")
+    systems = records.groupby("system")
+    base = systems.bleu.agg(["mean", "std"]).loc["base"]
+    assert f"base {base['mean']:.1f} ± {base['std']:.1f};" in README
+    assert (records[records.system == "base"].bleu > 85).all()
+    worse = (systems.difference.first() < 0) & (systems.p.first() < 0.05)
+    assert {"A-1-head", "B-quarter-d_k", "C-half-layers"} == set(worse[worse].index)
+    ablated = _records("ablations-phrasebook").groupby("system").bleu.max()
+    assert (ablated[["no-warmup", "unscaled-embeddings"]] < 1).all()
+
+
+def test_figures_of_the_course_are_those_of_its_report() -> None:
+    (row,) = re.findall(r"^\| `course-multi30k` .*", README, re.MULTILINE)
+    (record,) = _records("course-multi30k").itertuples()
+    assert f"test perplexity {record.test_perplexity:.2f} " in row
+    scores = [f"{each['score']:.1f}" for each in record.variants if each.get("score") is not None]
+    assert re.findall(r"([\d.]+) BLEU", row)[0] in scores

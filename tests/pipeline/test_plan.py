@@ -4,8 +4,11 @@ import csv
 import re
 import shutil
 
+import pytest
+
 import micro
 from bleuprint.pipeline.plan import planned_stages
+from bleuprint.runtime.errors import UserError
 
 
 def planned(project):
@@ -96,3 +99,14 @@ def test_a_conflict_of_a_merge_and_a_damaged_lock_are_one_clear_line(reproduced)
             "bleuprint: error: dvc.lock: damaged, as by a killed process; bleuprint settle repairs "
             "it\n"
         )
+
+
+def test_without_stages_nothing_is_up_to_date(tmp_path):
+    (tmp_path / "params.yaml").write_text(micro.PARAMS)
+    micro.Project(tmp_path).run("dvc", "init", "--no-scm", "--quiet")
+    for text in ("", "stages: {}\n"):
+        (tmp_path / "dvc.yaml").write_text(text)
+        with pytest.raises(
+            UserError, match=r"dvc\.yaml: no stages; git checkout dvc.yaml restores"
+        ):
+            planned_stages(tmp_path)

@@ -226,6 +226,21 @@ def test_a_revision_and_what_is_here(repository: Path) -> None:
     assert run(repository, "git", "status", "--porcelain") == ""
 
 
+def test_a_project_in_a_folder_of_a_larger_repository(made: Path, tmp_path: Path) -> None:
+    root = shutil.copytree(made, tmp_path / "larger" / "project")
+    (root / "dvc.yaml").unlink()
+    run(root.parent, "git", "init", "--quiet")
+    run(root, "dvc", "init", "--quiet", "--subdir")
+    run(root, "dvc", "add", "--quiet", "data", "results")
+    run(root, "git", "add", "--all")
+    run(root, "git", "commit", "--quiet", "--message", "first")
+    nothing = "nothing differs: settings, fingerprints, data, training, scores\n"
+    assert compare(root, "tiny@HEAD", "tiny") == f"tiny@HEAD and tiny: {nothing}"
+    (root / "notes").mkdir()
+    below = compare(root / "notes", "tiny@HEAD", "small@HEAD")
+    assert below.startswith("tiny@HEAD and small@HEAD\n")
+
+
 def test_a_revision_alone_means_every_system(repository: Path) -> None:
     output = compare(repository, "@main~1", "@")
     assert re.findall(r"^\w+@main~1 and \w+$", output, re.M) == [

@@ -63,7 +63,8 @@ def test_one_training_is_not_two_seeds(copy: tuple[Path, Settings]) -> None:
         shutil.copy(one / name, other / name)
     with pytest.raises(
         UserError,
-        match=r"small/talks-en-fr/1/training\.json: not run with these settings; run: dvc",
+        match=r"small/talks-en-fr/1/training\.json: not run with these settings; run: dvc repro, "
+        "or if it runs nothing: dvc repro --force --single-item train@small-talks-en-fr-1",
     ):
         collect(settings, root)
 

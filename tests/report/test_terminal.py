@@ -156,7 +156,7 @@ def test_published_numbers_are_shown_and_mistakes_told(project: Path, tmp_path: 
     text = printed(tmp_path)
     assert re.search(r"^Paper \(published\) .* 35\.0 ", text, re.M)
     assert "Doe 2020; tokenized BLEU on talks-en-fr only" in text
-    for part in ("2.57M", "reports/table.md", "make ui"):
+    for part in ("2.57M", "reports/table.md", "make ui", "– under measured: not measured"):
         assert part in text
 
 
@@ -185,5 +185,8 @@ def test_records_of_other_settings_are_refused(
     params = (project / "params.yaml").read_text("utf-8")
     assert old in params
     (tmp_path / "params.yaml").write_text(params.replace(old, new), encoding="utf-8")
-    message = "reports/results.json: was made with another params.yaml; run: dvc repro"
+    message = (
+        "reports/results.json: was made with another params.yaml; run: dvc repro, or if it runs "
+        "nothing: dvc repro --force --single-item report"
+    )
     assert printed(tmp_path, status=1) == f"bleuprint: error: {message}\n"

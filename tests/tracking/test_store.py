@@ -1,5 +1,7 @@
 """Failures of MLflow are one line; bugs keep their traceback."""
 
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,14 +10,30 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.tracking import store, tracker
 
 
-def test_a_damaged_database_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    database = tmp_path / "mlflow.db"
-    database.write_bytes(b"no database" * 500)
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{database}")
+@pytest.mark.parametrize(
+    ("make", "problem"),
+    [
+        (lambda path: path.write_bytes(b"no database" * 500), "file is not a database"),
+        (lambda path: path.mkdir(), "unable to open database file"),
+        (lambda path: path.symlink_to("missing/mlflow.db"), "unable to open database file"),
+    ],
+)
+def test_a_database_that_cannot_be_read_is_named_at_once(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    make: Callable[[Path], object],
+    problem: str,
+) -> None:
+    """MLflow would try again for minutes."""
+    make(tmp_path / "mlflow.db")
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    monkeypatch.delenv("DVC_ROOT", raising=False)
     monkeypatch.chdir(tmp_path)
-    expected = f"MLflow at sqlite:///{database}: .*file is not a database"
-    with pytest.raises(UserError, match=expected), store.failures_named():
+    began = time.monotonic()
+    with pytest.raises(UserError) as error, store.failures_named():
         store.client()
+    assert str(error.value) == f"MLflow at sqlite:///{tmp_path / 'mlflow.db'}: {problem}"
+    assert time.monotonic() - began < 20
 
 
 def test_a_bug_is_no_failure_of_mlflow() -> None:

@@ -115,10 +115,15 @@ def test_several_processes_may_create_the_database_at_once(bare: Path) -> None:
     assert {run.data.tags[FINGERPRINT] for run in runs} == {"0", "1", "2"}
 
 
+@pytest.mark.parametrize("uri", ["no-such-store://host", ""], ids=["address", "folder"])
 def test_a_store_that_cannot_be_used_is_reported_and_stops_nothing(
-    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], uri: str
 ) -> None:
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", "no-such-store://" + root.name)
+    if uri:
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+    else:
+        (root / "mlflow.db").unlink()
+        (root / "mlflow.db").mkdir()
     tracker = Tracker(description())
     log(tracker, 1, 2)
     tracker.close("FINISHED")
@@ -126,6 +131,7 @@ def test_a_store_that_cannot_be_used_is_reported_and_stops_nothing(
     assert all(line.startswith("MLflow: ") for line in said)
     assert said[-1].startswith(f"MLflow: 2 metrics and the end of {CELL} are not logged (")
     assert said[-1].endswith("run bleuprint mlflow-sync after the training")
+    assert uri or "(unable to open database file)" in said[-1]
 
 
 def test_a_server_that_hangs_holds_no_training(

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeAlias
 
 from bleuprint.config.experiment import Settings
@@ -24,6 +25,12 @@ def whole_number(low: int, high: int | None = None) -> Callable[[str], int]:
 
 
 count = whole_number(1)
+
+
+def check_root() -> None:
+    """Raise UserError in a folder that is no project's root; for commands that read no settings."""
+    if not Path("params.yaml").exists():
+        raise UserError("params.yaml: no such file; run from the project's root")
 
 
 def add_cell_options(command: argparse.ArgumentParser) -> None:

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-from bleuprint.cli.options import Commands
+from bleuprint.cli.options import Commands, check_root
 from bleuprint.config.experiment import Settings, load
 from bleuprint.config.notes import check_tokenizers, notes
 from bleuprint.config.set_param import replace_entries
@@ -135,6 +135,7 @@ def _work(given: argparse.Namespace) -> None:
     from bleuprint.pipeline.leftovers import remove
     from bleuprint.pipeline.work_files import cache_size, entries
 
+    check_root()
     known = {str(entry.path): entry for entry in entries()}
     names = [os.path.normpath(path) for path in given.paths]
     if unknown := [name for name in names if name not in known]:
@@ -157,6 +158,7 @@ def _schema(_: argparse.Namespace) -> None:
 def _plots(given: argparse.Namespace) -> None:
     from bleuprint.report.dvc_plots import html_template
 
+    check_root()
     template = environment.work() / "plots.html"
     template.parent.mkdir(exist_ok=True)
     template.write_text(html_template(), encoding="utf-8")

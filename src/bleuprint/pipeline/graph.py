@@ -111,7 +111,10 @@ def stages(root: Path = Path()) -> list[Stage]:
         for section, value in sections.items()
     }
     with open_repo(root) as repo:
-        return [_stage(stage, overrides) for stage in repo.stage.load_all(str(root / "dvc.yaml"))]
+        loaded = repo.stage.load_all(str(root / "dvc.yaml"))
+        if not loaded:
+            raise UserError(f"{root / 'dvc.yaml'}: no stages; git checkout dvc.yaml restores them")
+        return [_stage(stage, overrides) for stage in loaded]
 
 
 def inputs(graph: Iterable[Stage], root: Path = Path()) -> dict[str, list[str]]:

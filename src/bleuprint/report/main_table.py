@@ -76,6 +76,7 @@ def parts(records: pd.DataFrame, published: Sequence[Published] = ()) -> Iterato
     yield score_tables.losses(records, published)
     yield score_tables.LOSSES
     yield costs(records)
+    yield cost_columns.DASH
     yield ""
     yield from notes(records, published)
     yield ""

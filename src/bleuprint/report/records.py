@@ -55,7 +55,10 @@ def check_settings(records: pd.DataFrame, settings: Settings, path: Path) -> Non
     if cells != cells_of(settings) or list(fingerprints) != [
         settings_sha256(settings, cell) for cell in cells
     ]:
-        raise UserError(f"{path}: was made with another params.yaml; run: dvc repro")
+        raise UserError(
+            f"{path}: was made with another params.yaml; run: dvc repro, or if it runs nothing: "
+            "dvc repro --force --single-item report"
+        )
 
 
 def _paired(runs: Sequence[CellResults]) -> dict[tuple[Cell, str], dict[str, Any]]:

@@ -54,7 +54,7 @@ class Revision:
         if self.files is not None:
             corpus, split = self.settings.corpus(cell.corpus), folder(cell.corpus, "split")
             with self._missing(split):
-                names = [Path(path).name for path in self.files.ls(str(split), detail=False)]
+                names = [Path(path).name for path in self.files.ls(f"/{split}", detail=False)]
             for name in names:
                 if name.startswith("test.") and name.endswith((corpus.source, corpus.target)):
                     yield split / name
@@ -66,7 +66,7 @@ class Revision:
             return
         target.parent.mkdir(parents=True, exist_ok=True)
         with self._missing(path):
-            self.files.get(str(path), str(target), recursive=self.files.isdir(str(path)))
+            self.files.get(f"/{path}", str(target), recursive=self.files.isdir(f"/{path}"))
 
     @contextmanager
     def _missing(self, path: Path) -> Iterator[None]:
@@ -92,6 +92,7 @@ def at(name: str) -> Iterator[Revision]:
     from dvc.api import DVCFileSystem
     from dvc.exceptions import DvcException
     from dvc.repo import Repo
+    from dvc.repo.brancher import switch
     from dvc.scm import SCMError, resolve_rev
 
     try:
@@ -102,11 +103,13 @@ def at(name: str) -> Iterator[Revision]:
         raise UserError(f"{name}: neither a Git revision nor a DVC experiment: {error}") from None
     if git(Path(root), "cat-file", "-t", commit).strip() in (b"blob", b"tree"):
         raise UserError(f"{name}: a file or folder in git, not a revision")
-    with TemporaryDirectory(prefix="bleuprint-") as temporary:
-        files = DVCFileSystem(root, rev=commit)
+    # switched: by its argument rev, DVCFileSystem would open the root of a larger git repository
+    temporary_folder = TemporaryDirectory(prefix="bleuprint-")
+    with temporary_folder as temporary, Repo(root) as repo, switch(repo, commit):
+        files = DVCFileSystem(repo)
         params = Path(temporary, "params.yaml")
         try:
-            params.write_bytes(files.read_bytes("params.yaml"))
+            params.write_bytes(files.read_bytes("/params.yaml"))
         except FileNotFoundError:
             raise UserError(f"{name}: has no params.yaml") from None
         try:

@@ -263,6 +263,9 @@ def _record(kind: Any, value: Any, place: _Place) -> Any:
     entries = _entries(value, place, expected, hints)
     given = {name: _value(hints[name], entry, here) for name, entry, here in entries}
     for field in fields:
+        if field.default == () == given.get(field.name):
+            here = place.child(value, field.name)
+            raise here.error("is an empty list: give at least one entry, or leave the key out")
         if field.name not in given and field.default is dataclasses.MISSING:
             raise place.error(f"the key {field.name!r} is missing")
     try:

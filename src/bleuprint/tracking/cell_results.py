@@ -35,7 +35,11 @@ class CellResults:
         if results is None:
             path = root / cell.results / "training.json"
             if path.exists():
-                raise UserError(f"{path}: not run with these settings; run: dvc repro")
+                stage = f"train@{'-'.join(map(str, cell))}"
+                raise UserError(
+                    f"{path}: not run with these settings; run: dvc repro, or if it runs nothing: "
+                    f"dvc repro --force --single-item {stage}"
+                )
             raise _missing(path, cell)
         return results
 

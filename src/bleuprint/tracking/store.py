@@ -6,8 +6,9 @@ MLFLOW_HTTP_REQUEST_... differently.
 
 import logging
 import os
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -54,9 +55,26 @@ def client() -> "MlflowClient":
         return MlflowClient(uri(), registry_uri=uri())
     # Processes that create the database at the same time crash in its migrations.
     with lock():
+        _check_database()
         client = MlflowClient(uri(), registry_uri=uri())
         _relocate(client)
         return client
+
+
+def _check_database() -> None:
+    """Raise MlflowException if the file cannot be read: MLflow would retry for minutes."""
+    from mlflow.exceptions import MlflowException
+
+    try:
+        with closing(sqlite3.connect(_database())) as database:
+            database.execute("SELECT name FROM sqlite_master")
+    except sqlite3.Error as error:
+        raise MlflowException(str(error)) from error
+
+
+def _database() -> str:
+    """The path of the database in a file."""
+    return uri().removeprefix(_FILE).partition("?")[0]
 
 
 def lock() -> FileLock:
@@ -84,9 +102,8 @@ def _artifacts(experiment: str) -> str | None:
     """
     if not uri().startswith(("sqlite:", "postgresql", "mysql", "mssql")):
         return None
-    file = uri().removeprefix(_FILE).partition("?")[0]
     local = uri().startswith(_FILE)
-    root = Path(file).resolve().parent if local else environment.root().resolve()
+    root = Path(_database()).resolve().parent if local else environment.root().resolve()
     return (root / "mlartifacts" / experiment).as_uri()
 
 
