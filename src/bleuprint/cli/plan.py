@@ -13,7 +13,7 @@ from bleuprint.report.cost_columns import duration, power
 from bleuprint.runtime.distributed.group import init_process_group
 from bleuprint.runtime.fingerprint import of_settings
 from bleuprint.tracking.hardware import machine_of
-from bleuprint.tracking.timings import read_stage, write_forecast
+from bleuprint.tracking.timings import forecast_file, read_seconds, stage_file, write_seconds
 
 
 def lines(settings: Settings) -> Iterator[str]:
@@ -71,7 +71,7 @@ def _sum_of_trainings(trainings: Sequence[Forecast]) -> str:
 
 
 def _sum_of_others(stages: Sequence[Stage]) -> Iterator[str]:
-    measured = [read_stage(shlex.split(stage.command)[3:]) for stage in stages]
+    measured = [read_seconds(stage_file(shlex.split(stage.command)[3:])) for stage in stages]
     known = [seconds for seconds in measured if seconds is not None]
     if known:
         yield f"other stages that ran here before ({len(known)}): {duration(sum(known))}"
@@ -88,4 +88,4 @@ def _write(made: Forecast, settings: Settings, cell: Cell) -> None:
     if made.seconds is not None:
         system = settings.system_on(cell.system, cell.corpus)
         mark = of_settings(system.model, system.train, cell.seed)
-        write_forecast(cell, mark, made.seconds)
+        write_seconds(forecast_file(cell, mark), made.seconds)

@@ -13,7 +13,7 @@ from bleuprint.config.paths import Cell
 from bleuprint.corpus.steps.shard import Shard
 from bleuprint.runtime.errors import AT_SUCCESS, UserError
 from bleuprint.runtime.schema import load_yaml
-from bleuprint.tracking.timings import write_stage
+from bleuprint.tracking.timings import stage_file, write_seconds
 
 
 def names(description: str | None, *arguments: str) -> list[str]:
@@ -67,7 +67,7 @@ def _write_duration() -> None:
     """
     if Path(sys.argv[0]).stem != "train":
         with suppress(OSError):  # the stage has finished, whether this can be written or not
-            write_stage(sys.argv, time.time() - psutil.Process().create_time())
+            write_seconds(stage_file(sys.argv), time.time() - psutil.Process().create_time())
 
 
 def _write_empty(cell: Cell) -> None:

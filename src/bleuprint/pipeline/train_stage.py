@@ -20,7 +20,7 @@ from bleuprint.runtime.code import code_fingerprint
 from bleuprint.runtime.distributed.group import Group, init_process_group, started
 from bleuprint.runtime.distributed.launch import start_processes
 from bleuprint.runtime.errors import UserError, say
-from bleuprint.tracking.timings import read_forecast, write_training
+from bleuprint.tracking.timings import forecast_file, read_seconds, write_training
 from bleuprint.tracking.training_log import TrainingLog
 from bleuprint.training.job import Fingerprints, Job
 from bleuprint.training.outputs import export_checkpoints, export_results
@@ -52,7 +52,7 @@ def train_cell(cell: Cell) -> None:
             export_checkpoints(job, work, fingerprints, cell.models / "checkpoints")
             export_results(trainer.state, fingerprints, cell.results)
             cost = log.stopwatch.cost(trainer.state, job.system.train.precision)
-            planned = read_forecast(cell, fingerprints.settings)
+            planned = read_seconds(forecast_file(cell, fingerprints.settings))
             write_training(cell, fingerprints.all, replace(cost, forecast_seconds=planned))
     group.close()
 

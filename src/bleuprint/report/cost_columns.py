@@ -17,12 +17,7 @@ _Cell = Callable[[pd.DataFrame], str]
 
 def _mean(column: str, form: Callable[[float], str]) -> Callable[[pd.DataFrame], Number]:
     """The cell of a column's mean over the trainings that have a value."""
-
-    def cell(trainings: pd.DataFrame) -> Number:
-        mean = trainings[column].mean()
-        return Number(NONE, None) if pd.isna(mean) else Number(form(mean), float(mean))
-
-    return cell
+    return lambda trainings: Number.of(trainings[column].mean(), form)
 
 
 def power(number: float) -> str:

@@ -16,7 +16,7 @@ from bleuprint.config.published import Published
 from bleuprint.report.published import literature
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, reading, write_json
-from bleuprint.tracking.timings import Training, read_training, read_translation
+from bleuprint.tracking.timings import Training, read_seconds, read_training, translate_file
 
 REPORTS = Path("reports")
 RESULTS = REPORTS / "results.json"
@@ -131,8 +131,8 @@ def _measured(record: Any, root: Path) -> dict[str, Any]:
     cell = Cell(record.system, record.corpus, int(record.seed))
     training = read_training(cell, record.training_sha256, root)
     times = {column: getattr(training, name, None) for name, column in _MEASURED.items()}
-    seconds = read_translation(cell, record.training_sha256, record.settings_sha256, root)
-    return {**times, "translate_seconds": seconds}
+    path = root / translate_file(cell, record.training_sha256, record.settings_sha256)
+    return {**times, "translate_seconds": read_seconds(path)}
 
 
 def costs_csv(records: pd.DataFrame) -> str:

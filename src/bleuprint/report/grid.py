@@ -1,9 +1,11 @@
 """A table of text, as Markdown and LaTeX; terminal.py prints it, grid.html.j2 makes it HTML."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Self
+
+import pandas as pd
 
 # The text of an empty cell.
 NONE = "–"
@@ -18,6 +20,11 @@ class Number(str):
         number = super().__new__(cls, text)
         number.value = value
         return number
+
+    @classmethod
+    def of(cls, value: float, form: Callable[[float], str]) -> Self:
+        """The number in a form, or an empty cell if it is missing."""
+        return cls(NONE, None) if pd.isna(value) else cls(form(value), float(value))
 
 
 @dataclass(frozen=True)

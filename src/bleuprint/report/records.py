@@ -11,7 +11,7 @@ import pandas as pd
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell, folder
 from bleuprint.corpus.test_sets import read_description
-from bleuprint.report.frame import ROUNDING, cells_in, with_measured
+from bleuprint.report.frame import METRICS, ROUNDING, cells_in, with_measured
 from bleuprint.report.system_results import with_differences
 from bleuprint.runtime.code import code_fingerprint
 from bleuprint.runtime.errors import UserError
@@ -132,10 +132,8 @@ def _row(run: CellResults, test: str) -> dict[str, Any]:
         "word_perplexity": loss.get("word_perplexity"),
         **{name: scores["bleu"][name] for name in ("hypothesis_length", "reference_length")},
         "length_ratio": scores["bleu"]["length_ratio"],
-        "parameters": training.parameters,
-        "updates": training.updates,
-        "source_tokens": training.source_tokens,
-        "target_tokens": training.target_tokens,
+        **{name: getattr(training, name) for name in ("parameters", "updates")},
+        **{name: getattr(training, name) for name in ("source_tokens", "target_tokens")},
         "training_flops": training.flops,
         "models": run.translation.models,
         **{name: decode[name] for name in ("engine", "precision", "beam")},
@@ -150,11 +148,8 @@ def _row(run: CellResults, test: str) -> dict[str, Any]:
         "by_length": scores["by_length"],
         "by_count": scores["by_count"],
     }
-    for column, metric in (
-        ("bleu", scores["bleu"]),
-        ("chrf2", scores["chrf"]),
-        ("ter", scores["ter"]),
-    ):
+    metrics = scores["bleu"], scores["chrf"], scores["ter"]
+    for column, metric in zip(METRICS, metrics, strict=True):
         row |= {column: metric["score"], f"{column}_signature": metric["signature"]}
         row |= {f"{column}_low": metric["low"], f"{column}_high": metric["high"]}
     return row

@@ -27,6 +27,7 @@ SHORT = 12
 PAGE = "index.html"
 
 _TEMPLATES = environment(Path(__file__).with_name("templates"), autoescape=False)
+_TEMPLATES.filters["markdown"] = markdown
 
 
 def write_reports(settings: Settings, root: Path = Path()) -> None:
@@ -75,23 +76,16 @@ def write_page_if_outdated(settings: Settings, records: pd.DataFrame, root: Path
 
 def table_md(settings: Settings, records: pd.DataFrame, root: Path) -> str:
     """The report as Markdown: scores in all ways, cost, test sets, signatures, data."""
-    rare = score_tables.by_count(records)
     text: str = _TEMPLATES.get_template("table.md.j2").render(
-        experiment=settings.experiment,
-        scores=markdown(main_table.scores(records, published=settings.published)),
-        notes=main_table.notes(records, settings.published),
-        chrf2=markdown(main_table.scores(records, ["chrf2"], {})),
-        ter=markdown(main_table.scores(records, ["ter"], {})),
-        losses=markdown(score_tables.losses(records, settings.published)),
-        losses_note=score_tables.LOSSES,
-        variants=markdown(score_tables.variants(records)),
+        settings=settings,
+        records=records,
+        published=settings.published,
+        main_table=main_table,
+        score_tables=score_tables,
         gaps=gap_tables.markdown_of(settings, measured(settings, records, root)),
-        by_length=markdown(score_tables.by_length(records)),
-        by_count=markdown(rare) if rare else "",
-        costs=markdown(main_table.costs(records, measured=False)),
-        test_sets=markdown(_test_sets(records)),
-        signatures=list(_signatures(records)),
-        funnel=markdown(_funnel(settings, root)),
+        test_sets=_test_sets(records),
+        signatures=_signatures(records),
+        funnel=_funnel(settings, root),
     )
     return text
 

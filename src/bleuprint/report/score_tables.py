@@ -18,9 +18,9 @@ from bleuprint.scoring.breakdown import COUNTS, LENGTHS
 _HEADS = ("System", "Corpus", "Test set")
 # The column of each figure, its head and form.
 _LOSSES = {
-    "test_loss": ("Loss", "%.3f"),
-    "test_perplexity": ("Perplexity", "%.2f"),
-    "word_perplexity": ("Per word", "%.1f"),
+    "test_loss": ("Loss", "{:.3f}"),
+    "test_perplexity": ("Perplexity", "{:.2f}"),
+    "word_perplexity": ("Per word", "{:.1f}"),
 }
 LOSSES = (
     "Loss: mean cross-entropy of the references in nats per token of the model, EOS included, "
@@ -37,7 +37,7 @@ def losses(records: pd.DataFrame, published: Sequence[Published] = ()) -> Grid:
     figures = pd.concat([numbers.reindex(columns=[*PLACE, *_LOSSES]), records[[*PLACE, *_LOSSES]]])
     figures = figures.astype(dict.fromkeys(_LOSSES, float)).groupby(PLACE, sort=False).mean()
     rows = [
-        (*place, *(_number(form, means[name]) for name, (_, form) in _LOSSES.items()))
+        (*place, *(Number.of(means[name], form.format) for name, (_, form) in _LOSSES.items()))
         for place, means in figures.iterrows()
     ]
     table = grid(_HEADS, [head for head, _ in _LOSSES.values()], rows)
@@ -105,10 +105,6 @@ def _bucketed(
             others = [column[place] for column in more.values()]
             rows.append([*place, *_cells(figures, ".1f"), *others])
     return grid(_HEADS, (*values.columns, *more), rows)
-
-
-def _number(form: str, value: float) -> Number:
-    return Number(NONE, None) if pd.isna(value) else Number(form % value, value)
 
 
 def _cells(values: pd.Series, form: str) -> list[str]:

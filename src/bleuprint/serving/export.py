@@ -2,7 +2,6 @@
 
 import dataclasses
 import shutil
-from contextlib import suppress
 from pathlib import Path
 
 from bleuprint.config.experiment import Settings
@@ -57,10 +56,7 @@ def export(settings: Settings, cell: Cell, output: Path, precision: Precision) -
 def readme(settings: Settings, cell: Cell, precision: Precision) -> str:
     """How to use the folder, its license, the scores of the system and its provenance."""
     corpus = settings.corpus(cell.corpus)
-    results, scores = CellResults.find(settings, cell), {}
-    if results:
-        with suppress(UserError):  # no scores, or of other translations
-            scores = results.check().scores
+    results = CellResults.find(settings, cell)
     used = {text.license_and_citation for text in corpus.files.texts().values()}
     return _TEMPLATES.get_template("export.md.j2").render(
         cell=cell,
@@ -69,6 +65,6 @@ def readme(settings: Settings, cell: Cell, precision: Precision) -> str:
         engine=settings.system_on(cell.system, cell.corpus).decode,
         licenses={name: corpus.license_and_citation[name].license for name in sorted(used)},
         results=results,
-        scores=scores,
+        scores=results.checked_scores()[0] if results else {},
         weights=sha256_of(cell.models / "averaged" / "model.safetensors"),
     )

@@ -114,6 +114,18 @@ class CellResults:
                 check_attention(maps, test, sha256_of(hypotheses))
         return self
 
+    def checked_scores(self) -> tuple[dict[str, SetScores], str]:
+        """The scores by test set if they belong to these files; otherwise none, and why not.
+
+        Nothing is said of a cell that is not translated or not scored.
+        """
+        if not all((self.path / name).exists() for name in ("scores.json", TRANSLATION)):
+            return {}, ""
+        try:
+            return self.check().scores, ""
+        except UserError as error:
+            return {}, str(error)
+
     def scores_of(self, test: str) -> SetScores:
         """The scores on a test set; raises UserError if there are none."""
         if test not in self.scores:

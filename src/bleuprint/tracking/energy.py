@@ -26,10 +26,7 @@ def joules(device: torch.device, powercap: Path = _POWERCAP) -> float | None:
         return None
     with suppress(OSError):
         # a package each; their parts (intel-rapl:0:0) are in it
-        files = [path / "energy_uj" for path in powercap.glob("intel-rapl:*") if _package(path)]
+        packages = [path for path in powercap.glob("intel-rapl:*") if path.name.count(":") == 1]
+        files = [path / "energy_uj" for path in packages]
         return sum(int(file.read_text()) for file in files) / 1e6 if files else None
     return None
-
-
-def _package(path: Path) -> bool:
-    return path.name.count(":") == 1

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
-from bleuprint.decoding.translation_record import TRANSLATION
 from bleuprint.runtime import environment, fingerprint
 from bleuprint.runtime.errors import UserError, without_passwords
 from bleuprint.runtime.files import sha256_of
@@ -113,7 +112,7 @@ def read_cell(settings: Settings, cell: Cell) -> TrainedCell | None:
     if measured:
         tags |= {"device": measured.device, "versions": measured.versions or "unknown"}
         summary["total/seconds"] = measured.seconds
-    scores, problem = _scores(results)
+    scores, problem = results.checked_scores()
     content = dataclasses.replace(
         content, tags=tags, points=_points(results.curves, measured), summary=summary
     )
@@ -244,13 +243,3 @@ def _points(curves: Curves | None, measured: Training | None) -> list["Metric"]:
         for name, value in values.items()
         if name not in ("update", "tokens") and value is not None
     ]
-
-
-def _scores(results: CellResults) -> tuple[Mapping[str, SetScores], str]:
-    """The scores by test set, if they are of this training and these files; else why not."""
-    if not all((results.path / name).exists() for name in ("scores.json", TRANSLATION)):
-        return {}, ""
-    try:
-        return results.check().scores, ""
-    except UserError as error:
-        return {}, str(error)

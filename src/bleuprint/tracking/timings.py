@@ -61,36 +61,20 @@ def write_translation(
     cell: Cell, training_sha256: str, settings_sha256: str, seconds: float
 ) -> None:
     path = translate_file(cell, training_sha256, settings_sha256)
+    write_seconds(path, seconds)
+
+
+def write_seconds(path: Path, seconds: float) -> None:
+    """Record a duration in the file of a translation, a stage or a forecast."""
     write_json(path, {"seconds": round(seconds, 3)})
 
 
-def read_translation(
-    cell: Cell, training_sha256: str, settings_sha256: str, root: Path = Path()
-) -> float | None:
-    """The seconds that translating all test sets with these settings took, if measured here."""
-    path = root / translate_file(cell, training_sha256, settings_sha256)
-    return _seconds(path)
-
-
-def write_stage(command: Sequence[str], seconds: float) -> None:
-    """Record how long a stage took; `command`: its script and arguments."""
-    write_json(_stage_file(command), {"seconds": round(seconds, 1)})
-
-
-def read_stage(command: Sequence[str], root: Path = Path()) -> float | None:
-    """The seconds that a stage took when it last ran here."""
-    path = root / _stage_file(command)
-    return _seconds(path)
-
-
-def write_forecast(cell: Cell, settings_sha256: str, seconds: float) -> None:
-    """Record the forecast for a training with these settings of model and training, and seed."""
-    write_json(_forecast_file(cell, settings_sha256), {"seconds": round(seconds, 1)})
-
-
-def read_forecast(cell: Cell, settings_sha256: str) -> float | None:
-    """The seconds of the last forecast, if there was one."""
-    return _seconds(_forecast_file(cell, settings_sha256))
+def read_seconds(path: Path) -> float | None:
+    """The duration that was last recorded in a file, if there was one."""
+    if not path.exists():
+        return None
+    with reading(path):
+        return float(read_object(path, ("seconds",))["seconds"])
 
 
 def train_file(cell: Cell, training_sha256: str) -> Path:
@@ -99,21 +83,16 @@ def train_file(cell: Cell, training_sha256: str) -> Path:
 
 
 def translate_file(cell: Cell, training_sha256: str, settings_sha256: str) -> Path:
-    """The file of what was measured of a translation."""
+    """The file of the seconds that translating all test sets with these settings took."""
     return cell.timings / f"translate-{training_sha256[:16]}-{settings_sha256[:16]}.json"
 
 
-def _seconds(path: Path) -> float | None:
-    if not path.exists():
-        return None
-    with reading(path):
-        return float(read_object(path, ("seconds",))["seconds"])
-
-
-def _stage_file(command: Sequence[str]) -> Path:
+def stage_file(command: Sequence[str]) -> Path:
+    """The file of the duration of a stage when it last ran here; `command`: script, arguments."""
     script, *arguments = command
     return Path("timings", "stages", f"{'@'.join((Path(script).stem, *arguments))}.json")
 
 
-def _forecast_file(cell: Cell, settings_sha256: str) -> Path:
+def forecast_file(cell: Cell, settings_sha256: str) -> Path:
+    """The file of the last forecast for a training with these settings of model and training."""
     return cell.timings / f"forecast-{settings_sha256[:16]}.json"

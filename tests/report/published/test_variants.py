@@ -14,7 +14,7 @@ from bleuprint.config.experiment import load
 from bleuprint.config.paths import Cell, folder
 from bleuprint.config.system import Average, Keep, LengthPenalty
 from bleuprint.corpus.test_sets import describe_test_sets
-from bleuprint.report.published.variants import Variant, Variants, own, path_of
+from bleuprint.report.published.variants import Variant, Variants, Varied, own, path_of
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import sha256_of
 from bleuprint.scoring import metrics
@@ -68,6 +68,10 @@ def varied(root: Path) -> Variants:
     return Variants.read(path_of(CELL, root))
 
 
+def of(found: Variants, variant: Variant) -> Varied | None:
+    return next((each for each in found.varied if each.variant == variant), None)
+
+
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A toy project with three checkpoints, averaged and translated. Not to be changed but by
@@ -96,7 +100,7 @@ def lines(path: Path) -> list[str]:
 def test_the_cell_as_it_is_scores_what_its_translations_score(
     trained: Path, found: Variants
 ) -> None:
-    one = found.find("x", own(load(trained / "params.yaml").systems["micro"]))
+    one = of(found, own(load(trained / "params.yaml").systems["micro"]))
     hypotheses = trained / CELL.results / "hypotheses" / "test.x.en"
     references = trained / "data" / "split" / "toy" / "test.x.en"
     assert one is not None
@@ -136,7 +140,7 @@ def test_a_variant_is_what_a_system_with_its_settings_translates(
     yaml.dump(params, tmp_path / "params.yaml")
     for name in ("average", "translate"):
         assert stage(tmp_path, name).returncode == 0
-    one = found.find("x", Variant(Average(last=2), 3, LengthPenalty("length", 1.0)))
+    one = of(found, Variant(Average(last=2), 3, LengthPenalty("length", 1.0)))
     assert one is not None
     assert one.hypotheses == sha256_of(tmp_path / CELL.results / "hypotheses" / "test.x.en")
 
@@ -153,9 +157,7 @@ def test_their_best_checkpoints_are_averaged_if_there_are_so_many(trained: Path)
     """There are three, of which the last was validated; the last is the best then."""
     for best, there in ((1, True), (2, False)):
         publish(trained, **{**NUMBER, "average": {"best": best}})
-        one = varied(trained).find(
-            "x", Variant(Average(best=best), 3, LengthPenalty("length", 1.0))
-        )
+        one = of(varied(trained), Variant(Average(best=best), 3, LengthPenalty("length", 1.0)))
         assert (one is not None) == there
 
 

@@ -74,11 +74,7 @@ def gap_section(context: ReportContext) -> Section | None:
     hints = gap_tables.hints(context.settings, context.gaps)
     if not context.gaps and not hints:
         return None
-    parts = [
-        (gap_tables.heading(gap.published), gap_tables.sentence(gap), gap_tables.steps(gap))
-        for gap in context.gaps
-    ]
-    data = {"explained": gap_tables.EXPLAINED, "parts": parts, "hints": hints}
+    data = {"tables": gap_tables, "gaps": context.gaps, "hints": hints}
     return Section("gap", "Why not the published score?", data)
 
 

@@ -36,9 +36,8 @@ def summary(context: ReportContext) -> Section:
         "columns": list(_rankings(context.results)),
         "significant": SIGNIFICANT,
         "few": LINES,
-        "gaps": [
-            (gap_tables.heading(gap.published), gap_tables.sentence(gap)) for gap in context.gaps
-        ],
+        "gaps": context.gaps,
+        "gap_tables": gap_tables,
         "cost": _cost(context),
         "pairs": {name: kept(name, context.root) for name in settings.corpora},
         "advice": advice(context.records, list(_validations(context))),

@@ -16,6 +16,7 @@ import pandas as pd
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
 from bleuprint.config.published import Published
+from bleuprint.config.system import System
 from bleuprint.report.published.variants import (
     AVERAGE,
     SEARCH,
@@ -73,17 +74,16 @@ class Gap:
 
 @dataclass(frozen=True)
 class _Ours:
-    """The system of a published number as it is, and its variants, one entry a seed."""
+    """The system of a published number as it is, and the scores of its variants by seed."""
 
     number: Published
     base: Variant
-    variants: Sequence[Variants]
+    seeds: Sequence[Mapping[Variant, Mapping[str, float]]]
 
     def score(self, variant: Variant, way: str) -> float | None:
         """The mean over seeds; None if it was not measured for all."""
-        measured = [seed.find(self.number.test, variant) for seed in self.variants]
-        scores = [varied.scores[way] for varied in measured if varied and way in varied.scores]
-        return fmean(scores) if len(scores) == len(measured) else None
+        scores = [seed[variant][way] for seed in self.seeds if way in seed.get(variant, ())]
+        return fmean(scores) if len(scores) == len(self.seeds) else None
 
 
 def cells_of(settings: Settings) -> list[Cell]:
@@ -111,37 +111,32 @@ def gaps(settings: Settings, records: pd.DataFrame, variants: Mapping[Cell, Vari
         if number.system is None:
             continue
         system = settings.system_on(number.system, number.corpus)
-        base = own(system)
-        recorded = set(variants_for(number, system)) == {base}
         place = [number.system, number.corpus, number.test]
-        of_seeds = records[(records[PLACE] == place).all(axis=1)]
-        measured = [
-            varied
-            for record in of_seeds.itertuples()
-            if (
-                varied := _recorded(record, base)
-                if recorded
-                else variants.get(Cell(record.system, record.corpus, record.seed))
-            )
-            and _are_of(varied, record, base)
-        ]
-        if len(measured) == len(of_seeds):
-            result.append(_gap(_Ours(number, base, measured)))
+        of_number = records[(records[PLACE] == place).all(axis=1)]
+        seeds = [_scores(number, system, each, variants) for each in of_number.itertuples()]
+        known = [scores for scores in seeds if scores is not None]
+        if len(known) == len(seeds):
+            result.append(_gap(_Ours(number, own(system), known)))
     return result
 
 
-def _are_of(variants: Variants, record: Any, base: Variant) -> bool:
-    """Whether the variants are of the training, the translations and the scores of a record."""
-    recorded = _recorded(record, base)
-    varied = variants.find(record.test, base)
-    return variants.training == recorded.training and (varied,) == recorded.varied
-
-
-def _recorded(record: Any, base: Variant) -> Variants:
-    """The system as it is, with the scores of a record."""
+def _scores(
+    number: Published, system: System, record: Any, variants: Mapping[Cell, Variants]
+) -> dict[Variant, Mapping[str, float]] | None:
+    """The scores of the variants of a seed; None if they are not those of its record."""
+    base = own(system)
     scores = {"sacrebleu": record.bleu, **{each["name"]: each["score"] for each in record.variants}}
-    varied = Varied(record.test, base, scores, record.hypotheses_sha256)
-    return Variants(record.training_sha256, (varied,))
+    if set(variants_for(number, system)) == {base}:
+        return {base: scores}
+    measured = variants.get(Cell(record.system, record.corpus, record.seed))
+    recorded = Varied(record.test, base, scores, record.hypotheses_sha256)
+    if (
+        measured is None
+        or measured.training != record.training_sha256
+        or recorded not in measured.varied
+    ):
+        return None
+    return {each.variant: each.scores for each in measured.varied if each.test == record.test}
 
 
 def _gap(ours: _Ours) -> Gap:
@@ -163,7 +158,7 @@ def _gap(ours: _Ours) -> Gap:
     variant = adopted(number, base, AVERAGE) if averaged else base
     add("beam and length penalty", *_adopted(ours, variant, SEARCH, way))
     unexplained = round(number.bleu - steps[-1].score, SHOWN)
-    return Gap(number, round(first, SHOWN), len(ours.variants), tuple(steps), unexplained)
+    return Gap(number, round(first, SHOWN), len(ours.seeds), tuple(steps), unexplained)
 
 
 def _scoring(ours: _Ours) -> tuple[float | None, str]:

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell, folder
@@ -18,6 +17,7 @@ from bleuprint.corpus.test_sets import read_description
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_object, write_json
+from bleuprint.runtime.schema import build
 from bleuprint.text.parallel import TextFolder
 from bleuprint.training.averaging import average, choose
 from bleuprint.training.history import CheckpointsRecord
@@ -57,21 +57,20 @@ class Variants:
     training: str
     varied: tuple[Varied, ...]
 
-    def find(self, test: str, variant: Variant) -> Varied | None:
-        """The scores of a variant on a test set; None if it was not measured."""
-        return next((v for v in self.varied if (v.test, v.variant) == (test, variant)), None)
-
     @classmethod
     def read(cls, path: Path) -> "Variants":
         """Read what `measure` wrote; raises UserError if it is of another version."""
         content = read_object(path, ("training", "varied"))
         try:
-            varied = tuple(_varied(entry) for entry in content["varied"])
-            return cls(content["training"], varied)
-        except (KeyError, TypeError, ValueError):
+            varied = tuple(
+                Varied(**{**entry, "variant": build(Variant, entry["variant"], path)})
+                for entry in content["varied"]
+            )
+        except (KeyError, TypeError, UserError):
             raise UserError(
                 f"{path}: was not written by this version; run: bleuprint gap"
             ) from None
+        return cls(content["training"], varied)
 
 
 def own(system: System) -> Variant:
@@ -147,11 +146,3 @@ def _translate(
                     scores = {each["name"]: each["score"] for each in scored["bleu_variants"]}
                     scores = {"sacrebleu": scored["bleu"]["score"], **scores}
                     yield Varied(test, variant, scores, scored["hypotheses"])
-
-
-def _varied(entry: Any) -> Varied:
-    variant = entry["variant"]
-    updates = variant["average"]["updates"]
-    averaging = Average(**{**variant["average"], "updates": updates and tuple(updates)})
-    penalty = LengthPenalty(**variant["length_penalty"])
-    return Varied(**{**entry, "variant": Variant(averaging, variant["beam"], penalty)})
