@@ -11,7 +11,7 @@ import pytest
 
 from bleuprint.config.experiment import Bpe, Units, Words
 from bleuprint.dataset import binarized
-from bleuprint.dataset.binarized import BinaryCorpus, Sentences, write_header
+from bleuprint.dataset.binarized import BinaryCorpus, write_header
 from bleuprint.rules import EDITS
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.tokenizers import Tokenize
@@ -205,20 +205,6 @@ def test_a_file_of_another_size_is_named_at_opening(tmp_path, name):
     path.unlink()
     with pytest.raises(UserError, match=rf"{name}: no such file"):
         BinaryCorpus(folder)
-
-
-def test_arrays_of_something_else_are_named(tmp_path):
-    folder = prepare(tmp_path, SETS).binary.folder
-    paths = [folder / "test.x.de.ids.npy", folder / "test.x.de.ends.npy"]
-    damage(paths[0], 0)
-    with pytest.raises(UserError, match=r"test\.x\.de\.ids\.npy: not a complete array: .*magic"):
-        BinaryCorpus(folder).side("test.x", "de")
-    for values in (np.zeros(3, "<f8"), np.zeros((3, 3), "<u2"), np.zeros(3, ">u2")):
-        np.save(paths[0], values)
-        with pytest.raises(UserError, match=r"test\.x\.de\.ids\.npy: an array of [<>]"):
-            Sentences(*paths)
-    with pytest.raises(UserError, match=r"has \d+ ids; test\.x\.en\.ends\.npy expects"):
-        Sentences(folder / "test.y.de.ids.npy", folder / "test.x.en.ends.npy")
 
 
 def test_a_missing_corpus_or_set_is_named(tmp_path):

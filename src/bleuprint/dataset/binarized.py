@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from numpy.lib import format as npy
 
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_object, sha256_of, write_json
@@ -50,11 +49,9 @@ class Sentences:
 
     def __init__(self, ids: Path, ends: Path) -> None:
         self._paths = ids, ends
-        self._ids: Ids = _mapped(ids, *ID_TYPES)
-        self._ends: Lengths = _mapped(ends, END_TYPE)
-        last = int(self._ends[-1]) if len(self._ends) else 0
-        if last != len(self._ids):
-            raise UserError(f"{ids}: has {len(self._ids)} ids; {ends.name} expects {last}")
+        # Plain arrays over the mapping: slicing np.memmap takes several times as long.
+        self._ids: Ids = np.asarray(np.load(ids, mmap_mode="r"))
+        self._ends: Lengths = np.asarray(np.load(ends, mmap_mode="r"))
 
     def __len__(self) -> int:
         return len(self._ends)
@@ -195,16 +192,3 @@ def _check_size(path: Path, expected: int) -> None:
     if size != expected:
         what = "cut short" if size < expected else "too long"
         raise UserError(f"{path}: {what}: {size} bytes, {CORPUS} expects {expected}")
-
-
-def _mapped(path: Path, *types: np.dtype[Any]) -> Any:
-    try:
-        # A plain array over the mapping: slicing np.memmap takes several times as long.
-        array = np.asarray(npy.open_memmap(path, mode="r"))
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file") from None
-    except ValueError as error:
-        raise UserError(f"{path}: not a complete array: {error}") from None
-    if array.dtype not in types or array.ndim != 1:
-        raise UserError(f"{path}: an array of {array.dtype.str} with {array.ndim} dimensions")
-    return array
