@@ -20,18 +20,6 @@ def tables() -> tuple[dict[str, str], dict[str, str]]:
     return read["keys"], read["values"]
 
 
-@cache
-def _patterns() -> list[dict[re.Pattern[str], str]]:
-    """Both tables, compiled."""
-    return [
-        {
-            re.compile(old.replace(".", r"\.").replace("*", "[^.]+")): new
-            for old, new in each.items()
-        }
-        for each in tables()
-    ]
-
-
 def refusal(document: Any, path: Path) -> UserError | None:
     """An error that names every former name in a document, with its lines; None without any."""
     former = list(_former("", 1, document))
@@ -50,20 +38,24 @@ def refusal(document: Any, path: Path) -> UserError | None:
 
 def _former(key: str, line: int, value: Any) -> Iterator[tuple[int, str, str, str]]:
     """Former names in a value: line, place, former name and new name."""
-    keys, values = _patterns()
+    keys, values = tables()
     if isinstance(value, list):
         for inner in value:
             yield from _former(key, line, inner)
-        return
-    if not isinstance(value, Mapping):
-        written = f"{key}: {value}" if isinstance(value, str) else ""
-        for pattern, new in values.items():
-            if pattern.fullmatch(written):
-                yield line, written, str(value), new
-        return
-    for name, inner in value.items():
-        inner_key, inner_line = f"{key}.{name}".lstrip("."), line_of(value, name) or line
-        for pattern, new in keys.items():
-            if pattern.fullmatch(inner_key) and name not in (*EDITS, *CHECKS):
+    elif isinstance(value, Mapping):
+        for name, inner in value.items():
+            inner_key, inner_line = f"{key}.{name}".lstrip("."), line_of(value, name) or line
+            new = _new_name(keys, inner_key)
+            if new and name not in (*EDITS, *CHECKS):
                 yield inner_line, f"{inner_key}:", str(name), new
-        yield from _former(inner_key, inner_line, inner)
+            yield from _former(inner_key, inner_line, inner)
+    elif isinstance(value, str) and (new := _new_name(values, f"{key}: {value}")):
+        yield line, f"{key}: {value}", value, new
+
+
+def _new_name(table: Mapping[str, str], former: str) -> str | None:
+    """The new name that a table has for a former one; None if it has none."""
+    for old, new in table.items():
+        if re.fullmatch(old.replace(".", r"\.").replace("*", "[^.]+"), former):
+            return new
+    return None

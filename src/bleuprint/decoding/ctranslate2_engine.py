@@ -112,11 +112,7 @@ def _load(folder: Path, precision: str) -> Any:
     """Load CTranslate2's translator; on CPUs with one single-threaded worker per torch thread."""
     import ctranslate2
 
+    options: dict[str, Any] = {"inter_threads": torch.get_num_threads(), "intra_threads": 1}
     if torch.cuda.is_available():
-        return ctranslate2.Translator(str(folder), device="cuda", compute_type=precision)
-    return ctranslate2.Translator(
-        str(folder),
-        compute_type=precision,
-        inter_threads=torch.get_num_threads(),
-        intra_threads=1,
-    )
+        options = {"device": "cuda"}
+    return ctranslate2.Translator(str(folder), compute_type=precision, **options)

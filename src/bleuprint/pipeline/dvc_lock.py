@@ -182,9 +182,7 @@ def _is_whole(path: Path) -> bool:
     from dvc.utils.serialize import parse_yaml
     from voluptuous import Invalid
 
-    if not path.exists():
-        return True
-    if is_conflict(path):
+    if not path.exists() or is_conflict(path):
         return True
     text = path.read_text(encoding="utf-8", errors="replace")
     try:

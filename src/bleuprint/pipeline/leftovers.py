@@ -64,6 +64,17 @@ def training_lock(folder: Path) -> Path:
     return folder.with_name(f"{folder.suffix}.lock")
 
 
+def is_locked(lock: Path) -> bool:
+    """Whether a process holds a lock, if there is one."""
+    if not lock.exists():
+        return False
+    try:
+        with FileLock(lock, timeout=0):
+            return False
+    except Timeout:
+        return True
+
+
 def _outputs(settings: Settings, root: Path) -> Iterator[Path]:
     """The outputs of stages that are no longer in the graph."""
     # those of cells that are left out are outputs, too (stage_args)
@@ -84,13 +95,9 @@ def _trainings(settings: Settings, root: Path) -> Iterator[Path]:
     trainings = below(root, "work/trainings/[!.]*")
     latest = {path.stem: path for path in sorted(trainings, key=lambda path: _saved(root / path))}
     for path in trainings:
-        if path.stem in named and path == latest[path.stem]:
-            continue
-        try:
-            with FileLock(training_lock(root / path), timeout=0):
-                yield path
-        except Timeout:
-            continue
+        is_latest = path.stem in named and path == latest[path.stem]
+        if not is_latest and not is_locked(training_lock(root / path)):
+            yield path
 
 
 def _saved(folder: Path) -> float:

@@ -10,9 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
-from bleuprint.pipeline.leftovers import below, size_of, training_lock
+from bleuprint.pipeline.leftovers import below, is_locked, size_of, training_lock
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_object
 
@@ -36,11 +34,11 @@ def entries(root: Path = Path()) -> Iterator[Entry]:
     for path in below(root, "work/trainings/[!.]*"):
         names = cells.get(path.suffix[1:], [])
         about = f"training of {', '.join(names)}" if names else "training that has not ended"
-        yield _entry(root, path, about, _is_locked(training_lock(root / path)))
+        yield _entry(root, path, about, is_locked(training_lock(root / path)))
     for path in below(root, "work/downloads/*"):
         if path.suffix not in (".lock", ".guard"):
             lock = root / path.with_name(f"{path.name.removesuffix('.partial')}.lock")
-            yield _entry(root, path, "download", _is_locked(lock))
+            yield _entry(root, path, "download", is_locked(lock))
     for path in below(root, "work/*"):
         if path.name not in ("trainings", "downloads") and (root / path).is_dir():
             # Snakemake may be at work in its own, and in those of shards
@@ -66,13 +64,3 @@ def _cells(root: Path) -> dict[str, list[str]]:
             mark = str(read_object(root / path, ("fingerprint",))["fingerprint"])[:16]
             found.setdefault(mark, []).append("-".join(path.parts[1:4]))
     return found
-
-
-def _is_locked(lock: Path) -> bool:
-    if not lock.exists():
-        return False
-    try:
-        with FileLock(lock, timeout=0):
-            return False
-    except Timeout:
-        return True
