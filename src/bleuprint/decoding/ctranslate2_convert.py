@@ -41,7 +41,10 @@ def convert(
 
     Raises UserError if CTranslate2 does not support the model's shape.
     """
-    specs = _specs()
+    try:
+        from ctranslate2 import specs
+    except ImportError:
+        raise UserError("CTranslate2 is not installed: pip install ctranslate2") from None
     settings = model.settings
     if {settings.d_k * settings.heads, settings.d_v * settings.heads} != {settings.d_model}:
         raise UserError("CTranslate2 supports d_k and d_v of d_model / heads only")
@@ -82,15 +85,13 @@ def _fill(spec: Any, model: Transformer) -> None:
         side.scale_embeddings = settings.scale_embeddings
         if hasattr(side, "position_encodings"):
             side.position_encodings.encodings = _array(_positions(settings, table))
-    for part, layer in zip(spec.encoder.layer, model.encoder_layers, strict=True):
+    parts = *spec.encoder.layer, *spec.decoder.layer
+    layers: list[EncoderLayer | DecoderLayer] = [*model.encoder_layers, *model.decoder_layers]
+    for part, layer in zip(parts, layers, strict=True):
         _fill_attention(part.self_attention, layer.self_attention, layer.self_attention_residual)
+        if isinstance(layer, DecoderLayer):
+            _fill_attention(part.attention, layer.cross_attention, layer.cross_attention_residual)
         _fill_feed_forward(part.ffn, layer)
-    for part, decoder in zip(spec.decoder.layer, model.decoder_layers, strict=True):
-        _fill_attention(
-            part.self_attention, decoder.self_attention, decoder.self_attention_residual
-        )
-        _fill_attention(part.attention, decoder.cross_attention, decoder.cross_attention_residual)
-        _fill_feed_forward(part.ffn, decoder)
     if settings.norm == "pre":
         _fill_norm(spec.encoder.layer_norm, model.encoder_norm)
         _fill_norm(spec.decoder.layer_norm, model.decoder_norm)
@@ -151,11 +152,3 @@ def _fill_norm(spec: Any, norm: nn.Module) -> None:
 def _array(tensor: torch.Tensor) -> NDArray[np.float32]:
     result: NDArray[np.float32] = tensor.detach().cpu().float().contiguous().numpy().copy()
     return result
-
-
-def _specs() -> Any:
-    try:
-        from ctranslate2 import specs
-    except ImportError:
-        raise UserError("CTranslate2 is not installed: pip install ctranslate2") from None
-    return specs

@@ -110,8 +110,7 @@ def _downloads(settings: Settings, root: Path) -> Iterator[Path]:
     urls = {
         file.url
         for corpus in settings.corpora.values()
-        for text in corpus.files.texts().values()
-        for file in text.files
+        for file in corpus.files.sides().values()
         if file.url is not None
     }
     named = {hashlib.sha256(url.encode()).hexdigest() for url in urls}
