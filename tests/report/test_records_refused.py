@@ -32,7 +32,8 @@ def test_translations_of_another_training(copy: tuple[Path, Settings]) -> None:
         collect(settings, root)
     assert str(caught.value) == (
         f"{path}: translated by another training (abababababab...) than that of "
-        f"{folder / 'training.json'} ({own}...); run: dvc repro"
+        f"{folder / 'training.json'} ({own}...); run: dvc repro, or if it runs nothing: "
+        "dvc repro --force --single-item translate@small-news-en-de-3, then dvc repro"
     )
 
 

@@ -80,21 +80,33 @@ class TranslationRecord:
         if (average := self.averaged.get("settings")) != system.average.given:
             raise UserError(
                 f"{path}: translated with average {average}, but params.yaml has "
-                f"{system.average.given}; run: dvc repro"
+                f"{system.average.given}; {_again(path)}"
             )
         for name, expected in dataclasses.asdict(system.decode).items():
             if (used := self.decode.get(name)) != expected:
                 raise UserError(
                     f"{path}: translated with decode.{name} {used}, but params.yaml has "
-                    f"{expected}; run: dvc repro"
+                    f"{expected}; {_again(path)}"
                 )
         if sha256_of(hypotheses) != self.hypotheses.get(hypotheses.name):
-            raise UserError(f"{hypotheses}: has changed since it was translated; run: dvc repro")
+            raise UserError(f"{hypotheses}: has changed since it was translated; {_again(path)}")
 
     def check_model(self, path: Path, fingerprint: str, training: Path) -> None:
         """Raise UserError unless `fingerprint`, read from the file `training`, is the model's."""
         if self.model != fingerprint:
             raise UserError(
                 f"{path}: translated by another training ({str(self.model)[:12]}...) than that of "
-                f"{training} ({str(fingerprint)[:12]}...); run: dvc repro"
+                f"{training} ({str(fingerprint)[:12]}...); {_again(path)}"
             )
+
+
+def _again(path: Path) -> str:
+    """What to run if a cell's translation.json does not belong to its other files.
+
+    After `dvc commit --force`, dvc repro takes them for up to date.
+    """
+    cell = "-".join(path.parts[-4:-1])
+    return (
+        f"run: dvc repro, or if it runs nothing: dvc repro --force --single-item translate@{cell}, "
+        "then dvc repro"
+    )
