@@ -22,7 +22,8 @@ _TAG = re.compile(
 # Letters of Latin-1 (two bytes in UTF-8) and punctuation (three) as Windows-1252 or Latin-1 read
 # them. Longer ranges would include correct text, such as "là »" with a no-break space.
 _MOJIBAKE = re.compile(
-    "[ÂÃ][\u0080-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]|Å[\u0092\u0093’“]|â[\u0080€][\u0080-\u00bf‘’“”•–—˜™š›œžŸ¦]"
+    "[ÂÃ][\u0080-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]|Å[\u0092\u0093’“]"
+    "|â[\u0080€][\u0080-\u00bf‘’“”•–—˜™š›œžŸ¦]|â[\u0082‚]¬"
 )
 _LINE_ENDS = re.compile("[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 
