@@ -3,7 +3,7 @@
 from bleuprint.config import paths
 from bleuprint.config.experiment import load
 from bleuprint.corpus.clean import Cleaning
-from bleuprint.corpus.steps.sharded import run_step
+from bleuprint.corpus.steps.sharded import run_and_print
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import run
@@ -12,7 +12,7 @@ from bleuprint.runtime.errors import run
 def main() -> None:
     name, work = stage_args.shard(__doc__)
     step = Cleaning.of(name, load().corpus(name))
-    run_step(step, paths.shards(name, "clean"), work, environment.workers())
+    run_and_print(step, paths.shards(name, "clean"), work, environment.workers())
 
 
 if __name__ == "__main__":

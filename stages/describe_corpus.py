@@ -1,7 +1,8 @@
-"""Statistics of a binarized corpus: lengths of sentences, words and tokens, vocabularies."""
+"""Statistics of a binarized corpus, and what the rules found of the faults that are known."""
 
 from bleuprint.config import paths
 from bleuprint.config.experiment import load
+from bleuprint.corpus.faults import has_known_faults, trace_faults
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.dataset.statistics import CorpusStatistics
 from bleuprint.pipeline import stage_args
@@ -10,9 +11,11 @@ from bleuprint.runtime.errors import run
 
 def main() -> None:
     (name,) = stage_args.names(__doc__, "CORPUS")
-    load().corpus(name)
-    corpus = BinaryCorpus(paths.folder(name, "binary"))
-    CorpusStatistics.from_corpus(corpus).write(paths.folder(name, "statistics") / paths.STATISTICS)
+    corpus, output = load().corpus(name), paths.folder(name, "statistics")
+    binary = BinaryCorpus(paths.folder(name, "binary"))
+    CorpusStatistics.from_corpus(binary).write(output / paths.STATISTICS)
+    if has_known_faults(corpus):
+        trace_faults(name, corpus).write(output / paths.FAULTS)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,8 @@ from bleuprint.config.experiment import load
 from root import ROOT
 
 RECIPES = sorted(path.stem for path in (ROOT / "recipes").glob("*.yaml"))
-EMBEDDED = ("toy-sentence", "copy", "phrasebook", "table3-phrasebook", "ablations-phrasebook")
+PHRASEBOOK = ("phrasebook", "table3-phrasebook", "ablations-phrasebook", "cleaning-phrasebook")
+EMBEDDED = ("toy-sentence", "copy", *PHRASEBOOK)
 
 
 def brief(name: str) -> str:

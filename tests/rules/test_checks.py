@@ -209,6 +209,27 @@ def test_numbers(source, target, kept):
     assert keeps("numbers", target, source) is kept
 
 
+@pytest.mark.parametrize(
+    ("source", "target", "kept"),
+    [
+        ("One. Two.", "Eins. Zwei.", True),
+        ("One. Two.", "Eins, zwei.", False),
+        ("One.", "Eins", False),
+        ("One?", "Eins.", False),
+        ("One?!", "Eins ?", True),
+        ("One...", "Eins…", True),
+        ("One!", "Eins.", True),
+        ('"One." Two?', "„Eins.“ Zwei?", True),
+        ("3.5 example.org", "3,5 example,org", True),
+        ("One. Two?", "一。二？", True),
+        ("", "", True),
+    ],
+)
+def test_sentence_marks(source, target, kept):
+    assert keeps("sentence_marks", source, target) is kept
+    assert keeps("sentence_marks", target, source) is kept
+
+
 def test_a_line_of_a_million_odd_characters_is_checked_at_once():
     for huge in (
         "a" * 1_000_000,

@@ -9,6 +9,7 @@ from bleuprint.rules import EDITS
 from corpora import LINE_ENDS_ELSEWHERE, TORTURE
 
 ENTITIES, UNPRINTED, PUNCTUATION = (EDITS[n]() for n in ("entities", "non_printing", "punctuation"))
+TAGS, MOJIBAKE = EDITS["tags"](), EDITS["mojibake"]()
 NFC, NFKC = (EDITS["unicode"](form=form) for form in ("NFC", "NFKC"))
 
 LINE_ENDS = ["\n", *LINE_ENDS_ELSEWHERE]
@@ -71,6 +72,38 @@ def test_no_number_decodes_to_a_line_end():
             decoded.encode()
 
 
+@pytest.mark.parametrize(
+    ("sentence", "edited"),
+    [
+        ("<b>One</b> <I>two</I>", " One   two "),
+        ('a<br/>b<br />c<a href="x?y=1">d</a>', "a b c d "),
+        ("<h2>x</h2><h7>", " x <h7>"),
+        ("a < b and b > a, <3, <unk>, List<int>", "a < b and b > a, <3, <unk>, List<int>"),
+    ],
+)
+def test_tags_become_spaces(sentence, edited):
+    assert TAGS.edit(sentence, "en") == edited
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "latin-1"])
+@pytest.mark.parametrize("text", ["Größe, für Äpfel", "déjà là, ça", "œuvre"])
+def test_letters_read_in_another_encoding_are_restored(text, encoding):
+    assert MOJIBAKE.edit(text.encode().decode(encoding), "fr") == text
+
+
+def test_punctuation_read_in_another_encoding_is_restored():
+    text = "“l’été“ – 5 €…"
+    assert MOJIBAKE.edit(text.encode().decode("cp1252"), "fr") == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["« là\u00a0» «\u00a0thé\u00a0»", "São Â Ã", "â Ãc", "100 Å, „Ä“", "é€"],
+)
+def test_letters_that_are_meant_stay(text):
+    assert MOJIBAKE.edit(text, "fr") == text
+
+
 def test_unicode_forms():
     assert NFC.edit("u\u0308ber ﬁn ①", "de") == "über ﬁn ①"
     assert NFKC.edit("u\u0308ber ﬁn ① ｶﾞ", "ja") == "über fin 1 ガ"
@@ -94,7 +127,7 @@ def test_punctuation_is_normalized_by_language():
 
 @given(SENTENCES)
 def test_no_edit_makes_a_line_break_or_what_cannot_be_written(sentence):
-    for edit in (ENTITIES, NFC, NFKC, UNPRINTED, PUNCTUATION):
+    for edit in (ENTITIES, TAGS, MOJIBAKE, NFC, NFKC, UNPRINTED, PUNCTUATION):
         edited = edit.edit(sentence, "de")
         assert "\n" not in edited
         edited.encode()

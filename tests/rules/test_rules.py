@@ -65,7 +65,14 @@ def chosen(tmp_path, clean="{}", filter="{}"):
 
 
 def test_rules_by_name_in_the_order_in_which_they_run():
-    assert list(EDITS) == ["entities", "unicode", "non_printing", "punctuation"]
+    assert list(EDITS) == [
+        "entities",
+        "tags",
+        "mojibake",
+        "unicode",
+        "non_printing",
+        "punctuation",
+    ]
     assert list(CHECKS) == [
         "identical",
         "length",
@@ -74,6 +81,7 @@ def test_rules_by_name_in_the_order_in_which_they_run():
         "alphabetic",
         "script",
         "numbers",
+        "sentence_marks",
         "language_id",
     ]
 

@@ -12,6 +12,7 @@ SETTINGS = {
     "alphabetic": {"min": 0.5},
     "script": {"min": 0.8},
     "numbers": {},
+    "sentence_marks": {},
     "language_id": {"likelier": 10.0},
 }
 

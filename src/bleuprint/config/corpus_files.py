@@ -23,7 +23,7 @@ TWO_SIDED = frozenset({"tsv", "tmx"})
 _SPLITS = ("train", "valid", "test")
 # The URLs of embedded corpora.
 EMBEDDED = (
-    *(f"phrasebook:{split}.{side}" for split, side in product(_SPLITS, ("en", "de", "fr"))),
+    *(f"phrasebook:{text}.{side}" for text in (*_SPLITS, "noisy") for side in ("en", "de", "fr")),
     *(f"copy:{split}.{side}" for split, side in product(_SPLITS, ("src", "tgt"))),
     *(f"toy:sentence.{side}" for side in ("de", "en")),
 )
@@ -33,8 +33,8 @@ EMBEDDED = (
 class File:
     """One file: downloaded from `url` or one of `mirrors`, or local at `path` below `inputs/`.
 
-    A URL is http, https or file, or the name of an embedded text: `phrasebook:SPLIT.LANGUAGE`,
-    `copy:SPLIT.SIDE`, `toy:sentence.LANGUAGE`.
+    A URL is http, https or file, or the name of an embedded text: `phrasebook:SPLIT.LANGUAGE`
+    (`noisy`: train with faults), `copy:SPLIT.SIDE`, `toy:sentence.LANGUAGE`.
     `archive_member`: the name of the file in an archive (.tar, .tgz, .zip, ...); if that is an
     archive too, the name in it follows, and so on. A name that ends in .gz is decompressed.
     `sha256` and `size` (bytes) are of the downloaded file; without a hash, the first download

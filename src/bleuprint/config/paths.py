@@ -11,6 +11,7 @@ from typing import NamedTuple
 OVERRIDES = Path("reports", "overrides.json")
 # The file in a corpus's statistics folder.
 STATISTICS = "statistics.json"
+FAULTS = "faults.json"
 
 
 def folder(corpus: str, stage: str, root: Path = Path()) -> Path:

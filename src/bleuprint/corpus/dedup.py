@@ -8,11 +8,12 @@ rule that drops the pair, and the hashes that occur more than once; in each work
 held-out pair.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Self
 
 import numpy as np
@@ -81,14 +82,12 @@ class Deduplication(Step):
 
     def gather(self, parts: Sequence[Path], workers: int) -> None:  # noqa: ARG002
         """Drop repeated and held-out pairs from train."""
-        overlaps = () if self.settings.decontaminate == "none" else _OVERLAP_RULES
-        rules = (*(_KEYS[key][0] for key in self.keys), *overlaps)
-        ledger = Ledger(self.stage, self.corpus, settings_sha256(self), rules)
+        ledger = Ledger(self.stage, self.corpus, settings_sha256(self), self.rules)
         with whole_folder(self.output) as unfinished:
             after = self.before.at(unfinished)
             counts = ledger.open("train")
-            dropped_by = self._dropped_by(parts, unfinished)
-            write_kept(self.before, after, dropped_by, rules, counts)
+            dropped_by = self.dropped_by(parts, unfinished)
+            write_kept(self.before, after, dropped_by, self.rules, counts)
             check_not_empty(counts, "train", ledger)
             copy_sets(self.before, after, self.before.held_out(), ledger)
             ledger.write(self.ledger)
@@ -98,7 +97,14 @@ class Deduplication(Step):
         """The keys by which pairs are compared: pairs, sources, targets."""
         return [key for key in _KEYS if getattr(self.settings, key)]
 
-    def _dropped_by(self, parts: Sequence[Path], scratch: Path) -> DroppedBy:
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The names of the rules that may drop a pair."""
+        overlaps = () if self.settings.decontaminate == "none" else _OVERLAP_RULES
+        return *(_KEYS[key][0] for key in self.keys), *overlaps
+
+    def dropped_by(self, parts: Sequence[Path], scratch: Path) -> DroppedBy:
+        """The rule that drops each pair of train; `parts` are its processed shards."""
         leaks = np.concatenate([np.fromfile(part / _HELD_OUT, np.uint8) for part in parts])
         check_pairs(parts, len(leaks), pairs := self.before.count("train"))
         dropped_by = np.where(leaks, leaks + len(self.keys), 0).astype(np.uint8)
@@ -124,6 +130,15 @@ class Deduplication(Step):
             for n, group in enumerate(ids):
                 seen[n][group] = 1
         return dropped_by
+
+
+def dropping_rules(step: Deduplication) -> Iterator[str]:
+    """For each pair of train the name of the rule that drops it; empty if it is kept."""
+    with TemporaryDirectory() as folder:
+        (part := Path(folder) / "part").mkdir()
+        step.process_shard(Shard(), part, 1)
+        numbers = step.dropped_by([part], Path(folder))
+    return (("", *step.rules)[number] for number in numbers.tolist())
 
 
 class _BlockHasher:

@@ -13,6 +13,18 @@ from bleuprint.text.unicode import blank_unprinted
 
 # With a semicolon only: HTML would also decode "&copy=1" in an address.
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]*);")
+# With the names of HTML elements that occur in text; others may be meant, as in a < b.
+_TAG = re.compile(
+    r"</?(?:a|abbr|b|big|br|center|code|div|em|font|h[1-6]|hr|i|img|li|ol|p|small|span|strong|sub|"
+    r"sup|table|td|th|tr|tt|u|ul)(?:\s[^<>]*)?/?>",
+    re.IGNORECASE,
+)
+# Letters of Latin-1 (two bytes in UTF-8) and punctuation (three) as Windows-1252 or Latin-1 read
+# them. Longer ranges would include correct text, such as "là »" with a no-break space.
+_MOJIBAKE = re.compile(
+    "[ÂÃ][\u0080-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]|Å[\u0092\u0093’“]"
+    "|â[\u0080€][\u0080-\u00bf‘’“”•–—˜™š›œžŸ¦]|â[\u0082‚]¬"
+)
 _LINE_ENDS = re.compile("[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 
 # Every rule of sacremoses' normalizer, in every language, needs one of these: other printable
@@ -32,6 +44,26 @@ class Entities(Edit):
 
     def edit(self, sentence: str, language: str) -> str:  # noqa: ARG002
         return _ENTITY.sub(_decoded, sentence)
+
+
+@dataclass(frozen=True)
+class Tags(Edit):
+    """Replaces HTML tags, as in `<b>bold</b>`, by spaces; escaped ones after `entities`."""
+
+    rank: ClassVar[int] = 12
+
+    def edit(self, sentence: str, language: str) -> str:  # noqa: ARG002
+        return _TAG.sub(" ", sentence)
+
+
+@dataclass(frozen=True)
+class Mojibake(Edit):
+    """Restores letters of UTF-8 that was read as Windows-1252 or Latin-1 (`Ã¼` becomes `ü`)."""
+
+    rank: ClassVar[int] = 14
+
+    def edit(self, sentence: str, language: str) -> str:  # noqa: ARG002
+        return sentence if sentence.isascii() else _MOJIBAKE.sub(_decoded_again, sentence)
 
 
 @dataclass(frozen=True)
@@ -77,6 +109,15 @@ def _decoded(entity: re.Match[str]) -> str:
     if written[1] != "#" and written[1:] not in html5:
         return written  # HTML would decode &notit; as &not and it;
     return _LINE_ENDS.sub(" ", html.unescape(written))
+
+
+def _decoded_again(characters: re.Match[str]) -> str:
+    # Windows-1252 where it has the character, else Latin-1
+    data = b"".join(c.encode("latin-1" if c <= "\xff" else "cp1252") for c in characters[0])
+    try:
+        return _LINE_ENDS.sub(" ", data.decode())
+    except UnicodeDecodeError:
+        return characters[0]
 
 
 @cache

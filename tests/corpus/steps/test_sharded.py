@@ -5,7 +5,7 @@ from filelock import FileLock
 
 from bleuprint.corpus.filter import Filtering
 from bleuprint.corpus.steps.shard import Shard
-from bleuprint.corpus.steps.sharded import run_step
+from bleuprint.corpus.steps.sharded import run_and_print, run_step
 from bleuprint.rules import CHECKS
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import Pair, TextFolder
@@ -67,3 +67,17 @@ def test_processes_at_different_shards_work_at_once(tmp_path):
         with pytest.raises(UserError, match="another process is writing these shards"):
             run_step(step, shards, Shard(1, 2), 1)
         run_step(step, shards, Shard(2, 2), 1)
+
+
+def test_what_the_rules_did_is_printed_once_all_shards_are_gathered(tmp_path, capsys):
+    before = TextFolder(tmp_path / "before", "de", "en")
+    write_set(before, "train", [Pair("a b c", "d"), Pair("f", "g"), Pair("h", "i j k")])
+    checks = (CHECKS["identical"](), CHECKS["ratio"](max=1.5))
+    step = Filtering("m", before, tmp_path / "after", tmp_path / "ledger", checks, TOKENIZE)
+    for work in (Shard(1, 2), Shard(2, 2)):
+        run_and_print(step, tmp_path / "shards", work, 1)
+    assert capsys.readouterr().out == ""
+    run_and_print(step, tmp_path / "shards", 2, 1)
+    assert capsys.readouterr().out == "filter m: 3 pairs in, 1 out; dropped by ratio 2\n"
+    run_and_print(step, tmp_path / "shards", None, 1)
+    assert capsys.readouterr().out == "filter m: 3 pairs in, 1 out; dropped by ratio 2\n"

@@ -1,16 +1,18 @@
-"""The sentences of the phrasebook, split into train, valid and test."""
+"""The sentences of the phrasebook, split into train, valid and test, and train with faults."""
 
 from collections.abc import Iterator
 from functools import cache
 
 from bleuprint.corpus.phrasebook import english, french, german
 from bleuprint.corpus.phrasebook.grammar import Writer
+from bleuprint.corpus.phrasebook.noise import Line, Triple, with_faults
 
 LANGUAGES = ("en", "de", "fr")
 SPLITS = {"train": 14_000, "valid": 500, "test": 500}
 SEED = 1729
 LONGEST = 22  # English words
-Triple = tuple[str, str, str]
+# The name of the training text with faults.
+NOISY = "noisy"
 
 
 def generate(split: str) -> tuple[Triple, ...]:
@@ -18,10 +20,17 @@ def generate(split: str) -> tuple[Triple, ...]:
     return _corpus()[split]
 
 
+@cache
+def noisy_lines() -> tuple[Line, ...]:
+    """The training text with faults, line by line."""
+    return with_faults(generate("train"), generate("test"))
+
+
 def sentences(split: str, language: str) -> Iterator[str]:
-    """The sentences of a split in one language; sentence n translates sentence n of the others."""
+    """The lines of a split, or of NOISY, in one language; lines of equal number are parallel."""
     column = LANGUAGES.index(language)
-    return (row[column] for row in generate(split))
+    rows = (line.text for line in noisy_lines()) if split == NOISY else generate(split)
+    return (row[column] for row in rows)
 
 
 @cache

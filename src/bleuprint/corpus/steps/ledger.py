@@ -67,8 +67,20 @@ class SetCounts:
     @property
     def drops(self) -> str:
         """What each rule dropped, for a message."""
-        counts = ", ".join(f"{rule} {count}" for rule, count in self.dropped.items() if count)
-        return counts or "nothing dropped"
+        return _listed(self.dropped) or "nothing dropped"
+
+    @property
+    def summary(self) -> str:
+        """Pairs in and out, and what each rule changed and dropped, in one line."""
+        parts = [f"{self.pairs_in:,} pairs in, {self.pairs_out:,} out"]
+        for action, counts in ("changed by", self.changed), ("dropped by", self.dropped):
+            if listed := _listed(counts):
+                parts.append(f"{action} {listed}")
+        return "; ".join(parts)
+
+
+def _listed(counts: dict[str, int]) -> str:
+    return ", ".join(f"{rule} {count:,}" for rule, count in counts.items() if count)
 
 
 @dataclass
@@ -112,6 +124,11 @@ def read_ledgers(
     for stage in stages:
         if not (path := paths.ledger(corpus, stage, root)).exists():
             raise UserError(f"{path}: no such file: no ledger of {stage} for corpus {corpus} yet")
-        sets = read_object(path, ("sets",))["sets"]
-        ledgers[stage] = {name: SetCounts(**counts) for name, counts in sets.items()}
+        ledgers[stage] = read_ledger(path)
     return ledgers
+
+
+def read_ledger(path: Path) -> dict[str, SetCounts]:
+    """The counts in a ledger, by set."""
+    sets = read_object(path, ("sets",))["sets"]
+    return {name: SetCounts(**counts) for name, counts in sets.items()}

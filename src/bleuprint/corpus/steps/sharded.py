@@ -16,6 +16,7 @@ from filelock import FileLock, Timeout
 
 from bleuprint.config import paths
 from bleuprint.config.experiment import Corpus
+from bleuprint.corpus.steps.ledger import read_ledger
 from bleuprint.corpus.steps.shard import Shard
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.errors import UserError
@@ -55,6 +56,14 @@ def run_step(step: Step, shards: Path, work: Shard | int | None, workers: int) -
             _run_step(step, shards, work, workers)
     except Timeout:
         raise UserError(f"{shards}: another process is writing these shards") from None
+
+
+def run_and_print(step: Step, shards: Path, work: Shard | int | None, workers: int) -> None:
+    """Run a step, and print what each rule did to train unless `work` is one shard."""
+    run_step(step, shards, work, workers)
+    if not isinstance(work, Shard):
+        train = read_ledger(step.ledger)["train"]
+        print(f"{step.stage} {step.corpus}: {train.summary}")
 
 
 def _run_step(step: Step, shards: Path, work: Shard | int | None, workers: int) -> None:

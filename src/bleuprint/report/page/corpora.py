@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from bleuprint.config.paths import STATISTICS, folder
+from bleuprint.config.paths import FAULTS, STATISTICS, folder
+from bleuprint.corpus.faults import FaultReport
 from bleuprint.corpus.steps.ledger import SetCounts
 from bleuprint.dataset.statistics import CorpusStatistics
 from bleuprint.report.page.context import ReportContext
@@ -33,7 +34,8 @@ def corpora(context: ReportContext) -> Section:
 
 
 def _corpus(context: ReportContext, name: str) -> dict[str, Any]:
-    statistics = CorpusStatistics.read(folder(name, "statistics", context.root) / STATISTICS)
+    described = folder(name, "statistics", context.root)
+    faults = described / FAULTS
     by_stage = list(training_counts(name, context.root))
     pairs = kept(name, context.root)
     return {
@@ -47,7 +49,8 @@ def _corpus(context: ReportContext, name: str) -> dict[str, Any]:
             for rule, samples in counts.samples.items()
         ],
         "overlap": sum(pairs.dropped.get(rule, 0) for rule in _OVERLAP),
-        "statistics": statistics,
+        "faults": FaultReport.read(faults) if faults.exists() else None,
+        "statistics": CorpusStatistics.read(described / STATISTICS),
     }
 
 

@@ -1,0 +1,92 @@
+"""Known faults: each line is followed through clean, dedup and filter."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bleuprint.config.corpus_files import File
+from bleuprint.config.experiment import Corpus, load
+from bleuprint.config.paths import folder
+from bleuprint.corpus import faults
+from bleuprint.corpus.clean import Cleaning
+from bleuprint.corpus.faults import FaultReport, has_known_faults, trace_faults
+from bleuprint.corpus.phrasebook import Line, generate, noisy_lines
+from bleuprint.corpus.steps.sharded import run_step
+from bleuprint.text.parallel import Pair, TextFolder
+from corpora import write_set
+from root import ROOT
+
+CORPUS = load(ROOT / "params.yaml").corpora["phrasebook-en-de"]
+
+
+def trace(root: Path, corpus: Corpus = CORPUS) -> FaultReport:
+    raw = TextFolder(folder("c", "raw", root), "en", "de")
+    lines = faults.noisy_lines()
+    write_set(raw, "train", [Pair(line.text[0], line.text[1]) for line in lines])
+    tests = [("We ask.", "Wir fragen.", ""), *generate("test")]
+    write_set(raw, "test.a", [Pair(*text[:2]) for text in tests])
+    run_step(Cleaning.of("c", corpus, root), root / "shards", None, 1)
+    return trace_faults("c", corpus, root)
+
+
+def test_lines_are_counted_by_their_fault_and_by_what_the_rules_did(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good = ("I sleep in 2019.", "Ich schlafe 2019.", "")
+    lines = [
+        Line(good, "", good),
+        Line(good, "duplicate"),
+        Line(("He sees.", "", ""), "empty_side", ("He sees.", "Er sieht.", "")),
+        Line(("We ask.", "Wir fragen.", ""), "test_sentence"),
+        Line(("You must.", "Du mÃ¼sstest.", ""), "mojibake", ("You must.", "Du müsstest.", "")),
+        Line(("I see.", "Ich kÃ¼sse Ã.", ""), "mojibake", ("I see.", "Ich küsse.", "")),
+        Line(("He is 7.", "Er ist acht.", ""), "", ("He is 7.", "Er ist acht.", "")),
+        Line(("You run.", "Er schläft.", ""), "misaligned", ("You run.", "Du läufst.", "")),
+    ]  # fmt: skip
+    monkeypatch.setattr(faults, "noisy_lines", lambda: lines)
+    found = trace(tmp_path)
+    assert found.lines == {
+        "": 2, "duplicate": 1, "empty_side": 1, "test_sentence": 1, "mojibake": 2, "misaligned": 1
+    }  # fmt: skip
+    assert found.dropped == {"": 1, "duplicate": 1, "empty_side": 1, "test_sentence": 1}
+    assert found.restored == {"mojibake": 1}
+    assert found.recall("mojibake") == 0.5
+    assert found.recall("misaligned") == 0
+    assert {rule: hits.faults for rule, hits in found.rules.items()} == {
+        "duplicate_pair": {"duplicate": 1},
+        "empty_side": {"empty_side": 1},
+        "source_held_out": {"test_sentence": 1},
+        "mojibake": {"mojibake": 2},
+        "numbers": {"": 1},
+    }
+    assert found.rules["numbers"].precision == 0
+    assert found.rules["mojibake"].precision == 1
+    assert found.found_by("mojibake") == ["mojibake 2"]
+    found.write(tmp_path / "faults.json")
+    assert FaultReport.read(tmp_path / "faults.json") == found
+
+
+def test_faults_are_known_of_the_whole_noisy_text_alone() -> None:
+    (text,) = CORPUS.files.train.values()
+
+    def has(**parts: object) -> bool:
+        return has_known_faults(replace(CORPUS, files=replace(CORPUS.files, train=parts)))
+
+    assert has(a=text)
+    assert not has(a=text, b=text)
+    assert not has(a=replace(text, pairs=100))
+    assert not has(a=replace(text, source=File(url="phrasebook:train.en")))
+
+
+def test_the_default_rules_find_what_the_documentation_says(tmp_path: Path) -> None:
+    found = trace(tmp_path)
+    docs = (ROOT / "docs" / "preparation.md").read_text("utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| (\d+) \|.* (\d+) % \|$", docs, re.MULTILINE)
+    documented = {fault: (int(lines), int(share)) for fault, lines, share in rows}
+    assert documented == {
+        fault: (found.lines[fault], round(100 * found.recall(fault))) for fault in found.faults
+    }
+    assert len(noisy_lines()) == sum(found.lines.values())
+    assert f"{found.dropped['']} of {found.lines['']:,} lines without a fault" in docs

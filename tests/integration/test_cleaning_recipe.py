@@ -1,0 +1,49 @@
+"""The recipe of cleaning: corpora that differ from the cleaned one in the rule left out."""
+
+from dataclasses import asdict
+
+from bleuprint.config.experiment import Corpus, load
+from bleuprint.corpus.faults import has_known_faults
+from root import ROOT
+
+CORPORA = load(ROOT / "recipes" / "cleaning-phrasebook.yaml").corpora
+CLEANED, *VARIANTS = CORPORA.items()
+
+LEFT_OUT = {
+    "as-it-is": None,
+    "no-markup": {"entities", "tags"},
+    "no-mojibake": {"mojibake"},
+    "no-duplicates": {"pairs", "sources", "targets"},
+    "no-near-duplicates": {"sources", "targets"},
+    "no-decontaminate": {"decontaminate"},
+    "no-identical": {"identical"},
+    "no-length": {"length"},
+    "no-numbers": {"numbers"},
+    "no-sentence-marks": {"sentence_marks"},
+    "no-language-id": {"language_id"},
+}
+
+
+def rules(corpus: Corpus) -> set[object]:
+    dedup = {key for key, value in asdict(corpus.dedup).items() if value not in (False, "none")}
+    return {*corpus.clean, *corpus.filter, *dedup}
+
+
+def names(chosen: set[object]) -> set[str]:
+    return {rule if isinstance(rule, str) else rule.name() for rule in chosen}  # type: ignore[attr-defined]
+
+
+def test_the_cleaned_corpus_has_the_rules_of_the_default_experiment() -> None:
+    default = load(ROOT / "params.yaml").corpora["phrasebook-en-de"]
+    assert CLEANED[1] == default
+
+
+def test_a_corpus_lacks_the_rules_that_its_name_says() -> None:
+    every = rules(CLEANED[1])
+    assert {name: names(every - rules(corpus)) for name, corpus in VARIANTS} == {
+        name: names(every) if left is None else left for name, left in LEFT_OUT.items()
+    }
+    for _, corpus in VARIANTS:
+        assert rules(corpus) <= every
+        assert has_known_faults(corpus)
+        assert corpus.files == CLEANED[1].files
