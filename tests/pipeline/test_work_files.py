@@ -21,6 +21,7 @@ SHARDS = "work/shards"
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     files = {
+        "params.yaml": 0,
         f"{FINISHED}/checkpoint-10/model": 3_000_000,
         f"{UNFINISHED}/checkpoint-5/model": 1_000_000,
         WHOLE: 200_000,
@@ -96,6 +97,7 @@ def test_another_path_is_refused(root: Path) -> None:
 
 
 def test_before_anything_has_run_there_is_nothing(tmp_path: Path) -> None:
+    (tmp_path / "params.yaml").touch()
     (line,) = work(tmp_path).splitlines()
     assert line.split()[:3] == ["0.0", "MB", ".dvc/cache"]
 

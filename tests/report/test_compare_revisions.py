@@ -101,7 +101,10 @@ def test_two_systems_of_one_seed(tree: Path) -> None:
     (tree / "params.yaml").write_text(f"{head}  small:{small}", encoding="utf-8")
     told = compare(tree, "tiny", "small", status=1)
     expected = "results/small/news-en-de/1/training.json: not run with these settings"
-    assert told == f"bleuprint: error: {expected}; run: dvc repro\n"
+    forced = "dvc repro --force --single-item train@small-news-en-de-1"
+    assert told == (
+        f"bleuprint: error: {expected}; run: dvc repro, or if it runs nothing: {forced}\n"
+    )
     trees.write_cell(
         tree, trees.load(tree / "params.yaml"), Cell("small", "news-en-de", 1), errors=0.15
     )
