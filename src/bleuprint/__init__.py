@@ -12,9 +12,25 @@ __version__ = "0.1.0"
 def results(path: "str | Path" = ".") -> "pd.DataFrame":
     """The results of the project in the folder `path`, of its last report, as a DataFrame.
 
-    A row for each system, corpus, seed and test set; docs/report.md lists the columns. Raises
-    UserError if there is no report.
+    A row for each system, corpus, seed and test set; docs/report.md lists the columns. Warns if
+    params.yaml or results.json has changed since the report was made. Raises UserError if there is
+    no report, or if results.json contradicts itself.
     """
-    from bleuprint.report.frame import results  # not before it is needed: it imports pandas
+    import warnings
 
-    return results(Path(path))
+    # not before they are needed: they import pandas
+    from bleuprint.config.experiment import load
+    from bleuprint.pipeline.dvc_lock import differs
+    from bleuprint.report import frame, records
+    from bleuprint.runtime.errors import UserError
+
+    root = Path(path)
+    found = frame.results(root)
+    if (params := root / "params.yaml").exists():
+        try:
+            records.check_settings(found, load(params), root / frame.RESULTS)
+        except UserError as error:
+            warnings.warn(str(error), stacklevel=2)
+    if differs(frame.RESULTS, root):
+        warnings.warn(f"{root / frame.RESULTS}: {frame.CHANGED}", stacklevel=2)
+    return found

@@ -7,6 +7,7 @@ from dvc.utils.hydra import apply_overrides
 
 from bleuprint.config.experiment import load
 from bleuprint.config.notes import check_tokenizers, lost_anchors, notes, precision
+from bleuprint.config.set_param import rewritten
 from bleuprint.runtime.errors import UserError
 from params import PARAMS
 
@@ -74,7 +75,7 @@ small: &small
 LARGE = """\
 large:
   <<: *small
-  train: {<<: *small_train, rate: 4}
+  train: {<<: *small_train, 'rate': 4}
 """
 
 
@@ -87,10 +88,20 @@ def test_dvc_exp_run_is_noted_though_it_leaves_some_anchors(project, text):
     apply_overrides(path, ["tiny.train.rate=5"])  # as dvc exp run -S does
     assert "&tiny_train" in path.read_text()
     (note,) = lost_anchors()
-    assert note.startswith("params.yaml: rewritten by dvc exp run -S: an edit no longer reaches")
+    assert note.startswith(
+        "params.yaml: rewritten by -S of an experiment: an edit no longer reaches"
+    )
     assert note.endswith("git checkout params.yaml restores the file of the last commit")
     commit(project)
     assert list(lost_anchors()) == []
+
+
+def test_a_file_that_merged_nothing_has_lost_nothing(project):
+    path = project / "params.yaml"
+    path.write_text("tiny: {rate: 1, 'warmup': 2}\n")
+    commit(project)
+    apply_overrides(path, ["tiny.rate=5"])
+    assert rewritten(path) and list(lost_anchors()) == []
 
 
 def test_a_row_that_is_removed_with_its_anchors_is_not_noted(project):

@@ -77,6 +77,19 @@ def test_an_edit_by_hand_is_not_refused(path):
         load(path)
 
 
+def test_an_edit_of_a_file_in_the_format_of_dvc_is_not_refused(path):
+    """An edit by hand may keep the format, so that nothing can be concluded from it."""
+    commit(path, next(each for each in RECIPES if each.stem == "phrasebook").read_text())
+    hydra.apply_overrides(path, ["seeds=[1]"])
+    text = path.read_text()
+    assert "<<: *" in text
+    with pytest.raises(UserError):
+        load(path)
+    commit(path, text)
+    path.write_text(text.replace("label_smoothing: 0.1", "label_smoothing: 0.2"))
+    load(path)
+
+
 def test_a_file_that_git_does_not_have_is_not_compared(path):
     path.write_text(RECIPES[0].read_text())
     hydra.apply_overrides(path, ["seeds=[1]"])

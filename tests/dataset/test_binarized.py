@@ -157,6 +157,13 @@ def test_a_flipped_byte_is_found_wherever_it_is(tmp_path):
     BinaryCorpus(folder).verify()
 
 
+def test_a_damaged_header_is_one_line_where_nothing_is_verified(tmp_path):
+    corpus = prepare(tmp_path, SETS).binary
+    damage(corpus.folder / "train.de.ids.npy", 0)
+    with pytest.raises(UserError, match=r"train\.de\.ids\.npy or train\.de\.ends\.npy is damaged"):
+        corpus.side("train", "de")
+
+
 def test_corpus_json_vouches_for_itself(tmp_path):
     path = prepare(tmp_path, SETS).binary.folder / "corpus.json"
     text = path.read_text()
@@ -208,7 +215,7 @@ def test_a_file_of_another_size_is_named_at_opening(tmp_path, name):
 
 
 def test_a_missing_corpus_or_set_is_named(tmp_path):
-    with pytest.raises(UserError, match=r"corpus\.json: no such file; is the corpus binarized"):
+    with pytest.raises(UserError, match=r"corpus\.json: no such file; run: dvc repro"):
         BinaryCorpus(tmp_path)
     corpus = prepare(tmp_path, SETS).binary
     with pytest.raises(UserError, match=r"no set 'test\.z'; there are: train, valid, test\.x"):

@@ -1,8 +1,10 @@
 """Results that do not belong together are refused, with the file that differs."""
 
 import dataclasses
+import hashlib
 import re
 import shutil
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ from typing import Any
 import pytest
 from pandas.testing import assert_frame_equal
 
+import bleuprint
 import result_trees as trees
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
@@ -271,6 +274,7 @@ def test_an_ensemble_is_recorded_with_its_models(copy: tuple[Path, Settings]) ->
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        ({"difference": 9.0}, "difference 9.0 of small on news-en-de, first, is not that of the"),
         ({"bleu": 99.9}, "BLEU 99.9 of tiny on news-en-de, first, is outside its interval"),
         ({"ter_low": "x"}, "damaged: could not convert string to float"),
         (None, "a system has two records of one test set"),
@@ -284,10 +288,32 @@ def test_a_report_that_was_edited(
     save(collect(settings, root), path)
     assert len(load(root)) > 1
     rows = read_json(path)
-    rows = [{**rows[0], **change}, *rows[1:]] if change else [*rows, rows[0]]
+    if change is None:
+        rows.append(rows[0])
+    else:
+        next(row for row in rows if all(row[key] is not None for key in change)).update(change)
     write_json(path, rows)
     with pytest.raises(UserError, match=f"^{path}: {message}[^\n]*$"):
         load(root)
+
+
+def test_a_notebook_is_warned_of_changes_since_the_report(copy: tuple[Path, Settings]) -> None:
+    root, settings = copy
+    path = root / "reports" / "results.json"
+    save(collect(settings, root), path)
+    digest = hashlib.md5(path.read_bytes()).hexdigest()
+    lock = {"stages": {"report": {"outs": [{"path": "reports/results.json", "md5": digest}]}}}
+    write_json(root / "dvc.lock", lock)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        bleuprint.results(root)
+    path.write_text(f"{path.read_text()}\n")
+    with pytest.warns(UserWarning, match="has changed since the report was made"):
+        bleuprint.results(root)
+    params = root / "params.yaml"
+    params.write_text(params.read_text().replace("beam: ", "beam: 1"))
+    with pytest.warns(UserWarning, match="was made with another params.yaml"):
+        bleuprint.results(root)
 
 
 @pytest.mark.parametrize(

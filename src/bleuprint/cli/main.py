@@ -13,6 +13,8 @@ from bleuprint.runtime.reexec import reexec_for_speed
 
 def main() -> None:
     """Run the command that the command line names."""
+    if sys.argv[1:2] == ["exp"]:  # its options are those of dvc
+        pipeline.exp(sys.argv[2:])
     parser = argparse.ArgumentParser(prog="bleuprint", description=__doc__)
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", dest="name")

@@ -10,7 +10,8 @@ from bleuprint.config.paths import Cell
 
 def add_commands(commands: Commands) -> None:
     train = commands.add_parser(
-        "train", help="run the stage of this name, also on several hosts: docs/hosts.md"
+        "train",
+        help="train one system on one corpus with one seed, on one or several hosts: docs/hosts.md",
     )
     train.add_argument("system", metavar="SYSTEM")
     train.add_argument("corpus", metavar="CORPUS")

@@ -52,7 +52,5 @@ def trained_cell(settings: Settings, given: argparse.Namespace) -> Cell:
         seeds = ", ".join(map(str, settings.seeds))
         raise UserError(f"params.yaml: no seed {seed}; there are: {seeds}")
     if not named.models.exists():
-        raise UserError(
-            f"{named.models}: no training of {named}; dvc repro makes it, dvc pull may fetch it"
-        )
+        raise UserError(f"{named.models}: no training of {named}; run: dvc repro, or dvc pull")
     return named

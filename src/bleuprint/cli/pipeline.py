@@ -5,6 +5,8 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
+from typing import NoReturn
 
 from bleuprint.cli.options import Commands, check_root
 from bleuprint.config.experiment import Settings, load
@@ -27,11 +29,10 @@ def add_commands(commands: Commands) -> None:
     )
     plan.set_defaults(command=_plan, computes=True)
 
-    exp = commands.add_parser(
-        "exp", help="dvc exp, with a -S that sets one entry alone: exp run --temp -S KEY=VALUE"
+    commands.add_parser(  # main calls `exp`
+        "exp",
+        help="dvc exp; run -S changes only the named entry, also where entries share settings",
     )
-    exp.add_argument("arguments", nargs=argparse.REMAINDER, help="those of dvc exp")
-    exp.set_defaults(command=_exp)
 
     settle = commands.add_parser(
         "settle",
@@ -85,12 +86,14 @@ def _plan(_: argparse.Namespace) -> None:
         print(line, flush=True)
 
 
-def _exp(given: argparse.Namespace) -> None:
+def exp(arguments: Sequence[str]) -> NoReturn:
+    """Run `dvc exp` with these arguments, and exit."""
     from dvc.cli import main
     from dvc.utils import hydra
 
+    assert hasattr(hydra, "merge_dicts"), "DVC has another function for -S"
     hydra.merge_dicts = replace_entries
-    sys.exit(main(["exp", *given.arguments]))
+    sys.exit(main(["exp", *arguments]))
 
 
 def _settle(_: argparse.Namespace) -> None:

@@ -65,7 +65,7 @@ def _table(given: argparse.Namespace) -> None:
 
     settings, records = _results()
     if differs(frame.RESULTS):
-        say(f"{frame.RESULTS}: has changed since the report was made; see: dvc status", "note")
+        say(f"{frame.RESULTS}: {frame.CHANGED}", "note")
     published = settings.published
     try:
         write_page_if_outdated(settings, records)

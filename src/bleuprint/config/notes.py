@@ -55,7 +55,7 @@ def check_tokenizers(settings: Settings, path: Path = Path("params.yaml")) -> No
 
 
 def memory(name: str, system: System, available: int, what: str) -> Iterator[str]:
-    """A note if training cannot fit into `available` bytes of `what`."""
+    """A note if a training needs more than `available` bytes; `what`: memory or GPU memory."""
     weights, train = system.model.layer_weights, system.train
     # of each weight: itself, its gradient, Adam's two moments or SGD's one, the moving average
     numbers = 2 + (1 if train.optimizer.name == "sgd" else 2) + (train.ema is not None)
@@ -67,7 +67,7 @@ def memory(name: str, system: System, available: int, what: str) -> Iterator[str
 
 
 def precision(name: str, system: System, cpuinfo: Path) -> Iterator[str]:
-    """Notes on what pays off on other devices than the CPU that Linux describes in `cpuinfo`."""
+    """Notes on settings that are slow on the CPU that Linux describes in `cpuinfo`."""
     known = cpuinfo.read_text() if cpuinfo.exists() else "avx512_bf16"
     lacking = {"tf32"} | ({"bfloat16"} if not re.search("avx512_bf16|amx_tile", known) else set())
     for part, value in (("train", system.train.precision), ("decode", system.decode.precision)):
@@ -83,6 +83,6 @@ def lost_anchors(path: Path = Path("params.yaml")) -> Iterator[str]:
         return
     if b"<<:" in committed(path):
         yield (
-            f"{path}: rewritten by dvc exp run -S: an edit no longer reaches the entries that were "
-            f"merged (<<) from it; git checkout {path} restores the file of the last commit"
+            f"{path}: rewritten by -S of an experiment: an edit no longer reaches the entries that "
+            f"were merged (<<) from it; git checkout {path} restores the file of the last commit"
         )

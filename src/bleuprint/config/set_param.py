@@ -32,14 +32,20 @@ def check_shared(document: Any, path: Path) -> None:
             raise UserError(
                 f"{path}: rewritten by dvc exp run -S, which loses a value, or changes other "
                 f"entries too, where entries share a section, as {kind}.{first} and {second} share "
-                f"{section}: git checkout {path}, then set it by bleuprint exp run -S"
+                f"{section}: git checkout {path} (git diff shows what that undoes), then set it by "
+                "bleuprint exp run -S"
             )
 
 
 def rewritten(path: Path) -> bool:
-    """Whether a file differs from git's last commit and has the format in which DVC writes YAML."""
+    """Whether DVC has written a file since git's last commit, by the format that it gives YAML.
+
+    False if the committed file has this format too: then an edit by hand may keep it.
+    """
     before, text = committed(path), path.read_bytes()
-    return bool(before) and text != before and text.decode() == _formatted(text)
+    if not before or text == before or text.decode() != _formatted(text):
+        return False
+    return before.decode() != _formatted(before)
 
 
 def committed(path: Path) -> bytes:

@@ -50,8 +50,11 @@ class Sentences:
     def __init__(self, ids: Path, ends: Path) -> None:
         self._paths = ids, ends
         # Plain arrays over the mapping: slicing np.memmap takes several times as long.
-        self._ids: Ids = np.asarray(np.load(ids, mmap_mode="r"))
-        self._ends: Lengths = np.asarray(np.load(ends, mmap_mode="r"))
+        try:
+            self._ids: Ids = np.asarray(np.load(ids, mmap_mode="r"))
+            self._ends: Lengths = np.asarray(np.load(ends, mmap_mode="r"))
+        except ValueError:
+            raise UserError(f"{ids} or {ends.name} is damaged: run: dvc repro") from None
 
     def __len__(self) -> int:
         return len(self._ends)
@@ -170,7 +173,7 @@ def _read_header(path: Path) -> dict[str, Any]:
     try:
         header = read_object(path)
     except FileNotFoundError:
-        raise UserError(f"{path}: no such file; is the corpus binarized?") from None
+        raise UserError(f"{path}: no such file; run: dvc repro") from None
     if header.get("format") != FORMAT:
         raise UserError(f"{path}: its format is not {FORMAT!r}")
     if (version := header.get("version")) != VERSION:

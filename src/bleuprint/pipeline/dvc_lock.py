@@ -131,7 +131,7 @@ def check_no_conflict(lock: Path) -> None:
     if is_conflict(lock):
         raise UserError(
             f"{lock}: has both sides of a git merge; take one: git checkout --ours dvc.lock, or "
-            "--theirs; dvc repro then runs what it lacks"
+            "--theirs; dvc repro then runs the missing stages"
         )
 
 

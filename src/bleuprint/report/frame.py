@@ -20,6 +20,7 @@ from bleuprint.tracking.timings import Training, read_seconds, read_training, tr
 
 REPORTS = Path("reports")
 RESULTS = REPORTS / "results.json"
+CHANGED = "has changed since the report was made; see: dvc status"
 # The measured columns, committed for clones that have no timings/.
 COSTS = REPORTS / "costs.csv"
 # The scores, by the name of their column.
@@ -85,7 +86,10 @@ def load(root: Path = Path()) -> pd.DataFrame:
 
 
 def _check(records: pd.DataFrame, path: Path) -> None:
-    """Raise UserError if records occur twice, or if a score is outside its interval."""
+    """Raise UserError if records occur twice, or if scores contradict each other.
+
+    A score lies in its interval; a difference is between the means of BLEU over the seeds.
+    """
     again = "run: dvc repro --force --single-item report"
     if records.duplicated([*Cell._fields, "test"]).any():
         raise UserError(f"{path}: a system has two records of one test set; {again}")
@@ -99,6 +103,16 @@ def _check(records: pd.DataFrame, path: Path) -> None:
                 raise UserError(
                     f"{path}: {name} {getattr(record, metric)} of {record.system} on "
                     f"{record.corpus}, {record.test}, is outside its interval; {again}"
+                )
+        means = records.astype({"bleu": float}).groupby(["system", "corpus", "test"]).bleu.mean()
+        for record in records[records.difference.notna()].itertuples():
+            column = record.corpus, record.test
+            expected = means[record.system, *column] - means[record.baseline, *column]
+            if abs(record.difference - expected) > ROUNDING:
+                raise UserError(
+                    f"{path}: difference {record.difference} of {record.system} on "
+                    f"{record.corpus}, {record.test}, is not that of the scores "
+                    f"({expected:.6g}); {again}"
                 )
 
 

@@ -13,7 +13,7 @@ from bleuprint.text.unicode import blank_unprinted
 
 # With a semicolon only: HTML would also decode "&copy=1" in an address.
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]*);")
-# With the names of HTML elements that occur in text; others may be meant, as in a < b.
+# Known HTML elements only, so that "a < b" is kept.
 _TAG = re.compile(
     r"</?(?:a|abbr|b|big|br|center|code|div|em|font|h[1-6]|hr|i|img|li|ol|p|small|span|strong|sub|"
     r"sup|table|td|th|tr|tt|u|ul)(?:\s[^<>]*)?/?>",

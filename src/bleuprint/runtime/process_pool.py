@@ -18,7 +18,7 @@ from bleuprint.runtime.errors import UserError
 T = TypeVar("T")
 R = TypeVar("R")
 
-# Fewer parts are done before processes would have started.
+# Below this number of parts, starting processes takes longer than the work.
 _WORTH_A_POOL = 4
 
 

@@ -78,7 +78,7 @@ def _database() -> str:
 
 
 def lock() -> FileLock:
-    """A lock for creating what must exist once, though several processes may create it."""
+    """A lock that serializes creation of the database and of experiments across processes."""
     environment.work().mkdir(parents=True, exist_ok=True)
     return FileLock(environment.work() / "mlflow.lock")
 

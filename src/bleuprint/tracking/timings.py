@@ -83,7 +83,7 @@ def train_file(cell: Cell, training_sha256: str) -> Path:
 
 
 def translate_file(cell: Cell, training_sha256: str, settings_sha256: str) -> Path:
-    """The file of the seconds that translating all test sets with these settings took."""
+    """The file with the seconds of translating all test sets with these settings."""
     return cell.timings / f"translate-{training_sha256[:16]}-{settings_sha256[:16]}.json"
 
 

@@ -46,7 +46,7 @@ class Line(NamedTuple):
 
 
 def with_faults(rows: Sequence[Triple], tests: Sequence[Triple]) -> tuple[Line, ...]:
-    """The lines of a training text, of which those of FAULTS have a fault, placed by SEED."""
+    """A training text with FAULTS[name] lines of each fault, at places drawn with SEED."""
     noise = _Noise(Random(SEED), rows, tests)
     for fault, count in FAULTS.items():
         for _ in range(count // (_GROUP if fault == "misaligned" else 1)):

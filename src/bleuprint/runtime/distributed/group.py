@@ -29,7 +29,7 @@ from bleuprint.runtime.errors import PeerLost, UserError
 
 ON_CPUS = "set CUDA_VISIBLE_DEVICES to nothing to train on CPUs"
 _PR_SET_PDEATHSIG = 1  # of Linux's prctl
-# Between looks at other processes.
+# Polling interval, in seconds.
 POLL_SECONDS = 0.1
 
 
