@@ -1,6 +1,5 @@
 """Failures of MLflow are one line; bugs keep their traceback."""
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -29,11 +28,10 @@ def test_a_database_that_cannot_be_read_is_named_at_once(
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     monkeypatch.delenv("DVC_ROOT", raising=False)
     monkeypatch.chdir(tmp_path)
-    began = time.monotonic()
+    monkeypatch.setattr("mlflow.tracking.MlflowClient", lambda *_, **__: pytest.fail("tried"))
     with pytest.raises(UserError) as error, store.failures_named():
         store.client()
     assert str(error.value) == f"MLflow at sqlite:///{tmp_path / 'mlflow.db'}: {problem}"
-    assert time.monotonic() - began < 20
 
 
 def test_a_bug_is_no_failure_of_mlflow() -> None:
