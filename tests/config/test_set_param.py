@@ -1,6 +1,7 @@
 """-S of `dvc exp run` and of `bleuprint exp run`, compared with an edit by hand."""
 
 import copy
+import os
 import subprocess
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from bleuprint.runtime.errors import UserError
 RECIPES = sorted((Path(__file__).parents[2] / "recipes").glob("*.yaml"))
 # Recipes with rows that share no section, in which DVC sets the value of one row alone.
 UNSHARED = {"annotated-iwslt", "annotated-multi30k", "course-multi30k", "iwslt14-de-en"}
+IDENTITY = {**os.environ, "GIT_AUTHOR_NAME": "t", "GIT_AUTHOR_EMAIL": "t@localhost"}
+IDENTITY |= {"GIT_COMMITTER_NAME": "t", "GIT_COMMITTER_EMAIL": "t@localhost"}
 UNSHARED |= {"multi30k-cpu", "slides-tanaka", "toy-sentence"}
 
 
@@ -88,6 +91,17 @@ def test_an_edit_of_a_file_in_the_format_of_dvc_is_not_refused(path):
     commit(path, text)
     path.write_text(text.replace("label_smoothing: 0.1", "label_smoothing: 0.2"))
     load(path)
+
+
+@pytest.mark.parametrize("damaged", [b"systems: [", b"experiment: \xff\n"])
+def test_the_last_commit_is_no_yaml(path, damaged):
+    commit(path, "")
+    path.write_bytes(damaged)
+    subprocess.run(["git", "commit", "-qam", "x"], check=True, cwd=path.parent, env=IDENTITY)
+    path.write_text(RECIPES[0].read_text())
+    hydra.apply_overrides(path, ["seeds=[1]"])
+    with pytest.raises(UserError, match="rewritten by dvc exp run -S"):
+        load(path)
 
 
 def test_a_file_that_git_does_not_have_is_not_compared(path):

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
 
 from bleuprint.runtime.code import git
 from bleuprint.runtime.errors import UserError
@@ -43,9 +44,7 @@ def rewritten(path: Path) -> bool:
     False if the committed file has this format too: then an edit by hand may keep it.
     """
     before, text = committed(path), path.read_bytes()
-    if not before or text == before or text.decode() != _formatted(text):
-        return False
-    return before.decode() != _formatted(before)
+    return bool(before) and text != before and _has_format(text) and not _has_format(before)
 
 
 def committed(path: Path) -> bytes:
@@ -61,13 +60,16 @@ def replace_entries(document: dict[str, Any], values: Mapping[str, Any]) -> None
     document.update(values)
 
 
-def _formatted(text: bytes) -> str:
-    """A YAML text as DVC writes it."""
+def _has_format(text: bytes) -> bool:
+    """Whether a text is YAML as DVC writes it."""
     yaml = YAML()
     yaml.default_flow_style = False
-    stream = io.StringIO()
-    yaml.dump(yaml.load(text), stream)
-    return stream.getvalue()
+    stream = io.BytesIO()
+    try:
+        yaml.dump(yaml.load(text), stream)
+    except (YAMLError, UnicodeDecodeError):  # of a commit
+        return False
+    return stream.getvalue() == text
 
 
 def _shared(entries: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
