@@ -51,6 +51,8 @@ rule all:
     input:
         [path for stage in STAGES for path in stage.outputs],
     localrule: True
+    message:
+        "all outputs are up to date"
 
 
 scattergather:
@@ -82,6 +84,8 @@ for stage in STAGES:
             params:
                 command=stage.command,
                 digest=stage.digest,
+            message:
+                f"{stage.name}, shard {{wildcards.scatteritem}}"
             shell:
                 "(BLEUPRINT_WORKERS=1 {params.command} --shard {wildcards.scatteritem})"
                 " 2>&1 | (trap '' TERM; tee {log})"
@@ -107,6 +111,9 @@ for stage in STAGES:
         params:
             begin=stage.begin_command(),
             command=stage.marked_command(len(SHARDS)),
+        # instead of all input and output files
+        message:
+            stage.name
         shell:
             # SIGTERM reaches all of a job's processes: the shell and tee wait until the stage has saved.
             "export BLEUPRINT_WORKERS=${{BLEUPRINT_WORKERS:-{threads}}}; trap : TERM;"

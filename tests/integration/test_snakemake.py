@@ -49,6 +49,8 @@ def test_an_input_from_the_future_is_named_and_its_stage_not_recorded(clean, tmp
     os.utime(project.root / "stages/clean.py", (ahead, ahead))
     output = project.snakemake("data/clean/own", status=1)
     assert "than input stages/clean.py" in output and "clock skew" in output
+    # a job that starts is its stage's name, without a page of input files
+    assert ": download@own\n" in output and "input:" not in output
     assert project.recorded() == {"download@own"}
 
 
