@@ -2,16 +2,23 @@
 
     python benchmarks/prepare.py --pairs 200000 --workers 1 2
 
-The corpus is English and German: Multi30k's training text where BLEUPRINT_MIRROR holds it, else the
-phrasebook; it is repeated, each round with its number before the last character of both sentences,
-so that no pair is there twice. (After it, the number would leave periods inside sentences, where
-sacremoses is three times as slow.) The stages run as `dvc repro` runs them, one process after the
-other, in a scratch folder. Memory is the proportional set size of all processes of a stage
-together, sampled ten times a second.
+The text (`--text`), of which no pair is there twice:
+phrasebook: English and German, all different, by the grammar of the phrasebook
+repeated: Multi30k's English and German, each round with its number before the last character of
+    both sentences. (After it, the number would leave periods inside sentences, where sacremoses is
+    three times as slow.) Words repeat, so that what remembers them is faster than on other text.
+languages: Multi30k's English to German and to French, and its German to French, 87,000 pairs
+
+Multi30k is read from BLEUPRINT_MIRROR. The stages run as `dvc repro` runs them, one process after
+the other, in a scratch folder. Memory is the proportional set size of all processes of a stage
+together, sampled ten times a second. With `pip install tokenizers`, Hugging Face's BPE is learned
+from the same tokens, for comparison with learn_bpe.
 """
 
 import argparse
 import gzip
+import hashlib
+import importlib.util
 import json
 import os
 import re
@@ -32,7 +39,8 @@ import psutil
 
 from bleuprint.config.experiment import load
 from bleuprint.corpus.download.fetch import Source, fetch
-from bleuprint.corpus.phrasebook import sentences
+from bleuprint.corpus.phrasebook import english, german
+from bleuprint.corpus.phrasebook.grammar import Writer
 from bleuprint.text.parallel import Pair, PairWriter
 
 ROOT = Path(__file__).parent.parent
@@ -76,61 +84,90 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--text", choices=list(TEXTS), default="phrasebook")
     parser.add_argument("--pairs", type=int, default=200_000)
     parser.add_argument("--merges", type=int, default=10_000)
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--no-plain", action="store_true", help="leave out the plain loop")
     parser.add_argument("--plain", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--hugging-face", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.plain:
         plain_loop(given.plain, given.merges)
         return
+    if given.hugging_face:
+        hugging_face(given.hugging_face, given.merges)
+        return
     with tempfile.TemporaryDirectory() as scratch:
         project = Path(scratch)
-        name = make_corpus(project / "inputs", given.pairs)
+        pairs = make_corpus(project / "inputs", TEXTS[given.text](), given.pairs)
         params = (ROOT / "recipes" / "phrasebook.yaml").read_text()
         systems = params.partition("\nsystems:\n")[2].partition("\npublished:")[0]
         (project / "params.yaml").write_text(PARAMS.format(merges=given.merges) + systems)
         runs = {f"{n} workers": prepare(project, n) for n in given.workers}
+        if importlib.util.find_spec("tokenizers"):
+            runs["tokenizers"] = beside(project, "learn_bpe", "--hugging-face", "", given.merges)
         if not given.no_plain:
-            runs["plain loop"] = plain(project, given.merges)
-    show(runs, given.pairs)
-    report = {"corpus": name, "pairs": given.pairs, "merges": given.merges, "cpus": os.cpu_count()}
+            runs["plain loop"] = beside(project, "all", "--plain", "inputs", given.merges)
+    show(runs, pairs)
+    report = {"text": given.text, "pairs": pairs, "merges": given.merges, "cpus": os.cpu_count()}
     costs = {run: [asdict(cost) for cost in stages] for run, stages in runs.items()}
     print(json.dumps({**report, "runs": costs}))
 
 
-def make_corpus(folder: Path, pairs: int) -> str:
-    """Write c.en and c.de; the name of the text they are made of."""
-    name, text = _text()
+def make_corpus(folder: Path, text: Iterator[Pair], pairs: int) -> int:
+    """Write the first `pairs` of a text, or all, to c.en and c.de; returns how many."""
     folder.mkdir(parents=True)
+    written = 0
     with PairWriter(folder / "c.en", folder / "c.de") as writer:
-        for pair in islice(_rounds(text), pairs):
+        for pair in islice(text, pairs):
             writer.write(pair)
-    return name
+            written += 1
+    return written
 
 
-def _text() -> tuple[str, list[Pair]]:
-    if not (mirror := os.environ.get("BLEUPRINT_MIRROR")):
-        return "phrasebook", [Pair(*p) for p in zip(*map(_phrases, ("en", "de")), strict=True)]
-    text = load(ROOT / "recipes" / "multi30k.yaml").corpus("multi30k-en-de").files.train["multi30k"]
-    source = Source(mirror, Path(tempfile.gettempdir()), None)
-    sides = [
-        gzip.decompress(fetch(file, source).read_bytes()).decode().split("\n")[:-1]
-        for file in text.files
-    ]
-    return "Multi30k", [Pair(*pair) for pair in zip(*sides, strict=True)]
+def _phrasebook() -> Iterator[Pair]:
+    grammar, seen = Writer(seed=1), set[bytes]()
+    while True:
+        tree = grammar.sentence()
+        pair = Pair(english.sentence(tree), german.sentence(tree))
+        digest = hashlib.blake2b("\n".join(pair).encode(), digest_size=8).digest()
+        if digest not in seen:
+            seen.add(digest)
+            yield pair
 
 
-def _phrases(language: str) -> list[str]:
-    return list(sentences("train", language))
-
-
-def _rounds(text: list[Pair]) -> Iterator[Pair]:
-    yield from text
+def _repeated() -> Iterator[Pair]:
+    text = list(zip(_multi30k("en"), _multi30k("de"), strict=True))
+    yield from (Pair(*pair) for pair in text)
     for number in count(1):
-        for source, target in text:
-            yield Pair(*(f"{side[:-1]} ({number}){side[-1:]}" for side in (source, target)))
+        for pair in text:
+            yield Pair(*(f"{side[:-1]} ({number}){side[-1:]}" for side in pair))
+
+
+def _languages() -> Iterator[Pair]:
+    for source, target in (("en", "de"), ("en", "fr"), ("de", "fr")):
+        yield from map(Pair, _multi30k(source), _multi30k(target))
+
+
+def _multi30k(language: str) -> list[str]:
+    if not (mirror := os.environ.get("BLEUPRINT_MIRROR")):
+        sys.exit("set BLEUPRINT_MIRROR for Multi30k, or use --text phrasebook")
+    experiment = load(ROOT / "recipes" / "table2-multi30k.yaml")
+    for corpus in experiment.corpora.values():
+        text = corpus.files.train["multi30k"]
+        for name, file in zip((corpus.source, corpus.target), text.files, strict=True):
+            if name == language:
+                path = fetch(file, Source(mirror, Path(tempfile.gettempdir()), None))
+                return gzip.decompress(path.read_bytes()).decode().split("\n")[:-1]
+    raise AssertionError(language)
+
+
+TEXTS: dict[str, Callable[[], Iterator[Pair]]] = {
+    "phrasebook": _phrasebook,
+    "repeated": _repeated,
+    "languages": _languages,
+}
 
 
 def prepare(project: Path, workers: int) -> list[Cost]:
@@ -152,12 +189,26 @@ def prepare(project: Path, workers: int) -> list[Cost]:
     ]
 
 
-def plain(project: Path, merges: int) -> list[Cost]:
-    """Run the plain loop in a process of its own."""
-    command = [sys.executable, __file__, "--plain", str(project / "inputs")]
-    return [
-        measure("all", [*command, "--merges", str(merges)], project, dict(os.environ)),
-    ]
+def beside(project: Path, what: str, option: str, folder: str, merges: int) -> list[Cost]:
+    """Run one of this script's own parts in a process of its own."""
+    command = [sys.executable, __file__, option, str(project / folder), "--merges", str(merges)]
+    return [measure(what, command, project, dict(os.environ))]
+
+
+def hugging_face(project: Path, merges: int) -> None:
+    """Learn as many merges of BPE with Hugging Face's tokenizers, in all its threads."""
+    from tokenizers import Tokenizer
+    from tokenizers.models import BPE
+    from tokenizers.pre_tokenizers import WhitespaceSplit
+    from tokenizers.trainers import BpeTrainer
+
+    files = [str(project / "data" / "tokens" / "c" / f"train.{side}") for side in ("en", "de")]
+    characters = {character for file in files for character in Path(file).read_text()}
+    tokenizer = Tokenizer(BPE())
+    tokenizer.pre_tokenizer = WhitespaceSplit()
+    size = merges + 2 * len(characters)
+    trainer = BpeTrainer(vocab_size=size, end_of_word_suffix="</w>", show_progress=False)
+    tokenizer.train(files, trainer)
 
 
 def plain_loop(folder: Path, merges: int) -> None:
@@ -268,6 +319,8 @@ def show(runs: dict[str, list[Cost]], pairs: int) -> None:
             print(f"{run:12}{cost.what:12}{row}")
     if slow := totals.pop("plain loop", None):
         for run, seconds in totals.items():
+            if run == "tokenizers":
+                continue
             print(f"{run}: {slow / seconds:.2f} times as fast as the plain loop")
 
 
