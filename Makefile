@@ -31,8 +31,13 @@ setup: .venv/.ready
 .venv/.ready: constraints.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "bleuprint needs Python 3.11 or newer: make setup PYTHON=python3.11"; exit 1; }
-	$(PYTHON) -m venv .venv
-	.venv/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@if command -v uv > /dev/null; then set -x; \
+	  uv venv --quiet --seed --allow-existing --python "$$(command -v $(PYTHON))" .venv && \
+	  uv pip install --quiet --compile-bytecode --python .venv/bin/python -c constraints.txt -e '.[dev]'; \
+	else set -x; \
+	  $(PYTHON) -m venv .venv && \
+	  .venv/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'; \
+	fi
 	@touch .venv/.ready
 
 reproduce: setup
