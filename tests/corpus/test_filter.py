@@ -53,6 +53,16 @@ def test_a_check_of_the_users_runs_in_its_order(tmp_path):
     assert sets["train"]["dropped"]["even"] > 0
 
 
+def test_an_exception_in_a_check_names_its_pair(tmp_path):
+    class Broken(Check):
+        def keeps(self, candidate):
+            return 1 / (candidate.pair.target != "d d") > 0
+
+    pairs = [Pair("a a", "c c"), Pair("a", "d d"), Pair("b b", "d d"), Pair("a a", "d d")]
+    with pytest.raises(UserError, match=r"ZeroDivisionError: .*, at 'b b\\td d'$"):
+        run(tmp_path, pairs, checks=(*LENGTHS[:1], Broken()))
+
+
 def test_nothing_left_says_what_each_rule_dropped(tmp_path):
     with pytest.raises(UserError) as error:
         run(tmp_path, [*[Pair("w " * 9, "x")] * 2, Pair("a b c", "a b c d e f g")])

@@ -5,7 +5,14 @@ import subprocess
 import sys
 
 import pytest
+from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
+from bleuprint.corpus.phrasebook import noisy_lines
+from bleuprint.rules import CHECKS
+from bleuprint.rules.language_likelihoods import LanguageLikelihoods
+from bleuprint.rules.letters import SCRIPTS
+from bleuprint.rules.rule import Candidate
+from bleuprint.text.parallel import Pair
 from checks import keeps, keeps_side
 
 ENGLISH = "The old man is reading a newspaper on the bench."
@@ -66,7 +73,7 @@ check = CHECKS["language_id"](likelier=10)
 print("py3langid" in sys.modules)
 from bleuprint.rules import language_id
 print([check.passes("Das ist ein kleines Haus.", "de") for _ in range(3)])
-print(language_id._identifier.cache_info().misses)
+print(language_id._model.cache_info().misses)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.splitlines() == ["False", "[True, True, True]", "1"], done.stderr
@@ -74,8 +81,8 @@ print(language_id._identifier.cache_info().misses)
 
 def test_likelihoods_are_the_same_in_every_process_whatever_the_processor():
     program = f"""
-from bleuprint.rules.language_id import _identifier
-print([(name, round(value, 12)) for name, value in _identifier().rank({GERMAN * 5!r})])
+from bleuprint.rules.language_id import _model
+print(_model().of([{GERMAN * 5!r}]).round(12).tolist())
 """
     outputs = {
         subprocess.run(
@@ -87,3 +94,36 @@ print([(name, round(value, 12)) for name, value in _identifier().rank({GERMAN * 
         for kernels, threads in (("Haswell", "1"), ("Nehalem", "2"))
     }
     assert len(outputs) == 1
+
+
+def sentences():
+    """Whole ones, their first words, and text in no language; of mixed lengths."""
+    texts = [" ".join(line.text) for line in noisy_lines()[:200]]
+    heads = [" ".join(text.split()[: n % 6]) for n, text in enumerate(texts)]
+    odd = ["\r\x85\u2028\x1c\0", "\ufeffHund", "Hund", "\ud800", "e\u0301t\u00e9"]
+    odd += ["12", "\u3042" * 999]
+    return [*texts, *heads, *odd, *(text.upper() for text in texts[:20]), RUSSIAN, ""]
+
+
+def test_likelihoods_are_those_of_py3langid_also_in_a_block():
+    identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    identifier.set_languages(SCRIPTS)
+    identifier.nb_ptc = identifier.nb_ptc.astype("float64")
+    model = LanguageLikelihoods(SCRIPTS)
+    assert set(model.columns) == set(SCRIPTS)
+    for sentence, row in zip(sentences(), model.of(sentences()), strict=True):
+        best, largest = identifier.classify(sentence)
+        expected = {name: value / largest for name, value in identifier.rank(sentence)}
+        found = {name: row[column] for name, column in model.columns.items()}
+        assert found == pytest.approx(expected, rel=1e-9, abs=1e-300), sentence
+        assert found[best] == 1
+
+
+def test_a_block_is_judged_like_its_pairs_one_by_one():
+    check, texts = CHECKS["language_id"](likelier=10.0), sentences()
+    pairs = map(Pair, texts, reversed(texts))
+    candidates = [Candidate(pair, ("en", "de"), (str.split, str.split)) for pair in pairs]
+    kept = check.keeps_each(candidates)
+    assert kept == list(map(check.keeps, candidates))
+    assert {True, False} == set(kept)
+    assert check.keeps_each([]) == []

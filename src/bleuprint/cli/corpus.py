@@ -1,4 +1,4 @@
-"""Commands that look at corpora: cite, inspect, show."""
+"""Commands that look at corpora: cite, inspect, rules, show."""
 
 import argparse
 import re
@@ -31,6 +31,15 @@ def add_commands(commands: Commands) -> None:
         "--samples", type=whole_number(1, 5), default=3, help="samples of each rule (%(default)s)"
     )
     inspect.set_defaults(command=_inspect)
+
+    rules = commands.add_parser("rules", help="train without each cleaning rule: what it gains")
+    rules.add_argument("corpus", metavar="CORPUS")
+    rules.add_argument("--system", help="which is trained (the first of params.yaml)")
+    rules.add_argument("--seeds", type=count, default=3, help="how many (%(default)s)")
+    rules.add_argument(
+        "--pairs", type=count, default=100_000, help="at most, of each training text (%(default)s)"
+    )
+    rules.set_defaults(command=_rules, computes=True)
 
     show = commands.add_parser("show", help="pairs of a binarized corpus as text")
     show.add_argument("corpus", metavar="CORPUS")
@@ -66,6 +75,24 @@ def _inspect(given: argparse.Namespace) -> None:
         given.corpus, corpus, sample, source_of_environment(), scratch, environment.workers()
     )
     for line in report(inspection, given.samples):
+        print(line)
+
+
+def _rules(given: argparse.Namespace) -> None:
+    from bleuprint.pipeline.forecast import forecast
+    from bleuprint.pipeline.rule_gains import make, table
+    from bleuprint.report.cost_columns import duration
+
+    experiment = make(given.corpus, given.system, given.seeds, given.pairs)
+    say = f"{len(experiment.variants)} corpora, {len(experiment.seeds)} seeds"
+    if trainings := experiment.unscored():
+        made = forecast(load(), paths.Cell(experiment.system, given.corpus, 1))
+        seconds = None if made.seconds is None else made.seconds * trainings
+        say += f": {trainings} trainings of {experiment.system}, "
+        say += "of unknown length" if seconds is None else f"{duration(seconds)} one by one"
+    print(f"{experiment.root.relative_to(environment.root())}: {say}", flush=True)
+    experiment.run()
+    for line in table(experiment):
         print(line)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Self
 
 from bleuprint.config.experiment import Corpus
-from bleuprint.corpus.steps.filtering import FilterStep, KeepOrDrop
+from bleuprint.corpus.steps.filtering import KeepOrDrop, PairwiseStep
 from bleuprint.corpus.steps.ledger import Ledger, SetCounts
 from bleuprint.corpus.steps.sharded import settings_sha256, step_files
 from bleuprint.rules.rule import Edits, apply
@@ -20,7 +20,7 @@ EMPTY = "empty_side"
 
 
 @dataclass(frozen=True)
-class Cleaning(FilterStep):
+class Cleaning(PairwiseStep):
     """The stage for one corpus."""
 
     stage = "clean"

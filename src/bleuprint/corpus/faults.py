@@ -87,7 +87,6 @@ def trace_faults(name: str, corpus: Corpus, root: Path = Path()) -> FaultReport:
     """Follow each line through clean, dedup and filter; the output of clean is below `root`."""
     cleaning = Cleaning.of(name, corpus, root).filter_for("train")
     dedup = Deduplication.of(name, corpus, root)
-    step = Filtering.of(name, corpus, root)
     columns = [LANGUAGES.index(language) for language in (corpus.source, corpus.target)]
     trace, cleaned = _Trace(), []
     for line in noisy_lines():
@@ -95,13 +94,18 @@ def trace_faults(name: str, corpus: Corpus, root: Path = Path()) -> FaultReport:
         trace.lines[line.fault] += 1
         if (new := trace.apply(cleaning, line.fault, pair)) is not None:
             cleaned.append((line.fault, new, right))
-    rules = list(dropping_rules(dedup))
-    kept = [pair for (_, pair, _), rule in zip(cleaned, rules, strict=True) if not rule]
-    filtering = step.keep_or_drop(step.learn(kept, len(kept)))
-    for (fault, pair, right), rule in zip(cleaned, rules, strict=True):
+    left = []
+    for (fault, pair, right), rule in zip(cleaned, dropping_rules(dedup), strict=True):
         if rule:
             trace.drop(rule, fault)
-        elif trace.apply(filtering, fault, pair) == right and fault:
+        else:
+            left.append((fault, pair, right))
+    filtering, pairs = Filtering.of(name, corpus, root), [pair for _, pair, _ in left]
+    failed = filtering.dropping_rules(pairs, filtering.learn(pairs, len(pairs)))
+    for (fault, pair, right), check in zip(left, failed, strict=True):
+        if check:
+            trace.drop(check, fault)
+        elif pair == right and fault:
             trace.restored[fault] += 1
     # dataclasses.asdict does not copy a Counter
     lines, dropped, restored = map(dict, (trace.lines, trace.dropped, trace.restored))

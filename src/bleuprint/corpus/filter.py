@@ -1,13 +1,13 @@
 """The stage filter: drops training pairs that fail a check; held-out sets are copied."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Self
 
 from bleuprint.config.experiment import Corpus
-from bleuprint.corpus.steps.filtering import FilterStep, KeepOrDrop
+from bleuprint.corpus.steps.filtering import FilteredBlock, FilterStep
 from bleuprint.corpus.steps.ledger import Ledger, SetCounts
 from bleuprint.corpus.steps.shard import Shard
 from bleuprint.corpus.steps.sharded import settings_sha256, step_files
@@ -20,7 +20,7 @@ from bleuprint.corpus.word_translation import (
 )
 from bleuprint.rules.rule import Candidate, Check, Tokens, rule_error
 from bleuprint.runtime.errors import UserError
-from bleuprint.text.parallel import Pair
+from bleuprint.text.parallel import Block, Pair, packed
 from bleuprint.text.tokenizers import Tokenize, tokenizer_for
 
 
@@ -51,27 +51,36 @@ class Filtering(FilterStep):
         _ = self.translations  # learned once here, since workers receive a copy of this object
         super().process_shard(shard, part, workers)
 
-    def filter_for(self, name: str) -> KeepOrDrop:  # noqa: ARG002
-        return self.keep_or_drop(self.translations)
+    def filter_block(self, name: str, block: Block) -> FilteredBlock:  # noqa: ARG002
+        pairs, counts, kept = block.pairs(), SetCounts(), []
+        for number, (pair, rule) in enumerate(
+            zip(pairs, self.dropping_rules(pairs, self.translations), strict=True), block.first
+        ):
+            if rule is None:
+                counts.keep()
+                kept.append(pair)
+            else:
+                counts.drop(rule, number, pair)
+        return FilteredBlock(*packed(kept), counts)
 
-    def keep_or_drop(self, translations: WordTranslations | None) -> KeepOrDrop:
-        """Drops a pair by the first check that it fails."""
+    def dropping_rules(
+        self, pairs: Sequence[Pair], translations: WordTranslations | None
+    ) -> list[str | None]:
+        """The first check that each pair fails; None if it passes all.
+
+        Raises UserError if a check fails with an exception, naming the pair.
+        """
         languages, tokenizers = self.before.languages, self._tokenizers
         score = translations.score if translations else None
-
-        def keep_or_drop(number: int, pair: Pair, counts: SetCounts) -> Pair | None:
-            candidate = Candidate(pair, languages, tokenizers, score)
-            for check in self.checks:
-                try:
-                    keeps = check.keeps(candidate)
-                except Exception as error:  # of any kind: the code of a rule is the user's
-                    raise rule_error(error, "\t".join(pair)) from error
+        candidates = [Candidate(pair, languages, tokenizers, score) for pair in pairs]
+        rules: list[str | None] = [None] * len(pairs)
+        for check in self.checks:
+            left = [index for index, rule in enumerate(rules) if rule is None]
+            keeps_each = _run(check, [candidates[index] for index in left]) if left else ()
+            for index, keeps in zip(left, keeps_each, strict=True):
                 if not keeps:
-                    counts.drop(check.name(), number, pair)
-                    return None
-            return pair
-
-        return keep_or_drop
+                    rules[index] = check.name()
+        return rules
 
     @cached_property
     def translations(self) -> WordTranslations | None:
@@ -102,3 +111,14 @@ class Filtering(FilterStep):
             tokenizer_for(source, self.tokenize).tokenize,
             tokenizer_for(target, self.tokenize).tokenize,
         )
+
+
+def _run(check: Check, candidates: Sequence[Candidate]) -> Iterator[bool]:
+    """`check.keeps_each`; an exception becomes a UserError that names the pair."""
+    done = 0
+    try:
+        for keeps in check.keeps_each(candidates):
+            yield keeps
+            done += 1
+    except Exception as error:  # of any kind: the code of a rule is the user's
+        raise rule_error(error, "\t".join(candidates[done].pair)) from error

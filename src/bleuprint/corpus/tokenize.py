@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Self
 
 from bleuprint.config.experiment import Corpus
-from bleuprint.corpus.steps.filtering import FilterStep, KeepOrDrop
+from bleuprint.corpus.steps.filtering import KeepOrDrop, PairwiseStep
 from bleuprint.corpus.steps.ledger import Ledger
 from bleuprint.corpus.steps.sharded import step_files
 from bleuprint.rules.rule import Edits, edited
@@ -14,7 +14,7 @@ from bleuprint.text.tokenizers import Tokenize, tokenizer_for
 
 
 @dataclass(frozen=True)
-class Tokenizing(FilterStep):
+class Tokenizing(PairwiseStep):
     """The stage for one corpus.
 
     The sets in `given`, published with the corpus, were not cleaned: `edits` are applied to them

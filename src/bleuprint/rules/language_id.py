@@ -1,12 +1,15 @@
 """A check of the language of a sentence."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
+import numpy as np
+
+from bleuprint.rules.language_likelihoods import LanguageLikelihoods
 from bleuprint.rules.letters import SCRIPTS
-from bleuprint.rules.rule import SideCheck
+from bleuprint.rules.rule import Candidate, SideCheck
 from bleuprint.runtime.schema import Range
 
 # Characters that are enough to identify a language.
@@ -28,27 +31,27 @@ class LanguageId(SideCheck):
     likelier: Annotated[float, Range(2, open_low=True)]
 
     def passes(self, sentence: str, language: str) -> bool:
-        start = sentence[:_ENOUGH]
-        best, likelihood = _identifier().classify(start)
-        if best == language:
-            return True
-        own: float = dict(_identifier().rank(start))[language]
-        return bool(likelihood < self.likelier * own)
+        return self._pass([sentence], [language])[0]
+
+    def keeps_each(self, candidates: Sequence[Candidate]) -> list[bool]:
+        sentences = [side for candidate in candidates for side in candidate.pair]
+        languages = [language for candidate in candidates for language in candidate.languages]
+        passed = self._pass(sentences, languages)
+        return [all(sides) for sides in zip(passed[::2], passed[1::2], strict=True)]
+
+    def _pass(self, sentences: Sequence[str], languages: Sequence[str]) -> list[bool]:
+        """Whether each sentence passes as one in its language."""
+        if not sentences:
+            return []
+        model = _model()
+        likelihoods = model.of([sentence[:_ENOUGH] for sentence in sentences])
+        columns = [model.columns[language] for language in languages]
+        own = likelihoods[np.arange(len(sentences)), columns]
+        passed: list[bool] = (self.likelier * own > 1).tolist()
+        return passed
 
 
 @cache
-def _identifier() -> Any:
-    """py3langid's model, loaded once a process: half a second or more, about 190 MB.
-
-    Chosen since its model is in the package, its license is BSD and it needs only NumPy. On
-    sentences of 5 words and more it was as accurate as fastText's lid.176.ftz, and as lingua at
-    twenty times the speed.
-    """
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier
-
-    identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
-    # Without its class for text in no language, which a line of digits would fall into.
-    identifier.set_languages(SCRIPTS)
-    # In single precision, rounding and sometimes the decision depend on the processor.
-    identifier.nb_ptc = identifier.nb_ptc.astype("float64")
-    return identifier
+def _model() -> LanguageLikelihoods:
+    """The model, loaded once a process."""
+    return LanguageLikelihoods(SCRIPTS)

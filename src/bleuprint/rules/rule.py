@@ -8,7 +8,7 @@ of rules begins with _.
 import re
 import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -89,6 +89,10 @@ class Check(Rule, ABC):
     @abstractmethod
     def keeps(self, candidate: Candidate) -> bool:
         """Whether the pair is kept."""
+
+    def keeps_each(self, candidates: Sequence[Candidate]) -> Iterable[bool]:
+        """Whether each pair is kept, in order: for checks that are faster on many at once."""
+        return map(self.keeps, candidates)
 
 
 @dataclass(frozen=True)

@@ -43,17 +43,8 @@ class FilterStep(Step):
     """A stage on one corpus that filters `before` into the folder `output`."""
 
     @abstractmethod
-    def filter_for(self, name: str) -> KeepOrDrop:
-        """The filter of pairs of the set `name`; made for each block of pairs."""
-
     def filter_block(self, name: str, block: Block) -> FilteredBlock:
         """The pairs that are kept of a block of the set `name`."""
-        keep_or_drop, counts, kept = self.filter_for(name), SetCounts(), []
-        for number, pair in block.numbered():
-            if (new := keep_or_drop(number, pair, counts)) is not None:
-                counts.keep()
-                kept.append(new)
-        return FilteredBlock(*packed(kept), counts)
 
     def new_ledger(self) -> Ledger:
         """The stage's ledger, without sets."""
@@ -106,6 +97,23 @@ class FilterStep(Step):
         for files, joined in zip(zip(*texts, strict=True), after.files("train"), strict=True):
             join_files(files, joined)
         check_not_empty(counts, "train", ledger)
+
+
+@dataclass(frozen=True)
+class PairwiseStep(FilterStep):
+    """A stage that changes or drops each pair without regard to others."""
+
+    @abstractmethod
+    def filter_for(self, name: str) -> KeepOrDrop:
+        """The filter of pairs of the set `name`; made for each block of pairs."""
+
+    def filter_block(self, name: str, block: Block) -> FilteredBlock:
+        keep_or_drop, counts, kept = self.filter_for(name), SetCounts(), []
+        for number, pair in block.numbered():
+            if (new := keep_or_drop(number, pair, counts)) is not None:
+                counts.keep()
+                kept.append(new)
+        return FilteredBlock(*packed(kept), counts)
 
 
 def check_pairs(parts: Sequence[Path], pairs: int, expected: int) -> None:
