@@ -241,7 +241,8 @@ def test_the_corpus_of_the_docs_loads_with_each_of_their_parts(tmp_path: Path) -
     path = tmp_path / "params.yaml"
     yaml.dump(params, path)
     train = load(path).corpora["mine-de-en"].files.train
-    assert train.keys() == {"letters", "minutes", "web", "europarl", "nested"}
+    named = {"news", "books", "debates", "linked"}
+    assert train.keys() == {"letters", "minutes", "web", "europarl", "nested"} | named
     assert train["letters"].columns == (2, 1)
 
 

@@ -5,7 +5,7 @@ Part of the settings in `experiment.py`.
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Literal
@@ -13,12 +13,15 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from bleuprint.config import bibtex
+from bleuprint.config.corpus_names import Mtdata, Opus, statmt
 from bleuprint.runtime.environment import NETRC, credentials_in
 from bleuprint.runtime.schema import Range, SettingError
 
-Format = Literal["plain", "tsv", "tmx", "ted-tags", "ted-xml", "sgml"]
+Format = Literal["plain", "tsv", "tmx", "ted-tags", "ted-xml", "sgml", "xces"]
 # The formats with both sides in one file.
 TWO_SIDED = frozenset({"tsv", "tmx"})
+# The keys of a text's files.
+SIDES = ("source", "target", "both", "alignment")
 
 _SPLITS = ("train", "valid", "test")
 # The URLs of embedded corpora.
@@ -96,8 +99,11 @@ class File:
 
 @dataclass(frozen=True)
 class Text:
-    """One parallel text in two files, `source` and `target`, or in one, `both`.
+    """One parallel text in two files, `source` and `target`, or in one, `both`; or by name.
 
+    In the format xces, `source` and `target` are archives of documents, and `alignment` has links
+    of their sentences. `opus`, a corpus of OPUS, and `mtdata`, a text of WMT by mtdata's name
+    without languages, stand for files; with `opus`, xces reads its documents instead of its lines.
     `license_and_citation`: the corpus's entry for this text. `columns`: the columns of source and
     target in a tsv file, from 1. `pairs`: how many pairs of a training text are taken: the first
     ones, or with `pairs_seed` as many drawn at random; they stay in their order.
@@ -111,10 +117,30 @@ class Text:
     columns: tuple[Annotated[int, Range(1)], Annotated[int, Range(1)]] | None = None
     pairs: Annotated[int, Range(1)] | None = None
     pairs_seed: Annotated[int, Range(0, 2**32 - 1)] | None = None
+    alignment: File | None = None
+    opus: Opus | None = None
+    mtdata: Mtdata | None = None
 
     def __post_init__(self) -> None:
         if self.pairs_seed is not None and self.pairs is None:
             raise ValueError(f"pairs_seed {self.pairs_seed} needs pairs")
+        if self.opus is not None or self.mtdata is not None:
+            self._check_name()
+        else:
+            self._check_files()
+
+    def _check_name(self) -> None:
+        """Raise ValueError if a text by name has another name, files or another format, too."""
+        keys = ("opus", "mtdata", *SIDES, "columns")
+        given = [key for key in keys if getattr(self, key) is not None]
+        if len(given) > 1:
+            raise ValueError(f"has {' and '.join(given)}: {given[0]} stands for all files")
+        if self.format not in (("plain", "xces") if self.opus else ("plain",)):
+            raise ValueError(f"format {self.format} with {given[0]}, which says how to read it")
+
+    def _check_files(self) -> None:
+        if (self.format == "xces") != (self.alignment is not None):
+            raise ValueError("format xces needs alignment, and no other format has it")
         if self.format in TWO_SIDED:
             if self.both is None or self.source is not None or self.target is not None:
                 raise ValueError(f"format {self.format} has both sides in one file: needs both")
@@ -124,11 +150,37 @@ class Text:
             raise ValueError("format tsv needs columns, and no other format has them")
         if self.columns is not None and len(set(self.columns)) == 1:
             raise ValueError(f"columns {list(self.columns)}: source and target are the same")
+        archives = (self.source, self.target) if self.alignment else ()
+        if any(file is not None and file.archive_member for file in archives):
+            raise ValueError("format xces reads documents of whole archives, no archive_member")
 
     @property
     def files(self) -> tuple[File, ...]:
-        """The two files, source first, or the one file with both sides."""
-        return tuple(file for file in (self.source, self.target, self.both) if file is not None)
+        """The two files, source first, or the one file with both sides; the alignment last."""
+        files: list[File | None] = [getattr(self, side) for side in SIDES]
+        return tuple(file for file in files if file is not None)
+
+    def of_languages(self, source: str, target: str) -> "Text":
+        """The text with files in place of its name; raises ValueError if it lacks the pair."""
+        if self.mtdata is not None:
+            url, columns, members = statmt(self.mtdata, source, target)
+            if members is None:
+                tsv = File(url)
+                return replace(self, mtdata=None, format="tsv", both=tsv, columns=columns)
+        elif self.opus is None:
+            return self
+        elif self.format == "xces":
+            return replace(
+                self,
+                opus=None,
+                source=File(self.opus.documents(source)),
+                target=File(self.opus.documents(target)),
+                alignment=File(self.opus.alignment(source, target)),
+            )
+        else:
+            url, members = self.opus.moses(source, target)
+        files = [File(url, archive_member=(member,)) for member in members]
+        return replace(self, opus=None, mtdata=None, source=files[0], target=files[1])
 
 
 Parts = dict[str, Text]
@@ -175,9 +227,24 @@ class Files:
         return {
             f"{name}.{side}": file
             for name, text in self.texts().items()
-            for side in ("source", "target", "both")
+            for side in SIDES
             if (file := getattr(text, side)) is not None
         }
+
+    def of_languages(self, source: str, target: str) -> "Files":
+        """The sets with files in place of names; raises SettingError if a text lacks the pair."""
+
+        def named(parts: Parts, *keys: str) -> Parts:
+            files = {}
+            for part, text in parts.items():
+                try:
+                    files[part] = text.of_languages(source, target)
+                except ValueError as error:
+                    raise SettingError([*keys, part], str(error)) from None
+            return files
+
+        tests = {name: named(parts, "tests", name) for name, parts in self.tests.items()}
+        return Files(named(self.train, "train"), named(self.valid, "valid"), tests)
 
     def outside(self, *roots: Path) -> dict[str, str]:
         """The files outside the project, by SET.PART.SIDE; `roots`: the project's folders."""

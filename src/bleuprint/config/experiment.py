@@ -135,6 +135,12 @@ class Corpus:
                     ["files", *keys, "license_and_citation"],
                     f"no entry {text.license_and_citation!r} in license_and_citation",
                 )
+        try:
+            files = self.files.of_languages(self.source, self.target)
+        except SettingError as error:
+            raise SettingError(["files", *error.keys], str(error)) from None
+        # names stand for files, and the same files by name or by URL are the same settings
+        object.__setattr__(self, "files", files)
 
     def deciding(self) -> dict[str, Any]:
         """The settings that can change a result: all but license and citation."""

@@ -162,10 +162,11 @@ def test_a_damaged_archive_is_named_and_not_kept(tmp_path, host, damage):
     url = host.put("/x.de.gz", spoilt)
     message = refused(tmp_path, plain(url, host.put("/x.en", ENGLISH * 100)))
     assert message.startswith(f"{url}: ")
-    assert stored(tmp_path) == 0
+    assert not (tmp_path / "store" / hashlib.sha256(url.encode()).hexdigest()).exists()
     host.put("/x.de.gz", body)
     raw, _ = download(tmp_path, alone(plain(url, host.url("/x.en"))))
     assert raw.count("train") == 200
+    assert len(host.asked("/x.en")) == 1  # a sound download beside it stays
 
 
 def test_a_damaged_file_of_the_users_own_stays_where_it_is(tmp_path, monkeypatch):

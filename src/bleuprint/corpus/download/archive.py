@@ -58,12 +58,12 @@ def open_member(path: Path, name: str, member: Sequence[str]) -> Iterator[Binary
         file: IO[bytes] = disk
         last = name
         for inner in member:
-            with _named_errors(name):
+            with named_errors(name):
                 file = _open_inner(file, last, name, inner)
             name, last = f"{name}!{inner}", inner
         if _extension(last, _ARCHIVES):
             raise UserError(f"{name}: an archive: archive_member must name a file in it")
-        with _named_errors(name):
+        with named_errors(name):
             file = _decompressed(file, _extension(last, _DECOMPRESSORS))
         yield io.BufferedReader(_Stream(file, name), _BLOCK)
 
@@ -78,14 +78,14 @@ class _Stream(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        with _named_errors(self._name):
+        with named_errors(self._name):
             data = self._file.read(len(buffer))
         buffer[: len(data)] = data
         return len(data)
 
 
 @contextmanager
-def _named_errors(name: str) -> Iterator[None]:
+def named_errors(name: str) -> Iterator[None]:
     """Report an error of Python's modules as damage of the file `name`."""
     try:
         yield
@@ -112,7 +112,7 @@ def _open_inner(file: IO[bytes], archive: str, name: str, inner: str) -> IO[byte
         for entry in zipped.infolist():
             names.append(entry.filename.removeprefix("./"))
             if names[-1] == member:
-                with _named_errors(f"{name}!{inner}"):
+                with named_errors(f"{name}!{inner}"):
                     return zipped.open(entry)
     else:
         unpacked = _decompressed(file, _TARS[extension])

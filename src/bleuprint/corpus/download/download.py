@@ -110,22 +110,26 @@ def _pairs(
     text: Text, languages: tuple[str, str], source: Source, dropped: Counter[str]
 ) -> Iterator[Pair]:
     with ExitStack() as opened:
-        streams = [opened.enter_context(_open(file, source)) for file in text.files]
+        archives = (text.source, text.target) if text.format == "xces" else ()
+        streams = [
+            opened.enter_context(_open(file, source, whole=file in archives)) for file in text.files
+        ]
         yield from read_text(text, streams, languages, dropped)
 
 
 @contextmanager
-def _open(file: File, source: Source) -> Iterator[BinaryIO]:
-    """A stream of an unpacked file."""
+def _open(file: File, source: Source, whole: bool) -> Iterator[BinaryIO]:
+    """A stream of an unpacked file, or of a `whole` archive."""
     if file.url in EMBEDDED:
         yield BytesIO("".join(f"{sentence}\n" for sentence in _embedded(file.url)).encode())
         return
-    path = fetch(file, source)
+    path, name = fetch(file, source), file.url or file.path or ""
     try:
-        with open_member(path, file.url or file.path or "", file.archive_member) as stream:
+        with path.open("rb") if whole else open_member(path, name, file.archive_member) as stream:
             yield stream
-    except Damaged:
-        reject(path, file, source)
+    except Damaged as error:
+        if str(error).startswith((f"{name}:", f"{name}!")):  # not another file that is open
+            reject(path, file, source)
         raise
 
 

@@ -15,6 +15,7 @@ from urllib.request import url2pathname
 from filelock import FileLock
 
 from bleuprint.config.corpus_files import File
+from bleuprint.config.corpus_names import opus_name
 from bleuprint.corpus.download.http import Unreachable, transfer
 from bleuprint.corpus.download.lockfile import forget, read_lock, record
 from bleuprint.runtime import environment
@@ -104,6 +105,8 @@ def _first(places: list[str | Path], file: File, source: Source, lock: Path | No
     if _Mismatch in kinds and lock is not None and file.url is not None:
         what = f"the entry {file.url} from {lock} and what is in work/downloads"
         messages.append(f"to accept the new file, remove {what}")
+    if "HTTP 404" in messages[-1] and (name := opus_name(file.url or "")):
+        messages.append(f"OPUS seems to have no {name}: https://opus.nlpl.eu lists what it has")
     if source.mirror is not None:
         messages.append(f"BLEUPRINT_MIRROR is {source.mirror}")
     elif Unreachable in kinds:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from bleuprint.config.corpus_files import SIDES
 from bleuprint.config.experiment import Corpus
 from bleuprint.report.citations import citations
 from bleuprint.report.grid import NONE
@@ -65,6 +66,6 @@ def _files(corpus: Corpus) -> Iterator[tuple[str, ...]]:
     """Text, side, file, SHA-256 (may be empty) and license."""
     for name, text in corpus.files.texts().items():
         license_ = corpus.license_and_citation[text.license_and_citation].license
-        for side in ("source", "target", "both"):
+        for side in SIDES:
             if file := getattr(text, side):
                 yield name, side, file.name, file.sha256 or "", license_

@@ -15,7 +15,8 @@ from bleuprint.corpus.download.formats import read_text
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import Pair
 
-FORMATS = get_args(Format)
+# xces has its own tests: its archives must be able to seek
+FORMATS = [name for name in get_args(Format) if name != "xces"]
 PARALLEL = [name for name in FORMATS if name not in TWO_SIDED]
 BY_LINES = ["plain", "tsv", "ted-tags"]
 MARKED_UP = ["sgml", "ted-xml", "tmx"]

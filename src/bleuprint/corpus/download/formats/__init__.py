@@ -1,10 +1,12 @@
 """The formats of published parallel text: binary streams in, pairs out.
 
-Streams are read once, from start to end, in bounded memory. A malformed file, or files that are not
+Streams are read once, from start to end, in bounded memory; only archives of documents (xces) must
+be files, and a pair of documents is in memory. A malformed file, or files that are not
 parallel, raise an error that names file and line. Only whole pairs are dropped, and counted:
 
 - `metadata`: a line about a talk in both files of ted-tags;
-- `one_language`: a unit of a TMX file that lacks one of the two languages.
+- `one_language`: a unit of a TMX file that lacks one of the two languages;
+- `one_sided`: a link of an XCES alignment with sentences of one language only.
 """
 
 from collections import Counter
@@ -16,6 +18,7 @@ from bleuprint.corpus.download.formats.lines import read_plain, read_tsv
 from bleuprint.corpus.download.formats.sgml import read_segments
 from bleuprint.corpus.download.formats.ted_tags import read_ted_tags
 from bleuprint.corpus.download.formats.tmx import read_tmx
+from bleuprint.corpus.download.formats.xces import read_xces
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import Pair
 
@@ -43,6 +46,8 @@ def read_text(
             pairs = read_ted_tags(streams, names, dropped)
         case "sgml" | "ted-xml":
             pairs = read_segments(streams, names, entities=text.format == "ted-xml")
+        case "xces":
+            pairs = read_xces(streams, names, dropped)
     first = next(pairs, None)
     if first is None:
         counts = ", ".join(f"{count} by {rule}" for rule, count in sorted(dropped.items()))

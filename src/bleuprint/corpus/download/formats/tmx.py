@@ -33,11 +33,16 @@ def read_tmx(
                 raise UserError(f"{name}: <tu> {number}: <tuv> without xml:lang")
             language = code.replace("_", "-").partition("-")[0].lower()
             for seg in variant.iter("seg"):
-                texts.setdefault(language, _SPACE.sub(" ", _text(seg)).strip(" "))
+                texts.setdefault(language, folded(_text(seg)))
         if all(language in texts for language in languages):
             yield Pair._make(texts[language] for language in languages)
         else:
             dropped["one_language"] += 1
+
+
+def folded(text: str) -> str:
+    """Text with runs of XML's white space as one space, and none at its ends."""
+    return _SPACE.sub(" ", text).strip(" ")
 
 
 def _units(stream: BinaryIO, name: str) -> Iterator[ElementTree.Element]:
