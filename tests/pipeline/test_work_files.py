@@ -79,6 +79,17 @@ def test_what_is_in_use_stays(root: Path) -> None:
     assert (root / ".dvc/cache/files/md5/ab/cd").exists()
 
 
+def test_projects_of_rules_stay_while_they_run(root: Path) -> None:
+    lock = root / "work/rules/own/.snakemake/locks/0.input.lock"
+    lock.parent.mkdir(parents=True)
+    lock.touch()
+    listed(root, "--clear", "work/rules")
+    assert lock.exists()
+    lock.unlink()
+    listed(root, "--clear", "work/rules")
+    assert not (root / "work/rules").exists()
+
+
 def test_snakemakes_files_stay_while_it_runs(root: Path) -> None:
     lock = root / ".snakemake/locks/0.input.lock"
     lock.parent.mkdir(parents=True)

@@ -41,8 +41,10 @@ def entries(root: Path = Path()) -> Iterator[Entry]:
             yield _entry(root, path, "download", is_locked(lock))
     for path in below(root, "work/*"):
         if path.name not in ("trainings", "downloads") and (root / path).is_dir():
-            # Snakemake may be at work in its own, and in those of shards
-            yield _entry(root, path, "", any((root / ".snakemake/locks").glob("*")))
+            # Snakemake may be at work in its own, in those of shards, and in projects of `rules`
+            projects = (root, *(root / path).glob("*"))
+            locks = (any(project.glob(".snakemake/locks/*")) for project in projects)
+            yield _entry(root, path, "", any(locks))
 
 
 def cache_size(root: Path = Path()) -> int:
