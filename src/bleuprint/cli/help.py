@@ -9,6 +9,7 @@ EXAMPLES: dict[str, dict[str, str]] = {
         "check": "bleuprint check",
         "plan": "bleuprint plan",
         "inspect": "bleuprint inspect phrasebook-en-de",
+        "rules": "bleuprint rules phrasebook-en-de",
         "schema": "bleuprint schema > docs/params.schema.json",
     },
     "Variants of the experiment": {
