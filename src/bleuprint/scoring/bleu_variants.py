@@ -50,11 +50,11 @@ def bleu_variants(
     """BLEU of the same translations by all VARIANTS.
 
     `both_in_tokens`: as `own_tokens` gives them.
-    The variants on Moses tokens are left out if sacreBLEU's default tokenizer is not 13a, as for
-    Chinese, Japanese and Korean, whose sentences Moses does not split into words.
+    The variants on Moses tokens are left out if the default tokenizer is not 13a, as for Chinese,
+    Japanese, Korean and Thai, whose sentences Moses does not split into words.
     """
     default = bleu_metric(references, language)
-    lowercased = BLEU(lowercase=True, trg_lang=default.trg_lang)
+    lowercased = bleu_metric([], language, lowercase=True)
     assert lowercased.tokenizer_signature == default.tokenizer_signature
     variants = [
         _score_variant(LOWERCASED, lowercased, hypotheses, references),
