@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import params
 from bleuprint.runtime.errors import UserError
+from bleuprint.scoring.bleu_variants import own_tokens
 from bleuprint.text import segmenter
 from bleuprint.text.segmenter import SPACE, Segmenter
 from bleuprint.text.tokenizers import Tokenize, tokenizer_for
@@ -137,6 +138,15 @@ def test_the_other_language_has_tokens_of_moses() -> None:
         ".",
     ]
     assert tokenizer_for("jpn", chosen).tokenize("私はTomです") == ["私", "は", "tom", "です"]
+
+
+@pytest.mark.parametrize("language", INSTALLED)
+@pytest.mark.parametrize("around", ["{}", "a {} b", "{0}{0}", "x{}"])
+def test_an_unknown_token_stays_one_token(language: str, around: str) -> None:
+    word = {"ja": "猫", "zh": "猫", "th": "แมว"}[language]
+    sentence = word + around.format("<unk>") + word
+    tokens = own_tokens([sentence], _tool(language))[0].split(" ")
+    assert tokens.count("<unk>") == sentence.count("<unk>")
 
 
 def corpus_of(source: str, target: str) -> str:

@@ -36,5 +36,5 @@ def bleu_metric(
     except RuntimeError:
         raise UserError(
             f"BLEU of translations into {language!r} needs a tokenizer that is not installed: "
-            f"pip install 'sacrebleu[{code}]'"
+            f"pip install -c constraints.txt 'sacrebleu[{code}]'"
         ) from None
