@@ -137,11 +137,6 @@ def test_rows_made_with_merge_keys(tmp_path):
             "17: corpora.own.vocabulary.sentencepiece.model: 'word' is not one of unigram, bpe",
         ),
         (
-            "bpe: {num_merges: 10, joint: true, threshold: 0, learner: incremental}",
-            "sentencepiece: {model: bpe, size: 4, joint: true, byte_fallback: false}",
-            "17: corpora.own.vocabulary.sentencepiece.size",
-        ),
-        (
             "license_and_citation: own, source",
             "license_and_citation: wmt, source",
             "files.train.a.license_and_citation: no entry 'wmt' in license_and_citation",

@@ -1,5 +1,6 @@
 """Words are those of the segmenters themselves; joined again, they are the sentence."""
 
+import os
 import sys
 from importlib import util
 from pathlib import Path
@@ -9,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import params
+import processes
 from bleuprint.runtime.errors import UserError
 from bleuprint.scoring.bleu_variants import own_tokens
 from bleuprint.text import segmenter
@@ -172,6 +174,14 @@ def test_a_segmenter_that_is_not_installed_is_named(
         params.read(tmp_path, corpus_of(code, "en"))
     with pytest.raises(UserError, match=command):
         Segmenter(code)
+
+
+@pytest.mark.skipif("th" not in INSTALLED, reason="needs PyThaiNLP")
+def test_nothing_is_written_into_the_home(tmp_path: Path) -> None:
+    code = "from bleuprint.text.segmenter import Segmenter; print(Segmenter('th').tokenize('แมว'))"
+    environment = {**os.environ, "HOME": str(tmp_path)}
+    done = processes.run([sys.executable, "-c", code], tmp_path, environment)
+    assert done.stdout.decode() == "['แมว']\n" and not list(tmp_path.iterdir())
 
 
 def test_settings_are_read_without_importing_a_segmenter(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ those that are maintained and always give the same words:
 - Thai: PyThaiNLP's dictionary-based `newmm`, in pure Python.
 """
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.util import find_spec
 
@@ -114,6 +115,8 @@ def _chinese() -> Callable[[str], Iterable[str]]:
 
 
 def _thai() -> Callable[[str], Iterable[str]]:
+    # it makes a folder for downloads in the user's home otherwise, of which `newmm` needs none
+    os.environ.setdefault("PYTHAINLP_READ_ONLY", "1")
     from pythainlp.tokenize import word_tokenize
 
     return lambda text: word_tokenize(text, engine="newmm")
