@@ -31,10 +31,6 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
         max_updates=120,
         keep=Keep(last=2, best=0, every=0),
     )
-    params = made / "params.yaml"
-    text = params.read_text()
-    assert "tie_embeddings: all" in text
-    params.write_text(text.replace("tie_embeddings: all", "tie_embeddings: decoder"))
     trainings.train(made)
     for stage in ("average", "translate"):
         trainings.stage(made, stage).check_returncode()

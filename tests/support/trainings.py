@@ -91,7 +91,9 @@ def write_params(
     """params.yaml with one system, `micro`; its corpus's files are not used any more."""
     sides = {"source": {"path": "inputs/a.de"}, "target": {"path": "inputs/a.en"}}
     file = {"license_and_citation": "toy", **sides}
-    kinds = dataclasses.asdict(units or merges(60))
+    units = units or merges(60)
+    kinds = dataclasses.asdict(units)
+    model = systems.model(dropout=0.1, tie_embeddings="all" if units.joint else "decoder")
     corpus = {
         "source": "de",
         "target": "en",
@@ -105,9 +107,7 @@ def write_params(
         "vocabulary": {kind: settings for kind, settings in kinds.items() if settings},
     }
     system = systems.as_yaml(
-        dataclasses.replace(
-            systems.SYSTEM, model=systems.model(dropout=0.1), train=systems.train(**train)
-        )
+        dataclasses.replace(systems.SYSTEM, model=model, train=systems.train(**train))
     )
     content = {
         "experiment": "toy",
