@@ -111,7 +111,11 @@ def test_rows_made_with_merge_keys(tmp_path):
             "'fuzzy' is not one of none, exact, normalized",
         ),
         ("seed: 1}", "seed: 1, every: 23}", "valid 0.05 and every 23: valid must be 0"),
-        ("name: moses", "name: spacey", "'spacey' is not one of moses, spacy, characters, none"),
+        (
+            "name: moses",
+            "name: spacey",
+            "'spacey' is not one of moses, spacy, segmenter, characters, none",
+        ),
         (
             "name: moses, lowercase: false, hyphens: false",
             "name: none, lowercase: false, hyphens: true",
@@ -125,7 +129,12 @@ def test_rows_made_with_merge_keys(tmp_path):
         (
             "learner: incremental}",
             "learner: incremental}, words: {joint: true, max_size: 9, min_count: 1}",
-            "needs either bpe or words",
+            "needs one of bpe, words and sentencepiece",
+        ),
+        (
+            "bpe: {num_merges: 10, joint: true, threshold: 0, learner: incremental}",
+            "sentencepiece: {model: word, size: 4, joint: true, byte_fallback: false}",
+            "17: corpora.own.vocabulary.sentencepiece.model: 'word' is not one of unigram, bpe",
         ),
         (
             "license_and_citation: own, source",

@@ -2,14 +2,16 @@
 
 import re
 from dataclasses import replace
+from typing import Literal
 
 import pytest
 
 from bleuprint.config.bibtex import entries
 from bleuprint.config.corpus_files import LicenseAndCitation
-from bleuprint.config.experiment import Settings, load
+from bleuprint.config.experiment import SentencePiece, Settings, Units, load
 from bleuprint.report.citations import check_published, citations
 from bleuprint.runtime.errors import UserError
+from bleuprint.text import segmenter
 from root import ROOT
 
 RECIPES = sorted((ROOT / "recipes").glob("*.yaml"))
@@ -72,6 +74,23 @@ def test_methods_are_cited_by_experiments_that_use_them() -> None:
     cited = parse(citations(replace(phrasebook, corpora={"phrasebook-en-de": tokens}))).keys()
     assert "honnibal-etal-2020-spacy" in cited and "koehn-etal-2007-moses" not in cited
     assert "honnibal-etal-2020-spacy" not in parse(citations(phrasebook))
+
+
+@pytest.mark.parametrize("model", ["unigram", "bpe"])
+def test_sentencepiece_and_segmenters_are_cited(
+    model: Literal["unigram", "bpe"], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(segmenter, "find_spec", lambda name: name)  # installed or not
+    phrasebook = SETTINGS["phrasebook"]
+    english = phrasebook.corpora["phrasebook-en-de"]
+    units = Units(sentencepiece=SentencePiece(model, 99, joint=True, byte_fallback=False))
+    tokenize = replace(english.tokenize, name="segmenter")
+    thai = replace(english, target="th", tokenize=tokenize, vocabulary=units, clean=(), filter=())
+    cited = parse(citations(replace(phrasebook, corpora={"phrasebook-en-de": thai}))).keys()
+    found = {"koehn-etal-2007-moses", "kudo-richardson-2018-sentencepiece", "kudo-2018-subword"}
+    assert (found <= cited) is (model == "unigram")
+    assert "phatthiyaphaibun-etal-2023" in cited and "mccann-2020-fugashi" not in cited
+    assert "sennrich-etal-2016-neural" not in cited
 
 
 def test_entries_stand_in_the_order_of_use_below_what_they_are_used_for() -> None:

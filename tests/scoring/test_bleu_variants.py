@@ -113,6 +113,9 @@ def test_no_moses_tokens_where_the_headline_has_others() -> None:
     found = bleu_variants(references[::-1], references, "zho", (references, references))
     assert [one["name"] for one in found] == [LOWERCASED, INTL, TOKENS]
     assert "case:lc|eff:no|tok:zh|" in found[0]["signature"]
+    found = bleu_variants(references[::-1], references, "th", (references, references))
+    assert [one["name"] for one in found] == [LOWERCASED, INTL, TOKENS]
+    assert "case:lc|eff:no|tok:char|" in found[0]["signature"]
 
 
 @pytest.mark.parametrize(

@@ -139,8 +139,23 @@ def test_a_tokenizer_that_is_not_installed(
 ) -> None:
     for module in ("tokenizer_ja_mecab.MeCab", "tokenizer_ko_mecab.MeCab"):
         monkeypatch.setattr(f"sacrebleu.tokenizers.{module}", None)
-    with pytest.raises(UserError, match=rf"pip install 'sacrebleu\[{extra}\]'"):
+    with pytest.raises(UserError, match=rf"pip install -c constraints.txt 'sacrebleu\[{extra}\]'"):
         metrics.bleu(["a"], ["a"], language)
+
+
+@pytest.mark.parametrize("language", ["th", "tha"])
+def test_thai_is_scored_by_characters(tmp_path: Path, language: str) -> None:
+    """Each word of these translations differs from the reference's, as 13a splits it."""
+    references = [f"ฉันไปโรงเรียนที่ {i} ทุกวัน" for i in range(20)]
+    good = [line.replace("ฉัน", "ผม").replace("ทุกวัน", "วันนี้") for line in references]
+    trees.write_lines(tmp_path / "references", references)
+    trees.write_lines(tmp_path / "hypotheses", good)
+    options = ("--tokenize", "char", "-m", "bleu", "--confidence")
+    found = sacrebleu(tmp_path / "references", *options, "-i", tmp_path / "hypotheses")
+    score = metrics.bleu(good, references, language)
+    assert score["score"] == found["score"] > 50
+    assert score["signature"] == found["signature"] and "|tok:char|" in score["signature"]
+    assert metrics.sentence_bleu(good, references, language)[0] > 50
 
 
 def test_three_letter_codes_get_the_same_tokenizer() -> None:

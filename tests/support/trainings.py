@@ -22,10 +22,12 @@ from bleuprint.pipeline.train_stage import check_training
 from bleuprint.runtime import reexec
 from bleuprint.runtime.code import code_fingerprint
 from bleuprint.runtime.distributed.group import Group
+from bleuprint.text.tokenizers import Tokenize
 from bleuprint.training.job import Fingerprints, Job
 from bleuprint.training.observer import Observer
 from bleuprint.training.train_state import TrainState
 from bleuprint.training.trainer import Trainer
+from corpora import TOKENIZE
 from prepared import prepare
 from processes import loaded, run
 from root import ROOT
@@ -57,6 +59,7 @@ def project(
     pairs: list[tuple[str, str]] | None = None,
     units: Units | None = None,
     test: list[tuple[str, str]] | None = None,
+    tokenize: Tokenize = TOKENIZE,
     **train: Any,
 ) -> Path:
     """A folder in which `stages/train.py micro toy 1` can run; `train` changes settings."""
@@ -66,11 +69,12 @@ def project(
         "valid": held_out,
         "test.x": test or held_out,
     }
-    prepared = prepare(root / "prepared", sets, units=units or merges(60))
+    units = units or merges(60)
+    prepared = prepare(root / "prepared", sets, units=units, tokenize=tokenize)
     for stage in ("binary", "split", "tokens"):
         (root / "data" / stage).mkdir(parents=True)
         (prepared.root / stage).rename(root / "data" / stage / "toy")
-    write_params(root, **train)
+    write_params(root, units, tokenize, **train)
     write_graph(root)
     return root
 
@@ -81,10 +85,15 @@ def write_graph(root: Path) -> None:
     (root / "src").symlink_to(STAGES.parent / "src")
 
 
-def write_params(root: Path, **train: Any) -> None:
+def write_params(
+    root: Path, units: Units | None = None, tokenize: Tokenize = TOKENIZE, **train: Any
+) -> None:
     """params.yaml with one system, `micro`; its corpus's files are not used any more."""
     sides = {"source": {"path": "inputs/a.de"}, "target": {"path": "inputs/a.en"}}
     file = {"license_and_citation": "toy", **sides}
+    units = units or merges(60)
+    kinds = dataclasses.asdict(units)
+    model = systems.model(dropout=0.1, tie_embeddings="all" if units.joint else "decoder")
     corpus = {
         "source": "de",
         "target": "en",
@@ -94,15 +103,11 @@ def write_params(root: Path, **train: Any) -> None:
         "dedup": {"pairs": True, "sources": False, "targets": False, "decontaminate": "normalized"},
         "filter": {"length": {"min": 1, "max": 100}, "ratio": {"max": 9.0}},
         "split": {"valid": 0.1, "test": 0.1, "seed": 1},
-        "tokenize": {"name": "moses", "lowercase": False, "hyphens": False, "escape": False},
-        "vocabulary": {
-            "bpe": {"num_merges": 60, "joint": True, "threshold": 0, "learner": "incremental"}
-        },
+        "tokenize": dataclasses.asdict(tokenize),
+        "vocabulary": {kind: settings for kind, settings in kinds.items() if settings},
     }
     system = systems.as_yaml(
-        dataclasses.replace(
-            systems.SYSTEM, model=systems.model(dropout=0.1), train=systems.train(**train)
-        )
+        dataclasses.replace(systems.SYSTEM, model=model, train=systems.train(**train))
     )
     content = {
         "experiment": "toy",

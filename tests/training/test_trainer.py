@@ -232,8 +232,6 @@ def test_vocabularies_apart_make_a_model_that_reads_back(
 ) -> None:
     pairs = [*toy_pairs(600, 1), ("ba be", "QU QU")]  # Q is of the target alone
     job = job_in(project(tmp_path, pairs, units=merges(30, joint=False)), monkeypatch)
-    shape = dataclasses.replace(job.system.model, tie_embeddings="decoder")
-    job = dataclasses.replace(job, system=dataclasses.replace(job.system, model=shape))
     work, state, fingerprints = train_here(job, tmp_path / "work")
     export_checkpoints(job, work, fingerprints, tmp_path / "checkpoints")
     average(tmp_path / "checkpoints", Average(2), tmp_path / "averaged")

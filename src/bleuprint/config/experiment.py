@@ -21,6 +21,7 @@ from bleuprint.rules import CHECKS, EDITS
 from bleuprint.rules.rule import Check, Edit
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import Name, Named, Range, SettingError, Share, build, load_yaml
+from bleuprint.text.segmenter import check_segmenter
 from bleuprint.text.tokenizers import Tokenize
 
 T = TypeVar("T")
@@ -85,22 +86,38 @@ class Words:
 
 
 @dataclass(frozen=True)
+class SentencePiece:
+    """Subwords of SentencePiece: by a `unigram` language model, or by its own `bpe`.
+
+    `size`: of the vocabulary, which includes the four special tokens and, with `byte_fallback`, 256
+    bytes, by which unknown characters are spelled.
+    """
+
+    model: Literal["unigram", "bpe"]
+    size: Annotated[int, Range(5, 10_000_000)]
+    joint: bool
+    byte_fallback: bool
+
+
+@dataclass(frozen=True)
 class Units:
-    """The tokens of the model: either subwords (`bpe`) or `words`."""
+    """The tokens of the model: subwords (`bpe` or `sentencepiece`) or `words`."""
 
     bpe: Bpe | None = None
     words: Words | None = None
+    sentencepiece: SentencePiece | None = None
 
     def __post_init__(self) -> None:
-        if (self.bpe is None) == (self.words is None):
-            raise ValueError("needs either bpe or words")
+        if len(self._kinds()) != 1:
+            raise ValueError("needs one of bpe, words and sentencepiece")
 
     @property
     def joint(self) -> bool:
         """Whether both languages share one vocabulary."""
-        kind = self.bpe or self.words
-        assert kind is not None
-        return kind.joint
+        return self._kinds()[0].joint
+
+    def _kinds(self) -> list[Bpe | Words | SentencePiece]:
+        return [kind for kind in (self.bpe, self.words, self.sentencepiece) if kind is not None]
 
 
 @dataclass(frozen=True)
@@ -126,6 +143,13 @@ class Corpus:
                 )
         if self.source == self.target:
             raise ValueError(f"source and target are both {self.source!r}")
+        if self.tokenize.name == "segmenter":
+            check_segmenter([self.source, self.target])
+        if self.tokenize.name == "characters" and self.vocabulary.sentencepiece is not None:
+            raise ValueError(
+                "tokenize.name characters: not with vocabulary.sentencepiece, which reads its "
+                "token ▁ as a space; use none"
+            )
         for rule, side in product((*self.clean, *self.filter), (self.source, self.target)):
             rule.check_language(side)
         for name, text in self.files.texts().items():

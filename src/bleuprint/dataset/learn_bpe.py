@@ -1,6 +1,6 @@
 """Learning BPE codes and vocabularies from the training text.
 
-Memory grows with the number of distinct words.
+Memory grows with the number of distinct words; learn_sentencepiece.py says how it does there.
 """
 
 import io
@@ -16,6 +16,7 @@ from bleuprint.config.experiment import Bpe as BpeSettings
 from bleuprint.config.experiment import Units
 from bleuprint.corpus.steps.shard import Shard
 from bleuprint.dataset.bpe_learner import learn_merges
+from bleuprint.dataset.learn_sentencepiece import learn_sentencepiece
 from bleuprint.dataset.subwords.bpe import HEADER, Bpe
 from bleuprint.dataset.subwords.segmentation import ABOUT, read_bpe
 from bleuprint.dataset.subwords.vocabulary import Vocabulary, most_frequent, write_counts
@@ -39,14 +40,18 @@ def learn_segmentation(
 
     Writes segmentation.json and, for each LANGUAGE, vocabulary.LANGUAGE; with BPE also
     codes.LANGUAGE and, if there is a threshold, allowed.LANGUAGE: the subwords that reach it and
-    their counts, the format of subword-nmt's --vocabulary. If joint, codes and vocabulary are
-    learned from both languages together and are the same for both.
+    their counts, the format of subword-nmt's --vocabulary; with SentencePiece its model,
+    sentencepiece.LANGUAGE. If joint, codes or model and vocabulary are learned from both languages
+    together and are the same for both.
     """
-    words = count_words(corpus, tokens, workers)
-    groups = [words] if settings.joint else [{language: words[language]} for language in words]
     with whole_folder(folder) as unfinished:
-        kind = "words" if settings.bpe is None else "bpe"
+        kind = "bpe" if settings.bpe else "words" if settings.words else "sentencepiece"
         write_json(unfinished / ABOUT, {"kind": kind, "joint": settings.joint})
+        if settings.sentencepiece is not None:
+            learn_sentencepiece(corpus, settings.sentencepiece, tokens, unfinished, workers)
+            return
+        words = count_words(corpus, tokens, workers)
+        groups = [words] if settings.joint else [{language: words[language]} for language in words]
         for group in groups:
             if settings.bpe is not None:
                 _learn_bpe(corpus, settings.bpe, group, unfinished)

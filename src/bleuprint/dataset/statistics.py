@@ -1,7 +1,8 @@
 """Statistics of a binarized corpus: sentence lengths, tokens per word, vocabulary.
 
-Words are counted as the model sees them: a word ends at each token without a continuation mark;
-UNK counts as a word. Arrays are read in blocks, so that memory does not grow with the corpus.
+Words are counted as the model sees them: a word ends at each token without BPE's continuation mark,
+or before a piece with SentencePiece's mark; UNK counts as a word of BPE. Arrays are read in blocks,
+so that memory does not grow with the corpus.
 """
 
 import dataclasses
@@ -13,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from bleuprint.dataset.binarized import BinaryCorpus, Sentences
-from bleuprint.dataset.subwords.bpe import CONTINUED
 from bleuprint.dataset.subwords.vocabulary import SPECIALS, UNK
 from bleuprint.runtime.files import read_object, write_json
 
@@ -99,15 +99,14 @@ class CorpusStatistics:
 
 def _count_side(corpus: BinaryCorpus, name: str, language: str) -> SideStatistics:
     sentences = corpus.side(name, language)
-    tokens = corpus.segmentation(language).vocabulary.tokens
-    ends_word = np.array([not token.endswith(CONTINUED) for token in tokens])
+    ends_word = corpus.segmentation(language).ends_word
     sentence_lengths = np.zeros(MAX_SENTENCE_LENGTH + 2, np.int64)
     tokens_per_word = np.zeros(MAX_TOKENS_PER_WORD, np.int64)
     unk = 0
     for ids, stops in _blocks(sentences):
         is_eos = np.zeros(len(ids), bool)
         is_eos[stops - 1] = True
-        last = ends_word[ids] & ~is_eos  # the last token of a word
+        last = ends_word(ids) & ~is_eos  # the last token of a word
         bounds = np.flatnonzero(last | is_eos)
         sizes = np.diff(bounds, prepend=-1)[last[bounds]]
         words = np.add.reduceat(last, np.concatenate(([0], stops[:-1])), dtype=np.int64)

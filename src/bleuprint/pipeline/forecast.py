@@ -152,6 +152,8 @@ def _vocabularies(corpus: Corpus, binary: BinaryCorpus | None) -> tuple[int, int
         source, target = (len(binary.segmentation(each).vocabulary) for each in languages)
         return source, target
     units = corpus.vocabulary
+    if units.sentencepiece is not None:
+        return units.sentencepiece.size, units.sentencepiece.size
     size = units.bpe.num_merges if units.bpe else units.words.max_size if units.words else 0
     return len(SPECIALS) + size, len(SPECIALS) + size
 

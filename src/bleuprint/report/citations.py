@@ -9,6 +9,7 @@ from bleuprint.config.bibtex import entries
 from bleuprint.config.experiment import Settings
 from bleuprint.report.published import literature
 from bleuprint.runtime.errors import UserError
+from bleuprint.text.segmenter import segmenter_packages
 
 
 def citations(settings: Settings) -> str:
@@ -76,6 +77,14 @@ def _methods(settings: Settings) -> Iterator[tuple[str, str, str]]:
     systems = [each for name in settings.corpora for each in settings.systems_on(name).values()]
     tokenizers = {corpus.tokenize.name for corpus in corpora}
     bpe = any(corpus.vocabulary.bpe for corpus in corpora)
+    pieces = [c.vocabulary.sentencepiece for c in corpora if c.vocabulary.sentencepiece]
+    unigram = any(each.model == "unigram" for each in pieces)
+    segmented = {
+        package
+        for corpus in corpora
+        if corpus.tokenize.name == "segmenter"
+        for package in segmenter_packages([corpus.source, corpus.target])
+    }
     trainings, models = [s.train for s in systems], [s.model for s in systems]
     rotary = any(model.positional_encoding == "rotary" for model in models)
     rms = any(model.normalization == "rms" for model in models)
@@ -86,8 +95,12 @@ def _methods(settings: Settings) -> Iterator[tuple[str, str, str]]:
     ctranslate2 = any(system.decode.engine == "ctranslate2" for system in systems)
     compared = len(settings.systems) > 1
     for used, reason, key in (
-        ("moses" in tokenizers, "tokenization: Moses", "koehn-etal-2007-moses"),
+        ("moses" in tokenizers or segmented, "tokenization: Moses", "koehn-etal-2007-moses"),
         ("spacy" in tokenizers, "tokenization: spaCy", "honnibal-etal-2020-spacy"),
+        ("fugashi" in segmented, "tokenization: fugashi", "mccann-2020-fugashi"),
+        ("pythainlp" in segmented, "tokenization: PyThaiNLP", "phatthiyaphaibun-etal-2023"),
+        (pieces, "vocabulary: SentencePiece", "kudo-richardson-2018-sentencepiece"),
+        (unigram, "vocabulary: unigram language model", "kudo-2018-subword"),
         (bpe, "vocabulary: byte-pair encoding", "sennrich-etal-2016-neural"),
         (True, "model: the Transformer", "vaswani-etal-2017-attention"),
         (rotary, "model: rotary position encodings", "su-etal-2024-roformer"),

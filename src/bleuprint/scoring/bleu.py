@@ -11,13 +11,30 @@ from bleuprint.runtime.errors import UserError
 _TWO_LETTERS = {"cmn": "zh", "zho": "zh", "jpn": "ja", "kor": "ko"}
 
 
-def bleu_metric(references: Sequence[str], language: str) -> BLEU:
-    """BLEU against `references`, cased; its signature names the tokenizer."""
+# Languages without spaces between words for which sacreBLEU has no tokenizer that needs no
+# download: Thai, Lao, Khmer and Burmese. Its tokenizer `char` makes each character a token.
+_BY_CHARACTERS = frozenset(("th", "tha", "lo", "lao", "km", "khm", "my", "mya"))
+
+
+def bleu_metric(
+    references: Sequence[str],
+    language: str,
+    lowercase: bool = False,
+    effective_order: bool = False,
+) -> BLEU:
+    """BLEU against `references`; its signature names the tokenizer, that of the target language."""
     code = _TWO_LETTERS.get(language, language)
+    tokenize = "char" if language in _BY_CHARACTERS else None
     try:
-        return BLEU(trg_lang=code, references=[references])
+        return BLEU(
+            lowercase=lowercase,
+            tokenize=tokenize,
+            effective_order=effective_order,
+            trg_lang=code,
+            references=[references],
+        )
     except RuntimeError:
         raise UserError(
             f"BLEU of translations into {language!r} needs a tokenizer that is not installed: "
-            f"pip install 'sacrebleu[{code}]'"
+            f"pip install -c constraints.txt 'sacrebleu[{code}]'"
         ) from None

@@ -26,6 +26,8 @@ _COMPOUND = re.compile(r"(\S)-(\S)")
 
 # A rare letter, a token of its own to every tokenizer, in place of an unknown token.
 _UNKNOWN_LETTER = "\ua73f"
+# Segmenters take two of them without a space between for a word.
+_BETWEEN_UNKNOWN = re.compile(f"(?<={_UNKNOWN_LETTER})(?={_UNKNOWN_LETTER})")
 
 _Lines = Sequence[str]
 
@@ -50,11 +52,11 @@ def bleu_variants(
     """BLEU of the same translations by all VARIANTS.
 
     `both_in_tokens`: as `own_tokens` gives them.
-    The variants on Moses tokens are left out if sacreBLEU's default tokenizer is not 13a, as for
-    Chinese, Japanese and Korean, whose sentences Moses does not split into words.
+    The variants on Moses tokens are left out if the default tokenizer is not 13a, as for Chinese,
+    Japanese, Korean and Thai, whose sentences Moses does not split into words.
     """
     default = bleu_metric(references, language)
-    lowercased = BLEU(lowercase=True, trg_lang=default.trg_lang)
+    lowercased = bleu_metric([], language, lowercase=True)
     assert lowercased.tokenizer_signature == default.tokenizer_signature
     variants = [
         _score_variant(LOWERCASED, lowercased, hypotheses, references),
@@ -83,7 +85,8 @@ def own_tokens(lines: _Lines, tokenizer: Tokenizer) -> list[str]:
     """
     unknown = SPECIALS[UNK]
     marked = (line.replace(unknown, _UNKNOWN_LETTER) for line in lines)
-    return [" ".join(tokenizer.tokenize(line)).replace(_UNKNOWN_LETTER, unknown) for line in marked]
+    tokens = (" ".join(tokenizer.tokenize(line)) for line in marked)
+    return [_BETWEEN_UNKNOWN.sub(" ", line).replace(_UNKNOWN_LETTER, unknown) for line in tokens]
 
 
 def tokenized(lines: _Lines, language: str) -> list[str]:

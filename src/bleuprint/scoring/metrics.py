@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, TypedDict
 
 import numpy as np
-from sacrebleu import BLEU, CHRF, TER
+from sacrebleu import CHRF, TER
 from sacrebleu.metrics.base import Metric
 
 from bleuprint.scoring.bleu import bleu_metric
@@ -75,7 +75,7 @@ def sentence_bleu(
 
     Scores of sentences find examples; they do not compare systems.
     """
-    metric = BLEU(effective_order=True, trg_lang=bleu_metric([], language).trg_lang)
+    metric = bleu_metric([], language, effective_order=True)
     return [
         round(metric.sentence_score(translation, [reference]).score, DIGITS)
         for translation, reference in zip(translations, references, strict=True)

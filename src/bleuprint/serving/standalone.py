@@ -1,11 +1,11 @@
 """Translate files or standard input, a line for each line, with the model beside this script.
 
-    pip install ctranslate2 sacremoses subword-nmt
     python translate.py FILE... > OUTPUT
     echo "Two dogs run." | python translate.py
 
-settings.json says how sentences become tokens and subwords, and how the model is searched. It needs
-nothing else of the project that made it. Sentences should be as clean as the training text was.
+README.md says what to install, settings.json how sentences become tokens and subwords, and how the
+model is searched. It needs nothing else of the project that made it. Sentences should be as clean
+as the training text was.
 """
 
 import argparse
@@ -60,14 +60,21 @@ class Text:
     """Converts sentences to subwords, and subwords to sentences."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
-        from sacremoses import MosesDetokenizer, MosesTokenizer
-        from subword_nmt.apply_bpe import BPE, read_vocabulary
-
         self._settings = settings
-        self._moses = MosesTokenizer(settings["source"])
-        self._back = MosesDetokenizer(settings["target"])
-        self._bpe = None
+        if settings["name"] == "moses":
+            from sacremoses import MosesDetokenizer, MosesTokenizer
+
+            self._moses = MosesTokenizer(settings["source"])
+            self._back = MosesDetokenizer(settings["target"])
+        self._bpe = self._pieces = None
+        if (HERE / "source.spm").exists():
+            from sentencepiece import SentencePieceProcessor
+
+            self._pieces = SentencePieceProcessor(model_file=str(HERE / "source.spm"))
+            self._target = SentencePieceProcessor(model_file=str(HERE / "target.spm"))
         if (HERE / "codes").exists():
+            from subword_nmt.apply_bpe import BPE, read_vocabulary
+
             allowed = None
             if (HERE / "allowed").exists():
                 with (HERE / "allowed").open(encoding="utf-8") as file:
@@ -77,11 +84,17 @@ class Text:
 
     def subwords(self, sentence: str) -> list[str]:
         tokens = self._tokens(sentence.lower() if self._settings["lowercase"] else sentence)
+        if self._pieces is not None:
+            return list(self._pieces.encode(" ".join(tokens), out_type=str))
         return tokens if self._bpe is None else self._bpe.segment_tokens(tokens)
 
     def sentence(self, subwords: list[str]) -> str:
         tokenizer = self._settings["name"]
-        tokens = f"{' '.join(subwords)} ".replace("@@ ", "").split() if self._bpe else subwords
+        tokens = subwords
+        if self._bpe is not None:
+            tokens = f"{' '.join(subwords)} ".replace("@@ ", "").split()
+        if self._pieces is not None:
+            tokens = self._target.decode(subwords).split()
         if tokenizer == "moses":
             return str(self._back.detokenize(tokens, unescape=self._settings["escape"]))
         if tokenizer == "characters":

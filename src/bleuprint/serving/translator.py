@@ -14,7 +14,6 @@ from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell, folder
 from bleuprint.config.system import Decode
 from bleuprint.dataset.binarized import BinaryCorpus
-from bleuprint.dataset.subwords.bpe import CONTINUED
 from bleuprint.dataset.subwords.vocabulary import EOS
 from bleuprint.decoding.attention import AttentionMap, attention_maps
 from bleuprint.decoding.beam_search import Hypothesis, length_penalty
@@ -115,17 +114,17 @@ class Translator:
 
     def _pieces(self, ids: list[int]) -> list[list[int]]:
         """Pieces within the model's maximum length, each with EOS; split between words if any."""
-        tokens = self.corpus.segmentation(self.corpus.source).vocabulary.tokens
+        ends_word = self.corpus.segmentation(self.corpus.source).ends_word(np.array([*ids, EOS]))
         room = self._most - 1
         pieces: list[list[int]] = []
-        while ids or not pieces:
+        start = 0
+        while start < len(ids) or not pieces:
             end = len(ids)
-            if end > room:
-                ends = range(room, 0, -1)
-                words = (end for end in ends if not tokens[ids[end - 1]].endswith(CONTINUED))
-                end = next(words, room)
-            pieces.append([*ids[:end], EOS])
-            ids = ids[end:]
+            if end > start + room:
+                ends = range(start + room, start, -1)
+                end = next((end for end in ends if ends_word[end - 1]), start + room)
+            pieces.append([*ids[start:end], EOS])
+            start = end
         return pieces
 
     def _join(self, parts: list[list[Hypothesis]]) -> list[Translation]:

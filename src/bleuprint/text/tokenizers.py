@@ -6,6 +6,7 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Literal, Protocol
 
+from bleuprint.text.segmenter import Segmenter, has_segmenter
 from bleuprint.text.unicode import blank_white
 
 # The tokens of characters that are not their own tokens.
@@ -15,14 +16,15 @@ _CHARACTER_OF = {token: character for character, token in _TOKEN_OF.items()}
 
 @dataclass(frozen=True)
 class Tokenize:
-    """The tokenizer: Moses, spaCy, characters, or none for text that is tokenized already.
+    """The tokenizer: Moses, spaCy, a segmenter of words for Japanese, Chinese and Thai (and Moses
+    for the other language), characters, or none for text that is tokenized already.
 
     `lowercase` is applied first. `hyphens` (aggressive splitting, a @-@ b) and `escape` (&apos; for
     ') are options of Moses. `white_space`, an option of spaCy, keeps its tokens of white space and
     the line end.
     """
 
-    name: Literal["moses", "spacy", "characters", "none"]
+    name: Literal["moses", "spacy", "segmenter", "characters", "none"]
     lowercase: bool
     hyphens: bool
     escape: bool
@@ -64,6 +66,12 @@ def tokenizer_for(language: str, settings: Tokenize) -> Tokenizer:
             from bleuprint.text.spacy import Spacy
 
             tokenizer = Spacy(language, settings.white_space)
+        case "segmenter" if has_segmenter(language):
+            tokenizer = Segmenter(language)
+        case "segmenter":
+            from bleuprint.text.moses import Moses
+
+            tokenizer = Moses(language, hyphens=False, escape=False)
         case "characters":
             tokenizer = Characters()
         case "none":

@@ -16,6 +16,7 @@ import torch
 from bleuprint.config.experiment import Corpus
 from bleuprint.runtime.code import commit
 from bleuprint.runtime.distributed.group import Group
+from bleuprint.text.segmenter import segmenter_packages
 
 # The sustained single-precision FLOP/s of one device by which Vaswani et al. (2017, section 6.1,
 # footnote 5) compute the cost of their own and others' trainings.
@@ -30,9 +31,15 @@ _PEAKS = Path(__file__).with_name("gpu_peaks.csv")
 
 def text_libraries(corpus: Corpus) -> list[str]:
     """The packages that decide a corpus's tokens and subwords."""
-    tokenizers = {"moses": ["sacremoses"], "spacy": ["spacy", "sacremoses"]}
+    languages = [corpus.source, corpus.target]
+    tokenizers = {
+        "moses": ["sacremoses"],
+        "spacy": ["spacy", "sacremoses"],
+        "segmenter": [*segmenter_packages(languages), "sacremoses"],
+    }
     bpe = corpus.vocabulary.bpe
     learners = ["subword-nmt"] if bpe is not None and bpe.learner == "subword-nmt" else []
+    learners += ["sentencepiece"] if corpus.vocabulary.sentencepiece is not None else []
     return tokenizers.get(corpus.tokenize.name, []) + learners
 
 

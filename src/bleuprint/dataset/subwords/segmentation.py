@@ -1,4 +1,4 @@
-"""Segmentation of one language: words to token ids and back, by BPE or as whole words.
+"""Segmentation of one language: words to token ids and back, by BPE, SentencePiece, or whole words.
 
 "Words" are what the tokenizer separated. Memory grows with the number of distinct words.
 """
@@ -7,12 +7,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from random import Random
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from bleuprint.dataset.subwords import bpe
 from bleuprint.dataset.subwords.bpe import CONTINUED, Bpe
+from bleuprint.dataset.subwords.pieces import MODEL, WORD_START, Pieces
 from bleuprint.dataset.subwords.vocabulary import EOS, UNK, Vocabulary
 from bleuprint.runtime.files import read_json
 from bleuprint.runtime.memoize import BoundedCache
+from bleuprint.text.unicode import blank_white
 
 ABOUT = "segmentation.json"
 # Cannot occur in a word.
@@ -29,14 +35,20 @@ class Segmentation:
         self._subwords = BoundedCache(self._split)
         self._ids = BoundedCache(self._ids_of)
         self._continued = [token.endswith(CONTINUED) for token in vocabulary.tokens]
+        self._ends_word = ~np.array(self._continued)
         self._texts = [token.removesuffix(CONTINUED) for token in vocabulary.tokens]
 
     @classmethod
     def read(cls, folder: Path, language: str) -> "Segmentation":
         """Read the files of `language`; raises UserError if one is malformed."""
         vocabulary = Vocabulary.read(folder / f"vocabulary.{language}")
-        in_words = read_json(folder / ABOUT)["kind"] == "words"
-        return cls(language, vocabulary, None if in_words else read_bpe(folder, language))
+        match read_json(folder / ABOUT)["kind"]:
+            case "sentencepiece":
+                pieces = Pieces(folder / f"{MODEL}.{language}")
+                return PieceSegmentation(language, vocabulary, pieces)
+            case "words":
+                return cls(language, vocabulary, None)
+        return cls(language, vocabulary, read_bpe(folder, language))
 
     def segment(self, words: Sequence[str]) -> list[str]:
         """Split words into tokens."""
@@ -54,6 +66,11 @@ class Segmentation:
     def decode(self, ids: Iterable[int]) -> list[str]:
         """The words of `ids` without PAD, BOS and EOS; UNK becomes "<unk>"."""
         return self.join(self.vocabulary.decode(ids))
+
+    def ends_word(self, ids: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.bool_]:
+        """Whether each token is the last of its word, of lines of ids that each end in EOS."""
+        ends: npt.NDArray[np.bool_] = self._ends_word[ids]
+        return ends
 
     def resegment(self, ids: Sequence[int], dropout: float, random: Random) -> list[int]:
         """Segment the words of `ids` again with BPE-dropout; returns ids without EOS.
@@ -93,6 +110,35 @@ class Segmentation:
         if word == _LINE_END:
             return (EOS,)
         return tuple(self.vocabulary.encode(self._split(word)))
+
+
+class PieceSegmentation(Segmentation):
+    """The segmentation of SentencePiece, which splits a line as a whole.
+
+    Ids are those of its model. With a model of bytes a line may be decoded to any characters: words
+    are separated by all that do not print.
+    """
+
+    def __init__(self, language: str, vocabulary: Vocabulary, pieces: Pieces) -> None:
+        """Raises UserError if the vocabulary is not that of the model."""
+        super().__init__(language, vocabulary, None)
+        pieces.check(vocabulary.tokens)
+        self._pieces = pieces
+        starts = [token.startswith(WORD_START) for token in vocabulary.tokens]
+        starts[EOS] = True
+        self._starts_word = np.array(starts)
+
+    def segment(self, words: Sequence[str]) -> list[str]:
+        return self._pieces.split(" ".join(words))
+
+    def join(self, tokens: Iterable[str]) -> list[str]:
+        return blank_white(self._pieces.join(list(tokens))).split()
+
+    def encode(self, lines: Iterable[str]) -> Iterator[int]:
+        return chain.from_iterable([*self._pieces.encode(line), EOS] for line in lines)
+
+    def ends_word(self, ids: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.bool_]:
+        return np.append(self._starts_word[ids[1:]], True)
 
 
 def read_bpe(folder: Path, language: str) -> Bpe:

@@ -18,7 +18,10 @@ SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
 
 
 class Vocabulary:
-    """Tokens in the order of their ids: special tokens, then by count, then by code point."""
+    """Tokens in the order of their ids: special tokens, then by count, then by code point.
+
+    Pieces of SentencePiece are in the order of its model.
+    """
 
     def __init__(self, counts: Iterable[tuple[str, int]]) -> None:
         """`counts`: the tokens other than special ones, in the order of their ids."""

@@ -1,0 +1,128 @@
+"""Learning SentencePiece models and their vocabularies from the training text.
+
+SentencePiece holds the lines that it learns from in memory, of which there are at most _MAX_LINES.
+"""
+
+import io
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from itertools import chain, islice
+from pathlib import Path
+
+from sentencepiece import SentencePieceTrainer
+
+from bleuprint.config.experiment import SentencePiece
+from bleuprint.corpus.steps.shard import Shard
+from bleuprint.dataset.subwords.pieces import MODEL, Pieces
+from bleuprint.dataset.subwords.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.process_pool import map_parts
+from bleuprint.runtime.progress import Progress, track
+from bleuprint.text.parallel import TextFolder, read_lines
+
+# A model is learned from every n-th line of train, such that there are at most this many.
+_MAX_LINES = 5_000_000
+# Train is split into this many parts to count its pieces in parallel.
+_PARTS = 8
+
+
+def learn_sentencepiece(
+    corpus: str, settings: SentencePiece, tokens: TextFolder, folder: Path, workers: int = 1
+) -> None:
+    """Write sentencepiece.LANGUAGE and vocabulary.LANGUAGE of both languages into `folder`.
+
+    The vocabulary has the pieces in the order of their ids, and how often each occurs in train.
+    Raises UserError if a vocabulary of `settings.size` cannot be learned.
+    """
+    languages = dict(zip(tokens.languages, tokens.files("train"), strict=True))
+    groups = [list(languages)] if settings.joint else [[language] for language in languages]
+    for group in groups:
+        files = [languages[language] for language in group]
+        step = max(1, -(-tokens.count("train") * len(files) // _MAX_LINES))
+        lines = chain.from_iterable(islice(read_lines(file), 0, None, step) for file in files)
+        what = f"learn_bpe {corpus} {'+'.join(group)}"
+        model = learn_model(corpus, settings, track(lines, what, None, "lines"))
+        for language in group:
+            (folder / f"{MODEL}.{language}").write_bytes(model)
+    counts = _count_pieces(corpus, tokens, folder, workers)
+    for group in groups:
+        count = sum((counts[language] for language in group), Counter[int]())
+        pieces = Pieces(folder / f"{MODEL}.{group[0]}").pieces()
+        entries = [(piece, count[i]) for i, piece in enumerate(pieces)]
+        for language in group:
+            Vocabulary(entries[len(SPECIALS) :]).write(folder / f"vocabulary.{language}")
+
+
+def learn_model(corpus: str, settings: SentencePiece, lines: Iterable[str]) -> bytes:
+    """The model that SentencePiece learns from lines, always the same from the same lines.
+
+    Special tokens have our ids and names. The text is not normalized. One thread: with more, sums
+    are rounded otherwise and pieces differ.
+    """
+    model = io.BytesIO()
+    try:
+        SentencePieceTrainer.train(
+            sentence_iterator=iter(lines),
+            model_writer=model,
+            model_type=settings.model,
+            vocab_size=settings.size,
+            byte_fallback=settings.byte_fallback,
+            normalization_rule_name="identity",
+            pad_id=PAD,
+            bos_id=BOS,
+            eos_id=EOS,
+            unk_id=UNK,
+            pad_piece=SPECIALS[PAD],
+            bos_piece=SPECIALS[BOS],
+            eos_piece=SPECIALS[EOS],
+            unk_piece=SPECIALS[UNK],
+            unk_surface=SPECIALS[UNK],
+            num_threads=1,
+            minloglevel=2,
+        )
+    except RuntimeError as error:
+        # "INTERNAL: FILE(LINE) [CONDITION] MESSAGE", and an advice that is no setting here
+        message = re.sub(r"^.*\] | Increase vocab_size.*", "", str(error).replace("\n", " "))
+        raise UserError(
+            f"corpora.{corpus}.vocabulary.sentencepiece.size is {settings.size}: SentencePiece "
+            f"cannot learn it: {message.strip() or 'train has no text'}"
+        ) from None
+    return model.getvalue()
+
+
+def _count_pieces(
+    corpus: str, tokens: TextFolder, folder: Path, workers: int
+) -> dict[str, Counter[int]]:
+    """How often each piece occurs in train, by language and id."""
+    counts = {language: Counter[int]() for language in tokens.languages}
+    total = tokens.count("train")
+    parts = [shard.bounds(total) for shard in Shard.all(_PARTS)]
+    with Progress(f"count pieces {corpus}", len(parts), "parts") as progress:
+        for part in map_parts(partial(_PieceCounter, tokens, folder), parts, workers):
+            for pieces, more in zip(counts.values(), part, strict=True):
+                pieces.update(more)
+            progress.advance()
+    return counts
+
+
+class _PieceCounter:
+    """Returns how often each piece occurs in a part of train, on both sides."""
+
+    def __init__(self, tokens: TextFolder, folder: Path) -> None:
+        self._tokens = tokens
+        self._models = [Pieces(folder / f"{MODEL}.{language}") for language in tokens.languages]
+
+    def __call__(self, bounds: tuple[int, int | None]) -> Sequence[Counter[int]]:
+        counts = [Counter[int]() for _ in self._models]
+        for block in self._tokens.blocks("train", *bounds):
+            for lines, pieces, count in zip(
+                zip(*block.pairs(), strict=True), self._models, counts, strict=True
+            ):
+                count.update(_ids(pieces, lines))
+        return counts
+
+
+def _ids(pieces: Pieces, lines: Iterable[str]) -> Iterator[int]:
+    return chain.from_iterable(map(pieces.encode, lines))

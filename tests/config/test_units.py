@@ -1,0 +1,40 @@
+"""Kinds of tokens: which settings go with them."""
+
+from pathlib import Path
+
+import pytest
+
+from bleuprint.config.experiment import Bpe, Units
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.fingerprint import of_settings
+from params import PARAMS, read
+
+SENTENCEPIECE = "sentencepiece: {model: bpe, size: 99, joint: true, byte_fallback: false}"
+BPE = "bpe: {num_merges: 10, joint: true, threshold: 0, learner: incremental}"
+
+
+def test_bpe_dropout_is_refused_with_sentencepiece(tmp_path: Path) -> None:
+    text = PARAMS.replace(BPE, SENTENCEPIECE)
+    assert read(tmp_path, text).corpus("own").vocabulary.joint
+    with pytest.raises(UserError, match=r"has train.bpe_dropout, but corpus own has no bpe$"):
+        read(tmp_path, text.replace("bpe_dropout: 0", "bpe_dropout: 0.1"))
+
+
+def test_a_size_that_the_special_tokens_fill_is_refused(tmp_path: Path) -> None:
+    text = PARAMS.replace(BPE, SENTENCEPIECE.replace("99", "4"))
+    with pytest.raises(UserError, match=r":17: .*\.sentencepiece\.size: 4 is out of range: from 5"):
+        read(tmp_path, text)
+
+
+def test_characters_are_refused_with_sentencepiece(tmp_path: Path) -> None:
+    text = PARAMS.replace(BPE, SENTENCEPIECE).replace("name: moses", "name: characters")
+    with pytest.raises(UserError, match=r"characters: not with vocabulary.sentencepiece, which"):
+        read(tmp_path, text)
+
+
+def test_another_kind_of_vocabulary_changes_no_fingerprint_of_these() -> None:
+    """The settings of before there was `sentencepiece` have the hash that they had then."""
+    units = Units(bpe=Bpe(num_merges=10, joint=True, threshold=0, learner="incremental"))
+    assert of_settings(units) == (
+        "655076c126164314312d9f260b750208f44e7d7f02fdf2dbdaf9b363cae864b7"
+    )

@@ -1,0 +1,106 @@
+"""A system with SentencePiece: trained, translating through both engines, exported and shown."""
+
+import dataclasses
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import processes
+import trainings
+from bleuprint.config.experiment import SentencePiece, Units, load
+from bleuprint.config.paths import Cell
+from bleuprint.config.system import Keep
+from bleuprint.serving.translator import load_translator
+from bleuprint.text.tokenizers import Tokenize
+from trainings import environment
+
+CELL = Cell("micro", "toy", 1)
+UNITS = Units(sentencepiece=SentencePiece("unigram", 310, joint=False, byte_fallback=True))
+NONE = Tokenize("none", lowercase=False, hyphens=False, escape=False)
+COMMAND = (sys.executable, "-m", "bleuprint.cli.main")
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = trainings.project(
+        tmp_path_factory.mktemp("pieces"),
+        units=UNITS,
+        tokenize=NONE,
+        max_updates=120,
+        keep=Keep(last=2, best=0, every=0),
+    )
+    trainings.train(made)
+    for stage in ("average", "translate"):
+        trainings.stage(made, stage).check_returncode()
+    return made
+
+
+def lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").split("\n")[:-1]
+
+
+def run(root: Path, *arguments: str, text: bytes = b"") -> str:
+    done = processes.run([*COMMAND, *arguments], root, environment(), text)
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout.decode()
+
+
+def test_the_system_learned_its_task(root: Path) -> None:
+    """Its translations are words of the task, not pieces."""
+    found = lines(root / CELL.results / "hypotheses" / "test.x.en")
+    assert len(found) == 40
+    words = {word for line in found for word in line.split(" ")}
+    assert len(words & {word.upper() for word in trainings.WORDS}) > 10
+
+
+def test_all_ways_to_translate_print_the_same(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the stage, by a command, through CTranslate2, and by the exported folder on its own."""
+    pytest.importorskip("ctranslate2", reason="needs CTranslate2")
+    source = (root / "data/split/toy/test.x.de").read_bytes()
+    expected = lines(root / CELL.results / "hypotheses" / "test.x.en")
+    command = ["--system=micro", "--corpus=toy"]
+    assert run(root, "translate", *command, text=source).split("\n")[:-1] == expected
+    monkeypatch.chdir(root)
+    decode = dataclasses.replace(load().system("micro").decode, engine="ctranslate2")
+    translator = load_translator(load(), CELL, decode)
+    found = translator(source.decode().split("\n")[:-1])
+    assert [each.best[0].text for each in found] == expected
+    output = tmp_path / "exported"
+    run(root, "export", *command, str(output))
+    for side, language in (("source", "de"), ("target", "en")):
+        model = root / f"data/binary/toy/segmentation/sentencepiece.{language}"
+        assert (output / f"{side}.spm").read_bytes() == model.read_bytes()
+    assert "pip install ctranslate2 sentencepiece\n" in (output / "README.md").read_text()
+    script = [sys.executable, "-I", str(output / "translate.py")]
+    done = subprocess.run(script, input=source, capture_output=True, check=True, cwd=tmp_path)
+    assert done.stdout.decode().split("\n")[:-1] == expected
+    odd = "ba 中文 \u2028x\r\x85\x00\ufeff▁\n\n<s> ba\n".encode()
+    done = subprocess.run(script, input=odd, capture_output=True, check=True, cwd=tmp_path)
+    assert done.stdout.count(b"\n") == 3
+    assert run(root, "translate", *command, text=odd).count("\n") == 3
+
+
+def test_show_prints_the_text_or_its_pieces(root: Path) -> None:
+    source = lines(root / "data/split/toy/test.x.de")
+    shown = run(root, "show", "toy", "--set=test.x", "--lines=1:40").split("\n")[:-1]
+    assert [line.split("\t")[1] for line in shown] == source
+    shown = run(root, "show", "toy", "--set=test.x", "--lines=1:40", "--subwords").split("\n")[:-1]
+    pieces = [line.split("\t")[1] for line in shown]
+    assert ["".join(line.split(" ")).replace("▁", " ")[1:] for line in pieces] == source
+    assert all(line.startswith("▁") for line in pieces)
+
+
+def test_what_is_too_long_is_split_between_words(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(root)
+    translator = load_translator(load(), CELL, load().system("micro").decode)
+    tokens = translator.corpus.segmentation("de").vocabulary.tokens
+    (translated,) = translator(["xyz " * 200])
+    assert translated.beyond and len(translated.pieces) > 1
+    assert all(tokens[piece.source[0]].startswith("▁") for piece in translated.pieces)
+    assert all(len(piece.source) <= 256 for piece in translated.pieces)

@@ -1,0 +1,192 @@
+"""Words are those of the segmenters themselves; joined again, they are the sentence."""
+
+import os
+import sys
+from importlib import util
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import params
+import processes
+from bleuprint.runtime.errors import UserError
+from bleuprint.scoring.bleu_variants import own_tokens
+from bleuprint.text import segmenter
+from bleuprint.text.segmenter import SPACE, Segmenter
+from bleuprint.text.tokenizers import Tokenize, tokenizer_for
+from bleuprint.text.unicode import blank_white
+from corpora import TORTURE
+
+SENTENCES = {
+    "ja": [
+        "私は2026年にNew Yorkへ行きました。",
+        "iPhone15とPython 3.14を使っています、とても便利です！",
+        "「今日は天気がいいですね」と彼女は言った。",
+        "駅前の図書館は 月曜日 が休みです。",
+        "ＡＢＣ１２３　全角の文字",
+    ],
+    "zh": [
+        "我来到北京清华大学，他在网易工作。",
+        "我在2026年买了iPhone 15和去New York的机票。",
+        "Python 3.14 很好用。",
+        "小猫睡在炉子上，明天要下雨。",
+    ],
+    "th": [
+        "ฉันไปโรงเรียนทุกวัน แต่วันนี้ฉันป่วย",
+        "ผมซื้อ iPhone 15 ที่กรุงเทพฯ เมื่อปี 2026 ในราคา 3.5 หมื่น",
+        "สวัสดีครับ คุณสบายดีไหม?",
+        "แมวนอนหลับ อยู่บน เตาไฟ",
+    ],
+}
+LETTERS = "ฉันก็ำ中国私カー aB1.'-▁\u200d"
+INSTALLED = [
+    language
+    for language in SENTENCES
+    if all(util.find_spec(name.replace("-", "_")) for name in segmenter._PACKAGES[language])
+]
+
+
+def reference(language: str, sentence: str) -> list[str]:
+    """The words of the tool as its documentation calls it; spaces are no words."""
+    words: list[str]
+    if language == "ja":
+        import fugashi
+        import unidic_lite
+
+        folder = unidic_lite.DICDIR
+        tagger = fugashi.Tagger(f'-r "{folder}/mecabrc" -d "{folder}"')
+        words = [word.surface for word in tagger(sentence)]
+    elif language == "zh":
+        import rjieba
+
+        words = rjieba.cut(sentence)
+    else:
+        from pythainlp import word_tokenize
+
+        words = word_tokenize(sentence)
+    return [word for word in words if word.strip()]
+
+
+@pytest.mark.parametrize("language", INSTALLED)
+def test_words_are_those_of_the_tool(language: str) -> None:
+    for sentence in SENTENCES[language]:
+        found = Segmenter(language).tokenize(sentence)
+        assert [token for token in found if token != SPACE] == reference(language, sentence)
+        assert len(found) > 4
+
+
+@pytest.mark.skipif("zh" not in INSTALLED, reason="needs rjieba")
+def test_words_of_rjieba_are_those_of_jieba() -> None:
+    jieba = pytest.importorskip("jieba", reason="needs jieba")
+    for sentence in SENTENCES["zh"]:
+        assert reference("zh", sentence) == [w for w in jieba.lcut(sentence) if w.strip()]
+
+
+@pytest.mark.skipif("zh" not in INSTALLED, reason="needs rjieba")
+def test_a_space_is_a_token() -> None:
+    found = Segmenter("zho").tokenize(" 去 New York  的机票 ")
+    assert found == ["去", SPACE, "New", SPACE, "York", SPACE, "的", "机票"]
+
+
+@pytest.mark.parametrize("language", INSTALLED)
+def test_sentences_come_back(language: str) -> None:
+    tool = Segmenter(language)
+    for sentence in SENTENCES[language]:
+        expected = " ".join(blank_white(sentence).split())
+        assert tool.detokenize(tool.tokenize(sentence)) == expected
+    assert tool.tokenize("") == tool.tokenize(" \u3000") == [] and tool.detokenize([]) == ""
+    assert tool.detokenize([SPACE, SPACE, "a", SPACE]) == "a"
+
+
+@pytest.mark.parametrize("language", INSTALLED)
+@settings(max_examples=150, derandomize=True, database=None, deadline=None)
+@given(
+    st.text(max_size=20) | st.text("ฉันก็ำ中国私カー aB1.'-▁\u200d" + "".join(TORTURE), max_size=20)
+)
+def test_any_line_comes_back_but_for_its_spaces(language: str, sentence: str) -> None:
+    tool = _tool(language)
+    tokens = tool.tokenize(sentence)
+    assert all(token.split() == [token] for token in tokens)
+    expected = " ".join(blank_white(sentence).replace(SPACE, " ").split())
+    assert tool.detokenize(tokens) == expected
+
+
+TOOLS: dict[str, Segmenter] = {}
+
+
+def _tool(language: str) -> Segmenter:
+    return TOOLS.setdefault(language, Segmenter(language))
+
+
+@pytest.mark.parametrize("language", INSTALLED)
+@pytest.mark.parametrize("character", TORTURE, ids=lambda c: f"U+{ord(c):04X}")
+def test_odd_characters_are_spaces(language: str, character: str) -> None:
+    word = {"ja": "猫", "zh": "猫", "th": "แมว"}[language]
+    found = _tool(language).tokenize(f"{character}{word}{character}{character}{word}{character}")
+    assert found == [word, SPACE, word]
+
+
+@pytest.mark.skipif("ja" not in INSTALLED, reason="needs fugashi")
+def test_the_other_language_has_tokens_of_moses() -> None:
+    chosen = Tokenize("segmenter", lowercase=True, hyphens=False, escape=False)
+    assert tokenizer_for("en", chosen).tokenize("It's late, Tom.") == [
+        "it",
+        "'s",
+        "late",
+        ",",
+        "tom",
+        ".",
+    ]
+    assert tokenizer_for("jpn", chosen).tokenize("私はTomです") == ["私", "は", "tom", "です"]
+
+
+@pytest.mark.parametrize("language", INSTALLED)
+@pytest.mark.parametrize("around", ["{}", "a {} b", "{0}{0}", "x{}"])
+def test_an_unknown_token_stays_one_token(language: str, around: str) -> None:
+    word = {"ja": "猫", "zh": "猫", "th": "แมว"}[language]
+    sentence = word + around.format("<unk>") + word
+    tokens = own_tokens([sentence], _tool(language))[0].split(" ")
+    assert tokens.count("<unk>") == sentence.count("<unk>")
+
+
+def corpus_of(source: str, target: str) -> str:
+    text = params.PARAMS.replace('source: "de"', f'source: "{source}"')
+    text = text.replace('target: "no"', f'target: "{target}"')
+    return text.replace("name: moses", "name: segmenter")
+
+
+def test_a_pair_without_such_a_language_is_refused(tmp_path: Path) -> None:
+    message = r"segmenter is for ja, zh and th, and this corpus has de and en: use moses"
+    with pytest.raises(UserError, match=message) as error:
+        params.read(tmp_path, corpus_of("de", "en"))
+    assert "\n" not in str(error.value) and "params.yaml:" in str(error.value)
+
+
+@pytest.mark.parametrize("code", ["th", "tha"])
+def test_a_segmenter_that_is_not_installed_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str
+) -> None:
+    monkeypatch.setattr(segmenter, "find_spec", lambda _: None)
+    command = r"pythainlp is not installed: pip install -c constraints.txt -e '\.\[th\]'"
+    with pytest.raises(UserError, match=command):
+        params.read(tmp_path, corpus_of(code, "en"))
+    with pytest.raises(UserError, match=command):
+        Segmenter(code)
+
+
+@pytest.mark.skipif("th" not in INSTALLED, reason="needs PyThaiNLP")
+def test_nothing_is_written_into_the_home(tmp_path: Path) -> None:
+    code = "from bleuprint.text.segmenter import Segmenter; print(Segmenter('th').tokenize('แมว'))"
+    environment = {**os.environ, "HOME": str(tmp_path)}
+    done = processes.run([sys.executable, "-c", code], tmp_path, environment)
+    assert done.stdout.decode() == "['แมว']\n" and not list(tmp_path.iterdir())
+
+
+def test_settings_are_read_without_importing_a_segmenter(tmp_path: Path) -> None:
+    if not INSTALLED:
+        pytest.skip("needs a segmenter")
+    before = set(sys.modules)
+    params.read(tmp_path, corpus_of(INSTALLED[0], "en"))
+    assert not {"fugashi", "rjieba", "pythainlp"} & (set(sys.modules) - before)
