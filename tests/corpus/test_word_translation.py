@@ -1,0 +1,126 @@
+"""IBM Model 1 against NLTK's, and what holds for scores."""
+
+import random
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from bleuprint.corpus import word_translation
+from bleuprint.corpus.word_translation import RARE, WordTranslations, is_drawn, learn
+from bleuprint.runtime.errors import UserError
+
+# No target word twice in a sentence: NLTK divides such a word's counts by their number.
+TEXT = [
+    ("the house is small", "das haus ist klein"),
+    ("the house is big", "das haus ist groß"),
+    ("a book", "ein buch"),
+    ("the book is small", "das buch ist klein"),
+    ("a small house is the house", "ein kleines haus ist das haus hier"),
+    ("a big book is here", "hier ist ein groß kleines buch"),
+    ("here is the house", "hier ist das haus"),
+]
+TOKENS = [(source.split(), target.split()) for source, target in TEXT]
+UNREPEATED = [pair for pair in TOKENS if all(len(set(side)) == len(side) for side in pair)]
+
+
+@pytest.mark.parametrize("chunk", [1 << 20, 7])
+def test_probabilities_are_those_of_nltk(monkeypatch, chunk):
+    from nltk.translate import AlignedSent, IBMModel1
+
+    monkeypatch.setattr(word_translation, "MIN_COUNT", 1)
+    monkeypatch.setattr(word_translation, "_CHUNK", chunk)
+    table = learn(UNREPEATED, 4)
+    for forward in (True, False):
+        pairs = UNREPEATED if forward else [pair[::-1] for pair in UNREPEATED]
+        model = IBMModel1([AlignedSent(target, source) for source, target in pairs], 4)
+        sides = table.source_words, table.target_words
+        given, words = sides if forward else sides[::-1]
+        null = table.null_forward if forward else table.null_backward
+        values = table.forward if forward else table.backward
+        for link, value in zip(table.links, values, strict=True):
+            ids = np.divmod(link, len(table.target_words))
+            word, other = (sides[side][ids[side]] for side in ((1, 0) if forward else (0, 1)))
+            assert value == pytest.approx(model.translation_table[word][other], abs=1e-6)
+        for word, value in zip(words[1:], null[1:], strict=True):
+            assert value == pytest.approx(model.translation_table[word][None], abs=1e-6)
+        assert len(given) == len({token for source, _ in pairs for token in source}) + 1
+
+
+def sentences(pairs=400, words=60, seed=1):
+    """Sentences of 3 to 12 words w7, and their translations v7, shuffled."""
+    draw = random.Random(seed)
+    for _ in range(pairs):
+        ids = [int(words * draw.random() ** 2) for _ in range(draw.randint(3, 12))]
+        yield [f"w{n}" for n in ids], [f"v{n}" for n in draw.sample(ids, len(ids))]
+
+
+def test_translations_score_higher_than_others_whatever_their_lengths():
+    text = list(sentences())
+    table = learn(text)
+    for size in range(3, 13):
+        pairs = [pair for pair in text if len(pair[0]) == size]
+        good = [table.score(*pair) for pair in pairs]
+        bad = [
+            table.score(a[0], b[1])
+            for a, b in pairwise(pairs)
+            if not set(b[1]) & {f"v{word[1:]}" for word in a[0]}
+        ]
+        assert min(good) > 1 > 0 > max(bad, default=-1)
+
+
+def test_the_sides_can_be_exchanged():
+    table = learn(sentences())
+    exchanged = learn(pair[::-1] for pair in sentences())
+    for source, target in sentences(20):
+        assert exchanged.score(target, source) == pytest.approx(table.score(source, target))
+
+
+def test_a_table_is_the_same_bytes_and_the_same_scores_when_read_again(tmp_path):
+    table = learn(sentences())
+    before = [table.score(*pair) for pair in sentences(20)]
+    for name in "ab":
+        table.save(tmp_path / name)
+        table = WordTranslations.load(tmp_path / name)
+    learn(sentences()).save(tmp_path / "c")
+    assert len({(tmp_path / name).read_bytes() for name in "abc"}) == 1
+    assert [table.score(*pair) for pair in sentences(20)] == before
+
+
+def test_case_does_not_matter_and_rare_words_are_one():
+    table = learn([*sentences(), (["Once"], ["Einmal"])])
+    assert table.score(["W1", "w2"], ["v1", "V2"]) == table.score(["w1", "w2"], ["v1", "v2"])
+    assert table.score(["once"], ["v1"]) == table.score(["\u2028\r\0"], ["v1"])
+    assert table.source_words[RARE] == ""
+    assert "once" not in table.source_words
+
+
+def test_an_empty_side_scores_lowest():
+    table = learn(sentences())
+    lowest = table.score([], ["v1"])
+    assert lowest == table.score(["w1"], []) == table.score([], [])
+    assert all(table.score(["w1"] * 50, [f"v{n}"] * 50) >= lowest for n in range(60))
+
+
+def test_items_are_drawn_evenly():
+    for total, most in ((10, 3), (1000, 7), (5, 5), (3, 9), (100_001, 100_000)):
+        drawn = [number for number in range(total) if is_drawn(number, total, most)]
+        assert len(drawn) == min(total, most)
+        gaps = {b - a for a, b in pairwise(drawn)}
+        assert max(gaps, default=0) - min(gaps, default=0) <= 1
+
+
+def test_a_long_text_is_drawn_from(monkeypatch):
+    text = list(sentences())
+    links = [len(source) * len(target) for source, target in text]
+    monkeypatch.setattr(word_translation, "MAX_LINKS", sum(links) // 4)
+    table = learn(text)
+    assert 0.2 < table.source_counts.sum() / sum(len(source) for source, _ in text) < 0.3
+    assert table.score(["w1", "w2"], ["v2", "v1"]) > 1
+
+
+def test_a_text_without_a_pair_to_learn_from_is_refused():
+    pairs = [([], ["a"]), (["a"], ["b"] * 101), (["a"] * 101, ["b"])]
+    with pytest.raises(UserError, match=r"^no pair of 1 to 100 tokens a side to learn"):
+        learn(pairs)
+    assert learn([*pairs, (["a"], ["b"])]).score(["a"], ["b"]) < 1
