@@ -1,1 +1,1 @@
-"""Sentence alignment: documents in two languages to pairs of sentences that translate each other."""
+"""Sentence alignment: documents in two languages to pairs of their sentences."""

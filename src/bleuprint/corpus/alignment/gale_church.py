@@ -30,13 +30,15 @@ class LengthScorer:
     @classmethod
     def of(cls, source: Sequence[str], target: Sequence[str], ratio: float) -> "LengthScorer":
         """For two documents, as their sentences."""
-        return cls(*(np.cumsum([0, *map(len, side)]) for side in (source, target)), ratio)
+        before, translated = (np.cumsum([0, *map(len, side)]) for side in (source, target))
+        return cls(before, translated, ratio)
 
     @property
     def centers(self) -> Ints:
         """For each row of the lattice the column with the same share of characters before it."""
         share = self.source / max(int(self.source[-1]), 1)
-        return np.searchsorted(self.target, share * self.target[-1])
+        centers: Ints = np.searchsorted(self.target, share * self.target[-1])
+        return centers
 
     def __call__(self, band: Band, first: int, last: int) -> Floats:
         rows, columns = band.cells(first, last)

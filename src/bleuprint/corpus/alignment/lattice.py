@@ -1,14 +1,15 @@
 """All alignments of two documents as paths through a lattice, searched within a band.
 
-The cell (i, j) stands for the first i source and the first j target sentences. A bead, one of KINDS,
-leads from the cell (i - di, j - dj) to (i, j): the next di source sentences are translated by the
-next dj target sentences. An alignment is a path from (0, 0) to the last cell; its score is the sum
-of those of its beads, natural logarithms of weights.
+The cell (i, j) stands for the first i source and the first j target sentences. A bead, one of
+KINDS, leads from the cell (i - di, j - dj) to (i, j): the next di source sentences are translated
+by the next dj target sentences. An alignment is a path from (0, 0) to the last cell; its score is
+the sum of those of its beads, natural logarithms of weights.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -65,7 +66,7 @@ class Band:
         """Ranges of rows with about _BLOCK cells."""
         ends = np.arange(_BLOCK, self.starts[-1], _BLOCK)
         cuts = np.unique([0, *np.searchsorted(self.starts, ends), len(self.lo)])
-        return [(int(first), int(last)) for first, last in zip(cuts, cuts[1:], strict=False)]
+        return [(int(first), int(last)) for first, last in pairwise(cuts)]
 
 
 class Scorer(Protocol):
@@ -207,7 +208,7 @@ def _along(scores: Floats) -> Floats:
 
 
 def _at_edge(cells: Floats, lo: int, hi: int, columns: int) -> float:
-    """The largest probability of the cells in a sixteenth of a row at an edge inside the lattice."""
+    """The largest probability in a sixteenth of a row, at edges that are not the lattice's."""
     depth = max(len(cells) // 16, 1)
     left = cells[:depth].max() if lo > 0 else 0.0
     return float(max(left, cells[-depth:].max() if hi < columns else 0.0))
