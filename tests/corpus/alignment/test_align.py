@@ -38,6 +38,14 @@ def test_one_big_document_and_two_files_in_the_other_order(pairs):
     )
 
 
+def test_a_gap_wider_than_the_band_widens_it(pairs):
+    (document,), _ = cut(pairs[:1400], length=1400, rate=0.0, seed=1)
+    gap = Document(document.source, [*document.target[:200], *document.target[260:]])
+    (beads,) = align([gap], 1)
+    found = [(bead.source[0], bead.target[0]) for bead in beads if bead.kind == "1-1"]
+    assert found == [(i, i if i < 200 else i - 60) for i in range(1400) if not 200 <= i < 260]
+
+
 def test_the_number_of_workers_changes_nothing(pairs, monkeypatch):
     documents, _ = cut(pairs, length=50, rate=0.15, seed=3)
     monkeypatch.setattr("bleuprint.corpus.alignment.align._PART_SENTENCES", 300)

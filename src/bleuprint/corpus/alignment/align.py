@@ -31,6 +31,8 @@ from bleuprint.runtime.progress import track
 CERTAIN = 0.9
 IMPROBABLE = 1e-6
 AT_EDGE = 1e-3
+# A band is not widened beyond: 1 GB.
+MAX_CELLS = 1 << 27
 # The sentences of the documents that a worker is given at once.
 _PART_SENTENCES = 2000
 
@@ -45,7 +47,8 @@ class Document(NamedTuple):
 def align(documents: Sequence[Document], workers: int) -> Iterator[list[Bead]]:
     """The beads of each document, which hold each of its sentences once, in order.
 
-    All documents are in memory, and of the largest one 8 bytes a cell of the band searched.
+    All documents are in memory, and of the largest one 8 bytes a cell of the band searched, which
+    has about the square root of the number of its sentences on each side of the diagonal.
     """
     count, ratio = len(documents), _ratio(documents)
     found = map_parts(partial(_first_pass, ratio), _parts(documents, documents), workers)
@@ -91,11 +94,11 @@ def align_by_lengths(document: Document, ratio: float) -> Posteriors:
     """The posterior probabilities by lengths, in a band that is widened if it is too narrow."""
     score = LengthScorer.of(document.source, document.target, ratio)
     rows, columns = len(document.source) + 1, len(document.target) + 1
-    half = 16 + isqrt(max(rows, columns)) // 2
+    half = min(16 + isqrt(max(rows, columns)) // 2, MAX_CELLS // (2 * rows))
     while True:
         band = Band.around(score.centers, columns, half)
         found = posteriors(band, score, CERTAIN, IMPROBABLE)
-        if found is not None and (found.at_edge < AT_EDGE or half >= columns):
+        if found.at_edge < AT_EDGE or half >= columns or 4 * half * rows > MAX_CELLS:
             return found
         half *= 2
 

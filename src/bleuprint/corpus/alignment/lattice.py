@@ -45,9 +45,10 @@ class Band:
 
     @classmethod
     def around(cls, centers: Ints, columns: int, half: int) -> "Band":
-        """In each row `half` columns on each side of its center."""
+        """In each row `half` columns on each side of its center, and what links it to the next."""
         lo, hi = (centers - half).clip(0), (centers + half + 1).clip(max=columns)
         lo[0], hi[-1] = 0, columns
+        hi[:-1] = np.maximum(hi[:-1], lo[1:] + 1)
         return cls(lo, hi)
 
     @cached_property
@@ -112,8 +113,8 @@ def best_path(band: Band, score: Scorer) -> list[Bead]:
     return beads[::-1]
 
 
-def posteriors(band: Band, score: Scorer, certain: float, improbable: float) -> Posteriors | None:
-    """The forward-backward algorithm; None if no path lies in the band.
+def posteriors(band: Band, score: Scorer, certain: float, improbable: float) -> Posteriors:
+    """The forward-backward algorithm.
 
     1-1 beads of a probability above `certain` and cells of one above `improbable` are returned.
     """
@@ -124,9 +125,6 @@ def posteriors(band: Band, score: Scorer, certain: float, improbable: float) -> 
             entered[0] = 0.0
         along = _along(scores)
         forward.append(along + np.logaddexp.accumulate(entered - along))
-    total = forward[-1][-1]
-    if total == -np.inf:
-        return None
     return _backward(band, score, forward, certain, improbable)
 
 
