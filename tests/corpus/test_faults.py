@@ -14,6 +14,7 @@ from bleuprint.corpus.clean import Cleaning
 from bleuprint.corpus.faults import FaultReport, has_known_faults, trace_faults
 from bleuprint.corpus.phrasebook import Line, generate, noisy_lines
 from bleuprint.corpus.steps.sharded import run_step
+from bleuprint.rules import CHECKS
 from bleuprint.text.parallel import Pair, TextFolder
 from corpora import write_set
 from root import ROOT
@@ -46,7 +47,9 @@ def test_lines_are_counted_by_their_fault_and_by_what_the_rules_did(
         Line(("You run.", "Er schläft.", ""), "misaligned", ("You run.", "Du läufst.", "")),
     ]  # fmt: skip
     monkeypatch.setattr(faults, "noisy_lines", lambda: lines)
-    found = trace(tmp_path)
+    # translations cannot be learned from eight lines
+    checks = tuple(check for check in CORPUS.filter if not check.needs_translations)
+    found = trace(tmp_path, replace(CORPUS, filter=checks))
     assert found.lines == {
         "": 2, "duplicate": 1, "empty_side": 1, "test_sentence": 1, "mojibake": 2, "misaligned": 1
     }  # fmt: skip
@@ -78,6 +81,15 @@ def test_faults_are_known_of_the_whole_noisy_text_alone() -> None:
     assert not has(a=text, b=text)
     assert not has(a=replace(text, pairs=100))
     assert not has(a=replace(text, source=File(url="phrasebook:train.en")))
+
+
+def test_alignment_score_finds_misaligned_lines_and_drops_no_good_one(tmp_path: Path) -> None:
+    check = CHECKS["alignment_score"](min=1.0)  # type: ignore[call-arg]
+    quick = tuple(rule for rule in CORPUS.filter if rule.name() in ("numbers", "sentence_marks"))
+    found = trace(tmp_path, replace(CORPUS, filter=(*quick, check)))
+    assert found.recall("misaligned") >= 0.9
+    assert found.rules["alignment_score"].faults["misaligned"] > 100
+    assert found.rules["alignment_score"].wrong == 0
 
 
 def test_the_default_rules_find_what_the_documentation_says(tmp_path: Path) -> None:

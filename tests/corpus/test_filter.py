@@ -1,13 +1,15 @@
 import json
+import random
 
 import pytest
 
+import bleuprint.corpus.filter as filter_module
 from bleuprint.corpus.filter import Filtering
 from bleuprint.rules import CHECKS
 from bleuprint.rules.rule import Check
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import Pair, TextFolder
-from corpora import PAIRS, TOKENIZE, write_set
+from corpora import PAIRS, TOKENIZE, TORTURE, write_set
 from steps import run_sharded
 
 LENGTHS = (CHECKS["length"](min=2, max=6), CHECKS["ratio"](max=2.0))
@@ -66,3 +68,57 @@ def test_shards_and_workers_change_no_byte(tmp_path, shards, workers):
         after, sets = run(tmp_path / place, pairs, shards=of, workers=by)
         results.append(([path.read_bytes() for path in after.files("train")], sets))
     assert results[0] == results[1]
+
+
+def translations(pairs=400):
+    """Pairs of 3 to 9 words that translate each other; each fortieth has the next one's target."""
+    draw = random.Random(1)
+    ids = [[int(60 * draw.random() ** 2) for _ in range(draw.randint(3, 9))] for _ in range(pairs)]
+    for n, words in enumerate(ids):
+        target = words if n % 40 else ids[(n + 1) % pairs]
+        yield Pair(" ".join(f"w{i}" for i in words), " ".join(f"v{i}" for i in target))
+
+
+ALIGNED = (CHECKS["alignment_score"](min=0.5),)
+
+
+def test_misaligned_pairs_are_dropped(tmp_path):
+    pairs = list(translations(1000))
+    after, sets = run(tmp_path, pairs, ALIGNED)
+    good = [pair for n, pair in enumerate(pairs) if n % 40]
+    left = list(after.pairs("train"))
+    assert len(set(good) - set(left)) == 0
+    assert len(left) - len(good) < 0.1 * (len(pairs) - len(good))
+    assert sets["train"]["dropped"] == {"alignment_score": len(pairs) - len(left)}
+
+
+def test_all_shards_and_workers_have_the_same_translations(tmp_path, monkeypatch):
+    monkeypatch.setattr(filter_module, "MAX_PAIRS", 300)
+    pairs, results = list(translations(9000)), []
+    for shards, workers in ((1, 1), (1, 3), (3, 1)):
+        place = tmp_path / f"{shards}-{workers}"
+        after, sets = run(place, pairs, ALIGNED, shards, workers)
+        results.append(([path.read_bytes() for path in after.files("train")], sets))
+    assert results[0] == results[1] == results[2]
+
+
+def test_sentences_that_torture_readers_are_scored(tmp_path):
+    pairs = list(translations())
+    odd = [Pair(f"w1{c}w2 {c}", f"{c}v1 v2{c}") for c in TORTURE]
+    long = [Pair("w1 " * 30_000, "v1 " * 30_000), Pair("", "v1"), Pair("w1", " ")]
+    after, sets = run(tmp_path, [*pairs, *odd, *long], ALIGNED)
+    assert sets["train"]["pairs_in"] == len(pairs) + len(odd) + len(long)
+    left = list(after.pairs("train"))
+    assert not {Pair("", "v1"), Pair("w1", " ")} & set(left)
+    assert long[0] in left
+
+
+def test_a_text_to_learn_no_translations_from_is_one_line(tmp_path):
+    with pytest.raises(UserError, match=r"^corpus m: no pair of 1 to 100 tokens a side to learn"):
+        run(tmp_path, [Pair("w " * 200, "v " * 200)], ALIGNED)
+    assert not (tmp_path / "after").exists()
+
+
+def test_no_translations_are_learned_unless_a_check_needs_them(tmp_path, monkeypatch):
+    monkeypatch.delattr(filter_module, "learn")
+    run(tmp_path, PAIRS)

@@ -10,7 +10,7 @@ from bleuprint.rules.letters import SCRIPTS
 from bleuprint.rules.rule import Candidate
 from bleuprint.text.parallel import Pair
 from bleuprint.text.tokenizers import Tokenize, tokenizer_for
-from checks import SETTINGS, keeps, keeps_side
+from checks import SCORE, SETTINGS, keeps, keeps_side
 from corpora import TORTURE
 
 ALL = [CHECKS[name](**settings) for name, settings in SETTINGS.items()]
@@ -93,6 +93,21 @@ def test_ratio(shorter, longer, kept):
 def test_ratio_at_a_bound_that_is_no_binary_fraction():
     assert keeps("ratio", "w " * 45, "w " * 63, max=1.4)  # 1.4 * 45 falls short of 63
     assert not keeps("ratio", "w " * 100, "w " * 111, max=1.1)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "kept"),
+    [
+        ("w1 w2 w3", "v3 v2 v1", True),
+        ("w1 w2 w3", "v7 v8 v6", False),
+        ("w1", "v1", True),
+        ("", "v1", False),
+    ],
+)
+def test_alignment_score(source, target, kept):
+    assert keeps("alignment_score", source, target) is kept
+    assert keeps("alignment_score", source, target, min=-3.0)
+    assert not keeps("alignment_score", source, target, min=10.0)
 
 
 @pytest.mark.parametrize(
@@ -250,7 +265,7 @@ SIDES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n"
 def test_checks_are_pure_functions_of_any_two_sides(source, target):
     def answers():
         return [
-            check.keeps(Candidate(Pair(source, target), ("en", "ja"), (str.split, list)))
+            check.keeps(Candidate(Pair(source, target), ("en", "ja"), (str.split, list), SCORE))
             for check in checks
         ]
 

@@ -83,6 +83,7 @@ def test_rules_by_name_in_the_order_in_which_they_run():
         "numbers",
         "sentence_marks",
         "language_id",
+        "alignment_score",
     ]
 
 
@@ -109,6 +110,11 @@ def test_the_order_in_the_settings_does_not_matter(tmp_path):
             "{language_id: {likelier: 2}}",
             "filter.language_id.likelier: 2.0 is out of range: above 2",
         ),
+        (
+            "{alignment_score: {min: 11}}",
+            "filter.alignment_score.min: 11.0 is out of range: from -3",
+        ),
+        ("{alignment_score: {min: high}}", "filter.alignment_score.min: 'high' is not a number"),
         ("{numbers: {max: 3}}", "filter.numbers.max: unknown key"),
         ("{numbers: }", "filter.numbers: an empty value is not a mapping"),
     ],

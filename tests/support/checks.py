@@ -1,5 +1,6 @@
 """Filter checks on single pairs."""
 
+from bleuprint.corpus.word_translation import learn
 from bleuprint.rules import CHECKS
 from bleuprint.rules.rule import Candidate
 from bleuprint.text.parallel import Pair
@@ -14,12 +15,15 @@ SETTINGS = {
     "numbers": {},
     "sentence_marks": {},
     "language_id": {"likelier": 10.0},
+    "alignment_score": {"min": 0.5},
 }
+# how well two sides translate each other, learned from ten words
+SCORE = learn([([f"w{n}", f"w{n + 1}"], [f"v{n}", f"v{n + 1}"]) for n in range(9)] * 30).score
 
 
 def keeps(name, source, target, languages=("en", "de"), tokenize=str.split, **settings):
     check = CHECKS[name](**(settings or SETTINGS[name]))
-    return check.keeps(Candidate(Pair(source, target), languages, (tokenize, tokenize)))
+    return check.keeps(Candidate(Pair(source, target), languages, (tokenize, tokenize), SCORE))
 
 
 def keeps_side(name, sentence, language, fine=("A good sentence.", "en"), **settings):

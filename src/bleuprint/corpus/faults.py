@@ -87,7 +87,7 @@ def trace_faults(name: str, corpus: Corpus, root: Path = Path()) -> FaultReport:
     """Follow each line through clean, dedup and filter; the output of clean is below `root`."""
     cleaning = Cleaning.of(name, corpus, root).filter_for("train")
     dedup = Deduplication.of(name, corpus, root)
-    filtering = Filtering.of(name, corpus, root).filter_for("train")
+    step = Filtering.of(name, corpus, root)
     columns = [LANGUAGES.index(language) for language in (corpus.source, corpus.target)]
     trace, cleaned = _Trace(), []
     for line in noisy_lines():
@@ -95,7 +95,10 @@ def trace_faults(name: str, corpus: Corpus, root: Path = Path()) -> FaultReport:
         trace.lines[line.fault] += 1
         if (new := trace.apply(cleaning, line.fault, pair)) is not None:
             cleaned.append((line.fault, new, right))
-    for (fault, pair, right), rule in zip(cleaned, dropping_rules(dedup), strict=True):
+    rules = list(dropping_rules(dedup))
+    kept = [pair for (_, pair, _), rule in zip(cleaned, rules, strict=True) if not rule]
+    filtering = step.keep_or_drop(step.learn(kept, len(kept)))
+    for (fault, pair, right), rule in zip(cleaned, rules, strict=True):
         if rule:
             trace.drop(rule, fault)
         elif trace.apply(filtering, fault, pair) == right and fault:

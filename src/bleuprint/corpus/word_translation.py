@@ -27,6 +27,8 @@ MIN_COUNT = 2
 RARE = 0
 # Longer sentences say little for their cost, which is the product of both lengths.
 MAX_TOKENS = 100
+# A longer sentence is scored by its first tokens.
+_MAX_SCORED = 1000
 # Enough to learn from; callers draw them evenly over a longer text (`is_drawn`).
 MAX_PAIRS = 100_000
 # A link is two tokens of one pair of sentences. Above, pairs are drawn again: 4 bytes a link, and
@@ -38,7 +40,7 @@ _CHUNK = 1 << 20
 _MIN_PROBABILITY = 1e-3
 # A word's translations count as if it had been seen this many times more beside chance words, so
 # that a rare word, whose translations are learned from a pair or two, is weak evidence.
-_PRIOR = 5.0
+_PRIOR = 20.0
 # The least of p(word | other side) / p(word): a word may lack a translation in a good pair.
 UNEXPLAINED = 0.05
 
@@ -76,7 +78,8 @@ class WordTranslations:
         """
         if not (source and target):
             return float(np.log(UNEXPLAINED))
-        sources, targets = map(word_ids, self.numbers, (source, target))
+        sides = source[:_MAX_SCORED], target[:_MAX_SCORED]
+        sources, targets = map(word_ids, self.numbers, sides)
         codes = sources[:, None] * len(self.target_words) + targets
         places = np.minimum(np.searchsorted(self.links, codes), len(self.links) - 1)
         known = self.links[places] == codes

@@ -23,17 +23,27 @@ Tokens = list[str]
 
 @dataclass
 class Candidate:
-    """A pair to check; it is tokenized when a check first reads its tokens."""
+    """A pair to check; it is tokenized when a check first reads its tokens.
+
+    `score`: how well two sides explain each other, given if a check `needs_translations`.
+    """
 
     pair: Pair
     languages: tuple[str, str]
     tokenizers: tuple[Callable[[str], Tokens], Callable[[str], Tokens]]
+    score: Callable[[Tokens, Tokens], float] | None = None
 
     @cached_property
     def tokens(self) -> tuple[Tokens, Tokens]:
         """The tokens of both sides by the corpus's tokenizer."""
         source, target = self.tokenizers
         return source(self.pair.source), target(self.pair.target)
+
+    @cached_property
+    def alignment_score(self) -> float:
+        """The score of the tokens of both sides."""
+        assert self.score is not None, "for a check that needs_translations"
+        return self.score(*self.tokens)
 
 
 class Rule:
@@ -72,6 +82,9 @@ class Edit(Rule, ABC):
 @dataclass(frozen=True)
 class Check(Rule, ABC):
     """Keeps or drops a pair of the training text."""
+
+    # Whether it reads `Candidate.alignment_score`, for which word translations are learned.
+    needs_translations: ClassVar[bool] = False
 
     @abstractmethod
     def keeps(self, candidate: Candidate) -> bool:
