@@ -6,9 +6,9 @@ import pytest
 from bleuprint.corpus.alignment.align import Document, align, align_by_lengths
 from bleuprint.corpus.alignment.gale_church import LengthScorer
 from bleuprint.corpus.alignment.lattice import KINDS, Band, best_path
+from bleuprint.corpus.alignment.word_translation import learn, word_ids
 from bleuprint.corpus.alignment.words import Translations, WordScorer, words
 from bleuprint.corpus.phrasebook import sentences
-from bleuprint.corpus.word_translation import learn, word_ids
 from documents import cut, f1
 
 

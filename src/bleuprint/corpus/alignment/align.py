@@ -15,14 +15,14 @@ from typing import NamedTuple, TypeVar
 
 from bleuprint.corpus.alignment.gale_church import LengthScorer
 from bleuprint.corpus.alignment.lattice import Band, Bead, Posteriors, best_path, posteriors
-from bleuprint.corpus.alignment.words import Translations, WordScorer, words
-from bleuprint.corpus.word_translation import (
+from bleuprint.corpus.alignment.word_translation import (
     MAX_TOKENS,
     WordTranslations,
     is_drawn,
     learn,
     word_ids,
 )
+from bleuprint.corpus.alignment.words import Translations, WordScorer, words
 from bleuprint.runtime.process_pool import map_parts
 from bleuprint.runtime.progress import track
 

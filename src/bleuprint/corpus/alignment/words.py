@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 from bleuprint.corpus.alignment.gale_church import PRIORS, LengthScorer
 from bleuprint.corpus.alignment.lattice import KINDS, Band, Floats
-from bleuprint.corpus.word_translation import (
+from bleuprint.corpus.alignment.word_translation import (
     UNEXPLAINED,
     Evidence,
     Integers,
