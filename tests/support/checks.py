@@ -1,6 +1,6 @@
 """Filter checks on single pairs."""
 
-from bleuprint.corpus.word_translation import learn
+from bleuprint.corpus.alignment.word_translation import learn
 from bleuprint.rules import CHECKS
 from bleuprint.rules.rule import Candidate
 from bleuprint.text.parallel import Pair

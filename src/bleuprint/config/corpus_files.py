@@ -17,7 +17,7 @@ from bleuprint.config.corpus_names import Mtdata, Opus, statmt
 from bleuprint.runtime.environment import NETRC, credentials_in
 from bleuprint.runtime.schema import Range, SettingError
 
-Format = Literal["plain", "tsv", "tmx", "ted-tags", "ted-xml", "sgml", "xces"]
+Format = Literal["plain", "documents", "tsv", "tmx", "ted-tags", "ted-xml", "sgml", "xces"]
 # The formats with both sides in one file.
 TWO_SIDED = frozenset({"tsv", "tmx"})
 # The keys of a text's files.
@@ -204,6 +204,11 @@ class Files:
             for part, text in parts.items():
                 if text.pairs is not None and name != "train":
                     raise ValueError(f"{name}.{part}: pairs {text.pairs} is for training texts")
+                if text.format == "documents" and name != "train":
+                    raise ValueError(
+                        f"{name}.{part}: format documents is for training texts: "
+                        "aligning them leaves sentences out"
+                    )
 
     def sets(self) -> dict[str, Parts]:
         """The parts of train, valid and test.NAME."""

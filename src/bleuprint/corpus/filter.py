@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Self
 
 from bleuprint.config.experiment import Corpus
-from bleuprint.corpus.steps.filtering import FilteredBlock, FilterStep
-from bleuprint.corpus.steps.ledger import Ledger, SetCounts
-from bleuprint.corpus.steps.shard import Shard
-from bleuprint.corpus.steps.sharded import settings_sha256, step_files
-from bleuprint.corpus.word_translation import (
+from bleuprint.corpus.alignment.word_translation import (
     MAX_PAIRS,
     MAX_TOKENS,
     WordTranslations,
     is_drawn,
     learn,
 )
+from bleuprint.corpus.steps.filtering import FilteredBlock, FilterStep
+from bleuprint.corpus.steps.ledger import Ledger, SetCounts
+from bleuprint.corpus.steps.shard import Shard
+from bleuprint.corpus.steps.sharded import settings_sha256, step_files
 from bleuprint.rules.rule import Candidate, Check, Tokens, rule_error
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import Block, Pair, packed

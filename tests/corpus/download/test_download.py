@@ -246,3 +246,27 @@ def test_files_from_outside_the_project_are_in_the_ledger(tmp_path, monkeypatch)
     for target in (near, alias):
         download(project, alone(Text("x", source=File(path="inputs/de"), target=target)))
         assert "outside" not in json.loads((project / "ledger.json").read_text())
+
+
+def test_documents_are_aligned_and_the_ledger_has_a_pair_for_each_bead(tmp_path):
+    german = b"Guten Tag, Frau Schmidt.\nBis bald!\n\nEin Satz.\n\nNur hier.\n\n"
+    english = b"Good day, Mrs Schmidt. See you soon!\n\nA sentence.\n\n\n"
+    places = []
+    for name, content in (("x.de", german), ("x.en", english)):
+        path = tmp_path / name
+        path.write_bytes(content)
+        digest = hashlib.sha256(content).hexdigest()
+        places.append(File(url=path.as_uri(), sha256=digest))
+    for wanted in (None, 1):
+        text = Text("x", "documents", *places, pairs=wanted)
+        raw, sets = download(tmp_path, alone(text))
+        pairs = [
+            ("Guten Tag, Frau Schmidt. Bis bald!", "Good day, Mrs Schmidt. See you soon!"),
+            ("Ein Satz.", "A sentence."),
+        ]
+        assert list(raw.pairs("train")) == pairs[:wanted]
+        counts = sets["train.a"]
+        assert counts["changed"] == {"2-1": 1}
+        assert counts["dropped"] == {"1-0": 1} | ({"pairs": 1} if wanted else {})
+        assert (counts["pairs_in"], counts["pairs_out"]) == (3, wanted or 2)
+        assert sorted(counts["samples"]) == ["1-0", "2-1"]

@@ -5,7 +5,6 @@ ends, markup) is removed.
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from io import BytesIO
@@ -18,7 +17,7 @@ from bleuprint.config.corpus_files import EMBEDDED, File, Files, Text
 from bleuprint.corpus.download.archive import Damaged, open_member
 from bleuprint.corpus.download.fetch import Source, fetch, reject
 from bleuprint.corpus.download.formats import read_text
-from bleuprint.corpus.steps.ledger import Ledger
+from bleuprint.corpus.steps.ledger import Ledger, SetCounts
 from bleuprint.runtime import environment, fingerprint
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import whole_folder
@@ -53,23 +52,21 @@ def download_corpus(
             if parts:
                 with raw.at(partial).writer(name) as writer:
                     for part, text in parts.items():
-                        counts, dropped = ledger.open(f"{name}.{part}"), Counter[str]()
+                        counts = ledger.open(f"{name}.{part}")
                         key = f"corpora.{corpus}.files.{name}.{part}"
-                        chosen = _chosen(key, text, raw.languages, source, dropped)
+                        chosen = _chosen(key, text, raw.languages, source, counts)
                         if sample and name == "train":
-                            chosen = iter(_drawn(chosen, sample, dropped))
+                            chosen = iter(_drawn(chosen, sample, counts))
                         with Progress(f"read {corpus} {name}.{part}", None, "pairs") as progress:
                             while block := list(islice(chosen, BLOCK_PAIRS)):
                                 writer.write_packed(*packed(block))
                                 counts.keep(len(block))
                                 progress.advance(len(block))
-                        counts.dropped.update(dropped)
-                        counts.pairs_in += dropped.total()
         ledger.write(ledger_path)
 
 
 def _chosen(
-    key: str, text: Text, languages: tuple[str, str], source: Source, dropped: Counter[str]
+    key: str, text: Text, languages: tuple[str, str], source: Source, counts: SetCounts
 ) -> Iterator[Pair]:
     """The pairs of a text, or as many of them as `text.pairs` says; the text is then read twice.
 
@@ -77,11 +74,11 @@ def _chosen(
     needs no memory (Knuth, The Art of Computer Programming, volume 2, section 3.4.2, algorithm S).
     Raises UserError if the text has fewer pairs.
     """
-    pairs = _pairs(text, languages, source, dropped)
+    pairs = _pairs(text, languages, source, counts)
     if text.pairs is None:
         yield from pairs
         return
-    left, wanted = sum(1 for _ in _pairs(text, languages, source, Counter())), text.pairs
+    left, wanted = sum(1 for _ in _pairs(text, languages, source, SetCounts())), text.pairs
     if left < wanted:
         names = " and ".join(file.name for file in text.files)
         raise UserError(f"{key}.pairs is {wanted}, but {names} have {left} pairs")
@@ -91,15 +88,15 @@ def _chosen(
             wanted -= 1
             yield pair
         else:
-            dropped["pairs"] += 1
+            counts.leave_out("pairs")
         left -= 1
 
 
-def _drawn(pairs: Iterator[Pair], sample: Sample, dropped: Counter[str]) -> list[Pair]:
+def _drawn(pairs: Iterator[Pair], sample: Sample, counts: SetCounts) -> list[Pair]:
     """A simple random sample, in random order (Vitter 1985, algorithm R)."""
     random, drawn = Random(sample.seed), list(islice(pairs, sample.pairs))
     for seen, pair in enumerate(pairs, len(drawn) + 1):
-        dropped["sample"] += 1
+        counts.leave_out("sample")
         if (place := random.randrange(seen)) < sample.pairs:
             drawn[place] = pair
     random.shuffle(drawn)
@@ -107,14 +104,14 @@ def _drawn(pairs: Iterator[Pair], sample: Sample, dropped: Counter[str]) -> list
 
 
 def _pairs(
-    text: Text, languages: tuple[str, str], source: Source, dropped: Counter[str]
+    text: Text, languages: tuple[str, str], source: Source, counts: SetCounts
 ) -> Iterator[Pair]:
     with ExitStack() as opened:
         archives = (text.source, text.target) if text.format == "xces" else ()
         streams = [
             opened.enter_context(_open(file, source, whole=file in archives)) for file in text.files
         ]
-        yield from read_text(text, streams, languages, dropped)
+        yield from read_text(text, streams, languages, counts)
 
 
 @contextmanager

@@ -35,10 +35,14 @@ class SetCounts:
         self.pairs_in += pairs
         self.pairs_out += pairs
 
-    def drop(self, rule: str, number: int, pair: Pair) -> None:
-        """Count pair `number` of the set as dropped by `rule`."""
+    def leave_out(self, rule: str) -> None:
+        """Count a pair as dropped by `rule`, without a sample."""
         self.pairs_in += 1
         self.dropped[rule] = self.dropped.get(rule, 0) + 1
+
+    def drop(self, rule: str, number: int, pair: Pair) -> None:
+        """Count pair `number` of the set as dropped by `rule`."""
+        self.leave_out(rule)
         self._sample(rule, number, source=pair.source, target=pair.target)
 
     def change(self, rule: str, number: int, before: Pair, after: Pair) -> None:

@@ -15,6 +15,11 @@ from bleuprint.text.unicode import blank_unprinted
 
 # Reasons to drop a pair that are not rules of rules/.
 _RULES = {
+    "1-0": "A source sentence without a translation.",
+    "0-1": "A target sentence that translates none.",
+    "2-1": "Two source sentences, joined, with one translation.",
+    "1-2": "A source sentence with two translations, joined.",
+    "2-2": "Two sentences, joined, that are translated together.",
     "empty_side": "A side is empty after cleaning.",
     "duplicate_pair": "The same pair came before.",
     "same_source": "The same source came before.",

@@ -1,10 +1,11 @@
-from collections import Counter
 from itertools import zip_longest
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from test_formats import fault, read, reading
+
+from bleuprint.corpus.steps.ledger import SetCounts
 
 # Any sentence a line can hold; NULs have a test of their own, since many of them are UTF-16.
 SENTENCES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\n"))
@@ -175,8 +176,8 @@ def of_shell_script(text: str) -> list[str]:
 def test_talks_are_read_as_by_fairseqs_script():
     source = TALKS.format("Das Meer", "wie es <title> lebt", "Danke.", "Es & ich", "3", "4")
     target = TALKS.format("The sea", "how it lives", "Thanks. ", "Me\tand it", "3", "4")
-    dropped = Counter()
-    found = read("ted-tags", source.encode(), target.encode(), dropped=dropped)
+    counts = SetCounts()
+    found = read("ted-tags", source.encode(), target.encode(), counts=counts)
     assert found == list(zip_longest(of_shell_script(source), of_shell_script(target)))
     assert found[:3] == [
         ("A. B.: Das Meer", "A. B.: The sea"),
@@ -184,7 +185,7 @@ def test_talks_are_read_as_by_fairseqs_script():
         (" Danke.", " Thanks. "),
     ]
     assert ("", "") in found
-    assert dropped == {"metadata": 9}
+    assert counts.dropped == {"metadata": 9}
 
 
 @pytest.mark.parametrize(

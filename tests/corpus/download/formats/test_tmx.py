@@ -1,13 +1,14 @@
 """TMX: units with both languages, without codes."""
 
 import re
-from collections import Counter
 from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from test_formats import PAIRS, fault, published, read
+
+from bleuprint.corpus.steps.ledger import SetCounts
 
 # What XML can say as it is.
 CHARACTERS = st.characters(
@@ -61,14 +62,14 @@ def flat(element: ElementTree.Element) -> str:
 
 
 def test_units_of_tmx_are_read_with_text_and_without_codes():
-    dropped = Counter()
-    found = read("tmx", TMX.encode(), dropped=dropped)
+    counts = SetCounts()
+    found = read("tmx", TMX.encode(), counts=counts)
     assert found == [unit for unit in units_of(TMX.encode()) if None not in unit]
     assert found == [
         ("In fett, hoch\u00a0 und tief.", "In bold, high and low."),
         ("", "empty & ☺"),
     ]
-    assert dropped == {"one_language": 3}
+    assert counts.dropped == {"one_language": 3}
 
 
 @given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1))

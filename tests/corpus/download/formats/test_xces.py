@@ -2,7 +2,6 @@
 
 import io
 import tracemalloc
-from collections import Counter
 from html import escape
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from archives import zipped
 from bleuprint.config.corpus_files import File, Text
 from bleuprint.corpus.download.formats import read_text
+from bleuprint.corpus.steps.ledger import SetCounts
 from bleuprint.runtime.errors import UserError
 from corpora import LINE_ENDS_ELSEWHERE
 
@@ -49,8 +49,8 @@ SOURCE, TARGET = archive(de_a=document(GERMAN)), archive(en_a=document(ENGLISH))
 def read(links, source=SOURCE, target=TARGET):
     files = [File(path=f"inputs/{name}") for name in ("de.zip", "en.zip", "de-en.xml")]
     text = Text("x", "xces", source=files[0], target=files[1], alignment=files[2])
-    streams, dropped = [io.BytesIO(data) for data in (source, target, links)], Counter()
-    return list(read_text(text, streams, ("de", "en"), dropped)), dropped
+    streams, counts = [io.BytesIO(data) for data in (source, target, links)], SetCounts()
+    return list(read_text(text, streams, ("de", "en"), counts)), counts.dropped
 
 
 def fault(*contents):
@@ -149,11 +149,11 @@ def test_memory_does_not_grow_with_the_number_of_documents():
         sides = [archive(**{f"{side}_{i}": texts for i in range(count)}) for side in ("de", "en")]
         links = [f"{i};{i}" for i in range(200)]
         groups = [group(links, f"de/{i}.xml.gz", f"en/{i}.xml.gz") for i in range(count)]
-        files, dropped = [File(path=f"inputs/{n}") for n in "abc"], Counter()
+        files, counts = [File(path=f"inputs/{n}") for n in "abc"], SetCounts()
         text = Text("x", "xces", source=files[0], target=files[1], alignment=files[2])
         streams = [io.BytesIO(data) for data in (*sides, alignment(*groups))]
         tracemalloc.start()
-        assert sum(1 for _ in read_text(text, streams, ("de", "en"), dropped)) == 200 * count
+        assert sum(1 for _ in read_text(text, streams, ("de", "en"), counts)) == 200 * count
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < peaks[0] + 300_000  # bytes, of 7 MB that the documents grow by

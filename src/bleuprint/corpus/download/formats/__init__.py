@@ -1,34 +1,38 @@
 """The formats of published parallel text: binary streams in, pairs out.
 
-Streams are read once, from start to end, in bounded memory; only archives of documents (xces) must
-be files, and a pair of documents is in memory. A malformed file, or files that are not
-parallel, raise an error that names file and line. Only whole pairs are dropped, and counted:
+Streams are read once, from start to end, in bounded memory except by documents, which are aligned
+in memory; only archives of documents (xces) must be files, and a pair of documents is in memory. A
+malformed file, or files that are not parallel, raise an error that names file and line. Only whole
+pairs are dropped, and counted:
 
 - `metadata`: a line about a talk in both files of ted-tags;
 - `one_language`: a unit of a TMX file that lacks one of the two languages;
-- `one_sided`: a link of an XCES alignment with sentences of one language only.
+- `one_sided`: a link of an XCES alignment with sentences of one language only;
+- `1-0` and `0-1`: a sentence of one side of documents without a translation in the other.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
 from bleuprint.config.corpus_files import Text
+from bleuprint.corpus.download.formats.documents import read_documents
 from bleuprint.corpus.download.formats.lines import read_plain, read_tsv
 from bleuprint.corpus.download.formats.sgml import read_segments
 from bleuprint.corpus.download.formats.ted_tags import read_ted_tags
 from bleuprint.corpus.download.formats.tmx import read_tmx
 from bleuprint.corpus.download.formats.xces import read_xces
+from bleuprint.corpus.steps.ledger import SetCounts
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import Pair
 
 
 def read_text(
-    text: Text, streams: Sequence[BinaryIO], languages: tuple[str, str], dropped: Counter[str]
+    text: Text, streams: Sequence[BinaryIO], languages: tuple[str, str], counts: SetCounts
 ) -> Iterator[Pair]:
     """The pairs of a text, source first; `streams` are those of `text.files`, in that order.
 
-    `dropped` counts the dropped pairs by the names above; it is complete after the last pair. No
+    `counts` counts the dropped pairs by the names above, and not those returned; it is complete
+    after the last pair. No
     sentence contains a \\n. Raises UserError if the files are not of `text.format`, not parallel
     or without pairs.
     """
@@ -37,21 +41,23 @@ def read_text(
     match text.format:
         case "plain":
             pairs = read_plain(streams, names)
+        case "documents":
+            pairs = read_documents(streams, names, counts)
         case "tsv":
             assert text.columns is not None
             pairs = read_tsv(streams[0], names[0], text.columns)
         case "tmx":
-            pairs = read_tmx(streams[0], names[0], languages, dropped)
+            pairs = read_tmx(streams[0], names[0], languages, counts)
         case "ted-tags":
-            pairs = read_ted_tags(streams, names, dropped)
+            pairs = read_ted_tags(streams, names, counts)
         case "sgml" | "ted-xml":
             pairs = read_segments(streams, names, entities=text.format == "ted-xml")
         case "xces":
-            pairs = read_xces(streams, names, dropped)
+            pairs = read_xces(streams, names, counts)
     first = next(pairs, None)
     if first is None:
-        counts = ", ".join(f"{count} by {rule}" for rule, count in sorted(dropped.items()))
-        lost = f" of {' and '.join(languages)} (dropped: {counts})" if counts else ""
+        drops = ", ".join(f"{count} by {rule}" for rule, count in sorted(counts.dropped.items()))
+        lost = f" of {' and '.join(languages)} (dropped: {drops})" if drops else ""
         raise UserError(f"{' and '.join(names)}: no pairs{lost}")
     yield first
     yield from pairs

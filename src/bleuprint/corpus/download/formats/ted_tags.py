@@ -6,11 +6,11 @@ script's length limits). Tags of later years are those of prepare-iwslt17-multil
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
 from bleuprint.corpus.download.formats.lines import read_plain
+from bleuprint.corpus.steps.ledger import SetCounts
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import Pair
 
@@ -21,7 +21,7 @@ _TAGS = re.compile("</?(?:title|description)>")
 
 
 def read_ted_tags(
-    streams: Sequence[BinaryIO], names: Sequence[str], dropped: Counter[str]
+    streams: Sequence[BinaryIO], names: Sequence[str], counts: SetCounts
 ) -> Iterator[Pair]:
     """The pairs of two files; raises UserError if lines of a pair have different tags."""
     for number, pair in enumerate(read_plain(streams, names), 1):
@@ -35,7 +35,7 @@ def read_ted_tags(
                 f"but {names[1]}:{number}: {kinds[1]}: not parallel"
             )
         if _METADATA.search(pair.source):
-            dropped["metadata"] += 1
+            counts.leave_out("metadata")
         else:
             yield Pair(_TAGS.sub("", pair.source), _TAGS.sub("", pair.target))
 

@@ -1,11 +1,11 @@
 """The format tmx (TMX 1.4): translation memories, units of a sentence in several languages."""
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from typing import BinaryIO
 from xml.etree import ElementTree
 
+from bleuprint.corpus.steps.ledger import SetCounts
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import Pair
 
@@ -18,7 +18,7 @@ _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 
 
 def read_tmx(
-    stream: BinaryIO, name: str, languages: tuple[str, str], dropped: Counter[str]
+    stream: BinaryIO, name: str, languages: tuple[str, str], counts: SetCounts
 ) -> Iterator[Pair]:
     """The units with both languages, the first variant of each.
 
@@ -37,7 +37,7 @@ def read_tmx(
         if all(language in texts for language in languages):
             yield Pair._make(texts[language] for language in languages)
         else:
-            dropped["one_language"] += 1
+            counts.leave_out("one_language")
 
 
 def folded(text: str) -> str:

@@ -6,7 +6,6 @@ segments. The document is CORPUS/raw/de/1.xml in the archive, its sentences <s i
 OpusTools (Helsinki-NLP/OpusTools, opustools_pkg/opustools/opus_file_handler.py).
 """
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from io import BytesIO
 from typing import BinaryIO
@@ -15,6 +14,7 @@ from zipfile import ZipFile
 
 from bleuprint.corpus.download.archive import named_errors
 from bleuprint.corpus.download.formats.tmx import folded
+from bleuprint.corpus.steps.ledger import SetCounts
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import Pair
 
@@ -22,7 +22,7 @@ _Element = ElementTree.Element
 
 
 def read_xces(
-    streams: Sequence[BinaryIO], names: Sequence[str], dropped: Counter[str]
+    streams: Sequence[BinaryIO], names: Sequence[str], counts: SetCounts
 ) -> Iterator[Pair]:
     """The linked segments; streams and names are those of source, target and alignment.
 
@@ -47,7 +47,7 @@ def read_xces(
             found = f"xtargets {element.get('xtargets')!r}" if documents else "not in a linkGrp"
             raise UserError(f"{place}: {found}: expected <linkGrp>s of <link xtargets='1 2;3'/>")
         if not all(sides):
-            dropped["one_sided"] += 1
+            counts.leave_out("one_sided")
             continue
         texts = [side.segment(ids, place) for side, ids in zip(documents, sides, strict=True)]
         yield Pair._make(reversed(texts) if swapped else texts)

@@ -42,7 +42,7 @@ _MIN_PROBABILITY = 1e-3
 # that a rare word, whose translations are learned from a pair or two, is weak evidence.
 _PRIOR = 20.0
 # The least of p(word | other side) / p(word): a word may lack a translation in a good pair.
-_UNEXPLAINED = 0.05
+UNEXPLAINED = 0.05
 
 Tokens = Sequence[str]
 Floats = npt.NDArray[np.floating[Any]]
@@ -77,13 +77,13 @@ class WordTranslations:
         are, whatever their lengths; log 0.05 if a side is empty.
         """
         if not (source and target):
-            return float(np.log(_UNEXPLAINED))
+            return float(np.log(UNEXPLAINED))
         sides = source[:_MAX_SCORED], target[:_MAX_SCORED]
-        sources, targets = map(_ids, self._numbers, sides)
+        sources, targets = map(word_ids, self.numbers, sides)
         codes = sources[:, None] * len(self.target_words) + targets
         places = np.minimum(np.searchsorted(self.links, codes), len(self.links) - 1)
         known = self.links[places] == codes
-        forward, backward = self._evidence
+        forward, backward = self.evidence
         ratios = (
             forward.ratios(sources, targets, np.where(known, forward.links[places], 0.0)),
             backward.ratios(targets, sources, np.where(known, backward.links[places], 0.0).T),
@@ -109,12 +109,14 @@ class WordTranslations:
         return cls(**arrays)
 
     @cached_property
-    def _numbers(self) -> list[dict[str, int]]:
+    def numbers(self) -> list[dict[str, int]]:
+        """The ids of source and of target words, for `word_ids`."""
         sides = self.source_words, self.target_words
         return [{word: number for number, word in enumerate(words)} for words in sides]
 
     @cached_property
-    def _evidence(self) -> tuple["_Evidence", "_Evidence"]:
+    def evidence(self) -> tuple["Evidence", "Evidence"]:
+        """Of target words beside source words, and of source words beside target words."""
         sources, targets = np.divmod(self.links, len(self.target_words))
         counts = self.source_counts, self.target_counts
         return (
@@ -123,7 +125,7 @@ class WordTranslations:
         )
 
 
-class _Evidence(NamedTuple):
+class Evidence(NamedTuple):
     """How much likelier than by chance a word is beside a given word of the other side.
 
     By link, beside NULL, and of any word beside a given one (the share of the prior).
@@ -136,7 +138,7 @@ class _Evidence(NamedTuple):
     def ratios(self, given: Integers, words: Integers, links: Floats) -> Floats:
         """p(word | given words) / p(word) of each word; `links` is of shape (given, words)."""
         total = links.sum(0) + self.prior[given].sum() + self.null[words]
-        ratios: Floats = _UNEXPLAINED + (1 - _UNEXPLAINED) / (len(given) + 1) * total
+        ratios: Floats = UNEXPLAINED + (1 - UNEXPLAINED) / (len(given) + 1) * total
         return ratios
 
 
@@ -147,14 +149,15 @@ def _evidence(
     words: Integers,
     probabilities: Floats,
     null: Floats,
-) -> _Evidence:
+) -> Evidence:
     chance = np.maximum(word_counts, 1) / word_counts.sum()
     prior = _PRIOR / (given_counts + _PRIOR)
-    return _Evidence(probabilities * (1 - prior[given]) / chance[words], null / chance, prior)
+    return Evidence(probabilities * (1 - prior[given]) / chance[words], null / chance, prior)
 
 
-def _ids(numbers: dict[str, int], tokens: Tokens) -> Integers:
-    return np.array([numbers.get(token.lower(), RARE) for token in tokens])
+def word_ids(numbers: dict[str, int], tokens: Tokens) -> Integers:
+    """The ids of tokens of one side of a table, RARE for words that it lacks."""
+    return np.array([numbers.get(token.lower(), RARE) for token in tokens], np.int64)
 
 
 def is_drawn(number: int, total: int, most: int = MAX_PAIRS) -> bool:

@@ -6,8 +6,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from bleuprint.corpus import word_translation
-from bleuprint.corpus.word_translation import RARE, WordTranslations, is_drawn, learn
+from bleuprint.corpus.alignment import word_translation
+from bleuprint.corpus.alignment.word_translation import RARE, WordTranslations, is_drawn, learn
 from bleuprint.runtime.errors import UserError
 
 # No target word twice in a sentence: NLTK divides such a word's counts by their number.

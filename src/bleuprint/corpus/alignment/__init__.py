@@ -1,0 +1,1 @@
+"""Sentence alignment: documents in two languages to pairs of their sentences."""

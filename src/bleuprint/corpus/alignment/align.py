@@ -1,0 +1,150 @@
+"""Aligns the sentences of documents: by their lengths, then by lengths and words (Moore 2002).
+
+The pairs of which the first pass is certain teach the word translations of the second, which
+searches only the cells that the first did not find improbable.
+
+Own code: hunalign and vecalign are not on PyPI or need models, and the packages for Gale and
+Church's method know no words.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import chain
+from math import isqrt
+from typing import NamedTuple, TypeVar
+
+from bleuprint.corpus.alignment.gale_church import LengthScorer
+from bleuprint.corpus.alignment.lattice import Band, Bead, Posteriors, best_path, posteriors
+from bleuprint.corpus.alignment.word_translation import (
+    MAX_TOKENS,
+    WordTranslations,
+    is_drawn,
+    learn,
+    word_ids,
+)
+from bleuprint.corpus.alignment.words import Translations, WordScorer, words
+from bleuprint.runtime.process_pool import map_parts
+from bleuprint.runtime.progress import track
+
+# Posterior probabilities: of a pair to learn from; of a cell that the second pass leaves out; and
+# at the edge of a band that is too narrow.
+CERTAIN = 0.9
+IMPROBABLE = 1e-6
+AT_EDGE = 1e-3
+# A band is not widened beyond: 1 GB.
+MAX_CELLS = 1 << 27
+# The sentences of the documents that a worker is given at once.
+_PART_SENTENCES = 2000
+
+
+class Document(NamedTuple):
+    """The sentences of a document in both languages; a side may be empty."""
+
+    source: Sequence[str]
+    target: Sequence[str]
+
+
+def align(documents: Sequence[Document], workers: int) -> Iterator[list[Bead]]:
+    """The beads of each document, which hold each of its sentences once, in order.
+
+    All documents are in memory, and of the largest one 8 bytes a cell of the band searched, which
+    has about the square root of the number of its sentences on each side of the diagonal.
+    """
+    count, ratio = len(documents), _ratio(documents)
+    found = map_parts(partial(_first_pass, ratio), _parts(documents, documents), workers)
+    passed = list(track(chain.from_iterable(found), "align by lengths", count, "documents"))
+    table = _learn(documents, passed)
+    bands = [(*both, posterior.band) for both, posterior in zip(documents, passed, strict=True)]
+    aligned = map_parts(partial(_second_pass, ratio, table), _parts(bands, documents), workers)
+    yield from track(chain.from_iterable(aligned), "align by words", count, "documents")
+
+
+_Searched = tuple[Sequence[str], Sequence[str], Band]
+_T = TypeVar("_T")
+
+
+def _ratio(documents: Sequence[Document]) -> float:
+    """Target characters a source character; 1 if a side has none."""
+    source, target = (
+        sum(len(sentence) for document in documents for sentence in document[side])
+        for side in (0, 1)
+    )
+    return target / source if source and target else 1.0
+
+
+def _parts(items: Sequence[_T], documents: Sequence[Document]) -> Iterator[list[_T]]:
+    """The items, one a document, by about _PART_SENTENCES sentences of their documents."""
+    part: list[_T] = []
+    sentences = 0
+    for item, document in zip(items, documents, strict=True):
+        part.append(item)
+        sentences += len(document.source) + len(document.target)
+        if sentences >= _PART_SENTENCES:
+            yield part
+            part, sentences = [], 0
+    if part:
+        yield part
+
+
+def _first_pass(ratio: float) -> Callable[[list[Document]], list[Posteriors]]:
+    return lambda part: [align_by_lengths(document, ratio) for document in part]
+
+
+def align_by_lengths(document: Document, ratio: float) -> Posteriors:
+    """The posterior probabilities by lengths, in a band that is widened if it is too narrow."""
+    score = LengthScorer.of(document.source, document.target, ratio)
+    rows, columns = len(document.source) + 1, len(document.target) + 1
+    half = min(16 + isqrt(max(rows, columns)) // 2, MAX_CELLS // (2 * rows))
+    while True:
+        band = Band.around(score.centers, columns, half)
+        found = posteriors(band, score, CERTAIN, IMPROBABLE)
+        if found.at_edge < AT_EDGE or half >= columns or 4 * half * rows > MAX_CELLS:
+            return found
+        half *= 2
+
+
+def _learn(documents: Sequence[Document], passed: Sequence[Posteriors]) -> WordTranslations | None:
+    """The word translations in the pairs that are certain; None if there are none."""
+    total = sum(len(posterior.pairs) for posterior in passed)
+    pairs = _certain(documents, passed)
+    drawn = (pair for number, pair in enumerate(pairs) if is_drawn(number, total))
+    tokens = ((words(source), words(target)) for source, target in drawn)
+    usable = (pair for pair in tokens if all(0 < len(side) <= MAX_TOKENS for side in pair))
+    first = next(usable, None)
+    return None if first is None else learn(chain([first], usable))
+
+
+def _certain(
+    documents: Sequence[Document], passed: Sequence[Posteriors]
+) -> Iterator[tuple[str, str]]:
+    for document, posterior in zip(documents, passed, strict=True):
+        for source, target in posterior.pairs.tolist():
+            yield document.source[source], document.target[target]
+
+
+def _second_pass(
+    ratio: float, table: WordTranslations | None
+) -> Callable[[list[_Searched]], list[list[Bead]]]:
+    translations = None if table is None else Translations.of(table)
+
+    def align_part(part: list[_Searched]) -> list[list[Bead]]:
+        return [_best(*searched, ratio, translations) for searched in part]
+
+    return align_part
+
+
+def _best(
+    source: Sequence[str],
+    target: Sequence[str],
+    band: Band,
+    ratio: float,
+    translations: Translations | None,
+) -> list[Bead]:
+    lengths = LengthScorer.of(source, target, ratio)
+    if translations is None:
+        return best_path(band, lengths)
+    source_ids, target_ids = (
+        [word_ids(numbers, words(sentence)) for sentence in side]
+        for numbers, side in zip(translations.numbers, (source, target), strict=True)
+    )
+    return best_path(band, WordScorer(lengths, source_ids, target_ids, translations))

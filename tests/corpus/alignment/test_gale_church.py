@@ -1,0 +1,29 @@
+"""The scores of beads by lengths, and the beads, of NLTK 3.10.4."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from nltk.translate.gale_church import LanguageIndependent, align_blocks, align_log_prob
+
+from bleuprint.corpus.alignment.gale_church import LengthScorer
+from bleuprint.corpus.alignment.lattice import KINDS, Band, best_path
+
+LENGTHS = st.lists(st.integers(10, 90), min_size=1, max_size=8)
+
+
+@given(source=LENGTHS, target=LENGTHS)
+@settings(deadline=None, max_examples=30)
+def test_scores_and_beads_are_nltks(source, target):
+    rows, columns = len(source) + 1, len(target) + 1
+    band = Band(np.zeros(rows, np.int64), np.full(rows, columns))
+    score = LengthScorer.of(["x" * n for n in source], ["y" * n for n in target], 1.0)
+    scores = score(band, 0, rows).reshape(-1, rows, columns)
+    for kind, (di, dj) in enumerate(KINDS):
+        for i in range(di, rows):
+            for j in range(dj, columns):
+                cost = align_log_prob(i, j, source, target, (di, dj), LanguageIndependent)
+                if -scores[kind, i, j] < 25:  # beyond, NLTK's normal distribution is rounded
+                    assert scores[kind, i, j] == pytest.approx(-cost, abs=1e-4)
+    links = [(i, j) for bead in best_path(band, score) for i in bead.source for j in bead.target]
+    assert sorted(links) == sorted(align_blocks(source, target))
