@@ -48,7 +48,7 @@ def test_every_figure_comes_from_its_own_cell(made: tuple[Path, Settings]) -> No
         assert record["test_loss"] == scores["loss"]["loss"] == 1.25
         assert record["test_perplexity"] == scores["loss"]["perplexity"] == 3.490343
         assert record["word_perplexity"] == scores["loss"]["word_perplexity"] > 1
-        for name, stored in (("variants", "bleu_variants"), *((n, n) for n in LISTS[1:])):
+        for name, stored in (("variants", "bleu_variants"), *((n, n) for n in LISTS[1:3])):
             assert record[name] == scores[stored] != []
         assert record["lines"] == 40
         training = read_json(folder / "training.json")

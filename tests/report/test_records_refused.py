@@ -106,6 +106,7 @@ def test_scores_that_the_translations_do_not_have(
         ("bleu.signature", "nrefs:1"),
         ("bleu_variants.0.score", 99.0),
         ("by_length.0.bleu", 99.0),
+        ("faults.0.references", 99),
         ("loss", None),
     ],
 )

@@ -177,6 +177,7 @@ class TestStage:
             "sources",
             "references",
             "hypotheses",
+            "faults",
         ]
         assert scores["first"]["references"] != scores["second"]["references"]
 

@@ -41,6 +41,7 @@ def record(system: str, corpus: str, test: str, bleu: float, **changes: Any) -> 
         ],
         "by_length": [length("1-10", 400, bleu + 3), length("over 50", 600, bleu - 3)],
         "by_count": [count("0", 50, 10), count("100+", 1200, 600)],
+        "faults": [fault("any fault", 5), fault("numbers", 4, references=10)],
         "parameters": 2_570_000,
         "training_flops": 3.28e18,
         "source_tokens": 9_000_000,
@@ -68,6 +69,12 @@ def length(tokens: str, lines: int, bleu: float) -> dict[str, Any]:
 def count(times: str, words: int, found: int) -> dict[str, Any]:
     """An entry of by_count."""
     return {"count": times, "words": words, "found": found, "accuracy": found / words}
+
+
+def fault(name: str, lines: int, references: int = 0, p: float | None = None) -> dict[str, Any]:
+    """An entry of faults of 1,000 lines; its interval is made up."""
+    counts = {"count": lines, "low": lines / 2, "high": 2.0 * lines, "of": 1000 - references}
+    return {"name": name, **counts, "references": references, "p": p}
 
 
 def against(baseline: str, bootstrap: float, randomization: float | None = None) -> dict[str, Any]:

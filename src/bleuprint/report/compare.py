@@ -70,6 +70,10 @@ def _overview(pair: Pair) -> Iterator[str | Grid]:
             yield grid
     yield "\nScores"
     yield from compare_tables.scores(pair)
+    if (faults := compare_tables.faults(pair)) is not None:
+        yield "\nLines with faults that their reference has not"
+        yield faults
+        yield "p: exact test over the lines that differ (McNemar)"
     if same:
         yield f"the same: {', '.join(same)}"
     yield ""

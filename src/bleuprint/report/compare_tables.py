@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product
 from statistics import fmean, stdev
 from typing import Any
 
@@ -10,11 +10,13 @@ import pandas as pd
 
 from bleuprint.config.paths import Cell
 from bleuprint.corpus.steps.ledger import read_ledgers
+from bleuprint.report.fault_tables import lines_of_faults
 from bleuprint.report.grid import NONE, Column, Grid, Row
 from bleuprint.report.revision import Revision
-from bleuprint.report.system_results import SIGNIFICANT, paired_t
+from bleuprint.report.system_results import SIGNIFICANT, p_text, paired_t
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.flatten import dotted
+from bleuprint.scoring.output_faults import paired_p
 from bleuprint.scoring.significance import PValues, paired_tests
 from bleuprint.tracking.cell_results import CellResults
 
@@ -123,6 +125,30 @@ def scores(pair: Pair) -> Iterator[str | Grid]:
         yield f"scores: means over the seeds {seeds}; p: paired t-test over them"
     else:
         yield f"scores: of seed {pair.seeds[0]}; p: paired bootstrap over the lines of the test set"
+
+
+def faults(pair: Pair) -> Grid | None:
+    """The lines with each fault that a side has, on test sets of the same lines; means over seeds.
+
+    None if there are none, or if a side was scored by an earlier version.
+    """
+    rows = []
+    for corpus in pair.corpora:
+        runs = pair.runs(corpus)
+        for test in (test for test in runs[0][0].scores if test in runs[1][0].scores):
+            if not_comparable(runs, test):
+                continue
+            first, second = (lines_of_faults(side, test) for side in runs)
+            for name in (name for name in first if name in second):
+                sides = first[name], second[name]
+                if any(chain.from_iterable(chain(*sides))):
+                    form = ".1f" if len(pair.seeds) > 1 else ".0f"
+                    counts = (format(fmean(map(len, side)), form) for side in sides)
+                    p = paired_p(*sides)
+                    mark = " n.s." if p >= SIGNIFICANT else ""
+                    rows.append(Row((corpus, test, name, *counts, f"{p_text(p)}{mark}")))
+    heads = pair.columns("corpus", "test set", "fault", more=("p",))
+    return Grid(heads, tuple(rows)) if rows else None
 
 
 def same_scores(pair: Pair) -> bool:

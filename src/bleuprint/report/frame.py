@@ -5,6 +5,7 @@ Beside COLUMNS (columns.csv) it has LISTS, and of the trainings the versions of 
 """
 
 import dataclasses
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import pandas as pd
 from bleuprint.config.paths import Cell
 from bleuprint.config.published import Published
 from bleuprint.report.published import literature
-from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.files import read_json, reading, write_json
 from bleuprint.tracking.timings import Training, read_seconds, read_training, translate_file
 
@@ -32,7 +33,9 @@ ROUNDING = 1e-3
 # Each column with its meaning and unit. A value that is not known, or not measured, is missing.
 COLUMNS: dict[str, str] = dict(pd.read_csv(Path(__file__).with_name("columns.csv")).to_numpy())
 # Lists of objects, as in scores.json; by_count is None where tokens are characters.
-LISTS = ("variants", "by_length", "by_count")
+LISTS = ("variants", "by_length", "by_count", "faults")
+# Columns that results.json of earlier versions lacks.
+_LATER = re.compile("faults")
 # The column of each measured figure of a training; those of another name are not in COLUMNS.
 _MEASURED = {f.name: f.name for f in dataclasses.fields(Training) if f.name != "rates"} | {
     "seconds": "train_seconds",
@@ -75,11 +78,16 @@ def load(root: Path = Path()) -> pd.DataFrame:
         raise UserError(f"{path}: no such file; run: dvc repro")
     try:
         rows = read_json(path)
-        complete = all(list(row) == _STORED for row in rows)
+        missing = [name for name in _STORED if any(name not in row for row in rows)]
+        complete = all(set(row) <= {*_STORED} for row in rows) and all(
+            map(_LATER.fullmatch, missing)
+        )
     except (ValueError, TypeError):
         complete = False
     if not complete:
         raise UserError(f"{path}: was not written by this version; run: dvc repro")
+    if missing:
+        say(f"{path}: of an earlier version: lacks {', '.join(missing)}; run: dvc repro", "note")
     records = pd.DataFrame(rows, columns=_STORED)
     _check(records, path)
     return with_measured(records, root)

@@ -11,10 +11,12 @@ import pandas as pd
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell, folder
 from bleuprint.corpus.test_sets import read_description
+from bleuprint.report.fault_tables import fault_counts
 from bleuprint.report.frame import METRICS, ROUNDING, cells_in, with_measured
 from bleuprint.report.system_results import with_differences
 from bleuprint.runtime.code import code_fingerprint
 from bleuprint.runtime.errors import UserError
+from bleuprint.scoring.output_faults import output_faults
 from bleuprint.scoring.score import fast_scores
 from bleuprint.scoring.significance import paired_tests
 from bleuprint.tracking.cell_results import CellResults, cells_of, settings_sha256
@@ -35,10 +37,16 @@ def collect(settings: Settings, root: Path = Path()) -> pd.DataFrame:
         paired |= _paired(
             [runs[Cell(system, corpus, seed)] for system in settings.systems_on(corpus)]
         )
+    faults = fault_counts(runs)
     code = code_fingerprint("report", root)
     untested = dict.fromkeys(("baseline", "p_bootstrap", "p_randomization"))
     rows = [
-        {**_row(run, test), **paired.get((cell, test), untested), "code_sha256": code}
+        {
+            **_row(run, test),
+            **paired.get((cell, test), untested),
+            "faults": faults.get((cell, test)),
+            "code_sha256": code,
+        }
         for cell, run in runs.items()
         for test in run.tests
     ]
@@ -92,7 +100,9 @@ def _check_scores(run: CellResults, test: str, references: list[str], lines: lis
     again = f"run: dvc repro --force --single-item score@{'-'.join(map(str, run.cell))}"
     described = read_description(folder(run.cell.corpus, "tests", run.root), test)
     corpus, loss = run.settings.corpus(run.cell.corpus), run.translation.losses.get(test)
-    computed = fast_scores(lines, references, corpus, described, loss)
+    computed: dict[str, Any] = {**fast_scores(lines, references, corpus, described, loss)}
+    if "faults" in stored:
+        computed["faults"] = output_faults(run.sources(test), references, lines, corpus)
     for what, (old, new) in _differences(stored, json.loads(json.dumps(computed))):
         raise UserError(f"{path}: {what} {old} on {test}, but the translations have {new}; {again}")
     ter = stored["ter"]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 from bleuprint.config.experiment import Settings
-from bleuprint.report import dvc_plots, main_table, score_tables
+from bleuprint.report import dvc_plots, fault_tables, main_table, score_tables
 from bleuprint.report.frame import COSTS, REPORTS, RESULTS, cells_in, costs_csv, csv_text, save
 from bleuprint.report.grid import NONE, Grid, grid, markdown
 from bleuprint.report.page.context import ReportContext
@@ -82,6 +82,7 @@ def table_md(settings: Settings, records: pd.DataFrame, root: Path) -> str:
         published=settings.published,
         main_table=main_table,
         score_tables=score_tables,
+        fault_tables=fault_tables,
         gaps=gap_tables.markdown_of(settings, measured(settings, records, root)),
         test_sets=_test_sets(records),
         signatures=_signatures(records),

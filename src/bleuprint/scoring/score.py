@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 from bleuprint.config.experiment import Corpus, Settings
 from bleuprint.config.paths import Cell, folder
@@ -14,7 +14,8 @@ from bleuprint.runtime.files import read_object, reading, sha256_of, write_json
 from bleuprint.scoring import metrics
 from bleuprint.scoring.bleu_variants import BleuVariant, bleu_variants, own_tokens
 from bleuprint.scoring.breakdown import ByCount, ByLength, bleu_by_length, word_accuracy
-from bleuprint.text.parallel import TextFolder, read_pairs
+from bleuprint.scoring.output_faults import Fault, output_faults
+from bleuprint.text.parallel import TextFolder, read_lines, read_pairs
 from bleuprint.text.tokenizers import tokenizer_for
 
 
@@ -47,12 +48,16 @@ class FastScores(TypedDict):
 
 
 class SetScores(FastScores):
-    """The content of scores.json for one test set; the last three are SHA-256 of files."""
+    """The content of scores.json for one test set; the SHA-256 are of files.
+
+    `faults` are missing in files of earlier versions.
+    """
 
     ter: metrics.Score
     sources: str
     references: str
     hypotheses: str
+    faults: NotRequired[list[Fault]]
 
 
 def read_scores(path: Path) -> dict[str, SetScores]:
@@ -86,7 +91,7 @@ def score_files(
         raise UserError(f"{references}: is empty: nothing to score")
     expected, translated = zip(*pairs, strict=True)
     return {
-        **fast_scores(translated, expected, corpus, described, loss),
+        **fast_scores(translated, expected, corpus, described, loss),  # type: ignore[typeddict-item]
         "ter": metrics.ter(translated, expected),
         "sources": sha256_of(sources),
         "references": sha256_of(references),
@@ -142,6 +147,10 @@ def score_cell(
             record.check(record_path, row, hypotheses)
         loss = record.losses.get(test)
         scores[test] = score_files(sources, references, hypotheses, entry, described, loss)
+        source, reference, hypothesis = map(
+            list, map(read_lines, (sources, references, hypotheses))
+        )
+        scores[test]["faults"] = output_faults(source, reference, hypothesis, entry)
         if scores[test]["hypotheses"] == scores[test]["references"]:
             say(f"{hypotheses}: all translations are identical to the references", "note")
     write_json(cell / "scores.json", scores)

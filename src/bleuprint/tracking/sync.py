@@ -134,6 +134,9 @@ def _decoding(results: CellResults, scores: Mapping[str, SetScores]) -> Content:
             summary[f"{kind}/{test}"] = score["score"]
         if metrics["loss"]:
             summary[f"test_loss/{test}"] = metrics["loss"]["loss"]
+        for fault in metrics.get("faults", ()):
+            name = "".join(c if c.isalnum() else "_" for c in fault["name"])
+            summary[f"lines_{name}/{test}"] = float(len(fault["lines"]))
     return Content(
         name=f"decoding beam {params['decode.beam']}, "
         f"alpha {params['decode.length_penalty.alpha']}",

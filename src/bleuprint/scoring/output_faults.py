@@ -1,0 +1,193 @@
+"""Faults of translations that need no reference to be seen: lost numbers, loops, another language.
+
+The checks are those of cleaning (rules), and some that only the output of a model needs. The
+references pass through the same checks: a fault that the reference of a line has, too, is of the
+text or of the check, and does not count.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import TypedDict
+
+from bleuprint.config.experiment import Corpus
+from bleuprint.dataset.subwords.vocabulary import SPECIALS, UNK
+from bleuprint.rules.copied import Identical, Numbers
+from bleuprint.rules.language_id import LanguageId
+from bleuprint.rules.lengths import Ratio
+from bleuprint.rules.rule import Candidate
+from bleuprint.scoring.metrics import DIGITS
+from bleuprint.text.parallel import Pair
+from bleuprint.text.tokenizers import tokenizer_for
+from bleuprint.text.unicode import blank_white
+
+ANY, EMPTY, LANGUAGE = "any fault", "empty", "other language"
+
+# As in the recipes' filters.
+_RATIO, _LANGUAGE = Ratio(max=3.0), LanguageId(likelier=10.0)
+_IDENTICAL, _NUMBERS = Identical(), Numbers()
+# Addresses; and what programs fill in: {name}, {{name}}, ${name}, %s, %(name)s, %1$s.
+_KEPT = re.compile(
+    r"(?:https?://|www\.)[^\s<>\"'«»„“”]*[^\s<>\"'«»„“”.,:;!?)\]}]|[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
+    r"|\$?\{{1,2} ?\w* ?\}{1,2}|%(?:\(\w+\)|\d\$)?[sdif]\b"
+)
+_CLOSING = dict(zip("([{（［｛【「『《〈", ")]}）］｝】」』》〉", strict=True))
+_BRACKETS = {*_CLOSING, *_CLOSING.values()}
+# A loop: tokens in a row that occur three times, or from _PHRASE tokens on twice; up to _LONGEST.
+_PHRASE, _LONGEST = 4, 20
+
+
+class Fault(TypedDict):
+    """The lines of a test set whose translation has a fault, and whose reference does not.
+
+    `lines` are their numbers, from 1, among the `of` lines whose reference does not have it; the
+    reference of `references` lines does. ANY are the lines with at least one fault, of all.
+    """
+
+    name: str
+    lines: list[int]
+    of: int
+    references: int
+
+
+def output_faults(
+    sources: Sequence[str], references: Sequence[str], hypotheses: Sequence[str], corpus: Corpus
+) -> list[Fault]:
+    """ANY, then each fault; `other language` is left out if it is not one that LanguageId knows."""
+    check = _Checks(corpus)
+    broken: dict[str, list[int]] = {name: [] for name in (ANY, *check.names)}
+    known = Counter[str]()
+    texts = zip(sources, references, hypotheses, strict=True)
+    for number, (source, reference, hypothesis) in enumerate(texts, 1):
+        expected = {*check.faults(source, reference)}
+        found = {*check.faults(source, hypothesis)} if hypothesis != reference else expected
+        known.update([*expected, *([ANY] if expected else [])])
+        own = found - expected
+        for name in (*own, *([ANY] if own else [])):
+            broken[name].append(number)
+    total = len(sources)
+    return [
+        Fault(
+            name=name,
+            lines=lines,
+            of=total if name == ANY else total - known[name],
+            references=known[name],
+        )
+        for name, lines in broken.items()
+    ]
+
+
+class _Checks:
+    """The checks of a corpus's translations."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self._languages = corpus.source, corpus.target
+        source, target = (tokenizer_for(each, corpus.tokenize) for each in self._languages)
+        self._tokenizers = source.tokenize, target.tokenize
+        known = corpus.target in _LANGUAGE.known_languages
+        self._checks = {n: check for n, check in _CHECKS.items() if n != LANGUAGE or known}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return EMPTY, *self._checks
+
+    def faults(self, source: str, translation: str) -> Iterator[str]:
+        """The faults of a line; an empty one has no other than that."""
+        if not blank_white(translation).strip():
+            yield EMPTY
+            return
+        line = Candidate(Pair(source, translation), self._languages, self._tokenizers)
+        yield from (name for name, broken in self._checks.items() if broken(line))
+
+
+def _too_short(line: Candidate) -> bool:
+    source, target = map(len, line.tokens)
+    return target < source and not _RATIO.keeps(line)
+
+
+def _too_long(line: Candidate) -> bool:
+    source, target = map(len, line.tokens)
+    return target > source and not _RATIO.keeps(line)
+
+
+def _kept_changed(line: Candidate) -> bool:
+    source, target = (Counter(_KEPT.findall(sentence)) for sentence in line.pair)
+    return source != target
+
+
+def _new_loop(line: Candidate) -> bool:
+    source, target = map(has_loop, line.tokens)
+    return target and not source
+
+
+def has_loop(tokens: Sequence[str]) -> bool:
+    """Whether tokens in a row, a letter or digit among them, recur at once, as defined above."""
+    for size in range(1, min(_LONGEST, len(tokens) // 2) + 1):
+        needed = size if size >= _PHRASE else 2 * size
+        run = 0
+        for place in range(size, len(tokens)):
+            run = run + 1 if tokens[place] == tokens[place - size] else 0
+            segment = "".join(tokens[place - size + 1 : place + 1]) if run >= needed else ""
+            if any(map(str.isalnum, segment)):
+                return True
+    return False
+
+
+def _unknown(line: Candidate) -> bool:
+    source, target = (sentence.count(SPECIALS[UNK]) for sentence in line.pair)
+    return target > source
+
+
+def _unbalanced(line: Candidate) -> bool:
+    source, target = map(is_balanced, line.pair)
+    return source and not target
+
+
+def is_balanced(sentence: str) -> bool:
+    """Whether each bracket is closed by its own, those opened last first."""
+    expected: list[str] = []
+    for character in filter(_BRACKETS.__contains__, sentence):
+        if character in _CLOSING:
+            expected.append(_CLOSING[character])
+        elif not expected or expected.pop() != character:
+            return False
+    return not expected
+
+
+_CHECKS: dict[str, Callable[[Candidate], bool]] = {
+    "too short": _too_short,
+    "too long": _too_long,
+    LANGUAGE: lambda line: not _LANGUAGE.passes(line.pair.target, line.languages[1]),
+    "source copied": lambda line: not _IDENTICAL.keeps(line),
+    "numbers": lambda line: not _NUMBERS.keeps(line),
+    "URLs, placeholders": _kept_changed,
+    "loop": _new_loop,
+    "unknown token": _unknown,
+    "brackets": _unbalanced,
+}
+# The faults in the order of tables.
+NAMES = (ANY, EMPTY, *_CHECKS)
+
+
+def wilson(count: int, of: int) -> tuple[float, float]:
+    """The 95 % interval of `count` of `of` lines, in lines (Wilson 1927)."""
+    from scipy.stats import binomtest
+
+    low, high = binomtest(count, of).proportion_ci(0.95, "wilson") if of else (0.0, 0.0)
+    return round(of * float(low), DIGITS), round(of * float(high), DIGITS)
+
+
+def paired_p(first: Iterable[Iterable[int]], second: Iterable[Iterable[int]]) -> float:
+    """The p-value of a difference between two systems' lines with a fault, given for each seed.
+
+    With one seed McNemar's exact test: of the lines that only one of them breaks, each breaks half.
+    With several the sign test of lines: those broken in more seeds of one than of the other. A line
+    counts once, however many seeds break it. 1.0 if there is no such line.
+    """
+    from scipy.stats import binomtest
+
+    seeds = Counter(chain.from_iterable(second))
+    seeds.subtract(Counter(chain.from_iterable(first)))
+    more, fewer = sum(n > 0 for n in seeds.values()), sum(n < 0 for n in seeds.values())
+    return round(float(binomtest(more, more + fewer).pvalue), DIGITS) if more + fewer else 1.0
