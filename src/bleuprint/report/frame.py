@@ -5,6 +5,7 @@ Beside COLUMNS (columns.csv) it has LISTS, and of the trainings the versions of 
 """
 
 import dataclasses
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,9 @@ import pandas as pd
 from bleuprint.config.paths import Cell
 from bleuprint.config.published import Published
 from bleuprint.report.published import literature
-from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.files import read_json, reading, write_json
+from bleuprint.scoring import metrics
 from bleuprint.tracking.timings import Training, read_seconds, read_training, translate_file
 
 REPORTS = Path("reports")
@@ -24,7 +26,10 @@ CHANGED = "has changed since the report was made; see: dvc status"
 # The measured columns, committed for clones that have no timings/.
 COSTS = REPORTS / "costs.csv"
 # The scores, by the name of their column.
-METRICS = {"bleu": "BLEU", "chrf2": "chrF2", "ter": "TER"}
+METRICS = dict(zip(("bleu", "chrf2", "chrf2pp", "ter"), metrics.METRICS.values(), strict=True))
+
+# Columns that results.json of earlier versions lacks.
+_LATER = re.compile("chrf2pp.*|(chrf2|ter)_(difference|p.*)|.*(standard_error|human_agreement)")
 
 # By which a score may be outside its interval, since both are rounded.
 ROUNDING = 1e-3
@@ -54,6 +59,11 @@ DTYPES = {
 }
 
 
+def of_metric(metric: str, column: str) -> str:
+    """The name of a column of differences: those of BLEU have no prefix."""
+    return column if metric == "bleu" else f"{metric}_{column}"
+
+
 def results(root: Path = Path()) -> pd.DataFrame:
     """The frame of the report of the project in `root`; raises UserError if there is no report.
 
@@ -75,11 +85,16 @@ def load(root: Path = Path()) -> pd.DataFrame:
         raise UserError(f"{path}: no such file; run: dvc repro")
     try:
         rows = read_json(path)
-        complete = all(list(row) == _STORED for row in rows)
+        missing = [name for name in _STORED if any(name not in row for row in rows)]
+        complete = all(set(row) <= {*_STORED} for row in rows) and all(
+            map(_LATER.fullmatch, missing)
+        )
     except (ValueError, TypeError):
         complete = False
     if not complete:
         raise UserError(f"{path}: was not written by this version; run: dvc repro")
+    if missing:
+        say(f"{path}: of an earlier version: lacks {', '.join(missing)}; run: dvc repro", "note")
     records = pd.DataFrame(rows, columns=_STORED)
     _check(records, path)
     return with_measured(records, root)
@@ -88,7 +103,7 @@ def load(root: Path = Path()) -> pd.DataFrame:
 def _check(records: pd.DataFrame, path: Path) -> None:
     """Raise UserError if records occur twice, or if scores contradict each other.
 
-    A score lies in its interval; a difference is between the means of BLEU over the seeds.
+    A score lies in its interval; a difference is between the means over the seeds.
     """
     again = "run: dvc repro --force --single-item report"
     if records.duplicated([*Cell._fields, "test"]).any():
@@ -98,22 +113,26 @@ def _check(records: pd.DataFrame, path: Path) -> None:
             low, score, high = (
                 records[metric + end].astype(float) for end in ("_low", "", "_high")
             )
-            inside = (low - ROUNDING <= score) & (score <= high + ROUNDING)
+            inside = score.isna() | (low - ROUNDING <= score) & (score <= high + ROUNDING)
             for record in records[~inside].itertuples():
                 raise UserError(
                     f"{path}: {name} {getattr(record, metric)} of {record.system} on "
                     f"{record.corpus}, {record.test}, is outside its interval; {again}"
                 )
-        means = records.astype({"bleu": float}).groupby(["system", "corpus", "test"]).bleu.mean()
-        for record in records[records.difference.notna()].itertuples():
-            column = record.corpus, record.test
-            expected = means[record.system, *column] - means[record.baseline, *column]
-            if abs(record.difference - expected) > ROUNDING:
-                raise UserError(
-                    f"{path}: difference {record.difference} of {record.system} on "
-                    f"{record.corpus}, {record.test}, is not that of the scores "
-                    f"({expected:.6g}); {again}"
+            means = (
+                records.astype({metric: float}).groupby(["system", "corpus", "test"])[metric].mean()
+            )
+            column = of_metric(metric, "difference")
+            for record in records[records[column].notna()].to_dict("records"):
+                system, baseline, *of = (
+                    record[n] for n in ("system", "baseline", "corpus", "test")
                 )
+                expected = means[system, *of] - means[baseline, *of]
+                if abs(record[column] - expected) > ROUNDING:
+                    raise UserError(
+                        f"{path}: {column} {record[column]} of {system} on {', '.join(of)}, is not "
+                        f"that of the scores ({expected:.6g}); {again}"
+                    )
 
 
 def with_measured(records: pd.DataFrame, root: Path) -> pd.DataFrame:
