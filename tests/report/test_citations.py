@@ -92,7 +92,13 @@ def test_what_every_experiment_rests_on_is_cited_and_what_one_does_not_use_is_no
     small = phrasebook.systems["small"]
     always = {
         *("vaswani-etal-2017-attention", "paszke-etal-2019-pytorch", "papineni-etal-2002-bleu"),
-        *("popovic-2015-chrf", "popovic-2017-chrf", "snover-etal-2006-study", "koehn-2004-statistical", "bleuprint"),
+        *(
+            "popovic-2015-chrf",
+            "popovic-2017-chrf",
+            "snover-etal-2006-study",
+            "koehn-2004-statistical",
+            "bleuprint",
+        ),
     }
     adam = replace(small.train.optimizer, name="adam")
     adamw = replace(small.train.optimizer, name="adamw")

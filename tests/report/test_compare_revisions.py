@@ -225,7 +225,7 @@ def test_a_revision_and_what_is_here(repository: Path) -> None:
     assert ["news-en-de", "train", "filter", "out", "9,996", "8,763"] in found
     (row,) = [line for line in found if line[1:3] == ["first", "BLEU"]]
     # its translations are now the references
-    assert row[4] == "100.0" and row[-1] == "0.001"
+    assert row[4] == "100.0" and row[-2:] == ["0.001", "≥ 85 %"]
     assert run(repository, "git", "status", "--porcelain") == ""
 
 

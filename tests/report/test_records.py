@@ -39,7 +39,12 @@ def test_every_figure_comes_from_its_own_cell(made: tuple[Path, Settings]) -> No
         system, corpus, seed, test = (record[n] for n in ("system", "corpus", "seed", "test"))
         folder = root / "results" / system / corpus / str(seed)
         scores = read_json(folder / "scores.json")[test]
-        for column, metric in (("bleu", "bleu"), ("chrf2", "chrf"), ("chrf2pp", "chrfpp"), ("ter", "ter")):
+        for column, metric in (
+            ("bleu", "bleu"),
+            ("chrf2", "chrf"),
+            ("chrf2pp", "chrfpp"),
+            ("ter", "ter"),
+        ):
             assert record[column] == scores[metric]["score"]
             for name in ("low", "high", "signature"):
                 assert record[f"{column}_{name}"] == scores[metric][name]

@@ -94,7 +94,8 @@ def load(root: Path = Path()) -> pd.DataFrame:
     if not complete:
         raise UserError(f"{path}: was not written by this version; run: dvc repro")
     if missing:
-        say(f"{path}: of an earlier version: lacks {', '.join(missing)}; run: dvc repro", "note")
+        lacking = f"without {len(missing)} columns such as {missing[0]}"
+        say(f"{path}: of an earlier version, {lacking}; run: dvc repro", "note")
     records = pd.DataFrame(rows, columns=_STORED)
     _check(records, path)
     return with_measured(records, root)

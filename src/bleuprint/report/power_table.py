@@ -7,6 +7,7 @@ import pandas as pd
 
 from bleuprint.report.grid import Grid, Number, grid
 from bleuprint.report.system_results import PLACE
+from bleuprint.runtime.errors import UserError
 from bleuprint.scoring.power import (
     POWER,
     detectable,
@@ -55,11 +56,12 @@ def power(records: pd.DataFrame, difference: float | None = None) -> pd.DataFram
 
 
 def parts(records: pd.DataFrame, difference: float | None = None) -> Iterator[str | Grid]:
-    """The table and how to read it, for the terminal."""
+    """The table and how to read it, for the terminal; raises UserError if it would be empty."""
     table = power(records, difference)
     if table.empty:
-        yield "nothing to compare: no system has a baseline, or the report is of an earlier version"
-        return
+        if records.baseline.isna().all():
+            raise UserError("power is that of a difference from a baseline: there is one system")
+        raise UserError("the report, of an earlier version, has no standard errors; run: dvc repro")
     several = "seeds" in table
     rows = []
     for row in table.itertuples():
