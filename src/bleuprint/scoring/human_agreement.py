@@ -1,9 +1,9 @@
 """How often people prefer the system with the better score (Kocmi et al. 2024, "Navigating the
 Metrics Maze: Reconciling Score Magnitudes and Accuracies", ACL 2024).
 
-A logistic function was fitted to pairs of systems with human judgments: news and the like, mostly
-of WMT's size, most pairs into or out of English. For other text, or a small test set, it is a
-guide to the size of a difference; it says nothing of significance.
+A logistic function was fitted to ToShip23, Microsoft's pairs of systems with human judgments, of
+many languages, and compared with WMT's. For systems unlike those, other text or a small test set it
+is a guide to the size of a difference; it says nothing of significance.
 """
 
 import math
@@ -20,8 +20,8 @@ LOWEST = 50.0
 AGREE = "people agree"
 AGREEMENT = (
     f"{AGREE}: the share of system pairs with such a difference in which people prefer the better "
-    "one (Kocmi et al. 2024), from WMT's pairs and test sets; elsewhere, and on small test sets, a "
-    "guide only. 50 % is chance; ≥: above, it would be extrapolated. Not computed for chrF2++, TER."
+    "one, by Kocmi et al. 2024: an average of their systems, languages and texts, and for others, "
+    "or small test sets, a guide only. 50 % is chance; ≥: the end of their table, not extrapolated."
 )
 
 
