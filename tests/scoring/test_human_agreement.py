@@ -22,7 +22,8 @@ def test_the_authors_table(metric: str) -> None:
 
 def test_the_example_of_the_authors_tool() -> None:
     assert human_agreement("BLEU", 1.0) == pytest.approx(63.989, abs=0.01)
-    assert human_agreement("chrF2", 0.71) == pytest.approx(63.989, abs=0.3)
+    # 0.710 is rounded, and the curve rises by 22 per cent a point
+    assert human_agreement("chrF2", 0.71) == pytest.approx(63.989, abs=0.012)
 
 
 def test_nothing_is_extrapolated() -> None:
