@@ -6,9 +6,9 @@ from typing import Any
 import pandas as pd
 
 import systems
-from bleuprint.report.frame import DTYPES, METRICS, of_metric
+from bleuprint.report.frame import DTYPES
 from bleuprint.report.grid import Grid
-from bleuprint.report.system_results import with_differences
+from bleuprint.report.system_results import METRICS, of_metric, with_differences
 
 TESTS = ("p_bootstrap", "p_randomization", "standard_error")
 

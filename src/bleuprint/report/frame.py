@@ -15,9 +15,9 @@ import pandas as pd
 from bleuprint.config.paths import Cell
 from bleuprint.config.published import Published
 from bleuprint.report.published import literature
+from bleuprint.report.system_results import METRICS, of_metric
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.files import read_json, reading, write_json
-from bleuprint.scoring import metrics
 from bleuprint.tracking.timings import Training, read_seconds, read_training, translate_file
 
 REPORTS = Path("reports")
@@ -25,8 +25,6 @@ RESULTS = REPORTS / "results.json"
 CHANGED = "has changed since the report was made; see: dvc status"
 # The measured columns, committed for clones that have no timings/.
 COSTS = REPORTS / "costs.csv"
-# The scores, by the name of their column.
-METRICS = dict(zip(("bleu", "chrf2", "chrf2pp", "ter"), metrics.METRICS.values(), strict=True))
 
 # Columns that results.json of earlier versions lacks.
 _LATER = re.compile("chrf2pp.*|(chrf2|ter)_(difference|p.*)|.*(standard_error|human_agreement)")
@@ -57,11 +55,6 @@ DTYPES = {
     **dict.fromkeys(("device", "processes", "threads", "commit", "versions"), "str"),
     **dict.fromkeys(("sustained_flops", "peak_flops", "mfu", "training_flops_by_time"), "float64"),
 }
-
-
-def of_metric(metric: str, column: str) -> str:
-    """The name of a column of differences: those of BLEU have no prefix."""
-    return column if metric == "bleu" else f"{metric}_{column}"
 
 
 def results(root: Path = Path()) -> pd.DataFrame:

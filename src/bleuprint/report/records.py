@@ -11,8 +11,8 @@ import pandas as pd
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell, folder
 from bleuprint.corpus.test_sets import read_description
-from bleuprint.report.frame import METRICS, ROUNDING, cells_in, of_metric, with_measured
-from bleuprint.report.system_results import with_differences
+from bleuprint.report.frame import ROUNDING, cells_in, with_measured
+from bleuprint.report.system_results import METRICS, of_metric, with_differences
 from bleuprint.runtime.code import code_fingerprint
 from bleuprint.runtime.errors import UserError
 from bleuprint.scoring import metrics

@@ -14,7 +14,6 @@ from bleuprint.config.experiment import Settings
 from bleuprint.report import dvc_plots, main_table, score_tables
 from bleuprint.report.frame import (
     COSTS,
-    METRICS,
     REPORTS,
     RESULTS,
     cells_in,
@@ -28,6 +27,7 @@ from bleuprint.report.page.funnel import training_counts
 from bleuprint.report.published import gap_tables
 from bleuprint.report.published.gap import measured
 from bleuprint.report.records import collect
+from bleuprint.report.system_results import METRICS
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import whole_file, write_json
 from bleuprint.runtime.html import environment

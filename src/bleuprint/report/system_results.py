@@ -12,13 +12,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bleuprint.report.frame import METRICS, of_metric
+from bleuprint.scoring import metrics
 from bleuprint.scoring.human_agreement import COEFFICIENTS, agreement_text, human_agreement
 from bleuprint.scoring.metrics import DIGITS
 from bleuprint.scoring.significance import SIGNIFICANT
 
+# The scores, by the name of their column.
+METRICS = dict(zip(("bleu", "chrf2", "chrf2pp", "ter"), metrics.METRICS.values(), strict=True))
 # A system on a test set.
 PLACE = ["system", "corpus", "test"]
+
+
+def of_metric(metric: str, column: str) -> str:
+    """The name of a column of differences: those of BLEU have no prefix."""
+    return column if metric == "bleu" else f"{metric}_{column}"
 
 
 @dataclass(frozen=True)
@@ -87,7 +94,7 @@ class Difference:
 class SystemResult:
     """A system on a test set; `seeds` are its records. The baseline has no differences.
 
-    `scores` and `differences` are by the keys of frame.METRICS.
+    `scores` and `differences` are by the keys of METRICS.
     """
 
     system: str

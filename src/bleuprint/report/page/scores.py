@@ -7,10 +7,10 @@ from typing import Any
 
 from bleuprint.report import main_table, score_tables
 from bleuprint.report.cost_columns import COUNTED, MEASURED
-from bleuprint.report.frame import METRICS
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.section import Section, paragraphs
 from bleuprint.report.published import gap_tables
+from bleuprint.report.system_results import METRICS
 from bleuprint.runtime.html import counted
 
 _COSTS = {
