@@ -58,7 +58,12 @@ def test_scores_stand_side_by_side(tree: Path) -> None:
         read_json(tree / Cell(system, "news-en-de", 1).results / "scores.json")["first"]
         for system in ("tiny", "small")
     )
-    for metric, label in (("bleu", "BLEU"), ("chrf", "chrF2"), ("ter", "TER")):
+    for metric, label in (
+        ("bleu", "BLEU"),
+        ("chrf", "chrF2"),
+        ("chrfpp", "chrF2++"),
+        ("ter", "TER"),
+    ):
         cells = [f"{one[metric]['score']:.1f}" for one in (tiny, small)]
         difference = f"{small[metric]['score'] - tiny[metric]['score']:+.1f}"
         row = "  +".join(map(re.escape, ("first", label, *cells, difference)))

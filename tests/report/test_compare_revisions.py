@@ -129,10 +129,10 @@ def test_two_systems_of_one_seed(tree: Path) -> None:
         for cell in cells
     }
     references = (tree / "data/split/news-en-de/test.first.de").read_text().split("\n")[:-1]
-    p = paired_tests(texts, references, "de")["small"].bootstrap
+    p = paired_tests(texts, references, "de")["small"]["bleu"].bootstrap
     (row,) = [line for line in found if line[1:3] == ["first", "BLEU"]]
     assert row[3:5] == [f"{one:.1f}" for one in scores]
-    assert row[5:] == [f"{scores[1] - scores[0]:+.1f}", f"{p:.3f}"] and p < 0.05
+    assert row[5:] == [f"{scores[1] - scores[0]:+.1f}", f"{p:.3f}", "≥ 85 %"] and p < 0.05
     assert "the same: fingerprints, data\n" in output
 
 
@@ -151,7 +151,7 @@ def test_several_seeds_are_paired(tmp_path: Path) -> None:
     p = ttest_rel(*scores).pvalue
     (row,) = [line for line in lines(output) if line[1:3] == ["first", "BLEU"]]
     assert re.fullmatch(r"\d+\.\d ± \d+\.\d", row[3])
-    assert row[-1] == f"{p:.3f}" + (" n.s." if p >= 0.05 else "")
+    assert row[-2] == f"{p:.3f}" + (" n.s." if p >= 0.05 else "")
     assert "scores: means over the seeds 1, 2, 3; p: paired t-test over them" in output
     assert "Settings" not in output and "the same: settings, fingerprints, data" in output
 
@@ -225,7 +225,7 @@ def test_a_revision_and_what_is_here(repository: Path) -> None:
     assert ["news-en-de", "train", "filter", "out", "9,996", "8,763"] in found
     (row,) = [line for line in found if line[1:3] == ["first", "BLEU"]]
     # its translations are now the references
-    assert row[4] == "100.0" and row[-1] == "0.001"
+    assert row[4] == "100.0" and row[-2:] == ["0.001", "≥ 85 %"]
     assert run(repository, "git", "status", "--porcelain") == ""
 
 

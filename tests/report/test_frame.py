@@ -13,7 +13,10 @@ import pytest
 import bleuprint
 import processes
 from bleuprint.config.published import Published
-from bleuprint.report.frame import COLUMNS, costs_csv, csv_text, save
+from bleuprint.report import main_table
+from bleuprint.report.frame import COLUMNS, costs_csv, csv_text, load, save
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import read_json, write_json
 from result_rows import TWO_SYSTEMS, frame
 from root import ROOT
 
@@ -88,3 +91,26 @@ def test_the_lines_of_the_docs_plot_bleu_by_flops(tmp_path: Path) -> None:
 def test_the_package_is_imported_without_pandas() -> None:
     code = "import sys, bleuprint; sys.exit('pandas' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_report_of_an_earlier_version_is_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "reports" / "results.json"
+    save(RECORDS, path)
+    rows = read_json(path)
+    for row in rows:
+        for name in [*row]:
+            if "chrf2pp" in name or "human_agreement" in name or "standard_error" in name:
+                del row[name]
+    write_json(path, rows)
+    records = load(tmp_path)
+    assert list(records.bleu) == list(RECORDS.bleu) and records.chrf2pp.isna().all()
+    note = f"{path}: of an earlier version, without 15 columns such as chrf2pp; run: dvc repro\n"
+    assert capsys.readouterr().err == f"bleuprint: note: {note}"
+    heads = [column.label for column in main_table.scores(records, ["bleu", "chrf2pp"]).columns]
+    assert "people agree" in heads and "chrF2++" not in heads
+    del rows[0]["p_holm"]
+    write_json(path, rows)
+    with pytest.raises(UserError, match="was not written by this version; run: dvc repro"):
+        load(tmp_path)

@@ -20,29 +20,32 @@ def test_markdown() -> None:
         "System",
         "news-en-de BLEU first",
         "news-en-de difference first",
+        "news-en-de people agree first",
         "news-en-de BLEU second",
         "news-en-de difference second",
+        "news-en-de people agree second",
         "news-en-de FLOPs",
         "talks-en-fr BLEU",
         "talks-en-fr difference",
+        "talks-en-fr people agree",
         "talks-en-fr FLOPs",
     ]
-    assert re.fullmatch(r"\| :-+ (\| -+: ){8}\|", rule)
+    assert re.fullmatch(r"\| :-+ (\| -+: ){11}\|", rule)
     assert [text_cells(row) for row in rows] == [
         [
             "tiny (baseline)",
-            *("31.1 [30.1, 33.1]", "–"),
-            *("32.2 [31.2, 34.2]", "–"),
+            *("31.1 [30.1, 33.1]", "–", "–"),
+            *("32.2 [31.2, 34.2]", "–", "–"),
             "3.3e18",
-            *("33.3 [32.3, 35.3]", "–"),
+            *("33.3 [32.3, 35.3]", "–", "–"),
             "5.0e17",
         ],
         [
             "small",
-            *("**41.1 [40.1, 43.1]**", "+10.0‡ p=0.001"),
-            *("**42.2 [41.2, 44.2]**", "+10.0 n.s. p=0.050"),
+            *("**41.1 [40.1, 43.1]**", "+10.0‡ p=0.001", "≥ 85 %"),
+            *("**42.2 [41.2, 44.2]**", "+10.0 n.s. p=0.050", "≥ 85 %"),
             "3.3e18",
-            *("**43.3 [42.3, 45.3]**", "+10.0‡ p=0.049"),
+            *("**43.3 [42.3, 45.3]**", "+10.0‡ p=0.049", "≥ 85 %"),
             "3.3e18",
         ],
     ]
@@ -65,33 +68,36 @@ def test_latex() -> None:
         == r"""\begin{table}
 \centering
 \caption{Made of 5 \% \& more\_or\_less}
-\begin{tabular}{lrrrrrrrr}
+\begin{tabular}{lrrrrrrrrrrr}
 \toprule
- & \multicolumn{5}{c}{news-en-de} & \multicolumn{3}{c}{talks-en-fr} \\
-\cmidrule(lr){2-6} \cmidrule(lr){7-9}
-System & BLEU first & difference first & BLEU second & difference second & COSTS & BLEU & DCOSTS \\
+ & \multicolumn{7}{c}{news-en-de} & \multicolumn{4}{c}{talks-en-fr} \\
+\cmidrule(lr){2-8} \cmidrule(lr){9-12}
+System & BLEU first & difference first & AGREE first & SECOND & COSTS & BLEU & DCOSTS \\
 \midrule
-tiny (baseline) & 31.1 [30.1, 33.1] & -- & WW & -- & 3.3e18 & YY & 5.0e17 \\
-small & BB41.1 [40.1, 43.1]} & +10.0$^{\ddagger}$ p=0.001 & ZZ & 3.3e18 & XX & 3.3e18 \\
+tiny (baseline) & 31.1 [30.1, 33.1] & -- & -- & WW & -- & -- & 3.3e18 & YY & 5.0e17 \\
+small & BB41.1 [40.1, 43.1]} & +10.0$^{\ddagger}$ p=0.001 & ≥ & ZZ & 3.3e18 & XX & 3.3e18 \\
 \bottomrule
 \end{tabular}
 \end{table}
-""".replace("XX", r"BB43.3 [42.3, 45.3]} & +10.0$^{\ddagger}$ p=0.049")
-        .replace("YY", "33.3 [32.3, 35.3] & --")
-        .replace("ZZ", "BB42.2 [41.2, 44.2]} & +10.0 n.s. p=0.050")
+""".replace("XX", r"BB43.3 [42.3, 45.3]} & +10.0$^{\ddagger}$ p=0.049 & ≥")
+        .replace("YY", "33.3 [32.3, 35.3] & -- & --")
+        .replace("ZZ", "BB42.2 [41.2, 44.2]} & +10.0 n.s. p=0.050 & ≥")
         .replace("WW", "32.2 [31.2, 34.2]")
         .replace("BB", r"\textbf{")
-        .replace("DCOSTS", "difference & COSTS")
+        .replace("DCOSTS", "difference & AGREE & COSTS")
+        .replace("SECOND", "BLEU second & difference second & AGREE second")
+        .replace("AGREE", "people agree")
+        .replace("≥", r"$\geq$ 85 \%")
         .replace("COSTS", "FLOPs")
     )
 
 
 def test_latex_escapes_what_tex_reads() -> None:
-    odd = "a_b&c%d$e#f{g}h~i^j\\k<l>m|n±o–p†q‡r"
+    odd = "a_b&c%d$e#f{g}h~i^j\\k<l>m|n±o–p†q‡r≥s"
     grid = Grid((Column(odd, odd),), (Row((odd,)),))
     escaped = (
         r"a\_b\&c\%d\$e\#f\{g\}h\textasciitilde{}i\textasciicircum{}j\textbackslash{}k"
-        r"$<$l$>$m$|$n$\pm$o--p$^{\dagger}$q$^{\ddagger}$r"
+        r"$<$l$>$m$|$n$\pm$o--p$^{\dagger}$q$^{\ddagger}$r$\geq$s"
     )
     lines = latex(grid, odd).splitlines()
     assert f"\\caption{{{escaped}}}" in lines

@@ -30,8 +30,19 @@ def test_chrf_stands_in_its_own_table() -> None:
     assert rows["small"] == {
         "System": "small",
         "news-en-de chrF2 first": "61.1 [60.1, 62.1]",
+        "news-en-de chrF2 difference first": "+10.0‡ p=0.001",
+        "news-en-de chrF2 people agree first": "≥ 90 %",
         "news-en-de chrF2 second": "62.2 [61.2, 63.2]",
+        "news-en-de chrF2 difference second": "+10.0 n.s. p=0.050",
+        "news-en-de chrF2 people agree second": "≥ 90 %",
         "talks-en-fr chrF2": "63.3 [62.3, 64.3]",
+        "talks-en-fr chrF2 difference": "+10.0‡ p=0.049",
+        "talks-en-fr chrF2 people agree": "≥ 90 %",
+    }
+    rows = rows_of(main_table.scores(RECORDS, ["chrf2pp"], {}))
+    assert {head: cell for head, cell in rows["small"].items() if "talks" in head} == {
+        "talks-en-fr chrF2++": "61.3 [60.3, 62.3]",
+        "talks-en-fr chrF2++ difference": "+10.0‡ p=0.049",
     }
 
 
@@ -102,7 +113,7 @@ def test_the_best_of_each_column_is_marked() -> None:
 
 def test_notes_name_the_baseline_and_what_is_not_significant() -> None:
     notes = " ".join(main_table.notes(RECORDS))
-    assert "Difference: BLEU minus that of tiny; p: paired bootstrap" in notes
+    assert "Difference: the score minus that of tiny; p: paired bootstrap" in notes
     assert "‡: also after Holm's correction" in notes and "n.s.: not significant" in notes
     assert "95 % interval" in notes
     assert "p:" not in " ".join(main_table.notes(frame(*TWO_SYSTEMS[:3])))

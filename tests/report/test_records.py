@@ -39,7 +39,12 @@ def test_every_figure_comes_from_its_own_cell(made: tuple[Path, Settings]) -> No
         system, corpus, seed, test = (record[n] for n in ("system", "corpus", "seed", "test"))
         folder = root / "results" / system / corpus / str(seed)
         scores = read_json(folder / "scores.json")[test]
-        for column, metric in (("bleu", "bleu"), ("chrf2", "chrf"), ("ter", "ter")):
+        for column, metric in (
+            ("bleu", "bleu"),
+            ("chrf2", "chrf"),
+            ("chrf2pp", "chrfpp"),
+            ("ter", "ter"),
+        ):
             assert record[column] == scores[metric]["score"]
             for name in ("low", "high", "signature"):
                 assert record[f"{column}_{name}"] == scores[metric][name]
@@ -91,8 +96,11 @@ def test_paired_tests_are_against_the_first_system(made: tuple[Path, Settings]) 
             lines[system] = (cell / "hypotheses" / name).read_text("utf-8").splitlines()
         references = (root / "data" / "split" / record.corpus / name).read_text("utf-8")
         p = paired_tests(lines, references.splitlines(), record.target)["small"]
-        tested = record.baseline, record.p_bootstrap, record.p_randomization
-        assert tested == ("tiny", p.bootstrap, p.randomization)
+        assert record.baseline == "tiny"
+        for (key, of), prefix in zip(p.items(), ("", "chrf2_", "chrf2pp_", "ter_"), strict=True):
+            columns = ("p_bootstrap", "p_randomization", "standard_error")
+            found = [getattr(record, prefix + column) for column in columns]
+            assert found == [of.bootstrap, of.randomization, of.standard_error], key
 
 
 def test_one_system_alone_has_no_paired_test(made: tuple[Path, Settings], tmp_path: Path) -> None:

@@ -9,6 +9,9 @@ import pytest
 from bleuprint.report.system_results import Difference, SystemResult, holm, paired_t, system_results
 from result_rows import against, frame, record
 
+# 88.333 / (1 + e^(-0.96639 d))
+BLEU = {d: pytest.approx(88.33333333333225 / (1 + math.exp(-0.96639269 * d))) for d in (1.0, 2.5)}
+
 
 def difference(results: list[SystemResult], system: str) -> Difference:
     (result,) = (result for result in results if result.system == system)
@@ -71,10 +74,13 @@ def test_one_seed_takes_the_bootstrap_and_is_corrected_by_column() -> None:
     ]
     assert results[0].difference is None and results[1].difference is None
     # two systems in a column: the smaller p twice, the other at least as much
-    assert results[2].difference == Difference("base", 2.5, 0.01, 0.02, 0.02)
-    assert results[3].difference == Difference("base", 1.0, 0.04, 0.04, 0.08)
-    assert results[4].difference == Difference("base", -1.0, 0.03, 0.03, 0.03)
-    assert results[5].difference == Difference("base", 0.0, 1.0, 1.0, 1.0)
+    assert results[2].difference == Difference("base", 2.5, 0.01, 0.02, 0.02, BLEU[2.5])
+    assert results[3].difference == Difference("base", 1.0, 0.04, 0.04, 0.08, BLEU[1.0])
+    assert results[4].difference == Difference("base", -1.0, 0.03, 0.03, 0.03, BLEU[1.0])
+    assert results[5].difference == Difference("base", 0.0, 1.0, 1.0, 1.0, 50.0)
+    of_chrf = results[3].differences["chrf2"]
+    assert of_chrf.agreement == pytest.approx(93 / (1 + math.exp(-1.1142732)), abs=1e-5)
+    assert results[3].differences["ter"].agreement is None
     marks = [result.difference.mark for result in results if result.difference]
     assert marks == ["‡", "†", "‡", ""]
     assert (results[2].bleu.mean, results[2].bleu.low, results[2].bleu.high) == (32.5, 31.5, 34.5)
@@ -99,17 +105,17 @@ def test_three_seeds_are_tested_across_seeds() -> None:
     assert [len(result.seeds) for result in results] == [3, 3, 3]
     better = difference(results, "good")
     # 1, 1.5 and 0.7: mean 3.2 / 3; the bootstrap's 0.9 is not used
-    assert better.bleu == pytest.approx(3.2 / 3, abs=1e-6)
+    assert better.value == pytest.approx(3.2 / 3, abs=1e-6)
     assert better.p == pytest.approx(ttest_rel(good, base).pvalue, abs=1e-6)
     assert better.randomization is None
     assert better.significant and better.corrected == pytest.approx(2 * better.p, abs=2e-6)
     equal = difference(results, "same")
-    assert (equal.bleu, equal.p, equal.corrected, equal.mark) == (0.0, 1.0, 1.0, "")
+    assert (equal.value, equal.p, equal.corrected, equal.mark) == (0.0, 1.0, 1.0, "")
     score = results[1].bleu
     assert score.deviation == pytest.approx(statistics.stdev(good))
     assert (score.mean, score.low, score.high) == (pytest.approx(93.7 / 3), None, None)
-    assert results[1].ter.mean == pytest.approx(93.7 / 3 - 9)
-    assert results[1].chrf2.mean == pytest.approx(93.7 / 3 + 20)
+    assert results[1].scores["ter"].mean == pytest.approx(93.7 / 3 - 9)
+    assert results[1].scores["chrf2"].mean == pytest.approx(93.7 / 3 + 20)
 
 
 def test_a_system_alone_has_no_difference() -> None:

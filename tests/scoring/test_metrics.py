@@ -26,6 +26,11 @@ def test_scores_equal_the_command_line(tmp_path: Path, language: str) -> None:
         assert mine["signature"] == theirs["signature"]
         mean, half = theirs["confidence_mean"], theirs["confidence_var"]
         assert (mine["low"], mine["high"]) == (round(mean - half, 6), round(mean + half, 6))
+    words = ("-m", "chrf", "--chrf-word-order", "2", "--confidence")
+    theirs = sacrebleu(tmp_path / "references", *words, "-i", tmp_path / "hypotheses")
+    mine = metrics.chrf(good, references, word_order=2)
+    assert (mine["score"], mine["signature"]) == (theirs["score"], theirs["signature"])
+    assert "|nw:2|" in mine["signature"] and mine["score"] != ours[1]["score"]
     assert f"tok:{'zh' if language == 'zh' else '13a'}|" in bleu["signature"]
     told = found[0]["verbose_score"]
     assert f"BP = {bleu['brevity_penalty']:.3f} ratio = {bleu['length_ratio']:.3f}" in told
@@ -54,6 +59,9 @@ def test_bleu_is_cased_and_smooths_as_mteval() -> None:
 def test_chrf_worked_by_hand() -> None:
     # Characters 2/3, pairs 1/2, triples 0, longer ones none: the mean is 7/18 both ways.
     assert metrics.chrf(["ab c"], ["a bd"])["score"] == pytest.approx(100 * 7 / 18, abs=1e-6)
+    # with words, of which 0 of 2 are right, and the pair, that is not: of five orders 7/6 in all
+    plus = metrics.chrf(["ab c"], ["a bd"], word_order=2)["score"]
+    assert plus == pytest.approx(100 * 7 / 6 / 5, abs=1e-6)
 
 
 def test_lengths_worked_by_hand() -> None:

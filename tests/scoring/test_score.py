@@ -169,6 +169,7 @@ class TestStage:
             "lines",
             "bleu",
             "chrf",
+            "chrfpp",
             "loss",
             "bleu_variants",
             "by_length",

@@ -2,10 +2,14 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+from sacrebleu import CHRF, TER
+from sacrebleu.significance import PairedTest as SacrebleuTest
 
 import result_trees as trees
-from bleuprint.scoring.significance import PValues, paired_tests
+from bleuprint.scoring.metrics import METRICS
+from bleuprint.scoring.significance import PairedTest, paired_tests
 from scoring import sacrebleu, text
 
 
@@ -21,26 +25,55 @@ def test_p_values_equal_the_command_line(tmp_path: Path) -> None:
     options = (tmp_path / "references", "-l", "en-de", "-i", *inputs)
     bootstrap, randomisation = (sacrebleu(*options, f"--paired-{kind}") for kind in ("bs", "ar"))
     assert list(ours) == ["worse", "similar"]
-    for found, one, other in zip(ours.values(), bootstrap[1:], randomisation[1:], strict=True):
-        assert found.bootstrap == pytest.approx(one["BLEU"]["p_value"], abs=1e-6)
-        assert found.randomization == pytest.approx(other["BLEU"]["p_value"], abs=1e-6)
-    assert ours["worse"].bootstrap < 0.05 < ours["similar"].bootstrap
-    assert ours["worse"].randomization < 0.05 < ours["similar"].randomization
-    assert ours["similar"].bootstrap != ours["similar"].randomization
+    for tests, one, other in zip(ours.values(), bootstrap[1:], randomisation[1:], strict=True):
+        p_values = tests["bleu"].bootstrap, tests["bleu"].randomization
+        expected = [each["BLEU"]["p_value"] for each in (one, other)]
+        assert p_values == pytest.approx(expected, abs=1e-6)
+    # with other metrics its command line often fails to write JSON: they are of its class
+    for key, metric in {"chrf": CHRF(), "chrfpp": CHRF(word_order=2), "ter": TER()}.items():
+        for kind, name in {"bootstrap": "bs", "randomization": "ar"}.items():
+            test = SacrebleuTest([*systems.items()], {key: metric}, [references], name)
+            _, *expected = test()[1][METRICS[key]]
+            for tests, result in zip(ours.values(), expected, strict=True):
+                assert getattr(tests[key], kind) == pytest.approx(result.p_value, abs=1e-6), key
+    for key in METRICS:
+        worse, same = ours["worse"][key], ours["similar"][key]
+        assert max(worse.bootstrap, worse.randomization) < 0.05
+        assert same.bootstrap != same.randomization
+    assert ours["similar"]["bleu"].bootstrap > 0.05 < ours["similar"]["bleu"].randomization
+
+
+def test_the_standard_error_is_that_of_scores_of_resamples() -> None:
+    """Each resample is drawn, written out line by line and scored as a text of its own."""
+    references, good, worse = text("de")
+    found = paired_tests({"good": good, "worse": worse}, references, "de")["worse"]["chrf"]
+    rows = np.random.default_rng(12345).choice(60, size=(1000, 60), replace=True)[:300]
+    metric = CHRF()
+    deltas = []
+    for row in rows:
+        expected = [[references[line] for line in row]]
+        scores = [metric.corpus_score([s[i] for i in row], expected).score for s in (good, worse)]
+        deltas.append(scores[1] - scores[0])
+    # that of a standard deviation from 300 draws is about 4 %
+    assert found.standard_error == pytest.approx(np.std(deltas, ddof=1), rel=0.12)
 
 
 def test_a_difference_that_no_trial_reaches() -> None:
     # (0 + 1) / (samples + 1), of 1,000 resamples and 10,000 trials
     references, good, worse = text("de")
     found = paired_tests({"a": good, "b": worse}, references, "de")["b"]
-    assert found == PValues(round(1 / 1001, 6), round(1 / 10001, 6))
+    for tested in found.values():
+        p_values = tested.bootstrap, tested.randomization
+        assert p_values == (round(1 / 1001, 6), round(1 / 10001, 6))
 
 
 def test_a_difference_in_one_line_alone_is_no_difference_to_the_bootstrap() -> None:
     # Swapped or not, systems that differ in one line differ by as much: sacreBLEU's randomisation
     # counts what is larger, finds nothing, and is as sure as it can be. Docs warn of it.
     references, good, _ = text("de")
-    found = paired_tests({"a": good, "b": [*good[:-1], references[-1]]}, references, "de")["b"]
+    found = paired_tests({"a": good, "b": [*good[:-1], references[-1]]}, references, "de")["b"][
+        "bleu"
+    ]
     assert found.bootstrap > 0.05
     assert found.randomization == round(1 / 10001, 6)
 
@@ -48,8 +81,8 @@ def test_a_difference_in_one_line_alone_is_no_difference_to_the_bootstrap() -> N
 def test_identical_translations_do_not_differ() -> None:
     references, good, worse = text("de")
     tested = paired_tests({"a": good, "b": worse, "c": list(good)}, references, "de")
-    assert tested["c"] == PValues(1.0, 1.0)
-    assert tested["b"].bootstrap < 0.05
+    assert tested["c"] == dict.fromkeys(METRICS, PairedTest(1.0, 1.0, 0.0))
+    assert tested["b"]["bleu"].bootstrap < 0.05
 
 
 def test_the_seed_is_not_the_users_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,4 +97,7 @@ def test_one_line_shows_nothing() -> None:
     """All its samples are the same, for which sacreBLEU would report certainty."""
     systems = {"base": ["be ba bo bi be"], "other": ["a dog sees a cat today"]}
     found = paired_tests(systems, ["a dog sees a cat today"], "en")
-    assert found["other"] == PValues(1.0, 1.0)
+    for tested in found["other"].values():
+        # but for rounding: sums of resamples are in float32
+        assert (tested.bootstrap, tested.randomization) == (1.0, 1.0)
+        assert tested.standard_error < 1e-4

@@ -8,7 +8,9 @@ import pandas as pd
 import systems
 from bleuprint.report.frame import DTYPES
 from bleuprint.report.grid import Grid
-from bleuprint.report.system_results import with_differences
+from bleuprint.report.system_results import METRICS, of_metric, with_differences
+
+TESTS = ("p_bootstrap", "p_randomization", "standard_error")
 
 
 def record(system: str, corpus: str, test: str, bleu: float, **changes: Any) -> dict[str, Any]:
@@ -27,13 +29,16 @@ def record(system: str, corpus: str, test: str, bleu: float, **changes: Any) -> 
         "lines": 1000,
         **{"bleu": bleu, "bleu_low": bleu - 1, "bleu_high": bleu + 2},
         **{"chrf2": bleu + 20, "chrf2_low": bleu + 19, "chrf2_high": bleu + 21},
+        **{"chrf2pp": bleu + 18, "chrf2pp_low": bleu + 17, "chrf2pp_high": bleu + 19},
         **{"ter": bleu - 9, "ter_low": bleu - 10, "ter_high": bleu - 8},
         "bleu_signature": "nrefs:1|tok:13a|version:2.6.0",
         "chrf2_signature": "nrefs:1|nc:6|version:2.6.0",
+        "chrf2pp_signature": "nrefs:1|nc:6|nw:2|version:2.6.0",
         "ter_signature": "nrefs:1|tok:tercom|version:2.6.0",
         **{"test_loss": 1.5, "test_perplexity": 4.4817, "word_perplexity": 20.25},
         **{"hypothesis_length": 980, "reference_length": 1000, "length_ratio": 0.98},
-        **{"baseline": None, "p_bootstrap": None, "p_randomization": None},
+        "baseline": None,
+        **{of_metric(metric, test): None for metric in METRICS for test in TESTS},
         "variants": [
             {"name": "lower-cased", "score": bleu + 1.5, "signature": "case:lc|tok:13a", **lines},
             {"name": "tokens", "score": bleu + 0.25, "signature": "tok:none", **lines},
@@ -78,9 +83,14 @@ def fault(name: str, lines: int, references: int = 0, p: float | None = None) ->
 
 
 def against(baseline: str, bootstrap: float, randomization: float | None = None) -> dict[str, Any]:
-    """The columns of paired tests; both p-values are the same unless the second is given."""
+    """The columns of paired tests, the same in all metrics.
+
+    Both p-values are the same unless the second is given.
+    """
     second = bootstrap if randomization is None else randomization
-    return {"baseline": baseline, "p_bootstrap": bootstrap, "p_randomization": second}
+    tests = dict(zip(TESTS, (bootstrap, second, 0.5), strict=True))
+    named = {of_metric(metric, name): p for metric in METRICS for name, p in tests.items()}
+    return {"baseline": baseline, **named}
 
 
 def frame(*rows: dict[str, Any], missing: str = "") -> pd.DataFrame:

@@ -1,6 +1,8 @@
-"""Commands that show scores: table, compare, gap."""
+"""Commands that show scores: table, compare, power, gap."""
 
 import argparse
+import dataclasses
+import math
 from typing import TYPE_CHECKING
 
 from bleuprint.cli.options import Commands, count
@@ -35,6 +37,16 @@ def add_commands(commands: Commands) -> None:
         help="number of better, and of worse sentences (%(default)s)",
     )
     compare.set_defaults(command=_compare)
+
+    power = commands.add_parser(
+        "power", help="the differences that test sets and seeds show, and what smaller ones take"
+    )
+    power.add_argument("--system", help="this system alone")
+    power.add_argument("--baseline", help="compared with this one (the first of params.yaml)")
+    power.add_argument(
+        "--difference", type=_positive, help="BLEU to find (the difference that was measured)"
+    )
+    power.set_defaults(command=_power)
 
     gap = commands.add_parser(
         "gap", help="translate as published numbers were, and split the gap to them into steps"
@@ -87,6 +99,37 @@ def _compare(given: argparse.Namespace) -> None:
     from bleuprint.report.terminal import show
 
     show(compare(given.first, given.second, given.corpus, given.sentences))
+
+
+def _power(given: argparse.Namespace) -> None:
+    from bleuprint.report import power_table
+    from bleuprint.report.records import collect
+    from bleuprint.report.terminal import show
+
+    settings = load()
+    first, *_ = settings.systems
+    baseline = given.baseline or first
+    if given.system:
+        settings.system(given.system)
+    if given.system == baseline:
+        raise UserError(f"{baseline}: compared with itself")
+    if baseline == first:
+        _, records = _results()
+    else:
+        names = [given.system] if given.system else [n for n in settings.systems if n != baseline]
+        systems = {name: settings.system(name) for name in (baseline, *names)}
+        records = collect(dataclasses.replace(settings, systems=systems))
+    if given.system:
+        records = records[records.system.isin([baseline, given.system])]
+    show(power_table.parts(records, given.difference))
+
+
+def _positive(text: str) -> float:
+    """For argparse: a number above 0."""
+    number = float(text)
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text}: not a number above 0")
+    return number
 
 
 def _gap(given: argparse.Namespace) -> None:

@@ -114,9 +114,11 @@ def _methods(settings: Settings) -> Iterator[tuple[str, str, str]]:
         (ctranslate2, "software: CTranslate2", "klein-etal-2020-opennmt"),
         (True, "scores: BLEU", "papineni-etal-2002-bleu"),
         (True, "scores: chrF", "popovic-2015-chrf"),
+        (True, "scores: chrF++", "popovic-2017-chrf"),
         (True, "scores: TER", "snover-etal-2006-study"),
         (True, "scores: bootstrap intervals and tests", "koehn-2004-statistical"),
         (compared, "scores: approximate randomization", "riezler-maxwell-2005-pitfalls"),
+        (compared, "scores: agreement of people", "kocmi-etal-2024-navigating"),
         (True, "scores: sacreBLEU", "post-2018-call"),
         (True, "software: this pipeline", "bleuprint"),
     ):

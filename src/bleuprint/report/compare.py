@@ -11,7 +11,7 @@ from bleuprint.report.grid import Grid
 from bleuprint.report.revision import at
 from bleuprint.report.system_results import p_text
 from bleuprint.runtime.errors import UserError
-from bleuprint.scoring.metrics import sentence_bleu
+from bleuprint.scoring.metrics import METRICS, sentence_bleu
 from bleuprint.text.unicode import blank_unprinted
 from bleuprint.tracking.cell_results import CellResults
 
@@ -97,10 +97,11 @@ def _on_test(pair: Pair, runs: Sequence[CellResults], test: str, sentences: int)
         yield f"not compared: {reason}"
         return
     p = paired(runs, test)
-    yield (
-        f"difference in BLEU: {p_text(p.bootstrap)} (paired bootstrap), "
-        f"{p_text(p.randomization)} (approximate randomization)"
-    )
+    for name, of in zip(METRICS.values(), p.values(), strict=True):
+        yield (
+            f"difference in {name}: {p_text(of.bootstrap)} (paired bootstrap), "
+            f"{p_text(of.randomization)} (approximate randomization)"
+        )
     (references, first), (_, second) = (run.lines(test) for run in runs)
     changed = changes(first, second, references, runs[0].texts.target)
     labels = ("source", "reference", *map(str, pair.sides))

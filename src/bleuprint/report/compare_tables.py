@@ -13,11 +13,13 @@ from bleuprint.corpus.steps.ledger import read_ledgers
 from bleuprint.report.fault_tables import lines_of_faults
 from bleuprint.report.grid import NONE, Column, Grid, Row
 from bleuprint.report.revision import Revision
-from bleuprint.report.system_results import SIGNIFICANT, p_text, paired_t
+from bleuprint.report.system_results import p_text, paired_t
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.flatten import dotted
+from bleuprint.scoring.human_agreement import AGREE, AGREEMENT, agreement_text, human_agreement
+from bleuprint.scoring.metrics import METRICS
 from bleuprint.scoring.output_faults import paired_p
-from bleuprint.scoring.significance import PValues, paired_tests
+from bleuprint.scoring.significance import SIGNIFICANT, PairedTest, paired_tests
 from bleuprint.tracking.cell_results import CellResults
 
 _SHORT = 12
@@ -105,7 +107,7 @@ def differing(pair: Pair, part: str) -> Grid | None:
 
 
 def scores(pair: Pair) -> Iterator[str | Grid]:
-    """The scores on each test set that both have, and the p-value of the difference in BLEU."""
+    """The scores on each test set that both have, with tests of their differences."""
     rows: list[Row] = []
     reasons: list[str] = []
     for corpus in pair.corpora:
@@ -118,8 +120,12 @@ def scores(pair: Pair) -> Iterator[str | Grid]:
     if not rows:
         yield "Scores: no test set in common"
         return
-    yield Grid(pair.columns("corpus", "test set", "score", more=("difference", "p")), tuple(rows))
+    yield Grid(
+        pair.columns("corpus", "test set", "score", more=("difference", "p", AGREE)), tuple(rows)
+    )
     yield from reasons
+    if len(reasons) < len(rows) / len(METRICS):
+        yield AGREEMENT
     if len(pair.seeds) > 1:
         seeds = ", ".join(map(str, pair.seeds))
         yield f"scores: means over the seeds {seeds}; p: paired t-test over them"
@@ -166,7 +172,7 @@ def not_comparable(runs: Sequence[Sequence[CellResults]], test: str) -> str:
     return ""
 
 
-def paired(runs: Sequence[CellResults], test: str) -> PValues:
+def paired(runs: Sequence[CellResults], test: str) -> dict[str, PairedTest]:
     """The paired tests of the second against the first."""
     (references, first), (_, second) = (run.lines(test) for run in runs)
     return paired_tests({"0": first, "1": second}, references, runs[0].texts.target)["1"]
@@ -229,18 +235,21 @@ def _figures(run: CellResults) -> tuple[float, ...]:
 
 
 def _score_rows(runs: Sequence[Sequence[CellResults]], test: str, tested: bool) -> Iterator[Row]:
-    for metric, label in (("bleu", "BLEU"), ("chrf", "chrF2"), ("ter", "TER")):
-        first, second = (
-            [run.scores_of(test)[metric]["score"] for run in side]  # type: ignore[literal-required]
-            for side in runs
-        )
+    one_seed = tested and len(runs[0]) == 1
+    tests = paired([side[0] for side in runs], test) if one_seed else {}
+    for metric, label in METRICS.items():
+        of_sides = [[run.scores_of(test).get(metric) for run in side] for side in runs]
+        if not all(map(all, of_sides)):  # chrF2++ in scores.json of an earlier version
+            continue
+        first, second = ([each["score"] for each in side] for side in of_sides)  # type: ignore[index]
         deltas = [b - a for a, b in zip(first, second, strict=True)]
-        shown = NONE
-        if label == "BLEU" and tested:
-            several = len(deltas) > 1
-            p = paired_t(deltas) if several else paired([side[0] for side in runs], test).bootstrap
+        shown = agree = NONE
+        if tested:
+            p = tests[metric].bootstrap if one_seed else paired_t(deltas)
             shown = f"{p:.3f}{' n.s.' if p >= SIGNIFICANT else ''}"
-        cells = _mean(first), _mean(second), f"{fmean(deltas):+z.1f}", shown
+            if (per_cent := human_agreement(label, fmean(deltas))) is not None:
+                agree = agreement_text(label, per_cent)
+        cells = _mean(first), _mean(second), f"{fmean(deltas):+z.1f}", shown, agree
         yield Row((runs[0][0].cell.corpus, test, label, *cells))
 
 

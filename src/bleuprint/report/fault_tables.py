@@ -7,8 +7,9 @@ import pandas as pd
 
 from bleuprint.config.paths import Cell
 from bleuprint.report.grid import NONE, Column, Grid, Number, Row
-from bleuprint.report.system_results import PLACE, SIGNIFICANT, holm, p_text
+from bleuprint.report.system_results import PLACE, holm, p_text
 from bleuprint.scoring.output_faults import ANY, NAMES, paired_p, wilson
+from bleuprint.scoring.significance import SIGNIFICANT
 from bleuprint.tracking.cell_results import CellResults
 
 # Differences that the terminal shows, those with the smallest p.

@@ -15,6 +15,7 @@ import pandas as pd
 from bleuprint.config.paths import Cell
 from bleuprint.config.published import Published
 from bleuprint.report.published import literature
+from bleuprint.report.system_results import METRICS, of_metric
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.files import read_json, reading, write_json
 from bleuprint.tracking.timings import Training, read_seconds, read_training, translate_file
@@ -24,8 +25,11 @@ RESULTS = REPORTS / "results.json"
 CHANGED = "has changed since the report was made; see: dvc status"
 # The measured columns, committed for clones that have no timings/.
 COSTS = REPORTS / "costs.csv"
-# The scores, by the name of their column.
-METRICS = {"bleu": "BLEU", "chrf2": "chrF2", "ter": "TER"}
+
+# Columns that results.json of earlier versions lacks.
+_LATER = re.compile(
+    "faults|chrf2pp.*|(chrf2|ter)_(difference|p.*)|.*(standard_error|human_agreement)"
+)
 
 # By which a score may be outside its interval, since both are rounded.
 ROUNDING = 1e-3
@@ -34,8 +38,6 @@ ROUNDING = 1e-3
 COLUMNS: dict[str, str] = dict(pd.read_csv(Path(__file__).with_name("columns.csv")).to_numpy())
 # Lists of objects, as in scores.json; by_count is None where tokens are characters.
 LISTS = ("variants", "by_length", "by_count", "faults")
-# Columns that results.json of earlier versions lacks.
-_LATER = re.compile("faults")
 # The column of each measured figure of a training; those of another name are not in COLUMNS.
 _MEASURED = {f.name: f.name for f in dataclasses.fields(Training) if f.name != "rates"} | {
     "seconds": "train_seconds",
@@ -87,7 +89,8 @@ def load(root: Path = Path()) -> pd.DataFrame:
     if not complete:
         raise UserError(f"{path}: was not written by this version; run: dvc repro")
     if missing:
-        say(f"{path}: of an earlier version: lacks {', '.join(missing)}; run: dvc repro", "note")
+        lacking = f"without {len(missing)} columns such as {missing[0]}"
+        say(f"{path}: of an earlier version, {lacking}; run: dvc repro", "note")
     records = pd.DataFrame(rows, columns=_STORED)
     _check(records, path)
     return with_measured(records, root)
@@ -96,7 +99,7 @@ def load(root: Path = Path()) -> pd.DataFrame:
 def _check(records: pd.DataFrame, path: Path) -> None:
     """Raise UserError if records occur twice, or if scores contradict each other.
 
-    A score lies in its interval; a difference is between the means of BLEU over the seeds.
+    A score lies in its interval; a difference is between the means over the seeds.
     """
     again = "run: dvc repro --force --single-item report"
     if records.duplicated([*Cell._fields, "test"]).any():
@@ -106,22 +109,26 @@ def _check(records: pd.DataFrame, path: Path) -> None:
             low, score, high = (
                 records[metric + end].astype(float) for end in ("_low", "", "_high")
             )
-            inside = (low - ROUNDING <= score) & (score <= high + ROUNDING)
+            inside = score.isna() | (low - ROUNDING <= score) & (score <= high + ROUNDING)
             for record in records[~inside].itertuples():
                 raise UserError(
                     f"{path}: {name} {getattr(record, metric)} of {record.system} on "
                     f"{record.corpus}, {record.test}, is outside its interval; {again}"
                 )
-        means = records.astype({"bleu": float}).groupby(["system", "corpus", "test"]).bleu.mean()
-        for record in records[records.difference.notna()].itertuples():
-            column = record.corpus, record.test
-            expected = means[record.system, *column] - means[record.baseline, *column]
-            if abs(record.difference - expected) > ROUNDING:
-                raise UserError(
-                    f"{path}: difference {record.difference} of {record.system} on "
-                    f"{record.corpus}, {record.test}, is not that of the scores "
-                    f"({expected:.6g}); {again}"
+            means = (
+                records.astype({metric: float}).groupby(["system", "corpus", "test"])[metric].mean()
+            )
+            column = of_metric(metric, "difference")
+            for record in records[records[column].notna()].to_dict("records"):
+                system, baseline, *of = (
+                    record[n] for n in ("system", "baseline", "corpus", "test")
                 )
+                expected = means[system, *of] - means[baseline, *of]
+                if abs(record[column] - expected) > ROUNDING:
+                    raise UserError(
+                        f"{path}: {column} {record[column]} of {system} on {', '.join(of)}, is not "
+                        f"that of the scores ({expected:.6g}); {again}"
+                    )
 
 
 def with_measured(records: pd.DataFrame, root: Path) -> pd.DataFrame:

@@ -9,11 +9,13 @@ from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
 from bleuprint.config.published import Published
 from bleuprint.report import cost_columns, fault_tables, score_tables
-from bleuprint.report.frame import METRICS, REPORTS, RESULTS
+from bleuprint.report.frame import REPORTS, RESULTS
 from bleuprint.report.grid import NONE, Column, Grid, Number, Row, latex
 from bleuprint.report.published import literature
-from bleuprint.report.system_results import SIGNIFICANT, Score, SystemResult, system_results
+from bleuprint.report.system_results import METRICS, SystemResult, system_results
 from bleuprint.scoring.bleu_variants import VARIANTS
+from bleuprint.scoring.human_agreement import AGREE, AGREEMENT, agreement_text
+from bleuprint.scoring.significance import SIGNIFICANT
 
 BY_TIME = "FLOPs, by time"
 OTHERWISE = "BLEU (other variants)"
@@ -37,7 +39,7 @@ def scores(
 ) -> Grid:
     """The scores of every system on every test set, the best of each marked, and `costs`.
 
-    With BLEU come the difference from the baseline and published numbers.
+    With each come the differences from the baseline, with BLEU published numbers.
     """
     numbers = literature.rows(records, published)
     if "bleu" not in metrics:
@@ -108,9 +110,10 @@ def notes(records: pd.DataFrame, published: Sequence[Published] = ()) -> list[st
         )
     if len(baselines):
         lines += [
-            f"Difference: BLEU minus that of {', or without it of '.join(baselines)}{test}",
+            f"Difference: the score minus that of {', or without it of '.join(baselines)}{test}",
             f"†: p below {SIGNIFICANT}; ‡: also after Holm's correction for the systems of the "
             f"column; n.s.: not significant (p of {SIGNIFICANT} or more).",
+            AGREEMENT,
         ]
     cells = records.drop_duplicates(["system", "corpus"])
     if len(cells) < records.system.nunique() * records.corpus.nunique():
@@ -142,7 +145,9 @@ def _score_columns(
         column = [result for result in results if result.test == test]
         end = f" {test}" if len(tests) > 1 else ""
         for metric in metrics:
-            scores: dict[str, Score] = {each.system: getattr(each, metric) for each in column}
+            scores = {e.system: e.scores[metric] for e in column if metric in e.scores}
+            if not scores:  # in results.json of an earlier version
+                continue
             means = [score.mean for score in scores.values()]
             top = min(means) if metric == "ter" else max(means)
             best = [name for name, score in scores.items() if score.mean == top and len(column) > 1]
@@ -155,10 +160,26 @@ def _score_columns(
                 cells |= _printed(printed[default], "bleu")
                 yield from _as_published(records[records.test == test], printed[~default], end)
             yield _Filled(Column(METRICS[metric] + end, group), cells, best)
-            if metric == "bleu" and len(column) > 1:
-                tested = {each.system: each.difference for each in column if each.difference}
-                cells = {name: Number(score, score.bleu) for name, score in tested.items()}
-                yield _Filled(Column(f"difference{end}", group, follows=True), cells)
+            yield from _difference_columns(column, metric, group, end)
+
+
+def _difference_columns(
+    results: Sequence[SystemResult], metric: str, group: str, end: str
+) -> Iterator[_Filled]:
+    """The differences in a metric, and the share of pairs in which people would agree."""
+    tested = {e.system: e.differences[metric] for e in results if metric in e.differences}
+    if not tested:
+        return
+    cells: dict[str, str] = {name: Number(each, each.value) for name, each in tested.items()}
+    named = "" if metric == "bleu" else f"{METRICS[metric]} "
+    yield _Filled(Column(f"{named}difference{end}", group, follows=True), cells)
+    agreement: dict[str, str] = {
+        name: Number(agreement_text(METRICS[metric], each.agreement), each.agreement)
+        for name, each in tested.items()
+        if each.agreement is not None
+    }
+    if agreement:
+        yield _Filled(Column(f"{named}{AGREE}{end}", group, follows=True), agreement)
 
 
 def _as_published(records: pd.DataFrame, numbers: pd.DataFrame, end: str) -> Iterator[_Filled]:

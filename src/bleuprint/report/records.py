@@ -12,10 +12,11 @@ from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell, folder
 from bleuprint.corpus.test_sets import read_description
 from bleuprint.report.fault_tables import fault_counts
-from bleuprint.report.frame import METRICS, ROUNDING, cells_in, with_measured
-from bleuprint.report.system_results import with_differences
+from bleuprint.report.frame import ROUNDING, cells_in, with_measured
+from bleuprint.report.system_results import METRICS, of_metric, with_differences
 from bleuprint.runtime.code import code_fingerprint
 from bleuprint.runtime.errors import UserError
+from bleuprint.scoring import metrics
 from bleuprint.scoring.output_faults import output_faults
 from bleuprint.scoring.score import fast_scores
 from bleuprint.scoring.significance import paired_tests
@@ -39,11 +40,12 @@ def collect(settings: Settings, root: Path = Path()) -> pd.DataFrame:
         )
     faults = fault_counts(runs)
     code = code_fingerprint("report", root)
-    untested = dict.fromkeys(("baseline", "p_bootstrap", "p_randomization"))
+    tested = ("p_bootstrap", "p_randomization", "standard_error")
+    untested = dict.fromkeys(of_metric(metric, each) for metric in METRICS for each in tested)
     rows = [
         {
             **_row(run, test),
-            **paired.get((cell, test), untested),
+            **paired.get((cell, test), {"baseline": None, **untested}),
             "faults": faults.get((cell, test)),
             "code_sha256": code,
         }
@@ -79,14 +81,14 @@ def _paired(runs: Sequence[CellResults]) -> dict[tuple[Cell, str], dict[str, Any
             references, translations[run.cell.system] = run.lines(test)
             _check_scores(run, test, references, translations[run.cell.system])
         if others:
-            p_values = paired_tests(translations, references, baseline.texts.target)
+            results = paired_tests(translations, references, baseline.texts.target)
             for run in others:
-                p = p_values[run.cell.system]
-                tested[run.cell, test] = {
-                    "baseline": baseline.cell.system,
-                    "p_bootstrap": p.bootstrap,
-                    "p_randomization": p.randomization,
-                }
+                row: dict[str, Any] = {"baseline": baseline.cell.system}
+                for metric, of in zip(METRICS, results[run.cell.system].values(), strict=True):
+                    row[of_metric(metric, "p_bootstrap")] = of.bootstrap
+                    row[of_metric(metric, "p_randomization")] = of.randomization
+                    row[of_metric(metric, "standard_error")] = of.standard_error
+                tested[run.cell, test] = row
     return tested
 
 
@@ -158,8 +160,8 @@ def _row(run: CellResults, test: str) -> dict[str, Any]:
         "by_length": scores["by_length"],
         "by_count": scores["by_count"],
     }
-    metrics = scores["bleu"], scores["chrf"], scores["ter"]
-    for column, metric in zip(METRICS, metrics, strict=True):
+    for column, key in zip(METRICS, metrics.METRICS, strict=True):
+        metric = scores[key]  # type: ignore[literal-required]
         row |= {column: metric["score"], f"{column}_signature": metric["signature"]}
         row |= {f"{column}_low": metric["low"], f"{column}_high": metric["high"]}
     return row

@@ -12,13 +12,22 @@ import pandas as pd
 
 from bleuprint.config.experiment import Settings
 from bleuprint.report import dvc_plots, fault_tables, main_table, score_tables
-from bleuprint.report.frame import COSTS, REPORTS, RESULTS, cells_in, costs_csv, csv_text, save
+from bleuprint.report.frame import (
+    COSTS,
+    REPORTS,
+    RESULTS,
+    cells_in,
+    costs_csv,
+    csv_text,
+    save,
+)
 from bleuprint.report.grid import NONE, Grid, grid, markdown
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.funnel import training_counts
 from bleuprint.report.published import gap_tables
 from bleuprint.report.published.gap import measured
 from bleuprint.report.records import collect
+from bleuprint.report.system_results import METRICS
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import whole_file, write_json
 from bleuprint.runtime.html import environment
@@ -106,8 +115,8 @@ def _signatures(records: pd.DataFrame) -> Iterator[str]:
     languages = records.groupby("bleu_signature", sort=False).target.unique()
     for signature, targets in languages.items():
         yield f"BLEU ({', '.join(targets)}): `{signature}`"
-    for column, name in (("chrf2_signature", "chrF2"), ("ter_signature", "TER")):
-        for signature in records[column].unique():
+    for column, name in list(METRICS.items())[1:]:
+        for signature in records[f"{column}_signature"].dropna().unique():
             yield f"{name}: `{signature}`"
 
 

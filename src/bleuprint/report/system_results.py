@@ -4,18 +4,28 @@ With one seed, a difference is tested over the lines of the test set (scoring/si
 several it is tested over the seeds, which includes the variance between trainings.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from bleuprint.scoring import metrics
+from bleuprint.scoring.human_agreement import COEFFICIENTS, agreement_text, human_agreement
 from bleuprint.scoring.metrics import DIGITS
+from bleuprint.scoring.significance import SIGNIFICANT
 
-SIGNIFICANT = 0.05
+# The scores, by the name of their column.
+METRICS = dict(zip(("bleu", "chrf2", "chrf2pp", "ter"), metrics.METRICS.values(), strict=True))
 # A system on a test set.
 PLACE = ["system", "corpus", "test"]
+
+
+def of_metric(metric: str, column: str) -> str:
+    """The name of a column of differences: those of BLEU have no prefix."""
+    return column if metric == "bleu" else f"{metric}_{column}"
 
 
 @dataclass(frozen=True)
@@ -35,18 +45,20 @@ class Score:
 
 @dataclass(frozen=True)
 class Difference:
-    """A system's mean BLEU minus the baseline's.
+    """A system's mean score minus the baseline's, in one metric.
 
     `p` is from a paired t-test over seeds, or with one seed from the paired bootstrap;
     `randomization` from approximate randomization, with one seed only. `corrected` is p by Holm's
-    method, which corrects for the number of systems that are tested.
+    method, which corrects for the number of systems that are tested. `agreement`: see
+    human_agreement.
     """
 
     baseline: str
-    bleu: float
+    value: float
     p: float
     randomization: float | None
     corrected: float
+    agreement: float | None
 
     @property
     def significant(self) -> bool:
@@ -60,6 +72,11 @@ class Difference:
         return "‡" if self.corrected < SIGNIFICANT else "†"
 
     @property
+    def agreement_text(self) -> str:
+        """That of a difference in BLEU."""
+        return agreement_text("BLEU", self.agreement or 0.0)
+
+    @property
     def disagreement(self) -> str:
         """randomization p=0.061, if that test decides otherwise; empty if both agree."""
         second = self.randomization
@@ -69,22 +86,32 @@ class Difference:
 
     def __str__(self) -> str:
         """+8.7‡ p=0.001, or -0.2 n.s. p=0.410; both tests where they disagree."""
-        text = f"{self.bleu:+z.1f}{self.mark or ' n.s.'} {p_text(self.p)}"
+        text = f"{self.value:+z.1f}{self.mark or ' n.s.'} {p_text(self.p)}"
         return f"{text} ({self.disagreement})" if self.disagreement else text
 
 
 @dataclass(frozen=True, eq=False)
 class SystemResult:
-    """A system on a test set; `seeds` are its records. The baseline has no difference."""
+    """A system on a test set; `seeds` are its records. The baseline has no differences.
+
+    `scores` and `differences` are by the keys of METRICS.
+    """
 
     system: str
     corpus: str
     test: str
     seeds: pd.DataFrame
-    bleu: Score
-    chrf2: Score
-    ter: Score
-    difference: Difference | None
+    scores: Mapping[str, Score]
+    differences: Mapping[str, Difference]
+
+    @property
+    def bleu(self) -> Score:
+        return self.scores["bleu"]
+
+    @property
+    def difference(self) -> Difference | None:
+        """That of BLEU."""
+        return self.differences.get("bleu")
 
     @property
     def first(self) -> Any:
@@ -100,27 +127,41 @@ def system_results(records: pd.DataFrame) -> list[SystemResult]:
             corpus=corpus,
             test=test,
             seeds=seeds,
-            bleu=_score(seeds, "bleu"),
-            chrf2=_score(seeds, "chrf2"),
-            ter=_score(seeds, "ter"),
-            difference=_difference(seeds),
+            scores={
+                metric: _score(seeds, metric) for metric in METRICS if seeds[metric].notna().all()
+            },
+            differences={
+                metric: _difference(seeds, metric)
+                for metric in METRICS
+                if seeds[of_metric(metric, "difference")].notna().any()
+            },
         )
         for (system, corpus, test), seeds in records.groupby(PLACE, sort=False)
     ]
 
 
 def with_differences(records: pd.DataFrame) -> pd.DataFrame:
-    """The records with the columns difference, p and p_holm: the same for all seeds of a system."""
+    """The records with the columns difference, p, p_holm and human_agreement of each metric.
+
+    They are the same for all seeds of a system.
+    """
     alike = ["corpus", "seed", "test"]
-    baseline = records[records.baseline.isna()].set_index(alike).bleu.rename("of_baseline")
-    tested = records[records.baseline.notna()].join(baseline, on=alike)
-    tested["difference"] = tested.bleu - tested.of_baseline
-    systems = tested.groupby(PLACE, sort=False)
-    one_seed = records.seed.nunique() == 1
-    p = systems.p_bootstrap.first() if one_seed else systems.difference.agg(paired_t)
-    table = pd.DataFrame({"difference": systems.difference.mean(), "p": p.astype(float)})
-    table["p_holm"] = table.groupby(["corpus", "test"]).p.transform(holm)
-    return records.join(table.round(DIGITS), on=PLACE)
+    baseline = records[records.baseline.isna()].set_index(alike)
+    systems, one_seed = records[records.baseline.notna()], records.seed.nunique() == 1
+    for metric, name in METRICS.items():
+        tested = systems.join(baseline[metric].rename("of_baseline"), on=alike)
+        tested["difference"] = tested[metric] - tested.of_baseline
+        groups = tested.groupby(PLACE, sort=False)
+        bootstrap = groups[of_metric(metric, "p_bootstrap")].first()
+        p = bootstrap if one_seed else groups.difference.agg(paired_t)
+        table = pd.DataFrame({"difference": groups.difference.mean(), "p": p.astype(float)})
+        table["p_holm"] = table.groupby(["corpus", "test"]).p.transform(holm)
+        if name in COEFFICIENTS:
+            agreement = [human_agreement(name, difference) for difference in table.difference]
+            table["human_agreement"] = agreement
+        table = table.rename(columns=partial(of_metric, metric))
+        records = records.join(table.astype(float).round(DIGITS), on=PLACE)
+    return records
 
 
 def holm(values: Sequence[float]) -> list[float]:
@@ -159,9 +200,15 @@ def _score(seeds: pd.DataFrame, metric: str) -> Score:
     return Score(first[metric], None, first[f"{metric}_low"], first[f"{metric}_high"])
 
 
-def _difference(seeds: pd.DataFrame) -> Difference | None:
+def _difference(seeds: pd.DataFrame, metric: str) -> Difference:
     first = seeds.iloc[0]
-    if pd.isna(first.baseline):
-        return None
-    randomization = None if len(seeds) > 1 else first.p_randomization
-    return Difference(first.baseline, first.difference, first.p, randomization, first.p_holm)
+    columns = ("difference", "p", "p_randomization", "p_holm")
+    value, p, randomization, corrected = (first[of_metric(metric, each)] for each in columns)
+    return Difference(
+        baseline=first.baseline,
+        value=value,
+        p=p,
+        randomization=None if len(seeds) > 1 else randomization,
+        corrected=corrected,
+        agreement=human_agreement(METRICS[metric], value),
+    )

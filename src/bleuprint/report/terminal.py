@@ -12,7 +12,7 @@ from rich.text import Text
 from bleuprint.report.grid import Grid, groups
 
 # For outputs that are not UTF-8, as with the C locale.
-_ASCII = str.maketrans({"–": "-", "±": "+-", "†": "*", "‡": "**", "…": "..."})
+_ASCII = str.maketrans({"–": "-", "±": "+-", "†": "*", "‡": "**", "…": "...", "≥": ">="})
 
 
 def show(parts: Iterable[str | Grid]) -> None:

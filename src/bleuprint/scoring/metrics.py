@@ -1,4 +1,4 @@
-"""BLEU, chrF and TER with bootstrap intervals, all computed by sacreBLEU.
+"""BLEU, chrF2, chrF2++ and TER with bootstrap intervals, all computed by sacreBLEU.
 
 Every score has its signature. A test set is held in memory together with the bootstrap's resamples,
 72 bytes a line and resample.
@@ -19,6 +19,8 @@ from bleuprint.scoring.bleu import bleu_metric
 RESAMPLES = 1000
 SEED = 12345
 DIGITS = 6
+# The metrics, by their key in scores.json; chrfpp is missing in those of earlier versions.
+METRICS = {"bleu": "BLEU", "chrf": "chrF2", "chrfpp": "chrF2++", "ter": "TER"}
 
 
 class Score(TypedDict):
@@ -55,9 +57,9 @@ def bleu(hypotheses: Sequence[str], references: Sequence[str], language: str) ->
     }
 
 
-def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
-    """chrF2 of character 6-grams, cased, without spaces."""
-    return _score(_Chrf(references=[references]), hypotheses)[0]
+def chrf(hypotheses: Sequence[str], references: Sequence[str], word_order: int = 0) -> Score:
+    """chrF2 of character 6-grams, cased, without spaces; with `word_order` 2 chrF2++."""
+    return _score(_Chrf(word_order=word_order, references=[references]), hypotheses)[0]
 
 
 def ter(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
@@ -85,6 +87,16 @@ def sentence_bleu(
 def sentence_chrf(translation: str, reference: str) -> float:
     """chrF2 of a line, 0 to 100."""
     return float(round(CHRF().sentence_score(translation, [reference]).score, DIGITS))
+
+
+def sacrebleu_metrics(references: Sequence[str], language: str) -> dict[str, Metric]:
+    """METRICS against `references`, with the options of the functions above."""
+    return {
+        "bleu": bleu_metric(references, language),
+        "chrf": CHRF(references=[references]),
+        "chrfpp": CHRF(word_order=2, references=[references]),
+        "ter": TER(references=[references]),
+    }
 
 
 def fix_seed() -> None:

@@ -34,13 +34,14 @@ class Loss(TypedDict):
 class FastScores(TypedDict):
     """All scores of one test set but TER, which takes longer to compute than the others.
 
-    `loss` is None if a sentence is longer than the model's `max_positions`, `by_count` if tokens
-    are characters.
+    `chrfpp` is missing in files of earlier versions; `loss` is None if a sentence is longer than
+    the model's `max_positions`, `by_count` if tokens are characters.
     """
 
     lines: int
     bleu: metrics.BleuScore
     chrf: metrics.Score
+    chrfpp: NotRequired[metrics.Score]
     loss: Loss | None
     bleu_variants: list[BleuVariant]
     by_length: list[ByLength]
@@ -67,7 +68,7 @@ def read_scores(path: Path) -> dict[str, SetScores]:
         if not (isinstance(scores, dict) and SetScores.__required_keys__ <= scores.keys()):
             raise UserError(f"{path}: was not written by this version; run: dvc repro")
         with reading(path):
-            for metric in (scores["bleu"], scores["chrf"], scores["ter"]):
+            for metric in (scores[name] for name in metrics.METRICS if name in scores):
                 _ = [float(metric[name]) for name in ("score", "low", "high")]
     return content
 
@@ -117,6 +118,7 @@ def fast_scores(
         "lines": len(translated),
         "bleu": metrics.bleu(translated, expected, target),
         "chrf": metrics.chrf(translated, expected),
+        "chrfpp": metrics.chrf(translated, expected, word_order=2),
         "loss": loss and _loss(loss, sum(len(line.split()) + 1 for line in expected)),
         "bleu_variants": bleu_variants(translated, expected, target, in_tokens),
         "by_length": bleu_by_length(translated, expected, described.source_tokens, target),

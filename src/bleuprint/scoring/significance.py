@@ -1,64 +1,123 @@
-"""sacreBLEU's paired significance tests of differences in BLEU.
+"""Paired tests of differences in all metrics, as sacreBLEU's --paired-bs and --paired-ar.
 
-A test set is held in memory together with the tests' samples: about 10 bytes a line for each of the
+One set of resamples, and one of trials, serves every metric, so that their p-values are of the same
+lines. A test set is held in memory together with the samples: about 10 bytes a line for each of the
 10,000 trials of approximate randomization.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from bleuprint.scoring.bleu import bleu_metric
-from bleuprint.scoring.metrics import DIGITS, RESAMPLES, fix_seed
+import numpy as np
+from numpy.typing import NDArray
+from sacrebleu.metrics.base import Metric
+
+from bleuprint.scoring.metrics import DIGITS, RESAMPLES, SEED, sacrebleu_metrics
 
 TRIALS = 10_000
+SIGNIFICANT = 0.05
+
+_Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class PValues:
-    """p-values of a difference: paired bootstrap and approximate randomization.
+class PairedTest:
+    """p-values of a difference by paired bootstrap and approximate randomization.
 
     The bootstrap (Koehn 2004) resamples the test set; randomization (Riezler and Maxwell 2005)
-    swaps lines between the systems and makes fewer assumptions. sacreBLEU's randomization counts
-    trials with a larger difference, not those with an equal one: for systems that differ in one or
-    two lines, its p-value is too small.
+    swaps lines between the systems and makes fewer assumptions. As in sacreBLEU, randomization
+    counts trials with a larger difference, not those with an equal one: for systems that differ in
+    one or two lines, its p-value is too small. `standard_error` is the standard deviation of the
+    resamples' difference, in points of the metric.
     """
 
     bootstrap: float
     randomization: float
+    standard_error: float
 
 
 def paired_tests(
     systems: Mapping[str, Sequence[str]], references: Sequence[str], language: str
-) -> dict[str, PValues]:
-    """The p-values of each system's difference in BLEU from the first system's.
+) -> dict[str, dict[str, PairedTest]]:
+    """The tests of each system's difference from the first system, by the keys of METRICS.
 
     Identical translations have p = 1: sacreBLEU counts samples with a difference above 0, and would
     report them as significantly different. So has a test set of a single line, whose samples are
     all the same.
     """
-    baseline, *others = systems
-    bootstrap = _p_values(systems, references, language, "bs", RESAMPLES)
-    randomization = _p_values(systems, references, language, "ar", TRIALS)
-    return {
-        name: PValues(1.0, 1.0)
-        if len(references) == 1 or list(systems[name]) == list(systems[baseline])
-        else PValues(*p_values)
-        for name, *p_values in zip(others, bootstrap, randomization, strict=True)
-    }
+    (_, baseline), *others = systems.items()
+    metrics = sacrebleu_metrics(references, language)
+    resamples, trials = resampled_counts(len(references)), _trials(len(references))
+    tested: dict[str, dict[str, PairedTest]] = {name: {} for name, _ in others}
+    for key, metric in metrics.items():
+        first = _statistics(metric, baseline)
+        first_scores = resampled_scores(metric, first, resamples)
+        for name, lines in others:
+            second = _statistics(metric, lines)
+            difference = _difference(metric, first, second)
+            differences = resampled_scores(metric, second, resamples) - first_scores
+            error = round(float(differences.std(ddof=1)), DIGITS)
+            if len(references) == 1 or list(lines) == list(baseline):
+                tested[name][key] = PairedTest(1.0, 1.0, error)
+                continue
+            swapped = _swapped_differences(metric, first, second, trials)
+            tested[name][key] = PairedTest(
+                bootstrap_p(differences, difference), _p_value(swapped, difference), error
+            )
+    return tested
 
 
-def _p_values(
-    systems: Mapping[str, Sequence[str]],
-    references: Sequence[str],
-    language: str,
-    kind: str,
-    samples: int,
-) -> list[float]:
-    from sacrebleu.significance import PairedTest
+def resampled_counts(lines: int) -> _Floats:
+    """How often each of RESAMPLES resamples (rows) has each line, with sacreBLEU's seed."""
+    drawn = np.random.default_rng(SEED).choice(lines, size=(RESAMPLES, lines), replace=True)
+    return np.stack([np.bincount(each, minlength=lines) for each in drawn]).astype(np.float64)
 
-    metrics = {"BLEU": bleu_metric(references, language)}
-    fix_seed()
-    _, results = PairedTest(list(systems.items()), metrics, None, kind, n_samples=samples)()
-    differences: list[Any] = results["BLEU"][1:]
-    return [round(difference.p_value, DIGITS) for difference in differences]
+
+def resampled_scores(metric: Metric, statistics: _Floats, counts: _Floats) -> _Floats:
+    """The score of each resample; `statistics`: a row for each line.
+
+    In float32, as sacreBLEU has the sums of resamples.
+    """
+    sums = (counts @ statistics).astype(np.float32)
+    return np.array([metric._compute_score_from_stats(each).score for each in sums])
+
+
+def bootstrap_p(differences: _Floats, difference: float) -> float:
+    """The p-value of a difference, 0 or more, from those of the resamples, as sacreBLEU has it."""
+    sampled = np.abs(differences)
+    return _p_value(sampled - sampled.mean(), difference)
+
+
+def _trials(lines: int) -> _Floats:
+    """For each trial (row), 1 where a line stays with its system and 0 where it is swapped."""
+    generator = np.random.default_rng(SEED)
+    return generator.integers(2, size=(TRIALS, lines), dtype=bool).astype(np.float64)
+
+
+def _statistics(metric: Metric, lines: Sequence[str]) -> _Floats:
+    """sacreBLEU's sufficient statistics of each line: whole numbers."""
+    return np.array(metric._extract_corpus_statistics(lines, None), dtype=np.float64)
+
+
+def _swapped_differences(
+    metric: Metric, first: _Floats, second: _Floats, trials: _Floats
+) -> _Floats:
+    """The size of the difference in each trial of randomization."""
+    kept = trials @ (first - second)
+    one, other = kept + second.sum(0), first.sum(0) - kept
+    return np.abs(_scores(metric, one) - _scores(metric, other))
+
+
+def _difference(metric: Metric, first: _Floats, second: _Floats) -> float:
+    one, other = _scores(metric, np.stack([first.sum(0), second.sum(0)]))
+    return abs(float(one - other))
+
+
+def _scores(metric: Metric, sums: _Floats) -> _Floats:
+    rows = sums.astype(np.int64).tolist()
+    return np.array([metric._compute_score_from_stats(row).score for row in rows])
+
+
+def _p_value(sampled: _Floats, difference: float) -> float:
+    """(samples above the difference + 1) / (samples + 1), which is never 0."""
+    return round((int((sampled > difference).sum()) + 1) / (len(sampled) + 1), DIGITS)

@@ -128,10 +128,8 @@ def _decoding(results: CellResults, scores: Mapping[str, SetScores]) -> Content:
     params = runs.parameters({"decode": record.decode})
     summary: dict[str, float] = {}
     for test, metrics in scores.items():
-        for kind, score in zip(
-            ui_views.SCORES, (metrics["bleu"], metrics["chrf"], metrics["ter"]), strict=True
-        ):
-            summary[f"{kind}/{test}"] = score["score"]
+        for kind in (name for name in ui_views.SCORES if name in metrics):
+            summary[f"{kind}/{test}"] = metrics[kind]["score"]  # type: ignore[literal-required]
         if metrics["loss"]:
             summary[f"test_loss/{test}"] = metrics["loss"]["loss"]
         for fault in metrics.get("faults", ()):

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bleuprint.config.experiment import Settings
+from bleuprint.scoring.metrics import METRICS
 from bleuprint.tracking.runs import NOTE
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 VIEW = "bleuprint"
 # A score is called bleu/SET: a narrow column shows the beginning.
-SCORES = "bleu", "chrf", "ter"
+SCORES = tuple(METRICS)
 
 
 def is_score(metric: str) -> bool:

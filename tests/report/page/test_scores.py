@@ -80,7 +80,13 @@ def test_a_row_has_the_scores_and_the_cost(settings: Settings) -> None:
         "BLEU compound-split": "–",
         "BLEU": "22.5 [21.5, 24.5]",
         "difference": "+2.5‡ p=0.001",
+        # 88.333 / (1 + e^(-0.96639 * 2.5)) and 93.0 / (1 + e^(-1.11427 * 2.5))
+        "people agree": "81 %",
         "chrF2": "42.5 [41.5, 43.5]",
+        "chrF2 difference": "+2.5‡ p=0.001",
+        "chrF2 people agree": "88 %",
+        "chrF2++": "40.5 [39.5, 41.5]",
+        "chrF2++ difference": "+2.5‡ p=0.001",
         "Parameters": "2.57M",
         "FLOPs": "3.3e18",
         "FLOPs, by time": "–",
@@ -101,6 +107,7 @@ def test_what_is_not_significant_is_said_so(settings: Settings) -> None:
     assert table.marks[-3:] == ["baseline", "", ""]
     text = parsed(summary(context(settings, *found))).sections["summary"]
     assert "significant when tested alone (p=0.030), but not when corrected" in text
+    assert "people prefer the better one in 64 % (an estimate" in text
     assert "Second is base, 1.0 below" not in text  # which has just been said
     assert "odd, wmt14-en-de, newstest2014: -0.2 BLEU against base, p=0.410" in text
 
@@ -190,7 +197,7 @@ def test_a_published_score_stands_below_its_test_set(settings: Settings) -> None
     table, _ = parsed(scores(context(settings, *rows))).tables["scores"]
     cells = table.row("Transformer (big) (published)")
     assert (cells["BLEU newstest2014"], cells["BLEU compound-split newstest2014"]) == ("–", "28.4")
-    assert cells["FLOPs, by time"] == "2.3e19" and list(cells.values()).count("–") == 9
+    assert cells["FLOPs, by time"] == "2.3e19" and list(cells.values()).count("–") == 11
 
 
 def test_published_rows_are_those_of_the_table(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from bleuprint.report.system_results import SIGNIFICANT, system_results
+from bleuprint.report.system_results import system_results
+from bleuprint.scoring.significance import SIGNIFICANT
 from bleuprint.training.history import Validation
 
 # A validation loss that fell by 1 % in the last quarter of the training is still falling.
@@ -93,7 +94,7 @@ def advice(
             f"p of {SIGNIFICANT} or more: the difference may be chance. Train with more seeds "
             f"(now {seeds}), or test on more sentences; until then, count them as equal.",
             tuple(
-                f"{name}: {tested.bleu:+z.1f} BLEU against {tested.baseline}, p={tested.p:.3f}"
+                f"{name}: {tested.value:+z.1f} BLEU against {tested.baseline}, p={tested.p:.3f}"
                 for name, result in named
                 if (tested := result.difference) and not tested.significant
             ),

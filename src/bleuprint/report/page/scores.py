@@ -7,10 +7,10 @@ from typing import Any
 
 from bleuprint.report import main_table, score_tables
 from bleuprint.report.cost_columns import COUNTED, MEASURED
-from bleuprint.report.frame import METRICS
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.section import Section, paragraphs
 from bleuprint.report.published import gap_tables
+from bleuprint.report.system_results import METRICS
 from bleuprint.runtime.html import counted
 
 _COSTS = {
@@ -39,7 +39,9 @@ def _corpus(context: ReportContext, name: str) -> dict[str, Any]:
     return {
         "name": name,
         "tests": [f"{test} ({counted(count, 'sentence')})" for test, count in lines.items()],
-        "grid": main_table.scores(records, ["bleu", "chrf2"], _COSTS, context.settings.published),
+        "grid": main_table.scores(
+            records, ["bleu", "chrf2", "chrf2pp"], _COSTS, context.settings.published
+        ),
     }
 
 
@@ -59,9 +61,11 @@ def bleu_variants(context: ReportContext) -> Section:
 def _scored(record: Any) -> Iterator[dict[str, Any]]:
     """Name, signature, lines, and SHA-256 of references and of translations of each score."""
     for column, name in METRICS.items():
+        if (signature := getattr(record, f"{column}_signature")) is None:
+            continue  # in results.json of an earlier version
         yield {
             "name": name,
-            "signature": getattr(record, f"{column}_signature"),
+            "signature": signature,
             "lines": record.lines,
             "references": record.references_sha256,
             "hypotheses": record.hypotheses_sha256,

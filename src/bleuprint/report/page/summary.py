@@ -3,14 +3,16 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from bleuprint.report import power_table
 from bleuprint.report.cost_columns import duration, power
 from bleuprint.report.page.advice import LINES, advice
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.funnel import kept
 from bleuprint.report.page.section import Section
 from bleuprint.report.published import gap_tables
-from bleuprint.report.system_results import SIGNIFICANT, SystemResult, paired_t
+from bleuprint.report.system_results import SystemResult, paired_t
 from bleuprint.runtime.html import counted
+from bleuprint.scoring.significance import SIGNIFICANT
 from bleuprint.training.history import Validation
 
 # Rules, and pieces of evidence, that are not folded away.
@@ -38,6 +40,7 @@ def summary(context: ReportContext) -> Section:
         "few": LINES,
         "gaps": context.gaps,
         "gap_tables": gap_tables,
+        "power": list(power_table.summary(context.records)),
         "cost": _cost(context),
         "pairs": {name: kept(name, context.root) for name in settings.corpora},
         "advice": advice(context.records, list(_validations(context))),

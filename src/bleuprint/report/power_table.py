@@ -1,0 +1,120 @@
+"""Power: the differences in BLEU that test sets and seeds show, and what a difference takes."""
+
+import math
+from collections.abc import Iterator
+
+import pandas as pd
+
+from bleuprint.report.grid import Grid, Number, grid
+from bleuprint.report.system_results import PLACE
+from bleuprint.runtime.errors import UserError
+from bleuprint.scoring.power import (
+    POWER,
+    detectable,
+    detectable_over_seeds,
+    lines_needed,
+    seeds_needed,
+)
+
+# Beyond, a number of lines or seeds is as good as infinite.
+_MOST = 10_000_000
+_SEEDS = ["Deviation over seeds", "Detectable by seeds", "Seeds needed"]
+
+
+def power(records: pd.DataFrame, difference: float | None = None) -> pd.DataFrame:
+    """A row for each system with a baseline, on each test set.
+
+    Columns: difference, standard_error (over lines, the mean over seeds), detectable, lines,
+    lines_needed; of several seeds their number, deviation (of the difference), detectable_by_seeds,
+    seeds_needed. What is needed is for `difference`, or without it for the one that was measured.
+    """
+    known = records.standard_error.notna()
+    alike = ["corpus", "test", "seed"]
+    baseline = records[records.baseline.isna()].set_index(alike).bleu.rename("of_baseline")
+    rows = []
+    for place, seeds in records[known].groupby(PLACE, sort=False):
+        first, error = seeds.iloc[0], float(seeds.standard_error.mean())
+        sought = first.difference if difference is None else difference
+        row = {
+            **dict(zip(PLACE, place, strict=True)),
+            "baseline": first.baseline,
+            "difference": first.difference,
+            "standard_error": error,
+            "detectable": detectable(error),
+            "lines": int(first.lines),
+            "lines_needed": lines_needed(first.lines, error, sought),
+        }
+        if len(seeds) > 1:
+            joined = seeds.join(baseline, on=alike)
+            deviation = float((joined.bleu - joined.of_baseline).std())
+            row["seeds"] = len(seeds)
+            row["deviation"] = deviation
+            row["detectable_by_seeds"] = detectable_over_seeds(len(seeds), deviation)
+            row["seeds_needed"] = seeds_needed(sought, deviation)
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def parts(records: pd.DataFrame, difference: float | None = None) -> Iterator[str | Grid]:
+    """The table and how to read it, for the terminal; raises UserError if it would be empty."""
+    table = power(records, difference)
+    if table.empty:
+        if records.baseline.isna().all():
+            raise UserError("power is that of a difference from a baseline: there is one system")
+        raise UserError("the report, of an earlier version, has no standard errors; run: dvc repro")
+    several = "seeds" in table
+    rows = []
+    for row in table.itertuples():
+        cells = [_signed(row.difference), *map(_bleu, (row.standard_error, row.detectable))]
+        cells += [_whole(row.lines), _whole(row.lines_needed)]
+        if several:
+            cells += [_bleu(row.deviation), _bleu(row.detectable_by_seeds)]
+            cells.append(_whole(row.seeds_needed))
+        rows.append((row.system, row.corpus, row.test, row.baseline, *cells))
+    heads = ["Difference", "Standard error", "Detectable", "Lines", "Lines needed"]
+    yield grid(
+        ("System", "Corpus", "Test set", "Baseline"), [*heads, *(_SEEDS if several else ())], rows
+    )
+    sought = "the measured difference" if difference is None else f"a difference of {difference:g}"
+    yield (
+        f"BLEU. Detectable: a true difference of this size is found in {POWER:.0%} of test sets of "
+        "as many lines, by a two-sided test at 0.05 (normal approximation, with the standard error "
+        f"of the paired bootstrap). Needed: for {sought}."
+    )
+    if several:
+        yield (
+            f"Seeds: the same of the paired t-test over {table.seeds.max()} seeds, whose deviation "
+            "is itself uncertain when seeds are few."
+        )
+
+
+def summary(records: pd.DataFrame) -> Iterator[str]:
+    """A sentence on each test set: the differences that it, and the seeds, show."""
+    table = power(records)
+    for (corpus, test), of in table.groupby(["corpus", "test"], sort=False) if len(table) else ():
+        text = f"{of.lines.max():,} lines show {_range(of.detectable)} BLEU"
+        if "seeds" in of:
+            text += f", {of.seeds.max()} seeds {_range(of.detectable_by_seeds)}"
+        yield (
+            f"Power on {corpus}, test set {test}: {text} of difference from the baseline (with "
+            f"{POWER:.0%} probability; bleuprint power says what smaller ones take)."
+        )
+
+
+def _range(values: pd.Series) -> str:
+    low, high = (f"{value:.1f}" for value in (values.min(), values.max()))
+    return low if low == high else f"{low} to {high}"
+
+
+def _bleu(value: float) -> Number:
+    return Number(f"{value:.2f}", value)
+
+
+def _signed(value: float) -> Number:
+    return Number(f"{value:+z.2f}", value)
+
+
+def _whole(value: float) -> Number:
+    if value > _MOST or math.isnan(value):
+        return Number(f"> {_MOST:,}", value)
+    return Number(f"{value:,.0f}", value)

@@ -1,0 +1,41 @@
+"""How often people prefer the system with the better score (Kocmi et al. 2024, "Navigating the
+Metrics Maze: Reconciling Score Magnitudes and Accuracies", ACL 2024).
+
+A logistic function was fitted to ToShip23, Microsoft's pairs of systems with human judgments, of
+many languages, and compared with WMT's. For systems unlike those, other text or a small test set it
+is a guide to the size of a difference; it says nothing of significance.
+"""
+
+import math
+
+# a and b of a / (1 + exp(-b d)) per cent for a difference d, as in the authors' mt-thresholds, and
+# the last percentage of their table of thresholds: what is above would be extrapolated.
+COEFFICIENTS = {
+    "BLEU": (88.33333333333225, 0.9663926931178954, 85.0),
+    "chrF2": (92.999999999972, 1.1142732157139852, 90.0),
+}
+# Of two systems without a difference, half of the judgments are for either.
+LOWEST = 50.0
+# A head for the percentage, and how to read it.
+AGREE = "people agree"
+AGREEMENT = (
+    f"{AGREE}: the share of system pairs with such a difference in which people prefer the better "
+    "one, by Kocmi et al. 2024: an average of their systems, languages and texts, and for others, "
+    "or small test sets, a guide only. 50 % is chance; ≥: the end of their table, not extrapolated."
+)
+
+
+def human_agreement(metric: str, difference: float) -> float | None:
+    """Per cent of system pairs with this difference in which people prefer the better one.
+
+    Between LOWEST and the end of the authors' table; None for a metric without coefficients.
+    """
+    if metric not in COEFFICIENTS or math.isnan(difference):
+        return None
+    a, b, highest = COEFFICIENTS[metric]
+    return min(max(a / (1 + math.exp(-b * abs(difference))), LOWEST), highest)
+
+
+def agreement_text(metric: str, per_cent: float) -> str:
+    """55 %, or ≥ 85 % where the table ends."""
+    return f"{'≥ ' if per_cent >= COEFFICIENTS[metric][2] else ''}{per_cent:.0f} %"

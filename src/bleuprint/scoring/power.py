@@ -1,0 +1,53 @@
+"""Which differences a test set or a number of seeds shows, and what a difference takes.
+
+Power is the probability that a two-sided test at SIGNIFICANT finds a true difference. Over lines it
+is computed from the paired bootstrap's standard error by the normal approximation; over seeds, for
+the paired t-test, by the noncentral t distribution.
+"""
+
+import math
+
+from bleuprint.scoring.significance import SIGNIFICANT
+
+POWER = 0.8
+
+
+def detectable(standard_error: float) -> float:
+    """The difference that the lines of the test set show with POWER: (z_0.975 + z_0.8) * se."""
+    from scipy.stats import norm
+
+    return float(norm.ppf(1 - SIGNIFICANT / 2) + norm.ppf(POWER)) * standard_error
+
+
+def lines_needed(lines: int, standard_error: float, difference: float) -> float:
+    """The lines that show `difference` with POWER: the standard error falls as 1 / sqrt(lines)."""
+    if difference == 0:
+        return math.inf
+    return math.ceil(lines * (detectable(standard_error) / difference) ** 2)
+
+
+def detectable_over_seeds(seeds: int, deviation: float) -> float:
+    """The difference that a paired t-test over this number of seeds shows with POWER.
+
+    `deviation`: the standard deviation of the difference over seeds. The other tail, of a test that
+    finds a difference of the wrong sign, is below 1e-16 and left out.
+    """
+    from scipy.special import nctdtrinc
+    from scipy.stats import t
+
+    limit = t.ppf(1 - SIGNIFICANT / 2, seeds - 1)
+    return deviation * float(nctdtrinc(seeds - 1, 1 - POWER, limit)) / math.sqrt(seeds)
+
+
+def seeds_needed(difference: float, deviation: float) -> float:
+    """The fewest seeds, two or more, whose detectable difference is at most `difference`."""
+    if difference == 0:
+        return math.inf
+    low, high = 1, 2
+    while detectable_over_seeds(high, deviation) > abs(difference):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        enough = detectable_over_seeds(middle, deviation) <= abs(difference)
+        low, high = (low, middle) if enough else (middle, high)
+    return high

@@ -1,0 +1,34 @@
+"""The authors' table of thresholds, and the figures that their tool prints."""
+
+import pytest
+
+from bleuprint.scoring.human_agreement import agreement_text, human_agreement
+
+# Kocmi et al. 2024, table of thresholds: the difference for 55, 60, ... per cent.
+TABLE = {
+    "BLEU": [0.52, 0.78, 1.06, 1.39, 1.79, 2.34, 3.35],
+    "chrF2": [0.33, 0.54, 0.76, 1.00, 1.28, 1.63, 2.12, 3.05],
+}
+
+
+@pytest.mark.parametrize("metric", TABLE)
+def test_the_authors_table(metric: str) -> None:
+    for step, difference in enumerate(TABLE[metric]):
+        for sign in (1, -1):
+            found = human_agreement(metric, sign * difference)
+            # rounded to 0.01, of which the steepest slope makes a quarter of a per cent
+            assert found == pytest.approx(55 + 5 * step, abs=0.25)
+
+
+def test_the_example_of_the_authors_tool() -> None:
+    assert human_agreement("BLEU", 1.0) == pytest.approx(63.989, abs=0.01)
+    # 0.710 is rounded, and the curve rises by 22 per cent a point
+    assert human_agreement("chrF2", 0.71) == pytest.approx(63.989, abs=0.012)
+
+
+def test_nothing_is_extrapolated() -> None:
+    # the curve itself begins at 44 and ends at 88
+    assert [human_agreement("BLEU", d) for d in (0.0, 0.2, 9.0)] == [50, 50, 85]
+    assert human_agreement("chrF2", 40.0) == 90
+    assert [agreement_text("BLEU", each) for each in (50, 54.6, 85)] == ["50 %", "55 %", "≥ 85 %"]
+    assert human_agreement("chrF2++", 1.0) is human_agreement("TER", 1.0) is None
