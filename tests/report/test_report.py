@@ -256,7 +256,7 @@ def test_a_baseline_is_the_first_system_of_its_corpus(tmp_path: Path) -> None:
     heads = [row.cells[0] for row in main_table.scores(records).rows]
     assert heads == ["tiny (baseline)", "small (baseline)", "last"]
     (note,) = [note for note in main_table.notes(records) if note.startswith("Difference")]
-    assert "BLEU minus that of tiny, or without it of small;" in note
+    assert "the score minus that of tiny, or without it of small;" in note
 
 
 def test_the_terminals_table_loads_no_torch(made: tuple[Path, Settings]) -> None:
