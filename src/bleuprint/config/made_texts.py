@@ -57,10 +57,9 @@ def check_made_texts(
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
-        cycle = " -> ".join(error.args[1])
-        message = (
-            f"a cycle: each is translated by a system that is trained on the one before: {cycle}"
-        )
+        # in which each corpus is one that the next needs
+        cycle = " -> ".join(reversed(error.args[1]))
+        message = f"a cycle, each translated by a system that is trained on the next: {cycle}"
         raise SettingError(["made_texts"], message) from None
 
 
