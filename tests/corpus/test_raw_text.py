@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from itertools import combinations
 
 from bleuprint.config import paths
 from bleuprint.config.corpus_files import File, Files, Text
@@ -59,6 +60,10 @@ def test_clean_reads_made_texts_after_the_others_in_any_shards(tmp_path):
     assert text.count("train") == len(expected)
     numbered = [each for block in text.blocks("train") for each in block.numbered()]
     assert numbered == [*enumerate(expected, 1)]
+    bounds = [0, 5, *range(BLOCK_PAIRS, len(expected)), None]
+    for start, stop in combinations(bounds, 2):
+        blocks = text.blocks("train", start, stop)
+        assert [pair for block in blocks for pair in block.pairs()] == expected[start:stop]
     step = Cleaning.of("own", corpus, tmp_path)
     assert step.output == tmp_path / "data/clean/own"
     for shards in (1, 2, 7):
