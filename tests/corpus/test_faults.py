@@ -8,7 +8,7 @@ import pytest
 
 from bleuprint.config.corpus_files import File
 from bleuprint.config.experiment import Corpus, load
-from bleuprint.config.paths import folder
+from bleuprint.config.paths import given
 from bleuprint.corpus import faults
 from bleuprint.corpus.clean import Cleaning
 from bleuprint.corpus.faults import FaultReport, has_known_faults, trace_faults
@@ -23,7 +23,7 @@ CORPUS = load(ROOT / "params.yaml").corpora["phrasebook-en-de"]
 
 
 def trace(root: Path, corpus: Corpus = CORPUS) -> FaultReport:
-    raw = TextFolder(folder("c", "raw", root), "en", "de")
+    raw = TextFolder(given("c", root), "en", "de")
     lines = faults.noisy_lines()
     write_set(raw, "train", [Pair(line.text[0], line.text[1]) for line in lines])
     tests = [("We ask.", "Wir fragen.", ""), *generate("test")]
@@ -80,6 +80,9 @@ def test_faults_are_known_of_the_whole_noisy_text_alone() -> None:
     assert has(a=text)
     assert not has(a=text, b=text)
     assert not has(a=replace(text, pairs=100))
+    dedup = replace(CORPUS.dedup, pairs=False, sources=False, targets=False)
+    copies = replace(CORPUS.files, train={"a": replace(text, repeat=2)})
+    assert not has_known_faults(replace(CORPUS, dedup=dedup, files=copies))
     assert not has(a=replace(text, source=File(url="phrasebook:train.en")))
 
 

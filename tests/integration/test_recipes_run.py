@@ -10,7 +10,13 @@ from bleuprint.config.experiment import load
 from root import ROOT
 
 RECIPES = sorted(path.stem for path in (ROOT / "recipes").glob("*.yaml"))
-PHRASEBOOK = ("phrasebook", "table3-phrasebook", "ablations-phrasebook", "cleaning-phrasebook")
+PHRASEBOOK = (
+    "phrasebook",
+    "table3-phrasebook",
+    "ablations-phrasebook",
+    "cleaning-phrasebook",
+    "back-translation-phrasebook",
+)
 EMBEDDED = ("toy-sentence", "copy", *PHRASEBOOK)
 
 

@@ -100,6 +100,17 @@ SECOND_CORPUS = """\
     <<: *own
     vocabulary: {bpe: {num_merges: 10, joint: true, threshold: 0, learner: incremental}}
 """
+# Its training text is continued by a translation of that of the first corpus.
+MADE_TEXT = """\
+    files:
+      train:
+        a: {license_and_citation: own, source: {path: inputs/a.en}, target: {path: inputs/a.de}}
+        forward: {license_and_citation: own, source: {path: inputs/a.en}}
+      valid: {}
+      tests: {}
+made_texts:
+  forward: {part_of: other, system: tiny, corpus: own}
+"""
 
 _SOURCES = (
     "dvc.yaml",

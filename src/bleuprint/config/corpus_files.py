@@ -104,9 +104,12 @@ class Text:
     In the format xces, `source` and `target` are archives of documents, and `alignment` has links
     of their sentences. `opus`, a corpus of OPUS, and `mtdata`, a text of WMT by mtdata's name
     without languages, stand for files; with `opus`, xces reads its documents instead of its lines.
+    A training text in plain format may have one of `source` and `target` alone: a system translates
+    the other side, see made_texts.py; `tag` is then put before each source, as a word.
     `license_and_citation`: the corpus's entry for this text. `columns`: the columns of source and
     target in a tsv file, from 1. `pairs`: how many pairs of a training text are taken: the first
-    ones, or with `pairs_seed` as many drawn at random; they stay in their order.
+    ones, or with `pairs_seed` as many drawn at random; they stay in their order. `repeat`: how many
+    times a training text is taken.
     """
 
     license_and_citation: str
@@ -120,6 +123,8 @@ class Text:
     alignment: File | None = None
     opus: Opus | None = None
     mtdata: Mtdata | None = None
+    tag: str | None = None
+    repeat: Annotated[int, Range(1)] | None = None
 
     def __post_init__(self) -> None:
         if self.pairs_seed is not None and self.pairs is None:
@@ -144,7 +149,7 @@ class Text:
         if self.format in TWO_SIDED:
             if self.both is None or self.source is not None or self.target is not None:
                 raise ValueError(f"format {self.format} has both sides in one file: needs both")
-        elif self.source is None or self.target is None or self.both is not None:
+        elif self.both is not None or len(self.files) < (1 if self.format == "plain" else 2):
             raise ValueError(f"format {self.format} needs two files: source and target")
         if (self.format == "tsv") != (self.columns is not None):
             raise ValueError("format tsv needs columns, and no other format has them")
@@ -153,6 +158,16 @@ class Text:
         archives = (self.source, self.target) if self.alignment else ()
         if any(file is not None and file.archive_member for file in archives):
             raise ValueError("format xces reads documents of whole archives, no archive_member")
+        if self.tag is not None and self.made is None:
+            raise ValueError(f"tag {self.tag!r} is for a text that a system translates")
+
+    @property
+    def made(self) -> Literal["source", "target"] | None:
+        """The side that a system translates, if any."""
+        by_name = self.opus is not None or self.mtdata is not None
+        if by_name or self.both is not None or (self.source and self.target):
+            return None
+        return "target" if self.source else "source"
 
     @property
     def files(self) -> tuple[File, ...]:
@@ -202,8 +217,11 @@ class Files:
                 raise SettingError(["tests", name], "names no files")
         for name, parts in self.sets().items():
             for part, text in parts.items():
-                if text.pairs is not None and name != "train":
-                    raise ValueError(f"{name}.{part}: pairs {text.pairs} is for training texts")
+                for key in ("pairs", "repeat") if name != "train" else ():
+                    if (value := getattr(text, key)) is not None:
+                        raise ValueError(f"{name}.{part}: {key} {value} is for training texts")
+                if text.made and name != "train":
+                    raise ValueError(f"{name}.{part}: needs two files: source and target")
                 if text.format == "documents" and name != "train":
                     raise ValueError(
                         f"{name}.{part}: format documents is for training texts: "
@@ -218,6 +236,10 @@ class Files:
     def given(self) -> list[str]:
         """The sets that have parts; missing validation and test sets are split from train."""
         return [name for name, parts in self.sets().items() if parts]
+
+    def made(self) -> dict[str, Text]:
+        """The training texts of which a system translates one side."""
+        return {part: text for part, text in self.train.items() if text.made}
 
     def texts(self) -> dict[str, Text]:
         """Every text, by SET.PART."""

@@ -13,16 +13,17 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 from bleuprint.config import renamed
-from bleuprint.config.corpus_files import Files, LicenseAndCitation
+from bleuprint.config.corpus_files import Files, LicenseAndCitation, Text
+from bleuprint.config.made_texts import Column, MadeText, check_made_texts
 from bleuprint.config.published import Published
 from bleuprint.config.set_param import check_shared
 from bleuprint.config.system import Overrides, Row, System
 from bleuprint.rules import CHECKS, EDITS
-from bleuprint.rules.rule import Check, Edit
+from bleuprint.rules.rule import Check, Edit, edited
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import Name, Named, Range, SettingError, Share, build, load_yaml
 from bleuprint.text.segmenter import check_segmenter
-from bleuprint.text.tokenizers import Tokenize
+from bleuprint.text.tokenizers import Tokenize, tokenizer_for
 
 T = TypeVar("T")
 
@@ -165,6 +166,21 @@ class Corpus:
             raise SettingError(["files", *error.keys], str(error)) from None
         # names stand for files, and the same files by name or by URL are the same settings
         object.__setattr__(self, "files", files)
+        for part, text in self.files.train.items():
+            self._check_part(part, text)
+
+    def _check_part(self, part: str, text: Text) -> None:
+        """Raise SettingError at a `tag` that is not one token, and at copies that dedup drops."""
+        keys = ["files", "train", part]
+        if text.tag is not None:
+            word = edited(text.tag, self.source, self.clean)
+            if (tokens := tokenizer_for(self.source, self.tokenize).tokenize(word)) != [text.tag]:
+                message = f"clean and tokenize turn {text.tag!r} into {tokens}: not one token"
+                raise SettingError([*keys, "tag"], message)
+        drops = [key for key in ("pairs", "sources", "targets") if getattr(self.dedup, key)]
+        if (text.repeat or 1) > 1 and drops:
+            message = f"{text.repeat}: dedup.{drops[0]} would drop the copies"
+            raise SettingError([*keys, "repeat"], message)
 
     def deciding(self) -> dict[str, Any]:
         """The settings that can change a result: all but license and citation."""
@@ -182,6 +198,7 @@ class Settings:
     corpora: dict[str, Corpus]
     systems: dict[str, Row]
     published: tuple[Published, ...]
+    made_texts: dict[str, MadeText] | None = None
 
     def __post_init__(self) -> None:
         for kind, entries in (("corpora", self.corpora), ("systems", self.systems)):
@@ -192,6 +209,11 @@ class Settings:
                 ["seeds"], f"{list(self.seeds)}: must list at least one seed, and none twice"
             )
         self._check_cells()
+        columns = {
+            name: Column(each.source, each.target, each.files, self.systems_on(name))
+            for name, each in self.corpora.items()
+        }
+        check_made_texts(self.made_texts or {}, columns, self.systems)
         for position in range(len(self.published)):
             self._check_published(position)
 
@@ -251,6 +273,9 @@ class Settings:
                 f"{', '.join(row.corpora or ())}"
             )
         return system
+
+    def made_text(self, name: str) -> MadeText:
+        return _entry("made_texts", self.made_texts or {}, name)
 
     def check_seed(self, seed: int) -> None:
         """Raise UserError if there is no such seed."""

@@ -21,6 +21,16 @@ def folder(corpus: str, stage: str, root: Path = Path()) -> Path:
     return root / "data" / stage / corpus
 
 
+def given(corpus: str, root: Path = Path()) -> Path:
+    """The text of a corpus as it was downloaded."""
+    return folder(corpus, "raw", root) / "given"
+
+
+def made_text(corpus: str, part: str, root: Path = Path()) -> Path:
+    """A training text of a corpus of which a system has translated one side."""
+    return folder(corpus, "raw", root) / f"made.{part}"
+
+
 def ledger(corpus: str, stage: str, root: Path = Path()) -> Path:
     """The ledger of a data stage: counts of pairs in, out, changed and dropped."""
     return root / "data" / "ledgers" / corpus / f"{stage}.json"

@@ -4,19 +4,60 @@ Validation and test sets are copied byte for byte, so that systems are scored on
 the stage tokenize applies the same edits to them.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
+from bleuprint.config import paths
 from bleuprint.config.experiment import Corpus
 from bleuprint.corpus.steps.filtering import KeepOrDrop, PairwiseStep
 from bleuprint.corpus.steps.ledger import Ledger, SetCounts
-from bleuprint.corpus.steps.sharded import settings_sha256, step_files
+from bleuprint.corpus.steps.sharded import settings_sha256
 from bleuprint.rules.rule import Edits, apply
-from bleuprint.text.parallel import Pair
+from bleuprint.text.parallel import Block, Pair, TextFolder
 from bleuprint.text.unicode import blank_white, single_spaces
 
 EMPTY = "empty_side"
+
+
+@dataclass(frozen=True)
+class RawText(TextFolder):
+    """The downloaded text of a corpus; train is continued by that in the folders `made`.
+
+    So of equal pairs dedup, which keeps the first, keeps the one of the downloaded text.
+    """
+
+    made: tuple[Path, ...]
+
+    @classmethod
+    def of(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
+        """The text of a corpus, with its made texts as often as they are to be repeated."""
+        made = [
+            paths.made_text(name, part, root)
+            for part, text in corpus.files.made().items()
+            for _ in range(text.repeat or 1)
+        ]
+        return cls(paths.given(name, root), corpus.source, corpus.target, tuple(made))
+
+    def count(self, name: str) -> int:
+        return sum(folder.count(name) for folder in self._folders(name))
+
+    def blocks(self, name: str, start: int = 0, stop: int | None = None) -> Iterator[Block]:
+        before = 0
+        for folder in self._folders(name):
+            after = before + folder.count(name)
+            if start < after or stop is None:
+                end = None if stop is None or stop >= after else stop - before
+                for block in folder.blocks(name, max(0, start - before), end):
+                    yield replace(block, first=block.first + before)
+            before = after
+            if stop is not None and stop <= after:
+                return
+
+    def _folders(self, name: str) -> list[TextFolder]:
+        folders = [self.path, *(self.made if name == "train" else ())]
+        return [TextFolder(folder, *self.languages) for folder in folders]
 
 
 @dataclass(frozen=True)
@@ -29,7 +70,8 @@ class Cleaning(PairwiseStep):
     @classmethod
     def of(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
         """The stage with the settings and paths of a corpus."""
-        return cls(*step_files(name, corpus, "raw", "clean", root), corpus.clean)
+        raw, output = RawText.of(name, corpus, root), paths.folder(name, cls.stage, root)
+        return cls(name, raw, output, paths.ledger(name, cls.stage, root), corpus.clean)
 
     def new_ledger(self) -> Ledger:
         return Ledger(

@@ -80,7 +80,8 @@ def has_known_faults(corpus: Corpus) -> bool:
     """Whether the training text of a corpus is the whole noisy text and nothing else."""
     urls = [f"phrasebook:{NOISY}.{side}" for side in (corpus.source, corpus.target)]
     texts = corpus.files.train.values()
-    return [([file.url for file in text.files], text.pairs) for text in texts] == [(urls, None)]
+    whole = [([file.url for file in text.files], text.pairs, text.repeat) for text in texts]
+    return whole == [(urls, None, None)]
 
 
 def trace_faults(name: str, corpus: Corpus, root: Path = Path()) -> FaultReport:

@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -20,6 +20,7 @@ from bleuprint.corpus.download.fetch import Source
 from bleuprint.corpus.filter import Filtering
 from bleuprint.corpus.steps.ledger import SetCounts, read_ledgers
 from bleuprint.corpus.steps.sharded import Step, run_step
+from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import TextFolder
 
 
@@ -38,12 +39,17 @@ def inspect_corpus(
     """Run clean, dedup and filter on a sample of each training text.
 
     Corpora are sorted, so that their first pairs say little of the rest: texts are read whole.
-    Outputs go to a temporary folder below `scratch`; those of the stages are not changed.
+    Outputs go to a temporary folder below `scratch`; those of the stages are not changed. Texts of
+    which a system translates one side are left out; raises UserError if there are no others.
     """
+    parts = {part: text for part, text in corpus.files.train.items() if not text.made}
+    if not parts:
+        raise UserError(f"corpora.{name}: systems translate one side of all its training texts")
+    corpus = replace(corpus, files=replace(corpus.files, train=parts))
     scratch.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=scratch) as folder:
         root = Path(folder)
-        raw = TextFolder(paths.folder(name, "raw", root), corpus.source, corpus.target)
+        raw = TextFolder(paths.given(name, root), corpus.source, corpus.target)
         ledger = paths.ledger(name, "download", root)
         download_corpus(name, corpus.files, raw, ledger, source, sample)
         steps: dict[str, Step] = {

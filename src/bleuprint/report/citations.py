@@ -94,6 +94,9 @@ def _methods(settings: Settings) -> Iterator[tuple[str, str, str]]:
     dropout = any(train.bpe_dropout for train in trainings)
     ctranslate2 = any(system.decode.engine == "ctranslate2" for system in systems)
     compared = len(settings.systems) > 1
+    made = [text for corpus in corpora for text in corpus.files.made().values()]
+    back, forward = ({text.made for text in made} & {side} for side in ("source", "target"))
+    tagged = any(text.tag for text in made)
     for used, reason, key in (
         ("moses" in tokenizers or segmented, "tokenization: Moses", "koehn-etal-2007-moses"),
         ("spacy" in tokenizers, "tokenization: spaCy", "honnibal-etal-2020-spacy"),
@@ -102,6 +105,9 @@ def _methods(settings: Settings) -> Iterator[tuple[str, str, str]]:
         (pieces, "vocabulary: SentencePiece", "kudo-richardson-2018-sentencepiece"),
         (unigram, "vocabulary: unigram language model", "kudo-2018-subword"),
         (bpe, "vocabulary: byte-pair encoding", "sennrich-etal-2016-neural"),
+        (back, "text: back-translation", "sennrich-etal-2016-improving"),
+        (tagged, "text: tags of back-translation", "caswell-etal-2019-tagged"),
+        (forward, "text: sequence distillation", "kim-rush-2016-sequence"),
         (True, "model: the Transformer", "vaswani-etal-2017-attention"),
         (rotary, "model: rotary position encodings", "su-etal-2024-roformer"),
         (rms, "model: RMSNorm", "zhang-sennrich-2019-root"),

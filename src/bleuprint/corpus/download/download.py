@@ -5,6 +5,7 @@ ends, markup) is removed.
 """
 
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from io import BytesIO
@@ -22,7 +23,7 @@ from bleuprint.runtime import environment, fingerprint
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import whole_folder
 from bleuprint.runtime.progress import Progress
-from bleuprint.text.parallel import BLOCK_PAIRS, Pair, TextFolder, packed
+from bleuprint.text.parallel import BLOCK_PAIRS, Pair, PairWriter, TextFolder, packed
 
 
 class Sample(NamedTuple):
@@ -42,8 +43,10 @@ def download_corpus(
 ) -> None:
     """Write train, valid and each test.NAME, their parts joined, in two languages each.
 
-    With `sample`, training texts are drawn from, in random order. What it leaves out is counted as
-    dropped by `sample`, what `pairs` in a text leaves out by `pairs`.
+    A training text of which a system translates one side goes to a folder of its name, with empty
+    lines for that side. With `sample`, training texts are drawn from, in random order. What it
+    leaves out is counted as dropped by `sample`, what `pairs` in a text leaves out by `pairs`. With
+    `repeat`, each copy counts.
     """
     outside = files.outside(Path(), environment.root())
     ledger = Ledger("download", corpus, fingerprint.of_settings(files), outside=outside)
@@ -54,15 +57,49 @@ def download_corpus(
                     for part, text in parts.items():
                         counts = ledger.open(f"{name}.{part}")
                         key = f"corpora.{corpus}.files.{name}.{part}"
-                        chosen = _chosen(key, text, raw.languages, source, counts)
-                        if sample and name == "train":
-                            chosen = iter(_drawn(chosen, sample, counts))
-                        with Progress(f"read {corpus} {name}.{part}", None, "pairs") as progress:
-                            while block := list(islice(chosen, BLOCK_PAIRS)):
-                                writer.write_packed(*packed(block))
-                                counts.keep(len(block))
-                                progress.advance(len(block))
+                        if text.made:
+                            (partial / part).mkdir()
+                            with raw.at(partial / part).writer(name) as alone:
+                                _write_text(key, text, raw.languages, source, None, alone, counts)
+                            continue
+                        drawn = sample if name == "train" else None
+                        for _ in range(text.repeat or 1):
+                            _write_text(key, text, raw.languages, source, drawn, writer, counts)
         ledger.write(ledger_path)
+
+
+def remove_others(folder: Path, files: Files) -> None:
+    """Remove from a corpus's folder what no stage writes any more.
+
+    Those are translations of former texts, and the text where former versions wrote it.
+    """
+    stages = {"given", *(f"made.{part}" for part in files.made())}
+    for path in folder.glob("*"):
+        if path.name not in stages:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _write_text(
+    key: str,
+    text: Text,
+    languages: tuple[str, str],
+    source: Source,
+    sample: Sample | None,
+    writer: PairWriter,
+    counts: SetCounts,
+) -> None:
+    """Write a text, and count its pairs; of one that a system translates, the copies made later."""
+    once = SetCounts()
+    chosen = _chosen(key, text, languages, source, once)
+    if sample:
+        chosen = iter(_drawn(chosen, sample, once))
+    with Progress(f"read {key.removeprefix('corpora.')}", None, "pairs") as progress:
+        while block := list(islice(chosen, BLOCK_PAIRS)):
+            writer.write_packed(*packed(block))
+            once.keep(len(block))
+            progress.advance(len(block))
+    for _ in range((text.repeat or 1) if text.made else 1):
+        counts.add(once)
 
 
 def _chosen(

@@ -1,9 +1,10 @@
 """The section of provenance: code, settings and data of the numbers; how to repeat them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from bleuprint.config.corpus_files import SIDES
 from bleuprint.config.experiment import Corpus
+from bleuprint.config.made_texts import MadeText
 from bleuprint.report.citations import citations
 from bleuprint.report.grid import NONE
 from bleuprint.report.page.context import ReportContext
@@ -26,7 +27,7 @@ def provenance(context: ReportContext) -> Section:
         "changes": list(_changes(systems)),
         "corpora": {
             name: {
-                "files": list(_files(corpus)),
+                "files": list(_files(corpus, settings.made_texts or {})),
                 "settings": dotted({**corpus.deciding(), "files": None}),
             }
             for name, corpus in settings.corpora.items()
@@ -62,10 +63,16 @@ def _changes(systems: dict[str, dict[str, str]]) -> Iterator[tuple[str, str, str
             yield name, key, *pair
 
 
-def _files(corpus: Corpus) -> Iterator[tuple[str, ...]]:
-    """Text, side, file, SHA-256 (may be empty) and license."""
+def _files(corpus: Corpus, made_texts: Mapping[str, MadeText]) -> Iterator[tuple[str, ...]]:
+    """Text, side, file or what made it, SHA-256 (may be empty) and license."""
     for name, text in corpus.files.texts().items():
         license_ = corpus.license_and_citation[text.license_and_citation].license
+        times = f", {text.repeat} times" if text.repeat else ""
         for side in SIDES:
             if file := getattr(text, side):
-                yield name, side, file.name, file.sha256 or "", license_
+                yield f"{name}{times}", side, file.name, file.sha256 or "", license_
+        if text.made:
+            made = made_texts[name.removeprefix("train.")]
+            tag = f"; sources begin with {text.tag}" if text.tag else ""
+            translated = f"translated by {made.system}, trained on {made.corpus}{tag}"
+            yield f"{name}{times}", text.made, translated, "", license_

@@ -16,7 +16,7 @@ from typing import BinaryIO
 
 from bleuprint.config.corpus_files import Text
 from bleuprint.corpus.download.formats.documents import read_documents
-from bleuprint.corpus.download.formats.lines import read_plain, read_tsv
+from bleuprint.corpus.download.formats.lines import read_lines, read_plain, read_tsv
 from bleuprint.corpus.download.formats.sgml import read_segments
 from bleuprint.corpus.download.formats.ted_tags import read_ted_tags
 from bleuprint.corpus.download.formats.tmx import read_tmx
@@ -31,6 +31,8 @@ def read_text(
 ) -> Iterator[Pair]:
     """The pairs of a text, source first; `streams` are those of `text.files`, in that order.
 
+    A side that a system translates is empty.
+
     `counts` counts the dropped pairs by the names above, and not those returned; it is complete
     after the last pair. No
     sentence contains a \\n. Raises UserError if the files are not of `text.format`, not parallel
@@ -39,6 +41,9 @@ def read_text(
     names = [file.name for file in text.files]
     pairs: Iterator[Pair]
     match text.format:
+        case "plain" if text.made:
+            lines = read_lines(streams[0], names[0])
+            pairs = (Pair("", line) if text.made == "source" else Pair(line, "") for line in lines)
         case "plain":
             pairs = read_plain(streams, names)
         case "documents":

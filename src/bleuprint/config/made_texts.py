@@ -1,0 +1,92 @@
+"""Training texts of which a system of the experiment translates one side.
+
+Back-translation (Sennrich et al. 2016) makes the source, sequence distillation (Kim and Rush 2016)
+the target. Part of the settings in `experiment.py`.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from typing import NamedTuple
+
+from bleuprint.config.corpus_files import Files, Text
+from bleuprint.runtime.schema import SettingError
+
+
+@dataclass(frozen=True)
+class MadeText:
+    """What translates the training text of its name in the corpus `part_of`: the training of
+    `system` on `corpus` with the first seed.
+    """
+
+    part_of: str
+    system: str
+    corpus: str
+
+
+class Column(NamedTuple):
+    """What is checked of a corpus; `systems`: the names of those that are trained on it."""
+
+    source: str
+    target: str
+    files: Files
+    systems: Collection[str]
+
+    def languages(self, text: Text) -> tuple[str, str]:
+        """The languages of the given side of a text and of the one that is made."""
+        sides = self.source, self.target
+        return sides if text.made == "target" else sides[::-1]
+
+
+def check_made_texts(
+    made_texts: Mapping[str, MadeText], corpora: Mapping[str, Column], systems: Collection[str]
+) -> None:
+    """Raise SettingError at a text without its translation or the reverse, and at a cycle."""
+    for name, made in made_texts.items():
+        _check_made_text(name, made, corpora, systems)
+    for corpus, column in corpora.items():
+        for part, text in column.files.made().items():
+            if part not in made_texts or made_texts[part].part_of != corpus:
+                raise SettingError(
+                    ["corpora", corpus, "files", "train", part],
+                    f"has no {text.made}, and made_texts no entry {part} with part_of {corpus}",
+                )
+    graph: dict[str, list[str]] = {}
+    for made in made_texts.values():
+        graph.setdefault(made.part_of, []).append(made.corpus)
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        # in which each corpus is one that the next needs
+        cycle = " -> ".join(reversed(error.args[1]))
+        message = f"a cycle, each translated by a system that is trained on the next: {cycle}"
+        raise SettingError(["made_texts"], message) from None
+
+
+def _check_made_text(
+    name: str, made: MadeText, corpora: Mapping[str, Column], systems: Collection[str]
+) -> None:
+    """Raise SettingError if there is no such text or training, or languages differ."""
+
+    def error(key: str, message: str) -> SettingError:
+        return SettingError(["made_texts", name, key], message)
+
+    for key, kind, known in (
+        ("part_of", "corpus", corpora),
+        ("corpus", "corpus", corpora),
+        ("system", "system", systems),
+    ):
+        if (value := getattr(made, key)) not in known:
+            raise error(key, f"no {kind} {value!r}; there are: {', '.join(known)}")
+    column, trained = corpora[made.part_of], corpora[made.corpus]
+    if made.system not in trained.systems:
+        where = f"{made.corpus} (systems.{made.system}.corpora)"
+        raise error("system", f"{made.system} is not trained on {where}")
+    if (text := column.files.made().get(name)) is None:
+        where = f"files.train.{name} with source or target alone"
+        raise error("part_of", f"{made.part_of} has no {where}")
+    if (trained.source, trained.target) != (languages := column.languages(text)):
+        needed = f"{name} of {made.part_of} needs {' to '.join(languages)}"
+        raise error(
+            "corpus", f"{made.corpus} is {trained.source} to {trained.target}, and {needed}"
+        )

@@ -1,0 +1,127 @@
+"""Training texts that a system translates: what params.yaml may say of them."""
+
+import pytest
+
+from bleuprint.runtime.errors import UserError
+from params import PARAMS, read
+
+FORWARD = """\
+  more:
+    source: "de"
+    target: "no"
+    license_and_citation: {own: {license: none, bibtex: "@misc{own,}"}}
+    files:
+      train:
+        german: {license_and_citation: own, source: {path: inputs/a.de}, tag: "☀", repeat: 2}
+      valid: {}
+      tests: {}
+    clean: {non_printing: {}, unicode: {form: NFC}}
+    dedup: {pairs: false, sources: false, targets: false, decontaminate: none}
+    filter: {}
+    split: {valid: 0.05, test: 0.05, seed: 1}
+    tokenize: {name: moses, lowercase: false, hyphens: false, escape: false}
+    vocabulary: {bpe: {num_merges: 10, joint: true, threshold: 0, learner: incremental}}
+made_texts:
+  german: {part_of: more, system: base, corpus: own}
+systems:
+"""
+TEXT = PARAMS.replace("systems:\n", FORWARD)
+
+
+def test_a_text_with_one_side(tmp_path):
+    settings = read(tmp_path, TEXT)
+    made = settings.made_text("german")
+    assert (made.part_of, made.system, made.corpus) == ("more", "base", "own")
+    (part, text), *more = settings.corpus("more").files.made().items()
+    assert (part, text.made, text.tag, text.repeat, more) == ("german", "target", "☀", 2, [])
+    assert read(tmp_path).made_texts is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("repeat: 2", "repeat: 0", "corpora.more.files.train.german.repeat: 0 is out of range"),
+        (
+            "{pairs: false",
+            "{pairs: true",
+            "corpora.more.files.train.german.repeat: 2: dedup.pairs would drop the copies",
+        ),
+        (
+            'tag: "☀"',
+            'tag: "<BT>"',
+            "corpora.more.files.train.german.tag: clean and tokenize turn '<BT>' into "
+            "['<', 'BT', '>']: not one token",
+        ),
+        (
+            "source: {path: inputs/a.de}, tag",
+            "source: {path: inputs/a.de}, target: {path: inputs/a.no}, tag",
+            "german: tag '☀' is for a text that a system translates",
+        ),
+        ("source: {path: inputs/a.de}, tag", "tag", "format plain needs two files"),
+        (
+            "      valid: {}\n      tests: {}\n"
+            "    clean: {non_printing: {}, unicode: {form: NFC}}\n"
+            "    dedup: {pairs: false",
+            "      valid: {a: {license_and_citation: own, source: {path: inputs/a.de}}}\n"
+            "      tests: {}\n    clean: {}\n    dedup: {pairs: false",
+            "corpora.more.files: valid.a: needs two files: source and target",
+        ),
+        (
+            "  german: {part_of",
+            "  norse: {part_of",
+            "made_texts.norse.part_of: more has no files.train.norse with source or target alone",
+        ),
+        (
+            "made_texts:\n  german: {part_of: more, system: base, corpus: own}\n",
+            "",
+            "corpora.more.files.train.german: has no target, and made_texts no entry german with "
+            "part_of more",
+        ),
+        ("system: base, ", "system: bass, ", "german.system: no system 'bass'; there are: base"),
+        ("corpus: own}", "corpus: won}", "german.corpus: no corpus 'won'; there are: own, more"),
+        (
+            "part_of: more",
+            "part_of: mere",
+            "german.part_of: no corpus 'mere'; there are: own, more",
+        ),
+        (
+            "published:",
+            "    corpora: {more: {}}\npublished:",
+            "corpora.own: no system is trained on it",
+        ),
+        (
+            "source: {path: inputs/a.de}, tag",
+            "target: {path: inputs/a.no}, tag",
+            "made_texts.german.corpus: own is de to no, and german of more needs no to de",
+        ),
+        (
+            "corpus: own}",
+            "corpus: more}",
+            "made_texts: a cycle, each translated by a system that is trained on the next: "
+            "more -> more",
+        ),
+    ],
+)
+def test_one_line_says_what_is_wrong(tmp_path, old, new, message):
+    text = TEXT.replace(old, new)
+    assert TEXT.count(old) == 1
+    with pytest.raises(UserError) as error:
+        read(tmp_path, text)
+    assert message in str(error.value) and "\n" not in str(error.value)
+
+
+def test_a_cell_that_is_left_out_translates_nothing(tmp_path):
+    other = "  other:\n    <<: *base\n    corpora: {more: {}}\npublished:"
+    text = TEXT.replace("  base:\n", "  base: &base\n").replace("published:", other)
+    with pytest.raises(UserError, match="system: other is not trained on own"):
+        read(tmp_path, text.replace("system: base, corpus", "system: other, corpus"))
+
+
+def test_a_cycle_of_two_corpora_is_named(tmp_path):
+    part = "back: {license_and_citation: own, source: {path: inputs/a.de}}"
+    text = TEXT.replace("      train: {a: ", f"      train:\n        {part}\n        a: ").replace(
+        "{path: inputs/a.no}}}", "{path: inputs/a.no}}"
+    )
+    made = "  back: {part_of: own, system: base, corpus: more}\nsystems:\n"
+    with pytest.raises(UserError, match=r"yaml:\d+: made_texts: a cycle.*: more -> own -> more$"):
+        read(tmp_path, text.replace("systems:\n", made))

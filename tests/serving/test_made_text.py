@@ -1,0 +1,60 @@
+"""A training text of which a system translates one side."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import trainings
+from bleuprint.config.experiment import load
+from bleuprint.config.paths import Cell
+from bleuprint.config.system import Keep
+from bleuprint.serving.made_text import translate_side
+from bleuprint.serving.translator import Translator, load_translator
+from bleuprint.text.parallel import BLOCK_PAIRS, TextFolder
+from corpora import TORTURE, write_set
+from trainings import WORDS
+
+
+@pytest.fixture(scope="module")
+def translator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Translator]:
+    """A translator from de to en."""
+    keep = Keep(last=2, best=0, every=0)
+    root = trainings.project(tmp_path_factory.mktemp("made"), keep=keep)
+    trainings.train(root)
+    trainings.stage(root, "average").check_returncode()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(root)
+        settings = load()
+        yield load_translator(settings, Cell("micro", "toy", 1), settings.system("micro").decode)
+
+
+def lines() -> list[str]:
+    """Odd characters inside words, empty lines, and more lines than a block."""
+    empty = [""] * BLOCK_PAIRS
+    odd = [f"{c}{WORDS[i]}{c} {WORDS[-i]}{c}" for i, c in enumerate([*TORTURE, "".join(TORTURE)])]
+    return ["", *odd, " ", *empty, f"{WORDS[3]} {WORDS[4]}"]
+
+
+@pytest.mark.parametrize("source", [True, False])
+def test_each_line_has_the_translation_that_translate_gives(
+    tmp_path: Path, translator: Translator, source: bool
+) -> None:
+    text = lines()
+    given = TextFolder(tmp_path / "given", *(("en", "de") if source else ("de", "en")))
+    write_set(given, "train", [("", line) if source else (line, "") for line in text])
+    output = given.at(tmp_path / "made")
+    output.path.mkdir()
+    translate_side(translator, given, output, source, tag="☀")
+    made = list(output.pairs("train"))
+    alone = [translator([line])[0].best[0].text for line in text]
+    assert any(alone) and alone[0] == ""
+    if source:
+        assert made == [
+            (f"☀ {new}" if new else "", line) for new, line in zip(alone, text, strict=True)
+        ]
+    else:
+        assert made == [
+            (f"☀ {line}" if line.strip() else line, new)
+            for new, line in zip(alone, text, strict=True)
+        ]
