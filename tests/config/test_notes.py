@@ -158,7 +158,7 @@ def test_sentences_longer_than_the_model_can_read(project):
 
 @pytest.mark.parametrize(
     ("language", "reason"),
-    [("qq", "Can't import language qq"), ("th", "The Thai tokenizer requires the PyThaiNLP")],
+    [("qq", "Can't import language qq"), ("vi", "Pyvi not installed")],
 )
 def test_a_language_that_spacy_cannot_tokenize(project, language, reason):
     pytest.importorskip("spacy")

@@ -98,13 +98,13 @@ def test_code_dependencies_in_dvc_yaml_are_the_import_closure(stages):
 
 
 def test_dvc_yaml_names_folders_of_code(stages):
-    """88 entries at most in all, one for each stage of dvc.yaml; 7 for a training."""
+    """91 entries at most in all, one for each stage of dvc.yaml; 7 for a training."""
     by_kind = {stage.kind: stage.dependencies for stage in stages.values()}
     code = {
         kind: [path for path in paths if path.startswith(("src/", "stages/"))]
         for kind, paths in by_kind.items()
     }
-    assert sum(map(len, code.values())) <= 88
+    assert sum(map(len, code.values())) <= 91
     assert len(code["train"]) <= 7
 
 
