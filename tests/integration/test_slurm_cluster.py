@@ -50,7 +50,7 @@ def test_a_slurm_that_does_not_answer_for_a_while_is_waited_for(cluster, slurm_p
         # a job that was about to be launched would be held by SLURM
         logs = project.root / ".snakemake/slurm_logs"
         wait(
-            lambda: any("rule download@own" in log.read_text() for log in logs.glob("*/*.log")),
+            lambda: any("download@own" in log.read_text() for log in logs.glob("*/*.log")),
             cluster.jobs,
         )
         cluster.stop_controller()
