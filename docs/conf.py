@@ -13,7 +13,9 @@ extensions = ["myst_parser"]
 myst_heading_anchors = 3  # the anchors that GitHub gives, for links between pages
 html_theme = "furo"
 html_title = f"bleuprint {release}"
-html_show_sphinx = html_copy_source = False
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_show_sphinx = html_show_copyright = html_copy_source = False
 
 
 def _edit(_: Sphinx, page: str, source: list[str]) -> None:

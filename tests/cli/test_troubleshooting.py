@@ -18,5 +18,5 @@ def test_each_quoted_message_is_in_the_code() -> None:
     messages = re.findall(r"^### `(.*)`$", PAGE, re.MULTILINE)
     assert len(messages) >= 20
     for message in messages:
-        for part in message.split("…"):
+        for part in re.split("…|; ", message):
             assert part.strip(" ,:;()") in texts, message
