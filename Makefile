@@ -10,7 +10,7 @@ export DO_NOT_TRACK := 1
 # the tests and the pipeline start hundreds of processes, which would compile all modules again
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup reproduce table plots test test-slow test-cluster browser cluster lint ui recipe
+.PHONY: help setup reproduce table plots test test-slow test-cluster browser cluster lint ui recipe docs
 
 help:
 	@echo "make reproduce     run the experiment in params.yaml, print its table"
@@ -18,6 +18,7 @@ help:
 	@echo "make plots         its curves and scores beside those of HEAD, or of REVS=\"A B\""
 	@echo "make recipe NAME=  put recipes/NAME.yaml in place of params.yaml"
 	@echo "make ui            compare the trainings in MLflow, http://127.0.0.1:5000"
+	@echo "make docs          the manual as a site, work/site/index.html"
 	@echo "make test          the tests"
 	@echo "make test-slow     the longest tests"
 	@echo "make test-cluster  those on a real SLURM, on several hosts, with a real S3 server"
@@ -92,6 +93,11 @@ lint: setup
 	lint-imports --no-cache
 	snakefmt --check Snakefile
 	snakemake --lint
+
+# from docs/, without a network; a broken link is an error
+docs: setup
+	sphinx-build -q --fail-on-warning --keep-going -d work/doctrees docs work/site
+	@echo "open $(CURDIR)/work/site/index.html"
 
 ui: setup
 	@case "$$MLFLOW_TRACKING_URI" in http*) echo "open $$MLFLOW_TRACKING_URI"; exit 1;; esac

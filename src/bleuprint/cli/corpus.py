@@ -20,7 +20,7 @@ def add_commands(commands: Commands) -> None:
     cite.set_defaults(command=_cite)
 
     inspect = commands.add_parser("inspect", help="what each rule would drop, with samples")
-    inspect.add_argument("corpus", metavar="CORPUS")
+    inspect.add_argument("corpus", metavar="CORPUS", help="of params.yaml")
     inspect.add_argument(
         "--pairs", type=count, default=100_000, help="pairs to draw from each text (%(default)s)"
     )
@@ -33,7 +33,7 @@ def add_commands(commands: Commands) -> None:
     inspect.set_defaults(command=_inspect)
 
     rules = commands.add_parser("rules", help="train without each cleaning rule: what it gains")
-    rules.add_argument("corpus", metavar="CORPUS")
+    rules.add_argument("corpus", metavar="CORPUS", help="of params.yaml")
     rules.add_argument("--system", help="which is trained (the first of params.yaml)")
     rules.add_argument("--seeds", type=count, default=3, help="how many (%(default)s)")
     rules.add_argument(
@@ -42,7 +42,7 @@ def add_commands(commands: Commands) -> None:
     rules.set_defaults(command=_rules, computes=True)
 
     show = commands.add_parser("show", help="pairs of a binarized corpus as text")
-    show.add_argument("corpus", metavar="CORPUS")
+    show.add_argument("corpus", metavar="CORPUS", help="of params.yaml")
     show.add_argument("--set", default="train", help="train, valid or test.NAME (%(default)s)")
     show.add_argument(
         "--lines", type=_lines, metavar="M:N", help="pairs M to N, counted from 1 (the first 10)"

@@ -37,8 +37,9 @@ EXAMPLES: dict[str, dict[str, str]] = {
         "settle": "bleuprint settle",
         "record": "bleuprint record",
     },
-    "The shell": {
+    "The shell and the manual": {
         "completion": "source <(bleuprint completion bash)",
+        "reference": "bleuprint reference settings > docs/settings.md",
     },
 }
 

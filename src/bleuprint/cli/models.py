@@ -13,9 +13,9 @@ def add_commands(commands: Commands) -> None:
         "train",
         help="train one system on one corpus with one seed, on one or several hosts: docs/hosts.md",
     )
-    train.add_argument("system", metavar="SYSTEM")
-    train.add_argument("corpus", metavar="CORPUS")
-    train.add_argument("seed", metavar="SEED", type=whole_number(0))
+    train.add_argument("system", metavar="SYSTEM", help="of params.yaml")
+    train.add_argument("corpus", metavar="CORPUS", help="of params.yaml")
+    train.add_argument("seed", metavar="SEED", type=whole_number(0), help="any whole number")
     train.set_defaults(command=_train, computes=True)
 
     serve = commands.add_parser(
@@ -29,7 +29,7 @@ def add_commands(commands: Commands) -> None:
     export = commands.add_parser(
         "export", help="a trained system as a folder for CTranslate2, without this project"
     )
-    export.add_argument("folder", metavar="FOLDER")
+    export.add_argument("folder", metavar="FOLDER", help="which is made")
     add_cell_options(export)
     export.add_argument(
         "--precision", choices=("float32", "int8"), default="float32", help="(%(default)s)"

@@ -35,8 +35,8 @@ def check_root() -> None:
 
 def add_cell_options(command: argparse.ArgumentParser) -> None:
     """The options that name a training."""
-    command.add_argument("--system", required=True)
-    command.add_argument("--corpus", required=True)
+    command.add_argument("--system", required=True, help="of params.yaml")
+    command.add_argument("--corpus", required=True, help="of params.yaml")
     command.add_argument("--seed", type=int, help="of the training (the first of params.yaml)")
 
 

@@ -73,6 +73,9 @@ def _record(kind: type) -> Schema:
     hints = typing.get_type_hints(kind, include_extras=True)
     fields = dataclasses.fields(kind)
     schema = _object({field.name: _schema(hints[field.name]) for field in fields})
+    for field in fields:
+        if field.default not in (dataclasses.MISSING, None, ()):
+            schema["properties"][field.name]["default"] = field.default
     if required := [field.name for field in fields if field.default is dataclasses.MISSING]:
         schema["required"] = required
     # a dataclass without a docstring gets its signature as one
