@@ -22,6 +22,8 @@ EXAMPLES: dict[str, dict[str, str]] = {
         "plots": "bleuprint plots HEAD~1",
         "gap": "bleuprint gap --system course",
         "cite": "bleuprint cite > references.bib",
+        "numbers": "bleuprint numbers > numbers.tex",
+        "checklist": "bleuprint checklist",
         "mlflow-sync": "bleuprint mlflow-sync",
     },
     "A trained system": {

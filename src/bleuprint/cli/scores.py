@@ -1,4 +1,4 @@
-"""Commands that show scores: table, compare, power, gap."""
+"""Commands that show scores: table, compare, power, gap, numbers, checklist."""
 
 import argparse
 import dataclasses
@@ -56,6 +56,16 @@ def add_commands(commands: Commands) -> None:
     gap.add_argument("--seed", type=int, help="measure the training of this seed alone")
     gap.set_defaults(command=_gap, computes=True)
 
+    numbers = commands.add_parser(
+        "numbers", help="every number as a LaTeX macro, which stops compiling when it is stale"
+    )
+    numbers.set_defaults(command=_numbers)
+
+    checklist = commands.add_parser(
+        "checklist", help="the checklists of ACL and ML reproducibility, answered from the records"
+    )
+    checklist.set_defaults(command=_checklist)
+
 
 def _results() -> tuple[Settings, "DataFrame"]:
     """The settings and the records of the last report, which must be of these settings."""
@@ -68,16 +78,24 @@ def _results() -> tuple[Settings, "DataFrame"]:
     return settings, records
 
 
-def _table(given: argparse.Namespace) -> None:
+def _noted_results() -> tuple[Settings, "DataFrame"]:
+    """The same, with a note if the records have changed since."""
     from bleuprint.pipeline.dvc_lock import differs
+    from bleuprint.report import frame
+
+    results = _results()
+    if differs(frame.RESULTS):
+        say(f"{frame.RESULTS}: {frame.CHANGED}", "note")
+    return results
+
+
+def _table(given: argparse.Namespace) -> None:
     from bleuprint.report import frame, main_table
     from bleuprint.report.grid import markdown
     from bleuprint.report.report import write_page_if_outdated
     from bleuprint.report.terminal import show
 
-    settings, records = _results()
-    if differs(frame.RESULTS):
-        say(f"{frame.RESULTS}: {frame.CHANGED}", "note")
+    settings, records = _noted_results()
     published = settings.published
     try:
         write_page_if_outdated(settings, records)
@@ -152,3 +170,16 @@ def _gap(given: argparse.Namespace) -> None:
         measure(settings, trained)
     show(gap_tables.parts(settings, measured(settings, records)))
     print("To show it in the report: dvc repro --single-item --force report")
+
+
+def _numbers(_: argparse.Namespace) -> None:
+    from bleuprint.report.paper_numbers import numbers_tex
+
+    print(numbers_tex(_noted_results()[1]), end="")
+
+
+def _checklist(_: argparse.Namespace) -> None:
+    from bleuprint.report.checklist import checklist
+    from bleuprint.report.terminal import show
+
+    show(checklist(*_noted_results()))

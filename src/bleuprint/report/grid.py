@@ -93,25 +93,25 @@ def latex(grid: Grid, caption: str) -> str:
     heads, rules = [], []
     for group, places in groups(grid.columns):
         if group:
-            heads.append(f"\\multicolumn{{{len(places)}}}{{c}}{{{_tex(group)}}}")
+            heads.append(f"\\multicolumn{{{len(places)}}}{{c}}{{{tex_text(group)}}}")
             rules.append(f"\\cmidrule(lr){{{places[0] + 1}-{places[-1] + 1}}}")
         else:
             heads += [""] * len(places)
     lines = [
         "\\begin{table}",
         "\\centering",
-        f"\\caption{{{_tex(caption)}}}",
+        f"\\caption{{{tex_text(caption)}}}",
         f"\\begin{{tabular}}{{{layout}}}",
         "\\toprule",
         _tex_line(heads),
         " ".join(rules),
-        _tex_line([_tex(column.label) for column in grid.columns]),
+        _tex_line([tex_text(column.label) for column in grid.columns]),
         "\\midrule",
     ]
     for above, row in zip((None, *grid.rows), grid.rows, strict=False):
         if above is not None and above.kind == "published" != row.kind:
             lines.append("\\midrule")
-        cells = _marked(row, list(map(_tex, row.cells)), "\\textbf{", "}")
+        cells = _marked(row, list(map(tex_text, row.cells)), "\\textbf{", "}")
         lines.append(_tex_line(cells))
     return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", "\\end{table}", ""])
 
@@ -153,5 +153,6 @@ _TEX = str.maketrans(
 )
 
 
-def _tex(text: str) -> str:
+def tex_text(text: str) -> str:
+    """The text with LaTeX's special characters escaped."""
     return text.translate(_TEX)

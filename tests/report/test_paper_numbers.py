@@ -1,0 +1,208 @@
+"""numbers.tex: the numbers of records made by hand, and what LaTeX makes of the file."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import result_trees as trees
+from bleuprint.cli.main import command_parser
+from bleuprint.config.paths import Cell
+from bleuprint.report.frame import COSTS, RESULTS, costs_csv, load, save
+from bleuprint.report.paper_numbers import numbers_tex, paper_numbers
+from bleuprint.runtime.errors import UserError
+from bleuprint.tracking.cell_results import settings_sha256
+from result_rows import TWO_SYSTEMS, frame, record
+
+ROWS = [{**row, "training_sha256": row["system"] + row["corpus"]} for row in TWO_SYSTEMS]
+RECORDS = frame(*ROWS, missing="small")
+FIRST = "small/news-en-de/first"
+needs_latex = pytest.mark.skipif(
+    shutil.which("pdflatex") is None, reason="needs pdflatex: apt install texlive-latex-base"
+)
+
+
+def test_numbers_of_one_seed() -> None:
+    numbers = paper_numbers(RECORDS)
+    # record() has BLEU - 1 and + 2 as the interval; against() has p
+    expected = {
+        "bleu": "41.1",
+        "bleu_low": "40.1",
+        "bleu_high": "43.1",
+        "chrf2": "61.1",
+        "ter": "32.1",
+        "difference": "+10.0",
+        "p": "=0.001",
+        "p_randomization": "=0.001",
+        "p_holm": "=0.001",
+        "human_agreement": r"$\geq$ 85 \%",
+        "ter_difference": "+10.0",
+        "bleu_signature": r"nrefs:1$|$tok:13a$|$version:2.6.0",
+    }
+    assert (
+        expected.items()
+        <= {name.removeprefix(f"{FIRST}/"): number for name, number in numbers.items()}.items()
+    )
+    # 43,200 s; nothing was timed of small, so that not all was
+    costs = {"parameters": "2.57M", "training_flops": "3.3e18", "train_time": "12:00:00"}
+    costs |= {"hours": "12.00", "peak_memory": "2.5 GB", "mfu": r"35.1\%", "updates": "8,000"}
+    assert {f"tiny/news-en-de/{name}": cost for name, cost in costs.items()}.items() <= (
+        numbers.items()
+    )
+    for absent in ("small/news-en-de/hours", "hours", "device_hours"):
+        assert absent not in numbers
+    for absent in ("bleu_deviation", "difference", "p"):
+        assert f"tiny/news-en-de/first/{absent}" not in numbers
+
+
+def test_small_p_has_no_equals_sign() -> None:
+    rows = [record("a", "news-en-de", "t", 30.0)]
+    rows.append(record("b", "news-en-de", "t", 31.0, baseline="a", p_bootstrap=0.0004))
+    assert paper_numbers(frame(*rows))["b/news-en-de/t/p"] == "<0.001"
+
+
+def test_numbers_of_two_seeds_and_costs_of_all() -> None:
+    # a/news twice, of which one row shares a training with b/talks; 43,200 s and 61 s, 4 devices
+    rows = [
+        record("a", "news-en-de", "t", 30.0, seed=1, training_sha256="1"),
+        record("a", "news-en-de", "t", 32.0, seed=2, training_sha256="2"),
+        record("b", "news-en-de", "t", 32.0, seed=1, training_sha256="1"),
+        record("b", "news-en-de", "t", 32.0, seed=2, training_sha256="4", training_flops=2e18),
+    ]
+    rows[2]["baseline"] = rows[3]["baseline"] = "a"
+    numbers = paper_numbers(frame(*rows))
+    assert numbers["a/news-en-de/t/bleu"] == "31.0"
+    assert numbers["a/news-en-de/t/bleu_deviation"] == "1.4"  # the root of 2
+    assert "a/news-en-de/t/bleu_low" not in numbers
+    # differences 2 and 0: t = 1 with one degree of freedom, of which p is 1/2
+    assert numbers["b/news-en-de/t/difference"] == "+1.0"
+    assert numbers["b/news-en-de/t/p"] == "=0.500"
+    whole = {name: number for name, number in numbers.items() if "/" not in name}
+    expected = {"trainings": "3", "hours": "36.00", "device_hours": "144.00"}
+    assert whole == {**expected, "training_flops": "8.6e18"}
+
+
+def _project(root: Path) -> pd.DataFrame:
+    (root / "reports").mkdir()
+    save(RECORDS, root / RESULTS)
+    (root / COSTS).write_text(costs_csv(RECORDS), encoding="utf-8")
+    records = load(root)
+    (root / "numbers.tex").write_text(numbers_tex(records, root), encoding="utf-8")
+    return records
+
+
+def test_file_holds_the_sums_and_each_number(tmp_path: Path) -> None:
+    records = _project(tmp_path)
+    text = (tmp_path / "numbers.tex").read_text("utf-8")
+    found = re.findall(r"^\\@namedef\{bleuprint/(.*?)\}\{(.*)\}$", text, re.MULTILINE)
+    assert dict(found) == paper_numbers(records) and len(found) > 100
+    sums = subprocess.check_output(["md5sum", RESULTS, COSTS], cwd=tmp_path, text=True).upper()
+    assert re.findall(r"check:nn \{ (\S+) \} \{ (\S+) \}", text) == [
+        (path.as_posix(), line.split()[0])
+        for path, line in zip((RESULTS, COSTS), sums.splitlines(), strict=True)
+    ]
+
+
+def _latex(folder: Path, body: str, head: str = "") -> "subprocess.CompletedProcess[str]":
+    source = (
+        rf"\documentclass{{article}}{head}\input{{numbers}}\begin{{document}}{body}\end{{document}}"
+    )
+    (folder / "paper.tex").write_text(source, encoding="utf-8")
+    (folder / "paper.pdf").unlink(missing_ok=True)
+    command = ["pdflatex", "-interaction=nonstopmode", "paper"]
+    # a log is wrapped in the middle of words otherwise
+    env = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "max_print_line": "1000"}
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env=env,
+        text=True,
+        encoding="latin-1",
+        capture_output=True,
+        timeout=120,
+    )
+
+
+@needs_latex
+def test_latex_reads_every_number(tmp_path: Path) -> None:
+    records = _project(tmp_path)
+    numbers = paper_numbers(records)
+    said = "".join(rf"\typeout{{number {name} is \bleuprint{{{name}}}}}" for name in numbers)
+    text = rf"\section{{\bleuprint{{{FIRST}/bleu}}}}$p\bleuprint{{{FIRST}/p}}$"
+    text += (
+        rf"\bleuprint{{{FIRST}/human_agreement}} \texttt{{\bleuprint{{{FIRST}/bleu_signature}}}}"
+    )
+    length = r"\ifdim\bleuprint{tiny/news-en-de/hours}pt>11pt\typeout{LONG}\fi"  # a number to TeX
+    done = _latex(tmp_path, text + length + said)
+    assert done.returncode == 0, done.stdout
+    printed = dict(re.findall(r"^number (\S+) is (.*)$", done.stdout, re.MULTILINE))
+    plain = {name: number for name, number in numbers.items() if "\\" not in number}
+    assert plain.items() <= printed.items() and set(printed) == set(numbers)
+    assert "LONG" in done.stdout and (tmp_path / "paper.pdf").exists()
+
+
+@needs_latex
+@pytest.mark.parametrize("path", [RESULTS, COSTS])
+def test_latex_stops_at_stale_numbers(tmp_path: Path, path: Path) -> None:
+    _project(tmp_path)
+    text = (tmp_path / path).read_bytes()
+    (tmp_path / path).write_bytes(text.replace(b"tiny", b"tinx", 1))
+    done = _latex(tmp_path, "Text.")
+    assert done.returncode != 0 and not (tmp_path / "paper.pdf").exists()
+    assert (
+        f"numbers.tex: {path.as_posix()} has changed since; run: bleuprint numbers" in done.stdout
+    )
+
+
+@needs_latex
+def test_latex_refuses_a_number_that_is_not_there(tmp_path: Path) -> None:
+    _project(tmp_path)
+    done = _latex(tmp_path, rf"\bleuprint{{{FIRST}/bleu_hgih}}")
+    assert done.returncode != 0
+    assert f"numbers.tex has no number {FIRST}/bleu_hgih" in done.stdout
+
+
+@needs_latex
+def test_latex_in_a_folder_of_its_own(tmp_path: Path) -> None:
+    _project(tmp_path)
+    (tmp_path / "paper").mkdir()
+    (tmp_path / "numbers.tex").rename(tmp_path / "paper" / "numbers.tex")
+    text = rf"\bleuprint{{{FIRST}/bleu}}"
+    lost = _latex(tmp_path / "paper", text)
+    assert lost.returncode != 0 and not (tmp_path / "paper" / "paper.pdf").exists()
+    assert "no ./reports/results.json; define \\bleuprintroot" in lost.stdout
+    assert _latex(tmp_path / "paper", text, r"\newcommand\bleuprintroot{..}").returncode == 0
+    unchecked = _latex(tmp_path / "paper", text, r"\newcommand\bleuprintroot{}")
+    assert unchecked.returncode == 0
+    assert "numbers.tex is not compared with reports/" in unchecked.stdout
+
+
+def test_commands_print_what_belongs_to_the_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = trees.settings_in(tmp_path)
+    rows = [dict(row) for row in ROWS]
+    for row in rows:
+        cell = Cell(row["system"], row["corpus"], row["seed"])
+        row["settings_sha256"] = settings_sha256(settings, cell)
+    (tmp_path / "reports").mkdir()
+    save(frame(*rows), tmp_path / RESULTS)
+    monkeypatch.chdir(tmp_path)
+    assert _printed("numbers", capsys) == numbers_tex(load())
+    assert _printed("checklist", capsys).splitlines()[-1].startswith("37 questions: ")
+    # of another params.yaml
+    params = (tmp_path / "params.yaml").read_text("utf-8")
+    (tmp_path / "params.yaml").write_text(params.replace("max: 3.0", "max: 4.0"), encoding="utf-8")
+    for command in ("numbers", "checklist"):
+        with pytest.raises(UserError, match=r"made with another params\.yaml"):
+            _printed(command, capsys)
+
+
+def _printed(command: str, capsys: pytest.CaptureFixture[str]) -> str:
+    parser, _ = command_parser()
+    given = parser.parse_args([command])
+    given.command(given)
+    return capsys.readouterr().out
