@@ -149,7 +149,7 @@ class Text:
         if self.format in TWO_SIDED:
             if self.both is None or self.source is not None or self.target is not None:
                 raise ValueError(f"format {self.format} has both sides in one file: needs both")
-        elif self.both is not None or len(self.files) < (1 if self.format == "plain" else 2):
+        elif self.both is not None or not self.files or (self.made and self.format != "plain"):
             raise ValueError(f"format {self.format} needs two files: source and target")
         if (self.format == "tsv") != (self.columns is not None):
             raise ValueError("format tsv needs columns, and no other format has them")

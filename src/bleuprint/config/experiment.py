@@ -6,7 +6,7 @@ but an environment variable; see `runtime/environment.py`.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from itertools import product
 from pathlib import Path
@@ -21,7 +21,16 @@ from bleuprint.config.system import Overrides, Row, System
 from bleuprint.rules import CHECKS, EDITS
 from bleuprint.rules.rule import Check, Edit, edited
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.schema import Name, Named, Range, SettingError, Share, build, load_yaml
+from bleuprint.runtime.schema import (
+    Name,
+    Named,
+    Range,
+    SettingError,
+    Share,
+    build,
+    line_of,
+    load_yaml,
+)
 from bleuprint.text.segmenter import check_segmenter
 from bleuprint.text.tokenizers import Tokenize, tokenizer_for
 
@@ -172,15 +181,24 @@ class Corpus:
     def _check_part(self, part: str, text: Text) -> None:
         """Raise SettingError at a `tag` that is not one token, and at copies that dedup drops."""
         keys = ["files", "train", part]
+        if text.tag is not None and self.vocabulary.sentencepiece is not None:
+            message = f"{text.tag!r}: not with vocabulary.sentencepiece, for which it is rare text"
+            raise SettingError([*keys, "tag"], message)
         if text.tag is not None:
-            word = edited(text.tag, self.source, self.clean)
-            if (tokens := tokenizer_for(self.source, self.tokenize).tokenize(word)) != [text.tag]:
-                message = f"clean and tokenize turn {text.tag!r} into {tokens}: not one token"
-                raise SettingError([*keys, "tag"], message)
+            self._check_tag(text.tag, [*keys, "tag"])
         drops = [key for key in ("pairs", "sources", "targets") if getattr(self.dedup, key)]
         if (text.repeat or 1) > 1 and drops:
             message = f"{text.repeat}: dedup.{drops[0]} would drop the copies"
             raise SettingError([*keys, "repeat"], message)
+
+    def _check_tag(self, tag: str, keys: Sequence[str]) -> None:
+        try:
+            tokenizer = tokenizer_for(self.source, self.tokenize)
+        except UserError:  # not installed, as `bleuprint check` and the stages say
+            return
+        if (tokens := tokenizer.tokenize(edited(tag, self.source, self.clean))) != [tag]:
+            message = f"clean and tokenize turn {tag!r} into {tokens}: not one token"
+            raise SettingError(keys, message)
 
     def deciding(self) -> dict[str, Any]:
         """The settings that can change a result: all but license and citation."""
@@ -298,6 +316,9 @@ def load(path: Path = Path("params.yaml")) -> Settings:
     """Read and check the experiment; raises UserError naming file, line, key and value."""
     document = load_yaml(path)
     check_shared(document, path)
+    if isinstance(document, Mapping) and document.get("made_texts", ()) is None:  # DVC fails at it
+        line = line_of(document, "made_texts")
+        raise UserError(f"{path}:{line}: made_texts is empty: remove the key, or add entries")
     try:
         return build(Settings, document, path)
     except UserError as error:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Self
 
@@ -14,6 +14,7 @@ from bleuprint.corpus.alignment.word_translation import (
     is_drawn,
     learn,
 )
+from bleuprint.corpus.alignment.words import words
 from bleuprint.corpus.steps.filtering import FilteredBlock, FilterStep
 from bleuprint.corpus.steps.ledger import Ledger, SetCounts
 from bleuprint.corpus.steps.shard import Shard
@@ -71,7 +72,7 @@ class Filtering(FilterStep):
         Raises UserError if a check fails with an exception, naming the pair.
         """
         languages, tokenizers = self.before.languages, self._tokenizers
-        score = translations.score if translations else None
+        score = partial(self._score, translations) if translations else None
         candidates = [Candidate(pair, languages, tokenizers, score) for pair in pairs]
         rules: list[str | None] = [None] * len(pairs)
         for check in self.checks:
@@ -96,13 +97,24 @@ class Filtering(FilterStep):
         except UserError as error:
             raise UserError(f"corpus {self.corpus}: {error}") from None
 
+    def _score(self, translations: WordTranslations, candidate: Candidate) -> float:
+        return translations.score(*self._words(candidate.pair, candidate))
+
+    def _words(self, pair: Pair, candidate: Candidate | None = None) -> tuple[Tokens, Tokens]:
+        """The tokens of a pair; its words if the corpus's tokens are none."""
+        if self.tokenize.name in ("none", "characters"):
+            return words(pair.source), words(pair.target)
+        if candidate is not None:
+            return candidate.tokens
+        source, target = self._tokenizers
+        return source(pair.source), target(pair.target)
+
     def _drawn(self, pairs: Iterable[Pair], count: int) -> Iterator[tuple[Tokens, Tokens]]:
         """The tokens of pairs drawn evenly, but for long ones, which may take minutes."""
-        source, target = self._tokenizers
         for number, pair in enumerate(pairs):
             short = all(side.count(" ") < MAX_TOKENS for side in pair)
             if short and is_drawn(number, count, MAX_PAIRS):
-                yield source(pair.source), target(pair.target)
+                yield self._words(pair)
 
     @property
     def _tokenizers(self) -> tuple[Callable[[str], Tokens], Callable[[str], Tokens]]:

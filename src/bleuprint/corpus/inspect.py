@@ -61,7 +61,7 @@ def inspect_corpus(
             run_step(step, paths.shards(name, stage, root), None, workers)
         ledgers = read_ledgers(name, root, ["download", *steps])
         texts = (text for key, text in ledgers["download"].items() if key.startswith("train."))
-        pairs = sum(text.pairs_in - text.dropped.get("pairs", 0) for text in texts)
+        pairs = sum(text.pairs_out + text.dropped.get("sample", 0) for text in texts)
         return Inspection(pairs, sample, {stage: ledgers[stage]["train"] for stage in steps})
 
 

@@ -13,21 +13,22 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from bleuprint.config import paths
 from bleuprint.config.experiment import Settings
 from bleuprint.runtime.errors import say
 from bleuprint.tracking.cell_results import cells_of
 
 _WORK = Path("work")
 _REMOVED = _WORK / "removed"
-# The folders that the stage report depends on.
-_OF_REPORT = ("results", "data/ledgers", "data/split", "data/statistics")
+# The folders that the stages report and clean depend on.
+_DEPENDED_ON = ("results", "data/ledgers", "data/split", "data/statistics", "data/raw")
 
 
 def set_aside(settings: Settings, root: Path = Path()) -> None:
-    """Move what the report depends on and params.yaml does not name to work/removed."""
+    """Move what stages depend on and params.yaml does not name to work/removed."""
     moved = []
     for path in _outputs(settings, root):
-        if not str(path).startswith(_OF_REPORT):
+        if not str(path).startswith(_DEPENDED_ON):
             continue
         if not any(each.is_file() for each in (root / path).rglob("*")):  # dvc checkout leaves it
             remove([path], root)
@@ -45,15 +46,15 @@ def set_aside(settings: Settings, root: Path = Path()) -> None:
 
 def leftovers(settings: Settings, root: Path = Path()) -> list[tuple[Path, int]]:
     """What is not in params.yaml, with its size in bytes: outputs, trainings, downloads, shards."""
-    paths = [*_outputs(settings, root), *_trainings(settings, root), *_downloads(settings, root)]
+    found = [*_outputs(settings, root), *_trainings(settings, root), *_downloads(settings, root)]
     for path in ("shards/*/*", "removed"):
-        paths += [each for each in below(root, f"work/{path}") if each.name not in settings.corpora]
-    return [(path, size_of(root / path)) for path in paths]
+        found += [each for each in below(root, f"work/{path}") if each.name not in settings.corpora]
+    return [(path, size_of(root / path)) for path in found]
 
 
-def remove(paths: Iterable[Path], root: Path = Path()) -> None:
+def remove(places: Iterable[Path], root: Path = Path()) -> None:
     """Remove files and folders; their parents too, once they are empty."""
-    for path in paths:
+    for path in places:
         place = root / path
         shutil.rmtree(place) if place.is_dir() and not place.is_symlink() else place.unlink()
         _remove_empty_parents(path, root)
@@ -86,6 +87,11 @@ def _outputs(settings: Settings, root: Path) -> Iterator[Path]:
                 yield path
     for path in below(root, "data/*/*"):
         if path.name not in settings.corpora:
+            yield path
+    texts = settings.made_texts or {}
+    made = {paths.made_text(text.part_of, name) for name, text in texts.items()}
+    for path in below(root, "data/raw/*/made.*"):
+        if path.parts[2] in settings.corpora and path not in made:
             yield path
 
 

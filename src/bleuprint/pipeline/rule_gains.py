@@ -117,6 +117,11 @@ def make(name: str, system: str | None, seeds: int, pairs: int) -> RuleExperimen
                 f"params.yaml: corpora.{name}.files.{kind} is empty: a set drawn after cleaning "
                 "would differ from rule to rule; give it files"
             )
+    if made := ", ".join(corpus.files.made()):
+        raise UserError(
+            f"params.yaml: corpora.{name}.files.train: systems translate one side of {made}, which "
+            "a run on other corpora cannot repeat: leave it out of a copy of the corpus"
+        )
     root = environment.work() / "rules" / name
     raw = TextFolder(root / "inputs", corpus.source, corpus.target)
     try:

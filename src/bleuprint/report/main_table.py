@@ -176,7 +176,7 @@ def _difference_columns(
     agreement: dict[str, str] = {
         name: Number(agreement_text(METRICS[metric], each.agreement), each.agreement)
         for name, each in tested.items()
-        if each.agreement is not None
+        if each.agreement is not None and each.significant
     }
     if agreement:
         yield _Filled(Column(f"{named}{AGREE}{end}", group, follows=True), agreement)

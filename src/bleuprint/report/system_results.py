@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from bleuprint.rules.letters import SCRIPTS
 from bleuprint.scoring import metrics
 from bleuprint.scoring.human_agreement import COEFFICIENTS, agreement_text, human_agreement
 from bleuprint.scoring.metrics import DIGITS
@@ -157,8 +158,9 @@ def with_differences(records: pd.DataFrame) -> pd.DataFrame:
         table = pd.DataFrame({"difference": groups.difference.mean(), "p": p.astype(float)})
         table["p_holm"] = table.groupby(["corpus", "test"]).p.transform(holm)
         if name in COEFFICIENTS:
+            natural = groups.target.first().isin(SCRIPTS)  # and not symbols to be copied
             agreement = [human_agreement(name, difference) for difference in table.difference]
-            table["human_agreement"] = agreement
+            table["human_agreement"] = pd.Series(agreement, table.index).where(natural)
         table = table.rename(columns=partial(of_metric, metric))
         records = records.join(table.astype(float).round(DIGITS), on=PLACE)
     return records
@@ -210,5 +212,5 @@ def _difference(seeds: pd.DataFrame, metric: str) -> Difference:
         p=p,
         randomization=None if len(seeds) > 1 else randomization,
         corrected=corrected,
-        agreement=human_agreement(METRICS[metric], value),
+        agreement=human_agreement(METRICS[metric], value) if first.target in SCRIPTS else None,
     )

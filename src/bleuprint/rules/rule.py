@@ -25,13 +25,13 @@ Tokens = list[str]
 class Candidate:
     """A pair to check; it is tokenized when a check first reads its tokens.
 
-    `score`: how well two sides explain each other, given if a check `needs_translations`.
+    `score`: how well the sides explain each other, given if a check `needs_translations`.
     """
 
     pair: Pair
     languages: tuple[str, str]
     tokenizers: tuple[Callable[[str], Tokens], Callable[[str], Tokens]]
-    score: Callable[[Tokens, Tokens], float] | None = None
+    score: Callable[["Candidate"], float] | None = None
 
     @cached_property
     def tokens(self) -> tuple[Tokens, Tokens]:
@@ -41,9 +41,9 @@ class Candidate:
 
     @cached_property
     def alignment_score(self) -> float:
-        """The score of the tokens of both sides."""
+        """How well the sides explain each other."""
         assert self.score is not None, "for a check that needs_translations"
-        return self.score(*self.tokens)
+        return self.score(self)
 
 
 class Rule:

@@ -7,6 +7,7 @@ empty translation, and clean drops the pair.
 from bleuprint.config import paths
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
+from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.files import whole_folder
 from bleuprint.runtime.progress import Progress
 from bleuprint.serving.translator import Translator, load_translator
@@ -31,16 +32,24 @@ def translate_side(
 ) -> None:
     """Write the pairs of `given` with a translation in place of the source, or of the target.
 
-    `tag` is put before each source but empty ones, as a word (Caswell et al. 2019).
+    `tag` is put before each source but empty ones, as a word (Caswell et al. 2019). Raises
+    UserError if all translations are empty.
     """
-    progress = Progress(f"translate {given.path.name}", given.count("train"), "pairs")
+    name, empty = given.path.name, 0
+    progress = Progress(f"translate {name}", given.count("train"), "pairs")
     with output.writer("train") as writer, progress:
         for block in given.blocks("train"):
             lines = [pair.target if source else pair.source for pair in block.pairs()]
             texts = [translated.best[0].text for translated in translator(lines)]
+            empty += sum(not text.strip() for text in texts)
             pairs = map(Pair, *((texts, lines) if source else (lines, texts)))
             writer.write_packed(*packed([_tagged(pair, tag) for pair in pairs]))
             progress.advance(len(lines))
+    total = given.count("train")
+    if empty == total:
+        raise UserError(f"{name}: all {total:,} translations are empty")
+    if empty:
+        say(f"{name}: {empty:,} of {total:,} translations are empty; clean drops them", "note")
 
 
 def _tagged(pair: Pair, tag: str | None) -> Pair:

@@ -12,11 +12,15 @@ from bleuprint.corpus.alignment.lattice import Bead
 from bleuprint.corpus.download.formats.lines import read_lines
 from bleuprint.corpus.steps.ledger import SetCounts
 from bleuprint.runtime import environment
-from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.errors import UserError, say
 from bleuprint.text.parallel import Pair
 
 # Between sentences of one side in the ledger's samples.
 _AND = " | "
+# Documents that do not match have about 40 % of 1-1 beads, those that do over 80 %.
+_ALIKE = 0.6
+# With fewer beads the share says little.
+_FEW = 8
 
 
 def read_documents(
@@ -35,9 +39,11 @@ def read_documents(
             "not parallel; a document ends at an empty line"
         )
     documents = list(map(Document, *sides))
-    number = 0
+    number, poor = 0, list[int]()
     aligned = align(documents, environment.workers())
-    for document, beads in zip(documents, aligned, strict=True):
+    for place, (document, beads) in enumerate(zip(documents, aligned, strict=True), 1):
+        if not _plausible(beads):
+            poor.append(place)
         for bead in beads:
             number += 1
             if not (bead.source and bead.target):
@@ -47,6 +53,18 @@ def read_documents(
             if bead.kind != "1-1":
                 counts.change(bead.kind, number, _pair(document, bead, _AND), pair)
             yield pair
+    if poor:
+        say(
+            f"{' and '.join(names)}: of {len(poor)} of {len(documents)} documents, the first is "
+            f"number {poor[0]}, less than {_ALIKE:.0%} of the beads are 1-1: do they match?",
+            "note",
+        )
+
+
+def _plausible(beads: Sequence[Bead]) -> bool:
+    """Whether a document looks like a translation of the other: most beads are 1-1."""
+    alike = sum(bead.kind == "1-1" for bead in beads)
+    return len(beads) < _FEW or alike >= _ALIKE * len(beads)
 
 
 def _documents(stream: BinaryIO, name: str) -> Iterator[list[str]]:
