@@ -107,4 +107,5 @@ def test_several_seeds_and_a_license_of_many_lines(tmp_path: Path) -> None:
     found = answers(settings, frame(*rows), tmp_path)
     assert "seeds 3, 1: scores are means ± standard deviations over them" in found["C3"][1]
     assert "tiny on talks-en-fr, only: BLEU 35.3 ± 1.4" in found["C3"][1]
-    assert "own: CC BY 4.0 , read it" in found["B2"][1]
+    lines = list(checklist(settings, frame(*rows), tmp_path))
+    assert "    params.yaml: news-en-de, talks-en-fr: own: CC BY 4.0 , read it" in lines
