@@ -1,5 +1,6 @@
 """Power of test sets and seeds from records made by hand, and as `bleuprint power` prints it."""
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -96,7 +97,7 @@ def test_what_has_no_power() -> None:
 
 def printed(root: Path, *arguments: str, status: int = 0) -> str:
     command = [sys.executable, "-m", "bleuprint.cli.main", "power", *arguments]
-    done = processes.run_text(command, root)
+    done = processes.run_text(command, root, {**os.environ, "COLUMNS": "200"})
     assert done.returncode == status, done.stderr
     return done.stderr if status else done.stdout
 
