@@ -26,6 +26,8 @@ def test_all_other_lines_stay_as_they_are(path, recipe):
     before = (ROOT / "recipes" / f"{recipe}.yaml").read_text(encoding="utf-8")
     after, _ = inserted(path, before)
     assert after.replace(f"\n{ENTRY}", "") == before
+    # before the comment on what follows
+    assert after.partition(f"\n{ENTRY}")[0].splitlines()[-1].startswith("    ")
     assert list(load(path).corpora)[-1] == "new"
 
 
