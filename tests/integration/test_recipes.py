@@ -44,7 +44,8 @@ each_recipe = pytest.mark.parametrize("name", SETTINGS)
 
 def files(settings: Settings) -> list[File]:
     texts = [text for corpus in settings.corpora.values() for text in corpus.files.texts().values()]
-    return [file for text in texts for file in text.files if file.url not in EMBEDDED]
+    sides = [file for text in texts for file in text.files]
+    return [file for file in sides if file.path is None and file.url not in EMBEDDED]
 
 
 def every_file() -> list[File]:

@@ -107,6 +107,13 @@ def test_it_translates_as_the_command_does(
             assert one["score"] == pytest.approx(other.score, abs=2e-6)
 
 
+def test_a_line_of_several_sentences_is_translated_by_sentence(server: Server) -> None:
+    _, found = server.translate(text="be gibu. Gu dibe.\nbe gibu. \nGu dibe.", attention=True)
+    together, *alone = (line["translations"][0]["text"] for line in found["lines"])
+    assert together == " ".join(alone)
+    assert [len(line["attention"]) for line in found["lines"]] == [2, 1, 1]
+
+
 def test_attention_comes_if_asked_for(server: Server) -> None:
     _, found = server.translate(text="be ba\n\n" + "ga " * 300, attention=True)
     short, empty, long = found["lines"]

@@ -73,6 +73,12 @@ def hypotheses() -> str:
     return str(CELL.results / "hypotheses" / "test.x.en")
 
 
+def test_a_line_of_several_sentences_is_translated_by_sentence(root: Path) -> None:
+    found, _ = run(root, text=b"be gibu. Gu dibe.\n\nbe gibu. \nGu dibe.\n")
+    together, empty, *alone = found.splitlines()
+    assert (together, empty) == (" ".join(alone), "")
+
+
 def test_whatever_comes_in_a_line_goes_out(translator: Translator) -> None:
     odd = ["", " ", "\x01\x07", "مرحبا 👍🏽", "a\rb\u2028c\x0b", "ba " * 40, "\u0000", "🙂" * 50]
     found = translator(odd)

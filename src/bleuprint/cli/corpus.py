@@ -1,15 +1,16 @@
-"""Commands that look at corpora: cite, inspect, rules, show."""
+"""Commands that look at corpora: cite, inspect, new-corpus, rules, show."""
 
 import argparse
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bleuprint.cli.options import Commands, count, whole_number
 from bleuprint.config import paths
 from bleuprint.config.experiment import load
 from bleuprint.runtime import environment
-from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.errors import UserError, say
 
 if TYPE_CHECKING:
     from bleuprint.dataset.binarized import BinaryCorpus
@@ -31,6 +32,12 @@ def add_commands(commands: Commands) -> None:
         "--samples", type=whole_number(1, 5), default=3, help="samples of each rule (%(default)s)"
     )
     inspect.set_defaults(command=_inspect)
+
+    new = commands.add_parser(
+        "new-corpus", help="add two files in inputs/ to params.yaml, with rules that suit them"
+    )
+    new.add_argument("files", nargs=2, type=Path, metavar="FILE", help="the source, the target")
+    new.set_defaults(command=_new_corpus)
 
     rules = commands.add_parser("rules", help="train without each cleaning rule: what it gains")
     rules.add_argument("corpus", metavar="CORPUS", help="of params.yaml")
@@ -76,6 +83,26 @@ def _inspect(given: argparse.Namespace) -> None:
     )
     for line in report(inspection, given.samples):
         print(line)
+
+
+def _new_corpus(given: argparse.Namespace) -> None:
+    from bleuprint.config.insert_corpus import insert_corpus
+    from bleuprint.corpus.download.fetch import source_of_environment
+    from bleuprint.corpus.new_corpus import draft, report
+
+    load()  # before the files are read, which may take minutes
+    entry = draft(given.files)
+    for note in entry.notes():
+        say(note, "note")
+    scratch = environment.work() / "new-corpus"
+    new = entry.suggest(source_of_environment(), scratch, environment.workers())
+    example = Path("recipes", "own.yaml")
+    replaced = insert_corpus(Path("params.yaml"), new.name, new.entry, example)
+    for line in report(new):
+        print(line)
+    place = "" if replaced is None else f" in place of {replaced}"
+    print(f"params.yaml has a new entry{place}; state the license of the text in it:")
+    print(new.entry, end="")
 
 
 def _rules(given: argparse.Namespace) -> None:

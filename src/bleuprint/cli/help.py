@@ -8,6 +8,7 @@ EXAMPLES: dict[str, dict[str, str]] = {
     "Before a run": {
         "check": "bleuprint check",
         "plan": "bleuprint plan",
+        "new-corpus": "bleuprint new-corpus inputs/mine.de inputs/mine.en",
         "inspect": "bleuprint inspect phrasebook-en-de",
         "rules": "bleuprint rules phrasebook-en-de",
         "schema": "bleuprint schema > docs/params.schema.json",

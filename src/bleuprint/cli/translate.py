@@ -53,6 +53,7 @@ def _attention_file(text: str) -> Path:
 def _translate(given: argparse.Namespace) -> None:
     from bleuprint.serving.attention_file import AttentionFile
     from bleuprint.serving.score_given import score_file
+    from bleuprint.serving.sentence_translator import SentenceTranslator
     from bleuprint.serving.translator import load_translator, translate_streams
 
     _check_together(given)
@@ -65,7 +66,7 @@ def _translate(given: argparse.Namespace) -> None:
     if (given.n_best or 1) > decode.beam:
         raise UserError(f"--n-best {given.n_best} is beyond the beam of {decode.beam}")
     cell = trained_cell(settings, given)
-    translator = load_translator(settings, cell, decode)
+    translator = load_translator(settings, cell, decode, SentenceTranslator)
     attention = None
     if given.attention:
         corpus = translator.corpus

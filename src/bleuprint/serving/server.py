@@ -32,6 +32,7 @@ from bleuprint.config.paths import Cell
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import Count, build
 from bleuprint.serving.attention_html import attention_environment
+from bleuprint.serving.sentence_translator import SentenceTranslator
 from bleuprint.serving.translator import Translator, load_translator
 
 _HOST = "127.0.0.1"
@@ -60,7 +61,7 @@ def serve(settings: Settings, cell: Cell, port: int) -> None:
     except OSError as error:
         raise UserError(f"--port {port}: {os.strerror(error.errno or 0)}") from None
     decode = settings.system_on(cell.system, cell.corpus).decode
-    translator = load_translator(settings, cell, decode)
+    translator = load_translator(settings, cell, decode, SentenceTranslator)
     page, policy = _page(translator, cell)
     config = uvicorn.Config(
         application(translator, page),
@@ -139,8 +140,8 @@ def answer(translator: Translator, request: TranslationRequest) -> dict[str, Any
     """{"lines": [{"translations": [{"text", "score"}, ...], "attention", "beyond"}, ...]}.
 
     For each line of the text: its translations, best first; the attention maps of the best one,
-    one per piece (null if not requested, or if the weights of the lines so far are too many); and
-    by how many tokens the line is too long for the model.
+    one per sentence or piece (null if not requested, or if the weights of the lines so far are too
+    many); and by how many tokens its longest sentence is too long for the model.
     """
     lines = request.text.removesuffix("\n").split("\n")
     room, answers = _WEIGHTS, []

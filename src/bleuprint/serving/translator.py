@@ -57,12 +57,14 @@ class Translated:
     pieces: list[Piece]
 
 
-def load_translator(settings: Settings, cell: Cell, decode: Decode) -> "Translator":
-    """The translator of a trained cell."""
+def load_translator(
+    settings: Settings, cell: Cell, decode: Decode, kind: "type[Translator] | None" = None
+) -> "Translator":
+    """The translator of a trained cell; `kind`: its class, if not Translator."""
     corpus = BinaryCorpus(folder(cell.corpus, "binary"))
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     model = load_decoder(cell.models / "averaged", corpus).to(device)
-    return Translator(model, corpus, settings.corpus(cell.corpus).clean, decode)
+    return (kind or Translator)(model, corpus, settings.corpus(cell.corpus).clean, decode)
 
 
 class Translator:

@@ -72,7 +72,7 @@ function section(source, line, index, count) {
   made.append(make("p", { className: "translation", dir: "auto", lang: languages.target,
     textContent: best.text || "(nothing)" }));
   if (line.beyond) {
-    hint(`The line is ${line.beyond} tokens too long for the model: it was translated in pieces.`);
+    hint(`A sentence is ${line.beyond} tokens too long for the model: it was translated in pieces.`);
   }
   made.append(list(line.translations));
   if (line.attention) {

@@ -1,0 +1,259 @@
+"""The command new-corpus: an entry of `corpora` for two files, with rules that suit them."""
+
+import json
+import random
+import re
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ruamel.yaml import YAML
+
+from bleuprint.config.experiment import Corpus
+from bleuprint.corpus.download.download import Sample
+from bleuprint.corpus.download.fetch import Source
+from bleuprint.corpus.guess_languages import GuessedLanguage, guess_languages
+from bleuprint.corpus.inspect import Inspection, inspect_corpus
+from bleuprint.corpus.line_shift import first_shifted_line
+from bleuprint.rules.language_id import LanguageId
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.schema import MAX_NAME, build
+from bleuprint.text.parallel import read_lines
+from bleuprint.text.segmenter import has_segmenter
+
+# Pairs that are inspected, and lines by which languages are guessed.
+_PAIRS, _LINES = 20_000, 2000
+# A check that would drop a larger share of the pairs is left out: it does not suit the text.
+# Numbers and sentence marks differ in good translations too ("two", a title without a full stop).
+_MOST_DROPPED = {
+    "numbers": 0.02,
+    "sentence_marks": 0.02,
+    "language_id": 0.2,
+    "alignment_score": 0.2,
+}
+# Below it word translations cannot be learned, so that good pairs score low.
+_ALIGNED_PAIRS = 1000
+# Merges of BPE for corpora of up to so many pairs; the sizes of published set-ups, which use
+# 32,000 for millions.
+_MERGES = {5_000: 2000, 20_000: 4000, 100_000: 6000, 500_000: 10_000, 2_000_000: 16_000}
+_MOST_MERGES = 32_000
+# Pairs drawn for each of validation and test set, at most.
+_HELD_OUT = 2000
+
+EDITS = {
+    "entities": "{}",
+    "tags": "{}",
+    "mojibake": "{}",
+    "unicode": "{form: NFC}",
+    "non_printing": "{}",
+}
+CHECKS = {
+    "identical": "{}",
+    "length": "{min: 1, max: 100}",
+    "ratio": "{max: 4.0}",
+    "numbers": "{}",
+    "sentence_marks": "{}",
+    "language_id": "{likelier: 10.0}",
+    "alignment_score": "{min: 0.5}",
+}
+# Applied whatever the sample shows.
+_ALWAYS = frozenset({"unicode", "non_printing", "identical", "length", "ratio"})
+
+_ENTRY = """\
+  {name}:
+    source: "{source}"
+    target: "{target}"
+    license_and_citation:
+      {part}: {{license: not stated, bibtex: "@misc{{{part}, title = {{{{{part}}}}}}}"}}
+    files:
+      train:
+        {part}:
+          license_and_citation: {part}
+          source: {{path: {source_path}}}
+          target: {{path: {target_path}}}
+      valid: {{}}
+      tests: {{}}
+    clean: {{{clean}}}
+    dedup: {{pairs: true, sources: false, targets: false, decontaminate: normalized}}
+    filter: {{{filter}}}
+    # validation and test set are drawn from the {pairs:,} pairs
+    split: {{valid: {share}, test: {share}, seed: 1}}
+    tokenize: {{name: {tokenizer}, lowercase: false, hyphens: false, escape: false}}
+    vocabulary: {{bpe: {{num_merges: {merges}, joint: true, threshold: 0, learner: subword-nmt}}}}
+"""
+
+
+@dataclass(frozen=True)
+class NewCorpus:
+    """The entry of a corpus, as YAML indented by two spaces, and what it is based on.
+
+    `left_out`: checks that too many pairs of the sample would fall to.
+    """
+
+    name: str
+    entry: str
+    pairs: int
+    inspection: Inspection
+    left_out: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What an entry says but for its rules."""
+
+    files: Sequence[Path]
+    guesses: Sequence[GuessedLanguage]
+    pairs: int
+
+    @property
+    def languages(self) -> list[str]:
+        return [guess.language for guess in self.guesses]
+
+    def notes(self) -> Iterator[str]:
+        """What to say of languages that are not those of the files' names."""
+        for path, guess in zip(self.files, self.guesses, strict=True):
+            if guess.disagree:
+                yield (
+                    f"{path}: {guess.by_name} by its name, which is written; {guess.by_text} by "
+                    f"its text, most likely so in {guess.share:.0%} of lines"
+                )
+
+    def suggest(self, source: Source, scratch: Path, workers: int) -> NewCorpus:
+        """The entry with rules that suit a random sample; raises UserError if they drop it all."""
+        corpus = self.corpus([*EDITS], self.checks())
+        inspection = inspect_corpus(self.name, corpus, Sample(_PAIRS, 1), source, scratch, workers)
+        edits, checks = (
+            [name for name in names if _suits(name, inspection)]
+            for names in ([*EDITS], self.checks())
+        )
+        left_out = frozenset(self.checks()) - set(checks)
+        return NewCorpus(self.name, self.text(edits, checks), self.pairs, inspection, left_out)
+
+    @property
+    def part(self) -> str:
+        """What the names of the files have in common, as a name."""
+        parts = [re.split(r"[^A-Za-z0-9]+", path.name) for path in self.files]
+        common = [part for part in parts[0] if part in parts[1] and part not in ("txt", "")]
+        named = [part for part in common if part not in self.languages]
+        return "-".join(named)[: MAX_NAME // 2].strip("-") or "mine"
+
+    @property
+    def name(self) -> str:
+        return "-".join([self.part, *self.languages])
+
+    def checks(self) -> list[str]:
+        """The checks that can judge these languages and as many pairs."""
+        known = set(self.languages) <= set(LanguageId.known_languages)
+        without = set() if known else {"language_id"}
+        without |= {"alignment_score"} if self.pairs < _ALIGNED_PAIRS else set()
+        return [name for name in CHECKS if name not in without]
+
+    def text(self, edits: list[str], checks: list[str]) -> str:
+        segmented = any(map(has_segmenter, self.languages))
+        merges = next((m for pairs, m in _MERGES.items() if self.pairs <= pairs), _MOST_MERGES)
+        share = max(0.0001, round(min(0.05, _HELD_OUT / max(self.pairs, 1)), 4))
+        return _ENTRY.format(
+            name=self.name,
+            part=self.part,
+            source=self.languages[0],
+            target=self.languages[1],
+            source_path=_quoted(self.files[0]),
+            target_path=_quoted(self.files[1]),
+            clean=", ".join(f"{name}: {EDITS[name]}" for name in edits),
+            filter=", ".join(f"{name}: {CHECKS[name]}" for name in checks),
+            pairs=self.pairs,
+            share=0.1 if self.pairs < _ALIGNED_PAIRS else share,
+            tokenizer="segmenter" if segmented else "moses",
+            merges=merges,
+        )
+
+    def corpus(self, edits: list[str], checks: list[str]) -> Corpus:
+        document = YAML(typ="rt").load(self.text(edits, checks))
+        return build(Corpus, document[self.name], Path("params.yaml"))
+
+
+def draft(files: Sequence[Path]) -> Draft:
+    """The draft of an entry for a source and a target text below inputs/.
+
+    Raises UserError if the files are elsewhere, not UTF-8, not parallel, or in unknown languages.
+    """
+    for path in files:
+        _check_place(path)
+    texts = [_Lines(path) for path in files]
+    pairs = _check_parallel(files, texts)
+    return Draft(files, guess_languages(files, [text.sample for text in texts]), pairs)
+
+
+def report(new: NewCorpus) -> Iterator[str]:
+    """What each rule of the entry would do to the sample, and what was left out."""
+    stages = new.inspection.stages
+    drawn = stages["clean"].pairs_in
+    whole = drawn == new.pairs
+    yield f"{new.pairs:,} pairs; of {'these' if whole else f'{drawn:,} drawn at random'}:"
+    for stage, counts in stages.items():
+        for rule, count in counts.changed.items():
+            if count:
+                yield f"  {count:,} pairs would be edited by `{rule}` ({stage})"
+        for rule, count in counts.dropped.items():
+            if count:
+                out = ": too many, left out" if rule in new.left_out else ""
+                yield f"  {count:,} pairs would fall to `{rule}` ({stage}){out}"
+
+
+class _Lines:
+    """The lengths of a file's lines, in characters, and a random sample of the lines."""
+
+    def __init__(self, path: Path) -> None:
+        drawing = random.Random(1)
+        self.lengths = array("Q")  # 8 bytes a line
+        self.sample: list[str] = []
+        for number, line in enumerate(read_lines(path)):
+            self.lengths.append(len(line))
+            if len(self.sample) < _LINES:
+                self.sample.append(line)
+            elif (place := drawing.randrange(number + 1)) < _LINES:
+                self.sample[place] = line
+
+
+def _check_place(path: Path) -> None:
+    """Raise UserError unless a file is below inputs/, as an entry must name it."""
+    if not path.is_file():
+        raise UserError(f"{path}: no such file")
+    if path.suffix in (".gz", ".bz2", ".xz", ".zip", ".tgz", ".tar"):
+        raise UserError(f"{path}: packed: unpack it first")
+    if path.is_absolute() or path.parts[0] != "inputs" or ".." in path.parts:
+        raise UserError(
+            f"{path}: not below inputs/: put it there by: cp {json.dumps(str(path))} inputs/"
+        )
+
+
+def _check_parallel(files: Sequence[Path], texts: Sequence[_Lines]) -> int:
+    """The number of pairs; raises UserError if the files have unequal numbers of lines."""
+    source, target = (text.lengths for text in texts)
+    if len(source) == len(target):
+        return len(source)
+    place = first_shifted_line(source, target)
+    where = (
+        "" if place is None else f"; by their lengths, lines differ from about line {place:,} on"
+    )
+    raise UserError(
+        f"{files[0]} has {len(source):,} lines and {files[1]} has {len(target):,}: "
+        f"not parallel{where}"
+    )
+
+
+def _quoted(path: Path) -> str:
+    text = path.as_posix()
+    return text if re.fullmatch(r"[A-Za-z0-9_./-]+", text) else json.dumps(text, ensure_ascii=False)
+
+
+def _suits(rule: str, inspection: Inspection) -> bool:
+    """Whether a rule is to be applied, by what it did to the sample."""
+    if rule in _ALWAYS:
+        return True
+    counts = [*inspection.stages.values()]
+    if rule in EDITS:
+        return any(stage.changed.get(rule) for stage in counts)
+    dropped = sum(stage.dropped.get(rule, 0) for stage in counts)
+    return dropped <= _MOST_DROPPED[rule] * inspection.stages["filter"].pairs_in

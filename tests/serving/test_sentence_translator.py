@@ -1,0 +1,101 @@
+"""Lines of several sentences: found by sentencex, translated one by one, joined."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import trainings
+from bleuprint.config.experiment import load
+from bleuprint.config.paths import Cell
+from bleuprint.config.system import Keep
+from bleuprint.decoding.beam_search import length_penalty
+from bleuprint.serving.sentence_translator import SentenceTranslator, split_sentences
+from bleuprint.serving.translator import Translator, load_translator
+from corpora import TORTURE
+
+Both = tuple[Translator, Translator]
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
+    """A toy system's translator of whole lines, and the one of sentences."""
+    folder = tmp_path_factory.mktemp("sentences")
+    root: Path = trainings.project(folder, keep=Keep(last=2, best=0, every=0))
+    trainings.train(root)
+    trainings.stage(root, "average").check_returncode()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(root)
+        settings = load()
+        given = settings, Cell("micro", "toy", 1), settings.system("micro").decode
+        yield load_translator(*given), load_translator(*given, SentenceTranslator)
+
+
+@pytest.mark.parametrize(
+    ("language", "sentences"),
+    [
+        ("en", ["Two dogs run. ", "Mr. Smith sleeps at 3.5 p.m. today! ", "Why?"]),
+        ("en", ["1. The dog sleeps. ", "It dreams. 2."]),
+        ("de", ["Am 3. Mai kommt Dr. Müller. ", "Das ist z. B. gut."]),
+        ("ja", ["犬は寝ている。", "猫は起きている。"]),
+        ("zh", ["你好。", "世界！"]),
+        ("en", ["a sentence without an end"]),
+        ("en", ["..."]),
+        ("en", [""]),
+        ("qqq", ["One. ", "Two."]),
+    ],
+)
+def test_sentences_are_found(language: str, sentences: list[str]) -> None:
+    assert split_sentences("".join(sentences), language) == sentences
+
+
+@pytest.mark.parametrize("odd", TORTURE)
+def test_no_character_is_lost(odd: str) -> None:
+    line = f"{odd}One.{odd} Two{odd}three. {odd}Four!{odd}{odd}"
+    found = split_sentences(line, "en")
+    assert "".join(found) == line and all(any(map(str.isalpha, each)) for each in found)
+    assert split_sentences(f"one{odd}two", "en") == [f"one{odd}two"]
+
+
+def test_one_line_out_for_each_in_joined_from_its_sentences(both: Both) -> None:
+    whole, split = both
+    lines = ["be gibu. Gu dibe. Ba be!", "", "gi be", "Du be. \u2028", "be " * 300 + ". Ga ba."]
+    found = split(lines)
+    for line, each in zip(lines, found, strict=True):
+        parts = whole(split_sentences(line, whole.corpus.source))
+        assert each.best[0].text == " ".join(filter(None, (one.best[0].text for one in parts)))
+        assert each.pieces == [piece for one in parts for piece in one.pieces]
+    assert [len(each.pieces) for each in found] == [3, 0, 1, 1, 3]
+    assert found[0].best[0].text != whole(lines[:1])[0].best[0].text
+    assert [each.beyond > 0 for each in found] == [False, False, False, False, True]
+    assert len(split.attention(found[0])) == 3
+
+
+def test_a_single_sentence_is_translated_as_ever(both: Both) -> None:
+    whole, split = both
+    lines = ["be ba gu.", "gi be", "", "Mr. Ba be?", "..."]
+    assert split(lines, best=2) == whole(lines, best=2)
+
+
+def test_the_score_is_that_of_all_tokens(both: Both) -> None:
+    whole, split = both
+    parts = whole(["be gibu. ", "Gu dibe."])
+    (found,) = split(["be gibu. Gu dibe."], best=2)
+    (best,) = found.best
+    counts = [sum(len(piece.tokens) + 1 for piece in part.pieces) for part in parts]
+    logs = [
+        part.best[0].score * length_penalty(count, whole.decode)
+        for part, count in zip(parts, counts, strict=True)
+    ]
+    assert best.score == pytest.approx(sum(logs) / length_penalty(sum(counts), whole.decode))
+
+
+def test_chinese_and_japanese_are_joined_without_a_space(
+    both: Both, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, split = both
+    texts = [each.best[0].text for each in whole(["be gibu. ", "Gu dibe."])]
+    parts = whole(["be gibu. ", "Gu dibe."])
+    monkeypatch.setattr(split.corpus, "target", "ja")
+    assert isinstance(split, SentenceTranslator)
+    assert split._joined(parts).best[0].text == "".join(texts)
