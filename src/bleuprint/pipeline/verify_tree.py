@@ -1,0 +1,94 @@
+"""Whether the working tree belongs together: outputs as DVC recorded them, scores as translated."""
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from bleuprint.config.experiment import Settings, load
+from bleuprint.pipeline.dvc_lock import check_whole, open_repo
+from bleuprint.pipeline.graph import current_overrides
+from bleuprint.report.frame import RESULTS, read, save
+from bleuprint.report.records import collect
+from bleuprint.report.same_results import Verdict, changed_columns
+from bleuprint.runtime.errors import UserError
+from bleuprint.tracking.cell_results import CellResults, cells_of
+
+_MOST = 9
+
+
+def lines(root: Path = Path()) -> tuple[list[str], Verdict]:
+    """What does not belong together, in at most ten lines; what was checked if all does.
+
+    Raises UserError at a mistake in params.yaml.
+    """
+    settings = load(root / "params.yaml")
+    checked = [f"{RESULTS} is what the report computes from results/"]
+    problems = list(_results(settings, root))
+    if (root / "dvc.lock").exists():
+        problems += _outputs(root)
+        checked.append("every stage's settings, code, inputs and outputs are those of dvc.lock")
+    if not problems:
+        return [f"the working tree belongs together: {', '.join(checked)}"], Verdict.SAME_BYTES
+    shown = list(islice(problems, _MOST))
+    more = len(problems) - len(shown)
+    return [*shown, *([f"and {more} more"] if more else [])], Verdict.DIFFERENT
+
+
+def _results(settings: Settings, root: Path) -> Iterator[str]:
+    """What is wrong with the results of the cells, and else with the report's."""
+    problems = []
+    for cell in cells_of(settings):
+        if not (root / cell.results).exists():
+            continue  # DVC names it
+        try:
+            _ = CellResults.open(settings, cell, root).check().curves
+        except UserError as error:
+            problems.append(str(error))
+    if not problems:
+        try:
+            problems += _records(settings, root)
+        except UserError as error:
+            problems.append(str(error))
+    yield from problems
+
+
+def _records(settings: Settings, root: Path) -> Iterator[str]:
+    """The columns of results.json that are not those that the report would write."""
+    path = root / RESULTS
+    with TemporaryDirectory(prefix="bleuprint-") as temporary:
+        save(collect(settings, root), again := Path(temporary, RESULTS.name))
+        if path.exists() and again.read_bytes() == path.read_bytes():
+            return
+        stored, computed = read(path, root), read(again, root)
+    for place, column, old, new in changed_columns(stored, computed):
+        yield f"{path}: {column} {old} of {place}, but results/ give {new}"
+
+
+def _outputs(root: Path) -> Iterator[str]:
+    """What `dvc status` finds: each path once, by the first stage that names it."""
+    from dvc.repo import lock_repo
+
+    check_whole(root / "dvc.lock")
+    with open_repo(root) as repo, lock_repo(repo), current_overrides(root):
+        status: dict[str, list[Any]] = repo.status()
+    found = dict[str, str]()
+    absent = 0
+    for kind in ("changed outs", "changed deps"):
+        for name, changes in status.items():
+            for change in changes:
+                paths = change.get(kind, {}) if isinstance(change, Mapping) else {}
+                for path, state in paths.items():
+                    if isinstance(state, Mapping):  # settings
+                        state = ", ".join(f"{key} {how}" for key, how in state.items())
+                        found[f"{name} {path}"] = f"{name}: {path}: {state}"
+                    elif state in ("deleted", "not in cache"):
+                        absent += kind == "changed outs"
+                    elif not any(Path(each).is_relative_to(path) for each in found):
+                        found[path] = f"{name}: {path} {state} since dvc.lock was written"
+    yield from found.values()
+    if absent:
+        yield f"outputs of stages that are not here: {absent}; run: dvc pull, or dvc repro"
+    for name, changes in status.items():
+        yield from (f"{name}: {change}" for change in changes if isinstance(change, str))
