@@ -13,7 +13,9 @@ from bleuprint.report.frame import RESULTS, read, save
 from bleuprint.report.records import collect
 from bleuprint.report.same_results import Verdict, changed_columns
 from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import read_object, sha256_of
 from bleuprint.tracking.cell_results import CellResults, cells_of
+from bleuprint.training.averaging import MODEL
 
 _MOST = 9
 
@@ -37,21 +39,36 @@ def lines(root: Path = Path()) -> tuple[list[str], Verdict]:
 
 
 def _results(settings: Settings, root: Path) -> Iterator[str]:
-    """What is wrong with the results of the cells, and else with the report's."""
-    problems = []
+    """What is wrong with the results of the cells; if nothing is, with those of the report."""
+    fine = True
     for cell in cells_of(settings):
         if not (root / cell.results).exists():
-            continue  # DVC names it
+            continue  # DVC, or the report, says so
         try:
-            _ = CellResults.open(settings, cell, root).check().curves
+            run = CellResults.open(settings, cell, root).check()
+            _ = run.curves
+            _check_average(run)
         except UserError as error:
-            problems.append(str(error))
-    if not problems:
+            fine = False
+            yield str(error)
+    if fine:
         try:
-            problems += _records(settings, root)
+            yield from _records(settings, root)
         except UserError as error:
-            problems.append(str(error))
-    yield from problems
+            yield str(error)
+
+
+def _check_average(run: CellResults) -> None:
+    """Raise UserError unless the averaged model, if it is here, is of this training, unchanged."""
+    folder = run.root / run.cell.models / "averaged"
+    again = f"run: dvc repro --force --single-item average@{'-'.join(map(str, run.cell))}"
+    for path in sorted(folder.rglob(MODEL)):
+        described = read_object(path, ("fingerprint", "averaged"))
+        if described["fingerprint"] != run.training.fingerprint:
+            raise UserError(f"{path}: of another training than {run.path}/training.json; {again}")
+        weights, digest = path.with_name("model.safetensors"), described["averaged"].get("sha256")
+        if digest and weights.exists() and sha256_of(weights) != digest:
+            raise UserError(f"{weights}: has changed since it was averaged; {again}")
 
 
 def _records(settings: Settings, root: Path) -> Iterator[str]:
@@ -73,22 +90,21 @@ def _outputs(root: Path) -> Iterator[str]:
     check_whole(root / "dvc.lock")
     with open_repo(root) as repo, lock_repo(repo), current_overrides(root):
         status: dict[str, list[Any]] = repo.status()
-    found = dict[str, str]()
-    absent = 0
+    found, absent = dict[str, str](), set[str]()
     for kind in ("changed outs", "changed deps"):
         for name, changes in status.items():
             for change in changes:
                 paths = change.get(kind, {}) if isinstance(change, Mapping) else {}
                 for path, state in paths.items():
                     if isinstance(state, Mapping):  # settings
-                        state = ", ".join(f"{key} {how}" for key, how in state.items())
-                        found[f"{name} {path}"] = f"{name}: {path}: {state}"
-                    elif state in ("deleted", "not in cache"):
-                        absent += kind == "changed outs"
-                    elif not any(Path(each).is_relative_to(path) for each in found):
-                        found[path] = f"{name}: {path} {state} since dvc.lock was written"
-    yield from found.values()
+                        keys = ", ".join(f"{key} {how}" for key, how in state.items())
+                        found[f"{name}: {path}"] = f"{name}: {path}: {keys} since it ran"
+                    elif kind == "changed outs" and state in ("deleted", "not in cache"):
+                        absent.add(path)
+                    elif not any(Path(each).is_relative_to(path) for each in (*found, *absent)):
+                        found[path] = f"{name}: {path} {state} since it ran"
     if absent:
-        yield f"outputs of stages that are not here: {absent}; run: dvc pull, or dvc repro"
+        yield f"outputs of stages that are not here: {len(absent)}; run: dvc pull, or dvc repro"
+    yield from found.values()
     for name, changes in status.items():
         yield from (f"{name}: {change}" for change in changes if isinstance(change, str))
