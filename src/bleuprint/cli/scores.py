@@ -117,12 +117,13 @@ def _compare(given: argparse.Namespace) -> None:
 
 def _verify(given: argparse.Namespace) -> None:
     from bleuprint.pipeline import verify, verify_tree
+    from bleuprint.text.unicode import blank_unprinted
 
     if given.other:
         lines, status = verify.lines(verify.open_report("."), verify.open_report(given.other))
     else:
         lines, status = verify_tree.lines()
-    print(*lines, sep="\n")
+    print(*map(blank_unprinted, lines), sep="\n")
     if status:
         sys.stdout.flush()
         sys.exit(status)

@@ -4,6 +4,7 @@ Of another report only results.json, costs.csv and dvc.lock are read, so that it
 other's data nor its models.
 """
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -13,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from bleuprint.pipeline.dvc_lock import check_whole, differs
+from bleuprint.pipeline.dvc_lock import check_no_conflict
 from bleuprint.pipeline.first_difference import first_difference
 from bleuprint.report.frame import COSTS, RESULTS, read
 from bleuprint.report.revision import commit_of
@@ -50,7 +51,7 @@ def open_report(name: str) -> Report:
     if path.is_dir():
         return _report("here" if name == "." else name, path / RESULTS, path)
     if path.exists():
-        of_project = path.parent.name == RESULTS.parent.name
+        of_project = path.absolute().parent.name == RESULTS.parent.name
         return _report(name, path, path.absolute().parents[1] if of_project else path.parent)
     root, commit = commit_of(name)
     with TemporaryDirectory(prefix="bleuprint-") as temporary:
@@ -107,13 +108,22 @@ def lines(here: Report, there: Report) -> tuple[list[str], Verdict]:
 
 
 def _report(name: str, path: Path, root: Path) -> Report:
-    lock, stages, edited = root / _LOCK, {}, False
-    records = read(path, root)
-    if lock.exists():
-        check_whole(lock)
-        stages = load_yaml(lock)["stages"]
-        edited = path.resolve() == (root / RESULTS).resolve() and differs(RESULTS, root)
-    return Report(name, records, stages, edited)
+    records, lock = read(path, root), root / _LOCK
+    if not lock.exists():
+        return Report(name, records, {}, edited=False)
+    check_no_conflict(lock)
+    content = load_yaml(lock)
+    if not isinstance(content, dict) or not isinstance(content.get("stages"), dict):
+        raise UserError(f"{lock}: damaged, as by a killed process; bleuprint settle repairs it")
+    digest = hashlib.md5(path.read_bytes(), usedforsecurity=False).hexdigest()
+    outs = content["stages"].get("report", {}).get("outs", ())
+    recorded = [out.get("md5") for out in outs if out["path"] == RESULTS.as_posix()]
+    return Report(
+        name,
+        records,
+        content["stages"],
+        edited=path.name == RESULTS.name and recorded not in ([], [digest]),
+    )
 
 
 def _groups(

@@ -89,7 +89,10 @@ def _outputs(root: Path) -> Iterator[str]:
 
     check_whole(root / "dvc.lock")
     with open_repo(root) as repo, lock_repo(repo), current_overrides(root):
-        status: dict[str, list[Any]] = repo.status()
+        # the names of stages have a path in front of them if this is not run from the root
+        status: dict[str, list[Any]] = {
+            name.rpartition(":")[2]: changes for name, changes in repo.status().items()
+        }
     found, absent = dict[str, str](), set[str]()
     for kind in ("changed outs", "changed deps"):
         for name, changes in status.items():
