@@ -105,7 +105,7 @@ def test_other_scores_of_the_same_translations_are_no_noise(records: pd.DataFram
 @pytest.mark.parametrize(
     ("column", "value", "stage", "cause"),
     [
-        ("references_sha256", "ab" * 32, "split", []),
+        ("references_sha256", "ab" * 32, "split", ["test set"]),
         ("binary_sha256", "ab" * 32, "binarize", ["data"]),
         ("training_sha256", "ab" * 32, "train", ["code of the training"]),
         ("settings_sha256", "ab" * 32, "translate", ["settings"]),

@@ -162,7 +162,10 @@ def _examples(members: Sequence[Compared]) -> str:
     system, corpus, seed = most.cell
     text = (
         f"{system} on {corpus}, seed {seed}, {most.first['test']}: {most.first['bleu']:.2f} and "
-        f"{most.second['bleu']:.2f} BLEU (mean difference {most.difference:+z.2f}, "
-        f"noise ± {most.noise:.2f})"
+        f"{most.second['bleu']:.2f} BLEU (mean difference {most.difference:+z.2f}"
     )
+    # smaller and yet different: not comparable, for the reason that the next line says
+    small = abs(most.difference) <= most.noise
+    shows = most.verdict == Verdict.WITHIN_NOISE or not small
+    text += f", noise ± {most.noise:.2f})" if shows else ")"
     return f"{text}, and {len(members) - 1} others" if len(members) > 1 else text

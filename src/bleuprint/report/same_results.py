@@ -75,6 +75,8 @@ class Compared:
         """What was recorded that may be why they differ."""
         if self.differs("settings_sha256"):
             yield "settings"
+        if self.differs("sources_sha256") or self.differs("references_sha256"):
+            yield "test set"
         if self.differs("binary_sha256"):
             yield "data"
         elif self.differs("training_sha256") and not self.differs("settings_sha256"):
