@@ -19,6 +19,7 @@ EXAMPLES: dict[str, dict[str, str]] = {
     "Results": {
         "table": "bleuprint table",
         "compare": "bleuprint compare tiny small",
+        "verify": "bleuprint verify HEAD~1",
         "power": "bleuprint power --difference 0.5",
         "plots": "bleuprint plots HEAD~1",
         "gap": "bleuprint gap --system course",

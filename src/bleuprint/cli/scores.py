@@ -3,6 +3,7 @@
 import argparse
 import dataclasses
 import math
+import sys
 from typing import TYPE_CHECKING
 
 from bleuprint.cli.options import Commands, count
@@ -37,6 +38,19 @@ def add_commands(commands: Commands) -> None:
         help="number of better, and of worse sentences (%(default)s)",
     )
     compare.set_defaults(command=_compare)
+
+    verify = commands.add_parser(
+        "verify",
+        help="whether it is the same result as another, or the working tree belongs together",
+    )
+    verify.add_argument(
+        "other",
+        nargs="?",
+        metavar="OTHER",
+        help="results.json, a folder with reports/, a revision of git or experiment of DVC "
+        "(the working tree alone)",
+    )
+    verify.set_defaults(command=_verify)
 
     power = commands.add_parser(
         "power", help="the differences that test sets and seeds show, and what smaller ones take"
@@ -117,6 +131,20 @@ def _compare(given: argparse.Namespace) -> None:
     from bleuprint.report.terminal import show
 
     show(compare(given.first, given.second, given.corpus, given.sentences))
+
+
+def _verify(given: argparse.Namespace) -> None:
+    from bleuprint.pipeline import verify, verify_tree
+    from bleuprint.text.unicode import blank_unprinted
+
+    if given.other:
+        lines, status = verify.lines(verify.open_report("."), verify.open_report(given.other))
+    else:
+        lines, status = verify_tree.lines()
+    print(*map(blank_unprinted, lines), sep="\n")
+    if status:
+        sys.stdout.flush()
+        sys.exit(status)
 
 
 def _power(given: argparse.Namespace) -> None:

@@ -20,15 +20,16 @@ from bleuprint.tracking.cell_results import cells_of
 
 _WORK = Path("work")
 _REMOVED = _WORK / "removed"
-# The folders that the stages report and clean depend on.
-_DEPENDED_ON = ("results", "data/ledgers", "data/split", "data/statistics", "data/raw")
+# The folders that the stage report depends on.
+_OF_REPORT = ("results", "data/ledgers", "data/split", "data/statistics")
 
 
 def set_aside(settings: Settings, root: Path = Path()) -> None:
     """Move what stages depend on and params.yaml does not name to work/removed."""
     moved = []
     for path in _outputs(settings, root):
-        if not str(path).startswith(_DEPENDED_ON):
+        made = path.name.startswith("made.")  # below a folder that clean depends on
+        if not (made or str(path).startswith(_OF_REPORT)):
             continue
         if not any(each.is_file() for each in (root / path).rglob("*")):  # dvc checkout leaves it
             remove([path], root)

@@ -47,7 +47,7 @@ _MEASURED = {f.name: f.name for f in dataclasses.fields(Training) if f.name != "
 _TIMES = [*_MEASURED.values(), "translate_seconds"]
 _KEYS = [*Cell._fields, "training_sha256", "settings_sha256"]
 # The columns of results.json: those that are reproducible.
-_STORED = [name for name in (*COLUMNS, *LISTS) if name not in (*_TIMES, "published")]
+STORED = [name for name in (*COLUMNS, *LISTS) if name not in (*_TIMES, "published")]
 # The types of columns that may be missing in every row.
 DTYPES = {
     **dict.fromkeys(("devices", "peak_memory"), "Int64"),
@@ -69,19 +69,23 @@ def results(root: Path = Path()) -> pd.DataFrame:
 
 def save(records: pd.DataFrame, path: Path) -> None:
     """Write the records as JSON: a list of objects, readable and exactly repeatable."""
-    stored = records[_STORED].astype(object)
+    stored = records[STORED].astype(object)
     write_json(path, stored.where(stored.notna(), None).to_dict("records"))
 
 
 def load(root: Path = Path()) -> pd.DataFrame:
     """The records that `save` wrote in reports/, with what was measured of them."""
-    path = root / RESULTS
+    return read(root / RESULTS, root)
+
+
+def read(path: Path, root: Path) -> pd.DataFrame:
+    """The records of a results.json, with what `root` or the costs.csv beside it say of them."""
     if not path.exists():
         raise UserError(f"{path}: no such file; run: dvc repro")
     try:
         rows = read_json(path)
-        missing = [name for name in _STORED if any(name not in row for row in rows)]
-        complete = all(set(row) <= {*_STORED} for row in rows) and all(
+        missing = [name for name in STORED if any(name not in row for row in rows)]
+        complete = all(set(row) <= {*STORED} for row in rows) and all(
             map(_LATER.fullmatch, missing)
         )
     except (ValueError, TypeError):
@@ -91,9 +95,9 @@ def load(root: Path = Path()) -> pd.DataFrame:
     if missing:
         lacking = f"without {len(missing)} columns such as {missing[0]}"
         say(f"{path}: of an earlier version, {lacking}; run: dvc repro", "note")
-    records = pd.DataFrame(rows, columns=_STORED)
+    records = pd.DataFrame(rows, columns=STORED)
     _check(records, path)
-    return with_measured(records, root)
+    return with_measured(records, root, path.with_name(COSTS.name))
 
 
 def _check(records: pd.DataFrame, path: Path) -> None:
@@ -131,15 +135,16 @@ def _check(records: pd.DataFrame, path: Path) -> None:
                     )
 
 
-def with_measured(records: pd.DataFrame, root: Path) -> pd.DataFrame:
+def with_measured(records: pd.DataFrame, root: Path, costs: Path | None = None) -> pd.DataFrame:
     """The records with the measured columns, missing where nothing was measured.
 
-    Figures of this machine come first, then those of reports/costs.csv for the same training.
+    Figures in `root` come first, then those of `costs` (its reports/costs.csv) for the same
+    training.
     """
     trainings = records.drop_duplicates(list(Cell._fields))[_KEYS]
     here = pd.DataFrame([_measured(each, root) for each in trainings.itertuples()])
     here = here.reindex(columns=_TIMES).astype(DTYPES).set_index(trainings.index)
-    if (path := root / COSTS).exists():
+    if (path := costs or root / COSTS).exists():
         with reading(path):
             measured = pd.read_csv(path, dtype=DTYPES).reindex(columns=[*_KEYS, *_TIMES])
             measured = measured.drop_duplicates(_KEYS[:-1], keep="last")

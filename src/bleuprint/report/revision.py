@@ -83,6 +83,25 @@ class Revision:
             ) from None
 
 
+def commit_of(name: str) -> tuple[str, str]:
+    """The root of DVC's repository, and the commit of a revision of git or experiment of DVC.
+
+    Raises UserError if there is none of this name.
+    """
+    from dvc.exceptions import DvcException
+    from dvc.repo import Repo
+    from dvc.scm import SCMError, resolve_rev
+
+    try:
+        with Repo() as repo:
+            commit, root = resolve_rev(repo.scm, name), str(repo.root_dir)
+    except (SCMError, DvcException) as error:
+        raise UserError(f"{name}: neither a Git revision nor a DVC experiment: {error}") from None
+    if git(Path(root), "cat-file", "-t", commit).strip() in (b"blob", b"tree"):
+        raise UserError(f"{name}: a file or folder in git, not a revision")
+    return root, commit
+
+
 @contextmanager
 def at(name: str) -> Iterator[Revision]:
     """The revision of this name, within the block; raises UserError if there is none."""
@@ -90,19 +109,10 @@ def at(name: str) -> Iterator[Revision]:
         yield Revision(name, load(), Path())
         return
     from dvc.api import DVCFileSystem
-    from dvc.exceptions import DvcException
     from dvc.repo import Repo
     from dvc.repo.brancher import switch
-    from dvc.scm import SCMError, resolve_rev
 
-    try:
-        with Repo() as repo:
-            commit = resolve_rev(repo.scm, name)
-            root = repo.root_dir
-    except (SCMError, DvcException) as error:
-        raise UserError(f"{name}: neither a Git revision nor a DVC experiment: {error}") from None
-    if git(Path(root), "cat-file", "-t", commit).strip() in (b"blob", b"tree"):
-        raise UserError(f"{name}: a file or folder in git, not a revision")
+    root, commit = commit_of(name)
     # switched: by its argument rev, DVCFileSystem would open the root of a larger git repository
     temporary_folder = TemporaryDirectory(prefix="bleuprint-")
     with temporary_folder as temporary, Repo(root) as repo, switch(repo, commit):

@@ -1,0 +1,78 @@
+"""The first stage from which two runs differ, and why, by their dvc.lock."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from bleuprint.config.paths import Cell
+from bleuprint.runtime.flatten import dotted
+
+# Outputs that also tell how a stage ran, and so may differ where its texts or weights do not.
+_ACCOUNTS = ("data/ledgers/", "training.json", "translation.json")
+
+
+def first_difference(
+    first: Mapping[str, Any], second: Mapping[str, Any], cell: Cell
+) -> tuple[str, list[str]] | None:
+    """The kind of the first stage of a cell whose outputs differ in two dvc.locks, and why.
+
+    None if there is none. Outputs that only tell how a stage ran are not compared.
+    """
+    for name in _chain(first, f"score@{'-'.join(map(str, cell))}"):
+        stages = [lock.get(name, {}) for lock in (first, second)]
+        made = [
+            {path: md5 for path, md5 in _sums(stage, "outs").items() if not _is_account(path)}
+            for stage in stages
+        ]
+        if made[0] != made[1]:
+            return name.partition("@")[0], list(_causes(first, *stages))
+    return None
+
+
+def _causes(lock: Mapping[str, Any], *stages: Mapping[str, Any]) -> Iterator[str]:
+    if not stages[1]:
+        yield "no such stage there"
+        return
+    settings = [dotted(stage.get("params", {}).get("params.yaml", {})) for stage in stages]
+    for key in dict.fromkeys((*settings[0], *settings[1])):
+        values = [side.get(key, "none") for side in settings]
+        if values[0] != values[1]:
+            yield f"settings {key} {' and '.join(values)}"
+    overrides = [stage.get("params", {}).get("reports/overrides.json") for stage in stages]
+    if overrides[0] != overrides[1]:
+        yield "settings of single corpora"
+    made = {out for stage in lock.values() for out in _sums(stage, "outs")}
+    old, new = (_sums(stage, "deps") for stage in stages)
+    for path in (path for path in dict.fromkeys((*old, *new)) if old.get(path) != new.get(path)):
+        if path.startswith(("src/", "stages/")):
+            yield f"code {path}"
+        elif not any(_overlap(path, out) for out in made):
+            yield f"data {path}"
+
+
+def _chain(lock: Mapping[str, Any], name: str) -> list[str]:
+    """The stages that a stage needs, each after those that it needs, and itself."""
+    makers = {out: of for of, stage in lock.items() for out in _sums(stage, "outs")}
+    chain: dict[str, None] = {}
+
+    def add(stage: str) -> None:
+        for path in _sums(lock.get(stage, {}), "deps"):
+            for maker in dict.fromkeys(of for out, of in makers.items() if _overlap(path, out)):
+                if maker not in chain and maker != stage:
+                    add(maker)
+        chain.setdefault(stage)
+
+    add(name)
+    return list(chain)
+
+
+def _sums(stage: Mapping[str, Any], what: str) -> dict[str, str]:
+    return {each["path"]: each.get("md5", "") for each in stage.get(what, ())}
+
+
+def _is_account(path: str) -> bool:
+    return path.startswith(_ACCOUNTS[0]) or path.endswith(_ACCOUNTS[1:])
+
+
+def _overlap(first: str, second: str) -> bool:
+    return Path(first).is_relative_to(second) or Path(second).is_relative_to(first)

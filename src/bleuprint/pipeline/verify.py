@@ -1,0 +1,171 @@
+"""The command `bleuprint verify`: is it the same result, and does the working tree belong together?
+
+Of another report only results.json, costs.csv and dvc.lock are read, so that it needs neither the
+other's data nor its models.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pandas as pd
+
+from bleuprint.pipeline.dvc_lock import check_no_conflict
+from bleuprint.pipeline.first_difference import first_difference
+from bleuprint.report.frame import COSTS, RESULTS, read
+from bleuprint.report.revision import commit_of
+from bleuprint.report.same_results import SEEDS_BLEU, Compared, Verdict, compared
+from bleuprint.runtime.code import git
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.schema import load_yaml
+
+_LOCK = Path("dvc.lock")
+# Causes, and groups of results, that are written out.
+_MOST = 3
+_TEXTS = {Verdict.DIFFERENT: "different", Verdict.WITHIN_NOISE: "within the noise of seeds"}
+
+
+@dataclass(frozen=True)
+class Report:
+    """A results.json; `stages` of the dvc.lock beside it, none if there is none.
+
+    `edited`: the file is not the one that dvc.lock names.
+    """
+
+    name: str
+    records: pd.DataFrame
+    stages: Mapping[str, Any]
+    edited: bool
+
+
+def open_report(name: str) -> Report:
+    """A results.json, a folder with reports/results.json, or a revision of git or DVC.
+
+    Raises UserError if there is none, or if its records contradict each other.
+    """
+    path = Path(name)
+    if path.is_dir():
+        return _report("here" if name == "." else name, path / RESULTS, path)
+    if path.exists():
+        of_project = path.absolute().parent.name == RESULTS.parent.name
+        return _report(name, path, path.absolute().parents[1] if of_project else path.parent)
+    root, commit = commit_of(name)
+    with TemporaryDirectory(prefix="bleuprint-") as temporary:
+        for file in (RESULTS, COSTS, _LOCK):
+            if content := git(Path(root), "show", f"{commit}:./{file.as_posix()}"):
+                copy = Path(temporary, file)
+                copy.parent.mkdir(exist_ok=True)
+                copy.write_bytes(content)
+        try:
+            return _report(name, Path(temporary, RESULTS), Path(temporary))
+        except UserError as error:
+            raise UserError(str(error).replace(f"{temporary}/", f"{name}: ")) from None
+
+
+def lines(here: Report, there: Report) -> tuple[list[str], Verdict]:
+    """What differs in the results of two reports, in at most ten lines, and the whole's verdict.
+
+    Raises UserError if they have no result in common.
+    """
+    results = compared(here.records, there.records)
+    if not results:
+        raise UserError(
+            f"{there.name}: another experiment: no system, corpus, seed and test set in common "
+            f"with {here.name}"
+        )
+    verdict = max(each.verdict for each in results)
+    counts = [
+        f"{sum(each.verdict == of for each in results)} {text}" for of, text in _TEXTS.items()
+    ]
+    same = sum(each.verdict == Verdict.SAME_BYTES for each in results)
+    text = [f"{here.name} and {there.name}: {same} results the same bytes, {', '.join(counts)}"]
+    lacking = [len(side.records) - len(results) for side in (here, there)]
+    if any(lacking):
+        text.append(f"only here: {lacking[0]} results, only there: {lacking[1]}")
+        verdict = Verdict.DIFFERENT
+    if edited := [side.name for side in (here, there) if side.edited]:
+        text.append(f"not the results.json that dvc.lock names, but edited: {', '.join(edited)}")
+        verdict = Verdict.DIFFERENT
+    groups = _groups(here, there, results)
+    shown = _MOST - (len(text) > 2)
+    for (of, why), members in islice(groups.items(), shown):
+        text += [f"{_TEXTS[of]}: {_examples(members)}", f"  {why}"]
+    if (left := len(groups) - shown) > 0:
+        text.append(f"and {left} more groups of results, by where and why they differ")
+    if any(each.verdict == Verdict.WITHIN_NOISE for each in results):
+        seeds = len({each.cell.seed for each in results})
+        basis = (
+            f"the deviation over {seeds} seeds (two-sample t)"
+            if seeds > 1
+            else f"a deviation of {SEEDS_BLEU} BLEU over seeds, from the literature, not measured"
+        )
+        text.append(f"noise: 95 % of differences between two runs of one experiment, by {basis}")
+    return text, verdict
+
+
+def _report(name: str, path: Path, root: Path) -> Report:
+    records, lock = read(path, root), root / _LOCK
+    if not lock.exists():
+        return Report(name, records, {}, edited=False)
+    check_no_conflict(lock)
+    content = load_yaml(lock)
+    if not isinstance(content, dict) or not isinstance(content.get("stages"), dict):
+        raise UserError(f"{lock}: damaged, as by a killed process; bleuprint settle repairs it")
+    digest = hashlib.md5(path.read_bytes(), usedforsecurity=False).hexdigest()
+    outs = content["stages"].get("report", {}).get("outs", ())
+    recorded = [out.get("md5") for out in outs if out["path"] == RESULTS.as_posix()]
+    return Report(
+        name,
+        records,
+        content["stages"],
+        edited=path.name == RESULTS.name and recorded not in ([], [digest]),
+    )
+
+
+def _groups(
+    here: Report, there: Report, results: Sequence[Compared]
+) -> dict[tuple[Verdict, str], list[Compared]]:
+    """The results that are not the same, by verdict, and by where and why; different ones first."""
+    groups: dict[tuple[Verdict, str], list[Compared]] = {}
+    for each in sorted(results, key=lambda each: -each.verdict):
+        if each.verdict != Verdict.SAME_BYTES:
+            groups.setdefault((each.verdict, _where_and_why(here, there, each)), []).append(each)
+    return groups
+
+
+def _where_and_why(here: Report, there: Report, each: Compared) -> str:
+    """The first stage from which a result differs, and all that is recorded of causes."""
+    stage, causes = each.stage, list(each.causes())
+    translated = {"sources_sha256", "references_sha256", "hypotheses_sha256"} & {*each.columns}
+    if translated and here.stages and there.stages:
+        found = first_difference(here.stages, there.stages, each.cell)
+        if found:
+            stage, causes = found
+        else:
+            causes.append("dvc.lock has the same outputs: a results.json is not of its dvc.lock")
+    if translated:
+        causes += each.environment()
+    if not causes and not translated:
+        causes = [f"{each.columns[0]} edited by hand: the translations are the same"]
+    unknown = "nothing that is recorded differs: another machine or library, or an edited file"
+    more = f"; and {len(causes) - _MOST} more" if len(causes) > _MOST else ""
+    return f"from {stage} on: {'; '.join(causes[:_MOST]) or unknown}{more}"
+
+
+def _examples(members: Sequence[Compared]) -> str:
+    """The result that differs most, and how many others there are."""
+    most = max(members, key=lambda each: abs(each.difference))
+    system, corpus, seed = most.cell
+    text = (
+        f"{system} on {corpus}, seed {seed}, {most.first['test']}: {most.first['bleu']:.2f} and "
+        f"{most.second['bleu']:.2f} BLEU (mean difference {most.difference:+z.2f}"
+    )
+    # smaller and yet different: not comparable, for the reason that the next line says
+    small = abs(most.difference) <= most.noise
+    shows = most.verdict == Verdict.WITHIN_NOISE or not small
+    text += f", noise ± {most.noise:.2f})" if shows else ")"
+    return f"{text}, and {len(members) - 1} others" if len(members) > 1 else text

@@ -1,0 +1,113 @@
+"""Whether the working tree belongs together: outputs as DVC recorded them, scores as translated."""
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from bleuprint.config.experiment import Settings, load
+from bleuprint.pipeline.dvc_lock import check_whole, open_repo
+from bleuprint.pipeline.graph import current_overrides
+from bleuprint.report.frame import RESULTS, read, save
+from bleuprint.report.records import collect
+from bleuprint.report.same_results import Verdict, changed_columns
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import read_object, sha256_of
+from bleuprint.tracking.cell_results import CellResults, cells_of
+from bleuprint.training.averaging import MODEL
+
+_MOST = 9
+
+
+def lines(root: Path = Path()) -> tuple[list[str], Verdict]:
+    """What does not belong together, in at most ten lines; what was checked if all does.
+
+    Raises UserError at a mistake in params.yaml.
+    """
+    settings = load(root / "params.yaml")
+    checked = [f"{RESULTS} is what the report computes from results/"]
+    problems = list(_results(settings, root))
+    if (root / "dvc.lock").exists():
+        problems += _outputs(root)
+        checked.append("every stage's settings, code, inputs and outputs are those of dvc.lock")
+    if not problems:
+        return [f"the working tree belongs together: {', '.join(checked)}"], Verdict.SAME_BYTES
+    shown = list(islice(problems, _MOST))
+    more = len(problems) - len(shown)
+    return [*shown, *([f"and {more} more"] if more else [])], Verdict.DIFFERENT
+
+
+def _results(settings: Settings, root: Path) -> Iterator[str]:
+    """What is wrong with the results of the cells; if nothing is, with those of the report."""
+    fine = True
+    for cell in cells_of(settings):
+        if not (root / cell.results).exists():
+            continue  # DVC, or the report, says so
+        try:
+            run = CellResults.open(settings, cell, root).check()
+            _ = run.curves
+            _check_average(run)
+        except UserError as error:
+            fine = False
+            yield str(error)
+    if fine:
+        try:
+            yield from _records(settings, root)
+        except UserError as error:
+            yield str(error)
+
+
+def _check_average(run: CellResults) -> None:
+    """Raise UserError unless the averaged model, if it is here, is of this training, unchanged."""
+    folder = run.root / run.cell.models / "averaged"
+    again = f"run: dvc repro --force --single-item average@{'-'.join(map(str, run.cell))}"
+    for path in sorted(folder.rglob(MODEL)):
+        described = read_object(path, ("fingerprint", "averaged"))
+        if described["fingerprint"] != run.training.fingerprint:
+            raise UserError(f"{path}: of another training than {run.path}/training.json; {again}")
+        weights, digest = path.with_name("model.safetensors"), described["averaged"].get("sha256")
+        if digest and weights.exists() and sha256_of(weights) != digest:
+            raise UserError(f"{weights}: has changed since it was averaged; {again}")
+
+
+def _records(settings: Settings, root: Path) -> Iterator[str]:
+    """The columns of results.json that are not those that the report would write."""
+    path = root / RESULTS
+    with TemporaryDirectory(prefix="bleuprint-") as temporary:
+        save(collect(settings, root), again := Path(temporary, RESULTS.name))
+        if path.exists() and again.read_bytes() == path.read_bytes():
+            return
+        stored, computed = read(path, root), read(again, root)
+    for place, column, old, new in changed_columns(stored, computed):
+        yield f"{path}: {column} {old} of {place}, but results/ give {new}"
+
+
+def _outputs(root: Path) -> Iterator[str]:
+    """What `dvc status` finds: each path once, by the first stage that names it."""
+    from dvc.repo import lock_repo
+
+    check_whole(root / "dvc.lock")
+    with open_repo(root) as repo, lock_repo(repo), current_overrides(root):
+        # the names of stages have a path in front of them if this is not run from the root
+        status: dict[str, list[Any]] = {
+            name.rpartition(":")[2]: changes for name, changes in repo.status().items()
+        }
+    found, absent = dict[str, str](), set[str]()
+    for kind in ("changed outs", "changed deps"):
+        for name, changes in status.items():
+            for change in changes:
+                paths = change.get(kind, {}) if isinstance(change, Mapping) else {}
+                for path, state in paths.items():
+                    if isinstance(state, Mapping):  # settings
+                        keys = ", ".join(f"{key} {how}" for key, how in state.items())
+                        found[f"{name}: {path}"] = f"{name}: {path}: {keys} since it ran"
+                    elif kind == "changed outs" and state in ("deleted", "not in cache"):
+                        absent.add(path)
+                    elif not any(Path(each).is_relative_to(path) for each in (*found, *absent)):
+                        found[path] = f"{name}: {path} {state} since it ran"
+    if absent:
+        yield f"outputs of stages that are not here: {len(absent)}; run: dvc pull, or dvc repro"
+    yield from found.values()
+    for name, changes in status.items():
+        yield from (f"{name}: {change}" for change in changes if isinstance(change, str))

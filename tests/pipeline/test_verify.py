@@ -1,0 +1,225 @@
+"""`bleuprint verify OTHER` on results.json and dvc.lock made by hand, and in a git repository."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+import processes
+from bleuprint.config.paths import Cell
+from bleuprint.pipeline.first_difference import first_difference
+from bleuprint.pipeline.verify import lines, open_report
+from bleuprint.report.frame import RESULTS, costs_csv, save
+from bleuprint.report.same_results import Verdict
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import read_json, write_json
+from result_rows import against, frame, record
+
+CELL = Cell("small", "news-en-de", 1)
+OTHER = {"hypotheses_sha256": "99" * 32, "training_sha256": "77" * 32}
+
+
+def write(root: Path, bleu: float = 33.0, corpus: str = "news-en-de", **changes: Any) -> Path:
+    """A project with a report of tiny and small; `changes` to the records of small."""
+    rows = record("tiny", corpus, "first", 30.0), record("small", corpus, "first", bleu)
+    rows[1].update(against("tiny", 0.04), **changes)
+    (root / RESULTS.parent).mkdir(parents=True, exist_ok=True)
+    save(records := frame(*rows), root / RESULTS)
+    (root / RESULTS).with_name("costs.csv").write_text(costs_csv(records))
+    return root
+
+
+def write_lock(
+    root: Path, smoothing: float | str = 0.1, model: str = "m", data: str = "d", bpe: str = "b"
+) -> None:
+    """A dvc.lock of four stages; without another cause the weights follow from all three."""
+    weights = f"w{float(str(smoothing)[:3])}{model}{bpe}"
+    train = {"systems.small.train": {"label_smoothing": smoothing, "clip": 1.0}}
+    content = {
+        "score@small-news-en-de-1": stage(
+            {"results/h": f"h{weights}", "src/s": "s"}, {"s.json": "s"}
+        ),
+        "translate@small-news-en-de-1": stage({"models/a": weights}, {"results/h": f"h{weights}"}),
+        "train@small-news-en-de-1": stage(
+            {"data/bin/x": bpe, "src/bleuprint/model": model},
+            {"models": weights, "results/training.json": f"t{data}{weights}"},
+            train,
+        ),
+        "learn_bpe@news-en-de": stage(
+            {"inputs": data},
+            {"data/bin": bpe, "data/ledgers/l.json": f"l{data}{model}"},
+        ),
+    }
+    with (root / "dvc.lock").open("w") as file:
+        YAML().dump({"schema": "2.0", "stages": content}, file)
+
+
+def stage(deps: dict[str, str], outs: dict[str, str], params: Any = None) -> dict[str, Any]:
+    sums = [
+        [
+            {"path": path, "hash": "md5", "md5": md5.rjust(32, "0"), "size": 1}
+            for path, md5 in files.items()
+        ]
+        for files in (deps, outs)
+    ]
+    return {
+        "cmd": "c",
+        "deps": sums[0],
+        **({"params": {"params.yaml": params}} if params else {}),
+        "outs": sums[1],
+    }
+
+
+def compared(first: Path, second: Path) -> tuple[list[str], Verdict]:
+    text, verdict = lines(open_report(str(first)), open_report(str(second)))
+    assert len(text) <= 10
+    return text, verdict
+
+
+def test_the_same_bytes_from_a_file_and_a_folder(tmp_path: Path) -> None:
+    here, there = write(tmp_path / "a"), write(tmp_path / "b", code_sha256="00" * 32)
+    for other in (there, there / RESULTS):
+        text, verdict = compared(here, other)
+        assert verdict == Verdict.SAME_BYTES == 0
+        assert text == [
+            f"{here} and {other}: 2 results the same bytes, 0 different, "
+            "0 within the noise of seeds"
+        ]
+
+
+def test_within_the_noise_of_seeds(tmp_path: Path) -> None:
+    here, there = write(tmp_path / "a"), write(tmp_path / "b", 33.5, **OTHER)
+    text, verdict = compared(here, there)
+    assert verdict == Verdict.WITHIN_NOISE == 3
+    assert text[1:] == [
+        "within the noise of seeds: small on news-en-de, seed 1, first: 33.00 and 33.50 BLEU "
+        "(mean difference +0.50, noise ± 0.83)",
+        "  from train on: code of the training",
+        "noise: 95 % of differences between two runs of one experiment, by a deviation of 0.3 BLEU "
+        "over seeds, from the literature, not measured",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "stage", "causes"),
+    [
+        ({"smoothing": 0.2}, "train", "settings systems.small.train.label_smoothing 0.1 and 0.2"),
+        ({"model": "n"}, "train", "code src/bleuprint/model"),
+        ({"bpe": "c", "data": "e"}, "learn_bpe", "data inputs"),
+        ({"bpe": "c"}, "learn_bpe", "nothing that is recorded differs: another machine or"),
+        ({"data": "e"}, "train", "dvc.lock has the same outputs: a results.json is not of its"),
+    ],
+)
+def test_the_first_stage_by_dvc_lock(
+    tmp_path: Path, changes: dict[str, Any], stage: str, causes: str
+) -> None:
+    here, there = write(tmp_path / "a"), write(tmp_path / "b", 36.0, **OTHER)
+    write_lock(here)
+    write_lock(there, **changes)
+    text, verdict = compared(here, there)
+    assert verdict == Verdict.DIFFERENT == 4
+    assert text[1].startswith("different: small on news-en-de, seed 1, first: 33.00 and 36.00 BLEU")
+    assert text[2].startswith(f"  from {stage} on: ") and causes in text[2]
+
+
+def test_a_stage_that_the_other_lacks(tmp_path: Path) -> None:
+    write_lock(tmp_path)
+    stages = YAML(typ="safe").load(tmp_path / "dvc.lock")["stages"]
+    assert first_difference(stages, stages, CELL) is None
+    fewer = {name: stages[name] for name in stages if not name.startswith("translate")}
+    assert first_difference(stages, fewer, CELL) == ("translate", ["no such stage there"])
+
+
+def test_an_edited_file_is_named(tmp_path: Path) -> None:
+    here, there = write(tmp_path / "a"), write(tmp_path / "b")
+    rows = read_json(there / RESULTS)
+    rows[0]["bleu"] += 0.5
+    rows[1]["difference"] -= 0.5
+    write_json(there / RESULTS, rows)
+    text, verdict = compared(here, there)
+    assert verdict == Verdict.DIFFERENT
+    assert "  from score on: bleu edited by hand: the translations are the same" in text
+    rows[0]["bleu"] += 5
+    write_json(there / RESULTS, rows)
+    with pytest.raises(UserError, match=r"BLEU 35\.5 of tiny on news-en-de, first, is outside its"):
+        open_report(str(there))
+
+
+def test_a_file_that_is_not_that_of_dvc_lock_is_named(tmp_path: Path) -> None:
+    here, there = write(tmp_path / "a"), write(tmp_path / "b")
+    with (there / "dvc.lock").open("w") as file:
+        report = {"report": stage({"results": "r"}, {str(RESULTS): "00" * 16})}
+        YAML().dump({"schema": "2.0", "stages": report}, file)
+    text, verdict = compared(here, there)
+    assert verdict == Verdict.DIFFERENT
+    assert text[1] == f"not the results.json that dvc.lock names, but edited: {there}"
+
+
+def test_results_that_one_side_lacks_are_counted(tmp_path: Path) -> None:
+    here, there = write(tmp_path / "a"), write(tmp_path / "b")
+    save(frame(record("tiny", "news-en-de", "first", 30.0)), there / RESULTS)
+    text, verdict = compared(here, there)
+    assert verdict == Verdict.DIFFERENT
+    assert text[1] == "only here: 1 results, only there: 0"
+
+
+def test_many_differences_fit_ten_lines(tmp_path: Path) -> None:
+    here, there = write(tmp_path / "a"), write(tmp_path / "b")
+    for root, more in ((here, 0.0), (there, 0.5)):
+        rows = [
+            record("tiny", "news-en-de", f"t{n}", 30.0 + more * (n < 9), beam=4 + n * int(more * 2))
+            | {"hypotheses_sha256": f"{n}{more}", "settings_sha256": f"{n % 2}{more * (n % 2)}"}
+            | {"binary_sha256": f"{n % 3}{more * (n % 3)}"}
+            | {"bleu_signature": f"tok:a|version:{more * (n % 5)}"}
+            for n in range(12)
+        ]
+        save(frame(*rows), root / RESULTS)
+    save(frame(*rows[1:]), there / RESULTS)
+    text, verdict = compared(here, there)
+    assert verdict == Verdict.DIFFERENT and len(text) == 10
+    assert text[2].endswith("30.00 and 30.50 BLEU (mean difference +0.50), and 1 others")
+    assert text[3] == "  from binarize on: settings; data; signature version:0.0 and version:0.5"
+    assert text[8] == "and 7 more groups of results, by where and why they differ"
+
+
+def bleuprint(root: Path, *arguments: str) -> tuple[int, str, str]:
+    command = (sys.executable, "-m", "bleuprint", "verify", *arguments)
+    done = processes.run_text(command, root)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_the_exit_status_and_a_revision(tmp_path: Path) -> None:
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("DVC_", "GIT_"))}
+    kept |= {f"GIT_{a}_{b}": "t@x" for a in ("AUTHOR", "COMMITTER") for b in ("NAME", "EMAIL")}
+    root = write(tmp_path / "larger" / "project")
+    write_lock(root)
+    for command in (
+        ["git", "init", "--quiet", str(root.parent)],
+        ["dvc", "init", "--quiet", "--subdir"],
+        ["git", "add", "--all"],
+        ["git", "commit", "--quiet", "--message", "first"],
+    ):
+        subprocess.run(command, cwd=root, env=kept, check=True)
+    assert bleuprint(root, "HEAD")[0] == 0
+    write(root, 33.4, **OTHER)
+    write_lock(root, smoothing="0.2\r\x1c\u2028\x85\0\ufeff")
+    status, output, _ = bleuprint(root, "HEAD")
+    assert status == 3 and output.startswith("here and HEAD: 1 results the same bytes, 0 diff")
+    assert (
+        "from train on: settings systems.small.train.label_smoothing 0.2       and 0.1\n" in output
+    )
+    write(root, 43.4, **OTHER)
+    assert bleuprint(root, "HEAD")[0] == 4
+    other = write(tmp_path / "other", corpus="talks-en-fr")
+    for name, message in {
+        str(other): "another experiment: no system, corpus, seed and test set in common with here",
+        "nowhere": "nowhere: neither a Git revision nor a DVC experiment",
+        str(tmp_path): "reports/results.json: no such file",
+    }.items():
+        status, output, error = bleuprint(root, name)
+        assert (status, output, error.count("\n")) == (1, "", 1)
+        assert message in error
