@@ -34,6 +34,7 @@ def test_chrf_stands_in_its_own_table() -> None:
         "news-en-de chrF2 people agree first": "≥ 90 %",
         "news-en-de chrF2 second": "62.2 [61.2, 63.2]",
         "news-en-de chrF2 difference second": "+10.0 n.s. p=0.050",
+        "news-en-de chrF2 people agree second": "–",
         "talks-en-fr chrF2": "63.3 [62.3, 64.3]",
         "talks-en-fr chrF2 difference": "+10.0‡ p=0.049",
         "talks-en-fr chrF2 people agree": "≥ 90 %",

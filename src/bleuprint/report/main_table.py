@@ -178,7 +178,7 @@ def _difference_columns(
         for name, each in tested.items()
         if each.agreement is not None and each.significant
     }
-    if agreement:
+    if any(each.agreement is not None for each in tested.values()):
         yield _Filled(Column(f"{named}{AGREE}{end}", group, follows=True), agreement)
 
 

@@ -21,6 +21,7 @@ from bleuprint.config.paths import Cell
 from bleuprint.runtime import environment, fingerprint
 from bleuprint.runtime.errors import UserError, without_passwords
 from bleuprint.runtime.files import sha256_of
+from bleuprint.scoring.output_faults import ANY
 from bleuprint.scoring.score import SetScores
 from bleuprint.tracking import runs, store, ui_views
 from bleuprint.tracking.cell_results import CellResults, cells_of
@@ -133,8 +134,8 @@ def _decoding(results: CellResults, scores: Mapping[str, SetScores]) -> Content:
         if metrics["loss"]:
             summary[f"test_loss/{test}"] = metrics["loss"]["loss"]
         for fault in metrics.get("faults", ()):
-            name = "".join(c if c.isalnum() else "_" for c in fault["name"])
-            summary[f"lines_{name}/{test}"] = float(len(fault["lines"]))
+            if fault["name"] == ANY:  # one of a dozen, which would hide other metrics in Compare
+                summary[f"faulty_lines/{test}"] = float(len(fault["lines"]))
     return Content(
         name=f"decoding beam {params['decode.beam']}, "
         f"alpha {params['decode.length_penalty.alpha']}",
