@@ -45,7 +45,9 @@ from bleuprint.text.parallel import Pair, PairWriter
 
 ROOT = Path(__file__).parent.parent
 # The scripts that prepare a corpus, in the order of dvc.yaml.
-STAGES = re.findall(r"stages/(\w+)\.py \$\{key\}", (ROOT / "dvc.yaml").read_text())
+STAGES = re.findall(
+    r"foreach: \$\{corpora\}\n +do:\n +cmd: .*stages/(\w+)\.py", (ROOT / "dvc.yaml").read_text()
+)
 PARAMS = """\
 experiment: benchmark
 seeds: [1]

@@ -24,7 +24,9 @@ ROOT = Path(__file__).resolve().parent.parent
 PEERS, SOURCE = ROOT / "benchmarks" / "peers", str(ROOT / "src")
 CORPUS, BATCH_TOKENS = "c", 4096
 # The scripts that prepare a corpus, in the order of dvc.yaml.
-STAGES = re.findall(r"stages/(\w+)\.py \$\{key\}", (ROOT / "dvc.yaml").read_text())
+STAGES = re.findall(
+    r"foreach: \$\{corpora\}\n +do:\n +cmd: .*stages/(\w+)\.py", (ROOT / "dvc.yaml").read_text()
+)
 
 
 @dataclass(frozen=True)
