@@ -119,6 +119,8 @@ SUM = "2893a6551023a73c288f36f46165d4e6900ade59dc3f4188bae2a5d0fb912d42"
         (f"{FILES.replace('a.de', 'a.zip, archive_member: [x]')}, format: xces, "
          "alignment: {path: inputs/b}", ": format xces reads documents of whole archives"),
         ("format: xces, alignment: {path: inputs/b}", ": format xces needs two files: source and"),
+        ("format: xces, target: {path: inputs/a}, alignment: {path: inputs/b}",
+         ": format xces needs two files: source and"),
     ],
 )  # fmt: skip
 def test_mistakes_are_refused_with_line_and_key(tmp_path, text, message):

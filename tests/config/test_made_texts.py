@@ -125,3 +125,17 @@ def test_a_cycle_of_two_corpora_is_named(tmp_path):
     made = "  back: {part_of: own, system: base, corpus: more}\nsystems:\n"
     with pytest.raises(UserError, match=r"yaml:\d+: made_texts: a cycle.*: more -> own -> more$"):
         read(tmp_path, text.replace("systems:\n", made))
+
+
+def test_a_tag_with_sentencepiece_is_refused(tmp_path):
+    old = "{bpe: {num_merges: 10, joint: true, threshold: 0, learner: incremental}}\nmade_texts"
+    new = "{sentencepiece: {model: bpe, size: 90, joint: true, byte_fallback: true}}\nmade_texts"
+    assert TEXT.count(old) == 1
+    with pytest.raises(UserError, match=r"german\.tag: '☀': not with vocabulary\.sentencepiece"):
+        read(tmp_path, TEXT.replace(old, new))
+
+
+def test_an_empty_section_is_refused(tmp_path):
+    text = PARAMS.replace("systems:\n", "made_texts:\nsystems:\n")
+    with pytest.raises(UserError, match=r"yaml:\d+: made_texts is empty: remove the key"):
+        read(tmp_path, text)

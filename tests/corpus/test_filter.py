@@ -1,5 +1,6 @@
 import json
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -20,12 +21,12 @@ class Even(Check):
         return sum(map(len, candidate.tokens)) % 2 == 0
 
 
-def run(tmp_path, pairs, checks=LENGTHS, shards=1, workers=1):
+def run(tmp_path, pairs, checks=LENGTHS, shards=1, workers=1, tokenize=TOKENIZE):
     before = TextFolder(tmp_path / "before", "de", "en")
     write_set(before, "train", pairs)
     write_set(before, "valid", [("a", "b c")])
     after, ledger = tmp_path / "after", tmp_path / "ledger.json"
-    step = Filtering("m", before, after, ledger, checks, TOKENIZE)
+    step = Filtering("m", before, after, ledger, checks, tokenize)
     run_sharded(step, tmp_path / "shards", shards, workers)
     return TextFolder(after, "de", "en"), json.loads(ledger.read_text())["sets"]
 
@@ -132,3 +133,13 @@ def test_a_text_to_learn_no_translations_from_is_one_line(tmp_path):
 def test_no_translations_are_learned_unless_a_check_needs_them(tmp_path, monkeypatch):
     monkeypatch.delattr(filter_module, "learn")
     run(tmp_path, PAIRS)
+
+
+@pytest.mark.parametrize("name", ["none", "characters"])
+def test_words_are_scored_where_the_tokens_are_none(tmp_path, name):
+    """With marks that `none` leaves at the words, and with characters as tokens."""
+    pairs = [Pair(f"{source}.", f"{target}.") for source, target in translations(1000)]
+    after, _ = run(tmp_path, pairs, ALIGNED, tokenize=replace(TOKENIZE, name=name))
+    good = {pair for n, pair in enumerate(pairs) if n % 40}
+    left = list(after.pairs("train"))
+    assert good <= set(left) and len(left) - 975 < 3

@@ -76,3 +76,15 @@ def test_what_the_report_would_read_is_set_aside(project, capsys):
         for name in moved:
             (project / name).parent.mkdir(parents=True, exist_ok=True)
             (project / name).write_text("12345")
+
+
+def test_a_made_text_that_is_not_named_leaves_the_folder_that_clean_depends_on(project):
+    kept, removed = project / "data/raw/own/given/a", project / "data/raw/own/made.gone/a"
+    for path in (kept, removed):
+        path.parent.mkdir(parents=True)
+        path.write_text("12345")
+    settings = load(project / "params.yaml")
+    assert Path("data/raw/own/made.gone") in [path for path, _ in leftovers(settings, project)]
+    set_aside(settings, project)
+    assert kept.exists() and not removed.parent.exists()
+    assert (project / "work/removed/data/raw/own/made.gone/a").exists()

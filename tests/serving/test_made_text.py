@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -9,6 +10,7 @@ import trainings
 from bleuprint.config.experiment import load
 from bleuprint.config.paths import Cell
 from bleuprint.config.system import Keep
+from bleuprint.runtime.errors import UserError
 from bleuprint.serving.made_text import translate_side
 from bleuprint.serving.translator import Translator, load_translator
 from bleuprint.text.parallel import BLOCK_PAIRS, TextFolder
@@ -58,3 +60,25 @@ def test_each_line_has_the_translation_that_translate_gives(
             (f"☀ {line}" if line.strip() else line, new)
             for new, line in zip(alone, text, strict=True)
         ]
+
+
+def test_a_system_that_translates_to_nothing_is_named(tmp_path: Path, capsys) -> None:
+    class Silent:
+        def __call__(self, lines: list[str]) -> list[SimpleNamespace]:
+            texts = ["a" if line == "some" else "" for line in lines]
+            return [SimpleNamespace(best=[SimpleNamespace(text=text)]) for text in texts]
+
+    for lines, message in (
+        (["x"] * 3, "german: all 3 translations are empty"),
+        (["x", "some"], ""),
+    ):
+        given = TextFolder(tmp_path / str(len(lines)) / "german", "de", "en")
+        write_set(given, "train", [(line, "") for line in lines])
+        output = given.at(tmp_path / str(len(lines)) / "made")
+        output.path.mkdir()
+        if message:
+            with pytest.raises(UserError, match=message):
+                translate_side(Silent(), given, output, source=False, tag=None)  # type: ignore[arg-type]
+        else:
+            translate_side(Silent(), given, output, source=False, tag=None)  # type: ignore[arg-type]
+    assert "german: 1 of 2 translations are empty; clean drops them" in capsys.readouterr().err

@@ -6,7 +6,7 @@ but an environment variable; see `runtime/environment.py`.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from itertools import product
 from pathlib import Path
@@ -185,20 +185,14 @@ class Corpus:
             message = f"{text.tag!r}: not with vocabulary.sentencepiece, for which it is rare text"
             raise SettingError([*keys, "tag"], message)
         if text.tag is not None:
-            self._check_tag(text.tag, [*keys, "tag"])
+            word = edited(text.tag, self.source, self.clean)
+            if (tokens := tokenizer_for(self.source, self.tokenize).tokenize(word)) != [text.tag]:
+                message = f"clean and tokenize turn {text.tag!r} into {tokens}: not one token"
+                raise SettingError([*keys, "tag"], message)
         drops = [key for key in ("pairs", "sources", "targets") if getattr(self.dedup, key)]
         if (text.repeat or 1) > 1 and drops:
             message = f"{text.repeat}: dedup.{drops[0]} would drop the copies"
             raise SettingError([*keys, "repeat"], message)
-
-    def _check_tag(self, tag: str, keys: Sequence[str]) -> None:
-        try:
-            tokenizer = tokenizer_for(self.source, self.tokenize)
-        except UserError:  # not installed, as `bleuprint check` and the stages say
-            return
-        if (tokens := tokenizer.tokenize(edited(tag, self.source, self.clean))) != [tag]:
-            message = f"clean and tokenize turn {tag!r} into {tokens}: not one token"
-            raise SettingError(keys, message)
 
     def deciding(self) -> dict[str, Any]:
         """The settings that can change a result: all but license and citation."""
