@@ -158,3 +158,13 @@ def test_the_table_pairs_scores_by_seed(tmp_path, monkeypatch):
         ["no-x-y", "1,234", "22.0", "\u00b1", "2.0", "+0.0"],
     ]
     assert experiment.unscored() == 9
+
+
+@pytest.mark.usefixtures("project")
+def test_a_text_that_a_system_translates_is_refused(monkeypatch):
+    settings = load()
+    (text,) = settings.corpora["phrasebook-en-de"].files.train.values()
+    object.__setattr__(text, "target", None)
+    monkeypatch.setattr(rule_gains, "load", lambda: settings)
+    with pytest.raises(UserError, match="files.train: systems translate one side of phrasebook"):
+        make("phrasebook-en-de", None, 3, 100)
