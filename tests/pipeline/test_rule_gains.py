@@ -166,5 +166,5 @@ def test_a_text_that_a_system_translates_is_refused(monkeypatch):
     (text,) = settings.corpora["phrasebook-en-de"].files.train.values()
     object.__setattr__(text, "target", None)
     monkeypatch.setattr(rule_gains, "load", lambda: settings)
-    with pytest.raises(UserError, match="files.train: systems translate one side of phrasebook"):
+    with pytest.raises(UserError, match=r"files\.train: systems translate one side of phrasebook"):
         make("phrasebook-en-de", None, 3, 100)
