@@ -103,7 +103,7 @@ def _reproduce(given: argparse.Namespace) -> None:
     run_dvc()
     # a process of its own, as `bleuprint table` is run by a user
     subprocess.run([sys.executable, "-m", "bleuprint", "table"], check=True)
-    print(f"\n{changes()}")
+    print(changes())
 
 
 def exp(arguments: Sequence[str]) -> NoReturn:
