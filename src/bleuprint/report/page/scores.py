@@ -84,5 +84,5 @@ def gap_section(context: ReportContext) -> Section | None:
 
 def cost(context: ReportContext) -> Section:
     """What each training took, counted and measured."""
-    data = {"grid": main_table.costs(context.records), "explained": paragraphs("cost.md")}
+    data = {"grid": main_table.costs(context.records), "notes": paragraphs("cost.md")}
     return Section("cost", "Cost", data)
