@@ -9,7 +9,7 @@ import result_rows
 import result_trees as trees
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.lines import SetLines, lines_of_sets
-from bleuprint.report.page.pairs import Difference, matrix, pairs, pair_differences
+from bleuprint.report.page.pairs import Difference, matrix, pair_differences, pairs
 from bleuprint.report.page.sentences import sentences
 from bleuprint.report.records import collect
 from bleuprint.report.system_results import paired_t, system_results
