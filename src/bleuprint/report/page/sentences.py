@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.lines import MOST, SetLines, lines_of_sets
-from bleuprint.report.page.pairs import matrix, pairs, pair_differences
+from bleuprint.report.page.pairs import matrix, pair_differences, pairs
 from bleuprint.report.page.section import TEMPLATES, Section
 from bleuprint.report.word_diff import Kind, differences
 from bleuprint.scoring.metrics import sentence_chrf
