@@ -119,7 +119,7 @@
   addEventListener("afterprint", () => update());
   update();
 
-  // values of the point nearest to the pointer, the highest first, as they are above each other
+  // values of the point nearest to the pointer, the highest first, as lines are above each other
   for (const chart of charts) {
     const { svg, box: [left, top, right, bottom] } = chart;
     const guide = svgOf("path", { class: "guide" });
@@ -148,7 +148,6 @@
         });
       tip.replaceChildren(make("div", { className: "hint",
         textContent: `at ${Math.round(nearest).toLocaleString("en")}` }), ...rows);
-      tip.classList.toggle("left", at.x > (left + right) / 2);
     });
     svg.addEventListener("pointerleave", () => {
       tip.hidden = true;
