@@ -22,6 +22,11 @@ class Kept:
     drawn: int
     dropped: Mapping[str, int]
 
+    @property
+    def candidates(self) -> int:
+        """The pairs that were not drawn for other sets."""
+        return self.read - self.drawn
+
     def most(self) -> list[str]:
         """The rules that dropped any with their counts, the largest first."""
         ranked = sorted(self.dropped, key=lambda rule: -self.dropped[rule])
