@@ -100,7 +100,7 @@ def _counts(settings: Settings, root: Path) -> dict[str, Fact]:
     def excluded(name: str) -> str:
         counts = kept(name, root)
         rules = ", ".join(counts.most()) or "nothing"
-        return f"{counts.left:,} of {counts.read:,} training pairs kept; dropped by {rules}"
+        return f"{counts.left:,} of {counts.candidates:,} training pairs kept; dropped by {rules}"
 
     return {"sizes": of_all(STAGES[-1], sizes), "excluded": of_all("*", excluded)}
 

@@ -8,6 +8,7 @@ from bleuprint.config.made_texts import MadeText
 from bleuprint.report.citations import citations
 from bleuprint.report.grid import NONE
 from bleuprint.report.page.context import ReportContext
+from bleuprint.report.page.differences import changes
 from bleuprint.report.page.section import Section
 from bleuprint.runtime.flatten import dotted
 
@@ -24,7 +25,7 @@ def provenance(context: ReportContext) -> Section:
         "trainings": _trainings(context),
         "systems": systems,
         "baseline": next(iter(systems)),
-        "changes": list(_changes(systems)),
+        "changes": list(changes(systems)),
         "corpora": {
             name: {
                 "files": list(_files(corpus, settings.made_texts or {})),
@@ -50,17 +51,6 @@ def _trainings(context: ReportContext) -> dict[tuple[str, ...], str]:
     if len(shared) == 1:
         return dict.fromkeys(shared, "all")
     return {machine: ", ".join(names) for machine, names in shared.items()}
-
-
-def _changes(systems: dict[str, dict[str, str]]) -> Iterator[tuple[str, str, str, str]]:
-    """System, setting, the baseline's value and this one's, for each setting that differs."""
-    base, *_ = systems.values()
-    for name, settings in list(systems.items())[1:]:
-        keys = dict.fromkeys((*base, *settings))
-        pairs = {key: (base.get(key, NONE), settings.get(key, NONE)) for key in keys}
-        changed = {key: pair for key, pair in pairs.items() if pair[0] != pair[1]}
-        for key, pair in (changed or {"nothing": (NONE, NONE)}).items():
-            yield name, key, *pair
 
 
 def _files(corpus: Corpus, made_texts: Mapping[str, MadeText]) -> Iterator[tuple[str, ...]]:
