@@ -61,7 +61,7 @@ def reading(
     counts = SetCounts() if counts is None else counts
     text = Text("x", name, **files, columns=columns)
     return read_text(
-        text, [io.BufferedReader(Stream(parts)) for parts in streams], ("de", "en"), counts
+        text, [io.BufferedReader(Stream(parts)) for parts in streams], ("de", "en"), counts, []
     )
 
 

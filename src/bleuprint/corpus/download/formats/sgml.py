@@ -29,9 +29,11 @@ class _Segment(NamedTuple):
 
 
 def read_segments(
-    streams: Sequence[BinaryIO], names: Sequence[str], entities: bool
+    streams: Sequence[BinaryIO], names: Sequence[str], entities: bool, documents: list[str]
 ) -> Iterator[Pair]:
     """The pairs of two files; white space is folded as in sacreBLEU, `entities` are decoded.
+
+    `documents` gets the document of each pair, empty if it has no id.
 
     Raises UserError if a file seems truncated, or if the order of documents or ids differs.
     """
@@ -40,6 +42,7 @@ def read_segments(
         if first is None or second is None or first[:2] != second[:2]:
             places = ", but ".join(map(_place, names, pair))
             raise UserError(f"{places}: not parallel")
+        documents.append(first.document)
         texts = (html.unescape(side.text) if entities else side.text for side in pair)
         yield Pair._make(" ".join(text.split()) for text in texts)
 
