@@ -8,8 +8,8 @@ from dataclasses import dataclass, fields, replace
 from itertools import chain
 from pathlib import Path
 
+from bleuprint.config import paths
 from bleuprint.config.experiment import Corpus
-from bleuprint.corpus.document_ids import read_document_ids
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_object, sha256_of, whole_folder, write_json
 from bleuprint.runtime.progress import track
@@ -65,13 +65,11 @@ def describe_test_sets(
     `given` is the folder of its downloaded text, `texts` that of the split text, `tokens` that of
     its tokens.
     """
-    given_texts, split, tokenized = (
-        TextFolder(path, corpus.source, corpus.target) for path in (given, texts, tokens)
-    )
+    split, tokenized = (TextFolder(path, corpus.source, corpus.target) for path in (texts, tokens))
     tests = {}
     for test in names_of_test_sets(corpus, split):
         described = _described(split, tokenized, test)
-        documents = read_document_ids(given_texts, f"test.{test}", described.lines)
+        documents = _documents(paths.document_ids(given, f"test.{test}"), described.lines)
         tests[test] = replace(described, documents=documents)
     in_words = corpus.tokenize.name != "characters"
     counts = _training_counts(name, tokenized, tests.values()) if in_words else {}
@@ -109,6 +107,16 @@ def _described(texts: TextFolder, tokens: TextFolder, test: str) -> Description:
         reference_tokens=[pair.target for pair in pairs],
         training_counts=None,
     )
+
+
+def _documents(path: Path, lines: int) -> list[str] | None:
+    """The document of each line of a test set, None if it does not say them."""
+    if not path.exists():
+        return None
+    ids = list(read_lines(path))
+    if len(ids) != lines:
+        raise UserError(f"{path} has {len(ids)} lines and the test set has {lines}; run: dvc repro")
+    return ids
 
 
 def _training_counts(name: str, tokens: TextFolder, tests: Iterable[Description]) -> dict[str, int]:

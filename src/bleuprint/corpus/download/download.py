@@ -6,7 +6,8 @@ ends, markup) is removed.
 
 import re
 import shutil
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, MutableSequence
 from contextlib import ExitStack, contextmanager
 from io import BytesIO
 from itertools import islice
@@ -15,8 +16,8 @@ from random import Random
 from typing import BinaryIO, NamedTuple
 
 from bleuprint.config.corpus_files import EMBEDDED, File, Files, Text
-from bleuprint.corpus.document_ids import write_document_ids
 from bleuprint.corpus.download.archive import Damaged, open_member
+from bleuprint.corpus.download.document_ids import write_document_ids
 from bleuprint.corpus.download.fetch import Source, fetch, reject
 from bleuprint.corpus.download.formats import read_text
 from bleuprint.corpus.steps.ledger import Ledger, SetCounts
@@ -25,6 +26,9 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import whole_folder
 from bleuprint.runtime.progress import Progress
 from bleuprint.text.parallel import BLOCK_PAIRS, Pair, PairWriter, TextFolder, packed
+
+# For the ids of documents that nobody needs.
+_NOWHERE: MutableSequence[str] = deque(maxlen=0)
 
 
 class Sample(NamedTuple):
@@ -63,16 +67,17 @@ def download_corpus(
                         if text.made:
                             (partial / part).mkdir()
                             with raw.at(partial / part).writer(name) as alone:
-                                _write_text(key, text, raw.languages, source, None, alone, counts)
+                                _write_text(
+                                    key, text, raw.languages, source, None, alone, counts, _NOWHERE
+                                )
                             continue
                         drawn = sample if name == "train" else None
+                        ids = list[str]() if name.startswith("test.") else _NOWHERE
                         for _ in range(text.repeat or 1):
-                            ids = _write_text(
-                                key, text, raw.languages, source, drawn, writer, counts
+                            _write_text(
+                                key, text, raw.languages, source, drawn, writer, counts, ids
                             )
-                            documents += (
-                                [id and f"{part}/{id}" for id in ids] if len(parts) > 1 else ids
-                            )
+                        documents += [f"{part}/{id}" if id and len(parts) > 1 else id for id in ids]
                 if name.startswith("test."):
                     write_document_ids(raw.at(partial), name, documents)
         ledger.write(ledger_path)
@@ -97,12 +102,13 @@ def _write_text(
     sample: Sample | None,
     writer: PairWriter,
     counts: SetCounts,
-) -> list[str]:
+    documents: MutableSequence[str],
+) -> None:
     """Write a text, and count its pairs; of one that a system translates, the copies made later.
 
-    Returns the documents of all its pairs, if the format says them.
+    `documents` gets the ids of the documents of all its pairs, if the format says them.
     """
-    once, documents = SetCounts(), list[str]()
+    once = SetCounts()
     chosen = _chosen(key, text, languages, source, once, documents)
     if sample:
         chosen = iter(_drawn(chosen, sample, once))
@@ -113,7 +119,6 @@ def _write_text(
             progress.advance(len(block))
     for _ in range((text.repeat or 1) if text.made else 1):
         counts.add(once)
-    return documents
 
 
 def _chosen(
@@ -122,7 +127,7 @@ def _chosen(
     languages: tuple[str, str],
     source: Source,
     counts: SetCounts,
-    documents: list[str],
+    documents: MutableSequence[str],
 ) -> Iterator[Pair]:
     """The pairs of a text, or as many of them as `text.pairs` says; the text is then read twice.
 
@@ -134,7 +139,10 @@ def _chosen(
     if text.pairs is None:
         yield from pairs
         return
-    left, wanted = sum(1 for _ in _pairs(text, languages, source, SetCounts(), [])), text.pairs
+    left, wanted = (
+        sum(1 for _ in _pairs(text, languages, source, SetCounts(), deque(maxlen=0))),
+        text.pairs,
+    )
     if left < wanted:
         names = " and ".join(file.name for file in text.files)
         raise UserError(f"{key}.pairs is {wanted}, but {names} have {left} pairs")
@@ -164,7 +172,7 @@ def _pairs(
     languages: tuple[str, str],
     source: Source,
     counts: SetCounts,
-    documents: list[str],
+    documents: MutableSequence[str],
 ) -> Iterator[Pair]:
     with ExitStack() as opened:
         archives = (text.source, text.target) if text.format == "xces" else ()

@@ -13,7 +13,7 @@ pairs are dropped, and counted:
 - `1-0` and `0-1`: a sentence of one side of documents without a translation in the other.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, MutableSequence, Sequence
 from typing import BinaryIO
 
 from bleuprint.config.corpus_files import Text
@@ -34,7 +34,7 @@ def read_text(
     streams: Sequence[BinaryIO],
     languages: tuple[str, str],
     counts: SetCounts,
-    documents: list[str],
+    documents: MutableSequence[str],
 ) -> Iterator[Pair]:
     """The pairs of a text, source first; `streams` are those of `text.files`, in that order.
 

@@ -6,7 +6,7 @@ decoded, as in sacreBLEU. The format ted-xml, IWSLT's (IWSLT14.TED.tst2010.de-en
 
 import html
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, MutableSequence, Sequence
 from itertools import zip_longest
 from typing import BinaryIO, NamedTuple
 
@@ -29,7 +29,10 @@ class _Segment(NamedTuple):
 
 
 def read_segments(
-    streams: Sequence[BinaryIO], names: Sequence[str], entities: bool, documents: list[str]
+    streams: Sequence[BinaryIO],
+    names: Sequence[str],
+    entities: bool,
+    documents: MutableSequence[str],
 ) -> Iterator[Pair]:
     """The pairs of two files; white space is folded as in sacreBLEU, `entities` are decoded.
 

@@ -4,7 +4,7 @@ A `<doc id="...">` has a `<src lang="...">`, a `<ref lang="..." translator="..."
 translator, and a `<hyp>` for each system, which is not read; their sentences are `<seg id="...">`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableSequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import zip_longest
@@ -58,7 +58,7 @@ def read_wmt_xml(
     languages: tuple[str, str],
     translator: str | None,
     counts: SetCounts,
-    documents: list[str],
+    documents: MutableSequence[str],
 ) -> Iterator[Pair]:
     """The pairs of source and the references of `translator`, None if there is one alone.
 
@@ -92,7 +92,7 @@ def read_wmt_xml(
                     f"{side.language!r}, not in {language!r}"
                 )
         yield from _pairs(name, document.id, source, chosen[0])
-        documents += [document.id] * len(source.segments)
+        documents.extend([document.id] * len(source.segments))
 
 
 def _pairs(name: str, document: str, source: _Side, reference: _Side) -> list[Pair]:
