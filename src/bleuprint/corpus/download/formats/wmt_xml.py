@@ -106,7 +106,7 @@ def _pairs(name: str, document: str, source: _Side, reference: _Side) -> list[Pa
                 else f"<{tag}> has ended"
                 for tag, segment in zip(_SIDES, sides, strict=True)
             )
-            raise UserError(f"{places} of doc {document!r}: not parallel")
+            raise UserError(f"{places} (doc {document!r}): not parallel")
         pairs.append(Pair(first.text, second.text))
     return pairs
 
