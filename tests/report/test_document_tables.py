@@ -96,6 +96,7 @@ def test_table_and_page_say_how_much_wider_it_is(
     context = ReportContext(settings, records, root)
     section = documents_section(context)
     assert section is not None
+    assert "chrF2 times as wide" in section.body
     assert first in section.body and "&lt;i&gt;" in section.body and "talk.7" in section.body
     assert first in summary(context).body
 

@@ -1,6 +1,7 @@
 """The section of scores by document."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from bleuprint.report import document_tables
@@ -14,8 +15,10 @@ def documents(context: ReportContext) -> Section | None:
     grid = document_tables.scores(context.records)
     if grid is None:
         return None
+    # the page's tables have one head a column
+    heads = (replace(each, label=f"{each.group} {each.label}".lstrip()) for each in grid.columns)
     data = {
-        "grid": grid,
+        "grid": replace(grid, columns=tuple(heads)),
         "findings": list(document_tables.findings(context.records)),
         "notes": paragraphs("documents.md"),
         "sets": list(_sets(context)),
