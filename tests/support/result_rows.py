@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 
 import systems
+from bleuprint.report.document_tables import columns_of, tests_of
 from bleuprint.report.frame import DTYPES
 from bleuprint.report.grid import Grid
 from bleuprint.report.system_results import METRICS, of_metric, with_differences
@@ -39,6 +40,8 @@ def record(system: str, corpus: str, test: str, bleu: float, **changes: Any) -> 
         **{"hypothesis_length": 980, "reference_length": 1000, "length_ratio": 0.98},
         "baseline": None,
         **{of_metric(metric, test): None for metric in METRICS for test in TESTS},
+        **columns_of(None),
+        **tests_of(None),
         "variants": [
             {"name": "lower-cased", "score": bleu + 1.5, "signature": "case:lc|tok:13a", **lines},
             {"name": "tokens", "score": bleu + 0.25, "signature": "tok:none", **lines},

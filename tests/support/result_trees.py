@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 
 import systems
 from bleuprint.config.experiment import Corpus, Settings, load
-from bleuprint.config.paths import Cell, folder
+from bleuprint.config.paths import Cell, folder, given
 from bleuprint.config.system import Average
 from bleuprint.corpus.test_sets import describe_test_sets
 from bleuprint.decoding.attention import (
@@ -99,7 +99,7 @@ def write_texts(root: Path, settings: Settings, lines: int = 40) -> None:
 def describe(root: Path, settings: Settings, corpus: str) -> None:
     """Write what describe_tests would."""
     folders = [folder(corpus, stage, root) for stage in ("split", "tokens", "tests")]
-    describe_test_sets(corpus, settings.corpus(corpus), *folders)
+    describe_test_sets(corpus, settings.corpus(corpus), given(corpus, root), *folders)
 
 
 def write_cell(root: Path, settings: Settings, cell: Cell, errors: float) -> None:

@@ -26,6 +26,11 @@ def given(corpus: str, root: Path = Path()) -> Path:
     return folder(corpus, "raw", root) / "given"
 
 
+def document_ids(given: Path, name: str) -> Path:
+    """The ids of the documents of a set's lines, in the folder of the downloaded text."""
+    return given / f"{name}.documents"
+
+
 def made_text(corpus: str, part: str, root: Path = Path()) -> Path:
     """A training text of a corpus of which a system has translated one side."""
     return folder(corpus, "raw", root) / f"made.{part}"

@@ -11,6 +11,7 @@ import pandas as pd
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell, folder
 from bleuprint.corpus.test_sets import read_description
+from bleuprint.report import document_tables
 from bleuprint.report.fault_tables import fault_counts
 from bleuprint.report.frame import ROUNDING, cells_in, with_measured
 from bleuprint.report.system_results import METRICS, of_metric, with_differences
@@ -42,6 +43,7 @@ def collect(settings: Settings, root: Path = Path()) -> pd.DataFrame:
     code = code_fingerprint("report", root)
     tested = ("p_bootstrap", "p_randomization", "standard_error")
     untested = dict.fromkeys(of_metric(metric, each) for metric in METRICS for each in tested)
+    untested |= document_tables.tests_of(None)
     rows = [
         {
             **_row(run, test),
@@ -81,14 +83,17 @@ def _paired(runs: Sequence[CellResults]) -> dict[tuple[Cell, str], dict[str, Any
             references, translations[run.cell.system] = run.lines(test)
             _check_scores(run, test, references, translations[run.cell.system])
         if others:
-            results = paired_tests(translations, references, baseline.texts.target)
+            tests = folder(baseline.cell.corpus, "tests", baseline.root)
+            documents = read_description(tests, test).documents
+            language = baseline.texts.target
+            results = paired_tests(translations, references, language, documents)
             for run in others:
                 row: dict[str, Any] = {"baseline": baseline.cell.system}
                 for metric, of in zip(METRICS, results[run.cell.system].values(), strict=True):
                     row[of_metric(metric, "p_bootstrap")] = of.bootstrap
                     row[of_metric(metric, "p_randomization")] = of.randomization
                     row[of_metric(metric, "standard_error")] = of.standard_error
-                tested[run.cell, test] = row
+                tested[run.cell, test] = row | document_tables.tests_of(results[run.cell.system])
     return tested
 
 
@@ -105,6 +110,8 @@ def _check_scores(run: CellResults, test: str, references: list[str], lines: lis
     computed: dict[str, Any] = {**fast_scores(lines, references, corpus, described, loss)}
     if "faults" in stored:
         computed["faults"] = output_faults(run.sources(test), references, lines, corpus)
+    if ("by_document" in stored) != ("by_document" in computed):
+        raise UserError(f"{path}: documents of {test} are not those it was scored by; {again}")
     for what, (old, new) in _differences(stored, json.loads(json.dumps(computed))):
         raise UserError(f"{path}: {what} {old} on {test}, but the translations have {new}; {again}")
     ter = stored["ter"]
@@ -159,6 +166,7 @@ def _row(run: CellResults, test: str) -> dict[str, Any]:
         "variants": scores["bleu_variants"],
         "by_length": scores["by_length"],
         "by_count": scores["by_count"],
+        **document_tables.columns_of(scores.get("by_document")),
     }
     for column, key in zip(METRICS, metrics.METRICS, strict=True):
         metric = scores[key]  # type: ignore[literal-required]

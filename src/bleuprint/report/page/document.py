@@ -6,6 +6,7 @@ from bleuprint.report.page.attention import attention
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.corpora import corpora
 from bleuprint.report.page.curves import curves
+from bleuprint.report.page.documents import documents
 from bleuprint.report.page.faults import faults
 from bleuprint.report.page.funnel import kept
 from bleuprint.report.page.model import model
@@ -21,6 +22,7 @@ SECTIONS: tuple[Callable[[ReportContext], Section | None], ...] = (
     scores,
     bleu_variants,
     gap_section,
+    documents,
     faults,
     sentences,
     attention,

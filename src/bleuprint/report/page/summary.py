@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from bleuprint.report import power_table
+from bleuprint.report import document_tables, power_table
 from bleuprint.report.cost_columns import duration, power
 from bleuprint.report.page.advice import LINES, advice
 from bleuprint.report.page.context import ReportContext
@@ -41,6 +41,7 @@ def summary(context: ReportContext) -> Section:
         "gaps": context.gaps,
         "gap_tables": gap_tables,
         "power": list(power_table.summary(context.records)),
+        "documents": list(document_tables.findings(context.records)),
         "cost": _cost(context),
         "pairs": {name: kept(name, context.root) for name in settings.corpora},
         "advice": advice(context.records, list(_validations(context))),
