@@ -19,8 +19,8 @@ PACKAGE = micro.ROOT / "src" / "bleuprint"
 # Packages that decide how things are found, run, shown or written, never what: no stage depends on
 # them. What the stages of `pipeline` import decides, they themselves do not.
 UNDECIDING = ("runtime", "config", "tracking", "serving", "cli", "pipeline.stage_args")
-# But these translate a training text.
-DECIDING = ("serving.made_text", "serving.translator")
+# But these translate a training text, or score translations.
+DECIDING = ("serving.made_text", "serving.score_outside", "serving.translator")
 
 
 def module_of(package, name):

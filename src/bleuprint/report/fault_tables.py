@@ -6,18 +6,19 @@ from typing import Any
 import pandas as pd
 
 from bleuprint.config.paths import Cell
+from bleuprint.report.frame import marked
 from bleuprint.report.grid import NONE, Column, Grid, Number, Row
-from bleuprint.report.system_results import PLACE, holm, p_text
+from bleuprint.report.system_results import PLACE, holm, largest_p, p_text
 from bleuprint.scoring.output_faults import ANY, NAMES, paired_p, wilson
 from bleuprint.scoring.significance import SIGNIFICANT
-from bleuprint.tracking.cell_results import CellResults
+from bleuprint.tracking.cell_results import CellResults, ScoredTranslations
 
 # Differences that the terminal shows, those with the smallest p.
 _SHOWN = 6
 _TESTED = [*PLACE, "name"]
 
 
-def lines_of_faults(runs: Sequence[CellResults], test: str) -> dict[str, list[list[int]]]:
+def lines_of_faults(runs: Sequence[ScoredTranslations], test: str) -> dict[str, list[list[int]]]:
     """The lines with each fault, by seed; empty if a seed was scored by an earlier version."""
     faults = [run.scores_of(test).get("faults") for run in runs]
     if not all(faults):
@@ -30,15 +31,15 @@ def lines_of_faults(runs: Sequence[CellResults], test: str) -> dict[str, list[li
 
 
 def fault_counts(
-    runs: Mapping[Cell, CellResults],
+    runs: Mapping[Cell, ScoredTranslations],
 ) -> dict[tuple[Cell, str], list[dict[str, Any]]]:
     """The faults of each cell on each test set, for its record.
 
     name; count of lines, with its interval (low, high), among `of` lines; references, the lines
     whose reference has the fault; and p against the first system of the corpus, None of itself. p
-    is over all seeds.
+    is over all seeds; of a row from outside the largest of those against each.
     """
-    seeds: dict[tuple[str, str], list[CellResults]] = {}
+    seeds: dict[tuple[str, str], list[ScoredTranslations]] = {}
     for (system, corpus, _), run in runs.items():
         seeds.setdefault((corpus, system), []).append(run)
     baselines = dict(reversed(seeds))
@@ -48,13 +49,20 @@ def fault_counts(
         for test in of_system[0].tests:
             expected, found = (lines_of_faults(each, test) for each in (baseline, of_system))
             tested = system != baselines[corpus]
-            p = {name: paired_p(expected[name], found[name]) for name in found if name in expected}
+            compared = paired_p if isinstance(of_system[0], CellResults) else _largest_p
+            p = {name: compared(expected[name], found[name]) for name in found if name in expected}
             for run in of_system:
                 if faults := run.scores_of(test).get("faults"):
                     counts[run.cell, test] = [
                         _count(fault, p.get(fault["name"]) if tested else None) for fault in faults
                     ]
     return counts
+
+
+def _largest_p(seeds: Sequence[Sequence[int]], outside: Sequence[Sequence[int]]) -> float:
+    """The p-value of one set of translations, the same for each seed, against those of seeds."""
+    differences = [len(outside[0]) - len(seed) for seed in seeds]
+    return largest_p(differences, [paired_p([seed], outside[:1]) for seed in seeds])
 
 
 def _count(fault: Any, p: float | None) -> dict[str, Any]:
@@ -66,7 +74,7 @@ def _count(fault: Any, p: float | None) -> dict[str, Any]:
 
 def counts(records: pd.DataFrame, group: str = "") -> Grid | None:
     """The lines with each fault that occurs; None for records of an earlier version."""
-    faults = _faults(records)
+    faults = _faults(marked(records))
     if faults is None:
         return None
     occurs = faults[(faults["count"] > 0) | (faults.references > 0)].name
