@@ -49,8 +49,12 @@ def fault_counts(
         for test in of_system[0].tests:
             expected, found = (lines_of_faults(each, test) for each in (baseline, of_system))
             tested = system != baselines[corpus]
-            compared = paired_p if isinstance(of_system[0], CellResults) else _largest_p
-            p = {name: compared(expected[name], found[name]) for name in found if name in expected}
+            trained = isinstance(of_system[0], CellResults)
+            p = {
+                name: faults_p(expected[name], found[name], trained)
+                for name in found
+                if name in expected
+            }
             for run in of_system:
                 if faults := run.scores_of(test).get("faults"):
                     counts[run.cell, test] = [
@@ -59,10 +63,17 @@ def fault_counts(
     return counts
 
 
-def _largest_p(seeds: Sequence[Sequence[int]], outside: Sequence[Sequence[int]]) -> float:
-    """The p-value of one set of translations, the same for each seed, against those of seeds."""
-    differences = [len(outside[0]) - len(seed) for seed in seeds]
-    return largest_p(differences, [paired_p([seed], outside[:1]) for seed in seeds])
+def faults_p(
+    first: Sequence[Sequence[int]], second: Sequence[Sequence[int]], trained: bool
+) -> float:
+    """The p-value of a difference between the lines with a fault, by seed, of two systems.
+
+    Unless both were `trained` here, one has the same lines for each seed: see `largest_p`.
+    """
+    if trained:
+        return paired_p(first, second)
+    seeds = list(zip(first, second, strict=True))
+    return largest_p([len(b) - len(a) for a, b in seeds], [paired_p([a], [b]) for a, b in seeds])
 
 
 def _count(fault: Any, p: float | None) -> dict[str, Any]:

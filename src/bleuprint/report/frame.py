@@ -51,8 +51,10 @@ _KEYS = [*Cell._fields, "training_sha256", "settings_sha256"]
 # The columns of results.json: those that are reproducible.
 STORED = [name for name in (*COLUMNS, *LISTS) if name not in (*_TIMES, "published")]
 # Whole numbers, of which rows from outside have none.
-_WHOLE = ("parameters", "updates", "source_tokens", "target_tokens", "training_flops")
-_WHOLE = (*_WHOLE, "models", "beam")
+_WHOLE = (
+    *("parameters", "updates", "source_tokens", "target_tokens", "training_flops"),
+    *("models", "beam"),
+)
 # The types of columns that may be missing in every row.
 DTYPES = {
     **dict.fromkeys(("devices", "peak_memory"), "Int64"),
@@ -72,7 +74,9 @@ def results(root: Path = Path()) -> pd.DataFrame:
     return load(root).reindex(columns=list(COLUMNS))
 
 
-def frame_of(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] | None = None) -> pd.DataFrame:
+def frame_of(
+    rows: Sequence[Mapping[str, Any]], columns: Sequence[str] | None = None
+) -> pd.DataFrame:
     """The records of these rows; whole numbers stay whole where others are missing."""
     records = pd.DataFrame(rows, columns=columns)
     for name in _WHOLE:
