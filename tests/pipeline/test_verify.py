@@ -129,9 +129,9 @@ def test_the_first_stage_by_dvc_lock(
 def test_a_stage_that_the_other_lacks(tmp_path: Path) -> None:
     write_lock(tmp_path)
     stages = YAML(typ="safe").load(tmp_path / "dvc.lock")["stages"]
-    assert first_difference(stages, stages, CELL) is None
+    assert first_difference(stages, stages, LAST) is None
     fewer = {name: stages[name] for name in stages if not name.startswith("translate")}
-    assert first_difference(stages, fewer, CELL) == ("translate", ["no such stage there"])
+    assert first_difference(stages, fewer, LAST) == ("translate", ["no such stage there"])
 
 
 def test_an_edited_file_is_named(tmp_path: Path) -> None:

@@ -155,7 +155,7 @@ def scores(pair: Pair) -> Iterator[str | Grid]:
         seeds = ", ".join(map(str, pair.seeds))
         yield f"scores: means over the seeds {seeds}; p: paired t-test over them"
         if pair.of_others:
-            yield "of translations of others, the largest of the paired bootstraps against each seed"
+            yield "of translations of others, the largest of the bootstraps against each seed"
     else:
         yield f"scores: of seed {pair.seeds[0]}; p: paired bootstrap over the lines of the test set"
 

@@ -25,8 +25,9 @@ def power(records: pd.DataFrame, difference: float | None = None) -> pd.DataFram
     """A row for each system with a baseline, on each test set.
 
     Columns: difference, standard_error (over lines, the mean over seeds), detectable, lines,
-    lines_needed; of several seeds their number, deviation (of the difference), detectable_by_seeds,
-    seeds_needed, but for rows from outside. What is needed is for `difference`, or without it for the one that was measured.
+    lines_needed; of several seeds, but not for rows from outside, their number, deviation (of the
+    difference), detectable_by_seeds, seeds_needed. What is needed is for `difference`, or without
+    it for the one that was measured.
     """
     known = records.standard_error.notna()
     alike = ["corpus", "test", "seed"]
@@ -83,8 +84,8 @@ def parts(records: pd.DataFrame, difference: float | None = None) -> Iterator[st
     )
     if several:
         yield (
-            f"Seeds: the same of the paired t-test over {table.seeds.max():.0f} seeds, whose deviation "
-            "is itself uncertain when seeds are few."
+            f"Seeds: the same of the paired t-test over {table.seeds.max():.0f} seeds, whose "
+            "deviation is itself uncertain when seeds are few."
         )
 
 

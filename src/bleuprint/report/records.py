@@ -108,7 +108,7 @@ def _check_scores(
     path, stored = run.path / "scores.json", run.scores_of(test)
     again = f"run: dvc repro --force --single-item {run.stage}"
     described = read_description(folder(run.cell.corpus, "tests", run.root), test)
-    corpus, loss = run.settings.corpus(run.cell.corpus), run.loss(test)
+    corpus, loss = run.settings.corpus(run.cell.corpus), run.losses.get(test)
     computed: dict[str, Any] = {**fast_scores(lines, references, corpus, described, loss)}
     if "faults" in stored:
         computed["faults"] = output_faults(run.sources(test), references, lines, corpus)

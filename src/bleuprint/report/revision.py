@@ -8,14 +8,15 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from bleuprint.config.experiment import Settings, load
-from bleuprint.config.paths import Cell, folder, ledger, outside
+from bleuprint.config.paths import Cell, folder, ledger
 from bleuprint.corpus.steps.ledger import STAGES
 from bleuprint.runtime.code import git
 from bleuprint.runtime.errors import UserError
 from bleuprint.tracking.cell_results import ScoredTranslations
-from bleuprint.tracking.outside_results import open_results
+from bleuprint.tracking.outside_results import open_results, results_folder
 
-_RESULTS = ("training.json", "curves.json", "translation.json", "scores.json", "hypotheses")
+_SCORED = ("scores.json", "hypotheses")
+_RESULTS = ("training.json", "curves.json", "translation.json", *_SCORED)
 
 
 @dataclass(frozen=True)
@@ -27,10 +28,6 @@ class Revision:
     root: Path
     files: Any = None
     opened: dict[Cell, ScoredTranslations] = field(default_factory=dict, compare=False)
-
-    def is_outside(self, cell: Cell) -> bool:
-        """Whether the cell's translations were not made here."""
-        return cell.system in self.settings.outside_on(cell.corpus)
 
     def results(self, cell: Cell) -> ScoredTranslations:
         """The results of a cell, checked once."""
@@ -54,10 +51,8 @@ class Revision:
             self.results(cell)
 
     def _needed(self, cell: Cell) -> Iterator[Path]:
-        if self.is_outside(cell):
-            yield outside(cell.corpus) / cell.system
-        else:
-            yield from (cell.results / name for name in _RESULTS)
+        results = results_folder(self.settings, cell)
+        yield from (results / name for name in (_RESULTS if results == cell.results else _SCORED))
         yield from (ledger(cell.corpus, stage) for stage in STAGES)
         if self.files is not None:
             corpus, split = self.settings.corpus(cell.corpus), folder(cell.corpus, "split")

@@ -50,9 +50,9 @@ class Difference:
     """A system's mean score minus the baseline's, in one metric.
 
     `p` is from a paired t-test over seeds, or with one seed from the paired bootstrap; of a row
-    from outside from the bootstrap against each seed (largest_p). `randomization` from approximate randomization, with one seed only. `corrected` is p by Holm's
-    method, which corrects for the number of systems that are tested. `agreement`: see
-    human_agreement.
+    from outside from the bootstrap against each seed (largest_p). `randomization` is from
+    approximate randomization, with one seed only. `corrected` is p by Holm's method, which corrects
+    for the number of systems that are tested. `agreement`: see human_agreement.
     """
 
     baseline: str

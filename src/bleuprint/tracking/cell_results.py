@@ -1,5 +1,6 @@
 """The results of a cell on disk: opened by one class, which checks that they belong together."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -99,9 +100,10 @@ class ScoredTranslations:
         """The stage that wrote scores.json."""
         return f"score@{'-'.join(map(str, self.cell))}"
 
-    def loss(self, test: str) -> ReferenceLoss | None:
-        """That of the references of a test set; None without a model."""
-        return None
+    @property
+    def losses(self) -> Mapping[str, ReferenceLoss | None]:
+        """Those of the references, by test set; none without a model."""
+        return {}
 
 
 @dataclass(frozen=True)
@@ -180,8 +182,9 @@ class CellResults(ScoredTranslations):
         except UserError as error:
             return {}, str(error)
 
-    def loss(self, test: str) -> ReferenceLoss | None:
-        return self.translation.losses.get(test)
+    @property
+    def losses(self) -> Mapping[str, ReferenceLoss | None]:
+        return self.translation.losses
 
 
 def cells_of(settings: Settings) -> list[Cell]:

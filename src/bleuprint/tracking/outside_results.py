@@ -23,7 +23,7 @@ class OutsideResults(ScoredTranslations):
 
     @property
     def path(self) -> Path:
-        return outside(self.cell.corpus, self.root) / self.cell.system
+        return self.root / results_folder(self.settings, self.cell)
 
     @cached_property
     def tests(self) -> list[str]:
@@ -42,6 +42,13 @@ class OutsideResults(ScoredTranslations):
                     f"params.yaml has {file.sha256[:12]}...; run: dvc repro"
                 )
         return super().check()
+
+
+def results_folder(settings: Settings, cell: Cell) -> Path:
+    """The folder of the results of a row, below the project's root."""
+    if cell.system in settings.outside_on(cell.corpus):
+        return outside(cell.corpus) / cell.system
+    return cell.results
 
 
 def open_results(settings: Settings, cell: Cell, root: Path = Path()) -> ScoredTranslations:
