@@ -10,7 +10,6 @@ import pytest
 from ruamel.yaml import YAML
 
 import processes
-from bleuprint.config.paths import Cell
 from bleuprint.pipeline.first_difference import first_difference
 from bleuprint.pipeline.verify import lines, open_report
 from bleuprint.report.frame import RESULTS, costs_csv, save
@@ -19,7 +18,7 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, write_json
 from result_rows import against, frame, record
 
-CELL = Cell("small", "news-en-de", 1)
+LAST = "score@small-news-en-de-1"
 OTHER = {"hypotheses_sha256": "99" * 32, "training_sha256": "77" * 32}
 
 

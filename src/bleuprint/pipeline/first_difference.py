@@ -15,7 +15,8 @@ def first_difference(
 ) -> tuple[str, list[str]] | None:
     """The kind of the first stage whose outputs differ in two dvc.locks, and why.
 
-    Of the stages that the `last` needs, and itself; None if there is none. Outputs that only tell how a stage ran are not compared.
+    Of the stages that the `last` needs, and itself; None if there is none. Outputs that only tell
+    how a stage ran are not compared.
     """
     for name in _chain(first, last):
         stages = [lock.get(name, {}) for lock in (first, second)]
