@@ -61,7 +61,7 @@ def test_settings_of_systems_are_known_by_the_same_fingerprint_without(tmp_path)
         (
             OUTSIDE[OUTSIDE.index("  own") :],
             "systems:\n",
-            "params.yaml:21: outside is empty: remove the key, or add entries",
+            "params.yaml:18: outside is empty: remove the key, or add entries",
         ),
         (
             OUTSIDE[OUTSIDE.index("    online") :],

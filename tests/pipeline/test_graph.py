@@ -350,7 +350,7 @@ def test_a_record_that_fails_is_one_line_and_can_be_repeated(finished, capsys):
     assert not (root / "dvc.lock").exists()
     cache.unlink()
     graph.record(root)
-    assert capsys.readouterr().err.endswith("recorded in DVC: 2 of 39 stages\n")
+    assert capsys.readouterr().err.endswith("recorded in DVC: 2 of 40 stages\n")
     assert micro.Project(root).recorded() == {"clean@own", "dedup@own"}
     graph.record(root)
     assert "recorded in DVC: 0 of" in capsys.readouterr().err

@@ -35,8 +35,8 @@ def check_files(settings: Settings, root: Path = Path()) -> Iterator[str]:
 def score_outside(settings: Settings, name: str, root: Path = Path()) -> None:
     """Score the rows from outside of a corpus: copies of their files, and scores.json for each.
 
-    Raises UserError if a file has another hash than params.yaml says, or not the lines of its test
-    set.
+    Raises UserError if a file has another hash than params.yaml says, is not UTF-8, or has not the
+    lines of its test set.
     """
     corpus = settings.corpus(name)
     texts = TextFolder(folder(name, "split", root), corpus.source, corpus.target)
@@ -64,15 +64,18 @@ def _key(corpus: str, row: str, test: str) -> str:
 
 
 def _check(file: OutsideFile, key: str, references: Path, root: Path) -> None:
-    """Raise UserError at a file that is missing, another one, or not parallel to the references."""
+    """Raise UserError at a file that is missing, another one, or not parallel to the references.
+
+    References that are not prepared yet are not compared.
+    """
     if not (path := root / file.path).is_file():
         raise UserError(f"{path}: no such file ({key})")
     if (digest := sha256_of(path)) != file.sha256:
         raise UserError(f"{path}: has SHA-256 {digest}, but params.yaml has {file.sha256} ({key})")
+    given = sum(1 for _ in read_lines(path))
     if not references.exists():
-        return  # not prepared yet
-    given, expected = count_lines(path), count_lines(references)
-    if given != expected:
+        return
+    if given != (expected := count_lines(references)):
         raise UserError(
             f"{path}: has {given:,} lines, but the test set has {expected:,} ({references}; {key})"
         )
