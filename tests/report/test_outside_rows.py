@@ -10,8 +10,10 @@ import result_trees as trees
 from bleuprint.config.experiment import Settings, load
 from bleuprint.config.paths import Cell
 from bleuprint.report import checklist, frame, main_table, paper_numbers, power_table, report
+from bleuprint.report.compare import compare
 from bleuprint.report.fault_tables import faults_p
 from bleuprint.report.records import check_settings, collect
+from bleuprint.report.same_results import Verdict, compared
 from bleuprint.report.system_results import METRICS, largest_p, system_results
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, sha256_of
@@ -20,6 +22,7 @@ from bleuprint.tracking.outside_results import open_results
 from result_rows import against, record, rows_of
 from result_rows import frame as made_by_hand
 
+AGAINST = against("tiny", 0.01)
 CORPUS = "news-en-de"
 CORPORA = {CORPUS: ("first", "second"), "talks-en-fr": ("only",)}
 ENDS = {"", "_low", "_high", "_signature"}
@@ -202,3 +205,33 @@ def test_they_take_part_in_holms_correction_and_the_best_score() -> None:
     grid = main_table.scores(records)
     assert [bool(row.best) for row in grid.rows] == [False, False, True]
     assert [row.kind for row in grid.rows] == ["baseline", "", "outside"]
+
+
+def test_compared_with_a_system(
+    outside: tuple[Path, Settings], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(outside[0])
+    parts = list(compare("small", "as-small"))
+    settings, scores, *_ = (part for part in parts if not isinstance(part, str))
+    assert [row.cells[5:7] for row in scores.rows] == [("+0.0", "1.000 n.s.")] * 4
+    keys = ("about", "tests.first.path", "tests.first.sha256")
+    assert [row.cells[0] for row in settings.rows] == [f"outside.{CORPUS}.{key}" for key in keys]
+    assert parts[-2] == "the same: fingerprints, data"
+    parts = list(compare("as-tiny", "as-small", CORPUS))
+    assert any("difference in BLEU: p" in part for part in parts if isinstance(part, str))
+    with pytest.raises(UserError, match="as-tiny has no translations on talks-en-fr, but on: news"):
+        list(compare("tiny", "as-tiny", "talks-en-fr"))
+
+
+def test_another_file_is_no_noise_of_seeds() -> None:
+    pair = [
+        made_by_hand(
+            record("tiny", CORPUS, "first", 30.0),
+            record("a", CORPUS, "first", bleu, outside="A", hypotheses_sha256=sha, **AGAINST),
+        ).reindex(columns=list(frame.COLUMNS) + list(frame.LISTS))
+        for bleu, sha in ((33.0, "1" * 64), (33.1, "2" * 64))
+    ]
+    tiny, row = compared(*pair)
+    assert (tiny.verdict, row.verdict) == (Verdict.SAME_BYTES, Verdict.DIFFERENT)
+    assert (row.stage, row.scored_by) == ("score_outside", f"score_outside@{CORPUS}")
+    assert tiny.scored_by == f"score@tiny-{CORPUS}-1"

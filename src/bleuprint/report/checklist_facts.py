@@ -12,11 +12,11 @@ from bleuprint.config.paths import Cell, ledger
 from bleuprint.corpus.steps.ledger import STAGES, read_ledgers
 from bleuprint.report import cost_columns
 from bleuprint.report.citations import citations
-from bleuprint.report.frame import COSTS, OUTSIDE, RESULTS, trained
+from bleuprint.report.frame import COSTS, RESULTS, trained
 from bleuprint.report.grid import NONE
 from bleuprint.report.page.funnel import kept
 from bleuprint.report.paper_numbers import total_cost
-from bleuprint.report.system_results import METRICS, PLACE, system_results
+from bleuprint.report.system_results import METRICS, OUTSIDE, PLACE, system_results
 from bleuprint.runtime.flatten import dotted
 from bleuprint.runtime.html import counted
 
@@ -124,8 +124,7 @@ def _results(settings: Settings, records: pd.DataFrame) -> dict[str, Fact]:
     for result in system_results(records):
         place, of = f"{result.corpus}, {result.test}", result.difference
         against = f"; {of} against {of.baseline}" if of else ""
-        mark = f" ({OUTSIDE})" if result.outside else ""
-        scores.append(f"{result.system}{mark} on {place}: BLEU {result.bleu}{against}")
+        scores.append(f"{result.name} on {place}: BLEU {result.bleu}{against}")
         references = f"SHA-256 of references {result.first.references_sha256}"
         tests[place] = f"{result.first.lines:,} lines, {references}"
     shown = (

@@ -105,7 +105,7 @@ def counts(records: pd.DataFrame, group: str = "") -> Grid | None:
 
 def findings(records: pd.DataFrame, most: int | None = None) -> list[str]:
     """The significant differences from the baseline, a sentence each, by p."""
-    faults = _faults(records)
+    faults = _faults(marked(records))
     if faults is None:
         return []
     means = faults.groupby(_TESTED, sort=False).agg(

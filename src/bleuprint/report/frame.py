@@ -15,7 +15,7 @@ import pandas as pd
 from bleuprint.config.paths import Cell
 from bleuprint.config.published import Published
 from bleuprint.report.published import literature
-from bleuprint.report.system_results import METRICS, of_metric
+from bleuprint.report.system_results import METRICS, OUTSIDE, of_metric
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.files import read_json, reading, write_json
 from bleuprint.tracking.timings import Training, read_seconds, read_training, translate_file
@@ -31,8 +31,6 @@ _LATER = re.compile(
     "outside|faults|chrf2pp.*|(chrf2|ter)_(difference|p.*)|.*(standard_error|human_agreement)"
 )
 
-# What tables say of a row from outside.
-OUTSIDE = "not trained here"
 # By which a score may be outside its interval, since both are rounded.
 ROUNDING = 1e-3
 

@@ -9,10 +9,10 @@ from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
 from bleuprint.config.published import Published
 from bleuprint.report import cost_columns, fault_tables, score_tables
-from bleuprint.report.frame import OUTSIDE, REPORTS, RESULTS, trained
+from bleuprint.report.frame import REPORTS, RESULTS, trained
 from bleuprint.report.grid import NONE, Column, Grid, Number, Row, latex
 from bleuprint.report.published import literature
-from bleuprint.report.system_results import METRICS, SystemResult, system_results
+from bleuprint.report.system_results import METRICS, OUTSIDE, SystemResult, system_results
 from bleuprint.scoring.bleu_variants import VARIANTS
 from bleuprint.scoring.human_agreement import AGREE, AGREEMENT, agreement_text
 from bleuprint.scoring.significance import SIGNIFICANT

@@ -21,6 +21,8 @@ from bleuprint.scoring.significance import SIGNIFICANT
 
 # The scores, by the name of their column.
 METRICS = dict(zip(("bleu", "chrf2", "chrf2pp", "ter"), metrics.METRICS.values(), strict=True))
+# What tables say of a row from outside.
+OUTSIDE = "not trained here"
 # A system on a test set.
 PLACE = ["system", "corpus", "test"]
 
@@ -119,6 +121,11 @@ class SystemResult:
     def outside(self) -> str | None:
         """What made the translations of a row from outside; None if it was trained here."""
         return None if pd.isna(self.first.outside) else str(self.first.outside)
+
+    @property
+    def name(self) -> str:
+        """The system's, with the mark of a row from outside."""
+        return f"{self.system} ({OUTSIDE})" if self.outside else self.system
 
     @property
     def first(self) -> Any:
