@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from bleuprint.config.corpus_files import SIDES
-from bleuprint.config.experiment import Corpus
+from bleuprint.config.experiment import Corpus, Settings
 from bleuprint.config.made_texts import MadeText
 from bleuprint.report.citations import citations
 from bleuprint.report.grid import NONE
@@ -16,6 +16,7 @@ from bleuprint.runtime.flatten import dotted
 def provenance(context: ReportContext) -> Section:
     settings = context.settings
     systems = {name: system.dotted() for name, system in settings.systems.items()}
+    known = context.records.astype(object).where(context.records.notna(), None)
     commits = list(context.trainings.commit.dropna().unique())
     data = {
         "first": context.records.iloc[0],
@@ -34,9 +35,18 @@ def provenance(context: ReportContext) -> Section:
             for name, corpus in settings.corpora.items()
         },
         "citations": citations(settings),
-        "records": list(context.records.itertuples()),
+        "outside": list(_outside(settings)),
+        "records": list(known.itertuples()),
     }
     return Section("provenance", "Provenance", data)
+
+
+def _outside(settings: Settings) -> Iterator[tuple[str, ...]]:
+    """Row, corpus, test set, file, SHA-256 and what made the file, of the rows from outside."""
+    for corpus, rows in (settings.outside or {}).items():
+        for name, row in rows.items():
+            for test, file in row.tests.items():
+                yield name, corpus, test, file.path, file.sha256, row.about
 
 
 def _trainings(context: ReportContext) -> dict[tuple[str, ...], str]:
