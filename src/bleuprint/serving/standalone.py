@@ -13,7 +13,7 @@ import fileinput
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -28,21 +28,12 @@ def main() -> None:
     )
     parser.add_argument("files", metavar="FILE", nargs="*", help="standard input if none is given")
     files = parser.parse_args().files
-    import ctranslate2
-
-    settings = json.loads((HERE / "settings.json").read_text(encoding="utf-8"))
-    translator = ctranslate2.Translator(str(HERE / "model"), compute_type=settings["precision"])
-    text, most = Text(settings), settings["max_positions"] - 1
+    translate = Translator()
     lines = read(files)
     while batch := list(islice(lines, BATCH)):
-        sentences = []
-        for place, line in batch:
-            sentence = text.subwords(line)
-            if len(sentence) > most:
-                print(f"{place}: cut after {most} subwords", file=sys.stderr)
-            sentences.append(sentence[:most])
-        for output in search(translator, sentences, settings):
-            print(text.sentence(output), flush=True)
+        places, sentences = zip(*batch, strict=True)
+        for output in translate(sentences, places):
+            print(output, flush=True)
 
 
 def read(files: list[str]) -> Iterator[tuple[str, str]]:
@@ -54,6 +45,29 @@ def read(files: list[str]) -> Iterator[tuple[str, str]]:
                 yield place, line.decode().rstrip("\n")
             except UnicodeDecodeError as error:
                 sys.exit(f"{place}: not UTF-8: {error}")
+
+
+class Translator:
+    """Translates sentences with the model beside this script."""
+
+    def __init__(self) -> None:
+        import ctranslate2
+
+        self._settings = json.loads((HERE / "settings.json").read_text(encoding="utf-8"))
+        precision = self._settings["precision"]
+        self._model = ctranslate2.Translator(str(HERE / "model"), compute_type=precision)
+        self._text, self._most = Text(self._settings), self._settings["max_positions"] - 1
+
+    def __call__(self, sentences: Sequence[str], places: Sequence[str] = ()) -> list[str]:
+        """The translation of each; one too long is cut, which names its place on stderr."""
+        sources = []
+        for number, sentence in enumerate(sentences):
+            subwords = self._text.subwords(sentence)
+            if len(subwords) > self._most:
+                place = places[number] if places else f"sentence {number}"
+                print(f"{place}: cut after {self._most} subwords", file=sys.stderr)
+            sources.append(subwords[: self._most])
+        return list(map(self._text.sentence, search(self._model, sources, self._settings)))
 
 
 class Text:
