@@ -40,7 +40,11 @@ def test_a_sync_makes_all_and_a_second_one_changes_nothing(root: Path) -> None:
     assert history(client, one, "train/tokens_per_second") == [(10, 500.0), (20, 250.0)]
     assert history(client, one, "valid/bleu") == [(20, 1.5)]
     assert one.data.metrics["bleu/news-en-de/first"] == bleu(Cell("tiny", "news-en-de", 2))
-    assert {"chrf/news-en-de/first", "ter/news-en-de/first", "total/seconds"} <= one.data.metrics.keys()
+    assert {
+        "chrf/news-en-de/first",
+        "ter/news-en-de/first",
+        "total/seconds",
+    } <= one.data.metrics.keys()
     assert one.data.metrics["loss/news-en-de/first"] == 1.25
     assert one.data.params["model.d_model"] == str(settings.system("tiny").model.d_model)
     assert one.data.params["train.max_updates"] == "10"
@@ -109,7 +113,9 @@ def test_several_decodings_of_a_training_are_runs_below_it(root: Path) -> None:
     settings = decoded_otherwise(cell, beam=6, score=71.0)
     said = list(sync(settings))
     assert "run tiny news-en-de 1: completed" in said
-    scores = {n: run.data.metrics["bleu/news-en-de/first"] for n, run in decodings(root, training).items()}
+    scores = {
+        n: run.data.metrics["bleu/news-en-de/first"] for n, run in decodings(root, training).items()
+    }
     assert scores == {"beam 2, alpha 0.6": first, "beam 6, alpha 0.6": 71.0}
     one = decodings(root, training)["beam 2, alpha 0.6"]
     assert one.data.params["decode.beam"] == "2" and "loss/news-en-de/first" in one.data.metrics

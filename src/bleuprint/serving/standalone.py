@@ -13,6 +13,7 @@ import fileinput
 import json
 import os
 import sys
+import unicodedata
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -20,6 +21,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 BATCH = 256
+BLANK, JOINERS = ("Cc", "Cf", "Zl", "Zp", "Zs"), "\u200c\u200d"
 
 
 def main() -> None:
@@ -97,6 +99,7 @@ class Text:
                 self._bpe = BPE(file, vocab=allowed)
 
     def subwords(self, sentence: str) -> list[str]:
+        sentence = blank_white(sentence)
         tokens = self._tokens(sentence.lower() if self._settings["lowercase"] else sentence)
         if self._pieces is not None:
             return list(self._pieces.encode(" ".join(tokens), out_type=str))
@@ -127,6 +130,15 @@ class Text:
             names = {" ": "▁", "▁": "▁▁"}
             return [names.get(character, character) for character in " ".join(sentence.split())]
         return sentence.split()
+
+
+def blank_white(sentence: str) -> str:
+    """White space and characters that do not print, but for zero-width joiners, become spaces."""
+    if sentence.isprintable():
+        return sentence
+    return "".join(
+        " " if c not in JOINERS and unicodedata.category(c) in BLANK else c for c in sentence
+    )
 
 
 def search(

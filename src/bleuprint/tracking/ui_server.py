@@ -1,11 +1,13 @@
 """MLflow's pages of this project: `bleuprint ui`, which `make ui` runs."""
 
 import os
+import signal
 import socket
 import subprocess
 import sys
 import time
 import urllib.request
+from contextlib import suppress
 from pathlib import Path
 
 from bleuprint.config.experiment import load
@@ -14,7 +16,7 @@ from bleuprint.tracking import store, ui_views
 
 _PARAMS, _HOST = "params.yaml", "127.0.0.1"
 # Without MLflow's processes that wait for jobs of language models, it starts sooner.
-_QUIET = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
+_QUIET = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "PYTHONWARNINGS": "ignore"}
 
 
 def serve(port: int) -> None:
@@ -28,17 +30,27 @@ def serve(port: int) -> None:
         raise UserError(f"MLFLOW_TRACKING_URI is a server: open {_view(_base(store.uri()))}")
     _check_free(port)
     view = _view(f"http://{_HOST}:{port}")
-    command = [sys.executable, "-m", "mlflow", "server", "--backend-store-uri", store.uri()]
-    command += ["--host", _HOST, "--port", str(port), "--workers", "1"]
-    command += ["--uvicorn-opts", "--log-level warning"]
-    server = subprocess.Popen(command, env={**_QUIET, **os.environ})
+    # a group of its own, since what answers are its children
+    server = subprocess.Popen(_command(port), env={**_QUIET, **os.environ}, start_new_session=True)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         _wait(server, port)
         print(f"scores: {view}\nCtrl-C ends it", flush=True)
         server.wait()
-    finally:  # Ctrl-C has reached it, too
-        server.terminate()
+    except KeyboardInterrupt:
+        print()  # after ^C
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(server.pid, signal.SIGTERM)
         server.wait()
+
+
+def _command(port: int) -> list[str]:
+    return [
+        *(sys.executable, "-m", "mlflow", "server", "--backend-store-uri", store.uri()),
+        *("--host", _HOST, "--port", str(port), "--workers", "1"),
+        *("--uvicorn-opts", "--log-level warning"),
+    ]
 
 
 def _enter_project() -> None:

@@ -22,9 +22,8 @@ SCORES = tuple(METRICS)
 _OF_TEST_SET = (*SCORES, "loss", "perplexity", "test_faulty_lines")
 _SHOWN = ("bleu", "chrf", "loss", "perplexity")
 # Pixels of the columns of names and scores; MLflow cuts at 100.
-_ALWAYS = {"attributes.`Run Name`": 130, "runDateAndNestInfo": 115}
-_TAGS = {"tags.`system`": 65, "tags.`corpus`": 130, "tags.`seed`": 50, f"tags.`{DIFFERS}`": 90}
-_SCORE = 110
+_ALWAYS = {"attributes.`Run Name`": 125, "runDateAndNestInfo": 110}
+_SEED, _DIFFERS, _SCORE = 50, 85, 110
 
 
 def is_score(metric: str) -> bool:
@@ -71,6 +70,14 @@ def _view(settings: Settings, metrics: Sequence[str]) -> dict[str, object]:
     scores = [
         f"metrics.`{name}`" for kind in _SHOWN for name in metrics if name.startswith(f"{kind}/")
     ]
+    widths = {
+        **_ALWAYS,
+        "tags.`system`": _width("system", *settings.systems),
+        "tags.`corpus`": _width("corpus", *settings.corpora),
+        "tags.`seed`": _SEED,
+        f"tags.`{DIFFERS}`": _DIFFERS,
+        **dict.fromkeys(scores, _SCORE),
+    }
     costs = ["params.`parameters`", "metrics.`total/teraflop`", "metrics.`total/seconds`"]
     columns = [*tags, *scores, *costs]
     return {
@@ -83,8 +90,13 @@ def _view(settings: Settings, metrics: Sequence[str]) -> dict[str, object]:
         "datasetsFilter": [],
         "selectedColumns": columns,
         "columnOrder": [*_ALWAYS, *columns],
-        "columnWidths": {**_ALWAYS, **_TAGS, **dict.fromkeys(scores, _SCORE)},
+        "columnWidths": widths,
     }
+
+
+def _width(*texts: str) -> int:
+    """Enough for the longest of some short texts."""
+    return min(25 + 7 * max(map(len, texts)), 200)
 
 
 def _runs(experiment: str) -> str:
