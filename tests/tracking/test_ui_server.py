@@ -43,7 +43,7 @@ def test_it_is_served_from_a_subfolder_until_it_is_stopped(
         assert started.stdout is not None
         said = next(line for line in started.stdout if line.startswith(b"scores"))
         assert said == f"scores: http://127.0.0.1:{port}/#/view\n".encode()
-        with pytest.raises(UserError, match=rf"^port {port}: Address already in use; .* PORT="):
+        with pytest.raises(UserError, match=rf"^--port {port}: Address already in use; .* PORT="):
             ui_server.serve(port)
         os.kill(started.pid, signal.SIGTERM)
         assert started.wait(30) == 128 + signal.SIGTERM

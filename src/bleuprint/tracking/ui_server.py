@@ -68,7 +68,7 @@ def _check_free(port: int) -> None:
             probe.bind((_HOST, port))
     except OSError as error:
         hint = f"choose another: make ui PORT={port % 65535 + 1}"
-        raise UserError(f"port {port}: {error.strerror}; {hint}") from error
+        raise UserError(f"--port {port}: {error.strerror}; {hint}") from error
 
 
 def _view(server: str) -> str:
