@@ -4,7 +4,7 @@ import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, TypedDict
+from typing import NamedTuple
 
 import torch
 
@@ -12,6 +12,7 @@ from bleuprint.config.corpus_files import Parts
 from bleuprint.config.experiment import Corpus
 from bleuprint.contrast.minimal_pairs import PAIRS, TARGETS, minimal_pairs
 from bleuprint.contrast.perturbations import perturbations
+from bleuprint.contrast.record import CONTRAST, Contents, Outcome, TestOutcomes
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.decoding.ensemble import Decoder, load_decoder
 from bleuprint.decoding.forced_decoding import token_log_probs
@@ -19,34 +20,6 @@ from bleuprint.model.weights import training_fingerprint
 from bleuprint.rules.rule import edited
 from bleuprint.runtime.files import write_json
 from bleuprint.text.parallel import TextFolder
-
-CONTRAST = "contrast.json"
-
-
-class Outcome(TypedDict):
-    """The outcome of a phenomenon's tests.
-
-    `failed`: the numbers, from 1, of those of the `pairs` of which the wrong translation is at
-    least as probable as the right one.
-    """
-
-    name: str
-    pairs: int
-    failed: list[int]
-
-
-class TestOutcomes(TypedDict):
-    """The outcomes on a test set; `sha256` is that of the pairs, in tokens."""
-
-    sha256: str
-    phenomena: list[Outcome]
-
-
-class Contents(TypedDict):
-    """The content of contrast.json; `model`: the fingerprint of the model's training."""
-
-    model: str
-    tests: dict[str, TestOutcomes]
 
 
 class TokenPair(NamedTuple):

@@ -28,7 +28,7 @@ COSTS = REPORTS / "costs.csv"
 
 # Columns that results.json of earlier versions lacks.
 _LATER = re.compile(
-    "faults|chrf2pp.*|(chrf2|ter)_(difference|p.*)|.*(standard_error|human_agreement)"
+    "faults|contrast|chrf2pp.*|(chrf2|ter)_(difference|p.*)|.*(standard_error|human_agreement)"
 )
 
 # By which a score may be outside its interval, since both are rounded.
@@ -37,7 +37,7 @@ ROUNDING = 1e-3
 # Each column with its meaning and unit. A value that is not known, or not measured, is missing.
 COLUMNS: dict[str, str] = dict(pd.read_csv(Path(__file__).with_name("columns.csv")).to_numpy())
 # Lists of objects, as in scores.json; by_count is None where tokens are characters.
-LISTS = ("variants", "by_length", "by_count", "faults")
+LISTS = ("variants", "by_length", "by_count", "faults", "contrast")
 # The column of each measured figure of a training; those of another name are not in COLUMNS.
 _MEASURED = {f.name: f.name for f in dataclasses.fields(Training) if f.name != "rates"} | {
     "seconds": "train_seconds",

@@ -8,7 +8,7 @@ import pandas as pd
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
 from bleuprint.config.published import Published
-from bleuprint.report import cost_columns, fault_tables, score_tables
+from bleuprint.report import contrast_tables, cost_columns, fault_tables, score_tables
 from bleuprint.report.frame import REPORTS, RESULTS
 from bleuprint.report.grid import NONE, Column, Grid, Number, Row, latex
 from bleuprint.report.published import literature
@@ -83,6 +83,7 @@ def parts(records: pd.DataFrame, published: Sequence[Published] = ()) -> Iterato
     yield from notes(records, published)
     yield ""
     yield from fault_tables.parts(records)
+    yield from contrast_tables.parts(records)
     yield f"More: {REPORTS / 'index.html'} (everything, on one page), {REPORTS / 'table.md'},"
     yield f"{RESULTS} (scores, signatures and fingerprints of every cell), and the runs"
     yield "side by side in MLflow: make ui"

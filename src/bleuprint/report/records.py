@@ -11,6 +11,7 @@ import pandas as pd
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell, folder
 from bleuprint.corpus.test_sets import read_description
+from bleuprint.report.contrast_tables import contrast_counts
 from bleuprint.report.fault_tables import fault_counts
 from bleuprint.report.frame import ROUNDING, cells_in, with_measured
 from bleuprint.report.system_results import METRICS, of_metric, with_differences
@@ -38,7 +39,7 @@ def collect(settings: Settings, root: Path = Path()) -> pd.DataFrame:
         paired |= _paired(
             [runs[Cell(system, corpus, seed)] for system in settings.systems_on(corpus)]
         )
-    faults = fault_counts(runs)
+    faults, contrast = fault_counts(runs), contrast_counts(runs)
     code = code_fingerprint("report", root)
     tested = ("p_bootstrap", "p_randomization", "standard_error")
     untested = dict.fromkeys(of_metric(metric, each) for metric in METRICS for each in tested)
@@ -47,6 +48,7 @@ def collect(settings: Settings, root: Path = Path()) -> pd.DataFrame:
             **_row(run, test),
             **paired.get((cell, test), {"baseline": None, **untested}),
             "faults": faults.get((cell, test)),
+            "contrast": contrast.get((cell, test)),
             "code_sha256": code,
         }
         for cell, run in runs.items()

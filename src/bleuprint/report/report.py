@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 from bleuprint.config.experiment import Settings
-from bleuprint.report import dvc_plots, fault_tables, main_table, score_tables
+from bleuprint.report import contrast_tables, dvc_plots, fault_tables, main_table, score_tables
 from bleuprint.report.frame import (
     COSTS,
     REPORTS,
@@ -92,6 +92,7 @@ def table_md(settings: Settings, records: pd.DataFrame, root: Path) -> str:
         main_table=main_table,
         score_tables=score_tables,
         fault_tables=fault_tables,
+        contrast_tables=contrast_tables,
         gaps=gap_tables.markdown_of(settings, measured(settings, records, root)),
         test_sets=_test_sets(records),
         signatures=_signatures(records),

@@ -54,7 +54,12 @@ def line_id(system: int, seed: int) -> str:
     return f"of-{system}.{seed}"
 
 
-def chart(name: str, title: str, draw: Callable[["Axes"], None]) -> Markup:
+def chart(
+    name: str,
+    title: str,
+    draw: Callable[["Axes"], None],
+    inches: tuple[float, float] = _INCHES,
+) -> Markup:
     """What `draw` draws; `name` is the prefix of its ids, `title` its aria-label."""
     import matplotlib
     from matplotlib.figure import Figure
@@ -62,7 +67,7 @@ def chart(name: str, title: str, draw: Callable[["Axes"], None]) -> Markup:
     salt = hashlib.sha256(name.encode()).hexdigest()
     style: Any = {**_STYLE, "svg.hashsalt": salt}
     with matplotlib.rc_context(style):
-        figure = Figure(figsize=_INCHES)
+        figure = Figure(figsize=inches)
         draw(figure.add_subplot())
         file = io.StringIO()
         figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
