@@ -51,7 +51,9 @@ class Contrast(NamedTuple):
 @cache
 def minimal_pairs(source: str, target: str, most: int = PAIRS) -> dict[str, list[Contrast]]:
     """Up to `most` pairs of each phenomenon, into German or French; in one, no source is twice."""
-    writer, phenomena = Writer(_SEED), {**_MEANING, **_GRAMMAR[target]}
+    phenomena = {**_MEANING, **_GRAMMAR[target]}
+    # two, so that the sentences do not depend on the phenomena
+    writer, chooser = Writer(_SEED), Writer(_SEED + 1)
     known = set(chain.from_iterable(chain.from_iterable(map(generate, ("train", "valid", "test")))))
     found: dict[str, dict[str, Contrast]] = {name: {} for name in phenomena}
     for _ in range(_DRAWS):
@@ -63,7 +65,7 @@ def minimal_pairs(source: str, target: str, most: int = PAIRS) -> dict[str, list
             continue
         for name, change in phenomena.items():
             if len(found[name]) < most and text not in found[name]:
-                for wrong in _wrong(tree, change(tree, writer), target, name in _MEANING):
+                for wrong in _wrong(tree, change(tree, chooser), target, name in _MEANING):
                     found[name][text] = Contrast(text, right, wrong)
                     break
     return {name: list(of_name.values()) for name, of_name in found.items()}
