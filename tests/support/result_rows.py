@@ -51,6 +51,7 @@ def record(system: str, corpus: str, test: str, bleu: float, **changes: Any) -> 
         "by_length": [length("1-10", 400, bleu + 3), length("over 50", 600, bleu - 3)],
         "by_count": [count("0", 50, 10), count("100+", 1200, 600)],
         "faults": [fault("any fault", 5), fault("numbers", 4, references=10)],
+        "contrast": [contrast("number", 95), contrast("case", 80)],
         "parameters": 2_570_000,
         "training_flops": 3.28e18,
         "source_tokens": 9_000_000,
@@ -84,6 +85,12 @@ def fault(name: str, lines: int, references: int = 0, p: float | None = None) ->
     """An entry of faults of 1,000 lines; its interval is made up."""
     counts = {"count": lines, "low": lines / 2, "high": 2.0 * lines, "of": 1000 - references}
     return {"name": name, **counts, "references": references, "p": p}
+
+
+def contrast(name: str, correct: int, p: float | None = None) -> dict[str, Any]:
+    """An entry of contrast of 100 pairs; its interval is made up."""
+    counts = {"correct": correct, "low": correct - 5, "high": correct + 3, "of": 100}
+    return {"name": name, **counts, "p": p}
 
 
 def against(baseline: str, bootstrap: float, randomization: float | None = None) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from bleuprint.tracking.cell_results import CellResults, ScoredTranslations
 
 # Differences that the terminal shows, those with the smallest p.
 _SHOWN = 6
-_TESTED = [*PLACE, "name"]
+TESTED = [*PLACE, "name"]
 
 
 def lines_of_faults(runs: Sequence[ScoredTranslations], test: str) -> dict[str, list[list[int]]]:
@@ -108,9 +108,7 @@ def findings(records: pd.DataFrame, most: int | None = None) -> list[str]:
     faults = _faults(marked(records))
     if faults is None:
         return []
-    means = faults.groupby(_TESTED, sort=False).agg(
-        {"count": "mean", "p": "first", "mark": "first"}
-    )
+    means = faults.groupby(TESTED, sort=False).agg({"count": "mean", "p": "first", "mark": "first"})
     different = means[means.p < SIGNIFICANT].sort_values("p", kind="stable")
     baselines = records.dropna(subset="baseline").groupby("corpus").baseline.first()
     sentences = []
@@ -143,16 +141,21 @@ def _faults(records: pd.DataFrame) -> pd.DataFrame | None:
         return None
     table = records[[*PLACE, "faults"]].explode("faults").reset_index(drop=True)
     faults = table[PLACE].join(pd.DataFrame(list(table.faults)))
-    faults["p"] = faults.p.astype(float)
-    tested = faults.dropna(subset="p").drop_duplicates(_TESTED)
+    return with_marks(faults)
+
+
+def with_marks(found: pd.DataFrame) -> pd.DataFrame:
+    """The rows with `mark`, by p: Holm's correction is over all systems and names of a test set."""
+    found["p"] = found.p.astype(float)
+    tested = found.dropna(subset="p").drop_duplicates(TESTED)
     corrected = tested.groupby(["corpus", "test"]).p.transform(holm)
-    marks = tested[_TESTED].assign(
+    marks = tested[TESTED].assign(
         mark=[
             "‡" if holms < SIGNIFICANT else "†" if p < SIGNIFICANT else ""
             for p, holms in zip(tested.p, corrected, strict=True)
         ]
     )
-    return faults.merge(marks, on=_TESTED, how="left").fillna({"mark": ""})
+    return found.merge(marks, on=TESTED, how="left").fillna({"mark": ""})
 
 
 def _cell(seeds: pd.DataFrame) -> Number:

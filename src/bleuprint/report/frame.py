@@ -28,8 +28,8 @@ COSTS = REPORTS / "costs.csv"
 
 # Columns that results.json of earlier versions lacks.
 _LATER = re.compile(
-    "outside|faults|chrf2pp.*|(chrf2|ter)_(difference|p.*)|.*(standard_error|human_agreement)"
-    "|dbleu.*|by_document|.*document_(low|high|p_.*)"
+    "outside|faults|contrast|chrf2pp.*|(chrf2|ter)_(difference|p.*)"
+    "|.*(standard_error|human_agreement)|dbleu.*|by_document|.*document_(low|high|p_.*)"
 )
 
 # By which a score may be outside its interval, since both are rounded.
@@ -39,7 +39,7 @@ ROUNDING = 1e-3
 COLUMNS: dict[str, str] = dict(pd.read_csv(Path(__file__).with_name("columns.csv")).to_numpy())
 # Lists of objects, as in scores.json; by_count is None where tokens are characters, by_document
 # where the test set does not say its documents.
-LISTS = ("variants", "by_length", "by_count", "faults", "by_document")
+LISTS = ("variants", "by_length", "by_count", "faults", "by_document", "contrast")
 # The column of each measured figure of a training; those of another name are not in COLUMNS.
 _MEASURED = {f.name: f.name for f in dataclasses.fields(Training) if f.name != "rates"} | {
     "seconds": "train_seconds",

@@ -8,7 +8,13 @@ import pandas as pd
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
 from bleuprint.config.published import Published
-from bleuprint.report import cost_columns, document_tables, fault_tables, score_tables
+from bleuprint.report import (
+    contrast_tables,
+    cost_columns,
+    document_tables,
+    fault_tables,
+    score_tables,
+)
 from bleuprint.report.frame import REPORTS, RESULTS, trained
 from bleuprint.report.grid import NONE, Column, Grid, Number, Row, latex
 from bleuprint.report.published import literature
@@ -84,6 +90,7 @@ def parts(records: pd.DataFrame, published: Sequence[Published] = ()) -> Iterato
     yield ""
     yield from document_tables.parts(records)
     yield from fault_tables.parts(records)
+    yield from contrast_tables.parts(records)
     yield f"More: {REPORTS / 'index.html'} (everything, on one page), {REPORTS / 'table.md'},"
     yield f"{RESULTS} (scores, signatures and fingerprints of every cell), and the runs"
     yield "side by side in MLflow: make ui"

@@ -11,7 +11,14 @@ from pathlib import Path
 import pandas as pd
 
 from bleuprint.config.experiment import Settings
-from bleuprint.report import document_tables, dvc_plots, fault_tables, main_table, score_tables
+from bleuprint.report import (
+    contrast_tables,
+    document_tables,
+    dvc_plots,
+    fault_tables,
+    main_table,
+    score_tables,
+)
 from bleuprint.report.frame import (
     COSTS,
     REPORTS,
@@ -93,6 +100,7 @@ def table_md(settings: Settings, records: pd.DataFrame, root: Path) -> str:
         score_tables=score_tables,
         document_tables=document_tables,
         fault_tables=fault_tables,
+        contrast_tables=contrast_tables,
         gaps=gap_tables.markdown_of(settings, measured(settings, records, root)),
         test_sets=_test_sets(records),
         signatures=_signatures(records),

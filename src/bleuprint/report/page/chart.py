@@ -76,7 +76,12 @@ def heat_map() -> "Colormap":
     return LinearSegmentedColormap.from_list("heat", [(*color, 0.0), (*color, 1.0)])
 
 
-def chart(name: str, title: str, draw: Callable[["Axes"], None]) -> Markup:
+def chart(
+    name: str,
+    title: str,
+    draw: Callable[["Axes"], None],
+    inches: tuple[float, float] = _INCHES,
+) -> Markup:
     """What `draw` draws; `name` is the prefix of its ids, `title` its aria-label.
 
     A chart with lines of line_id tells charts.js its axes: their limits, whether y is logarithmic,
@@ -88,7 +93,7 @@ def chart(name: str, title: str, draw: Callable[["Axes"], None]) -> Markup:
     salt = hashlib.sha256(name.encode()).hexdigest()
     style: Any = {**_STYLE, "svg.hashsalt": salt}
     with matplotlib.rc_context(style):
-        figure = Figure(figsize=_INCHES)
+        figure = Figure(figsize=inches)
         axes = figure.add_subplot()
         for side, axis in (("x", axes.xaxis), ("y", axes.yaxis)):
             axis.set_gid(f"{side}-axis")
