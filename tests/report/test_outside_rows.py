@@ -9,7 +9,15 @@ import pytest
 import result_trees as trees
 from bleuprint.config.experiment import Settings, load
 from bleuprint.config.paths import Cell
-from bleuprint.report import checklist, frame, main_table, paper_numbers, power_table, report
+from bleuprint.report import (
+    checklist,
+    contrast_tables,
+    frame,
+    main_table,
+    paper_numbers,
+    power_table,
+    report,
+)
 from bleuprint.report.compare import compare
 from bleuprint.report.fault_tables import faults_p
 from bleuprint.report.records import check_settings, collect
@@ -237,3 +245,11 @@ def test_another_file_is_no_noise_of_seeds() -> None:
     assert (tiny.verdict, row.verdict) == (Verdict.SAME_BYTES, Verdict.DIFFERENT)
     assert (row.stage, row.scored_by) == ("score_outside", f"score_outside@{CORPUS}")
     assert tiny.scored_by == f"score@tiny-{CORPUS}-1"
+
+
+def test_contrasts_of_systems_are_shown_beside_them() -> None:
+    tiny = record("tiny", CORPUS, "first", 30.0)
+    other = record("a", CORPUS, "first", 33.0, outside="A", contrast=None, **AGAINST)
+    found = contrast_tables.means(made_by_hand(tiny, other))
+    assert found is not None and set(found.system) == {"tiny"}
+    assert contrast_tables.means(made_by_hand({**tiny, "contrast": None}, other)) is None

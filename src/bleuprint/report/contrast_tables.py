@@ -10,6 +10,7 @@ import pandas as pd
 from bleuprint.config.paths import Cell
 from bleuprint.contrast.record import CONTRAST, TestOutcomes, read_outcomes
 from bleuprint.report.fault_tables import TESTED, with_marks
+from bleuprint.report.frame import trained
 from bleuprint.report.grid import NONE, Column, Grid, Number, Row
 from bleuprint.report.system_results import PLACE, p_text
 from bleuprint.runtime.errors import UserError
@@ -96,8 +97,10 @@ def wilson_interval(share: float, of: int) -> tuple[float, float]:
 def means(records: pd.DataFrame) -> pd.DataFrame | None:
     """A row for each system, corpus, test set and phenomenon: share (a mean), of, p, mark.
 
-    None for records of an earlier version, or if no test set has a pair.
+    None for records of an earlier version, or if no test set has a pair. Rows from outside, whose
+    models are not here, have none.
     """
+    records = trained(records)
     if records.contrast.isna().any():
         return None
     table = records[[*PLACE, "contrast"]].explode("contrast").dropna().reset_index(drop=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from bleuprint.report.frame import marked
 from bleuprint.report.grid import NONE, Column, Grid, Number, Row, grid
 from bleuprint.report.system_results import METRICS, PLACE, holm, of_metric, p_text
 from bleuprint.scoring.document_scores import ByDocument
@@ -51,7 +52,7 @@ def tests_of(tested: Mapping[str, PairedTest] | None) -> dict[str, Any]:
 
 def scores(records: pd.DataFrame) -> Grid | None:
     """d-BLEU, and intervals and tests by document; None if no test set says its documents."""
-    known = _known(records)
+    known = _known(marked(records))
     if known.empty:
         return None
     several = known.seed.nunique() > 1
@@ -159,7 +160,7 @@ def _score(seeds: pd.DataFrame, metric: str, interval: str) -> Number:
     mean = float(seeds[metric].astype(float).mean())
     low, high = (seeds[f"{interval}_{end}"].astype(float).mean() for end in ("low", "high"))
     text = f"{mean:.1f}"
-    if len(seeds) > 1:
+    if len(seeds) > 1 and seeds.outside.isna().all():
         text += f" ± {seeds[metric].astype(float).std():.1f}"
     return Number(text if pd.isna(low) else f"{text} [{low:.1f}, {high:.1f}]", mean)
 
