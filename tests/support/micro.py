@@ -112,6 +112,16 @@ made_texts:
   forward: {part_of: other, system: tiny, corpus: own}
 """
 
+# Translations that were not made here.
+OUTSIDE = """\
+outside:
+  own:
+    online-a:
+      about: "system A, with its default settings"
+      tests:
+        held-out: {path: inputs/outside/a.de, sha256: %s}
+""" % (64 * "a")
+
 _SOURCES = (
     "dvc.yaml",
     "Snakefile",

@@ -26,6 +26,7 @@ def record(system: str, corpus: str, test: str, bleu: float, **changes: Any) -> 
         "test": test,
         "source": source,
         "target": target,
+        "outside": None,
         "scored": "sacrebleu",
         "lines": 1000,
         **{"bleu": bleu, "bleu_low": bleu - 1, "bleu_high": bleu + 2},

@@ -58,6 +58,7 @@ def settings_in(
     systems: tuple[str, ...] = ("tiny", "small"),
     corpora: dict[str, tuple[str, ...]] | None = None,
     seeds: tuple[int, ...] = (1,),
+    outside: dict[str, Any] | None = None,
 ) -> Settings:
     """Write params.yaml and read it; `corpora` maps names that end in a pair to test sets."""
     corpora = corpora or {"news-en-de": ("first", "second"), "talks-en-fr": ("only",)}
@@ -67,6 +68,7 @@ def settings_in(
         "published": [],
         "corpora": {name: _corpus(name, tests) for name, tests in corpora.items()},
         "systems": {name: _system() for name in systems},
+        **({"outside": outside} if outside else {}),
     }
     root.mkdir(parents=True, exist_ok=True)
     with (root / "params.yaml").open("w", encoding="utf-8") as file:

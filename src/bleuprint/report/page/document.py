@@ -39,5 +39,6 @@ def document(context: ReportContext) -> str:
     return TEMPLATES.get_template("page.html.j2").render(
         settings=context.settings,
         pairs={name: kept(name, context.root).left for name in context.settings.corpora},
+        outside=list(dict.fromkeys(r.system for r in context.results if r.outside)),
         sections=[section for make in SECTIONS if (section := make(context))],
     )

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from bleuprint.report import document_tables, power_table
 from bleuprint.report.cost_columns import duration, power
+from bleuprint.report.frame import trained
 from bleuprint.report.page.advice import LINES, advice
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.funnel import kept
@@ -44,7 +45,7 @@ def summary(context: ReportContext) -> Section:
         "documents": list(document_tables.findings(context.records)),
         "cost": _cost(context),
         "pairs": {name: kept(name, context.root) for name in settings.corpora},
-        "advice": advice(context.records, list(_validations(context))),
+        "advice": advice(trained(context.records), list(_validations(context))),
         "shown": _SHOWN,
     }
     return Section("summary", "Summary", data)
