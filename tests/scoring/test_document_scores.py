@@ -113,7 +113,7 @@ def test_paired_tests_by_document_are_those_of_documents_drawn_and_swapped(
     trees.few_samples(monkeypatch)
     hypotheses, references, ids = made(8, 3, alike=True)
     other = [line.replace("x", "x y") for line in hypotheses]
-    other[:3] = references[:3]  # better in one document, worse in the others
+    other[:9] = references[:9]  # better in three documents, worse in the others
     systems = {"a": hypotheses, "b": other}
     found = paired_tests(systems, references, "en", ids)["b"]["chrf"].by_document
     assert found is not None

@@ -149,13 +149,12 @@ def with_marks(found: pd.DataFrame) -> pd.DataFrame:
     found["p"] = found.p.astype(float)
     tested = found.dropna(subset="p").drop_duplicates(TESTED)
     corrected = tested.groupby(["corpus", "test"]).p.transform(holm)
-    marks = tested[TESTED].assign(
-        mark=[
-            "‡" if holms < SIGNIFICANT else "†" if p < SIGNIFICANT else ""
-            for p, holms in zip(tested.p, corrected, strict=True)
-        ]
-    )
-    return found.merge(marks, on=TESTED, how="left").fillna({"mark": ""})
+    marks = [
+        "‡" if holms < SIGNIFICANT else "†" if p < SIGNIFICANT else ""
+        for p, holms in zip(tested.p, corrected, strict=True)
+    ]
+    tested = tested[TESTED].assign(mark=pd.Series(marks, tested.index, dtype=object))
+    return found.merge(tested, on=TESTED, how="left").fillna({"mark": ""})
 
 
 def _cell(seeds: pd.DataFrame) -> Number:
