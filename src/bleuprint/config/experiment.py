@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 from bleuprint.config import renamed
+from bleuprint.config.comet import Comet, check_comet
 from bleuprint.config.corpus_files import Files, LicenseAndCitation, Text
 from bleuprint.config.made_texts import Column, MadeText, check_made_texts
 from bleuprint.config.published import Published
@@ -211,6 +212,7 @@ class Settings:
     systems: dict[str, Row]
     published: tuple[Published, ...]
     made_texts: dict[str, MadeText] | None = None
+    comet: dict[str, Comet] | None = None
 
     def __post_init__(self) -> None:
         for kind, entries in (("corpora", self.corpora), ("systems", self.systems)):
@@ -226,6 +228,7 @@ class Settings:
             for name, each in self.corpora.items()
         }
         check_made_texts(self.made_texts or {}, columns, self.systems)
+        check_comet(self.comet or {})
         for position in range(len(self.published)):
             self._check_published(position)
 
@@ -310,9 +313,10 @@ def load(path: Path = Path("params.yaml")) -> Settings:
     """Read and check the experiment; raises UserError naming file, line, key and value."""
     document = load_yaml(path)
     check_shared(document, path)
-    if isinstance(document, Mapping) and document.get("made_texts", ()) is None:  # DVC fails at it
-        line = line_of(document, "made_texts")
-        raise UserError(f"{path}:{line}: made_texts is empty: remove the key, or add entries")
+    for name in ("made_texts", "comet"):
+        if isinstance(document, Mapping) and document.get(name, ()) is None:  # DVC fails at it
+            line = line_of(document, name)
+            raise UserError(f"{path}:{line}: {name} is empty: remove the key, or add entries")
     try:
         return build(Settings, document, path)
     except UserError as error:
