@@ -12,6 +12,7 @@
 from bleuprint.pipeline import dvc_lock
 from bleuprint.pipeline import slurm
 from bleuprint.pipeline import graph
+from bleuprint.pipeline.rules import rules as rules_of
 from bleuprint.runtime.errors import exit_on_error
 
 if workflow.is_main_process:
@@ -22,9 +23,7 @@ with exit_on_error():
     if workflow.is_main_process:
         dvc_lock.repair()
     STAGES = graph.stages()
-    slurm.apply_kind_overrides(workflow.resource_settings, STAGES)
 
-INPUTS = graph.inputs(STAGES)
 graph.use_this_python()
 
 
@@ -46,10 +45,15 @@ onerror:
     graph.record_or_print_error()
 
 
+PAGE = "reports/index.html"
+SHOWN = {PAGE, "reports/table.md", "reports/table.csv"}
+
+
 rule all:
     default_target: True
     input:
         [path for stage in STAGES for path in stage.outputs],
+        PAGE,
     localrule: True
     message:
         "all outputs are up to date"
@@ -60,60 +64,72 @@ scattergather:
 
 
 SHARDS = gather.shards("{scatteritem}")
+RULES = rules_of(STAGES, len(SHARDS))
 
 
-# Loop variables are looked up when a rule runs, and would then be those of the last stage: the
-# shell command reads params and log instead.
-for stage in STAGES:
-    scattered = stage.sharded and len(SHARDS) > 1
-    if scattered:
+with exit_on_error():
+    slurm.check_overrides(workflow.resource_settings, RULES)
+
+
+def shown(path):
+    """An output; if it is a table or the page, also in the file of `snakemake --report`."""
+    return report(path, category="Results") if path in SHOWN else path
+
+
+for each in RULES:
+    if each.shards > 1:
 
         rule:
             name:
-                f"shard_{stage.name}"
+                f"shard_{each.name}"
             input:
-                INPUTS[stage.name],
+                each.inputs,
             output:
-                temp(directory(stage.shard)),
+                temp(directory(each.shard())),
             log:
-                f"{stage.log}.{{scatteritem}}",
+                f"{each.log}.{{scatteritem}}",
+            wildcard_constraints:
+                **each.constraints,
             conda:
                 "environment.yaml"
             resources:
-                **slurm.resources(stage),
+                **slurm.resources(each),
             params:
-                command=stage.command,
-                digest=stage.digest,
+                command=each.shard_command,
+                digest=each.shard_digest,
             message:
-                f"{stage.name}, shard {{wildcards.scatteritem}}"
+                f"{each.message}, shard {{wildcards.scatteritem}}"
             shell:
                 "(BLEUPRINT_WORKERS=1 {params.command} --shard {wildcards.scatteritem})"
                 " 2>&1 | (trap '' TERM; tee {log})"
 
     rule:
         name:
-            stage.name
+            each.name
         input:
-            stage=INPUTS[stage.name],
-            shards=gather.shards(stage.shard) if scattered else [],
+            stage=each.inputs,
+            shards=[each.shard(item) for item in SHARDS if each.shards > 1],
         output:
-            [directory(path) for path in stage.folders],
-            stage.files,
-            # not removed if the stage fails, since they are in git
-            [update(path) for path in stage.kept],
+            [directory(path) for path in each.folders],
+            each.files,
+            # not removed if the stage fails, since they are in git; the page is no output for DVC
+            [update(shown(path)) for path in each.kept],
+            [update(shown(PAGE))] if each.name == "report" else [],
         log:
-            stage.log,
+            each.log,
+        wildcard_constraints:
+            **each.constraints,
         conda:
             "environment.yaml"
-        threads: stage.threads
+        threads: each.any.threads
         resources:
-            **slurm.resources(stage),
+            **slurm.resources(each),
         params:
-            begin=stage.begin_command(),
-            command=stage.marked_command(len(SHARDS)),
+            begin=each.begin,
+            command=each.command,
         # instead of all input and output files
         message:
-            stage.name
+            each.message
         shell:
             # SIGTERM reaches all of a job's processes: the shell and tee wait until the stage has saved.
             "export BLEUPRINT_WORKERS=${{BLEUPRINT_WORKERS:-{threads}}}; trap : TERM;"

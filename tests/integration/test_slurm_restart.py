@@ -27,7 +27,7 @@ def test_a_training_outlives_its_job_its_node_and_snakemake(cluster, slurm_proje
         # SIGTERM, as at preemption or when the time is over
         job, _, before = training(cluster, project, after=0)
         cluster.run("scancel", "--signal=TERM", job)  # as the profile's --signal does
-        log = project.root / f".snakemake/slurm_logs/rule_train@tiny-own-1/{job}.log"
+        log = project.root / f".snakemake/slurm_logs/rule_train/tiny_own_1/{job}.log"
         wait(lambda: "stopped by SIGTERM: saved at update" in log.read_text(), log.read_text)
         saved = int(re.search(r"saved at update (\d+)", log.read_text())[1])
         assert saved >= before
@@ -60,7 +60,7 @@ def training(cluster, project, after):
 
     def now():
         updates = [int(path.name.partition("-")[2]) for path in project.root.glob(CHECKPOINTS)]
-        running = [job for job in cluster.jobs() if job[1] == "RUNNING" and "train@" in job[3]]
+        running = [job for job in cluster.jobs() if job[1] == "RUNNING" and "rule_train" in job[3]]
         if not running or max(updates, default=0) <= after:
             return None
         return running[0][0], running[0][2], max(updates)

@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import time
+import zipfile
 
 import pytest
 
@@ -31,6 +32,16 @@ def test_snakemake_gives_what_dvc_gives_and_records_it(by_dvc, by_snakemake, tmp
     assert project.changed() == set()
     assert project.run("dvc", "repro").rstrip().endswith("Data and pipelines are up to date.")
     assert "Nothing to be done" in project.snakemake()
+
+
+def test_snakemakes_report_has_the_tables_and_the_page(by_snakemake, tmp_path):
+    project = by_snakemake.copy(tmp_path / "project")
+    output = project.run("snakemake", "--report", "report.zip")
+    shown = [line for line in output.splitlines() if line.startswith("Adding ")]
+    assert [line.split()[1] for line in shown] == ["table.md", "table.csv", "index.html"]
+    with zipfile.ZipFile(project.root / "report.zip") as file:
+        pages = [name for name in file.namelist() if name.endswith("/index.html")]
+        assert project.root.joinpath("reports/index.html").read_bytes() in map(file.read, pages)
 
 
 def test_what_is_recorded_is_what_dvc_commit_records(by_snakemake, tmp_path):
@@ -179,7 +190,7 @@ def test_shards_give_what_the_whole_gives(clean, by_dvc, tmp_path):
     project = clean.copy(tmp_path / "project")
     wanted = ("data/statistics/own", "data/ledgers/own/binarize.json", "data/tests/own")
     output = project.snakemake(*wanted, "--set-scatter", "shards=2")
-    assert all(f"shard_{stage}@own" in output for stage in ("clean", "dedup", "filter"))
+    assert all(f"{stage}@own, shard 2-of-2" in output for stage in ("clean", "dedup", "filter"))
     logs = {path.name for path in (project.root / "work/snakemake/logs").iterdir()}
     assert {f"tokenize@own.log.{number}-of-2" for number in (1, 2)} <= logs
     assert contents(project, "data") == contents(by_dvc, "data") != {}

@@ -12,6 +12,7 @@ import pytest
 
 import micro
 from bleuprint.pipeline import graph
+from bleuprint.pipeline.rules import rules as rules_of
 from bleuprint.runtime.errors import UserError
 
 PACKAGE = micro.ROOT / "src" / "bleuprint"
@@ -167,19 +168,31 @@ def test_what_dvc_hashes_names_no_machine(stages):
         assert not machine.search(hashed), stage.name
 
 
-def test_snakemakes_graph_is_dvcs(project):
+def test_snakemakes_graph_is_dvcs(project, stages):
     edges = r'"?([^"\s]+)"? -> "?([^";\s]+)"?'
     dvc = set(re.findall(edges, project.run("dvc", "dag", "--dot")))
-    dot = project.run("snakemake", "--dag")
-    labels = dict(re.findall(r'(\d+)\[label = "([^"\\]+)', dot))
-    snakemake = {(labels[a], labels[b]) for a, b in re.findall(edges, dot)}
-    assert len(dvc) > 60
     # Snakemake reads the overrides from params.yaml
     of_file = {edge for edge in dvc if edge[0] == "overrides"}
-    assert {edge for edge in snakemake if edge[1] != "all"} == dvc - of_file
+    dvc -= of_file
+    assert len(dvc) > 60
+    maker = {path: stage.name for stage in stages.values() for path in stage.outputs}
+    jobs = {
+        (maker[path], name)
+        for rule in rules_of(stages.values(), root=project.root)
+        for name, paths in rule.dependencies.items()
+        for path in paths
+        if path in maker
+    }
+    assert jobs == dvc
+    # by rule, as Snakemake resolves its wildcards
+    dot = project.run("snakemake", "--rulegraph")
+    labels = dict(re.findall(r'(\d+)\[label = "([^"\\]+)', dot))
+    rules = {(labels[a], labels[b]) for a, b in re.findall(edges, dot)}
+    kind = {(a.partition("@")[0], b.partition("@")[0]) for a, b in dvc}
+    assert {edge for edge in rules if edge[1] != "all"} == kind
+    assert {a for a, b in rules if b == "all"} == set(labels.values()) - {"all"}
     kinds = ("train@", "average@", "translate@", "make_text@")
     assert {b for _, b in of_file} == {b for _, b in dvc if b.startswith(kinds)}
-    assert {a for a, b in snakemake if b == "all"} == set(labels.values()) - {"all"}
 
 
 def test_a_made_text_depends_on_its_training_and_only_its_corpus_on_it(stages):

@@ -9,8 +9,9 @@ from snakemake.settings.types import ResourceSettings
 
 import micro
 from bleuprint.pipeline import dvc_lock, graph, slurm
+from bleuprint.pipeline.rules import rules as rules_of
 from bleuprint.pipeline.slurm import (
-    apply_kind_overrides,
+    check_overrides,
     check_status_command,
     check_time_limits,
 )
@@ -21,8 +22,9 @@ LIMITS = "quick*|4:00:00\ngpu|2-00:30:00\ntiny|30:00\nlong|infinite\n"
 
 
 @pytest.fixture(scope="module")
-def stages(tmp_path_factory):
-    return graph.stages(micro.make(tmp_path_factory.mktemp("cluster") / "project").root)
+def rules(tmp_path_factory):
+    root = micro.make(tmp_path_factory.mktemp("cluster") / "project").root
+    return {rule.name: rule for rule in rules_of(graph.stages(root), root=root)}
 
 
 def program(folder, name, lines, status=0):
@@ -40,7 +42,7 @@ def bin(tmp_path, monkeypatch):
 
 
 def test_jobs_that_a_killed_run_has_left_are_named(bin, tmp_path):
-    lines = f"7|rule_train@a-b-1|{tmp_path}\n8|mine|{tmp_path}\n9|rule_train@a-b-1|/elsewhere\n"
+    lines = f"7|rule_train_w_a_b_1|{tmp_path}\n8|mine|{tmp_path}\n9|rule_train_w_a_b_1|/elsewhere\n"
     program(bin, "squeue", lines)
     with pytest.raises(UserError, match=r"run here: 7; wait for them \(squeue\).*scancel 7$"):
         slurm.check_no_earlier_jobs(tmp_path)
@@ -52,49 +54,40 @@ def test_time_limits_as_slurm_prints_them():
     assert slurm._time_limits() == {"quick": 240, "": 240, "gpu": 2910, "tiny": 30}
 
 
-def test_only_trainings_and_translations_ask_for_gpus(stages):
-    asked = {stage.kind: slurm.resources(stage) for stage in stages}
-    assert {kind for kind, given in asked.items() if given["gpu"]} == {"train", "translate"}
+TRAINING = {"system": "tiny", "corpus": "own", "seed": "1"}
+
+
+def wildcards(rule):
+    return TRAINING if "system" in rule.wildcards else {"key": "own"} if rule.wildcards else {}
+
+
+def test_only_trainings_and_translations_ask_for_gpus(rules):
+    asked = {name: slurm.resources(rule) for name, rule in rules.items()}
+    gpus = {name: given["gpu"](wildcards(rules[name])) for name, given in asked.items()}
+    assert {name for name, gpu in gpus.items() if gpu} == {"train", "translate"}
     assert asked["train"]["runtime"] == 24 * 60
     assert all(given["nodes"] == 1 for given in asked.values())
 
 
-def test_a_job_that_is_tried_again_gets_twice_the_memory_unless_it_trains(stages):
-    memory = {stage.kind: slurm.resources(stage)["mem_mb"] for stage in stages}
-    assert [memory["filter"](None, attempt) for attempt in (1, 2, 3)] == [8000, 16000, 16000]
-    assert [memory["train"](None, attempt) for attempt in (1, 2, 3)] == [32000] * 3
-
-
-def test_overrides_of_a_kind_are_those_of_each_of_its_rules(stages):
-    settings = ResourceSettings(
-        overwrite_threads={"train": 16, "train@wide-own-1": 4, "shard_clean": 2},
-        overwrite_resources={
-            "train": Resources.from_mapping({"gpu": 8, "runtime": 60}),
-            "train@tiny-own-1": Resources.from_mapping({"gpu": 2}),
-        },
-    )
-    apply_kind_overrides(settings, stages)
-    threads = {"train@tiny-own-1": 16, "train@wide-own-1": 4, "shard_clean@own": 2}
-    assert {name: settings.overwrite_threads.get(name) for name in threads} == threads
-    assert "clean@own" not in settings.overwrite_threads
-    given = settings.overwrite_resources
-    assert {name: r.value for name, r in given["train@tiny-own-1"].items()} == {
-        "gpu": 2,
-        "runtime": 60,
-    }
-    assert given["train@wide-own-1"]["gpu"].value == 8
-    assert set(given) == {"train", "train@tiny-own-1", "train@wide-own-1"}
+def test_a_job_that_is_tried_again_gets_twice_the_memory_unless_it_trains(rules):
+    memory = {name: slurm.resources(rule)["mem_mb"] for name, rule in rules.items()}
+    own = wildcards(rules["filter"])
+    assert [memory["filter"](own, attempt) for attempt in (1, 2, 3)] == [8000, 16000, 16000]
+    assert [memory["train"](TRAINING, attempt) for attempt in (1, 2, 3)] == [32000] * 3
 
 
 @pytest.mark.parametrize("option", ["overwrite_threads", "overwrite_resources"])
-def test_the_name_of_no_stage_is_refused(stages, option):
-    settings = ResourceSettings(**{option: {"trian": Resources.from_mapping({"gpu": 2})}})
+def test_the_name_of_no_stage_is_refused(rules, option):
+    given = Resources.from_mapping({"gpu": 2})
+    known = ResourceSettings(**{option: {"train": given, "shard_clean": given}})
+    check_overrides(known, rules.values())
+    settings = ResourceSettings(**{option: {"trian": given}})
     with pytest.raises(UserError, match=r"no stage 'trian'; there are: .*train, "):
-        apply_kind_overrides(settings, stages)
+        check_overrides(settings, rules.values())
 
 
 def job(minutes, partition):
-    rule = SimpleNamespace(name="train@small-own-1")
+    rule = SimpleNamespace(name="train")
     resources = {"runtime": minutes, "slurm_partition": partition}
     return SimpleNamespace(rule=rule, resources=resources)
 

@@ -29,12 +29,12 @@ from bleuprint.pipeline.dvc_lock import open_repo
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.files import write_json
 
-_WORK = Path("work", "snakemake")
+WORK = Path("work", "snakemake")
 
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage of the resolved dvc.yaml, a rule for Snakemake.
+    """One stage of the resolved dvc.yaml, a job for Snakemake.
 
     `outputs` includes metrics; `kept`: the outputs that are in git instead of DVC's cache.
     `parameters`: the values of the stage's `params`, by dotted key. `threads`, `gpu`, `memory_gb`
@@ -59,35 +59,15 @@ class Stage:
         return self.name.partition("@")[0]
 
     @property
-    def folders(self) -> list[str]:
-        """The outputs without a suffix, which are folders."""
-        return [path for path in self.outputs if not Path(path).suffix]
-
-    @property
-    def files(self) -> list[str]:
-        """The outputs that are files in DVC's cache."""
-        return [path for path in self.outputs if Path(path).suffix and path not in self.kept]
-
-    @property
     def digest(self) -> str:
         """The SHA-256 of the command and the parameters."""
         text = json.dumps([self.command, self.parameters], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
     @property
-    def log(self) -> str:
-        return str(_WORK / "logs" / f"{self.name}.log")
-
-    @property
     def mark(self) -> Path:
         """A file that exists once the stage has finished; it contains the state it started from."""
         return _mark(self.name)
-
-    @property
-    def shard(self) -> str:
-        """The folder of a shard, with Snakemake's wildcard."""
-        _, _, corpus = self.name.partition("@")
-        return str(paths.shards(corpus, self.kind) / "{scatteritem}")
 
     def begin_command(self) -> str:
         """The shell command that notes what the stage starts from; its input files are added."""
@@ -169,7 +149,7 @@ def record(root: Path = Path()) -> None:
             raise UserError(
                 f"DVC did not record the finished stages: {error}; to try again: bleuprint record"
             ) from error
-    marks = [mark for mark in (root / _WORK / "finished").glob("*") if mark.suffix != ".begun"]
+    marks = [mark for mark in (root / WORK / "finished").glob("*") if mark.suffix != ".begun"]
     for mark in marks:
         mark.unlink(missing_ok=True)
     if left := sorted({mark.name for mark in marks} - done):
@@ -197,7 +177,7 @@ def record_at_exit(workflow: Any) -> None:
 
     def record_left() -> None:
         runs = workflow.executor_plugin is not None and not workflow.dryrun
-        if runs and any(mark.suffix != ".begun" for mark in (_WORK / "finished").glob("*")):
+        if runs and any(mark.suffix != ".begun" for mark in (WORK / "finished").glob("*")):
             record_or_print_error()
 
     atexit.register(record_left)
@@ -255,7 +235,7 @@ def _stage(stage: Any, overrides: Mapping[str, Any]) -> Stage:
 
 
 def _mark(name: str) -> Path:
-    return _WORK / "finished" / name
+    return WORK / "finished" / name
 
 
 def _parents(path: str) -> list[str]:

@@ -8,53 +8,47 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from bleuprint.pipeline.graph import Stage
+from bleuprint.pipeline.rules import Rule
 from bleuprint.runtime.errors import UserError
 
 _PROFILE = "the profile (profiles/slurm/config.yaml)"
 
 
-def resources(stage: Stage) -> dict[str, int | Callable[..., int]]:
+def resources(rule: Rule) -> dict[str, int | Callable[..., int]]:
     """A job's resources by Snakemake's names; a second attempt without GPUs has twice the memory.
 
     A job on GPUs that is submitted again has usually run out of time, not of memory.
     """
 
-    def memory(wildcards: object, attempt: int) -> int:  # noqa: ARG001, for Snakemake
-        return 1000 * stage.memory_gb * (1 if stage.gpu else min(attempt, 2))
+    def gpu(wildcards: Mapping[str, str]) -> int:
+        return rule.stage(wildcards).gpu
 
-    return {"mem_mb": memory, "runtime": 60 * stage.hours, "gpu": stage.gpu, "nodes": 1}
+    def memory(wildcards: Mapping[str, str], attempt: int) -> int:
+        return 1000 * rule.any.memory_gb * (1 if gpu(wildcards) else min(attempt, 2))
+
+    return {"mem_mb": memory, "runtime": 60 * rule.any.hours, "gpu": gpu, "nodes": 1}
 
 
-def apply_kind_overrides(settings: Any, stages: Sequence[Stage]) -> None:
-    """Apply the `set-resources` and `set-threads` of a kind (`train`) to each of its rules.
+def check_overrides(settings: Any, rules: Iterable[Rule]) -> None:
+    """Raise UserError at a name in `set-resources` or `set-threads` that is no rule's.
 
-    A rule's own entry (`train@small-phrasebook-1`) takes precedence. Raises UserError at a name
-    that is neither a stage nor a kind.
+    Snakemake ignores such an entry.
     """
-    kinds = {
-        f"{shard}{stage.name}": f"{shard}{stage.kind}"
-        for shard in ("", "shard_")
-        for stage in stages
+    names = [rule.name for rule in rules]
+    known = {*names, *(f"shard_{name}" for name in names)}
+    given = {
+        "set-threads": settings.overwrite_threads,
+        "set-resources": settings.overwrite_resources,
     }
-    threads, others = dict(settings.overwrite_threads), dict(settings.overwrite_resources)
-    for option, given in (("set-threads", threads), ("set-resources", others)):
-        for name in given:
-            if name not in kinds and name not in kinds.values():
-                known = ", ".join(dict.fromkeys(stage.kind for stage in stages))
-                raise UserError(f"{option}: no stage {name!r}; there are: {known}")
-    for name, kind in kinds.items():
-        if kind in threads:
-            threads.setdefault(name, threads[kind])
-        if kind in others:
-            own, others[name] = others.get(name, {}), others[kind].copy()
-            others[name].update(own)
-    settings.overwrite_threads, settings.overwrite_resources = threads, others
+    for option, entries in given.items():
+        for name in entries:
+            if name not in known:
+                raise UserError(f"{option}: no stage {name!r}; there are: {', '.join(names)}")
 
 
 def check(workflow: Any) -> None:
@@ -108,11 +102,10 @@ def check_time_limits(jobs: Iterable[Any]) -> None:
         partitions = str(partition or "").split(",")
         longest = max(limits.get(partition, sys.maxsize) for partition in partitions)
         if minutes > longest:
-            name = job.rule.name
             raise UserError(
-                f"{name} requests {minutes} minutes, and its partition allows {longest}: change "
-                f"`{name.partition('@')[0]}` by set-resources in {_PROFILE}; a training continues "
-                "in the next job"
+                f"{job.rule.name} requests {minutes} minutes, and its partition allows {longest}: "
+                f"change `{job.rule.name}` by set-resources in {_PROFILE}; a training continues in "
+                "the next job"
             )
 
 

@@ -1,0 +1,122 @@
+"""The entries of dvc.yaml as rules for the Snakefile, with a wildcard for each loop variable."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ruamel.yaml import YAML
+
+from bleuprint.config import paths
+from bleuprint.pipeline.graph import WORK, Stage, inputs
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The stages of one entry of dvc.yaml: `train` of all systems, corpora and seeds.
+
+    `outputs` have wildcards, `models/{system}/{corpus}/{seed}/averaged`; `kept`: those that are in
+    git instead of DVC's cache. `stages`: by the first output. `dependencies`: files by the stage's
+    name. `shards`: the number of jobs that prepare a corpus, 1 for a stage that is not sharded.
+    The methods that take `wildcards` are Snakemake's functions of a job.
+    """
+
+    name: str
+    outputs: tuple[str, ...]
+    kept: tuple[str, ...]
+    stages: Mapping[str, Stage]
+    dependencies: Mapping[str, list[str]]
+    shards: int
+
+    @property
+    def wildcards(self) -> list[str]:
+        return list(dict.fromkeys(re.findall(r"\{(\w+)\}", "".join(self.outputs))))
+
+    @property
+    def constraints(self) -> dict[str, str]:
+        """The wildcards' regular expressions: the values that stages have."""
+        pattern = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", re.escape(self.outputs[0]))
+        found = [re.fullmatch(pattern, output) for output in self.stages]
+        return {
+            name: "|".join(sorted({re.escape(match[name]) for match in found if match}))
+            for name in self.wildcards
+        }
+
+    @property
+    def folders(self) -> list[str]:
+        """The outputs without a suffix, which are folders."""
+        return [path for path in self.outputs if not Path(path).suffix]
+
+    @property
+    def files(self) -> list[str]:
+        """The outputs that are files in DVC's cache."""
+        return [path for path in self.outputs if Path(path).suffix and path not in self.kept]
+
+    @property
+    def log(self) -> str:
+        return str(WORK / "logs" / f"{self._job('{', '}')}.log")
+
+    @property
+    def message(self) -> str:
+        return self._job("{wildcards.", "}")
+
+    def shard(self, item: str = "{scatteritem}") -> str:
+        """The folder of a shard."""
+        return str(paths.shards("{key}", self.name) / item)
+
+    @property
+    def any(self) -> Stage:
+        """One of the stages, for what all have in common: threads, memory, hours."""
+        return next(iter(self.stages.values()))
+
+    def stage(self, wildcards: Mapping[str, str]) -> Stage:
+        return self.stages[self.outputs[0].format_map(dict(wildcards.items()))]
+
+    def inputs(self, wildcards: Mapping[str, str]) -> list[str]:
+        return self.dependencies[self.stage(wildcards).name]
+
+    def begin(self, wildcards: Mapping[str, str]) -> str:
+        return self.stage(wildcards).begin_command()
+
+    def command(self, wildcards: Mapping[str, str]) -> str:
+        return self.stage(wildcards).marked_command(self.shards)
+
+    def shard_command(self, wildcards: Mapping[str, str]) -> str:
+        return self.stage(wildcards).command
+
+    def shard_digest(self, wildcards: Mapping[str, str]) -> str:
+        return self.stage(wildcards).digest
+
+    def _job(self, before: str, after: str) -> str:
+        """DVC's name of the stage, `train@small-phrasebook-1`."""
+        values = "-".join(f"{before}{name}{after}" for name in self.wildcards)
+        return f"{self.name}@{values}" if values else self.name
+
+
+def rules(stages: Iterable[Stage], shards: int = 1, root: Path = Path()) -> list[Rule]:
+    """All rules, in the order of dvc.yaml; entries without stages are left out."""
+    stages = list(stages)
+    dependencies = inputs(stages, root)
+    entries = YAML(typ="safe", pure=True).load(root / "dvc.yaml")["stages"]
+    found = []
+    for name, entry in entries.items():
+        if of_entry := [stage for stage in stages if stage.kind == name]:
+            body = entry.get("do", entry)
+            outputs = [*_paths(body.get("outs", [])), *_paths(body.get("metrics", []))]
+            found.append(
+                Rule(
+                    name,
+                    tuple(outputs),
+                    of_entry[0].kept,
+                    {stage.outputs[0]: stage for stage in of_entry},
+                    {stage.name: dependencies[stage.name] for stage in of_entry},
+                    shards if of_entry[0].sharded else 1,
+                )
+            )
+    return found
+
+
+def _paths(outputs: Iterable[str | Mapping[str, object]]) -> list[str]:
+    """Paths with DVC's `${item.system}` and `${key}` as Snakemake's `{system}` and `{key}`."""
+    given = [path if isinstance(path, str) else next(iter(path)) for path in outputs]
+    return [re.sub(r"\$\{(?:item\.)?(\w+)\}", r"{\1}", path) for path in given]

@@ -1,0 +1,64 @@
+"""The rules of the Snakefile against the stages that DVC resolves from dvc.yaml."""
+
+import re
+
+import pytest
+
+import micro
+from bleuprint.pipeline import graph
+from bleuprint.pipeline.rules import rules as rules_of
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    return micro.make(tmp_path_factory.mktemp("rules") / "project")
+
+
+@pytest.fixture(scope="module")
+def stages(project):
+    return {stage.name: stage for stage in graph.stages(project.root)}
+
+
+@pytest.fixture(scope="module")
+def rules(project, stages):
+    return rules_of(stages.values(), shards=3, root=project.root)
+
+
+def test_each_stage_is_a_job_of_one_rule_with_its_outputs(rules, stages):
+    found = {}
+    for rule in rules:
+        for stage in rule.stages.values():
+            pattern = rule.outputs[0]
+            for name, values in rule.constraints.items():
+                pattern = pattern.replace(f"{{{name}}}", f"(?P<{name}>{values})", 1)
+            wildcards = re.fullmatch(pattern, stage.outputs[0]).groupdict()
+            assert rule.stage(wildcards) is stage
+            outputs = [*rule.folders, *rule.files, *rule.kept]
+            assert {path.format(**wildcards) for path in outputs} == set(stage.outputs)
+            # DVC's name of the stage, in messages and logs
+            assert rule.log.format(**wildcards) == f"work/snakemake/logs/{stage.name}.log"
+            assert re.sub(r"{wildcards\.(\w+)}", r"{\1}", rule.message).format(**wildcards) == (
+                stage.name
+            )
+            found[stage.name] = stage
+    assert found == stages
+
+
+def test_a_job_depends_on_the_files_of_its_stage(rules, stages, project):
+    train = next(rule for rule in rules if rule.name == "train")
+    wildcards = {"system": "wide", "corpus": "own", "seed": "1"}
+    inputs = graph.inputs(stages.values(), project.root)["train@wide-own-1"]
+    assert train.inputs(wildcards) == inputs != []
+    assert "data/binary/own" in inputs
+
+
+def test_a_sharded_rule_joins_its_shards_and_others_do_not(rules):
+    by_name = {rule.name: rule for rule in rules}
+    own = {"key": "own"}
+    assert by_name["clean"].command(own).startswith(f"{by_name['clean'].shard_command(own)} --ga")
+    assert by_name["clean"].shard("2-of-3") == "work/shards/clean/{key}/2-of-3"
+    assert " --gather " not in by_name["split"].command(own)
+
+
+def test_an_entry_without_stages_is_no_rule(rules):
+    assert "make_text" not in {rule.name for rule in rules}
