@@ -34,9 +34,9 @@ def scores(folder: Path, texts: list[Path]) -> dict[str, Any]:
     """The scores of all lines, and what a signature names."""
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
+    model = load(folder)
     import torch
 
-    model = load(folder)
     referenced = model.requires_references()
     names = ("src", "mt", "ref") if referenced else ("src", "mt")
     scored = []

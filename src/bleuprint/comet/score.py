@@ -18,7 +18,7 @@ from bleuprint.config.paths import Cell, folder
 from bleuprint.corpus.test_sets import names_of_test_sets
 from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
 from bleuprint.runtime import environment
-from bleuprint.runtime.errors import UserError, say
+from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_object, sha256_of, write_json
 from bleuprint.text.parallel import TextFolder, count_lines
 
@@ -165,4 +165,3 @@ def _check_scores(hypotheses: Path, scores: Sequence[float]) -> None:
             raise UserError(f"{hypotheses}:{number}: COMET is {score}")
     if not scores:
         raise UserError(f"{hypotheses}: is empty: nothing to score")
-    say(f"{hypotheses}: COMET {fmean(scores):.4f}", "note")

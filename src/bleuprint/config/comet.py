@@ -28,5 +28,5 @@ class Comet:
 
 def check_comet(models: Mapping[str, Comet]) -> None:
     """Raise SettingError at a second model: a table has one COMET."""
-    if len(models) > 1:
-        raise SettingError(["comet", [*models][1]], f"a second model beside {[*models][0]}")
+    for second in [*models][1:]:
+        raise SettingError(["comet", second], f"a second model beside {next(iter(models))}")

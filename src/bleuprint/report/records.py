@@ -11,6 +11,7 @@ import pandas as pd
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell, folder
 from bleuprint.corpus.test_sets import read_description
+from bleuprint.report.comet_scores import check_one_signature, comet_columns, paired_comet
 from bleuprint.report.fault_tables import fault_counts
 from bleuprint.report.frame import ROUNDING, cells_in, with_measured
 from bleuprint.report.system_results import METRICS, of_metric, with_differences
@@ -45,14 +46,16 @@ def collect(settings: Settings, root: Path = Path()) -> pd.DataFrame:
     rows = [
         {
             **_row(run, test),
-            **paired.get((cell, test), {"baseline": None, **untested}),
+            **{"baseline": None, **untested, **paired.get((cell, test), {})},
             "faults": faults.get((cell, test)),
             "code_sha256": code,
         }
         for cell, run in runs.items()
         for test in run.tests
     ]
-    return with_measured(with_differences(pd.DataFrame(rows)), root)
+    records = pd.DataFrame(rows)
+    check_one_signature(records)
+    return with_measured(with_differences(records), root)
 
 
 def check_settings(records: pd.DataFrame, settings: Settings, path: Path) -> None:
@@ -84,7 +87,10 @@ def _paired(runs: Sequence[CellResults]) -> dict[tuple[Cell, str], dict[str, Any
             results = paired_tests(translations, references, baseline.texts.target)
             for run in others:
                 row: dict[str, Any] = {"baseline": baseline.cell.system}
-                for metric, of in zip(METRICS, results[run.cell.system].values(), strict=True):
+                tests = list(results[run.cell.system].values())
+                if run.settings.comet:
+                    tests.append(paired_comet(run, baseline, test))
+                for metric, of in zip(METRICS, tests, strict=False):
                     row[of_metric(metric, "p_bootstrap")] = of.bootstrap
                     row[of_metric(metric, "p_randomization")] = of.randomization
                     row[of_metric(metric, "standard_error")] = of.standard_error
@@ -160,8 +166,8 @@ def _row(run: CellResults, test: str) -> dict[str, Any]:
         "by_length": scores["by_length"],
         "by_count": scores["by_count"],
     }
-    for column, key in zip(METRICS, metrics.METRICS, strict=True):
+    for column, key in zip(METRICS, metrics.METRICS, strict=False):
         metric = scores[key]  # type: ignore[literal-required]
         row |= {column: metric["score"], f"{column}_signature": metric["signature"]}
         row |= {f"{column}_low": metric["low"], f"{column}_high": metric["high"]}
-    return row
+    return row | comet_columns(run, test)

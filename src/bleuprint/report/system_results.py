@@ -18,8 +18,9 @@ from bleuprint.scoring.human_agreement import COEFFICIENTS, agreement_text, huma
 from bleuprint.scoring.metrics import DIGITS
 from bleuprint.scoring.significance import SIGNIFICANT
 
-# The scores, by the name of their column.
-METRICS = dict(zip(("bleu", "chrf2", "chrf2pp", "ter"), metrics.METRICS.values(), strict=True))
+# The scores, by the name of their column; COMET is missing unless params.yaml names a model.
+_SACREBLEU = dict(zip(("bleu", "chrf2", "chrf2pp", "ter"), metrics.METRICS.values(), strict=True))
+METRICS = {**_SACREBLEU, "comet": "COMET"}
 # A system on a test set.
 PLACE = ["system", "corpus", "test"]
 
@@ -51,7 +52,7 @@ class Difference:
     `p` is from a paired t-test over seeds, or with one seed from the paired bootstrap;
     `randomization` from approximate randomization, with one seed only. `corrected` is p by Holm's
     method, which corrects for the number of systems that are tested. `agreement`: see
-    human_agreement.
+    human_agreement; `scale`: the metric, or COMET's model, by whose coefficients.
     """
 
     baseline: str
@@ -60,6 +61,7 @@ class Difference:
     randomization: float | None
     corrected: float
     agreement: float | None
+    scale: str = "BLEU"
 
     @property
     def significant(self) -> bool:
@@ -74,8 +76,7 @@ class Difference:
 
     @property
     def agreement_text(self) -> str:
-        """That of a difference in BLEU."""
-        return agreement_text("BLEU", self.agreement or 0.0)
+        return agreement_text(self.scale, self.agreement or 0.0)
 
     @property
     def disagreement(self) -> str:
@@ -149,7 +150,9 @@ def with_differences(records: pd.DataFrame) -> pd.DataFrame:
     alike = ["corpus", "seed", "test"]
     baseline = records[records.baseline.isna()].set_index(alike)
     systems, one_seed = records[records.baseline.notna()], records.seed.nunique() == 1
-    for metric, name in METRICS.items():
+    for metric in METRICS:
+        scale = _scale(metric, records)
+        systems, baseline = (of.astype({metric: float}) for of in (systems, baseline))
         tested = systems.join(baseline[metric].rename("of_baseline"), on=alike)
         tested["difference"] = tested[metric] - tested.of_baseline
         groups = tested.groupby(PLACE, sort=False)
@@ -157,9 +160,9 @@ def with_differences(records: pd.DataFrame) -> pd.DataFrame:
         p = bootstrap if one_seed else groups.difference.agg(paired_t)
         table = pd.DataFrame({"difference": groups.difference.mean(), "p": p.astype(float)})
         table["p_holm"] = table.groupby(["corpus", "test"]).p.transform(holm)
-        if name in COEFFICIENTS:
+        if scale in COEFFICIENTS or metric == "comet":
             natural = groups.target.first().isin(SCRIPTS)  # and not symbols to be copied
-            agreement = [human_agreement(name, difference) for difference in table.difference]
+            agreement = [human_agreement(scale, difference) for difference in table.difference]
             table["human_agreement"] = pd.Series(agreement, table.index).where(natural)
         table = table.rename(columns=partial(of_metric, metric))
         records = records.join(table.astype(float).round(DIGITS), on=PLACE)
@@ -206,11 +209,20 @@ def _difference(seeds: pd.DataFrame, metric: str) -> Difference:
     first = seeds.iloc[0]
     columns = ("difference", "p", "p_randomization", "p_holm")
     value, p, randomization, corrected = (first[of_metric(metric, each)] for each in columns)
+    scale = _scale(metric, seeds)
     return Difference(
         baseline=first.baseline,
         value=value,
         p=p,
         randomization=None if len(seeds) > 1 else randomization,
         corrected=corrected,
-        agreement=human_agreement(METRICS[metric], value) if first.target in SCRIPTS else None,
+        agreement=human_agreement(scale, value) if first.target in SCRIPTS else None,
+        scale=scale,
     )
+
+
+def _scale(metric: str, records: pd.DataFrame) -> str:
+    """The metric, or COMET's model by the signature, whose coefficients of agreement are used."""
+    if metric == "comet" and len(signatures := records.comet_signature.dropna()):
+        return str(signatures.iloc[0]).split("|")[3]
+    return METRICS[metric]
