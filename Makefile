@@ -42,10 +42,7 @@ setup: .venv/.ready
 	@touch .venv/.ready
 
 reproduce: setup
-	@bleuprint check
-	@bleuprint settle
-	dvc repro
-	@bleuprint table
+	@bleuprint reproduce
 
 table: setup
 	@bleuprint table

@@ -20,8 +20,8 @@ SEED = int(os.environ.get("BLEUPRINT_KILLS_SEED", time.time_ns() % 1_000_000))
 CHAIN = 5
 REPORTS = ("results.json", "metrics.json", "validation.csv")
 COMMANDS = {
-    # what it runs, and what it prints when a stage ends
-    "make": (("sh", "-c", "bleuprint settle && exec dvc repro"), "Updating lock file", KILLS),
+    # what it runs, and what is in the lines between stages
+    "make": (("bleuprint", "reproduce"), "] ", KILLS),
     "snakemake": (("snakemake", "-c2"), "Finished job", KILLS // 2),
 }
 CASES = [

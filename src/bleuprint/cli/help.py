@@ -13,6 +13,9 @@ EXAMPLES: dict[str, dict[str, str]] = {
         "rules": "bleuprint rules phrasebook-en-de",
         "schema": "bleuprint schema > docs/params.schema.json",
     },
+    "A run": {
+        "reproduce": "bleuprint reproduce",
+    },
     "Variants of the experiment": {
         "exp": "bleuprint exp run --temp -S systems.small.train.label_smoothing=0.0",
     },

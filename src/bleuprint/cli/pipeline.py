@@ -29,6 +29,12 @@ def add_commands(commands: Commands) -> None:
     )
     plan.set_defaults(command=_plan, computes=True)
 
+    reproduce = commands.add_parser(
+        "reproduce",
+        help="check, settle, plan, dvc repro with a line a stage, table: make reproduce",
+    )
+    reproduce.set_defaults(command=_reproduce)
+
     commands.add_parser(  # main calls `exp`
         "exp",
         help="dvc exp; run -S changes only the named entry, also where entries share settings",
@@ -87,6 +93,17 @@ def _plan(_: argparse.Namespace) -> None:
 
     for line in lines(load()):
         print(line, flush=True)
+
+
+def _reproduce(given: argparse.Namespace) -> None:
+    from bleuprint.cli.reproduce import changes, run_dvc
+
+    _check(given)
+    _settle(given)
+    run_dvc()
+    # a process of its own, as `bleuprint table` is run by a user
+    subprocess.run([sys.executable, "-m", "bleuprint", "table"], check=True)
+    print(f"\n{changes()}")
 
 
 def exp(arguments: Sequence[str]) -> NoReturn:

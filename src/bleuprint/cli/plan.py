@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from pathlib import Path
 
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
@@ -29,7 +30,7 @@ def lines(settings: Settings) -> Iterator[str]:
             yield _line(stages)
             continue
         for each in stages:
-            cell = _cell(each.stage)
+            cell = cell_of(each.stage)
             if settings.system(cell.system).on(cell.corpus) is None:
                 continue  # a stage that does nothing (stage_args)
             made = forecast(settings, cell)
@@ -79,13 +80,26 @@ def _sum_of_others(stages: Sequence[Stage]) -> Iterator[str]:
         yield f"other stages, without a forecast since they have not run here: {unknown}"
 
 
-def _cell(stage: Stage) -> Cell:
+def cell_of(stage: Stage) -> Cell:
+    """The cell of a stage that trains."""
     system, corpus, seed = shlex.split(stage.command)[-3:]
     return Cell(system, corpus, int(seed))
 
 
+def forecast_of(settings: Settings, cell: Cell) -> float | None:
+    """The forecast in seconds that `lines` has written, if it has."""
+    return (
+        read_seconds(_file(settings, cell))
+        if settings.system(cell.system).on(cell.corpus)
+        else None
+    )
+
+
 def _write(made: Forecast, settings: Settings, cell: Cell) -> None:
     if made.seconds is not None:
-        system = settings.system_on(cell.system, cell.corpus)
-        mark = of_settings(system.model, system.train, cell.seed)
-        write_seconds(forecast_file(cell, mark), made.seconds)
+        write_seconds(_file(settings, cell), made.seconds)
+
+
+def _file(settings: Settings, cell: Cell) -> Path:
+    system = settings.system_on(cell.system, cell.corpus)
+    return forecast_file(cell, of_settings(system.model, system.train, cell.seed))

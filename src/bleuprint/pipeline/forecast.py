@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
 
@@ -35,6 +35,8 @@ from bleuprint.training.train_step import OutOfMemory, TrainStep, detect_out_of_
 _LENGTH = 25
 # Updates before the measurement, and its length: the seconds, and the updates at least.
 _WARM_UP, _SECONDS, _UPDATES = 3, 4.0, 3
+# FLOPs of an update, above which a CPU, which would take minutes, is measured on a part of it.
+_MOST_FLOPS, _PART = 1e12, 512  # tokens
 # A number is float32; a checkpoint has the weights and the two moments of Adam.
 _NUMBER, _CHECKPOINT = 4, 12
 
@@ -65,6 +67,10 @@ class _Speed:
     flops: float
     joules: float | None
 
+    def scaled(self, factor: float) -> "_Speed":
+        used = None if self.joules is None else factor * self.joules
+        return _Speed(factor * self.seconds, factor * self.flops, used)
+
 
 def forecast(settings: Settings, cell: Cell) -> Forecast:
     """Train a few updates of a cell on this machine, and extrapolate to all of them.
@@ -83,7 +89,13 @@ def forecast(settings: Settings, cell: Cell) -> Forecast:
         with detect_out_of_memory():
             model = Transformer(system.model, *sizes).to(group.device)
             step = TrainStep(model, system.train, cell.seed, group)
-        if corpus is None:
+        part = 1.0 if group.device.type == "cuda" else _part(system.train, count_parameters(model))
+        if part < 1.0:
+            small = replace(
+                system.train, tokens_per_update=_PART, sentences_per_update=None, max_tokens=_PART
+            )
+            speed = _measure(step, _random_updates(small, sizes), group).scaled(1.0 / part)
+        elif corpus is None:
             speed = _measure(step, _random_updates(system.train, sizes), group)
         else:
             with closing(local_updates(corpus, system, cell.seed, Position(), group)) as updates:
@@ -105,6 +117,15 @@ def forecast(settings: Settings, cell: Cell) -> Forecast:
         disk=_disk(system, count_parameters(model)),
         prepared=corpus is not None,
     )
+
+
+def _part(train: Train, parameters: int) -> float:
+    """The part of an update that is measured on a CPU.
+
+    A training takes about 6 FLOPs for each parameter and token (Kaplan et al. 2020, section 2.1).
+    """
+    tokens = train.tokens_per_update or _LENGTH * (train.sentences_per_update or 0)
+    return 1.0 if 6 * parameters * tokens < _MOST_FLOPS else min(1.0, _PART / tokens)
 
 
 def _measure(step: TrainStep, updates: Iterator[LocalUpdate], group: Group) -> _Speed:

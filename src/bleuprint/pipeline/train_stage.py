@@ -1,8 +1,10 @@
 """The stage train: its processes, checks before it starts, the training, its outputs."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
+from datetime import timedelta
 from pathlib import Path
 
 import psutil
@@ -20,6 +22,7 @@ from bleuprint.runtime.code import code_fingerprint
 from bleuprint.runtime.distributed.group import Group, init_process_group, started
 from bleuprint.runtime.distributed.launch import start_processes
 from bleuprint.runtime.errors import UserError, say
+from bleuprint.tracking.hardware import machine_of
 from bleuprint.tracking.timings import forecast_file, read_seconds, write_training
 from bleuprint.tracking.training_log import TrainingLog
 from bleuprint.training.job import Fingerprints, Job
@@ -47,14 +50,35 @@ def train_cell(cell: Cell) -> None:
         log = TrainingLog(settings, job, fingerprints, group, work)
         work.mkdir(parents=True, exist_ok=True)
         trainer = Trainer(job, group, work, fingerprints, log)
+        planned = read_seconds(forecast_file(cell, fingerprints.settings))
+        if group.is_main:
+            print(_start(job, trainer, group, planned), file=sys.stderr, flush=True)
         trainer.run()
         if group.is_main:
             export_checkpoints(job, work, fingerprints, cell.models / "checkpoints")
             export_results(trainer.state, fingerprints, cell.results)
             cost = log.stopwatch.cost(trainer.state, job.system.train.precision)
-            planned = read_seconds(forecast_file(cell, fingerprints.settings))
             write_training(cell, fingerprints.all, replace(cost, forecast_seconds=planned))
     group.close()
+
+
+def _start(job: Job, trainer: Trainer, group: Group, planned: float | None) -> str:
+    """What is trained, how long, and on what."""
+    train, machine = job.system.train, machine_of(group)
+    setting, size = train.update_size
+    ends = [f"{train.max_updates:,} updates"] if train.max_updates is not None else []
+    ends += [f"{train.max_epochs:,} epochs"] if train.max_epochs is not None else []
+    of = "target tokens" if setting == "tokens_per_update" else "sentences"
+    device = f"{machine['processes']} x {machine['device']}"
+    if group.device.type == "cpu":
+        device += f" with {machine['threads']} threads"
+    line = (
+        f"train {job.cell.system} {job.cell.corpus}, seed {job.cell.seed}: "
+        f"{trainer.state.parameters:,} parameters, {' or '.join(ends) or 'patience'}; updates of "
+        f"{size:,} {of} in {train.precision} on {device}"
+    )
+    known = planned is not None and not trainer.state.update
+    return f"{line}; forecast {timedelta(seconds=round(planned or 0))}" if known else line
 
 
 def check_training(job: Job, fingerprints: Fingerprints, group: Group) -> None:

@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from datetime import timedelta
 from typing import Any, TypeVar
 
 from tqdm import tqdm
@@ -65,9 +66,11 @@ class Progress:
 
     def _line(self, note: str) -> str:
         rate = (self._done - self._begin) / max(time.monotonic() - self._start, 1e-9)
-        line = f"{self._what}: {self._done:,} {self._unit}, {rate:,.3g} a second"
+        of = f" of {self._total:,}" if self._total else ""
+        line = f"{self._what}: {self._done:,}{of} {self._unit}, {rate:,.3g} a second"
         if self._total and rate:
-            line += f", {max(0, self._total - self._done) / rate:,.0f} s left"
+            left = timedelta(seconds=round(max(0, self._total - self._done) / rate))
+            line += f", {left} left"
         return f"{line}, {note}" if note else line
 
 

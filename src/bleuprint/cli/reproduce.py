@@ -1,0 +1,83 @@
+"""`bleuprint reproduce`: what `make reproduce` runs, with a line for each stage that DVC runs."""
+
+import logging
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from bleuprint.cli.plan import cell_of, forecast_of
+from bleuprint.config.experiment import load
+from bleuprint.pipeline.plan import planned_stages
+from bleuprint.report.cost_columns import duration
+from bleuprint.runtime.errors import UserError
+
+# commands, blank lines, stages that do not run, and advice that `changes` gives
+_NOISE = r"> |\n?$|.* didn't change, skipping|Updating lock file|\nTo (track|enable)"
+
+
+class StageLines(logging.Filter):
+    """Replaces DVC's lines of a stage by one: its number, name, and forecast if it trains.
+
+    `seconds`: the stages that will run, in order, with their forecasts.
+    """
+
+    def __init__(self, seconds: Mapping[str, float | None]) -> None:
+        super().__init__()
+        self._seconds, self._names = seconds, list(seconds)
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        message = record.getMessage()
+        if running := re.fullmatch(r"Running stage '(.*)':", message):
+            record.msg, record.args = self._line(running[1].rpartition(":")[2]), ()
+            return True
+        return not re.match(_NOISE, message)
+
+    def _line(self, name: str) -> str:
+        if name not in self._names:
+            return name
+        at = self._names.index(name)
+        line, own = f"[{at + 1}/{len(self._names)}] {name}", self._seconds[name]
+        if own is None:
+            return line
+        left = sum(self._seconds[each] or 0.0 for each in self._names[at:])
+        return f"{line}: about {duration(own)}; trainings to come: {duration(left)}"
+
+
+def run_dvc() -> None:
+    """Run `dvc repro` in this process; exits if it fails. The plan is printed before."""
+    from dvc.cli import main
+
+    # its own process, which frees the memory of its probes
+    plan = subprocess.run([sys.executable, "-m", "bleuprint", "plan"])
+    if plan.returncode:
+        sys.exit(plan.returncode)
+    settings = load()
+    trainings = {
+        each.stage.name: forecast_of(settings, cell_of(each.stage))
+        if each.stage.kind == "train"
+        else None
+        for each in planned_stages()
+    }
+    lines = StageLines(trainings)
+    for handler in logging.getLogger("dvc").handlers:
+        handler.addFilter(lines)
+    if status := main(["repro"]):
+        sys.exit(status)
+
+
+def changes(root: Path = Path()) -> str:
+    """What the run has changed that git tracks, and how to commit it."""
+    paths = ["params.yaml", "dvc.lock", "reports"]
+    command = ["git", "status", "--porcelain", "--untracked-files=all", "--", *paths]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True)
+    if done.returncode:
+        raise UserError(f"git: {' '.join(done.stderr.split())}")
+    changed = [line[3:] for line in done.stdout.splitlines()]
+    if not changed:
+        return "nothing has changed: dvc.lock and reports/ are those of the last commit"
+    named = (
+        ", ".join(changed) if len(changed) <= 4 else f"{len(changed)} files of {', '.join(paths)}"
+    )
+    return f"changed: {named}; to keep it: git add {' '.join(paths)} && git commit"

@@ -1,0 +1,72 @@
+"""Files that other tools read: pre-commit's, the container's, the workflow catalogue's."""
+
+import os
+import re
+import shlex
+import subprocess
+
+import pytest
+from ruamel.yaml import YAML
+
+from root import ROOT
+
+HOOKS = YAML(typ="safe").load(ROOT / ".pre-commit-config.yaml")["repos"][0]["hooks"]
+CONTAINER = (ROOT / "Containerfile").read_text(encoding="utf-8").replace("\\\n", "")
+STEPS = re.findall(r"^RUN (.*)", CONTAINER, re.MULTILINE)
+
+
+def test_hooks_are_the_checks_of_make_lint():
+    lint = (ROOT / "Makefile").read_text(encoding="utf-8").partition("\nlint: setup\n")[2]
+    programs = {line.split()[0] for line in lint.partition("\n\n")[0].splitlines()}
+    hooks = {shlex.split(hook["entry"])[0].removeprefix(".venv/bin/") for hook in HOOKS}
+    # Snakemake's linter takes too long for each commit
+    assert hooks - {"bleuprint"} == programs - {"snakemake"}
+
+
+@pytest.mark.parametrize("hook", HOOKS, ids=lambda hook: hook["id"])
+def test_hooks_are_commands_that_there_are(hook):
+    program, *options = shlex.split(hook["entry"])
+    known = subprocess.run(
+        [os.path.basename(program), *options[:1], "--help"], capture_output=True, text=True
+    )
+    assert known.returncode == 0, known.stderr
+    assert all(option in known.stdout for option in options if option.startswith("--"))
+
+
+def test_the_image_has_what_the_readme_asks_for():
+    packages = next(step for step in STEPS if "apt-get install" in step)
+    assert {"git", "make"} <= set(packages.split())
+    assert re.search(r"Python 3\.11 or newer, git and make", (ROOT / "README.md").read_text())
+    python = re.search(r"^FROM .*python:(\d+)\.(\d+)", CONTAINER, re.MULTILINE)
+    assert (int(python[1]), int(python[2])) >= (3, 11)
+    assert STEPS[-1] == "make setup"
+
+
+def test_what_is_built_here_is_not_copied_into_the_image():
+    ignored = set((ROOT / ".dockerignore").read_text(encoding="utf-8").split())
+    by_git = (ROOT / ".gitignore").read_text(encoding="utf-8").split()
+    folders = {path.strip("/") for path in by_git if path.startswith("/") and path.endswith("/")}
+    assert folders - ignored == {"dvc_plots", "mlruns"}  # small, or of other tools
+
+
+@pytest.mark.slow
+def test_the_steps_of_the_image_make_a_command(tmp_path):
+    """Without the Debian packages; what CI runs first in its own checkout."""
+    subprocess.run(["git", "clone", "-q", str(ROOT), str(tmp_path / "clone")], check=True)
+    environment = {key: os.environ[key] for key in ("PATH", "HOME") if key in os.environ}
+    pip = {key: value for key, value in os.environ.items() if key.startswith(("PIP_", "UV_"))}
+    subprocess.run(
+        ["bash", "-c", STEPS[-1]], cwd=tmp_path / "clone", check=True, env=environment | pip
+    )
+    done = subprocess.run(
+        [tmp_path / "clone/.venv/bin/bleuprint", "--version"], capture_output=True, text=True
+    )
+    assert re.fullmatch(r"bleuprint \d+\.\d+\.\d+\n", done.stdout)
+
+
+def test_the_catalogue_is_told_that_there_is_a_report():
+    usage = YAML(typ="safe").load(ROOT / ".snakemake-workflow-catalog.yml")["usage"]
+    assert usage["software-stack-deployment"]["report"] is True
+    # what it asks of all workflows
+    readme = (ROOT / "README.md").read_text(encoding="utf-8").lower()
+    assert "snakemake" in readme and "workflow" in readme
