@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import result_trees as trees
 from bleuprint.config.comet import Comet
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
-from bleuprint.report import main_table
+from bleuprint.report import compare_tables, main_table
 from bleuprint.report.comet_scores import (
     check_one_signature,
     comet_columns,
@@ -27,7 +28,7 @@ from bleuprint.report.report import table_md
 from bleuprint.report.system_results import METRICS, of_metric, system_results, with_differences
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, write_json
-from bleuprint.scoring.human_agreement import COEFFICIENTS
+from bleuprint.scoring.human_agreement import COEFFICIENTS, human_agreement
 from bleuprint.scoring.significance import PairedTest
 from bleuprint.tracking.cell_results import CellResults, cells_of
 from result_rows import against, frame, record
@@ -155,6 +156,22 @@ def test_over_seeds_the_difference_is_tested_by_t() -> None:
     difference = result.differences["comet"]
     assert difference.p == pytest.approx(ttest_1samp([1.0, 0.9, 1.3], 0).pvalue, abs=1e-5)
     assert difference.randomization is None and difference.agreement_text == "92 %"
+
+
+def test_compare_has_a_row_of_comet(one_seed: tuple[Path, Settings]) -> None:
+    root, settings = one_seed
+    runs = [[opened(root, settings, cell)] for cell in (TINY, SMALL)]
+    *_, row = compare_tables._score_rows(runs, "first", tested=True)
+    means = [fmean(comet_scores(run, "first")["segments"]) for (run,) in runs]
+    difference = 100 * (means[1] - means[0])
+    p = paired_comet(runs[1][0], runs[0][0], "first").bootstrap
+    people = human_agreement("wmt22-comet-da", difference)
+    shown = [f"{100 * mean:.1f}" for mean in means]
+    assert row.cells[2:] == ("COMET", *shown, f"{difference:+.1f}", f"{p:.3f}", f"{people:.0f} %")
+    # but not beside a side that has none
+    without = [runs[0], [opened(root, replace(settings, comet=None), SMALL)]]
+    *_, row = compare_tables._score_rows(without, "first", tested=True)
+    assert row.cells[2] == "TER"
 
 
 def test_without_a_model_nothing_is_shown(one_seed: tuple[Path, Settings]) -> None:

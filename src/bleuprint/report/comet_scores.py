@@ -3,6 +3,7 @@
 Scores are multiplied by 100, as in papers and in the table of Kocmi et al. 2024.
 """
 
+from collections.abc import Iterable
 from math import fsum
 from typing import Any
 
@@ -56,6 +57,17 @@ def comet_scores(run: CellResults, test: str) -> CometScores:
     if len(scores["segments"]) != scored["lines"] or abs(mean - scores["score"]) > ROUNDING / 100:
         raise UserError(f"{path}: {scores['score']} on {test} is not that of its lines; {again}")
     return scores
+
+
+def one_model(runs: Iterable[CellResults], test: str) -> str:
+    """The model, if all cells were scored by the same version of the same one; otherwise empty."""
+    runs = list(runs)
+    if not all(run.settings.comet for run in runs):
+        return ""
+    found = {
+        (each["signature"], each["model"]) for run in runs for each in [comet_scores(run, test)]
+    }
+    return next(iter(found))[0].split("|")[3] if len(found) == 1 else ""
 
 
 def check_one_signature(records: pd.DataFrame) -> None:

@@ -10,6 +10,7 @@ import pandas as pd
 
 from bleuprint.config.paths import Cell
 from bleuprint.corpus.steps.ledger import read_ledgers
+from bleuprint.report.comet_scores import comet_columns, one_model, paired_comet
 from bleuprint.report.fault_tables import lines_of_faults
 from bleuprint.report.grid import NONE, Column, Grid, Row
 from bleuprint.report.revision import Revision
@@ -235,22 +236,42 @@ def _figures(run: CellResults) -> tuple[float, ...]:
 
 
 def _score_rows(runs: Sequence[Sequence[CellResults]], test: str, tested: bool) -> Iterator[Row]:
+    first_seeds = [side[0] for side in runs]
     one_seed = tested and len(runs[0]) == 1
-    tests = paired([side[0] for side in runs], test) if one_seed else {}
+    tests = paired(first_seeds, test) if one_seed else {}
     for metric, label in METRICS.items():
         of_sides = [[run.scores_of(test).get(metric) for run in side] for side in runs]
         if not all(map(all, of_sides)):  # chrF2++ in scores.json of an earlier version
             continue
-        first, second = ([each["score"] for each in side] for side in of_sides)  # type: ignore[index]
-        deltas = [b - a for a, b in zip(first, second, strict=True)]
-        shown = agree = NONE
-        if tested:
-            p = tests[metric].bootstrap if one_seed else paired_t(deltas)
-            shown = f"{p:.3f}{' n.s.' if p >= SIGNIFICANT else ''}"
-            if (per_cent := human_agreement(label, fmean(deltas))) is not None:
-                agree = agreement_text(label, per_cent)
-        cells = _mean(first), _mean(second), f"{fmean(deltas):+z.1f}", shown, agree
-        yield Row((runs[0][0].cell.corpus, test, label, *cells))
+        scores = [[each["score"] for each in side] for side in of_sides]  # type: ignore[index]
+        p = tests[metric].bootstrap if one_seed else None
+        yield _score_row(runs, test, label, scores, p, tested)
+    if model := one_model(chain(*runs), test):
+        points = [[comet_columns(run, test)["comet"] for run in side] for side in runs]
+        p = paired_comet(first_seeds[1], first_seeds[0], test).bootstrap if one_seed else None
+        yield _score_row(runs, test, "COMET", points, p, tested, scale=model)
+
+
+def _score_row(
+    runs: Sequence[Sequence[CellResults]],
+    test: str,
+    label: str,
+    scores: Sequence[Sequence[float]],
+    p: float | None,
+    tested: bool,
+    scale: str = "",
+) -> Row:
+    """A metric of both sides; `p` is that of the t-test over seeds if there is none of lines."""
+    first, second = scores
+    deltas = [b - a for a, b in zip(first, second, strict=True)]
+    shown = agree = NONE
+    if tested:
+        p = paired_t(deltas) if p is None else p
+        shown = f"{p:.3f}{' n.s.' if p >= SIGNIFICANT else ''}"
+        if (per_cent := human_agreement(scale or label, fmean(deltas))) is not None:
+            agree = agreement_text(scale or label, per_cent)
+    cells = _mean(first), _mean(second), f"{fmean(deltas):+z.1f}", shown, agree
+    return Row((runs[0][0].cell.corpus, test, label, *cells))
 
 
 def _mean(scores: Sequence[float]) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from bleuprint.comet.score import COMET
 from bleuprint.config.experiment import Settings, load
 from bleuprint.config.paths import Cell, folder, ledger
 from bleuprint.corpus.steps.ledger import STAGES
@@ -50,6 +51,8 @@ class Revision:
 
     def _needed(self, cell: Cell) -> Iterator[Path]:
         yield from (cell.results / name for name in _RESULTS)
+        if self.settings.comet:
+            yield cell.results / COMET
         yield from (ledger(cell.corpus, stage) for stage in STAGES)
         if self.files is not None:
             corpus, split = self.settings.corpus(cell.corpus), folder(cell.corpus, "split")

@@ -29,6 +29,7 @@ def scores(context: ReportContext) -> Section:
         "corpora": [_corpus(context, name) for name in settings.corpora],
         "losses": score_tables.losses(records, settings.published),
         "losses_note": score_tables.LOSSES,
+        "comet": records.comet.notna().any(),
         "several_seeds": len(settings.seeds) > 1,
         "notes": main_table.notes(records, settings.published),
     }
