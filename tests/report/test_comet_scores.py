@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import ttest_1samp
+from scipy.stats import ttest_1samp, ttest_rel
 
 import result_trees as trees
 from bleuprint.config.comet import Comet
@@ -29,7 +29,7 @@ from bleuprint.report.system_results import METRICS, of_metric, system_results, 
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, write_json
 from bleuprint.scoring.human_agreement import COEFFICIENTS, human_agreement
-from bleuprint.scoring.significance import PairedTest
+from bleuprint.scoring.significance import PairedTest, paired_test_of_means
 from bleuprint.tracking.cell_results import CellResults, cells_of
 from result_rows import against, frame, record
 
@@ -100,16 +100,24 @@ def test_interval_and_tests_are_those_of_resamples_by_hand(
     # about 1.96 standard errors of a mean
     assert half == pytest.approx(1.96 * first.std(ddof=1) / 40**0.5, rel=0.1)
 
-    tested = paired_comet(small, tiny, "first")
-    deltas = np.array([second[row].mean() - first[row].mean() for row in drawn])
-    difference = second.mean() - first.mean()
-    above = np.abs(deltas) - np.abs(deltas).mean() > difference
-    assert tested.bootstrap == pytest.approx((above.sum() + 1) / 1001, abs=1e-6)
-    assert tested.standard_error == pytest.approx(deltas.std(ddof=1), abs=1e-5)
     signs = np.random.default_rng(12345).integers(2, size=(10_000, 40), dtype=bool)
-    swapped = np.abs(np.where(signs, second - first, first - second).mean(1))
-    p = ((swapped > difference + 1e-12).sum() + 1) / 10_001
-    assert tested.randomization == pytest.approx(p, abs=1e-6)
+    noisy = first + np.random.default_rng(7).normal(0.8, 4.0, 40)
+    for other, tested in (
+        (second, paired_comet(small, tiny, "first")),
+        (noisy, paired_test_of_means(list(first), list(noisy))),
+    ):
+        deltas = np.array([other[row].mean() - first[row].mean() for row in drawn])
+        difference = abs(other.mean() - first.mean())
+        above = np.abs(deltas) - np.abs(deltas).mean() > difference
+        assert tested.bootstrap == pytest.approx((above.sum() + 1) / 1001, abs=1e-6)
+        assert tested.standard_error == pytest.approx(deltas.std(ddof=1), abs=1e-5)
+        swapped = np.abs(np.where(signs, other - first, first - other).mean(1))
+        p = ((swapped > difference + 1e-12).sum() + 1) / 10_001
+        assert tested.randomization == pytest.approx(p, abs=1e-6)
+    assert 0.02 < tested.bootstrap < 0.9 and 0.02 < tested.randomization < 0.9
+    # about that of a two-sided t-test
+    t_test = ttest_rel(first, noisy).pvalue
+    assert tested.randomization == pytest.approx(t_test, abs=0.03)
     assert paired_comet(tiny, tiny, "first") == PairedTest(1.0, 1.0, 0.0)
 
 
