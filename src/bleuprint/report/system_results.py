@@ -152,7 +152,11 @@ def with_differences(records: pd.DataFrame) -> pd.DataFrame:
     systems, one_seed = records[records.baseline.notna()], records.seed.nunique() == 1
     for metric in METRICS:
         scale = _scale(metric, records)
-        systems, baseline = (of.astype({metric: float}) for of in (systems, baseline))
+        if records[metric].isna().all():  # COMET without a model
+            names = (of_metric(metric, each) for each in ("difference", "p", "p_holm"))
+            missing = dict.fromkeys([*names, of_metric(metric, "human_agreement")])
+            records = records.assign(**missing)
+            continue
         tested = systems.join(baseline[metric].rename("of_baseline"), on=alike)
         tested["difference"] = tested[metric] - tested.of_baseline
         groups = tested.groupby(PLACE, sort=False)
