@@ -97,11 +97,7 @@ docs: setup
 	@echo "open $(CURDIR)/work/site/index.html"
 
 ui: setup
-	@case "$$MLFLOW_TRACKING_URI" in http*) echo "open $$MLFLOW_TRACKING_URI"; exit 1;; esac
-	@# a project that was moved has its artifacts elsewhere than mlflow.db says
-	@python -c 'from bleuprint.runtime import errors; from bleuprint.tracking import store; \
-	  errors.run(store.failures_named()(store.client))'
-	mlflow ui --backend-store-uri "$${MLFLOW_TRACKING_URI:-sqlite:///$(CURDIR)/mlflow.db}" --port $(PORT)
+	@bleuprint ui --port $(PORT)
 
 recipe:
 	@test -n "$(NAME)" || { echo "make recipe NAME=...: one of $(RECIPES)"; exit 2; }

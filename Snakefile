@@ -15,12 +15,10 @@ from bleuprint.pipeline import graph
 from bleuprint.pipeline.rules import rules as rules_of
 from bleuprint.runtime.errors import exit_on_error
 
-if workflow.is_main_process:
-    dvc_lock.unlock_after_kill()
-    graph.record_at_exit(workflow)
-
 with exit_on_error():
     if workflow.is_main_process:
+        dvc_lock.unlock_after_kill()
+        graph.record_at_exit(workflow)
         dvc_lock.repair()
     STAGES = graph.stages()
 

@@ -11,7 +11,7 @@ def main() -> None:
     (name,) = stage_args.names(__doc__, "CORPUS")
     corpus = load().corpus(name)
     split, tokens, tests = (paths.folder(name, stage) for stage in ("split", "tokens", "tests"))
-    describe_test_sets(name, corpus, split, tokens, tests)
+    describe_test_sets(name, corpus, paths.given(name), split, tokens, tests)
 
 
 if __name__ == "__main__":

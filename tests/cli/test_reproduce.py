@@ -52,6 +52,11 @@ def test_what_else_dvc_says_stays(said):
     ]
 
 
+def test_an_error_whose_text_is_in_its_traceback_stays():
+    record = logging.LogRecord("dvc", logging.ERROR, __file__, 1, "", (), None)
+    assert StageLines(STAGES).filter(record)
+
+
 def test_a_stage_that_the_plan_did_not_foresee_is_named(said):
     assert said(("Running stage '%s':", "new@b")) == ["new@b"]
 
@@ -61,6 +66,7 @@ def test_what_has_changed_is_named_with_the_command_that_keeps_it(tmp_path):
         identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
         subprocess.run(["git", *identity, *arguments], cwd=tmp_path, check=True)
 
+    assert changes(tmp_path) == ""  # not in git
     git("init", "-q")
     for name in ("params.yaml", "dvc.lock", "reports/table.md", "other"):
         (tmp_path / name).parent.mkdir(exist_ok=True)

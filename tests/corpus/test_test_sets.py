@@ -9,7 +9,7 @@ import pytest
 
 import result_trees as trees
 from bleuprint.config.experiment import Settings
-from bleuprint.config.paths import folder
+from bleuprint.config.paths import folder, given
 from bleuprint.corpus.test_sets import (
     Description,
     describe_test_sets,
@@ -72,7 +72,7 @@ def test_characters_are_no_words(made: tuple[Path, Settings]) -> None:
         corpus, tokenize=dataclasses.replace(corpus.tokenize, name="characters")
     )
     folders = [folder("c-en-de", stage, root) for stage in ("split", "tokens", "tests")]
-    describe_test_sets("c-en-de", by_character, *folders)
+    describe_test_sets("c-en-de", by_character, given("c-en-de", root), *folders)
     assert read_description(folders[2], "news").training_counts is None
 
 

@@ -7,7 +7,7 @@ import sys
 import micro
 from bleuprint.pipeline import graph
 
-CELL = ("train", "average", "translate", "score")
+CELL = ("train", "average", "translate", "score", "contrast")
 TINY = {f"{stage}@tiny-own-1" for stage in CELL}
 WIDE = {f"{stage}@wide-own-1" for stage in CELL}
 # The stages that depend on the whole of params.yaml.

@@ -1,5 +1,6 @@
 """The report page in a browser, opened from a file."""
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -44,10 +45,10 @@ def page(browser: Browser, file: Path) -> Iterator[Browser]:
 
 
 def column(page: Browser, head: int) -> list[str]:
-    """A column of the first table of scores."""
+    """A column of the first table of scores: the first line of each cell."""
     table = page.driver.find_element("css selector", "#scores table")
     cells = table.find_elements("css selector", f"tbody tr td:nth-child({head + 1})")
-    return [found.text for found in cells]
+    return [found.text.split("\n")[0] for found in cells]
 
 
 def test_a_head_sorts(page: Browser) -> None:
@@ -85,7 +86,7 @@ def test_a_head_sorts_by_the_keyboard(page: Browser) -> None:
 
 def shown(page: Browser, system: int) -> set[bool]:
     lines = page.driver.find_elements("css selector", f'#curves svg [id*="-of-{system}."]')
-    assert len(lines) == 5
+    assert len(lines) == 4
     return {line.is_displayed() for line in lines}
 
 
@@ -128,6 +129,102 @@ def test_paper_has_what_is_hidden(page: Browser) -> None:
 # How many lines the text of a cell takes.
 _LINES = """const range = document.createRange(); range.selectNodeContents(arguments[0]);
 return new Set([...range.getClientRects()].map((one) => one.top)).size"""
+
+
+def test_the_theme_is_the_readers(page: Browser) -> None:
+    """Ground, text, lines and text of charts; printed in the colors of paper."""
+    colors = """const css = (one, name) => getComputedStyle(document.querySelector(one))[name];
+        return [css("body", "backgroundColor"), css("#scores td", "color"),
+          css('#curves svg [id$="-of-0.line"] path', "stroke"), css("#curves svg text", "fill"),
+          css("nav", "backgroundColor"), css("#model figure svg", "fill")]"""
+    light = page.script(colors)
+    assert light[:3] == ["rgb(255, 255, 255)", "rgb(22, 24, 29)", "rgb(0, 114, 178)"]
+    dark = {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}
+    try:
+        page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", dark)
+        found = page.script(colors)
+        assert found[0] == found[4] == "rgb(21, 24, 29)"
+        assert found[1] == found[3] == found[5] == "rgb(232, 234, 237)"
+        assert found[2] == "rgb(86, 180, 240)"
+        page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {**dark, "media": "print"})
+        assert page.script(colors) == light
+    finally:
+        page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+
+
+# Of the chart of training loss: a line's points in drawing units; texts of its vertical axis.
+_PATH = """return document.querySelector(`#curves [id$="-0-of-${arguments[0]}.line"] path`)
+    .getAttribute("d").match(/[\\d.]+/g).map(Number)"""
+_TICKS = """return [...document.querySelectorAll('#curves-0-0-y-axis-own text')]
+    .map((one) => Number(one.textContent))"""
+
+
+def choose(page: Browser, box: str, label: str, value: str) -> None:
+    page.script(
+        """const label = [...document.querySelectorAll(`${arguments[0]} .choices label`)]
+          .find((one) => one.firstChild.textContent === arguments[1]);
+        label.control.value = arguments[2];
+        label.control.dispatchEvent(new Event("change", { bubbles: true }));""",
+        *(box, label, value),
+    )
+
+
+def test_charts_are_fitted_to_what_is_shown_on_a_chosen_scale(page: Browser) -> None:
+    """The losses of tiny are 7, 6, 5, 4, 3, of the others a half less."""
+    before = page.script(_PATH, 0)
+    choose(page, "#curves", "Vertical scale", "log")
+    x, y = (page.script(_PATH, 1)[start::2] for start in (0, 1))
+    # equal steps of updates; of a logarithmic axis equal ratios
+    assert x[2] - x[1] == pytest.approx(x[1] - x[0], abs=0.05)
+    unit = (y[1] - y[0]) / math.log(6.5 / 5.5)
+    assert (y[4] - y[0]) / math.log(6.5 / 2.5) == pytest.approx(unit, rel=0.01)
+    choose(page, "#curves", "Vertical scale", "linear")
+    y = page.script(_PATH, 1)[1::2]
+    assert (y[4] - y[0]) == pytest.approx(4 * (y[1] - y[0]), abs=0.05)
+    # the last quarter begins at update 400: tiny has 4 and 3 there, the others 3.5 and 2.5
+    choose(page, "#curves", "Updates", "0.75")
+    ticks = page.script(_TICKS)
+    assert min(ticks) >= 2.4 and max(ticks) <= 4.1 and len(ticks) > 2
+    boxes = page.driver.find_elements("css selector", "#curves .legend input")
+    boxes[0].click()
+    assert max(page.script(_TICKS)) <= 3.6
+    boxes[0].click()
+    choose(page, "#curves", "Updates", "0")
+    page.script("dispatchEvent(new Event('beforeprint')); dispatchEvent(new Event('afterprint'))")
+    assert page.script(_PATH, 0) == pytest.approx(before, abs=3)
+
+
+def test_pointing_at_a_chart_shows_values(page: Browser) -> None:
+    tip = page.driver.find_element("css selector", "#curves .tip")
+    assert not tip.is_displayed()
+    page.script(
+        """const svg = document.querySelector("#curves figure svg");
+        svg.scrollIntoView();
+        const path = document.querySelector('[id="curves-0-0-of-0.line"] path');
+        const [x, y] = path.getAttribute("d").match(/[\\d.]+/g).map(Number).slice(2);
+        const at = new DOMPoint(x, y).matrixTransform(svg.getScreenCTM());
+        svg.dispatchEvent(new PointerEvent("pointermove", { clientX: at.x + 2, clientY: at.y }));"""
+    )
+    head, *lines = tip.text.split("\n")
+    assert head == "at 200" and lines[0] == "tiny 6" and lines[1] == "small 5.5"
+    assert len(lines) == 6  # of the systems that are shown
+    page.script(
+        "document.querySelector('#curves figure svg').dispatchEvent(new Event('pointerleave'))"
+    )
+    assert not tip.is_displayed()
+
+
+def test_any_pair_of_systems_is_compared(page: Browser) -> None:
+    def opened() -> list[str]:
+        shown = page.driver.find_elements("css selector", "#sentences .pairs details")
+        return [each.find_element("css selector", "summary").text for each in shown if each.text]
+
+    first, second = opened()  # of both test sets
+    assert first == second == "tiny and d"  # the baseline and the best others have lines
+    choose(page, "#sentences .pairs", "with", "h")
+    assert opened() == ["tiny and h", "tiny and d"]
+    choose(page, "#sentences .pairs", "Compare", "g")
+    assert opened()[0] == "g and h"
 
 
 def test_without_scripts_all_is_there(page: Browser, file: Path) -> None:

@@ -4,6 +4,7 @@ import os
 import re
 import shlex
 import subprocess
+from pathlib import Path
 
 import pytest
 from ruamel.yaml import YAML
@@ -27,7 +28,7 @@ def test_hooks_are_the_checks_of_make_lint():
 def test_hooks_are_commands_that_there_are(hook):
     program, *options = shlex.split(hook["entry"])
     known = subprocess.run(
-        [os.path.basename(program), *options[:1], "--help"], capture_output=True, text=True
+        [Path(program).name, *options[:1], "--help"], capture_output=True, text=True
     )
     assert known.returncode == 0, known.stderr
     assert all(option in known.stdout for option in options if option.startswith("--"))

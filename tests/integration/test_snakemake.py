@@ -12,7 +12,7 @@ import pytest
 import micro
 from bleuprint.pipeline import graph
 
-CELL = ("train", "average", "translate", "score")
+CELL = ("train", "average", "translate", "score", "contrast")
 TINY = {f"{stage}@tiny-own-1" for stage in CELL}
 WIDE = {f"{stage}@wide-own-1" for stage in CELL}
 
@@ -87,7 +87,7 @@ def test_what_an_edit_changes_runs_and_a_failing_stage_is_not_recorded(by_snakem
         if path.stat().st_mtime_ns > (project.root / "params.yaml").stat().st_mtime_ns
     }
     assert executed == TINY - {"train@tiny-own-1"} | {"train@wide-own-1", "overrides"}
-    assert "recorded in DVC: 4 of 20 stages" in output
+    assert "recorded in DVC: 5 of 22 stages" in output
     # the failed one, and what lacks its output
     lacking = {f"{stage}@wide-own-1" for stage in ("train", "average")}
     assert project.changed() & (TINY | WIDE) == lacking
@@ -147,7 +147,7 @@ def test_a_run_stopped_half_way_leaves_only_what_finished(by_snakemake, tmp_path
         assert {"binarize@own"} <= finished <= {"binarize@own", "describe_corpus@own"}
     project.snakemake()
     assert project.changed() == set()
-    assert len(project.recorded() - WIDE) == 16
+    assert len(project.recorded() - WIDE) == 17
     ours, whole = (
         json.loads(each.read("reports/results.json")) for each in (project, by_snakemake)
     )

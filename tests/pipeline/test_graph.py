@@ -20,8 +20,8 @@ PACKAGE = micro.ROOT / "src" / "bleuprint"
 # Packages that decide how things are found, run, shown or written, never what: no stage depends on
 # them. What the stages of `pipeline` import decides, they themselves do not.
 UNDECIDING = ("runtime", "config", "tracking", "serving", "cli", "pipeline.stage_args")
-# But these translate a training text.
-DECIDING = ("serving.made_text", "serving.translator")
+# But these translate a training text, or score translations.
+DECIDING = ("serving.made_text", "serving.score_outside", "serving.translator")
 
 
 def module_of(package, name):
@@ -65,10 +65,12 @@ def closure(script):
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    """Two systems by two corpora, one with a text that a system translates; a COMET model."""
+    """Two systems by two corpora, one with a text that a system translates; a row from outside, and
+    a COMET model.
+    """
     project = micro.make(tmp_path_factory.mktemp("graph") / "project")
-    added = f"{micro.SECOND_CORPUS}{micro.MADE_TEXT}{micro.COMET}"
-    project.edit("params.yaml", "systems:\n", f"{added}systems:\n")
+    more = f"{micro.SECOND_CORPUS}{micro.MADE_TEXT}{micro.OUTSIDE}{micro.COMET}systems:\n"
+    project.edit("params.yaml", "systems:\n", more)
     return project
 
 
@@ -100,13 +102,13 @@ def test_code_dependencies_in_dvc_yaml_are_the_import_closure(stages):
 
 
 def test_dvc_yaml_names_folders_of_code(stages):
-    """96 entries at most in all, one for each stage of dvc.yaml; 7 for a training."""
+    """112 entries at most in all, one for each stage of dvc.yaml; 7 for a training."""
     by_kind = {stage.kind: stage.dependencies for stage in stages.values()}
     code = {
         kind: [path for path in paths if path.startswith(("src/", "stages/"))]
         for kind, paths in by_kind.items()
     }
-    assert sum(map(len, code.values())) <= 96
+    assert sum(map(len, code.values())) <= 112
     assert len(code["train"]) <= 7
 
 
@@ -164,8 +166,8 @@ def test_what_dvc_hashes_names_no_machine(stages):
     machine = re.compile("process|worker|thread|core|gpu|cuda|device|node|rank|host", re.IGNORECASE)
     for stage in stages.values():
         hashed = json.dumps([stage.name, stage.command, stage.parameters])
-        # the one stage and the one setting whose names hold such a word
-        hashed = re.sub(r"stages/score\.py|score@", "", hashed)
+        # the stages whose names hold such a word
+        hashed = re.sub(r"stages/score(_outside)?\.py|score(_outside)?@", "", hashed)
         assert not machine.search(hashed), stage.name
 
 
@@ -214,6 +216,14 @@ def test_a_made_text_depends_on_its_training_and_only_its_corpus_on_it(stages):
     assert reached == {stage.name for stage in stages.values() if "other" in stage.name} - {
         "download@other"
     } | {"report"}
+
+
+def test_a_row_from_outside_needs_its_test_sets_alone(stages):
+    wanted = graph.inputs(stages.values())
+    outputs = {path for path in wanted["score_outside@own"] if not path.startswith(("src", "sta"))}
+    assert outputs == {"data/split/own", "data/tests/own"}
+    assert "results/outside/own" in wanted["report"]
+    assert [name for name in stages if name.startswith("score_outside")] == ["score_outside@own"]
 
 
 def test_snakefile_passes_its_linter(project):
@@ -355,7 +365,7 @@ def test_a_record_that_fails_is_one_line_and_can_be_repeated(finished, capsys):
     assert not (root / "dvc.lock").exists()
     cache.unlink()
     graph.record(root)
-    assert capsys.readouterr().err.endswith("recorded in DVC: 2 of 43 stages\n")
+    assert capsys.readouterr().err.endswith("recorded in DVC: 2 of 48 stages\n")
     assert micro.Project(root).recorded() == {"clean@own", "dedup@own"}
     graph.record(root)
     assert "recorded in DVC: 0 of" in capsys.readouterr().err

@@ -13,6 +13,7 @@ STALE = [
     "models/deep/own/1/averaged/model",
     "results/deep/own/1/scores.json",
     "results/tiny/own/2/scores.json",
+    "results/outside/own/online-a/scores.json",
     "data/ledgers/other/clean.json",
     "data/raw/other/train.en",
     "work/trainings/deep.own.1.0123456789abcdef/1.safetensors",
@@ -88,3 +89,18 @@ def test_a_made_text_that_is_not_named_leaves_the_folder_that_clean_depends_on(p
     set_aside(settings, project)
     assert kept.exists() and not removed.parent.exists()
     assert (project / "work/removed/data/raw/own/made.gone/a").exists()
+
+
+def test_rows_from_outside_are_named_by_their_corpus(tmp_path):
+    rows = micro.OUTSIDE.replace("online-a", "'2024'")
+    text = micro.PARAMS.replace("systems:\n", f"{rows}systems:\n")
+    (tmp_path / "params.yaml").write_text(text)
+    for corpus in ("own", "gone"):
+        place = tmp_path / "results/outside" / corpus / "2024"
+        place.mkdir(parents=True)
+        (place / "scores.json").touch()
+    settings = load(tmp_path / "params.yaml")
+    assert [str(path) for path, _ in leftovers(settings, tmp_path)] == ["results/outside/gone"]
+    set_aside(settings, tmp_path)
+    assert (tmp_path / "work/removed/results/outside/gone/2024/scores.json").exists()
+    assert (tmp_path / "results/outside/own/2024/scores.json").exists()

@@ -51,7 +51,7 @@ def made(tmp_path_factory):
     project.edit("params.yaml", "systems:\n", f"{micro.SECOND_CORPUS}systems:\n")
     project.edit("params.yaml", "  wide:\n", f"{CORPORA}  wide:\n")
     project.write("params.yaml", project.read("params.yaml") + "    corpora: {own: {}}\n")
-    for script in ("train", "average", "translate", "score", "report"):
+    for script in ("train", "average", "translate", "score", "contrast", "report"):
         project.write(f"stages/{script}.py", STAND_IN)
     # data is there, without stages that make it
     pipeline = load_yaml(project.root / "dvc.yaml")
@@ -100,7 +100,7 @@ EDITS = {
         {f"{kind}@tiny-own-1" for kind in ("train", "average", "translate")},
     ),
 }
-DOWNSTREAM = ("train", "average", "translate", "score")
+DOWNSTREAM = ("train", "average", "contrast", "translate", "score")
 
 
 @pytest.mark.parametrize(("old", "new", "stale"), EDITS.values(), ids=EDITS)

@@ -10,7 +10,6 @@ import pytest
 from ruamel.yaml import YAML
 
 import processes
-from bleuprint.config.paths import Cell
 from bleuprint.pipeline.first_difference import first_difference
 from bleuprint.pipeline.verify import lines, open_report
 from bleuprint.report.frame import RESULTS, costs_csv, save
@@ -19,7 +18,7 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, write_json
 from result_rows import against, frame, record
 
-CELL = Cell("small", "news-en-de", 1)
+LAST = "score@small-news-en-de-1"
 OTHER = {"hypotheses_sha256": "99" * 32, "training_sha256": "77" * 32}
 
 
@@ -129,9 +128,9 @@ def test_the_first_stage_by_dvc_lock(
 def test_a_stage_that_the_other_lacks(tmp_path: Path) -> None:
     write_lock(tmp_path)
     stages = YAML(typ="safe").load(tmp_path / "dvc.lock")["stages"]
-    assert first_difference(stages, stages, CELL) is None
+    assert first_difference(stages, stages, LAST) is None
     fewer = {name: stages[name] for name in stages if not name.startswith("translate")}
-    assert first_difference(stages, fewer, CELL) == ("translate", ["no such stage there"])
+    assert first_difference(stages, fewer, LAST) == ("translate", ["no such stage there"])
 
 
 def test_an_edited_file_is_named(tmp_path: Path) -> None:

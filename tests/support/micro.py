@@ -116,6 +116,16 @@ comet:
   own-model: {{python: comet/bin/python, folder: comet/own-model, sha256: {"c0" * 32}}}
 """
 
+# Translations that were not made here.
+OUTSIDE = """\
+outside:
+  own:
+    online-a:
+      about: "system A, with its default settings"
+      tests:
+        held-out: {path: inputs/outside/a.de, sha256: %s}
+""" % (64 * "a")
+
 _SOURCES = (
     "dvc.yaml",
     "Snakefile",

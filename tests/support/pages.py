@@ -16,9 +16,9 @@ class Table:
     marks: list[str] = field(default_factory=list)
 
     def row(self, name: str) -> dict[str, str]:
-        """The cells of the row that begins with `name`, by their heads."""
-        (found,) = [row for row in self.rows if row[0] == name]
-        return dict(zip(self.heads, found, strict=True))
+        """The cells of the row whose first line is `name`, by their heads."""
+        (found,) = [row for row in self.rows if row[0].split("\n")[0] == name]
+        return dict(zip(self.heads, (name, *found[1:]), strict=True))
 
 
 class Page(HTMLParser):

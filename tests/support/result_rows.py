@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 
 import systems
+from bleuprint.report.document_tables import columns_of, tests_of
 from bleuprint.report.frame import DTYPES
 from bleuprint.report.grid import Grid
 from bleuprint.report.system_results import METRICS, of_metric, with_differences
@@ -25,6 +26,7 @@ def record(system: str, corpus: str, test: str, bleu: float, **changes: Any) -> 
         "test": test,
         "source": source,
         "target": target,
+        "outside": None,
         "scored": "sacrebleu",
         "lines": 1000,
         **{"bleu": bleu, "bleu_low": bleu - 1, "bleu_high": bleu + 2},
@@ -40,6 +42,8 @@ def record(system: str, corpus: str, test: str, bleu: float, **changes: Any) -> 
         **{"hypothesis_length": 980, "reference_length": 1000, "length_ratio": 0.98},
         "baseline": None,
         **{of_metric(metric, test): None for metric in METRICS for test in TESTS},
+        **columns_of(None),
+        **tests_of(None),
         "variants": [
             {"name": "lower-cased", "score": bleu + 1.5, "signature": "case:lc|tok:13a", **lines},
             {"name": "tokens", "score": bleu + 0.25, "signature": "tok:none", **lines},
@@ -48,6 +52,7 @@ def record(system: str, corpus: str, test: str, bleu: float, **changes: Any) -> 
         "by_length": [length("1-10", 400, bleu + 3), length("over 50", 600, bleu - 3)],
         "by_count": [count("0", 50, 10), count("100+", 1200, 600)],
         "faults": [fault("any fault", 5), fault("numbers", 4, references=10)],
+        "contrast": [contrast("number", 95), contrast("case", 80)],
         "parameters": 2_570_000,
         "training_flops": 3.28e18,
         "source_tokens": 9_000_000,
@@ -81,6 +86,12 @@ def fault(name: str, lines: int, references: int = 0, p: float | None = None) ->
     """An entry of faults of 1,000 lines; its interval is made up."""
     counts = {"count": lines, "low": lines / 2, "high": 2.0 * lines, "of": 1000 - references}
     return {"name": name, **counts, "references": references, "p": p}
+
+
+def contrast(name: str, correct: int, p: float | None = None) -> dict[str, Any]:
+    """An entry of contrast of 100 pairs; its interval is made up."""
+    counts = {"correct": correct, "low": correct - 5, "high": correct + 3, "of": 100}
+    return {"name": name, **counts, "p": p}
 
 
 def against(baseline: str, bootstrap: float, randomization: float | None = None) -> dict[str, Any]:

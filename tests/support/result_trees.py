@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 
 import systems
 from bleuprint.config.experiment import Corpus, Settings, load
-from bleuprint.config.paths import Cell, folder
+from bleuprint.config.paths import Cell, folder, given
 from bleuprint.config.system import Average
 from bleuprint.corpus.test_sets import describe_test_sets
 from bleuprint.decoding.attention import (
@@ -58,6 +58,7 @@ def settings_in(
     systems: tuple[str, ...] = ("tiny", "small"),
     corpora: dict[str, tuple[str, ...]] | None = None,
     seeds: tuple[int, ...] = (1,),
+    outside: dict[str, Any] | None = None,
 ) -> Settings:
     """Write params.yaml and read it; `corpora` maps names that end in a pair to test sets."""
     corpora = corpora or {"news-en-de": ("first", "second"), "talks-en-fr": ("only",)}
@@ -67,6 +68,7 @@ def settings_in(
         "published": [],
         "corpora": {name: _corpus(name, tests) for name, tests in corpora.items()},
         "systems": {name: _system() for name in systems},
+        **({"outside": outside} if outside else {}),
     }
     root.mkdir(parents=True, exist_ok=True)
     with (root / "params.yaml").open("w", encoding="utf-8") as file:
@@ -99,7 +101,7 @@ def write_texts(root: Path, settings: Settings, lines: int = 40) -> None:
 def describe(root: Path, settings: Settings, corpus: str) -> None:
     """Write what describe_tests would."""
     folders = [folder(corpus, stage, root) for stage in ("split", "tokens", "tests")]
-    describe_test_sets(corpus, settings.corpus(corpus), *folders)
+    describe_test_sets(corpus, settings.corpus(corpus), given(corpus, root), *folders)
 
 
 def write_cell(root: Path, settings: Settings, cell: Cell, errors: float) -> None:

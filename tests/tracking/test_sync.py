@@ -31,17 +31,21 @@ def test_a_sync_makes_all_and_a_second_one_changes_nothing(root: Path) -> None:
     assert dump(root) == before
 
     client, runs = named(root)
-    assert set(runs) == {f"{s} news-en-de {seed}" for s in ("tiny", "small") for seed in (1, 2)}
+    assert set(runs) == {f"{s} {seed}" for s in ("tiny", "small") for seed in (1, 2)}
     groups = {name: run.data.tags[GROUP] for name, run in runs.items()}
-    assert groups["tiny news-en-de 1"] == groups["tiny news-en-de 2"]
+    assert groups["tiny 1"] == groups["tiny 2"]
     assert len(set(groups.values())) == 2
-    one = runs["tiny news-en-de 2"]
+    one = runs["tiny 2"]
     assert history(client, one, "train/loss") == [(10, 5.0), (20, 4.0)]
     assert history(client, one, "train/tokens_per_second") == [(10, 500.0), (20, 250.0)]
     assert history(client, one, "valid/bleu") == [(20, 1.5)]
-    assert one.data.metrics["bleu/first"] == bleu(Cell("tiny", "news-en-de", 2))
-    assert {"chrf/first", "ter/first", "total/seconds"} <= one.data.metrics.keys()
-    assert one.data.metrics["test_loss/first"] == 1.25
+    assert one.data.metrics["bleu/news-en-de/first"] == bleu(Cell("tiny", "news-en-de", 2))
+    assert {
+        "chrf/news-en-de/first",
+        "ter/news-en-de/first",
+        "total/seconds",
+    } <= one.data.metrics.keys()
+    assert one.data.metrics["loss/news-en-de/first"] == 1.25
     assert one.data.params["model.d_model"] == str(settings.system("tiny").model.d_model)
     assert one.data.params["train.max_updates"] == "10"
     tags = one.data.tags
@@ -54,7 +58,7 @@ def test_a_sync_makes_all_and_a_second_one_changes_nothing(root: Path) -> None:
 def test_points_are_spaced_evenly_over_the_duration(root: Path) -> None:
     list(sync(load()))
     client, runs = named(root)
-    run = runs["tiny news-en-de 1"]
+    run = runs["tiny 1"]
     assert run.info.end_time - run.info.start_time == SECONDS * 1000
     points = client.get_metric_history(run.info.run_id, "train/loss")
     assert [p.timestamp - run.info.start_time for p in sorted(points, key=lambda p: p.step)] == [
@@ -77,7 +81,7 @@ def test_a_run_that_was_logged_in_part_is_completed(root: Path) -> None:
     assert "run tiny news-en-de 1: completed" in said
     assert "run tiny news-en-de 2: made" in said
     client, runs = named(root)
-    run = runs["tiny news-en-de 1"]
+    run = runs["tiny 1"]
     assert (run.info.run_id, run.info.status) == (part.info.run_id, "FINISHED")
     assert run.info.end_time - run.info.start_time == SECONDS * 1000
     assert history(client, run, "train/loss") == [(10, 5.0), (20, 4.0)]
@@ -98,25 +102,26 @@ def test_new_scores_take_the_place_of_old_ones(root: Path) -> None:
         write_json(path, content)
         list(sync(settings))
         _, runs = named(root)
-        assert runs["tiny news-en-de 1"].data.metrics["bleu/first"] == better
+        assert runs["tiny 1"].data.metrics["bleu/news-en-de/first"] == better
 
 
-def test_each_decoding_of_a_training_is_a_run_below_it(root: Path) -> None:
-    cell, training = Cell("tiny", "news-en-de", 1), "tiny news-en-de 1"
+def test_several_decodings_of_a_training_are_runs_below_it(root: Path) -> None:
+    cell, training = Cell("tiny", "news-en-de", 1), "tiny 1"
     list(sync(load()))
     first = bleu(cell)
-    (one,) = decodings(root, training).values()
-    assert one.info.run_name == "decoding beam 2, alpha 0.6"
-    assert one.data.metrics["bleu/first"] == first
-    assert one.data.params["decode.beam"] == "2"
+    assert not decodings(root, training)
     settings = decoded_otherwise(cell, beam=6, score=71.0)
     said = list(sync(settings))
-    assert f"run {training}: completed" in said
-    scores = {n: run.data.metrics["bleu/first"] for n, run in decodings(root, training).items()}
-    assert scores == {"decoding beam 2, alpha 0.6": first, "decoding beam 6, alpha 0.6": 71.0}
+    assert "run tiny news-en-de 1: completed" in said
+    scores = {
+        n: run.data.metrics["bleu/news-en-de/first"] for n, run in decodings(root, training).items()
+    }
+    assert scores == {"beam 2, alpha 0.6": first, "beam 6, alpha 0.6": 71.0}
+    one = decodings(root, training)["beam 2, alpha 0.6"]
+    assert one.data.params["decode.beam"] == "2" and "loss/news-en-de/first" in one.data.metrics
     _, runs = named(root)
     held = runs[training].data
-    assert held.metrics["bleu/first"] == 71.0 and held.tags["decode.beam"] == "6"
+    assert held.metrics["bleu/news-en-de/first"] == 71.0 and held.tags["decode.beam"] == "6"
     assert "train/loss" in held.metrics and "decode.beam" not in held.params
     before = dump(root)
     assert list(sync(settings)) == []
@@ -126,7 +131,7 @@ def test_each_decoding_of_a_training_is_a_run_below_it(root: Path) -> None:
 def test_an_experiment_in_a_copy_leaves_the_scores_and_the_page_of_the_project(
     root: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cell, training = Cell("tiny", "news-en-de", 1), "tiny news-en-de 1"
+    cell, training = Cell("tiny", "news-en-de", 1), "tiny 1"
     page = root / "reports" / "index.html"
     page.parent.mkdir()
     page.write_text("<p>of the project")
@@ -138,7 +143,7 @@ def test_an_experiment_in_a_copy_leaves_the_scores_and_the_page_of_the_project(
     monkeypatch.setenv("DVC_ROOT", str(root))
     Path("reports", "index.html").write_text("<p>of the experiment")
     settings = decoded_otherwise(cell, beam=6, score=71.0)
-    assert list(sync(settings, make=False)) == [f"run {training}: completed"]
+    assert list(sync(settings, make=False)) == ["run tiny news-en-de 1: completed"]
     client, after = named(root)
     assert {name: run.data.to_dictionary() for name, run in after.items()} == {
         name: run.data.to_dictionary() for name, run in before.items()
@@ -165,8 +170,8 @@ def test_scores_of_other_files_are_left_out_and_named(root: Path, changed: str, 
     assert len(lines) == 1
     assert re.match(f"{mine}: its scores are left out: .*{said}", lines[0])
     _, runs = named(root)
-    assert "bleu/first" not in runs["tiny news-en-de 1"].data.metrics
-    assert "valid/bleu" in runs["tiny news-en-de 1"].data.metrics
+    assert "bleu/news-en-de/first" not in runs["tiny 1"].data.metrics
+    assert "valid/bleu" in runs["tiny 1"].data.metrics
 
 
 def test_scores_of_other_references_or_settings_are_left_out(root: Path) -> None:
@@ -195,8 +200,8 @@ def test_the_report_stage_completes_runs_and_makes_none_of_a_training(root: Path
     Tracker(one.description).close("FINISHED")
     list(sync(settings, make=False))
     _, runs = named(root)
-    assert set(runs) == {"tiny news-en-de 2"}
-    assert "bleu/first" in runs["tiny news-en-de 2"].data.metrics
+    assert set(runs) == {"tiny"}  # the only one
+    assert "bleu/news-en-de/first" in runs["tiny"].data.metrics
 
 
 def test_cells_without_results_of_these_settings_are_named(root: Path) -> None:
@@ -210,7 +215,7 @@ def test_cells_without_results_of_these_settings_are_named(root: Path) -> None:
         "system small, corpus news-en-de, seed 2",
     ]
     _, runs = named(root)
-    assert set(runs) == {"tiny news-en-de 2", "small news-en-de 1"}
+    assert set(runs) == {"tiny 2", "small 1"}
     assert list(sync_all(load())) == [f"nothing new to log: MLflow at {store(root)}", *lines]
 
 

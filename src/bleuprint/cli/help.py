@@ -29,12 +29,14 @@ EXAMPLES: dict[str, dict[str, str]] = {
         "cite": "bleuprint cite > references.bib",
         "numbers": "bleuprint numbers > numbers.tex",
         "checklist": "bleuprint checklist",
+        "ui": "bleuprint ui --port 5001",
         "mlflow-sync": "bleuprint mlflow-sync",
     },
     "A trained system": {
         "translate": "bleuprint translate --system small --corpus phrasebook-en-de FILE",
         "serve": "bleuprint serve --system small --corpus phrasebook-en-de",
         "export": "bleuprint export FOLDER --system small --corpus phrasebook-en-de",
+        "log-model": "bleuprint log-model --system small --corpus phrasebook-en-de",
         "train": "bleuprint train small phrasebook-en-de 1",
     },
     "Data and disk": {

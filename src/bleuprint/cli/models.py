@@ -1,4 +1,4 @@
-"""Commands that make, serve or log models: train, serve, export, mlflow-sync."""
+"""Commands that make, serve or log models: train, serve, export, log-model, mlflow-sync, ui."""
 
 import argparse
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 from bleuprint.cli.options import Commands, add_cell_options, trained_cell, whole_number
 from bleuprint.config.experiment import load
 from bleuprint.config.paths import Cell
+from bleuprint.runtime.errors import without_passwords
 
 
 def add_commands(commands: Commands) -> None:
@@ -36,10 +37,23 @@ def add_commands(commands: Commands) -> None:
     )
     export.set_defaults(command=_export)
 
+    log = commands.add_parser(
+        "log-model", help="a trained system as a model version in MLflow, for load_model"
+    )
+    add_cell_options(log)
+    log.add_argument(
+        "--precision", choices=("float32", "int8"), default="float32", help="(%(default)s)"
+    )
+    log.set_defaults(command=_log_model)
+
     sync = commands.add_parser(
         "mlflow-sync", help="log what is in results/ to MLflow, for example after dvc pull"
     )
     sync.set_defaults(command=_sync)
+
+    ui = commands.add_parser("ui", help="MLflow's pages on 127.0.0.1, of this project's trainings")
+    ui.add_argument("--port", type=whole_number(1, 65535), default=5000, help="(%(default)s)")
+    ui.set_defaults(command=_ui)
 
 
 def _train(given: argparse.Namespace) -> None:
@@ -67,3 +81,19 @@ def _sync(_: argparse.Namespace) -> None:
 
     for line in sync_all(load()):
         print(line, flush=True)
+
+
+def _log_model(given: argparse.Namespace) -> None:
+    from bleuprint.serving.log_model import log_model
+    from bleuprint.tracking import store
+
+    settings = load()
+    address = log_model(settings, trained_cell(settings, given), given.precision)
+    print(f"MLflow at {without_passwords(store.uri())}: model version {address}")
+    print(f'mlflow.pyfunc.load_model("{address}").predict(["..."])')
+
+
+def _ui(given: argparse.Namespace) -> None:
+    from bleuprint.tracking.ui_server import serve
+
+    serve(given.port)

@@ -77,13 +77,14 @@ def add_commands(commands: Commands) -> None:
 def _check(_: argparse.Namespace) -> None:
     from bleuprint.report.citations import check_published
     from bleuprint.scoring.bleu import bleu_metric
+    from bleuprint.serving.score_outside import check_files
 
     settings = load()
     check_tokenizers(settings)
     for corpus in settings.corpora.values():
         bleu_metric([], corpus.target)  # raises if it needs a tokenizer that is not installed
     check_published(settings)
-    for note in notes(settings):
+    for note in (*notes(settings), *check_files(settings)):
         say(note, "note")
     print(f"{settings.experiment}: params.yaml is valid")
 
@@ -103,7 +104,7 @@ def _reproduce(given: argparse.Namespace) -> None:
     run_dvc()
     # a process of its own, as `bleuprint table` is run by a user
     subprocess.run([sys.executable, "-m", "bleuprint", "table"], check=True)
-    print(f"\n{changes()}")
+    print(changes())
 
 
 def exp(arguments: Sequence[str]) -> NoReturn:

@@ -2,6 +2,7 @@
 
 import logging
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -11,7 +12,6 @@ from bleuprint.cli.plan import cell_of, forecast_of
 from bleuprint.config.experiment import load
 from bleuprint.pipeline.plan import planned_stages
 from bleuprint.report.cost_columns import duration
-from bleuprint.runtime.errors import UserError
 
 # commands, blank lines, stages that do not run, and advice that `changes` gives
 _NOISE = r"> |\n?$|.* didn't change, skipping|Updating lock file|\nTo (track|enable)"
@@ -32,7 +32,8 @@ class StageLines(logging.Filter):
         if running := re.fullmatch(r"Running stage '(.*)':", message):
             record.msg, record.args = self._line(running[1].rpartition(":")[2]), ()
             return True
-        return not re.match(_NOISE, message)
+        # an error may have its text in the traceback alone
+        return record.levelno > logging.INFO or not re.match(_NOISE, message)
 
     def _line(self, name: str) -> str:
         if name not in self._names:
@@ -68,12 +69,14 @@ def run_dvc() -> None:
 
 
 def changes(root: Path = Path()) -> str:
-    """What the run has changed that git tracks, and how to commit it."""
+    """What the run has changed that git tracks, and how to commit it; "" without git."""
+    if shutil.which("git") is None:
+        return ""
     paths = ["params.yaml", "dvc.lock", "reports"]
     command = ["git", "status", "--porcelain", "--untracked-files=all", "--", *paths]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True)
-    if done.returncode:
-        raise UserError(f"git: {' '.join(done.stderr.split())}")
+    if done.returncode:  # not in git
+        return ""
     changed = [line[3:] for line in done.stdout.splitlines()]
     if not changed:
         return "nothing has changed: dvc.lock and reports/ are those of the last commit"

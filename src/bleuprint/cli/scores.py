@@ -155,14 +155,15 @@ def _power(given: argparse.Namespace) -> None:
     settings = load()
     first, *_ = settings.systems
     baseline = given.baseline or first
-    if given.system:
+    outside = {name for rows in (settings.outside or {}).values() for name in rows}
+    if given.system and given.system not in outside:
         settings.system(given.system)
     if given.system == baseline:
         raise UserError(f"{baseline}: compared with itself")
     if baseline == first:
         _, records = _results()
     else:
-        names = [given.system] if given.system else [n for n in settings.systems if n != baseline]
+        names = [n for n in settings.systems if n != baseline and given.system in (None, n)]
         systems = {name: settings.system(name) for name in (baseline, *names)}
         records = collect(dataclasses.replace(settings, systems=systems))
     if given.system:

@@ -17,9 +17,11 @@ from bleuprint.config.corpus_names import Mtdata, Opus, statmt
 from bleuprint.runtime.environment import NETRC, credentials_in
 from bleuprint.runtime.schema import Range, SettingError
 
-Format = Literal["plain", "documents", "tsv", "tmx", "ted-tags", "ted-xml", "sgml", "xces"]
+Format = Literal[
+    "plain", "documents", "tsv", "tmx", "ted-tags", "ted-xml", "sgml", "wmt-xml", "xces"
+]
 # The formats with both sides in one file.
-TWO_SIDED = frozenset({"tsv", "tmx"})
+TWO_SIDED = frozenset({"tsv", "tmx", "wmt-xml"})
 # The keys of a text's files.
 SIDES = ("source", "target", "both", "alignment")
 
@@ -107,7 +109,8 @@ class Text:
     A training text in plain format may have one of `source` and `target` alone: a system translates
     the other side, see made_texts.py; `tag` is then put before each source, as a word.
     `license_and_citation`: the corpus's entry for this text. `columns`: the columns of source and
-    target in a tsv file, from 1. `pairs`: how many pairs of a training text are taken: the first
+    target in a tsv file, from 1. `translator`: whose references are taken of a wmt-xml file that
+    has those of several. `pairs`: how many pairs of a training text are taken: the first
     ones, or with `pairs_seed` as many drawn at random; they stay in their order. `repeat`: how many
     times a training text is taken.
     """
@@ -125,8 +128,11 @@ class Text:
     mtdata: Mtdata | None = None
     tag: str | None = None
     repeat: Annotated[int, Range(1)] | None = None
+    translator: str | None = None
 
     def __post_init__(self) -> None:
+        if self.translator is not None and self.format != "wmt-xml":
+            raise ValueError(f"translator {self.translator!r} is for format wmt-xml")
         if self.pairs_seed is not None and self.pairs is None:
             raise ValueError(f"pairs_seed {self.pairs_seed} needs pairs")
         if self.opus is not None or self.mtdata is not None:

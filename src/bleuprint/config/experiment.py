@@ -16,6 +16,7 @@ from bleuprint.config import renamed
 from bleuprint.config.comet import Comet, check_comet
 from bleuprint.config.corpus_files import Files, LicenseAndCitation, Text
 from bleuprint.config.made_texts import Column, MadeText, check_made_texts
+from bleuprint.config.outside import OutsideRow, check_outside
 from bleuprint.config.published import Published
 from bleuprint.config.set_param import check_shared
 from bleuprint.config.system import Overrides, Row, System
@@ -213,6 +214,7 @@ class Settings:
     published: tuple[Published, ...]
     made_texts: dict[str, MadeText] | None = None
     comet: dict[str, Comet] | None = None
+    outside: dict[str, dict[str, OutsideRow]] | None = None
 
     def __post_init__(self) -> None:
         for kind, entries in (("corpora", self.corpora), ("systems", self.systems)):
@@ -229,6 +231,8 @@ class Settings:
         }
         check_made_texts(self.made_texts or {}, columns, self.systems)
         check_comet(self.comet or {})
+        tests = {name: [*each.files.tests] or ["held-out"] for name, each in self.corpora.items()}
+        check_outside(self.outside or {}, tests, self.systems)
         for position in range(len(self.published)):
             self._check_published(position)
 
@@ -292,6 +296,10 @@ class Settings:
     def made_text(self, name: str) -> MadeText:
         return _entry("made_texts", self.made_texts or {}, name)
 
+    def outside_on(self, corpus: str) -> dict[str, OutsideRow]:
+        """The rows of a corpus whose translations were not made here."""
+        return (self.outside or {}).get(corpus, {})
+
     def check_seed(self, seed: int) -> None:
         """Raise UserError if there is no such seed."""
         if seed not in self.seeds:
@@ -313,10 +321,10 @@ def load(path: Path = Path("params.yaml")) -> Settings:
     """Read and check the experiment; raises UserError naming file, line, key and value."""
     document = load_yaml(path)
     check_shared(document, path)
-    for name in ("made_texts", "comet"):
-        if isinstance(document, Mapping) and document.get(name, ()) is None:  # DVC fails at it
-            line = line_of(document, name)
-            raise UserError(f"{path}:{line}: {name} is empty: remove the key, or add entries")
+    for key in ("made_texts", "comet", "outside"):
+        if isinstance(document, Mapping) and document.get(key, ()) is None:  # DVC fails at it
+            line = line_of(document, key)
+            raise UserError(f"{path}:{line}: {key} is empty: remove the key, or add entries")
     try:
         return build(Settings, document, path)
     except UserError as error:

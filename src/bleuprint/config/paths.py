@@ -7,6 +7,8 @@ corpus, so that the report can depend on one folder: a stage's output for all co
 from pathlib import Path
 from typing import NamedTuple
 
+from bleuprint.config.outside import OUTSIDE
+
 # The settings that systems have on single corpora (Settings.overrides), which DVC compares.
 OVERRIDES = Path("reports", "overrides.json")
 # The file in a corpus's statistics folder.
@@ -26,9 +28,19 @@ def given(corpus: str, root: Path = Path()) -> Path:
     return folder(corpus, "raw", root) / "given"
 
 
+def document_ids(given: Path, name: str) -> Path:
+    """The ids of the documents of a set's lines, in the folder of the downloaded text."""
+    return given / f"{name}.documents"
+
+
 def made_text(corpus: str, part: str, root: Path = Path()) -> Path:
     """A training text of a corpus of which a system has translated one side."""
     return folder(corpus, "raw", root) / f"made.{part}"
+
+
+def outside(corpus: str, root: Path = Path()) -> Path:
+    """The results of a corpus's rows from outside: a folder for each, by name."""
+    return root / "results" / OUTSIDE / corpus
 
 
 def ledger(corpus: str, stage: str, root: Path = Path()) -> Path:

@@ -3,12 +3,12 @@
 Memory grows with the test sets; the training text is read once.
 """
 
-import dataclasses
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from itertools import chain
 from pathlib import Path
 
+from bleuprint.config import paths
 from bleuprint.config.experiment import Corpus
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_object, sha256_of, whole_folder, write_json
@@ -24,7 +24,7 @@ class Description:
 
     `source_tokens`: the number of tokens of each source; `reference_tokens`: the tokens of each
     reference, separated by spaces; `training_counts`: their frequencies in the training text, None
-    if tokens are characters.
+    if tokens are characters; `documents`: the id of each line's document, None if not known.
     """
 
     lines: int
@@ -33,6 +33,7 @@ class Description:
     source_tokens: Sequence[int]
     reference_tokens: Sequence[str]
     training_counts: dict[str, int] | None
+    documents: Sequence[str] | None = None
 
     def check(self, sources: Path, references: Path) -> None:
         """Raise UserError if the files are not those described."""
@@ -56,19 +57,29 @@ def names_of_test_sets(corpus: Corpus, texts: TextFolder) -> list[str]:
     return [*corpus.files.tests, *(name for name in names if name not in corpus.files.tests)]
 
 
-def describe_test_sets(name: str, corpus: Corpus, texts: Path, tokens: Path, folder: Path) -> None:
+def describe_test_sets(
+    name: str, corpus: Corpus, given: Path, texts: Path, tokens: Path, folder: Path
+) -> None:
     """Write TEST.json for each test set of a corpus.
 
-    `texts` is the folder of its text, `tokens` that of its tokens.
+    `given` is the folder of its downloaded text, `texts` that of the split text, `tokens` that of
+    its tokens.
     """
     split, tokenized = (TextFolder(path, corpus.source, corpus.target) for path in (texts, tokens))
-    tests = {test: _described(split, tokenized, test) for test in names_of_test_sets(corpus, split)}
+    tests = {}
+    for test in names_of_test_sets(corpus, split):
+        described = _described(split, tokenized, test)
+        documents = _documents(paths.document_ids(given, f"test.{test}"), described.lines)
+        tests[test] = replace(described, documents=documents)
     in_words = corpus.tokenize.name != "characters"
     counts = _training_counts(name, tokenized, tests.values()) if in_words else {}
     with whole_folder(folder) as unfinished:
         for test, described in tests.items():
             words = {word: counts[word] for word in _words(described)} if in_words else None
-            write_json(unfinished / f"{test}.json", {**vars(described), "training_counts": words})
+            content = {**vars(described), "training_counts": words}
+            if described.documents is None:
+                del content["documents"]
+            write_json(unfinished / f"{test}.json", content)
 
 
 def read_description(folder: Path, test: str) -> Description:
@@ -76,9 +87,9 @@ def read_description(folder: Path, test: str) -> Description:
     path = folder / f"{test}.json"
     if not path.exists():
         raise UserError(f"{path}: no such file; run: dvc repro")
-    names = [field.name for field in dataclasses.fields(Description)]
-    content = read_object(path, names)
-    return Description(**{name: content[name] for name in names})
+    names = [field.name for field in fields(Description)]
+    content = read_object(path, [name for name in names if name != "documents"])
+    return Description(**{name: content[name] for name in names if name in content})
 
 
 def _described(texts: TextFolder, tokens: TextFolder, test: str) -> Description:
@@ -96,6 +107,16 @@ def _described(texts: TextFolder, tokens: TextFolder, test: str) -> Description:
         reference_tokens=[pair.target for pair in pairs],
         training_counts=None,
     )
+
+
+def _documents(path: Path, lines: int) -> list[str] | None:
+    """The document of each line of a test set, None if it does not say them."""
+    if not path.exists():
+        return None
+    ids = list(read_lines(path))
+    if len(ids) != lines:
+        raise UserError(f"{path} has {len(ids)} lines and the test set has {lines}; run: dvc repro")
+    return ids
 
 
 def _training_counts(name: str, tokens: TextFolder, tests: Iterable[Description]) -> dict[str, int]:

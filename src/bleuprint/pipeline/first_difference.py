@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from bleuprint.config.paths import Cell
 from bleuprint.runtime.flatten import dotted
 
 # Outputs that also tell how a stage ran, and so may differ where its texts or weights do not.
@@ -12,13 +11,14 @@ _ACCOUNTS = ("data/ledgers/", "training.json", "translation.json")
 
 
 def first_difference(
-    first: Mapping[str, Any], second: Mapping[str, Any], cell: Cell
+    first: Mapping[str, Any], second: Mapping[str, Any], last: str
 ) -> tuple[str, list[str]] | None:
-    """The kind of the first stage of a cell whose outputs differ in two dvc.locks, and why.
+    """The kind of the first stage whose outputs differ in two dvc.locks, and why.
 
-    None if there is none. Outputs that only tell how a stage ran are not compared.
+    Of the stages that the `last` needs, and itself; None if there is none. Outputs that only tell
+    how a stage ran are not compared.
     """
-    for name in _chain(first, f"score@{'-'.join(map(str, cell))}"):
+    for name in _chain(first, last):
         stages = [lock.get(name, {}) for lock in (first, second)]
         made = [
             {path: md5 for path, md5 in _sums(stage, "outs").items() if not _is_account(path)}

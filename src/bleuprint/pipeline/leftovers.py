@@ -15,6 +15,7 @@ from filelock import FileLock, Timeout
 
 from bleuprint.config import paths
 from bleuprint.config.experiment import Settings
+from bleuprint.config.outside import OUTSIDE
 from bleuprint.runtime.errors import say
 from bleuprint.tracking.cell_results import cells_of
 
@@ -82,10 +83,12 @@ def _outputs(settings: Settings, root: Path) -> Iterator[Path]:
     # those of cells that are left out are outputs, too (stage_args)
     every = product(settings.systems, settings.corpora, map(str, settings.seeds))
     named = set(every)
+    rows = set() if OUTSIDE in settings.systems else set(below(root, f"results/{OUTSIDE}/*"))
     for folder in ("models", "results", "timings"):
         for path in below(root, f"{folder}/*/*/*"):
-            if path.parts[1:] not in named and path.name.isdecimal():
+            if path.parent not in rows and path.parts[1:] not in named and path.name.isdecimal():
                 yield path
+    yield from sorted(rows - {paths.outside(corpus) for corpus in settings.outside or ()})
     for path in below(root, "data/*/*"):
         if path.name not in settings.corpora:
             yield path

@@ -142,7 +142,7 @@ def _where_and_why(here: Report, there: Report, each: Compared) -> str:
     stage, causes = each.stage, list(each.causes())
     translated = {"sources_sha256", "references_sha256", "hypotheses_sha256"} & {*each.columns}
     if translated and here.stages and there.stages:
-        found = first_difference(here.stages, there.stages, each.cell)
+        found = first_difference(here.stages, there.stages, each.scored_by)
         if found:
             stage, causes = found
         else:

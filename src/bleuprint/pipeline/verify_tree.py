@@ -14,7 +14,8 @@ from bleuprint.report.records import collect
 from bleuprint.report.same_results import Verdict, changed_columns
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_object, sha256_of
-from bleuprint.tracking.cell_results import CellResults, cells_of
+from bleuprint.tracking.cell_results import CellResults
+from bleuprint.tracking.outside_results import open_results, results_folder, rows_of
 from bleuprint.training.averaging import MODEL
 
 _MOST = 9
@@ -27,7 +28,7 @@ def lines(root: Path = Path()) -> tuple[list[str], Verdict]:
     """
     settings = load(root / "params.yaml")
     checked = [f"{RESULTS} is what the report computes from results/"]
-    problems = list(_results(settings, root))
+    problems = list(dict.fromkeys(_results(settings, root)))
     if (root / "dvc.lock").exists():
         problems += _outputs(root)
         checked.append("every stage's settings, code, inputs and outputs are those of dvc.lock")
@@ -41,13 +42,14 @@ def lines(root: Path = Path()) -> tuple[list[str], Verdict]:
 def _results(settings: Settings, root: Path) -> Iterator[str]:
     """What is wrong with the results of the cells; if nothing is, with those of the report."""
     fine = True
-    for cell in cells_of(settings):
-        if not (root / cell.results).exists():
+    for cell in rows_of(settings):
+        if not (root / results_folder(settings, cell)).exists():
             continue  # DVC, or the report, says so
         try:
-            run = CellResults.open(settings, cell, root).check()
-            _ = run.curves
-            _check_average(run)
+            run = open_results(settings, cell, root).check()
+            if isinstance(run, CellResults):
+                _ = run.curves
+                _check_average(run)
         except UserError as error:
             fine = False
             yield str(error)

@@ -12,11 +12,11 @@ from bleuprint.config.paths import Cell, ledger
 from bleuprint.corpus.steps.ledger import STAGES, read_ledgers
 from bleuprint.report import cost_columns
 from bleuprint.report.citations import citations
-from bleuprint.report.frame import COSTS, RESULTS
+from bleuprint.report.frame import COSTS, RESULTS, trained
 from bleuprint.report.grid import NONE
 from bleuprint.report.page.funnel import kept
 from bleuprint.report.paper_numbers import total_cost
-from bleuprint.report.system_results import METRICS, system_results
+from bleuprint.report.system_results import METRICS, OUTSIDE, PLACE, system_results
 from bleuprint.runtime.flatten import dotted
 from bleuprint.runtime.html import counted
 
@@ -34,7 +34,7 @@ class Fact:
 
 def recorded_facts(settings: Settings, records: pd.DataFrame, root: Path) -> dict[str, Fact]:
     """The facts of checklist.csv by name."""
-    trainings = records.drop_duplicates(Cell._fields)
+    trainings = trained(records).drop_duplicates(Cell._fields)
     return {
         **_corpora(settings),
         **_counts(settings, root),
@@ -100,7 +100,7 @@ def _counts(settings: Settings, root: Path) -> dict[str, Fact]:
     def excluded(name: str) -> str:
         counts = kept(name, root)
         rules = ", ".join(counts.most()) or "nothing"
-        return f"{counts.left:,} of {counts.read:,} training pairs kept; dropped by {rules}"
+        return f"{counts.left:,} of {counts.candidates:,} training pairs kept; dropped by {rules}"
 
     return {"sizes": of_all(STAGES[-1], sizes), "excluded": of_all("*", excluded)}
 
@@ -113,6 +113,8 @@ def _systems(settings: Settings) -> Fact:
         keys = [key for key in {**given, **system} if given.get(key) != system.get(key)]
         pairs = (f"{key} {system.get(key, NONE)} ({given.get(key, NONE)})" for key in keys)
         lines.append(f"{name}: those of {baseline}, but {', '.join(pairs) or 'for its name'}")
+    for corpus, rows in (settings.outside or {}).items():
+        lines += [f"outside.{corpus}.{n} ({OUTSIDE}): {row.about}" for n, row in rows.items()]
     return _fact(PARAMS, *lines)
 
 
@@ -122,7 +124,7 @@ def _results(settings: Settings, records: pd.DataFrame) -> dict[str, Fact]:
     for result in system_results(records):
         place, of = f"{result.corpus}, {result.test}", result.difference
         against = f"; {of} against {of.baseline}" if of else ""
-        scores.append(f"{result.system} on {place}: BLEU {result.bleu}{against}")
+        scores.append(f"{result.name} on {place}: BLEU {result.bleu}{against}")
         references = f"SHA-256 of references {result.first.references_sha256}"
         tests[place] = f"{result.first.lines:,} lines, {references}"
     shown = (
@@ -132,7 +134,9 @@ def _results(settings: Settings, records: pd.DataFrame) -> dict[str, Fact]:
         "resamples of the test set's lines; p is of a paired bootstrap"
     )
     trainings = counted(records.training_sha256.nunique(), "training")
-    evaluations = counted(len(records), "evaluation")
+    evaluations = counted(len(trained(records)), "evaluation")
+    files = records[records.outside.notna()].drop_duplicates(PLACE)
+    others = f"; {counted(len(files), 'file')} of translations {OUTSIDE}" if len(files) else ""
     signatures = (
         f"{name} {signature}"
         for metric, name in METRICS.items()
@@ -144,7 +148,8 @@ def _results(settings: Settings, records: pd.DataFrame) -> dict[str, Fact]:
         "scores": _fact(RESULTS, *scores),
         "tests": _fact(RESULTS, *_by_name(tests)),
         "runs": _fact(
-            RESULTS, f"{trainings}; {evaluations}, one by system, corpus, seed and test set"
+            RESULTS,
+            f"{trainings}; {evaluations}, one by system, corpus, seed and test set{others}",
         ),
         "measures": _fact(RESULTS, *signatures),
     }

@@ -14,15 +14,15 @@ from bleuprint.report.frame import ROUNDING
 from bleuprint.runtime.errors import UserError
 from bleuprint.scoring.metrics import DIGITS
 from bleuprint.scoring.significance import PairedTest, mean_interval, paired_test_of_means
-from bleuprint.tracking.cell_results import CellResults
+from bleuprint.tracking.cell_results import CellResults, ScoredTranslations
 
 POINTS = 100
 
 
-def comet_columns(run: CellResults, test: str) -> dict[str, Any]:
-    """The columns of COMET; None where params.yaml names no model."""
+def comet_columns(run: ScoredTranslations, test: str) -> dict[str, Any]:
+    """The columns of COMET; None where params.yaml names no model, and of rows from outside."""
     names = ("comet", "comet_low", "comet_high", "comet_signature")
-    if not run.settings.comet:
+    if not _is_scored(run):
         return dict.fromkeys(names)
     scores = comet_scores(run, test)
     low, high = mean_interval(_points(scores))
@@ -30,12 +30,12 @@ def comet_columns(run: CellResults, test: str) -> dict[str, Any]:
     return dict(zip(names, values, strict=True))
 
 
-def paired_comet(run: CellResults, baseline: CellResults, test: str) -> PairedTest:
+def paired_comet(run: ScoredTranslations, baseline: ScoredTranslations, test: str) -> PairedTest:
     """The test of the difference from the baseline, over the lines of the test set."""
     return paired_test_of_means(*(_points(comet_scores(each, test)) for each in (baseline, run)))
 
 
-def comet_scores(run: CellResults, test: str) -> CometScores:
+def comet_scores(run: ScoredTranslations, test: str) -> CometScores:
     """COMET of a test set.
 
     Raises UserError if it is of other files, of another model, or contradicts itself.
@@ -59,10 +59,10 @@ def comet_scores(run: CellResults, test: str) -> CometScores:
     return scores
 
 
-def one_model(runs: Iterable[CellResults], test: str) -> str:
+def one_model(runs: Iterable[ScoredTranslations], test: str) -> str:
     """The model, if all cells were scored by the same version of the same one; otherwise empty."""
     runs = list(runs)
-    if not all(run.settings.comet for run in runs):
+    if not all(map(_is_scored, runs)):
         return ""
     found = {
         (each["signature"], each["model"]) for run in runs for each in [comet_scores(run, test)]
@@ -77,6 +77,10 @@ def check_one_signature(records: pd.DataFrame) -> None:
             f"COMET of different versions: {' and '.join(signatures)}; to score all again by one: "
             "dvc repro --force --single-item comet"
         )
+
+
+def _is_scored(run: ScoredTranslations) -> bool:
+    return bool(run.settings.comet) and isinstance(run, CellResults)
 
 
 def _points(scores: CometScores) -> list[float]:

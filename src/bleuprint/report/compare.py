@@ -13,7 +13,7 @@ from bleuprint.report.system_results import p_text
 from bleuprint.runtime.errors import UserError
 from bleuprint.scoring.metrics import METRICS, sentence_bleu
 from bleuprint.text.unicode import blank_unprinted
-from bleuprint.tracking.cell_results import CellResults
+from bleuprint.tracking.cell_results import ScoredTranslations
 
 
 def compare(
@@ -58,7 +58,7 @@ def _parse(text: str) -> tuple[str, str]:
 
 def _overview(pair: Pair) -> Iterator[str | Grid]:
     """Settings, fingerprints, data, training and scores, as far as they differ."""
-    grids = {part: compare_tables.differing(pair, part) for part in compare_tables.PARTS}
+    grids = {part: compare_tables.differing(pair, part) for part in compare_tables.parts(pair)}
     same = [title.lower() for title, grid in grids.items() if grid is None]
     if len(same) == len(grids) and compare_tables.same_scores(pair):
         yield f"{pair.first} and {pair.second}: nothing differs: {', '.join(same)}, scores"
@@ -90,7 +90,9 @@ def _translations(pair: Pair, sentences: int) -> Iterator[str]:
         yield from _on_test(pair, runs, test, sentences)
 
 
-def _on_test(pair: Pair, runs: Sequence[CellResults], test: str, sentences: int) -> Iterator[str]:
+def _on_test(
+    pair: Pair, runs: Sequence[ScoredTranslations], test: str, sentences: int
+) -> Iterator[str]:
     _, corpus, seed = runs[0].cell
     yield f"{pair.first} and {pair.second} on {corpus}, seed {seed}, test set {test}"
     if reason := not_comparable([[run] for run in runs], test):

@@ -8,20 +8,20 @@ from typing import Any
 
 import pandas as pd
 
+from bleuprint.config.outside import OutsideRow
 from bleuprint.config.paths import Cell
 from bleuprint.corpus.steps.ledger import read_ledgers
 from bleuprint.report.comet_scores import comet_columns, one_model, paired_comet
-from bleuprint.report.fault_tables import lines_of_faults
+from bleuprint.report.fault_tables import faults_p, lines_of_faults
 from bleuprint.report.grid import NONE, Column, Grid, Row
 from bleuprint.report.revision import Revision
-from bleuprint.report.system_results import p_text, paired_t
+from bleuprint.report.system_results import largest_p, p_text, paired_t
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.flatten import dotted
 from bleuprint.scoring.human_agreement import AGREE, AGREEMENT, agreement_text, human_agreement
 from bleuprint.scoring.metrics import METRICS
-from bleuprint.scoring.output_faults import paired_p
 from bleuprint.scoring.significance import SIGNIFICANT, PairedTest, paired_tests
-from bleuprint.tracking.cell_results import CellResults
+from bleuprint.tracking.cell_results import CellResults, ScoredTranslations
 
 _SHORT = 12
 # The figures of a training, and how they are shown.
@@ -39,7 +39,7 @@ _Texts = Mapping[tuple[str, ...], str]
 
 @dataclass(frozen=True)
 class Side:
-    """A system of a revision."""
+    """A system of a revision, or a row from outside."""
 
     system: str
     revision: Revision
@@ -47,7 +47,34 @@ class Side:
     def __str__(self) -> str:
         return f"{self.system}@{self.revision.name}" if self.revision.name else self.system
 
-    def results(self, corpus: str, seed: int) -> CellResults:
+    def outside(self, corpus: str) -> OutsideRow | None:
+        """The row from outside on a corpus; None if it is trained here."""
+        return self.revision.settings.outside_on(corpus).get(self.system)
+
+    def check(self, corpus: str | None) -> None:
+        """Raise UserError if there is no such row, or none on the `corpus`, if one is given."""
+        settings = self.revision.settings
+        if files := [name for name in settings.corpora if self.outside(name)]:
+            if corpus not in (None, *files):
+                raise UserError(
+                    f"params.yaml: {self.system} has no translations on {corpus}, but on: "
+                    f"{', '.join(files)}"
+                )
+        elif corpus:
+            settings.system_on(self.system, corpus)
+        else:
+            settings.system(self.system)
+
+    def corpora(self) -> list[str]:
+        """The corpora on which there are results."""
+        settings = self.revision.settings
+        return [
+            corpus
+            for corpus in settings.corpora
+            if self.outside(corpus) or self.system in settings.systems_on(corpus)
+        ]
+
+    def results(self, corpus: str, seed: int) -> ScoredTranslations:
         return self.revision.results(Cell(self.system, corpus, seed))
 
 
@@ -60,32 +87,30 @@ class Pair:
     def __init__(self, first: Side, second: Side, corpus: str | None = None) -> None:
         self.first, self.second = self.sides = first, second
         for side in self.sides:
-            side.revision.settings.system(side.system)
+            side.check(corpus)
         if first == second:
             raise UserError(f"{first}: compared with itself")
-        self.seeds: list[int] = self._common("seeds")
-        if corpus is None:
-            self.corpora: list[str] = self._common("corpora")
-        else:
-            for side in self.sides:
-                side.revision.settings.system_on(side.system, corpus)
-            self.corpora = [corpus]
+        seeds = [side.revision.settings.seeds for side in self.sides]
+        self.seeds: list[int] = self._common("seeds", *seeds)
+        corpora = [[corpus] if corpus else side.corpora() for side in self.sides]
+        self.corpora: list[str] = self._common("corpora", *corpora)
 
-    def _common(self, name: str) -> list[Any]:
-        first, second = (getattr(side.revision.settings, name) for side in self.sides)
+    def _common(self, name: str, first: Sequence[Any], second: Sequence[Any]) -> list[Any]:
         common = [value for value in first if value in second]
-        if name == "corpora":
-            rows = [side.revision.settings.system(side.system) for side in self.sides]
-            common = [corpus for corpus in common if all(row.on(corpus) for row in rows)]
         if not common:
             raise UserError(f"{self.first} and {self.second}: no {name} in common")
         return common
+
+    @property
+    def of_others(self) -> bool:
+        """Whether a side was not trained here."""
+        return any(side.outside(corpus) for side in self.sides for corpus in self.corpora)
 
     def cells(self, side: Side) -> list[Cell]:
         """All cells of a side that are compared."""
         return [Cell(side.system, *place) for place in product(self.corpora, self.seeds)]
 
-    def runs(self, corpus: str) -> list[list[CellResults]]:
+    def runs(self, corpus: str) -> list[list[ScoredTranslations]]:
         """The results of each side on a corpus, by seed."""
         return [[side.results(corpus, seed) for seed in self.seeds] for side in self.sides]
 
@@ -130,6 +155,8 @@ def scores(pair: Pair) -> Iterator[str | Grid]:
     if len(pair.seeds) > 1:
         seeds = ", ".join(map(str, pair.seeds))
         yield f"scores: means over the seeds {seeds}; p: paired t-test over them"
+        if pair.of_others:
+            yield "of translations of others, the largest of the bootstraps against each seed"
     else:
         yield f"scores: of seed {pair.seeds[0]}; p: paired bootstrap over the lines of the test set"
 
@@ -151,7 +178,7 @@ def faults(pair: Pair) -> Grid | None:
                 if any(chain.from_iterable(chain(*sides))):
                     form = ".1f" if len(pair.seeds) > 1 else ".0f"
                     counts = (format(fmean(map(len, side)), form) for side in sides)
-                    p = paired_p(*sides)
+                    p = faults_p(*sides, trained=all(isinstance(s[0], CellResults) for s in runs))
                     mark = " n.s." if p >= SIGNIFICANT else ""
                     rows.append(Row((corpus, test, name, *counts, f"{p_text(p)}{mark}")))
     heads = pair.columns("corpus", "test set", "fault", more=("p",))
@@ -164,7 +191,7 @@ def same_scores(pair: Pair) -> bool:
     return all(first == second for first, second in runs)
 
 
-def not_comparable(runs: Sequence[Sequence[CellResults]], test: str) -> str:
+def not_comparable(runs: Sequence[Sequence[ScoredTranslations]], test: str) -> str:
     """Why the scores of two sides are not of the same lines; empty if they are."""
     every = [run.scores_of(test) for side in runs for run in side]
     for name in ("references", "sources"):
@@ -173,7 +200,7 @@ def not_comparable(runs: Sequence[Sequence[CellResults]], test: str) -> str:
     return ""
 
 
-def paired(runs: Sequence[CellResults], test: str) -> dict[str, PairedTest]:
+def paired(runs: Sequence[ScoredTranslations], test: str) -> dict[str, PairedTest]:
     """The paired tests of the second against the first."""
     (references, first), (_, second) = (run.lines(test) for run in runs)
     return paired_tests({"0": first, "1": second}, references, runs[0].texts.target)["1"]
@@ -184,7 +211,11 @@ def _settings(side: Side, pair: Pair) -> _Texts:
     settings = side.revision.settings
     corpora = {name: settings.corpus(name).deciding() for name in pair.corpora}
     others = dotted({"corpora": corpora, "seeds": settings.seeds})
-    every = {**settings.system(side.system).dotted(), **others}
+    rows = {corpus: row for corpus in pair.corpora if (row := side.outside(corpus))}
+    own = dotted({"outside": rows} if rows else {})
+    if not pair.of_others:
+        own = settings.system(side.system).dotted()
+    every = {**own, **others}
     return {(key,): value for key, value in every.items()}
 
 
@@ -193,8 +224,9 @@ def _fingerprints(side: Side, pair: Pair) -> _Texts:
     prints = dict[tuple[str, ...], str]()
     for corpus in pair.corpora:
         run = side.results(corpus, pair.seeds[0])
-        prints[corpus, "code of the training"] = run.training.code[:_SHORT]
-        prints[corpus, "binary corpus"] = run.training.data[:_SHORT]
+        if isinstance(run, CellResults) and not pair.of_others:
+            prints[corpus, "code of the training"] = run.training.code[:_SHORT]
+            prints[corpus, "binary corpus"] = run.training.data[:_SHORT]
         for test, of_test in run.scores.items():
             prints[corpus, f"signature of BLEU, {test}"] = of_test["bleu"]["signature"]
     return prints
@@ -219,7 +251,8 @@ def _trainings(side: Side, pair: Pair) -> _Texts:
     texts = dict[tuple[str, ...], str]()
     for corpus in pair.corpora:
         runs = [side.results(corpus, seed) for seed in pair.seeds]
-        means = pd.DataFrame(map(_figures, runs), columns=list(_FIGURES)).mean()
+        known = [_figures(run) for run in runs if isinstance(run, CellResults)]
+        means = pd.DataFrame(known, columns=list(_FIGURES)).mean()
         for label, mean in means.items():
             texts[corpus, str(label)] = format(mean, _FIGURES[str(label)])
     return texts
@@ -235,42 +268,50 @@ def _figures(run: CellResults) -> tuple[float, ...]:
     return updates, tokens, loss[-1], min(loss), bleu[-1], max(bleu)
 
 
-def _score_rows(runs: Sequence[Sequence[CellResults]], test: str, tested: bool) -> Iterator[Row]:
-    first_seeds = [side[0] for side in runs]
-    one_seed = tested and len(runs[0]) == 1
-    tests = paired(first_seeds, test) if one_seed else {}
+def _score_rows(
+    runs: Sequence[Sequence[ScoredTranslations]], test: str, tested: bool
+) -> Iterator[Row]:
+    here = [isinstance(side[0], CellResults) for side in runs]
+    # translations of others are compared with each seed
+    by_seed = tested and (len(runs[0]) == 1 or not all(here))
+    pairs = list(zip(*runs, strict=True)) if by_seed else []
+    tests = [paired(both, test) for both in pairs]
     for metric, label in METRICS.items():
         of_sides = [[run.scores_of(test).get(metric) for run in side] for side in runs]
         if not all(map(all, of_sides)):  # chrF2++ in scores.json of an earlier version
             continue
         scores = [[each["score"] for each in side] for side in of_sides]  # type: ignore[index]
-        p = tests[metric].bootstrap if one_seed else None
-        yield _score_row(runs, test, label, scores, p, tested)
+        bootstrap = [of[metric].bootstrap for of in tests]
+        yield _score_row(runs, test, label, scores, bootstrap, tested)
     if model := one_model(chain(*runs), test):
         points = [[comet_columns(run, test)["comet"] for run in side] for side in runs]
-        p = paired_comet(first_seeds[1], first_seeds[0], test).bootstrap if one_seed else None
-        yield _score_row(runs, test, "COMET", points, p, tested, scale=model)
+        bootstrap = [paired_comet(b, a, test).bootstrap for a, b in pairs]
+        yield _score_row(runs, test, "COMET", points, bootstrap, tested, scale=model)
 
 
 def _score_row(
-    runs: Sequence[Sequence[CellResults]],
+    runs: Sequence[Sequence[ScoredTranslations]],
     test: str,
     label: str,
     scores: Sequence[Sequence[float]],
-    p: float | None,
+    bootstrap: Sequence[float],
     tested: bool,
     scale: str = "",
 ) -> Row:
-    """A metric of both sides; `p` is that of the t-test over seeds if there is none of lines."""
+    """A metric of both sides; without p-values over lines, p is that of the t-test over seeds."""
     first, second = scores
     deltas = [b - a for a, b in zip(first, second, strict=True)]
     shown = agree = NONE
     if tested:
-        p = paired_t(deltas) if p is None else p
+        p = largest_p(deltas, bootstrap) if bootstrap else paired_t(deltas)
         shown = f"{p:.3f}{' n.s.' if p >= SIGNIFICANT else ''}"
         if (per_cent := human_agreement(scale or label, fmean(deltas))) is not None:
             agree = agreement_text(scale or label, per_cent)
-    cells = _mean(first), _mean(second), f"{fmean(deltas):+z.1f}", shown, agree
+    means = (
+        _mean(side if isinstance(of[0], CellResults) else side[:1])
+        for side, of in zip(scores, runs, strict=True)
+    )
+    cells = *means, f"{fmean(deltas):+z.1f}", shown, agree
     return Row((runs[0][0].cell.corpus, test, label, *cells))
 
 
@@ -286,3 +327,8 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[Side, Pair], _Texts]]] = {
     "Data": (("corpus", "set", "stage", "pairs"), _counts),
     "Training": (("corpus", "training"), _trainings),
 }
+
+
+def parts(pair: Pair) -> list[str]:
+    """The parts that both sides have: translations of others have no training."""
+    return [part for part in PARTS if part != "Training" or not pair.of_others]

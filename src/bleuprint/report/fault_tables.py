@@ -6,18 +6,19 @@ from typing import Any
 import pandas as pd
 
 from bleuprint.config.paths import Cell
+from bleuprint.report.frame import marked
 from bleuprint.report.grid import NONE, Column, Grid, Number, Row
-from bleuprint.report.system_results import PLACE, holm, p_text
+from bleuprint.report.system_results import PLACE, holm, largest_p, p_text
 from bleuprint.scoring.output_faults import ANY, NAMES, paired_p, wilson
 from bleuprint.scoring.significance import SIGNIFICANT
-from bleuprint.tracking.cell_results import CellResults
+from bleuprint.tracking.cell_results import CellResults, ScoredTranslations
 
 # Differences that the terminal shows, those with the smallest p.
 _SHOWN = 6
-_TESTED = [*PLACE, "name"]
+TESTED = [*PLACE, "name"]
 
 
-def lines_of_faults(runs: Sequence[CellResults], test: str) -> dict[str, list[list[int]]]:
+def lines_of_faults(runs: Sequence[ScoredTranslations], test: str) -> dict[str, list[list[int]]]:
     """The lines with each fault, by seed; empty if a seed was scored by an earlier version."""
     faults = [run.scores_of(test).get("faults") for run in runs]
     if not all(faults):
@@ -30,15 +31,15 @@ def lines_of_faults(runs: Sequence[CellResults], test: str) -> dict[str, list[li
 
 
 def fault_counts(
-    runs: Mapping[Cell, CellResults],
+    runs: Mapping[Cell, ScoredTranslations],
 ) -> dict[tuple[Cell, str], list[dict[str, Any]]]:
     """The faults of each cell on each test set, for its record.
 
     name; count of lines, with its interval (low, high), among `of` lines; references, the lines
     whose reference has the fault; and p against the first system of the corpus, None of itself. p
-    is over all seeds.
+    is over all seeds; of a row from outside the largest of those against each.
     """
-    seeds: dict[tuple[str, str], list[CellResults]] = {}
+    seeds: dict[tuple[str, str], list[ScoredTranslations]] = {}
     for (system, corpus, _), run in runs.items():
         seeds.setdefault((corpus, system), []).append(run)
     baselines = dict(reversed(seeds))
@@ -48,13 +49,31 @@ def fault_counts(
         for test in of_system[0].tests:
             expected, found = (lines_of_faults(each, test) for each in (baseline, of_system))
             tested = system != baselines[corpus]
-            p = {name: paired_p(expected[name], found[name]) for name in found if name in expected}
+            trained = isinstance(of_system[0], CellResults)
+            p = {
+                name: faults_p(expected[name], found[name], trained)
+                for name in found
+                if name in expected
+            }
             for run in of_system:
                 if faults := run.scores_of(test).get("faults"):
                     counts[run.cell, test] = [
                         _count(fault, p.get(fault["name"]) if tested else None) for fault in faults
                     ]
     return counts
+
+
+def faults_p(
+    first: Sequence[Sequence[int]], second: Sequence[Sequence[int]], trained: bool
+) -> float:
+    """The p-value of a difference between the lines with a fault, by seed, of two systems.
+
+    Unless both were `trained` here, one has the same lines for each seed: see `largest_p`.
+    """
+    if trained:
+        return paired_p(first, second)
+    seeds = list(zip(first, second, strict=True))
+    return largest_p([len(b) - len(a) for a, b in seeds], [paired_p([a], [b]) for a, b in seeds])
 
 
 def _count(fault: Any, p: float | None) -> dict[str, Any]:
@@ -66,7 +85,7 @@ def _count(fault: Any, p: float | None) -> dict[str, Any]:
 
 def counts(records: pd.DataFrame, group: str = "") -> Grid | None:
     """The lines with each fault that occurs; None for records of an earlier version."""
-    faults = _faults(records)
+    faults = _faults(marked(records))
     if faults is None:
         return None
     occurs = faults[(faults["count"] > 0) | (faults.references > 0)].name
@@ -86,12 +105,10 @@ def counts(records: pd.DataFrame, group: str = "") -> Grid | None:
 
 def findings(records: pd.DataFrame, most: int | None = None) -> list[str]:
     """The significant differences from the baseline, a sentence each, by p."""
-    faults = _faults(records)
+    faults = _faults(marked(records))
     if faults is None:
         return []
-    means = faults.groupby(_TESTED, sort=False).agg(
-        {"count": "mean", "p": "first", "mark": "first"}
-    )
+    means = faults.groupby(TESTED, sort=False).agg({"count": "mean", "p": "first", "mark": "first"})
     different = means[means.p < SIGNIFICANT].sort_values("p", kind="stable")
     baselines = records.dropna(subset="baseline").groupby("corpus").baseline.first()
     sentences = []
@@ -124,16 +141,20 @@ def _faults(records: pd.DataFrame) -> pd.DataFrame | None:
         return None
     table = records[[*PLACE, "faults"]].explode("faults").reset_index(drop=True)
     faults = table[PLACE].join(pd.DataFrame(list(table.faults)))
-    faults["p"] = faults.p.astype(float)
-    tested = faults.dropna(subset="p").drop_duplicates(_TESTED)
+    return with_marks(faults)
+
+
+def with_marks(found: pd.DataFrame) -> pd.DataFrame:
+    """The rows with `mark`, by p: Holm's correction is over all systems and names of a test set."""
+    found["p"] = found.p.astype(float)
+    tested = found.dropna(subset="p").drop_duplicates(TESTED)
     corrected = tested.groupby(["corpus", "test"]).p.transform(holm)
-    marks = tested[_TESTED].assign(
-        mark=[
-            "‡" if holms < SIGNIFICANT else "†" if p < SIGNIFICANT else ""
-            for p, holms in zip(tested.p, corrected, strict=True)
-        ]
-    )
-    return faults.merge(marks, on=_TESTED, how="left").fillna({"mark": ""})
+    marks = [
+        "‡" if holms < SIGNIFICANT else "†" if p < SIGNIFICANT else ""
+        for p, holms in zip(tested.p, corrected, strict=True)
+    ]
+    tested = tested[TESTED].assign(mark=pd.Series(marks, tested.index, dtype=object))
+    return found.merge(tested, on=TESTED, how="left").fillna({"mark": ""})
 
 
 def _cell(seeds: pd.DataFrame) -> Number:

@@ -6,7 +6,7 @@ Beside COLUMNS (columns.csv) it has LISTS, and of the trainings the versions of 
 
 import dataclasses
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import pandas as pd
 from bleuprint.config.paths import Cell
 from bleuprint.config.published import Published
 from bleuprint.report.published import literature
-from bleuprint.report.system_results import METRICS, of_metric
+from bleuprint.report.system_results import METRICS, OUTSIDE, of_metric
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.files import read_json, reading, write_json
 from bleuprint.tracking.timings import Training, read_seconds, read_training, translate_file
@@ -28,7 +28,8 @@ COSTS = REPORTS / "costs.csv"
 
 # Columns that results.json of earlier versions lacks.
 _LATER = re.compile(
-    "faults|chrf2pp.*|comet.*|(chrf2|ter)_(difference|p.*)|.*(standard_error|human_agreement)"
+    "outside|faults|contrast|chrf2pp.*|comet.*|(chrf2|ter)_(difference|p.*)"
+    "|.*(standard_error|human_agreement)|dbleu.*|by_document|.*document_(low|high|p_.*)"
 )
 
 # By which a score may be outside its interval, since both are rounded.
@@ -36,8 +37,9 @@ ROUNDING = 1e-3
 
 # Each column with its meaning and unit. A value that is not known, or not measured, is missing.
 COLUMNS: dict[str, str] = dict(pd.read_csv(Path(__file__).with_name("columns.csv")).to_numpy())
-# Lists of objects, as in scores.json; by_count is None where tokens are characters.
-LISTS = ("variants", "by_length", "by_count", "faults")
+# Lists of objects, as in scores.json; by_count is None where tokens are characters, by_document
+# where the test set does not say its documents.
+LISTS = ("variants", "by_length", "by_count", "faults", "by_document", "contrast")
 # The column of each measured figure of a training; those of another name are not in COLUMNS.
 _MEASURED = {f.name: f.name for f in dataclasses.fields(Training) if f.name != "rates"} | {
     "seconds": "train_seconds",
@@ -48,6 +50,11 @@ _TIMES = [*_MEASURED.values(), "translate_seconds"]
 _KEYS = [*Cell._fields, "training_sha256", "settings_sha256"]
 # The columns of results.json: those that are reproducible.
 STORED = [name for name in (*COLUMNS, *LISTS) if name not in (*_TIMES, "published")]
+# Whole numbers, of which rows from outside have none.
+_WHOLE = (
+    *("parameters", "updates", "source_tokens", "target_tokens", "training_flops"),
+    *("models", "beam"),
+)
 # The types of columns that may be missing in every row.
 DTYPES = {
     **dict.fromkeys(("devices", "peak_memory"), "Int64"),
@@ -65,6 +72,28 @@ def results(root: Path = Path()) -> pd.DataFrame:
     Measured columns are of this machine, or of reports/costs.csv; missing if they are in neither.
     """
     return load(root).reindex(columns=list(COLUMNS))
+
+
+def frame_of(
+    rows: Sequence[Mapping[str, Any]], columns: Sequence[str] | None = None
+) -> pd.DataFrame:
+    """The records of these rows; whole numbers stay whole where others are missing."""
+    records = pd.DataFrame(rows, columns=columns)
+    for name in _WHOLE:
+        if name in records and records[name].isna().any():
+            records[name] = pd.Series([row.get(name) for row in rows], dtype=object)
+    return records
+
+
+def trained(records: pd.DataFrame) -> pd.DataFrame:
+    """The records without those of rows from outside."""
+    return records[records.outside.isna()]
+
+
+def marked(records: pd.DataFrame) -> pd.DataFrame:
+    """The records for tables by system: rows from outside say so in their name."""
+    names = records.system.where(records.outside.isna(), records.system + f" ({OUTSIDE})")
+    return records.assign(system=names)
 
 
 def save(records: pd.DataFrame, path: Path) -> None:
@@ -95,7 +124,7 @@ def read(path: Path, root: Path) -> pd.DataFrame:
     if missing:
         lacking = f"without {len(missing)} columns such as {missing[0]}"
         say(f"{path}: of an earlier version, {lacking}; run: dvc repro", "note")
-    records = pd.DataFrame(rows, columns=STORED)
+    records = frame_of(rows, STORED)
     _check(records, path)
     return with_measured(records, root, path.with_name(COSTS.name))
 
@@ -141,7 +170,7 @@ def with_measured(records: pd.DataFrame, root: Path, costs: Path | None = None) 
     Figures in `root` come first, then those of `costs` (its reports/costs.csv) for the same
     training.
     """
-    trainings = records.drop_duplicates(list(Cell._fields))[_KEYS]
+    trainings = trained(records).drop_duplicates(list(Cell._fields))[_KEYS]
     here = pd.DataFrame([_measured(each, root) for each in trainings.itertuples()])
     here = here.reindex(columns=_TIMES).astype(DTYPES).set_index(trainings.index)
     if (path := costs or root / COSTS).exists():
@@ -171,14 +200,14 @@ def _measured(record: Any, root: Path) -> dict[str, Any]:
 
 def costs_csv(records: pd.DataFrame) -> str:
     """The measured columns, a row for each training and its translations."""
-    trainings = records.drop_duplicates(list(Cell._fields))
+    trainings = trained(records).drop_duplicates(list(Cell._fields))
     text: str = trainings.to_csv(columns=[*_KEYS, *_TIMES], index=False, lineterminator="\n")
     return text
 
 
 def cells_in(records: pd.DataFrame) -> list[Cell]:
     """Each training once, in the order of the records."""
-    cells = records[list(Cell._fields)].drop_duplicates()
+    cells = trained(records)[list(Cell._fields)].drop_duplicates()
     return [Cell(*row) for row in cells.itertuples(index=False)]
 
 

@@ -42,9 +42,9 @@ class Column:
 
 @dataclass(frozen=True)
 class Row:
-    """`best` are the columns in which no row of ours is better.
+    """`best` are the columns in which no row that is scored here is better.
 
-    `kind` is baseline, published or empty.
+    `kind` is baseline, outside, published or empty.
     """
 
     cells: tuple[str, ...]

@@ -8,11 +8,17 @@ import pandas as pd
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
 from bleuprint.config.published import Published
-from bleuprint.report import cost_columns, fault_tables, score_tables
-from bleuprint.report.frame import REPORTS, RESULTS
+from bleuprint.report import (
+    contrast_tables,
+    cost_columns,
+    document_tables,
+    fault_tables,
+    score_tables,
+)
+from bleuprint.report.frame import REPORTS, RESULTS, trained
 from bleuprint.report.grid import NONE, Column, Grid, Number, Row, latex
 from bleuprint.report.published import literature
-from bleuprint.report.system_results import METRICS, SystemResult, system_results
+from bleuprint.report.system_results import METRICS, OUTSIDE, SystemResult, system_results
 from bleuprint.scoring.bleu_variants import VARIANTS
 from bleuprint.scoring.human_agreement import AGREE, AGREEMENT
 from bleuprint.scoring.significance import SIGNIFICANT
@@ -64,7 +70,7 @@ def costs(records: pd.DataFrame, measured: bool = True) -> Grid:
         columns += [Column(label, "measured") for label in cost_columns.MEASURED]
         columns += [Column(label, "measured", left=True) for label in cost_columns.TEXTS]
         cells = {**cells, **cost_columns.MEASURED, **cost_columns.TEXTS}
-    trainings = records.drop_duplicates(Cell._fields)
+    trainings = trained(records).drop_duplicates(Cell._fields)
     rows = [
         Row((*place, *(cell(seeds) for cell in cells.values())))
         for place, seeds in trainings.groupby(["system", "corpus"], sort=False)
@@ -82,7 +88,9 @@ def parts(records: pd.DataFrame, published: Sequence[Published] = ()) -> Iterato
     yield ""
     yield from notes(records, published)
     yield ""
+    yield from document_tables.parts(records)
     yield from fault_tables.parts(records)
+    yield from contrast_tables.parts(records)
     yield f"More: {REPORTS / 'index.html'} (everything, on one page), {REPORTS / 'table.md'},"
     yield f"{RESULTS} (scores, signatures and fingerprints of every cell), and the runs"
     yield "side by side in MLflow: make ui"
@@ -115,12 +123,14 @@ def notes(records: pd.DataFrame, published: Sequence[Published] = ()) -> list[st
             f"column; n.s.: not significant (p of {SIGNIFICANT} or more).",
             AGREEMENT,
         ]
-    cells = records.drop_duplicates(["system", "corpus"])
-    if len(cells) < records.system.nunique() * records.corpus.nunique():
+    ours, of_others = trained(records), records[records.outside.notna()]
+    cells = ours.drop_duplicates(["system", "corpus"])
+    if len(cells) < ours.system.nunique() * records.corpus.nunique():
         lines.append(f"{NONE}: params.yaml trains the system on other corpora only.")
-    for system, models in records[records.models > 1].groupby("system", sort=False).models:
+    lines += _outside_notes(of_others, len(seeds))
+    for system, models in ours[ours.models > 1].groupby("system", sort=False).models:
         lines.append(f"{system}: an ensemble of {models.max()} checkpoints of one training.")
-    engines = records.groupby(["engine", "precision"], sort=False).system.unique()
+    engines = ours.groupby(["engine", "precision"], sort=False).system.unique()
     if len(engines) > 1:
         users = "; ".join(f"{' '.join(key)}: {', '.join(names)}" for key, names in engines.items())
         lines.append(f"Not all systems translated with the same engine and precision. {users}.")
@@ -131,6 +141,24 @@ def notes(records: pd.DataFrame, published: Sequence[Published] = ()) -> list[st
             f"printed, ours scored in the same way. {OTHERWISE}: in ways not computed here."
         )
     return [*lines, *literature.notes(numbers)]
+
+
+def _outside_notes(records: pd.DataFrame, seeds: int) -> Iterator[str]:
+    """What the rows from outside are, and how they are tested."""
+    for (system, about), corpora in records.groupby(["system", "outside"], sort=False).corpus:
+        yield f"{system} ({OUTSIDE}), {', '.join(corpora.unique())}: {' '.join(about.split())}"
+    if len(records):
+        yield (
+            f"Rows that were {OUTSIDE} are files of translations, scored in the same way; "
+            f"{NONE}: their trainings, and so FLOPs and the like, are not known, or there is no "
+            "file of that test set."
+        )
+    if len(records) and seeds > 1:
+        yield (
+            "They have one set of translations and the interval of its score. Their p is the "
+            "largest of the paired bootstraps against each seed of the baseline, or 1 if the seeds "
+            "do not agree which is better."
+        )
 
 
 def _score_columns(
@@ -198,7 +226,8 @@ def _as_published(records: pd.DataFrame, numbers: pd.DataFrame, end: str) -> Ite
 
 
 def _cost_columns(records: pd.DataFrame, costs: Costs, numbers: pd.DataFrame) -> Iterator[_Filled]:
-    trainings = records.drop_duplicates(["system", "seed"]).groupby("system", sort=False)
+    seeds = trained(records).drop_duplicates(["system", "seed"])
+    trainings = seeds.groupby("system", sort=False)
     for label, cell in costs.items():
         cells = {system: cell(seeds) for system, seeds in trainings}
         yield _Filled(Column(label, _group(records)), cells)
@@ -229,14 +258,15 @@ def _printed(numbers: pd.DataFrame, column: str) -> dict[str, str]:
 
 def _kinds(results: Sequence[SystemResult]) -> dict[str, str]:
     """The kind of each system's row."""
-    kinds = dict.fromkeys((result.system for result in results), "")
+    kinds = {result.system: "outside" if result.outside else "" for result in results}
     return kinds | {each.difference.baseline: "baseline" for each in results if each.difference}
 
 
 def _row(name: str, kind: str, filled: Sequence[_Filled]) -> Row:
     cells = (column.cells.get(name, Number(NONE, None)) for column in filled)
     best = (place for place, column in enumerate(filled, 1) if name in column.best)
-    head = f"{name} (baseline)" if kind == "baseline" else name
+    mark = {"baseline": "baseline", "outside": OUTSIDE}.get(kind)
+    head = f"{name} ({mark})" if mark else name
     return Row((head, *cells), kind, frozenset(best))
 
 
@@ -244,9 +274,12 @@ def tex(settings: Settings, records: pd.DataFrame) -> str:
     """The scores and the training cost as two LaTeX tables."""
     experiment, published = settings.experiment, settings.published
     caption = f"Results of {experiment}. {' '.join(notes(records, published))}"
+    best = "Bold: the best of ours."
+    if records.outside.notna().any():
+        best = "Bold: the best of those scored here."
     return (
         "% Needs \\usepackage{booktabs}.\n"
-        + latex(scores(records, published=published), f"{caption} Bold: the best of ours.")
+        + latex(scores(records, published=published), f"{caption} {best}")
         + "\n"
         + latex(costs(records, measured=False), f"Training cost of {experiment}.")
     )

@@ -11,7 +11,7 @@ import pandas as pd
 
 from bleuprint.config.paths import Cell
 from bleuprint.report import cost_columns
-from bleuprint.report.frame import COSTS, RESULTS
+from bleuprint.report.frame import COSTS, RESULTS, trained
 from bleuprint.report.grid import NONE, tex_text
 from bleuprint.report.system_results import (
     SystemResult,
@@ -91,7 +91,7 @@ def paper_numbers(records: pd.DataFrame) -> dict[str, str]:
     for result in system_results(records):
         place = "/".join((result.system, result.corpus, result.test))
         numbers |= {f"{place}/{name}": number for name, number in _scores(result)}
-    trainings = records.drop_duplicates(Cell._fields)
+    trainings = trained(records).drop_duplicates(Cell._fields)
     for (system, corpus), seeds in trainings.groupby(["system", "corpus"], sort=False):
         cells = {name: cell(seeds) for name, cell in _COSTS.items()}
         cells["hours"] = _hours(seeds.train_seconds.mean())
@@ -105,7 +105,7 @@ def total_cost(records: pd.DataFrame) -> dict[str, str]:
 
     Rows that differ only in averaging or decoding share a training.
     """
-    trainings = records.drop_duplicates("training_sha256")
+    trainings = trained(records).drop_duplicates("training_sha256")
     hours = trainings.train_seconds.sum(skipna=False)
     device_hours = (trainings.train_seconds * trainings.devices.astype(float)).sum(skipna=False)
     return {

@@ -25,8 +25,9 @@ def power(records: pd.DataFrame, difference: float | None = None) -> pd.DataFram
     """A row for each system with a baseline, on each test set.
 
     Columns: difference, standard_error (over lines, the mean over seeds), detectable, lines,
-    lines_needed; of several seeds their number, deviation (of the difference), detectable_by_seeds,
-    seeds_needed. What is needed is for `difference`, or without it for the one that was measured.
+    lines_needed; of several seeds, but not for rows from outside, their number, deviation (of the
+    difference), detectable_by_seeds, seeds_needed. What is needed is for `difference`, or without
+    it for the one that was measured.
     """
     known = records.standard_error.notna()
     alike = ["corpus", "test", "seed"]
@@ -44,7 +45,7 @@ def power(records: pd.DataFrame, difference: float | None = None) -> pd.DataFram
             "lines": int(first.lines),
             "lines_needed": lines_needed(first.lines, error, sought),
         }
-        if len(seeds) > 1:
+        if len(seeds) > 1 and pd.isna(first.outside):
             joined = seeds.join(baseline, on=alike)
             deviation = float((joined.bleu - joined.of_baseline).std())
             row["seeds"] = len(seeds)
@@ -69,7 +70,7 @@ def parts(records: pd.DataFrame, difference: float | None = None) -> Iterator[st
         cells += [_whole(row.lines), _whole(row.lines_needed)]
         if several:
             cells += [_bleu(row.deviation), _bleu(row.detectable_by_seeds)]
-            cells.append(_whole(row.seeds_needed))
+            cells.append(Number.of(row.seeds_needed, _whole))
         rows.append((row.system, row.corpus, row.test, row.baseline, *cells))
     heads = ["Difference", "Standard error", "Detectable", "Lines", "Lines needed"]
     yield grid(
@@ -83,8 +84,8 @@ def parts(records: pd.DataFrame, difference: float | None = None) -> Iterator[st
     )
     if several:
         yield (
-            f"Seeds: the same of the paired t-test over {table.seeds.max()} seeds, whose deviation "
-            "is itself uncertain when seeds are few."
+            f"Seeds: the same of the paired t-test over {table.seeds.max():.0f} seeds, whose "
+            "deviation is itself uncertain when seeds are few."
         )
 
 
@@ -93,8 +94,8 @@ def summary(records: pd.DataFrame) -> Iterator[str]:
     table = power(records)
     for (corpus, test), of in table.groupby(["corpus", "test"], sort=False) if len(table) else ():
         text = f"{of.lines.max():,} lines show {_range(of.detectable)} BLEU"
-        if "seeds" in of:
-            text += f", {of.seeds.max()} seeds {_range(of.detectable_by_seeds)}"
+        if "seeds" in of and of.seeds.notna().any():
+            text += f", {of.seeds.max():.0f} seeds {_range(of.detectable_by_seeds)}"
         yield (
             f"Power on {corpus}, test set {test}: {text} of difference from the baseline (with "
             f"{POWER:.0%} probability; bleuprint power says what smaller ones take)."
@@ -107,7 +108,7 @@ def _range(values: pd.Series) -> str:
 
 
 def _bleu(value: float) -> Number:
-    return Number(f"{value:.2f}", value)
+    return Number.of(value, "{:.2f}".format)
 
 
 def _signed(value: float) -> Number:

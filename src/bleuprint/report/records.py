@@ -11,9 +11,16 @@ import pandas as pd
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell, folder
 from bleuprint.corpus.test_sets import read_description
-from bleuprint.report.comet_scores import check_one_signature, comet_columns, paired_comet
+from bleuprint.report import document_tables
+from bleuprint.report.comet_scores import (
+    check_one_signature,
+    comet_columns,
+    one_model,
+    paired_comet,
+)
+from bleuprint.report.contrast_tables import contrast_counts
 from bleuprint.report.fault_tables import fault_counts
-from bleuprint.report.frame import ROUNDING, cells_in, with_measured
+from bleuprint.report.frame import ROUNDING, frame_of, with_measured
 from bleuprint.report.system_results import METRICS, of_metric, with_differences
 from bleuprint.runtime.code import code_fingerprint
 from bleuprint.runtime.errors import UserError
@@ -21,7 +28,8 @@ from bleuprint.scoring import metrics
 from bleuprint.scoring.output_faults import output_faults
 from bleuprint.scoring.score import fast_scores
 from bleuprint.scoring.significance import paired_tests
-from bleuprint.tracking.cell_results import CellResults, cells_of, settings_sha256
+from bleuprint.tracking.cell_results import CellResults, ScoredTranslations, settings_sha256
+from bleuprint.tracking.outside_results import OutsideResults, open_results, rows_of
 
 
 def collect(settings: Settings, root: Path = Path()) -> pd.DataFrame:
@@ -31,31 +39,33 @@ def collect(settings: Settings, root: Path = Path()) -> pd.DataFrame:
     settings or the files are not those of translation.json, if the translations do not have the
     BLEU of scores.json, or if the curves are not those of training.json.
     """
-    runs = {cell: CellResults.open(settings, cell, root).check() for cell in cells_of(settings)}
-    for run in runs.values():
+    runs = {cell: open_results(settings, cell, root).check() for cell in rows_of(settings)}
+    trained = {cell: run for cell, run in runs.items() if isinstance(run, CellResults)}
+    for run in trained.values():
         _ = run.curves  # which are checked as they are read
     paired = dict[tuple[Cell, str], dict[str, Any]]()
     for corpus, seed in product(settings.corpora, settings.seeds):
-        paired |= _paired(
-            [runs[Cell(system, corpus, seed)] for system in settings.systems_on(corpus)]
-        )
-    faults = fault_counts(runs)
+        rows = (*settings.systems_on(corpus), *settings.outside_on(corpus))
+        paired |= _paired([runs[Cell(row, corpus, seed)] for row in rows])
+    faults, contrast = fault_counts(runs), contrast_counts(trained)
     code = code_fingerprint("report", root)
     tested = ("p_bootstrap", "p_randomization", "standard_error")
     untested = dict.fromkeys(of_metric(metric, each) for metric in METRICS for each in tested)
-    rows = [
+    untested |= document_tables.tests_of(None)
+    records = [
         {
             **_row(run, test),
             **{"baseline": None, **untested, **paired.get((cell, test), {})},
             "faults": faults.get((cell, test)),
+            "contrast": contrast.get((cell, test)),
             "code_sha256": code,
         }
         for cell, run in runs.items()
         for test in run.tests
     ]
-    records = pd.DataFrame(rows)
-    check_one_signature(records)
-    return with_measured(with_differences(records), root)
+    frame = frame_of(records)
+    check_one_signature(frame)
+    return with_measured(with_differences(frame), root)
 
 
 def check_settings(records: pd.DataFrame, settings: Settings, path: Path) -> None:
@@ -63,9 +73,9 @@ def check_settings(records: pd.DataFrame, settings: Settings, path: Path) -> Non
 
     Published numbers are not part of the records, and may differ.
     """
-    cells = cells_in(records)
-    fingerprints = records.drop_duplicates(list(Cell._fields)).settings_sha256
-    if cells != cells_of(settings) or list(fingerprints) != [
+    rows = records.drop_duplicates(list(Cell._fields))
+    cells = [Cell(*row) for row in rows[list(Cell._fields)].itertuples(index=False)]
+    if cells != rows_of(settings) or list(rows.settings_sha256) != [
         settings_sha256(settings, cell) for cell in cells
     ]:
         raise UserError(
@@ -74,43 +84,54 @@ def check_settings(records: pd.DataFrame, settings: Settings, path: Path) -> Non
         )
 
 
-def _paired(runs: Sequence[CellResults]) -> dict[tuple[Cell, str], dict[str, Any]]:
-    """Paired tests of all but the first system against the first, by cell and test set."""
-    baseline, *others = runs
+def _paired(runs: Sequence[ScoredTranslations]) -> dict[tuple[Cell, str], dict[str, Any]]:
+    """Paired tests of all but the first system against the first, by cell and test set.
+
+    A row from outside may have translations of some of the test sets.
+    """
+    baseline, *_ = runs
     tested: dict[tuple[Cell, str], dict[str, Any]] = {}
     for test in baseline.tests:
         translations = {}
-        for run in runs:
+        of_test = [run for run in runs if test in run.tests]
+        for run in of_test:
             references, translations[run.cell.system] = run.lines(test)
             _check_scores(run, test, references, translations[run.cell.system])
-        if others:
-            results = paired_tests(translations, references, baseline.texts.target)
-            for run in others:
+        if len(of_test) > 1:
+            tests = folder(baseline.cell.corpus, "tests", baseline.root)
+            documents = read_description(tests, test).documents
+            language = baseline.texts.target
+            results = paired_tests(translations, references, language, documents)
+            for run in of_test[1:]:
                 row: dict[str, Any] = {"baseline": baseline.cell.system}
-                tests = list(results[run.cell.system].values())
-                if run.settings.comet:
-                    tests.append(paired_comet(run, baseline, test))
-                for metric, of in zip(METRICS, tests, strict=False):
+                by_metric = list(results[run.cell.system].values())
+                if one_model([baseline, run], test):
+                    by_metric.append(paired_comet(run, baseline, test))
+                for metric, of in zip(METRICS, by_metric, strict=False):
                     row[of_metric(metric, "p_bootstrap")] = of.bootstrap
                     row[of_metric(metric, "p_randomization")] = of.randomization
                     row[of_metric(metric, "standard_error")] = of.standard_error
-                tested[run.cell, test] = row
+                tested[run.cell, test] = row | document_tables.tests_of(results[run.cell.system])
     return tested
 
 
-def _check_scores(run: CellResults, test: str, references: list[str], lines: list[str]) -> None:
+def _check_scores(
+    run: ScoredTranslations, test: str, references: list[str], lines: list[str]
+) -> None:
     """Raise UserError if the translations have other scores than scores.json says.
 
     Compared are also intervals, signatures and the like. TER, which takes longer than the rest of
     the report to compute, has to be in its interval.
     """
     path, stored = run.path / "scores.json", run.scores_of(test)
-    again = f"run: dvc repro --force --single-item score@{'-'.join(map(str, run.cell))}"
+    again = f"run: dvc repro --force --single-item {run.stage}"
     described = read_description(folder(run.cell.corpus, "tests", run.root), test)
-    corpus, loss = run.settings.corpus(run.cell.corpus), run.translation.losses.get(test)
+    corpus, loss = run.settings.corpus(run.cell.corpus), run.losses.get(test)
     computed: dict[str, Any] = {**fast_scores(lines, references, corpus, described, loss)}
     if "faults" in stored:
         computed["faults"] = output_faults(run.sources(test), references, lines, corpus)
+    if ("by_document" in stored) != ("by_document" in computed):
+        raise UserError(f"{path}: documents of {test} are not those it was scored by; {again}")
     for what, (old, new) in _differences(stored, json.loads(json.dumps(computed))):
         raise UserError(f"{path}: {what} {old} on {test}, but the translations have {new}; {again}")
     ter = stored["ter"]
@@ -133,10 +154,9 @@ def _differences(stored: Any, computed: Any, what: str = "") -> Iterator[tuple[s
         yield what, (stored, computed)
 
 
-def _row(run: CellResults, test: str) -> dict[str, Any]:
+def _row(run: ScoredTranslations, test: str) -> dict[str, Any]:
     """The columns that come from the cell's own files."""
-    corpus, training = run.settings.corpus(run.cell.corpus), run.training
-    decode, scores = run.translation.decode, run.scores_of(test)
+    corpus, scores = run.settings.corpus(run.cell.corpus), run.scores_of(test)
     loss: Mapping[str, float] = scores["loss"] or {}  # type: ignore[assignment]
     row = {
         **run.cell._asdict(),
@@ -150,6 +170,28 @@ def _row(run: CellResults, test: str) -> dict[str, Any]:
         "word_perplexity": loss.get("word_perplexity"),
         **{name: scores["bleu"][name] for name in ("hypothesis_length", "reference_length")},
         "length_ratio": scores["bleu"]["length_ratio"],
+        "outside": run.row.about if isinstance(run, OutsideResults) else None,
+        **(_of_training(run) if isinstance(run, CellResults) else {}),
+        "settings_sha256": settings_sha256(run.settings, run.cell),
+        "sources_sha256": scores["sources"],
+        "references_sha256": scores["references"],
+        "hypotheses_sha256": scores["hypotheses"],
+        "variants": scores["bleu_variants"],
+        "by_length": scores["by_length"],
+        "by_count": scores["by_count"],
+        **document_tables.columns_of(scores.get("by_document")),
+    }
+    for column, key in zip(METRICS, metrics.METRICS, strict=False):
+        metric = scores[key]  # type: ignore[literal-required]
+        row |= {column: metric["score"], f"{column}_signature": metric["signature"]}
+        row |= {f"{column}_low": metric["low"], f"{column}_high": metric["high"]}
+    return row | comet_columns(run, test)
+
+
+def _of_training(run: CellResults) -> dict[str, Any]:
+    """The columns of the training and the search, which rows from outside do not have."""
+    training, decode = run.training, run.translation.decode
+    return {
         **{name: getattr(training, name) for name in ("parameters", "updates")},
         **{name: getattr(training, name) for name in ("source_tokens", "target_tokens")},
         "training_flops": training.flops,
@@ -157,17 +199,5 @@ def _row(run: CellResults, test: str) -> dict[str, Any]:
         **{name: decode[name] for name in ("engine", "precision", "beam")},
         **{f"length_penalty.{name}": value for name, value in decode["length_penalty"].items()},
         "training_sha256": training.fingerprint,
-        "settings_sha256": settings_sha256(run.settings, run.cell),
         "binary_sha256": training.data,
-        "sources_sha256": scores["sources"],
-        "references_sha256": scores["references"],
-        "hypotheses_sha256": scores["hypotheses"],
-        "variants": scores["bleu_variants"],
-        "by_length": scores["by_length"],
-        "by_count": scores["by_count"],
     }
-    for column, key in zip(METRICS, metrics.METRICS, strict=False):
-        metric = scores[key]  # type: ignore[literal-required]
-        row |= {column: metric["score"], f"{column}_signature": metric["signature"]}
-        row |= {f"{column}_low": metric["low"], f"{column}_high": metric["high"]}
-    return row | comet_columns(run, test)

@@ -11,7 +11,14 @@ from pathlib import Path
 import pandas as pd
 
 from bleuprint.config.experiment import Settings
-from bleuprint.report import dvc_plots, fault_tables, main_table, score_tables
+from bleuprint.report import (
+    contrast_tables,
+    document_tables,
+    dvc_plots,
+    fault_tables,
+    main_table,
+    score_tables,
+)
 from bleuprint.report.frame import (
     COSTS,
     REPORTS,
@@ -91,7 +98,9 @@ def table_md(settings: Settings, records: pd.DataFrame, root: Path) -> str:
         published=settings.published,
         main_table=main_table,
         score_tables=score_tables,
+        document_tables=document_tables,
         fault_tables=fault_tables,
+        contrast_tables=contrast_tables,
         gaps=gap_tables.markdown_of(settings, measured(settings, records, root)),
         test_sets=_test_sets(records),
         signatures=_signatures(records),
@@ -118,6 +127,8 @@ def _signatures(records: pd.DataFrame) -> Iterator[str]:
     for column, name in list(METRICS.items())[1:]:
         for signature in records[f"{column}_signature"].dropna().unique():
             yield f"{name}: `{signature}`"
+    for signature in records.dbleu_signature.dropna().unique():
+        yield f"d-BLEU, of documents in one line each: `{signature}`"
 
 
 def _funnel(settings: Settings, root: Path) -> Grid:

@@ -13,9 +13,11 @@ from bleuprint.config.paths import Cell, folder, ledger
 from bleuprint.corpus.steps.ledger import STAGES
 from bleuprint.runtime.code import git
 from bleuprint.runtime.errors import UserError
-from bleuprint.tracking.cell_results import CellResults
+from bleuprint.tracking.cell_results import ScoredTranslations
+from bleuprint.tracking.outside_results import open_results, results_folder
 
-_RESULTS = ("training.json", "curves.json", "translation.json", "scores.json", "hypotheses")
+_SCORED = ("scores.json", "hypotheses")
+_RESULTS = ("training.json", "curves.json", "translation.json", *_SCORED)
 
 
 @dataclass(frozen=True)
@@ -26,19 +28,19 @@ class Revision:
     settings: Settings
     root: Path
     files: Any = None
-    opened: dict[Cell, CellResults] = field(default_factory=dict, compare=False)
+    opened: dict[Cell, ScoredTranslations] = field(default_factory=dict, compare=False)
 
-    def results(self, cell: Cell) -> CellResults:
+    def results(self, cell: Cell) -> ScoredTranslations:
         """The results of a cell, checked once."""
         if cell not in self.opened:
-            self.opened[cell] = CellResults.open(self.settings, cell, self.root).check()
+            self.opened[cell] = open_results(self.settings, cell, self.root).check()
         return self.opened[cell]
 
     def fetch(self, cells: Iterable[Cell]) -> None:
         """Get the results of these cells, and the texts and ledgers of their corpora.
 
         Raises UserError naming a file that does not exist, or is not in DVC's cache. The results
-        are checked: see CellResults.check.
+        are checked: see its `check`.
         """
         cells = list(cells)
         for path in dict.fromkeys(path for cell in cells for path in self._needed(cell)):
@@ -50,8 +52,9 @@ class Revision:
             self.results(cell)
 
     def _needed(self, cell: Cell) -> Iterator[Path]:
-        yield from (cell.results / name for name in _RESULTS)
-        if self.settings.comet:
+        results = results_folder(self.settings, cell)
+        yield from (results / name for name in (_RESULTS if results == cell.results else _SCORED))
+        if self.settings.comet and results == cell.results:
             yield cell.results / COMET
         yield from (ledger(cell.corpus, stage) for stage in STAGES)
         if self.files is not None:

@@ -60,6 +60,18 @@ class Compared:
         return Cell(self.first["system"], self.first["corpus"], int(self.first["seed"]))
 
     @property
+    def outside(self) -> bool:
+        """Whether one of the translations was not made here: they differ by no noise of seeds."""
+        return bool(self.first["outside"] or self.second["outside"])
+
+    @property
+    def scored_by(self) -> str:
+        """The stage that scored the first, as in dvc.lock."""
+        if self.first["outside"]:
+            return f"score_outside@{self.cell.corpus}"
+        return f"score@{'-'.join(map(str, self.cell))}"
+
+    @property
     def stage(self) -> str:
         """The kind of the first stage from which they differ, by the columns."""
         fingerprints = (name for name in _FINGERPRINTS[2:] if self.differs(name))
@@ -67,7 +79,8 @@ class Compared:
         if differing <= {*_OF_REPORT}:
             return "report"
         stages = (kind for kind, columns in _OF_STAGES.items() if differing & {*columns})
-        return next(stages, "score")
+        found = next(stages, "score")
+        return "score_outside" if self.outside and found in ("translate", "score") else found
 
     def differs(self, column: str) -> bool:
         return not _equal(self.first[column], self.second[column])
@@ -113,7 +126,7 @@ def compared(first: pd.DataFrame, second: pd.DataFrame) -> list[Compared]:
     columns = [
         name
         for name in STORED
-        if name not in (*_KEY, *_FINGERPRINTS)
+        if name not in (*_KEY, *_FINGERPRINTS, "outside")
         and (set(sides[0]) == set(sides[1]) or name not in _OF_REPORT)
         and all(records[name].notna().any() for records in (first, second))
     ]
@@ -127,7 +140,8 @@ def compared(first: pd.DataFrame, second: pd.DataFrame) -> list[Compared]:
         difference, noise = float(bleu[1].mean() - bleu[0].mean()), seeds_noise(*bleu)
         for pair in zip(here, there, strict=True):
             differing = tuple(name for name in columns if not _equal(*(e[name] for e in pair)))
-            verdict = _verdict(differing, abs(difference) <= noise)
+            small = abs(difference) <= noise and not any(each["outside"] for each in pair)
+            verdict = _verdict(differing, small)
             results.append(Compared(*pair, verdict, differing, difference, noise))
     return results
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pandas as pd
 
 from bleuprint.config.published import Published
+from bleuprint.report.frame import marked, trained
 from bleuprint.report.grid import NONE, Grid, Number, grid
 from bleuprint.report.published import literature
 from bleuprint.report.system_results import PLACE
@@ -31,6 +32,7 @@ LOSSES = (
 
 def losses(records: pd.DataFrame, published: Sequence[Published] = ()) -> Grid:
     """Loss and perplexity of the references, below those of the published systems."""
+    records = trained(records)
     numbers = literature.rows(records, published).dropna(subset="test_perplexity")
     # those of one system that differ in scoring have one perplexity
     numbers = numbers.assign(system=numbers.system + " (published)").drop_duplicates(PLACE)
@@ -47,6 +49,7 @@ def losses(records: pd.DataFrame, published: Sequence[Published] = ()) -> Grid:
 
 def variants(records: pd.DataFrame) -> Grid:
     """BLEU as the headline and in all VARIANTS."""
+    records = marked(records)
     headlines = records.groupby(PLACE, sort=False).bleu.mean()
     scores = variant_means(records).reindex(columns=list(VARIANTS))
     rows = []
@@ -67,6 +70,7 @@ def variant_means(records: pd.DataFrame) -> pd.DataFrame:
 
 def by_length(records: pd.DataFrame) -> Grid:
     """BLEU by source length, and the length ratio."""
+    records = marked(records)
     scores, sizes = _buckets(records, "by_length", "tokens", "bleu", "lines", LENGTHS)
     ratios = records.groupby(PLACE, sort=False).length_ratio.mean()
     return _bucketed("lines", scores, sizes, {"Length ratio": ratios.map("{:.3f}".format)})
@@ -74,7 +78,7 @@ def by_length(records: pd.DataFrame) -> Grid:
 
 def by_count(records: pd.DataFrame) -> Grid | None:
     """Percentage of words found, by training frequency; None if no corpus has words."""
-    accuracy, sizes = _buckets(records, "by_count", "count", "accuracy", "words", COUNTS)
+    accuracy, sizes = _buckets(marked(records), "by_count", "count", "accuracy", "words", COUNTS)
     return None if accuracy.empty else _bucketed("words", 100 * accuracy, sizes, {})
 
 

@@ -1,7 +1,8 @@
 """The result of a system on a test set: means over seeds, and the difference from the baseline.
 
 With one seed, a difference is tested over the lines of the test set (scoring/significance.py); with
-several it is tested over the seeds, which includes the variance between trainings.
+several it is tested over the seeds, which includes the variance between trainings. A row from
+outside has one set of translations: see `largest_p`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,6 +22,8 @@ from bleuprint.scoring.significance import SIGNIFICANT
 # The scores, by the name of their column; COMET is missing unless params.yaml names a model.
 _SACREBLEU = dict(zip(("bleu", "chrf2", "chrf2pp", "ter"), metrics.METRICS.values(), strict=True))
 METRICS = {**_SACREBLEU, "comet": "COMET"}
+# What tables say of a row from outside.
+OUTSIDE = "not trained here"
 # A system on a test set.
 PLACE = ["system", "corpus", "test"]
 
@@ -49,10 +52,11 @@ class Score:
 class Difference:
     """A system's mean score minus the baseline's, in one metric.
 
-    `p` is from a paired t-test over seeds, or with one seed from the paired bootstrap;
-    `randomization` from approximate randomization, with one seed only. `corrected` is p by Holm's
-    method, which corrects for the number of systems that are tested. `agreement`: see
-    human_agreement; `scale`: the metric, or COMET's model, by whose coefficients.
+    `p` is from a paired t-test over seeds, or with one seed from the paired bootstrap; of a row
+    from outside from the bootstrap against each seed (largest_p). `randomization` is from
+    approximate randomization, with one seed only. `corrected` is p by Holm's method, which corrects
+    for the number of systems that are tested. `agreement`: see human_agreement; `scale`: the
+    metric, or COMET's model, by whose coefficients.
     """
 
     baseline: str
@@ -116,6 +120,16 @@ class SystemResult:
         return self.differences.get("bleu")
 
     @property
+    def outside(self) -> str | None:
+        """What made the translations of a row from outside; None if it was trained here."""
+        return None if pd.isna(self.first.outside) else str(self.first.outside)
+
+    @property
+    def name(self) -> str:
+        """The system's, with the mark of a row from outside."""
+        return f"{self.system} ({OUTSIDE})" if self.outside else self.system
+
+    @property
     def first(self) -> Any:
         """The record of the first seed."""
         return self.seeds.iloc[0]
@@ -149,7 +163,7 @@ def with_differences(records: pd.DataFrame) -> pd.DataFrame:
     """
     alike = ["corpus", "seed", "test"]
     baseline = records[records.baseline.isna()].set_index(alike)
-    systems, one_seed = records[records.baseline.notna()], records.seed.nunique() == 1
+    systems = records[records.baseline.notna()]
     for metric in METRICS:
         scale = _scale(metric, records)
         if records[metric].isna().all():  # COMET without a model
@@ -160,9 +174,9 @@ def with_differences(records: pd.DataFrame) -> pd.DataFrame:
         tested = systems.join(baseline[metric].rename("of_baseline"), on=alike)
         tested["difference"] = tested[metric] - tested.of_baseline
         groups = tested.groupby(PLACE, sort=False)
-        bootstrap = groups[of_metric(metric, "p_bootstrap")].first()
-        p = bootstrap if one_seed else groups.difference.agg(paired_t)
-        table = pd.DataFrame({"difference": groups.difference.mean(), "p": p.astype(float)})
+        table = pd.DataFrame({"difference": groups.difference.mean()})
+        bootstrap = of_metric(metric, "p_bootstrap")
+        table["p"] = pd.Series([_p(of, of[bootstrap]) for _, of in groups], table.index, float)
         table["p_holm"] = table.groupby(["corpus", "test"]).p.transform(holm)
         if scale in COEFFICIENTS or metric == "comet":
             natural = groups.target.first().isin(SCRIPTS)  # and not symbols to be copied
@@ -196,14 +210,32 @@ def paired_t(differences: Sequence[float]) -> float:
     return float(ttest_1samp(differences, 0.0).pvalue)
 
 
+def largest_p(differences: Sequence[float], values: Sequence[float]) -> float:
+    """The p-value that one set of translations is better, or worse, than those of every seed.
+
+    `values` are those of its difference from each seed. The largest of them tests the union of
+    their null hypotheses (Berger 1982); it is 1 if the differences do not agree which is better.
+    """
+    return max(values) if len(set(np.sign(differences))) == 1 else 1.0
+
+
 def p_text(p: float) -> str:
     """p=0.012; p<0.001 instead of 0.000."""
     return "p<0.001" if p < 0.0005 else f"p={p:.3f}"
 
 
+def _p(seeds: pd.DataFrame, bootstrap: Sequence[float]) -> float:
+    """That of a difference, from those of its seeds by the bootstrap, or from their differences."""
+    if len(seeds) == 1:
+        return next(iter(bootstrap))
+    if seeds.outside.notna().all():
+        return largest_p(seeds.difference, bootstrap)
+    return paired_t(seeds.difference)
+
+
 def _score(seeds: pd.DataFrame, metric: str) -> Score:
     values = seeds[metric]
-    if len(values) > 1:
+    if len(values) > 1 and seeds.outside.isna().all():
         return Score(float(values.mean()), float(values.std()), None, None)
     first = seeds.iloc[0]
     return Score(first[metric], None, first[f"{metric}_low"], first[f"{metric}_high"])

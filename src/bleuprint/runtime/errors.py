@@ -46,6 +46,7 @@ class Interrupted(Exception):
 _DISK = errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO
 _ACCESS = errno.EACCES, errno.EPERM
 _PATH = errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG
+_OF_MACHINE = (*_DISK, *_ACCESS, *_PATH)
 
 
 def run(main: Callable[[], None]) -> NoReturn:
@@ -71,9 +72,8 @@ def run(main: Callable[[], None]) -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(128 + signal.SIGPIPE)
     except Exception as error:
-        if isinstance(error, OSError) and error.errno in (*_DISK, *_PATH, *_ACCESS):
-            where = f": {error.filename}" if error.filename else ""
-            _end(1, f"{error.strerror}{where}")
+        if isinstance(error, OSError) and error.errno in _OF_MACHINE:
+            _end(1, _line(error))
         if not _recorded(1, traceback.format_exc()):
             sys.excepthook(type(error), error, error.__traceback__)
         _exit(1)
@@ -82,12 +82,21 @@ def run(main: Callable[[], None]) -> NoReturn:
 
 @contextmanager
 def exit_on_error() -> Iterator[None]:
-    """Exit with status 1 at an error of the user, printed in one line."""
+    """Exit with status 1 at an error of the user or of the machine, printed in one line."""
     try:
         yield
     except UserError as error:
         say(str(error))
         sys.exit(1)
+    except OSError as error:
+        if error.errno not in _OF_MACHINE:
+            raise
+        say(_line(error))
+        sys.exit(1)
+
+
+def _line(error: OSError) -> str:
+    return f"{error.strerror}: {error.filename}" if error.filename else f"{error.strerror}"
 
 
 def without_passwords(text: str) -> str:

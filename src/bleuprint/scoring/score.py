@@ -14,6 +14,7 @@ from bleuprint.runtime.files import read_object, reading, sha256_of, write_json
 from bleuprint.scoring import metrics
 from bleuprint.scoring.bleu_variants import BleuVariant, bleu_variants, own_tokens
 from bleuprint.scoring.breakdown import ByCount, ByLength, bleu_by_length, word_accuracy
+from bleuprint.scoring.document_scores import ByDocument, document_scores
 from bleuprint.scoring.output_faults import Fault, output_faults
 from bleuprint.text.parallel import TextFolder, read_lines, read_pairs
 from bleuprint.text.tokenizers import tokenizer_for
@@ -34,7 +35,8 @@ class Loss(TypedDict):
 class FastScores(TypedDict):
     """All scores of one test set but TER, which takes longer to compute than the others.
 
-    `chrfpp` is missing in files of earlier versions; `loss` is None if a sentence is longer than
+    `chrfpp` is missing in files of earlier versions, `by_document` unless the test set says its
+    documents; `loss` is None if a sentence is longer than
     the model's `max_positions`, `by_count` if tokens are characters.
     """
 
@@ -46,6 +48,7 @@ class FastScores(TypedDict):
     bleu_variants: list[BleuVariant]
     by_length: list[ByLength]
     by_count: list[ByCount] | None
+    by_document: NotRequired[ByDocument]
 
 
 class SetScores(FastScores):
@@ -114,7 +117,7 @@ def fast_scores(
     if described.training_counts is not None:
         translation, reference = ([line.split() for line in side] for side in in_tokens)
         by_count = word_accuracy(translation, reference, described.training_counts)
-    return {
+    scores: FastScores = {
         "lines": len(translated),
         "bleu": metrics.bleu(translated, expected, target),
         "chrf": metrics.chrf(translated, expected),
@@ -124,6 +127,10 @@ def fast_scores(
         "by_length": bleu_by_length(translated, expected, described.source_tokens, target),
         "by_count": by_count,
     }
+    if described.documents:
+        documents = described.documents
+        scores["by_document"] = document_scores(translated, expected, target, documents)
+    return scores
 
 
 def score_cell(

@@ -6,13 +6,14 @@ lines. A test set is held in memory together with the samples: about 10 bytes a 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from sacrebleu.metrics.base import Metric
 from sacrebleu.significance import estimate_ci
 
+from bleuprint.scoring.documents import summed
 from bleuprint.scoring.metrics import DIGITS, RESAMPLES, SEED, sacrebleu_metrics
 
 TRIALS = 10_000
@@ -29,42 +30,50 @@ class PairedTest:
     swaps lines between the systems and makes fewer assumptions. As in sacreBLEU, randomization
     counts trials with a larger difference, not those with an equal one: for systems that differ in
     one or two lines, its p-value is too small. `standard_error` is the standard deviation of the
-    resamples' difference, in points of the metric.
+    resamples' difference, in points of the metric. `by_document`: the same tests with whole
+    documents in place of lines, where a test set says two or more.
     """
 
     bootstrap: float
     randomization: float
     standard_error: float
+    by_document: "PairedTest | None" = None
+
+
+class _Samples:
+    """Resamples and trials of a number of lines, or documents."""
+
+    def __init__(self, number: int) -> None:
+        self.resamples, self.trials = resampled_counts(number), _trials(number)
 
 
 def paired_tests(
-    systems: Mapping[str, Sequence[str]], references: Sequence[str], language: str
+    systems: Mapping[str, Sequence[str]],
+    references: Sequence[str],
+    language: str,
+    documents: Sequence[str] | None = None,
 ) -> dict[str, dict[str, PairedTest]]:
     """The tests of each system's difference from the first system, by the keys of METRICS.
 
-    Identical translations have p = 1: sacreBLEU counts samples with a difference above 0, and would
-    report them as significantly different. So has a test set of a single line, whose samples are
-    all the same.
+    `documents`: the document of each line, for tests by document. Identical translations have p =
+    1: sacreBLEU counts samples with a difference above 0, and would report them as significantly
+    different. So has a test set of a single line, whose samples are all the same.
     """
     (_, baseline), *others = systems.items()
     metrics = sacrebleu_metrics(references, language)
-    resamples, trials = resampled_counts(len(references)), _trials(len(references))
+    by_line, by_document = _Samples(len(references)), None
+    if documents and (number := len(set(documents))) > 1:
+        by_document = _Samples(number)
     tested: dict[str, dict[str, PairedTest]] = {name: {} for name, _ in others}
     for key, metric in metrics.items():
-        first = _statistics(metric, baseline)
-        first_scores = resampled_scores(metric, first, resamples)
+        first = line_statistics(metric, baseline)
         for name, lines in others:
-            second = _statistics(metric, lines)
-            difference = _difference(metric, first, second)
-            differences = resampled_scores(metric, second, resamples) - first_scores
-            error = round(float(differences.std(ddof=1)), DIGITS)
-            if len(references) == 1 or list(lines) == list(baseline):
-                tested[name][key] = PairedTest(1.0, 1.0, error)
-                continue
-            swapped = _swapped_differences(metric, first, second, trials)
-            tested[name][key] = PairedTest(
-                bootstrap_p(differences, difference), _p_value(swapped, difference), error
-            )
+            second, same = line_statistics(metric, lines), list(lines) == list(baseline)
+            found = _test(metric, first, second, by_line, same)
+            if documents and by_document:
+                sums = summed(first, documents), summed(second, documents)
+                found = replace(found, by_document=_test(metric, *sums, by_document, same))
+            tested[name][key] = found
     return tested
 
 
@@ -91,6 +100,20 @@ def mean_interval(scores: Sequence[float]) -> tuple[float, float]:
     means = resampled_counts(len(scores)) @ np.array(scores) / len(scores)
     mean, half = estimate_ci(means)
     return round(float(mean - half), DIGITS), round(float(mean + half), DIGITS)
+
+
+def _test(
+    metric: Metric, first: _Floats, second: _Floats, samples: _Samples, same: bool
+) -> PairedTest:
+    """The tests of the difference between systems, by their statistics of lines or documents."""
+    differences = resampled_scores(metric, second, samples.resamples)
+    differences -= resampled_scores(metric, first, samples.resamples)
+    error = round(float(differences.std(ddof=1)), DIGITS)
+    if len(first) == 1 or same:
+        return PairedTest(1.0, 1.0, error)
+    difference = _difference(metric, first, second)
+    swapped = _swapped_differences(metric, first, second, samples.trials)
+    return PairedTest(bootstrap_p(differences, difference), _p_value(swapped, difference), error)
 
 
 def resampled_counts(lines: int) -> _Floats:
@@ -120,7 +143,7 @@ def _trials(lines: int) -> _Floats:
     return generator.integers(2, size=(TRIALS, lines), dtype=bool).astype(np.float64)
 
 
-def _statistics(metric: Metric, lines: Sequence[str]) -> _Floats:
+def line_statistics(metric: Metric, lines: Sequence[str]) -> _Floats:
     """sacreBLEU's sufficient statistics of each line: whole numbers."""
     return np.array(metric._extract_corpus_statistics(lines, None), dtype=np.float64)
 

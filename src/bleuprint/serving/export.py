@@ -4,7 +4,7 @@ import dataclasses
 import shutil
 from pathlib import Path
 
-from bleuprint.config.experiment import Settings
+from bleuprint.config.experiment import Corpus, Settings
 from bleuprint.config.paths import Cell, folder
 from bleuprint.dataset.binarized import SEGMENTATION, BinaryCorpus
 from bleuprint.dataset.subwords.pieces import MODEL
@@ -62,17 +62,11 @@ def readme(settings: Settings, cell: Cell, precision: Precision) -> str:
     """How to use the folder, its license, the scores of the system and its provenance."""
     corpus = settings.corpus(cell.corpus)
     results = CellResults.find(settings, cell)
-    packages = [
-        "ctranslate2",
-        *(["sacremoses"] if corpus.tokenize.name == "moses" else []),
-        *(["subword-nmt"] if corpus.vocabulary.bpe else []),
-        *(["sentencepiece"] if corpus.vocabulary.sentencepiece else []),
-    ]
     used = {text.license_and_citation for text in corpus.files.texts().values()}
     return _TEMPLATES.get_template("export.md.j2").render(
         cell=cell,
         corpus=corpus,
-        packages=packages,
+        packages=packages(corpus),
         precision=precision,
         engine=settings.system_on(cell.system, cell.corpus).decode,
         licenses={name: corpus.license_and_citation[name].license for name in sorted(used)},
@@ -80,3 +74,13 @@ def readme(settings: Settings, cell: Cell, precision: Precision) -> str:
         scores=results.checked_scores()[0] if results else {},
         weights=sha256_of(cell.models / "averaged" / "model.safetensors"),
     )
+
+
+def packages(corpus: Corpus) -> list[str]:
+    """What the exported script needs."""
+    return [
+        "ctranslate2",
+        *(["sacremoses"] if corpus.tokenize.name == "moses" else []),
+        *(["subword-nmt"] if corpus.vocabulary.bpe else []),
+        *(["sentencepiece"] if corpus.vocabulary.sentencepiece else []),
+    ]

@@ -13,13 +13,15 @@ import fileinput
 import json
 import os
 import sys
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
 BATCH = 256
+BLANK, JOINERS = ("Cc", "Cf", "Zl", "Zp", "Zs"), "\u200c\u200d"
 
 
 def main() -> None:
@@ -28,21 +30,12 @@ def main() -> None:
     )
     parser.add_argument("files", metavar="FILE", nargs="*", help="standard input if none is given")
     files = parser.parse_args().files
-    import ctranslate2
-
-    settings = json.loads((HERE / "settings.json").read_text(encoding="utf-8"))
-    translator = ctranslate2.Translator(str(HERE / "model"), compute_type=settings["precision"])
-    text, most = Text(settings), settings["max_positions"] - 1
+    translate = Translator()
     lines = read(files)
     while batch := list(islice(lines, BATCH)):
-        sentences = []
-        for place, line in batch:
-            sentence = text.subwords(line)
-            if len(sentence) > most:
-                print(f"{place}: cut after {most} subwords", file=sys.stderr)
-            sentences.append(sentence[:most])
-        for output in search(translator, sentences, settings):
-            print(text.sentence(output), flush=True)
+        places, sentences = zip(*batch, strict=True)
+        for output in translate(sentences, places):
+            print(output, flush=True)
 
 
 def read(files: list[str]) -> Iterator[tuple[str, str]]:
@@ -54,6 +47,29 @@ def read(files: list[str]) -> Iterator[tuple[str, str]]:
                 yield place, line.decode().rstrip("\n")
             except UnicodeDecodeError as error:
                 sys.exit(f"{place}: not UTF-8: {error}")
+
+
+class Translator:
+    """Translates sentences with the model beside this script."""
+
+    def __init__(self) -> None:
+        import ctranslate2
+
+        self._settings = json.loads((HERE / "settings.json").read_text(encoding="utf-8"))
+        precision = self._settings["precision"]
+        self._model = ctranslate2.Translator(str(HERE / "model"), compute_type=precision)
+        self._text, self._most = Text(self._settings), self._settings["max_positions"] - 1
+
+    def __call__(self, sentences: Sequence[str], places: Sequence[str] = ()) -> list[str]:
+        """The translation of each; one too long is cut, which names its place on stderr."""
+        sources = []
+        for number, sentence in enumerate(sentences):
+            subwords = self._text.subwords(sentence)
+            if len(subwords) > self._most:
+                place = places[number] if places else f"sentence {number}"
+                print(f"{place}: cut after {self._most} subwords", file=sys.stderr)
+            sources.append(subwords[: self._most])
+        return list(map(self._text.sentence, search(self._model, sources, self._settings)))
 
 
 class Text:
@@ -83,6 +99,7 @@ class Text:
                 self._bpe = BPE(file, vocab=allowed)
 
     def subwords(self, sentence: str) -> list[str]:
+        sentence = blank_white(sentence)
         tokens = self._tokens(sentence.lower() if self._settings["lowercase"] else sentence)
         if self._pieces is not None:
             return list(self._pieces.encode(" ".join(tokens), out_type=str))
@@ -113,6 +130,15 @@ class Text:
             names = {" ": "▁", "▁": "▁▁"}
             return [names.get(character, character) for character in " ".join(sentence.split())]
         return sentence.split()
+
+
+def blank_white(sentence: str) -> str:
+    """White space and characters that do not print, but for zero-width joiners, become spaces."""
+    if sentence.isprintable():
+        return sentence
+    return "".join(
+        " " if c not in JOINERS and unicodedata.category(c) in BLANK else c for c in sentence
+    )
 
 
 def search(

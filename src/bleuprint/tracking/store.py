@@ -22,15 +22,23 @@ if TYPE_CHECKING:
     from mlflow.entities import Experiment
     from mlflow.tracking import MlflowClient
 
-# Set before MLflow is imported: its own defaults wait for minutes and print the addresses of runs.
+# Set before MLflow is imported: its own defaults wait for minutes and print addresses and bars.
 for _name, _value in {
     "MLFLOW_DISABLE_TELEMETRY": "true",
+    "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
 }.items():
     os.environ.setdefault(_name, _value)
 _FILE = "sqlite:///"
+# Where a database holds addresses of artifacts.
+_ADDRESSES = (
+    ("experiments", "artifact_location"),
+    ("runs", "artifact_uri"),
+    ("logged_models", "artifact_location"),
+    ("model_versions", "storage_location"),
+)
 # Their warnings repeat what is reported here in one line.
 _SILENCED = ("mlflow", "alembic", "urllib3")
 
@@ -116,7 +124,7 @@ def _relocate(client: "MlflowClient") -> None:
     from sqlalchemy import create_engine, text
 
     moved = [
-        {"id": int(found.experiment_id), "old": found.artifact_location, "new": place}
+        {"old": found.artifact_location, "new": place}
         for found in client.search_experiments(ViewType.ALL)
         if found.artifact_location != (place := _artifacts(found.name))
         and found.artifact_location.endswith(f"/mlartifacts/{quote(found.name)}")
@@ -125,11 +133,10 @@ def _relocate(client: "MlflowClient") -> None:
         return
     engine = create_engine(uri())
     with engine.begin() as database:
-        for table, column in ("experiments", "artifact_location"), ("runs", "artifact_uri"):
+        for table, column in _ADDRESSES:
             update = text(
                 f"UPDATE {table} SET {column} = :new || substr({column}, length(:old) + 1) "
-                f"WHERE experiment_id = :id AND substr({column} || '/', 1, length(:old) + 1) "
-                "= :old || '/'"
+                f"WHERE substr({column} || '/', 1, length(:old) + 1) = :old || '/'"
             )
             database.execute(update, moved)
     engine.dispose()

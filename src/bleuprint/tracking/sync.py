@@ -1,8 +1,8 @@
 """Log the stages' outputs to MLflow: complete the runs that exist, create those that do not.
 
-A run is a training; below it is a run for each of its decodings, with their scores. The training's
-run repeats the scores of one: the project's. An experiment in a temporary folder adds its own and
-leaves the project's as they are.
+A run is a training, with the scores of one decoding: the project's. If there are others, a run for
+each is below it. An experiment in a temporary folder adds its own and leaves the project's as they
+are.
 
 The outputs contain no time of day. A run created from them ends when it is created and starts
 earlier by the duration of its training, over which the points of its curves are spaced evenly. Its
@@ -10,7 +10,7 @@ tag `bleuprint.times` says so.
 """
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
@@ -18,13 +18,12 @@ from typing import TYPE_CHECKING
 
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
-from bleuprint.runtime import environment, fingerprint
+from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError, without_passwords
 from bleuprint.runtime.files import sha256_of
-from bleuprint.scoring.output_faults import ANY
-from bleuprint.scoring.score import SetScores
-from bleuprint.tracking import runs, store, ui_views
+from bleuprint.tracking import run_names, runs, store, ui_views
 from bleuprint.tracking.cell_results import CellResults, cells_of
+from bleuprint.tracking.decodings import DECODING, SCORED, decoding_of, log_decodings
 from bleuprint.tracking.runs import Content, Description
 from bleuprint.tracking.timings import Training, read_training
 from bleuprint.training.history import Curves
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
     from mlflow.tracking import MlflowClient
 
 TIMES = "bleuprint.times"
-# Tags with the fingerprint of a decoding: of its own run, and of a training's that repeats scores.
-DECODING, _SCORED = "bleuprint.decoding", "bleuprint.scored"
 # Tags of the run that holds the report page: the experiment's name, and the page's SHA-256.
 REPORT, _PAGE_SUM = "bleuprint.report", "bleuprint.page"
 _REBUILT = "rebuilt: ended when it was synchronized; duration as measured, points spaced evenly"
@@ -60,11 +57,11 @@ class TrainedCell:
             return self.content
         mark = self.decoding.tags[DECODING]
         scored = run is not None and any(map(ui_views.is_score, run.data.metrics))
-        if environment.is_copy() and run and scored and run.data.tags.get(_SCORED) != mark:
+        if environment.is_copy() and run and scored and run.data.tags.get(SCORED) != mark:
             return self.content
         return dataclasses.replace(
             self.content,
-            tags={**self.content.tags, **self.decoding.params, _SCORED: mark},
+            tags={**self.content.tags, **self.decoding.params, SCORED: mark},
             summary={**self.content.summary, **self.decoding.summary},
         )
 
@@ -117,39 +114,9 @@ def read_cell(settings: Settings, cell: Cell) -> TrainedCell | None:
     content = dataclasses.replace(
         content, tags=tags, points=_points(results.curves, measured), summary=summary
     )
-    decoding = _decoding(results, scores) if scores else None
+    decoding = decoding_of(results, scores) if scores else None
     seconds = measured.seconds if measured else 0.0
     return TrainedCell(description, content, seconds, decoding, problem)
-
-
-def _decoding(results: CellResults, scores: Mapping[str, SetScores]) -> Content:
-    """The content of a decoding's run, known by its training, its settings and its outputs."""
-    record, cell = results.translation, results.cell
-    mark = fingerprint.of_settings(record.model, record.decode, record.hypotheses)
-    params = runs.parameters({"decode": record.decode})
-    summary: dict[str, float] = {}
-    for test, metrics in scores.items():
-        for kind in (name for name in ui_views.SCORES if name in metrics):
-            summary[f"{kind}/{test}"] = metrics[kind]["score"]  # type: ignore[literal-required]
-        if metrics["loss"]:
-            summary[f"test_loss/{test}"] = metrics["loss"]["loss"]
-        for fault in metrics.get("faults", ()):
-            if fault["name"] == ANY:  # one of a dozen, which would hide other metrics in Compare
-                summary[f"faulty_lines/{test}"] = float(len(fault["lines"]))
-    return Content(
-        name=f"decoding beam {params['decode.beam']}, "
-        f"alpha {params['decode.length_penalty.alpha']}",
-        tags={
-            **{name: str(value) for name, value in cell._asdict().items()},
-            DECODING: mark,
-            "mlflow.source.name": "stages/translate.py",
-            "mlflow.source.type": "LOCAL",
-        },
-        note=f"Translations by the training above it: {cell}. The parameters are those of the "
-        "search.",
-        params=params,
-        summary=summary,
-    )
 
 
 def _log_cell(client: "MlflowClient", experiment: str, trained: TrainedCell, make: bool) -> str:
@@ -168,22 +135,10 @@ def _log_cell(client: "MlflowClient", experiment: str, trained: TrainedCell, mak
             client.set_terminated(run.info.run_id, "FINISHED", end if trained.seconds else None)
             changed = True
         done = "completed" if changed else ""
-    changed = trained.decoding is not None and _log_decoding(
-        client, experiment, run, trained.decoding
+    changed = trained.decoding is not None and log_decodings(
+        client, experiment, run, trained.description.cell, trained.decoding
     )
     return done or ("completed" if changed else "")
-
-
-def _log_decoding(
-    client: "MlflowClient", experiment: str, training: "Run", decoding: Content
-) -> bool:
-    """Complete the run of a decoding, or create it; returns whether anything changed."""
-    tags = {DECODING: decoding.tags[DECODING], runs.NESTED: training.info.run_id}
-    content = dataclasses.replace(decoding, tags={**decoding.tags, **tags})
-    if run := runs.find(client, experiment, tags):
-        return runs.complete(client, run, content)
-    runs.create(client, experiment, content, seconds=0.0)
-    return True
 
 
 def _log_all(settings: Settings, trained: Sequence[TrainedCell], make: bool) -> Iterator[str]:
@@ -197,13 +152,14 @@ def _log_all(settings: Settings, trained: Sequence[TrainedCell], make: bool) -> 
         for entry in trained:
             if done := _log_cell(client, experiment.experiment_id, entry, make):
                 yield f"run {entry.content.name}: {done}"
+        named = run_names.rename(client, experiment.experiment_id)
         if environment.is_copy():  # the page and the columns stay those of the project
             return
         yield from _log_report(client, experiment.experiment_id, settings.experiment)
         names = (name for entry in trained if entry.decoding for name in entry.decoding.summary)
-        scores = list(dict.fromkeys(filter(ui_views.is_score, names)))
-        if scores and ui_views.decorate(client, experiment, settings, scores):
-            yield f"experiment {settings.experiment}: columns and charts"
+        metrics = list(dict.fromkeys(names))
+        if ui_views.decorate(client, experiment, settings, metrics) or named:
+            yield f"experiment {settings.experiment}: names of runs, columns"
 
 
 def _log_report(client: "MlflowClient", experiment: str, name: str) -> Iterator[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from bleuprint.config.experiment import Settings
 from bleuprint.scoring.metrics import METRICS
+from bleuprint.tracking.run_names import DIFFERS
 from bleuprint.tracking.runs import NOTE
 
 if TYPE_CHECKING:
@@ -16,8 +17,13 @@ if TYPE_CHECKING:
     from mlflow.tracking import MlflowClient
 
 VIEW = "bleuprint"
-# A score is called bleu/SET: a narrow column shows the beginning.
+# A metric of a test set is called KIND/CORPUS/SET; sorted by name, as MLflow does, they are first.
 SCORES = tuple(METRICS)
+_OF_TEST_SET = (*SCORES, "loss", "perplexity", "test_faulty_lines")
+_SHOWN = ("bleu", "chrf", "loss", "perplexity")
+# Pixels of the columns of names and scores; MLflow cuts at 100.
+_ALWAYS = {"attributes.`Run Name`": 125, "runDateAndNestInfo": 110}
+_SEED, _DIFFERS, _SCORE = 50, 85, 110
 
 
 def is_score(metric: str) -> bool:
@@ -25,16 +31,31 @@ def is_score(metric: str) -> bool:
     return metric.partition("/")[0] in SCORES
 
 
+def is_of_test_set(metric: str) -> bool:
+    """Whether a metric is a score, or the loss or faults, of a test set."""
+    return metric.partition("/")[0] in _OF_TEST_SET
+
+
+def address(experiment: str) -> str:
+    """The part of the view's address after the server's; `experiment`: its id."""
+    return f"{_runs(experiment)}&viewStateShareKey={VIEW}"
+
+
 def decorate(
-    client: "MlflowClient", experiment: "Experiment", settings: Settings, scores: Sequence[str]
+    client: "MlflowClient", experiment: "Experiment", settings: Settings, metrics: Sequence[str]
 ) -> bool:
-    """Set the experiment's view, and its note unless it has one; returns whether that is new."""
+    """Set the experiment's view, and its note unless it has one; returns whether that is new.
+
+    `metrics`: those of test sets; without any there is nothing to set.
+    """
+    if not metrics:
+        return False
     held, identity = experiment.tags, experiment.experiment_id
     tags = {
         "mlflow.experimentKind": "custom_model_development",
-        "mlflow.experiment.primaryMetric.name": next(s for s in scores if s.startswith("bleu/")),
+        "mlflow.experiment.primaryMetric.name": next(m for m in metrics if m.startswith("bleu/")),
         "mlflow.experiment.primaryMetric.greaterIsBetter": "True",
-        f"mlflow.sharedViewState.{VIEW}": json.dumps(_view(scores)),
+        f"mlflow.sharedViewState.{VIEW}": json.dumps(_view(settings, metrics)),
         NOTE: held.get(NOTE, _note(settings, identity)),
     }
     new = {name: text for name, text in tags.items() if held.get(name) != text}
@@ -43,28 +64,52 @@ def decorate(
     return bool(new)
 
 
-def _view(scores: Sequence[str]) -> dict[str, object]:
-    metrics = [name for kind in ("bleu/", "chrf/") for name in scores if name.startswith(kind)]
-    columns = [f"metrics.`{name}`" for name in [*metrics, "total/teraflop", "total/seconds"]]
+def _view(settings: Settings, metrics: Sequence[str]) -> dict[str, object]:
+    seed = ["seed"] if len(settings.seeds) > 1 else []
+    tags = [f"tags.`{name}`" for name in ("system", "corpus", *seed, DIFFERS)]
+    scores = [
+        f"metrics.`{name}`" for kind in _SHOWN for name in metrics if name.startswith(f"{kind}/")
+    ]
+    widths = {
+        **_ALWAYS,
+        "tags.`system`": _width("system", *settings.systems),
+        "tags.`corpus`": _width("corpus", *settings.corpora),
+        "tags.`seed`": _SEED,
+        f"tags.`{DIFFERS}`": _DIFFERS,
+        **dict.fromkeys(scores, _SCORE),
+    }
+    costs = ["params.`parameters`", "metrics.`total/teraflop`", "metrics.`total/seconds`"]
+    columns = [*tags, *scores, *costs]
     return {
         "orderByKey": "attributes.start_time",
         "orderByAsc": False,
         "startTime": "ALL",
         "lifecycleFilter": "Active",
         "modelVersionFilter": "All Runs",
-        "searchFilter": "",
+        "searchFilter": "tags.system != ''",  # all but the report
         "datasetsFilter": [],
-        "selectedColumns": [*columns, "params.`parameters`", "tags.`seed`"],
+        "selectedColumns": columns,
+        "columnOrder": [*_ALWAYS, *columns],
+        "columnWidths": widths,
     }
+
+
+def _width(*texts: str) -> int:
+    """Enough for the longest of some short texts."""
+    return min(25 + 7 * max(map(len, texts)), 200)
+
+
+def _runs(experiment: str) -> str:
+    return f"#/experiments/{experiment}/runs?workflowType=machine_learning"
 
 
 def _note(settings: Settings, experiment: str) -> str:
     systems, corpora = ", ".join(settings.systems), ", ".join(settings.corpora)
-    runs = f"#/experiments/{experiment}/runs?workflowType=machine_learning"
+    every = _runs(experiment)
     return (
-        f"[Scores and costs]({runs}&viewStateShareKey={VIEW}), "
-        f"[all curves]({runs}&compareRunsMode=CHART): {systems} on {corpora}.\n\n"
+        f"[Scores and costs]({address(experiment)}), "
+        f"[all curves]({every}&compareRunsMode=CHART): {systems} on {corpora}.\n\n"
         "Run `report` holds the report page. A run is a training, with the scores of the decoding "
-        "in `params.yaml`; below it are all its decodings. Group by the tag `bleuprint.group` for "
-        "means over seeds."
+        "in `params.yaml`; if there are others, they are below it. Group by the tag "
+        "`bleuprint.group` for means over seeds."
     )

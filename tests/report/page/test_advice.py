@@ -70,6 +70,15 @@ def test_what_scores_alone_advise() -> None:
         assert list(advised(*rows)) == expected
 
 
+def test_a_system_that_has_not_learned_gets_no_other_advice() -> None:
+    found = advised(row("base", 1.7, length_ratio=1.5), row("big", 4.9, 0.4))
+    assert list(found) == ["Find out why it has not learned to translate"]
+    (evidence,) = found.values()
+    assert evidence[0].startswith("base, news-en-de, t: BLEU 1.7") and len(evidence) == 2
+    found = advised(row("base", 5.0), row("big", 4.9, 0.4))
+    assert list(found)[1:] == ["Train with several seeds"]
+
+
 def test_evidence_of_several_seeds_says_which() -> None:
     found = advised(*(row("base", 20.0, seed=seed, length_ratio=1.1) for seed in (4, 5)))
     expected = ("base, news-en-de, t, seed 4: 10.0% too long",)

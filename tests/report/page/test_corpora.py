@@ -60,11 +60,52 @@ def test_the_funnel_goes_rule_by_rule(context: ReportContext) -> None:
         f"<strong>{9_999 - 6:,} of 10,000 training pairs are trained on (99.93 %).</strong>" in body
     )
     rows = [row for row in Tables(body).rows if row[0] in STAGES]
-    assert len(rows) == 4 * len(STAGES)  # two edits, two checks
+    assert len(rows) == 2 * len(STAGES)  # an edit and a check; those that do nothing are only named
+    assert "These dropped and changed nothing: download: idle_edit, download: idle_rule," in body
     for number, stage in enumerate(STAGES):
-        first, _, third, _ = (row for row in rows if row[0] == stage)
-        assert (first[1], first[3:]) == (f"{stage}_edit", ["–", "7", f"{10_000 - number:,}"])
-        assert (third[1], third[3:]) == (f"{stage}_rule", ["1", "–", f"{9_999 - number:,}"])
+        edit, check = (row for row in rows if row[0] == stage)
+        assert (edit[1], edit[3:]) == (f"{stage}_edit", ["–", "7", f"{10_000 - number:,}"])
+        assert (check[1], check[3:]) == (f"{stage}_rule", ["1", "–", f"{9_999 - number:,}"])
+
+
+def test_what_is_drawn_for_other_sets_is_not_dropped(context: ReportContext) -> None:
+    path = context.root / "data" / "ledgers" / "news-en-de" / "binarize.json"
+    before = path.read_text()
+    dropped = {"drawn_for_valid": 1_000, "drawn_for_test": 993, "held": 1}
+    change_ledger(context, "binarize", pairs_out=8_000, dropped=dropped)
+    section, short = corpora(context).body, summary(context).body
+    path.write_text(before)
+    assert "<strong>8,000 of 8,007 training pairs are trained on (99.91 %).</strong>" in section
+    assert "1,993 of 10,000 pairs were drawn for validation and test sets" in section
+    assert (
+        "1,993 of 10,000 pairs were drawn for validation and test sets; of 8,007 training pairs "
+        "8,000 are trained on; most were dropped by:" in short
+    )
+    assert "drawn_for" not in section.split("<table>")[0] + short
+
+
+def test_a_sample_shows_what_was_changed(context: ReportContext) -> None:
+    def sample(source: str, new: str) -> dict[str, Any]:
+        sides = {"source": source, "target": "b", "new_source": new, "new_target": "b"}
+        return {"pair": 1, **sides}
+
+    path = context.root / "data" / "ledgers" / "news-en-de" / "clean.json"
+    before = path.read_text()
+    samples = [
+        sample("a\xadb\r\u2028<", "ab <"),  # what does not print
+        sample("a\u0308", "\xe4"),  # what looks the same
+        sample("x" * 200, "x" * 200),  # what was cut
+    ]
+    change_ledger(context, "clean", samples={"clean_edit": samples})
+    body = corpora(context).body
+    path.write_text(before)
+    first, second, third = body.split("<h4>clean: clean_edit</h4>")[1].split("<li>pair 1")[1:4]
+    assert '>a<mark title="soft hyphen">U+00AD</mark>b' in first
+    assert '<mark title="control character">U+000D</mark>' in first
+    assert '<mark title="line separator">U+2028</mark>&lt;</bdi> → <bdi lang="en">ab &lt;' in first
+    assert "in another Unicode form" in second and "in another Unicode form" not in first
+    assert "x</bdi>…" in third and "behind the first 200 characters" in third
+    assert "behind the first" not in first + second
 
 
 def test_overlap_and_samples_are_told(context: ReportContext) -> None:

@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +11,11 @@ import result_rows
 import result_trees as trees
 from bleuprint.config.experiment import Settings
 from bleuprint.config.published import Published
-from bleuprint.report.page.chart import line_styles
 from bleuprint.report.page.context import ReportContext
-from bleuprint.report.page.curves import curves, thinned
 from bleuprint.report.page.scores import scores
 from bleuprint.report.page.section import Section
 from bleuprint.report.page.summary import summary
 from bleuprint.report.published import literature
-from bleuprint.report.records import collect
 from pages import Page
 
 CORPUS = "wmt14-en-de"
@@ -216,51 +212,3 @@ def test_published_rows_are_those_of_the_table(tmp_path: Path) -> None:
     ]
     ours = table.row("Ours (published)")
     assert ours["BLEU intl newstest2013"] == ours["BLEU intl newstest2014"] == "25.0"
-
-
-def test_lines_are_told_apart() -> None:
-    """Neighbors differ in color and dashes, 28 lines in one; contrast 3:1 on white (WCAG 2.1)."""
-    styles = [
-        (one["color"], one["linestyle"]) for one in line_styles([*map(str, range(28))]).values()
-    ]
-    assert len(set(styles)) == 28
-    for one, other in pairwise(styles):
-        assert one[0] != other[0] and one[1] != other[1]
-    for color in {color for color, _ in styles}:
-        parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
-        luminance = sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
-        assert 1.05 / (luminance + 0.05) >= 3, color
-
-
-def test_lines_are_thinned_by_means() -> None:
-    line = [(float(i), float(i * i)) for i in range(1, 6)]
-    assert thinned(line, 5).to_numpy().tolist() == [list(point) for point in line]
-    assert thinned(line, 2).to_numpy().tolist() == [[2.0, 14 / 3], [4.5, 20.5]]
-    assert thinned([], 3).empty
-
-
-def test_curves_have_a_line_for_each_training(tmp_path: Path) -> None:
-    root = tmp_path / "made"
-    settings = trees.settings_in(root, corpora={"news-en-de": ("first",)})
-    trees.write_all(root, settings)
-    made = ReportContext(settings, collect(settings, root), root)
-    page = parsed(curves(made))
-    assert sorted(name for name in page.ids if "-of-" in name) == sorted(
-        f"curves-0-{kind}-of-{system}.1" for kind in range(5) for system in range(2)
-    )
-    (table,) = page.tables["curves"]
-    # nats 8 - 6.75, and e to that
-    assert table.row("tiny") == {
-        "System": "tiny",
-        "Last update": "500",
-        "Loss": "1.250",
-        "Perplexity": "3.49",
-        "BLEU": "30.0",
-        "Best at update": "500",
-        "Its loss": "1.250",
-    }
-    text = parsed(summary(made)).sections["summary"]
-    assert "fell from 3.000 (update 250) to 1.250 at the end (update 500)" in text
-    # seven stages in the ledgers, each of which drops a pair
-    assert "of 10,000 training pairs 9,993 are trained on" in text

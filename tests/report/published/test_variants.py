@@ -80,7 +80,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("variants")
     train(project(root, keep=Keep(last=3, best=0, every=0), max_updates=200))
     corpus = load(root / "params.yaml").corpus("toy")
-    places = (folder("toy", name, root) for name in ("split", "tokens", "tests"))
+    places = (folder("toy", name, root) for name in ("raw", "split", "tokens", "tests"))
     describe_test_sets("toy", corpus, *places)
     for name in ("average", "translate"):
         assert stage(root, name).returncode == 0

@@ -6,7 +6,8 @@ ends, markup) is removed.
 
 import re
 import shutil
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, MutableSequence
 from contextlib import ExitStack, contextmanager
 from io import BytesIO
 from itertools import islice
@@ -16,6 +17,7 @@ from typing import BinaryIO, NamedTuple
 
 from bleuprint.config.corpus_files import EMBEDDED, File, Files, Text
 from bleuprint.corpus.download.archive import Damaged, open_member
+from bleuprint.corpus.download.document_ids import write_document_ids
 from bleuprint.corpus.download.fetch import Source, fetch, reject
 from bleuprint.corpus.download.formats import read_text
 from bleuprint.corpus.steps.ledger import Ledger, SetCounts
@@ -24,6 +26,9 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import whole_folder
 from bleuprint.runtime.progress import Progress
 from bleuprint.text.parallel import BLOCK_PAIRS, Pair, PairWriter, TextFolder, packed
+
+# For the ids of documents that nobody needs.
+_NOWHERE: MutableSequence[str] = deque(maxlen=0)
 
 
 class Sample(NamedTuple):
@@ -43,16 +48,18 @@ def download_corpus(
 ) -> None:
     """Write train, valid and each test.NAME, their parts joined, in two languages each.
 
-    A training text of which a system translates one side goes to a folder of its name, with empty
-    lines for that side. With `sample`, training texts are drawn from, in random order. What it
-    leaves out is counted as dropped by `sample`, what `pairs` in a text leaves out by `pairs`. With
-    `repeat`, each copy counts.
+    Beside a test set that says its documents are their ids, after the name of the part if there are
+    several. A training text of which a system translates one side goes to a folder of its name,
+    with empty lines for that side. With `sample`, training texts are drawn from, in random order.
+    What it leaves out is counted as dropped by `sample`, what `pairs` in a text leaves out by
+    `pairs`. With `repeat`, each copy counts.
     """
     outside = files.outside(Path(), environment.root())
     ledger = Ledger("download", corpus, fingerprint.of_settings(files), outside=outside)
     with whole_folder(raw.path) as partial:
         for name, parts in files.sets().items():
             if parts:
+                documents: list[str] = []
                 with raw.at(partial).writer(name) as writer:
                     for part, text in parts.items():
                         counts = ledger.open(f"{name}.{part}")
@@ -60,11 +67,19 @@ def download_corpus(
                         if text.made:
                             (partial / part).mkdir()
                             with raw.at(partial / part).writer(name) as alone:
-                                _write_text(key, text, raw.languages, source, None, alone, counts)
+                                _write_text(
+                                    key, text, raw.languages, source, None, alone, counts, _NOWHERE
+                                )
                             continue
                         drawn = sample if name == "train" else None
+                        ids = list[str]() if name.startswith("test.") else _NOWHERE
                         for _ in range(text.repeat or 1):
-                            _write_text(key, text, raw.languages, source, drawn, writer, counts)
+                            _write_text(
+                                key, text, raw.languages, source, drawn, writer, counts, ids
+                            )
+                        documents += [f"{part}/{id}" if id and len(parts) > 1 else id for id in ids]
+                if name.startswith("test."):
+                    write_document_ids(raw.at(partial), name, documents)
         ledger.write(ledger_path)
 
 
@@ -87,10 +102,14 @@ def _write_text(
     sample: Sample | None,
     writer: PairWriter,
     counts: SetCounts,
+    documents: MutableSequence[str],
 ) -> None:
-    """Write a text, and count its pairs; of one that a system translates, the copies made later."""
+    """Write a text, and count its pairs; of one that a system translates, the copies made later.
+
+    `documents` gets the ids of the documents of all its pairs, if the format says them.
+    """
     once = SetCounts()
-    chosen = _chosen(key, text, languages, source, once)
+    chosen = _chosen(key, text, languages, source, once, documents)
     if sample:
         chosen = iter(_drawn(chosen, sample, once))
     with Progress(f"read {key.removeprefix('corpora.')}", None, "pairs") as progress:
@@ -103,7 +122,12 @@ def _write_text(
 
 
 def _chosen(
-    key: str, text: Text, languages: tuple[str, str], source: Source, counts: SetCounts
+    key: str,
+    text: Text,
+    languages: tuple[str, str],
+    source: Source,
+    counts: SetCounts,
+    documents: MutableSequence[str],
 ) -> Iterator[Pair]:
     """The pairs of a text, or as many of them as `text.pairs` says; the text is then read twice.
 
@@ -111,11 +135,14 @@ def _chosen(
     needs no memory (Knuth, The Art of Computer Programming, volume 2, section 3.4.2, algorithm S).
     Raises UserError if the text has fewer pairs.
     """
-    pairs = _pairs(text, languages, source, counts)
+    pairs = _pairs(text, languages, source, counts, documents)
     if text.pairs is None:
         yield from pairs
         return
-    left, wanted = sum(1 for _ in _pairs(text, languages, source, SetCounts())), text.pairs
+    left, wanted = (
+        sum(1 for _ in _pairs(text, languages, source, SetCounts(), deque(maxlen=0))),
+        text.pairs,
+    )
     if left < wanted:
         names = " and ".join(file.name for file in text.files)
         raise UserError(f"{key}.pairs is {wanted}, but {names} have {left} pairs")
@@ -141,14 +168,18 @@ def _drawn(pairs: Iterator[Pair], sample: Sample, counts: SetCounts) -> list[Pai
 
 
 def _pairs(
-    text: Text, languages: tuple[str, str], source: Source, counts: SetCounts
+    text: Text,
+    languages: tuple[str, str],
+    source: Source,
+    counts: SetCounts,
+    documents: MutableSequence[str],
 ) -> Iterator[Pair]:
     with ExitStack() as opened:
         archives = (text.source, text.target) if text.format == "xces" else ()
         streams = [
             opened.enter_context(_open(file, source, whole=file in archives)) for file in text.files
         ]
-        yield from read_text(text, streams, languages, counts)
+        yield from read_text(text, streams, languages, counts, documents)
 
 
 @contextmanager

@@ -19,6 +19,8 @@ FALLING, QUARTER = 0.01, 0.25
 RISEN = 0.02
 # A length ratio this far from 1 lowers BLEU: the brevity penalty is exp(1 - 1 / ratio).
 LENGTH = 0.03
+# Below this BLEU, translations share little more with their references than frequent words do.
+LEARNED = 5.0
 # Fewer lines give no reliable mean.
 LINES = 30
 
@@ -73,10 +75,18 @@ def advice(
     records: pd.DataFrame, curves: Sequence[tuple[str, Sequence[Validation]]]
 ) -> list[Advice]:
     """Advice from the validations of trainings, each with a name, and from the scores."""
-    named = [(f"{r.system}, {r.corpus}, {r.test}", r) for r in system_results(records)]
+    every_result = [(f"{r.system}, {r.corpus}, {r.test}", r) for r in system_results(records)]
+    named = [(name, r) for name, r in every_result if r.bleu.mean >= LEARNED]
     seeds = records.seed.nunique()
     first = [(f"{name}, seed {r.first.seed}" if seeds > 1 else name, r.first) for name, r in named]
     every = (
+        Advice(
+            "Find out why it has not learned to translate",
+            f"BLEU below {LEARNED:.0f} is that of texts with little in common: first look at its "
+            "training curves (does validation loss fall?) and at its lines, then at learning rate, "
+            "warmup, number of updates, and the training text. Other advice leaves it out.",
+            tuple(f"{n}: BLEU {r.bleu}" for n, r in every_result if r.bleu.mean < LEARNED),
+        ),
         Advice(
             "Train longer",
             "Validation loss was still falling when training ended: raise train.max_updates or "
@@ -105,7 +115,7 @@ def advice(
             "change BLEU by several tenths. The t-test over two has little power. Set "
             "seeds: [1, 2, 3] or more.",
             ("every system was trained " + ("once" if seeds == 1 else "twice"),)
-            if seeds < 3
+            if seeds < 3 and named
             else (),
         ),
         Advice(

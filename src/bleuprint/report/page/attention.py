@@ -45,7 +45,8 @@ class _Map:
 
 def attention(context: ReportContext) -> Section | None:
     """Maps of the first seed; None if no sentence has one."""
-    maps = [each for result in context.results for each in _maps(context, result)]
+    results = (result for result in context.results if not result.outside)
+    maps = [each for result in results for each in _maps(context, result)]
     if not maps:
         return None
     kept = list(_kept(sorted(maps, key=lambda each: each.result.difference is not None)))

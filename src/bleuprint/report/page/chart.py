@@ -2,19 +2,31 @@
 
 import hashlib
 import io
+import json
 import re
 from collections.abc import Callable, Sequence
 from itertools import cycle
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from markupsafe import Markup, escape
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
 
 # After Okabe and Ito (2008), distinct with any color vision: without yellow, and with orange and
 # sky blue darker, for a contrast of at least 3:1 on white.
-_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#A66F00", "#3A93C8", "#000000")
+_COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#a66f00", "#3a93c8", "#000000")
+_HEAT = "#4a96cd"
+# What the page's style sheet says of each color, which depends on the reader's theme.
+_THEMED = {
+    **{color: f"var(--c{number})" for number, color in enumerate(_COLORS)},
+    "#000000": "var(--ink)",
+    "#ffffff": "var(--paper)",
+    "#dddddd": "var(--line)",
+    "#cccccc": "var(--line)",  # frames of legends
+    _HEAT: "rgb(var(--heat))",
+}
 # matplotlib's line styles, as SVG's stroke-dasharray.
 _DASHES = {"-": "", "--": "6 3", ":": "2 2", "-.": "6 3 2 3"}
 
@@ -30,6 +42,8 @@ _STYLE: dict[str, Any] = {
     "lines.linewidth": 1.6,
     "legend.frameon": False,
     "figure.constrained_layout.use": True,
+    # every point: charts.js reads the values from them
+    "path.simplify": False,
     # text stays text: it can be searched, copied and read aloud
     "svg.fonttype": "none",
 }
@@ -44,34 +58,77 @@ def line_styles(names: Sequence[str]) -> dict[str, dict[str, Any]]:
 def legend(systems: Sequence[str]) -> list[dict[str, str]]:
     """Name, color and SVG dashes of each system's line, for legend.html.j2."""
     return [
-        {"name": name, "color": style["color"], "dashes": _DASHES[style["linestyle"]]}
+        {"name": name, "color": _THEMED[style["color"]], "dashes": _DASHES[style["linestyle"]]}
         for name, style in line_styles(systems).items()
     ]
 
 
-def line_id(system: int, seed: int) -> str:
-    """The gid of a system's line in a chart: page.js finds it by this."""
-    return f"of-{system}.{seed}"
+def line_id(system: int, part: Literal["line", "band"] = "line") -> str:
+    """The gid of a system's line in a chart, or of the band around it: scripts find it by this."""
+    return f"of-{system}.{part}"
 
 
-def chart(name: str, title: str, draw: Callable[["Axes"], None]) -> Markup:
-    """What `draw` draws; `name` is the prefix of its ids, `title` its aria-label."""
+def heat_map() -> "Colormap":
+    """From the paper, transparent, to a color on which text can be read."""
+    from matplotlib.colors import LinearSegmentedColormap, to_rgb
+
+    color = to_rgb(_HEAT)
+    return LinearSegmentedColormap.from_list("heat", [(*color, 0.0), (*color, 1.0)])
+
+
+def chart(
+    name: str,
+    title: str,
+    draw: Callable[["Axes"], None],
+    inches: tuple[float, float] = _INCHES,
+) -> Markup:
+    """What `draw` draws; `name` is the prefix of its ids, `title` its aria-label.
+
+    A chart with lines of line_id tells charts.js its axes: their limits, whether y is logarithmic,
+    and the edges of their box in the units of the drawing.
+    """
     import matplotlib
     from matplotlib.figure import Figure
 
     salt = hashlib.sha256(name.encode()).hexdigest()
     style: Any = {**_STYLE, "svg.hashsalt": salt}
     with matplotlib.rc_context(style):
-        figure = Figure(figsize=_INCHES)
-        draw(figure.add_subplot())
+        figure = Figure(figsize=inches)
+        axes = figure.add_subplot()
+        for side, axis in (("x", axes.xaxis), ("y", axes.yaxis)):
+            axis.set_gid(f"{side}-axis")
+        draw(axes)
         file = io.StringIO()
-        figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
+        metadata = {"Date": None, "Creator": None}
+        figure.savefig(file, format="svg", metadata=metadata, transparent=True)
     text = file.getvalue()
     text = text[text.index("<svg") :]
     # ids are unique in the whole page
     text = re.sub(r'(id="|href="#|url\(#)', rf"\g<1>{name}-", text)
+    text = re.sub("<[^>]*>", _slim, text)
     # without width and height it is as wide as its figure
     view = re.search(r'viewBox="[^"]*"', text)
     assert view
     _, _, rest = text.partition(">")
-    return Markup(f'<svg {view[0]} role="img" aria-label="{escape(title)}">{rest}')
+    limits = f" data-axes='{_limits(axes)}'" if any(line.get_gid() for line in axes.lines) else ""
+    return Markup(f'<svg {view[0]}{limits} role="img" aria-label="{escape(title)}">{rest}')
+
+
+def _slim(tag: re.Match[str]) -> str:
+    """A tag with two decimals, a hundredth of a point, and with the style sheet's colors."""
+    text = re.sub(r"(\d\.\d\d)\d+", r"\1", tag[0])
+    return re.sub("#[0-9a-f]{6}", lambda color: _THEMED.get(color[0], color[0]), text)
+
+
+def _limits(axes: "Axes") -> str:
+    width, height = (72 * inches for inches in _INCHES)
+    box = axes.get_position()
+    edges = box.x0 * width, (1 - box.y1) * height, box.x1 * width, (1 - box.y0) * height
+    return json.dumps(
+        {
+            "x": axes.get_xlim(),
+            "y": axes.get_ylim(),
+            "log": axes.get_yscale() == "log",
+            "box": [round(float(edge), 2) for edge in edges],
+        }
+    )

@@ -8,7 +8,7 @@ import pandas as pd
 
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
-from bleuprint.report.frame import cells_in
+from bleuprint.report.frame import cells_in, trained
 from bleuprint.report.published.gap import Gap, measured
 from bleuprint.report.system_results import SystemResult, system_results
 from bleuprint.training.history import Curves
@@ -39,7 +39,7 @@ class ReportContext:
     @cached_property
     def trainings(self) -> pd.DataFrame:
         """The record of each training on its first test set."""
-        return self.records.drop_duplicates(Cell._fields)
+        return trained(self.records).drop_duplicates(Cell._fields)
 
     @cached_property
     def curves(self) -> dict[Cell, Curves]:

@@ -1,17 +1,20 @@
 """The section of data: what each stage and rule did, and the vocabularies."""
 
-from collections.abc import Iterable, Iterator
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
+
+from markupsafe import Markup
 
 from bleuprint.config.paths import FAULTS, STATISTICS, folder
 from bleuprint.corpus.faults import FaultReport
-from bleuprint.corpus.steps.ledger import SetCounts
+from bleuprint.corpus.steps.ledger import SAMPLE_CHARACTERS, SetCounts
 from bleuprint.dataset.statistics import CorpusStatistics
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.funnel import kept, training_counts
 from bleuprint.report.page.section import Section
 from bleuprint.rules import CHECKS, EDITS
-from bleuprint.text.unicode import blank_unprinted
 
 # Reasons to drop a pair that are not rules of rules/.
 _RULES = {
@@ -35,19 +38,47 @@ _OVERLAP = ("source_held_out", "target_held_out")
 def corpora(context: ReportContext) -> Section:
     """Every corpus: its funnel, overlap and vocabularies."""
     parts = [_corpus(context, name) for name in context.settings.corpora]
-    return Section("data", "Data", {"corpora": parts, "printed": blank_unprinted})
+    data = {
+        "corpora": parts,
+        "visible": visible,
+        "composed": partial(unicodedata.normalize, "NFC"),
+        "cut": SAMPLE_CHARACTERS,
+        "hidden": _hidden,
+    }
+    return Section("data", "Data", data)
+
+
+def visible(text: str) -> Markup:
+    """The text with each character that does not print as its marked code point."""
+    return Markup("").join(
+        character
+        if character.isprintable()
+        else Markup('<mark title="{}">U+{:04X}</mark>').format(
+            unicodedata.name(character, "control character").lower(), ord(character)
+        )
+        for character in text
+    )
+
+
+def _hidden(sample: Mapping[str, Any]) -> bool:
+    """Whether a changed pair was cut before what changed."""
+    sides = [side for side in ("source", "target") if f"new_{side}" in sample]
+    return bool(sides) and all(sample[side] == sample[f"new_{side}"] for side in sides)
 
 
 def _corpus(context: ReportContext, name: str) -> dict[str, Any]:
     described = folder(name, "statistics", context.root)
     faults = described / FAULTS
     by_stage = list(training_counts(name, context.root))
+    funnel = list(_funnel(by_stage))
+    idle = [row for row in funnel if row[1] and not any(row[3:5])]
     pairs = kept(name, context.root)
     return {
         "name": name,
         "settings": context.settings.corpus(name),
         "pairs": pairs,
-        "funnel": list(_funnel(by_stage)),
+        "funnel": [row for row in funnel if row not in idle],
+        "idle": [f"{stage}: {rule}" for stage, rule, *_ in idle],
         "samples": [
             (stage, rule, samples)
             for stage, _, counts in by_stage

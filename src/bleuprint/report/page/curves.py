@@ -1,9 +1,13 @@
-"""The section of training curves: a chart per quantity, with a line for each training."""
+"""The section of training curves: a chart per quantity, with a line for each system.
+
+With several seeds, the line is their mean, and a band reaches from the lowest to the highest.
+"""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
@@ -17,19 +21,19 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # Points of all lines of a chart together: more cannot be seen, and make the page large.
-_POINTS = 5000
+_POINTS = 3000
 # A longer table is folded away.
 _ROWS = 8
 
 _Line = Sequence[tuple[float, float]]
 
 
-# Title, axis, and the field of the points, training or validation, of Curves.
+# Title, axis, and the field of the points, training or validation, of Curves. The learning rate is
+# drawn once, in the section of the model.
 _QUANTITIES = (
     ("Training loss", "Nats per token", "training", "loss"),
     ("Validation loss", "Nats per token", "validation", "loss"),
     ("Validation BLEU", "BLEU", "validation", "bleu"),
-    ("Learning rate", "Learning rate", "training", "learning_rate"),
     ("Gradient norm, before clipping", "Norm", "training", "gradient_norm"),
 )
 
@@ -59,30 +63,33 @@ def _charts(
 ) -> Iterator[tuple[Markup, str]]:
     """The charts of a corpus with their captions; none of a quantity without points."""
     for place, (title, axis, points_of, field) in enumerate(_QUANTITIES):
-        lines: dict[Cell, _Line] = {
-            cell: [(point.update, getattr(point, field)) for point in points]
-            for cell, read in curves.items()
-            if (points := getattr(read, points_of))
-        }
-        if lines:
-            yield _chart(context, f"curves-{number}-{place}", title, axis, lines), title
+        by_system: dict[str, list[_Line]] = {}
+        for cell, read in curves.items():
+            if points := getattr(read, points_of):
+                line = [(point.update, getattr(point, field)) for point in points]
+                by_system.setdefault(cell.system, []).append(line)
+        if by_system:
+            yield _chart(context, f"curves-{number}-{place}", title, axis, by_system), title
 
 
 def _chart(
-    context: ReportContext, name: str, title: str, axis: str, lines: Mapping[Cell, _Line]
+    context: ReportContext, name: str, title: str, axis: str, lines: Mapping[str, Sequence[_Line]]
 ) -> Markup:
+    """`lines` of each system, one for each seed."""
     systems = list(context.settings.systems)
     styles = line_styles(systems)
     points = max(50, _POINTS // len(lines))
-    width = 1.6 if len(context.settings.seeds) == 1 else 0.9
 
     def draw(axes: "Axes") -> None:
-        for cell, line in lines.items():
-            sparse: dict[str, Any] = {"marker": "o", "markersize": 3} if len(line) < 20 else {}
-            style = {"linewidth": width, **styles[cell.system], **sparse}
-            gid = line_id(systems.index(cell.system), cell.seed)
-            means = thinned(line, points)
-            axes.plot(means.x, means.y, gid=gid, **style)
+        for system, of_seeds in lines.items():
+            band = thinned(over_seeds(of_seeds), points)
+            sparse: dict[str, Any] = {"marker": "o", "markersize": 3} if len(band) < 20 else {}
+            number, style = systems.index(system), styles[system]
+            if len(of_seeds) > 1:
+                edges = [*band.low, *band.high[::-1]]
+                look = {"color": style["color"], "alpha": 0.2, "linewidth": 0}
+                axes.fill([*band.x, *band.x[::-1]], edges, gid=line_id(number, "band"), **look)
+            axes.plot(band.x, band.y, gid=line_id(number), **style, **sparse)
         if axis == "Norm":
             axes.set_yscale("log")
         axes.set_xlabel("Update")
@@ -92,7 +99,19 @@ def _chart(
     return chart(name, f"{title} by update", draw)
 
 
-def thinned(line: _Line, points: int) -> pd.DataFrame:
-    """At most `points` points of a line, each the mean of neighbors."""
-    table = pd.DataFrame(line, columns=["x", "y"])
-    return table.groupby(table.index // (-(-len(table) // points) or 1)).mean()
+def over_seeds(lines: Sequence[_Line]) -> pd.DataFrame:
+    """The mean y of lines, and the lowest and highest, at each x of the first that all reach.
+
+    Between the points of another line, its value is interpolated.
+    """
+    tables = [np.array(line, dtype=float) for line in lines]
+    low, high = max(table[0, 0] for table in tables), min(table[-1, 0] for table in tables)
+    x = tables[0][:, 0]
+    x = x[(low <= x) & (x <= high)]
+    values = np.stack([np.interp(x, *table.T) for table in tables])
+    return pd.DataFrame({"x": x, "y": values.mean(0), "low": values.min(0), "high": values.max(0)})
+
+
+def thinned(line: pd.DataFrame, points: int) -> pd.DataFrame:
+    """At most `points` rows, each the mean of neighbors."""
+    return line.groupby(line.index // (-(-len(line) // points) or 1)).mean()

@@ -4,8 +4,10 @@ from collections.abc import Callable
 
 from bleuprint.report.page.attention import attention
 from bleuprint.report.page.context import ReportContext
+from bleuprint.report.page.contrast import contrast
 from bleuprint.report.page.corpora import corpora
 from bleuprint.report.page.curves import curves
+from bleuprint.report.page.documents import documents
 from bleuprint.report.page.faults import faults
 from bleuprint.report.page.funnel import kept
 from bleuprint.report.page.model import model
@@ -21,7 +23,9 @@ SECTIONS: tuple[Callable[[ReportContext], Section | None], ...] = (
     scores,
     bleu_variants,
     gap_section,
+    documents,
     faults,
+    contrast,
     sentences,
     attention,
     curves,
@@ -37,5 +41,6 @@ def document(context: ReportContext) -> str:
     return TEMPLATES.get_template("page.html.j2").render(
         settings=context.settings,
         pairs={name: kept(name, context.root).left for name in context.settings.corpora},
+        outside=list(dict.fromkeys(r.system for r in context.results if r.outside)),
         sections=[section for make in SECTIONS if (section := make(context))],
     )

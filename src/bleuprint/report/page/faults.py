@@ -10,7 +10,7 @@ from bleuprint.report.page.lines import shown_systems
 from bleuprint.report.page.section import Section, paragraphs
 from bleuprint.scoring.output_faults import ANY
 from bleuprint.text.unicode import blank_unprinted
-from bleuprint.tracking.cell_results import CellResults
+from bleuprint.tracking.outside_results import open_results
 
 # Lines of a system and a fault that are shown, and characters of each.
 _SAMPLES, _LONGEST = 3, 400
@@ -37,7 +37,7 @@ def _samples(context: ReportContext) -> Iterator[dict[str, Any]]:
         results = [r for r in context.results if (r.corpus, r.test) == (corpus, test)]
         for system in shown_systems(results):
             cell = Cell(system, corpus, context.settings.seeds[0])
-            run = CellResults.open(context.settings, cell, context.root)
+            run = open_results(context.settings, cell, context.root)
             references, outputs = run.lines(test)
             texts = run.sources(test), references, outputs
             by_fault = {

@@ -7,14 +7,25 @@ from pathlib import Path
 
 from bleuprint.corpus.steps.ledger import STAGES, SetCounts, read_ledgers
 
+# Reasons why a pair is not trained on although no rule dropped it.
+DRAWN = ("drawn_for_valid", "drawn_for_test")
+
 
 @dataclass(frozen=True)
 class Kept:
-    """Training pairs: the number read, the number left, and the number that each rule dropped."""
+    """Training pairs: the number read, left, and drawn for validation and test sets, and the number
+    that each rule dropped.
+    """
 
     read: int
     left: int
+    drawn: int
     dropped: Mapping[str, int]
+
+    @property
+    def candidates(self) -> int:
+        """The pairs that were not drawn for other sets."""
+        return self.read - self.drawn
 
     def most(self) -> list[str]:
         """The rules that dropped any with their counts, the largest first."""
@@ -40,4 +51,5 @@ def kept(corpus: str, root: Path) -> Kept:
         read += counts.pairs_in if stage == STAGES[0] else 0
         left = counts.pairs_out
         dropped.update(counts.dropped)
-    return Kept(read, left, dropped)
+    drawn = sum(dropped.pop(rule, 0) for rule in DRAWN)
+    return Kept(read, left, drawn, dropped)

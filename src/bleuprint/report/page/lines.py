@@ -13,7 +13,7 @@ from bleuprint.config.paths import Cell
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.system_results import SystemResult
 from bleuprint.scoring.metrics import sentence_bleu
-from bleuprint.tracking.cell_results import CellResults
+from bleuprint.tracking.outside_results import open_results
 
 # Lines of each short list: a system's best and worst, those where systems differ most.
 MOST = 5
@@ -79,7 +79,7 @@ def lines_of_sets(context: ReportContext) -> Iterator[SetLines]:
         outputs, bleu, systems = {}, {}, shown_systems(results)
         for system in systems:
             cell = Cell(system, corpus, context.settings.seeds[0])
-            run = CellResults.open(context.settings, cell, context.root)
+            run = open_results(context.settings, cell, context.root)
             references, outputs[system] = run.lines(test)
             bleu[system] = sentence_bleu(outputs[system], references, entry.target)
         yield SetLines(

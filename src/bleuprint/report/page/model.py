@@ -22,7 +22,7 @@ from bleuprint.model.linear import Linear
 from bleuprint.model.positions import sinusoidal_positions
 from bleuprint.model.transformer import Transformer
 from bleuprint.report.grid import NONE, Grid, Number, grid
-from bleuprint.report.page.chart import chart, legend, line_id, line_styles
+from bleuprint.report.page.chart import chart, heat_map, legend, line_id, line_styles
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.section import Section
 from bleuprint.training.loss import SmoothingTarget, linear_cross_entropy
@@ -166,7 +166,7 @@ def _mask(settings: Model, title: str) -> Markup:
 
     def draw(axes: "Axes") -> None:
         axes.grid(visible=False)
-        axes.pcolormesh(seen.float().numpy(), cmap="Blues", vmin=0, vmax=1.3)
+        axes.pcolormesh(seen.float().numpy(), cmap=heat_map(), vmin=0, vmax=1)
         axes.invert_yaxis()
         axes.locator_params(nbins=4)
         axes.set_aspect("equal")
@@ -183,7 +183,7 @@ def _targets(name: str, title: str, smoothing: float, target: SmoothingTarget) -
         axes.grid(visible=False)
         # cells are centered on the numbers of tokens and labels
         tokens, labels = range(_VOCABULARY), range(PAD + 1, _VOCABULARY)
-        axes.pcolormesh(tokens, labels, distribution.numpy(), cmap="Blues", vmin=0, vmax=1.3)
+        axes.pcolormesh(tokens, labels, distribution.numpy(), cmap=heat_map(), vmin=0, vmax=1)
         for (row, column), share in np.ndenumerate(distribution.numpy()):
             axes.text(column, labels[row], f"{share:.3g}", ha="center", va="center")
         axes.invert_yaxis()
@@ -213,7 +213,7 @@ def _lines(
 
     def draw(axes: "Axes") -> None:
         for key, points in lines.items():
-            gid = None if labeled else line_id(order.index(key), 0)
+            gid = None if labeled else line_id(order.index(key))
             axes.plot(*zip(*points, strict=True), label=key, gid=gid, **styles[key])
         axes.set_xlabel(axis)
         axes.locator_params(axis="x", nbins=5)

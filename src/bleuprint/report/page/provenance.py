@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Mapping
 
 from bleuprint.config.corpus_files import SIDES
-from bleuprint.config.experiment import Corpus
+from bleuprint.config.experiment import Corpus, Settings
 from bleuprint.config.made_texts import MadeText
 from bleuprint.report.citations import citations
 from bleuprint.report.grid import NONE
 from bleuprint.report.page.context import ReportContext
+from bleuprint.report.page.differences import changes
 from bleuprint.report.page.section import Section
 from bleuprint.runtime.flatten import dotted
 
@@ -15,6 +16,7 @@ from bleuprint.runtime.flatten import dotted
 def provenance(context: ReportContext) -> Section:
     settings = context.settings
     systems = {name: system.dotted() for name, system in settings.systems.items()}
+    known = context.records.astype(object).where(context.records.notna(), None)
     commits = list(context.trainings.commit.dropna().unique())
     data = {
         "first": context.records.iloc[0],
@@ -24,7 +26,7 @@ def provenance(context: ReportContext) -> Section:
         "trainings": _trainings(context),
         "systems": systems,
         "baseline": next(iter(systems)),
-        "changes": list(_changes(systems)),
+        "changes": list(changes(systems)),
         "corpora": {
             name: {
                 "files": list(_files(corpus, settings.made_texts or {})),
@@ -33,9 +35,18 @@ def provenance(context: ReportContext) -> Section:
             for name, corpus in settings.corpora.items()
         },
         "citations": citations(settings),
-        "records": list(context.records.itertuples()),
+        "outside": list(_outside(settings)),
+        "records": list(known.itertuples()),
     }
     return Section("provenance", "Provenance", data)
+
+
+def _outside(settings: Settings) -> Iterator[tuple[str, ...]]:
+    """Row, corpus, test set, file, SHA-256 and what made the file, of the rows from outside."""
+    for corpus, rows in (settings.outside or {}).items():
+        for name, row in rows.items():
+            for test, file in row.tests.items():
+                yield name, corpus, test, file.path, file.sha256, row.about
 
 
 def _trainings(context: ReportContext) -> dict[tuple[str, ...], str]:
@@ -50,17 +61,6 @@ def _trainings(context: ReportContext) -> dict[tuple[str, ...], str]:
     if len(shared) == 1:
         return dict.fromkeys(shared, "all")
     return {machine: ", ".join(names) for machine, names in shared.items()}
-
-
-def _changes(systems: dict[str, dict[str, str]]) -> Iterator[tuple[str, str, str, str]]:
-    """System, setting, the baseline's value and this one's, for each setting that differs."""
-    base, *_ = systems.values()
-    for name, settings in list(systems.items())[1:]:
-        keys = dict.fromkeys((*base, *settings))
-        pairs = {key: (base.get(key, NONE), settings.get(key, NONE)) for key in keys}
-        changed = {key: pair for key, pair in pairs.items() if pair[0] != pair[1]}
-        for key, pair in (changed or {"nothing": (NONE, NONE)}).items():
-            yield name, key, *pair
 
 
 def _files(corpus: Corpus, made_texts: Mapping[str, MadeText]) -> Iterator[tuple[str, ...]]:

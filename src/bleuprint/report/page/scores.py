@@ -10,6 +10,7 @@ import pandas as pd
 from bleuprint.report import main_table, score_tables
 from bleuprint.report.cost_columns import COUNTED, MEASURED
 from bleuprint.report.page.context import ReportContext
+from bleuprint.report.page.differences import descriptions
 from bleuprint.report.page.section import Section, paragraphs
 from bleuprint.report.published import gap_tables
 from bleuprint.report.system_results import METRICS
@@ -27,6 +28,7 @@ def scores(context: ReportContext) -> Section:
     settings, records = context.settings, context.records
     data = {
         "corpora": [_corpus(context, name) for name in settings.corpora],
+        "about": descriptions(settings),
         "losses": score_tables.losses(records, settings.published),
         "losses_note": score_tables.LOSSES,
         "comet": records.comet.notna().any(),
@@ -87,5 +89,5 @@ def gap_section(context: ReportContext) -> Section | None:
 
 def cost(context: ReportContext) -> Section:
     """What each training took, counted and measured."""
-    data = {"grid": main_table.costs(context.records), "explained": paragraphs("cost.md")}
+    data = {"grid": main_table.costs(context.records), "notes": paragraphs("cost.md")}
     return Section("cost", "Cost", data)

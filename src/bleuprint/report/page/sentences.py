@@ -7,6 +7,7 @@ from markupsafe import Markup
 
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.lines import MOST, SetLines, lines_of_sets
+from bleuprint.report.page.pairs import matrix, pair_differences, pairs
 from bleuprint.report.page.section import TEMPLATES, Section
 from bleuprint.report.word_diff import Kind, differences
 from bleuprint.scoring.metrics import sentence_chrf
@@ -25,11 +26,15 @@ def sentences(context: ReportContext) -> Section | None:
     sets = list(lines_of_sets(context))
     if not sets:
         return None
-    parts = [_test_set(lines, _list(lines, BUDGET // len(sets))) for lines in sets]
-    return Section("sentences", "Translations", {"sets": parts, "seeds": context.settings.seeds})
+    parts = [_test_set(context, lines, _list(lines, BUDGET // len(sets))) for lines in sets]
+    data = {"sets": parts, "seeds": context.settings.seeds, "printed": blank_unprinted}
+    return Section("sentences", "Translations", data)
 
 
-def _test_set(lines: SetLines, listed: dict[int, Markup]) -> dict[str, Any]:
+def _test_set(context: ReportContext, lines: SetLines, listed: dict[int, Markup]) -> dict[str, Any]:
+    place = lines.corpus, lines.test
+    results = [each for each in context.results if (each.corpus, each.test) == place]
+    tested = pair_differences(lines, results)
     folded = [
         (f"{name} lines of {system}", _articles(lines, ranked))
         for system in lines.outputs
@@ -41,6 +46,8 @@ def _test_set(lines: SetLines, listed: dict[int, Markup]) -> dict[str, Any]:
         "counts": {system: _counts(lines, system) for system in lines.outputs},
         "differing": _articles(lines, lines.differing),
         "folded": folded,
+        "pairs": pairs(lines, tested),
+        "matrix": matrix(tested),
         "listed": [listed[line] for line in sorted(listed)],
     }
 

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from bleuprint.report import power_table
+from bleuprint.report import document_tables, power_table
 from bleuprint.report.cost_columns import duration, power
+from bleuprint.report.frame import trained
 from bleuprint.report.page.advice import LINES, advice
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.funnel import kept
@@ -41,9 +42,10 @@ def summary(context: ReportContext) -> Section:
         "gaps": context.gaps,
         "gap_tables": gap_tables,
         "power": list(power_table.summary(context.records)),
+        "documents": list(document_tables.findings(context.records)),
         "cost": _cost(context),
         "pairs": {name: kept(name, context.root) for name in settings.corpora},
-        "advice": advice(context.records, list(_validations(context))),
+        "advice": advice(trained(context.records), list(_validations(context))),
         "shown": _SHOWN,
     }
     return Section("summary", "Summary", data)

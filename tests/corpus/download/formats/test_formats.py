@@ -1,7 +1,7 @@
 import io
 import re
 import tracemalloc
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from html import escape
 from typing import Any, get_args
@@ -20,7 +20,9 @@ from bleuprint.text.parallel import Pair
 FORMATS = [name for name in get_args(Format) if name != "xces"]
 PARALLEL = [name for name in FORMATS if name not in TWO_SIDED and name != "documents"]
 BY_LINES = ["plain", "documents", "tsv", "ted-tags"]
-MARKED_UP = ["sgml", "ted-xml", "tmx"]
+MARKED_UP = ["sgml", "ted-xml", "tmx", "wmt-xml"]
+# Read by expat.
+XML = ["tmx", "wmt-xml"]
 
 PAIRS = [
     Pair("Die Katze schläft.", "The cat lies by the stove."),
@@ -61,7 +63,11 @@ def reading(
     counts = SetCounts() if counts is None else counts
     text = Text("x", name, **files, columns=columns)
     return read_text(
-        text, [io.BufferedReader(Stream(parts)) for parts in streams], ("de", "en"), counts
+        text,
+        [io.BufferedReader(Stream(parts)) for parts in streams],
+        ("de", "en"),
+        counts,
+        deque(maxlen=0),
     )
 
 
@@ -134,6 +140,21 @@ def _tmx(source: list[str], target: list[str]) -> list[str]:
     ]
 
 
+def _wmt_xml(source: list[str], target: list[str]) -> list[str]:
+    docs = ""
+    for id, part in (("a.1", slice(2)), ("b.2", slice(2, None))):
+        sides = [
+            "".join(f'<seg id="{n}"> {escape(s)} </seg>\n' for n, s in enumerate(side[part], 1))
+            for side in (source, target)
+        ]
+        docs += (
+            f'<doc origlang="de" id="{id}">\n<src lang="de">\n<p>\n{sides[0]}</p>\n</src>\n'
+            f'<ref lang="en" translator="A">\n<p>\n{sides[1]}</p>\n</ref>\n'
+            f'<hyp lang="en" system="S"><seg id="1">no</seg></hyp></doc>\n'
+        )
+    return [f"<?xml version='1.0' encoding='utf-8'?>\n<dataset id=\"x\">\n{docs}</dataset>\n"]
+
+
 _WRITERS = {
     "plain": _plain,
     "documents": _plain,
@@ -142,6 +163,7 @@ _WRITERS = {
     "sgml": _sgml,
     "ted-xml": _ted_xml,
     "tmx": _tmx,
+    "wmt-xml": _wmt_xml,
 }
 
 
@@ -164,7 +186,7 @@ def test_ten_megabytes_are_a_sentence(name):
     assert read(name, *published(name, pairs)) == sentences(name, pairs)
 
 
-@pytest.mark.parametrize("name", [name for name in FORMATS if name != "tmx"])
+@pytest.mark.parametrize("name", [name for name in FORMATS if name not in XML])
 def test_a_sentence_without_end_is_given_up(name, monkeypatch):
     for module in ("lines", "sgml"):
         monkeypatch.setattr(f"bleuprint.corpus.download.formats.{module}.LONGEST_LINE", 1 << 21)
@@ -220,7 +242,7 @@ def test_latin_1_is_an_error_at_its_line(name):
     file = published(name)[0]
     line = file[: file.index("schläft".encode())].count(b"\n") + 1
     message = fault(name, file.decode().encode("latin-1"), *published(name)[1:])
-    if name == "tmx":
+    if name in XML:
         assert message.startswith("inputs/both: not sound XML: ") and f": line {line}," in message
         return
     first = "inputs/both" if name in TWO_SIDED else "inputs/x.de"
@@ -260,7 +282,7 @@ def test_an_encoded_surrogate_is_an_error(name):
 @pytest.mark.parametrize("name", FORMATS)
 def test_control_characters_neither_break_lines_nor_get_lost_by_the_line(name, character):
     pairs = [Pair(f"eins{character}zwei", "one two"), *PAIRS[1:]]
-    if name == "tmx" and character < " " and character != "\r":
+    if name in XML and character < " " and character != "\r":
         assert "(invalid token)" in fault(name, *published(name, pairs))
         return
     found = read(name, *published(name, pairs))

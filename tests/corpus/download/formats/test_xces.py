@@ -50,7 +50,7 @@ def read(links, source=SOURCE, target=TARGET):
     files = [File(path=f"inputs/{name}") for name in ("de.zip", "en.zip", "de-en.xml")]
     text = Text("x", "xces", source=files[0], target=files[1], alignment=files[2])
     streams, counts = [io.BytesIO(data) for data in (source, target, links)], SetCounts()
-    return list(read_text(text, streams, ("de", "en"), counts)), counts.dropped
+    return list(read_text(text, streams, ("de", "en"), counts, [])), counts.dropped
 
 
 def fault(*contents):
@@ -153,7 +153,7 @@ def test_memory_does_not_grow_with_the_number_of_documents():
         text = Text("x", "xces", source=files[0], target=files[1], alignment=files[2])
         streams = [io.BytesIO(data) for data in (*sides, alignment(*groups))]
         tracemalloc.start()
-        assert sum(1 for _ in read_text(text, streams, ("de", "en"), counts)) == 200 * count
+        assert sum(1 for _ in read_text(text, streams, ("de", "en"), counts, [])) == 200 * count
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < peaks[0] + 300_000  # bytes, of 7 MB that the documents grow by

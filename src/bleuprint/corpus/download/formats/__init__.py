@@ -8,10 +8,12 @@ pairs are dropped, and counted:
 - `metadata`: a line about a talk in both files of ted-tags;
 - `one_language`: a unit of a TMX file that lacks one of the two languages;
 - `one_sided`: a link of an XCES alignment with sentences of one language only;
+- `testsuite` and `no_reference`: a sentence of a wmt-xml file that is not of the test set proper,
+  or that the chosen translator has not translated;
 - `1-0` and `0-1`: a sentence of one side of documents without a translation in the other.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, MutableSequence, Sequence
 from typing import BinaryIO
 
 from bleuprint.config.corpus_files import Text
@@ -20,6 +22,7 @@ from bleuprint.corpus.download.formats.lines import read_lines, read_plain, read
 from bleuprint.corpus.download.formats.sgml import read_segments
 from bleuprint.corpus.download.formats.ted_tags import read_ted_tags
 from bleuprint.corpus.download.formats.tmx import read_tmx
+from bleuprint.corpus.download.formats.wmt_xml import read_wmt_xml
 from bleuprint.corpus.download.formats.xces import read_xces
 from bleuprint.corpus.steps.ledger import SetCounts
 from bleuprint.runtime.errors import UserError
@@ -27,16 +30,20 @@ from bleuprint.text.parallel import Pair
 
 
 def read_text(
-    text: Text, streams: Sequence[BinaryIO], languages: tuple[str, str], counts: SetCounts
+    text: Text,
+    streams: Sequence[BinaryIO],
+    languages: tuple[str, str],
+    counts: SetCounts,
+    documents: MutableSequence[str],
 ) -> Iterator[Pair]:
     """The pairs of a text, source first; `streams` are those of `text.files`, in that order.
 
     A side that a system translates is empty.
 
     `counts` counts the dropped pairs by the names above, and not those returned; it is complete
-    after the last pair. No
-    sentence contains a \\n. Raises UserError if the files are not of `text.format`, not parallel
-    or without pairs.
+    after the last pair, and so is `documents`: the id of each pair's document if the format is
+    sgml, ted-xml or wmt-xml, otherwise nothing. No sentence contains a \\n. Raises UserError if the
+    files are not of `text.format`, not parallel or without pairs.
     """
     names = [file.name for file in text.files]
     pairs: Iterator[Pair]
@@ -56,7 +63,10 @@ def read_text(
         case "ted-tags":
             pairs = read_ted_tags(streams, names, counts)
         case "sgml" | "ted-xml":
-            pairs = read_segments(streams, names, entities=text.format == "ted-xml")
+            pairs = read_segments(streams, names, text.format == "ted-xml", documents)
+        case "wmt-xml":
+            name, translator = names[0], text.translator
+            pairs = read_wmt_xml(streams[0], name, languages, translator, counts, documents)
         case "xces":
             pairs = read_xces(streams, names, counts)
     first = next(pairs, None)

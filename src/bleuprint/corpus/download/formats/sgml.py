@@ -6,7 +6,7 @@ decoded, as in sacreBLEU. The format ted-xml, IWSLT's (IWSLT14.TED.tst2010.de-en
 
 import html
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, MutableSequence, Sequence
 from itertools import zip_longest
 from typing import BinaryIO, NamedTuple
 
@@ -29,9 +29,14 @@ class _Segment(NamedTuple):
 
 
 def read_segments(
-    streams: Sequence[BinaryIO], names: Sequence[str], entities: bool
+    streams: Sequence[BinaryIO],
+    names: Sequence[str],
+    entities: bool,
+    documents: MutableSequence[str],
 ) -> Iterator[Pair]:
     """The pairs of two files; white space is folded as in sacreBLEU, `entities` are decoded.
+
+    `documents` gets the document of each pair, empty if it has no id.
 
     Raises UserError if a file seems truncated, or if the order of documents or ids differs.
     """
@@ -40,6 +45,7 @@ def read_segments(
         if first is None or second is None or first[:2] != second[:2]:
             places = ", but ".join(map(_place, names, pair))
             raise UserError(f"{places}: not parallel")
+        documents.append(first.document)
         texts = (html.unescape(side.text) if entities else side.text for side in pair)
         yield Pair._make(" ".join(text.split()) for text in texts)
 

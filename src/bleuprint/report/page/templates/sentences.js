@@ -30,7 +30,9 @@
     const systems = make("select");
     systems.append(list.querySelector("template").content.cloneNode(true));
     const several = systems.options.length > 2;
-    const baseline = list.dataset.baseline;
+    // the system that others are compared with
+    const other = choice([...systems.options].slice(1).map(({ value }) => [value, value]));
+    other.value = list.dataset.baseline;
     const filter = make("input", { type: "search", autocomplete: "off", spellcheck: false });
     const where = choice([["all", "any text"], ["source", "source"], ["reference", "reference"],
       ["outputs", "outputs"]]);
@@ -39,7 +41,7 @@
       ["short", "source length, shortest first"]];
     if (several) {
       orders.splice(3, 0, ["spread", "difference between systems"],
-        ["above", `better than ${baseline} first`], ["below", `worse than ${baseline} first`]);
+        ["above", "better than the other first"], ["below", "worse than the other first"]);
     }
     const order = choice(orders);
     const differ = make("input", { type: "checkbox" });
@@ -47,19 +49,22 @@
     const label = (text, control) => make("label", {}, text, control);
     const choices = make("div", { className: "choices" },
       label("Find", filter), label("in", where), label("Show", systems), label("Sort by", order));
-    if (several) choices.append(make("label", {}, differ, "only where outputs differ"));
+    if (several) {
+      choices.append(label("Compare with", other),
+        make("label", {}, differ, "only where outputs differ"));
+    }
     choices.append(count);
     list.before(choices);
 
     const chosen = (line) => systems.value
       ? line.outputs.filter((output) => output.system === systems.value) : line.outputs;
     const mean = (outputs) => outputs.reduce((sum, { bleu }) => sum + bleu, 0) / outputs.length;
-    // BLEU above the baseline: of the chosen system, or the best or worst of all
+    // BLEU above the other system: of the chosen system, or the best or worst of all
     const above = (line, choose) => {
-      const base = line.outputs.find(({ system }) => system === baseline).bleu;
+      const base = line.outputs.find(({ system }) => system === other.value).bleu;
       return choose(...chosen(line).map(({ bleu }) => bleu - base));
     };
-    const spread = (line) => systems.value && systems.value !== baseline
+    const spread = (line) => systems.value && systems.value !== other.value
       ? Math.abs(above(line, Math.max))
       : Math.max(...line.outputs.map(({ bleu }) => bleu))
         - Math.min(...line.outputs.map(({ bleu }) => bleu));
@@ -93,8 +98,8 @@
           node.hidden = Boolean(systems.value) && system !== systems.value;
         }
       }
-      if (sorted !== `${order.value} ${systems.value}`) {
-        sorted = `${order.value} ${systems.value}`;
+      if (sorted !== `${order.value} ${systems.value} ${other.value}`) {
+        sorted = `${order.value} ${systems.value} ${other.value}`;
         const by = new Map(lines.map((line) => [line, keys[order.value](line)]));
         const ranked = [...lines].sort((a, b) => by.get(a) - by.get(b) || a.number - b.number);
         list.append(...ranked.map(({ article }) => article));
@@ -104,6 +109,25 @@
     }
     choices.addEventListener("input", update);
     update();
+  }
+
+  // two systems: the pair that is chosen
+  for (const box of document.querySelectorAll("#sentences .pairs")) {
+    const pairs = [...box.querySelectorAll("details")];
+    const names = pairs.map((each) => JSON.parse(each.dataset.pair));
+    if (pairs.length < 2) continue;
+    const systems = [...new Set(names.flat())].map((name) => [name, name]);
+    const [first, second] = [choice(systems), choice(systems)];
+    second.selectedIndex = 1;
+    const show = () => pairs.forEach((each, i) => {
+      each.open = names[i].includes(first.value) && names[i].includes(second.value)
+        && first.value !== second.value;
+      each.classList.toggle("off", !each.open);
+    });
+    box.prepend(make("div", { className: "choices" },
+      make("label", {}, "Compare", first), make("label", {}, "with", second)));
+    box.addEventListener("change", show);
+    show();
   }
 
   for (const list of document.querySelectorAll("#sentences .lines")) {

@@ -1,0 +1,39 @@
+"""An exported system as MLflow loads it: code that is copied beside the exported folder.
+
+It needs MLflow and what the folder's translate.py needs, but not this project.
+"""
+
+import importlib.util
+from typing import Any
+
+import mlflow
+from mlflow.pyfunc.model import PythonModel
+
+
+class Exported(PythonModel):
+    """Translates sentences by translate.py of the folder."""
+
+    def load_context(self, context: Any) -> None:
+        """Load the weights; MLflow calls it once."""
+        path = f"{context.artifacts['exported']}/translate.py"
+        spec = importlib.util.spec_from_file_location("exported_translate", path)
+        assert spec and spec.loader
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        self._translate, self._batch = module.Translator(), module.BATCH
+
+    def predict(  # type: ignore[override]
+        self,
+        context: Any,  # noqa: ARG002
+        model_input: list[str],
+    ) -> list[str]:
+        """The translation of each sentence; the types are the model's signature."""
+        starts = range(0, len(model_input), self._batch)
+        return [
+            text
+            for start in starts
+            for text in self._translate(model_input[start : start + self._batch])
+        ]
+
+
+mlflow.models.set_model(Exported())

@@ -1,0 +1,81 @@
+"""The stage score_outside: all metrics of translations that were not made here."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from bleuprint.config.experiment import Settings
+from bleuprint.config.outside import OutsideFile
+from bleuprint.config.paths import folder, outside
+from bleuprint.corpus.test_sets import read_description
+from bleuprint.runtime.errors import UserError, say
+from bleuprint.runtime.files import sha256_of, whole_folder, write_json
+from bleuprint.scoring.output_faults import output_faults
+from bleuprint.scoring.score import SetScores, score_files
+from bleuprint.text.parallel import TextFolder, count_lines, read_lines
+
+
+def check_files(settings: Settings, root: Path = Path()) -> Iterator[str]:
+    """A note for each file that is not here; raises UserError at what the stage would refuse.
+
+    Files are compared with test sets that are prepared.
+    """
+    for name, rows in (settings.outside or {}).items():
+        corpus = settings.corpus(name)
+        texts = TextFolder(folder(name, "split", root), corpus.source, corpus.target)
+        for row, entry in rows.items():
+            for test, file in entry.tests.items():
+                key, references = _key(name, row, test), texts.files(f"test.{test}")[1]
+                if not (root / file.path).is_file():
+                    yield f"{key}: {root / file.path}: no such file"
+                else:
+                    _check(file, key, references, root)
+
+
+def score_outside(settings: Settings, name: str, root: Path = Path()) -> None:
+    """Score the rows from outside of a corpus: copies of their files, and scores.json for each.
+
+    Raises UserError if a file has another hash than params.yaml says, is not UTF-8, or has not the
+    lines of its test set.
+    """
+    corpus = settings.corpus(name)
+    texts = TextFolder(folder(name, "split", root), corpus.source, corpus.target)
+    with whole_folder(outside(name, root)) as unfinished:
+        for row, entry in settings.outside_on(name).items():
+            scores = dict[str, SetScores]()
+            (copies := unfinished / row / "hypotheses").mkdir(parents=True)
+            for test, file in entry.tests.items():
+                sources, references = texts.files(f"test.{test}")
+                _check(file, _key(name, row, test), references, root)
+                hypotheses = shutil.copyfile(root / file.path, copies / references.name)
+                described = read_description(folder(name, "tests", root), test)
+                scores[test] = score_files(sources, references, hypotheses, corpus, described, None)
+                source, reference, hypothesis = (
+                    list(read_lines(path)) for path in (sources, references, hypotheses)
+                )
+                scores[test]["faults"] = output_faults(source, reference, hypothesis, corpus)
+                if scores[test]["hypotheses"] == scores[test]["references"]:
+                    say(f"{file.path}: is identical to the references", "note")
+            write_json(unfinished / row / "scores.json", scores)
+
+
+def _key(corpus: str, row: str, test: str) -> str:
+    return f"outside.{corpus}.{row}.tests.{test}"
+
+
+def _check(file: OutsideFile, key: str, references: Path, root: Path) -> None:
+    """Raise UserError at a file that is missing, another one, or not parallel to the references.
+
+    References that are not prepared yet are not compared.
+    """
+    if not (path := root / file.path).is_file():
+        raise UserError(f"{path}: no such file ({key})")
+    if (digest := sha256_of(path)) != file.sha256:
+        raise UserError(f"{path}: has SHA-256 {digest}, but params.yaml has {file.sha256} ({key})")
+    given = sum(1 for _ in read_lines(path))
+    if not references.exists():
+        return
+    if given != (expected := count_lines(references)):
+        raise UserError(
+            f"{path}: has {given:,} lines, but the test set has {expected:,} ({references}; {key})"
+        )

@@ -1,0 +1,15 @@
+"""Score translations of a corpus's test sets that were not made here."""
+
+from bleuprint.config.experiment import load
+from bleuprint.pipeline import stage_args
+from bleuprint.runtime.errors import run
+from bleuprint.serving.score_outside import score_outside
+
+
+def main() -> None:
+    (corpus,) = stage_args.names(__doc__, "CORPUS")
+    score_outside(load(), corpus)
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,78 @@
+"""Rows from outside: what params.yaml may say of them."""
+
+import pytest
+
+from bleuprint.config.paths import Cell
+from bleuprint.runtime.errors import UserError
+from bleuprint.tracking.cell_results import cells_of, settings_sha256
+from bleuprint.tracking.outside_results import rows_of
+from params import PARAMS, read
+
+OUTSIDE = f"""\
+outside:
+  own:
+    online-a:
+      about: "system A, 3 May"
+      tests:
+        held-out: {{path: inputs/outside/a.no, sha256: {64 * "a"}}}
+systems:
+"""
+TEXT = PARAMS.replace("systems:\n", OUTSIDE)
+
+
+def test_a_row_beside_the_systems(tmp_path):
+    settings = read(tmp_path, TEXT.replace("seeds: [1]", "seeds: [3, 1]"))
+    row = settings.outside_on("own")["online-a"]
+    assert (row.about, row.tests["held-out"].path) == ("system A, 3 May", "inputs/outside/a.no")
+    assert cells_of(settings) == [Cell("base", "own", 3), Cell("base", "own", 1)]
+    assert rows_of(settings)[2:] == [Cell("online-a", "own", 3), Cell("online-a", "own", 1)]
+
+
+def test_settings_of_systems_are_known_by_the_same_fingerprint_without(tmp_path):
+    cell = Cell("base", "own", 1)
+    before = settings_sha256(read(tmp_path), cell)
+    settings = read(tmp_path, TEXT)
+    assert settings_sha256(settings, cell) == before
+    row = settings_sha256(settings, Cell("online-a", "own", 1))
+    other = read(tmp_path, TEXT.replace(64 * "a", 64 * "b"))
+    assert len({before, row, settings_sha256(other, Cell("online-a", "own", 1))}) == 3
+    assert read(tmp_path).outside is None and read(tmp_path).outside_on("own") == {}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("  own:\n    online", "  won:\n    online", "outside.won: no such corpus; there are: own"),
+        ("online-a:", "base:", "outside.own.base: a system has this name: rename the row"),
+        (
+            "held-out:",
+            "news:",
+            "outside.own.online-a.tests.news: own has no such test set; there are: held-out",
+        ),
+        (
+            "inputs/outside/a.no",
+            "inputs/a.no",
+            "held-out: path is 'inputs/a.no': files must be below inputs/outside/",
+        ),
+        ("outside/a.no", "outside/../a.no", "files must be below inputs/outside/"),
+        ("aaaa}", "aaa}", "63 characters: 64 hexadecimal digits, lower case"),
+        ("system A, 3 May", " ", "online-a.about: is empty: say what made the translations"),
+        ("online-a:", "online a:", "outside.own.online a: a name is of letters"),
+        (
+            OUTSIDE[OUTSIDE.index("  own") :],
+            "systems:\n",
+            "params.yaml:18: outside is empty: remove the key, or add entries",
+        ),
+        (
+            OUTSIDE[OUTSIDE.index("    online") :],
+            "    {}\nsystems:\n",
+            "outside.own: is empty: add a row, or remove the key",
+        ),
+        ("  base:\n", "  outside:\n", "systems.outside: rename it: results/outside is the folder"),
+    ],
+)
+def test_one_line_says_what_is_wrong(tmp_path, old, new, message):
+    assert TEXT.count(old) == 1
+    with pytest.raises(UserError) as error:
+        read(tmp_path, TEXT.replace(old, new))
+    assert message in str(error.value) and "\n" not in str(error.value)

@@ -1,0 +1,72 @@
+"""The pictures of README.md and docs/ are those that docs/pictures.py draws."""
+
+import importlib.util
+import json
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import bleuprint
+from root import ROOT
+
+IMAGES = ROOT / "docs" / "images"
+
+
+@pytest.fixture(scope="module")
+def pictures() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("pictures", ROOT / "docs" / "pictures.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_committed_drawings_are_of_todays_stages_and_results(pictures: ModuleType) -> None:
+    again = "run: python docs/pictures.py"
+    assert (IMAGES / "graph.svg").read_text("utf-8") == pictures.graph_svg(), again
+    drawn = pictures.table_svg(bleuprint.results(ROOT))
+    assert (IMAGES / "table.svg").read_text("utf-8") == drawn, again
+
+
+def test_arrows_are_those_that_no_others_imply(pictures: ModuleType) -> None:
+    # by hand: c reads b's folder and a's, and a setting that d wrote; a to c is implied
+    stages = {
+        "a": {"foreach": "x", "do": {"deps": ["in"], "outs": ["data/a/${key}", "data/log/${key}"]}},
+        "b": {"deps": ["data/a/${item.x}"], "outs": [{"data/b": {"cache": False}}]},
+        "c": {"deps": ["data/b/part", "data/a/*"], "params": ["k", {"d.json": ["k"]}], "outs": []},
+        "d": {"deps": ["data/abc"], "outs": ["d.json"]},
+        "e": {"deps": ["data"], "outs": ["e"]},
+    }
+    expected = {("a", "b"), ("b", "c"), ("d", "c"), ("b", "e")}
+    assert pictures.edges(stages) == expected
+
+
+def test_the_table_shows_the_scores_and_intervals_to_scale(pictures: ModuleType) -> None:
+    root = ET.fromstring((IMAGES / "table.svg").read_text("utf-8"))
+    texts = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
+    records = json.loads((ROOT / "reports" / "results.json").read_text("utf-8"))
+    for record in records:
+        assert f"{record['bleu']:.1f}" in texts
+        if record["difference"]:
+            assert f"{record['difference']:+.1f}‡" in texts
+    lines = [re.fullmatch(r"M([\d.]+) [\d.]+H([\d.]+)", path.get("d", "")) for path in root.iter()]
+    marks = [float(m[2]) - float(m[1]) for m in lines if m and float(m[2]) - float(m[1]) < 170]
+    widths = [record["bleu_high"] - record["bleu_low"] for record in records]
+    by_corpus = sorted(zip((r["corpus"] for r in records), widths, strict=True))
+    # 15 BLEU are 170 pixels wide in both
+    assert sorted(marks) == pytest.approx(sorted(w * 170 / 15 for _, w in by_corpus), abs=0.11)
+
+
+@pytest.mark.parametrize("name", ["graph.svg", "table.svg"])
+def test_drawings_follow_the_theme_and_request_nothing(name: str) -> None:
+    text = (IMAGES / name).read_text("utf-8")
+    assert "@media (prefers-color-scheme: dark)" in text
+    assert not re.findall(r"(?:href|src|url)\W+https?:", text) and "<script" not in text
+
+
+def test_pictures_are_small() -> None:
+    for path in Path(IMAGES).iterdir():
+        assert path.stat().st_size < 150_000, path

@@ -1,0 +1,59 @@
+"""The commands of docs/tutorial.md, as printed."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import micro
+from bleuprint.config.experiment import load
+from root import ROOT
+
+PAGE = (ROOT / "docs" / "tutorial.md").read_text("utf-8")
+BLOCKS = re.findall(r"^```bash\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+PARAMS = (ROOT / "recipes" / "phrasebook.yaml").read_text("utf-8")
+
+
+def test_the_edit_makes_the_experiment_that_is_told(tmp_path: Path) -> None:
+    (tmp_path / "params.yaml").write_text(PARAMS, "utf-8")
+    (block,) = [block for block in BLOCKS if block.startswith("sed")]
+    edit = block.removesuffix("bleuprint check\n")
+    subprocess.run(["bash", "-ec", edit], cwd=tmp_path, check=True)
+    settings = load(tmp_path / "params.yaml")
+    assert settings.seeds == (1, 2, 3)
+    assert list(settings.corpora) == ["phrasebook-en-de"]
+    tiny, rotary, last = settings.systems.values()
+    assert tiny.train.max_updates == 400 and tiny.train == rotary.train == last.train
+    assert (tiny.model.positional_encoding, rotary.model.positional_encoding) == (
+        "sinusoidal",
+        "rotary",
+    )
+    assert tiny.model == last.model and (tiny.average.last, last.average.last) == (5, 1)
+
+
+@pytest.mark.slow
+def test_every_command_runs_in_a_clone(tmp_path: Path) -> None:
+    """With trainings of six updates; without LaTeX, of which test_paper_numbers has a test."""
+    project = micro.make(tmp_path / "project")
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / name, project.root / name)
+    (project.root / ".venv" / "bin").mkdir(parents=True)
+    for name in (".ready", "bin/activate"):  # the tests' own environment is on PATH
+        project.write(f".venv/{name}", "")
+    if shutil.which("pdflatex") is None:
+        project.write(".venv/bin/pdflatex", "#!/bin/sh\n")
+        (project.root / ".venv/bin/pdflatex").chmod(0o755)
+        project.environment["PATH"] += f":{project.root / '.venv/bin'}"
+    scaled = re.sub(r"max_updates: \d+", "max_updates: 6", PARAMS)
+    scaled = re.sub(r"(checkpoint_every|validate_every|warmup_updates): \d+", r"\1: 1", scaled)
+    project.write("params.yaml", scaled)
+    project.commit()
+    output = project.run("bash", "-ec", "\n".join(BLOCKS), timeout=900)
+    assert list(load(project.root / "params.yaml").systems) == ["tiny", "tiny-rotary", "tiny-last"]
+    assert project.rows() == ["tiny", "tiny-rotary", "tiny-last"]
+    assert (tmp_path / "colleague" / "models" / "tiny-rotary").is_dir()
+    assert "phrasebook: params.yaml is valid" in output
+    if shutil.which("pdflatex"):
+        assert (project.root / "paper" / "paper.pdf").exists()

@@ -1,0 +1,27 @@
+"""What each system is, in a line."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import result_trees as trees
+from bleuprint.report.page.differences import descriptions
+
+
+def test_a_line_says_the_size_of_the_first_and_what_differs_in_the_others(tmp_path: Path) -> None:
+    settings = trees.settings_in(tmp_path, ("base", "same", "big", "other"))
+    base = settings.systems["base"]
+    big = replace(
+        base, model=replace(base.model, d_model=64), train=replace(base.train, max_updates=77)
+    )
+    dropout = replace(base.model.dropout, embedding=0.5, residual=0.5, attention=0.5)
+    model = replace(base.model, dropout=dropout, bias=False, norm="pre", activation="gelu")
+    systems = {**settings.systems, "big": big, "other": replace(base, model=model)}
+    found = descriptions(replace(settings, systems=systems))
+    assert found["base"].startswith(
+        f"{base.model.encoder_layers} + {base.model.decoder_layers} layers, "
+        f"d_model {base.model.d_model}, d_ff {base.model.d_ff}, {base.model.heads} heads"
+    )
+    assert found["same"] == "as base"
+    assert found["big"] == "d_model 64, max_updates 77"
+    assert found["other"].startswith("norm pre, activation gelu, dropout.embedding 0.5")
+    assert found["other"].endswith(" and 1 more") and found["other"].count(",") == 4

@@ -1,0 +1,153 @@
+"""Scores by document against sacreBLEU on text written out, and resamples drawn by hand."""
+
+import random
+
+import numpy as np
+import pytest
+from sacrebleu import BLEU, CHRF, corpus_bleu, corpus_chrf
+
+import result_trees as trees
+from bleuprint.scoring.document_scores import document_scores
+from bleuprint.scoring.significance import paired_tests
+
+WORDS = [f"w{number}" for number in range(50)]
+
+
+def made(documents: int, lines: int, alike: bool) -> tuple[list[str], list[str], list[str]]:
+    """Hypotheses, references and documents of `lines` lines each.
+
+    A quarter to all of a line's words are right: the same share in a document's lines if they are
+    `alike`, otherwise drawn for each line.
+    """
+    rng = random.Random(7)
+    shares = [rng.uniform(0.25, 1) for _ in range(documents * lines)]
+    hypotheses, references, ids = [], [], []
+    for document in range(documents):
+        for line in range(lines):
+            share = shares[document if alike else document * lines + line]
+            words = rng.choices(WORDS, k=12)
+            references.append(" ".join(words))
+            hypotheses.append(" ".join(w if rng.random() < share else "x" for w in words))
+            ids.append(f"d{document}")
+    return hypotheses, references, ids
+
+
+def test_dbleu_is_sacrebleus_of_documents_in_one_line() -> None:
+    hypotheses, references, ids = made(5, 4, alike=True)
+    joined = [
+        [" ".join(side[4 * d : 4 * d + 4]) for d in range(5)] for side in (hypotheses, references)
+    ]
+    # the order of lines in the file does not count, as long as it is kept within documents
+    turned = [line for start in range(4) for line in range(start, 20, 4)]
+    texts = ([text[line] for line in turned] for text in (hypotheses, references))
+    found = document_scores(*texts, "en", [ids[line] for line in turned])
+    metric = BLEU(references=[joined[1]], trg_lang="en")
+    expected = metric.corpus_score(joined[0], None, n_bootstrap=1000)
+    assert found["dbleu"]["score"] == pytest.approx(expected.score, abs=1e-6)
+    interval = found["dbleu"]["low"], found["dbleu"]["high"]
+    assert interval == pytest.approx(
+        (expected._mean - expected._ci, expected._mean + expected._ci), abs=1e-4
+    )
+    assert found["dbleu"]["signature"] == metric.get_signature().format()
+
+
+def test_dbleu_does_not_see_where_sentences_of_a_document_end() -> None:
+    found = document_scores(["a b c", "d e f g"], ["a b c d e", "f g"], "en", ["one", "one"])
+    assert found["dbleu"]["score"] == pytest.approx(100)
+    assert found["each"][0]["bleu"] < 60
+
+
+def test_scores_of_each_document_are_of_its_lines() -> None:
+    hypotheses, references, ids = made(5, 4, alike=True)
+    found = document_scores(hypotheses, references, "en", ids)["each"]
+    assert [(each["document"], each["lines"]) for each in found] == [(f"d{n}", 4) for n in range(5)]
+    for number, each in enumerate(found):
+        of = slice(4 * number, 4 * number + 4)
+        texts = hypotheses[of], [references[of]]
+        assert each["bleu"] == pytest.approx(corpus_bleu(*texts).score, abs=1e-6)
+        assert each["chrf"] == pytest.approx(corpus_chrf(*texts).score, abs=1e-6)
+
+
+@pytest.mark.parametrize(("key", "metric"), [("bleu", BLEU()), ("chrf", CHRF())])
+def test_the_interval_is_that_of_texts_of_drawn_documents(key: str, metric: BLEU | CHRF) -> None:
+    """Each resample is written out document by document and scored as a text of its own."""
+    hypotheses, references, ids = made(6, 3, alike=True)
+    interval = document_scores(hypotheses, references, "en", ids)["intervals"][key]
+    scores = []
+    for drawn in np.random.default_rng(12345).choice(6, size=(1000, 6), replace=True):
+        lines = [3 * document + line for document in drawn for line in range(3)]
+        texts = [hypotheses[n] for n in lines], [[references[n] for n in lines]]
+        scores.append(metric.corpus_score(*texts).score)
+    half = (sorted(scores)[974] - sorted(scores)[25]) / 2
+    expected = np.mean(scores) - half, np.mean(scores) + half
+    assert (interval["low"], interval["high"]) == pytest.approx(expected, abs=1e-3)
+
+
+def test_the_interval_is_wider_where_lines_of_a_document_are_alike() -> None:
+    """Of 20 lines that are as good as each other, 20 documents tell as much as 20 lines would.
+
+    The interval is then sqrt(20) times as wide as that of lines would be, less what lines of one
+    document differ; of lines that know nothing of their document, it is as wide.
+    """
+    widths = {}
+    for alike in (True, False):
+        hypotheses, references, ids = made(20, 20, alike)
+        by_document = document_scores(hypotheses, references, "en", ids)["intervals"]["bleu"]
+        every_line = [str(line) for line in range(400)]
+        by_line = document_scores(hypotheses, references, "en", every_line)["intervals"]["bleu"]
+        widths[alike] = (by_document["high"] - by_document["low"]) / (
+            by_line["high"] - by_line["low"]
+        )
+    assert 2.5 < widths[True] < 20**0.5
+    assert 0.6 < widths[False] < 1.4
+
+
+def test_one_document_has_no_interval() -> None:
+    hypotheses, references, _ = made(1, 4, alike=True)
+    assert document_scores(hypotheses, references, "en", ["d"] * 4)["intervals"] == {}
+
+
+def test_paired_tests_by_document_are_those_of_documents_drawn_and_swapped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    trees.few_samples(monkeypatch)
+    hypotheses, references, ids = made(8, 3, alike=True)
+    other = [line.replace("x", "x y") for line in hypotheses]
+    other[:9] = references[:9]  # better in three documents, worse in the others
+    systems = {"a": hypotheses, "b": other}
+    found = paired_tests(systems, references, "en", ids)["b"]["chrf"].by_document
+    assert found is not None
+    metric, deltas, swapped = CHRF(), [], []
+
+    def difference(one: list[str], two: list[str], lines: list[int]) -> float:
+        expected = [[references[n] for n in lines]]
+        scores = [metric.corpus_score([s[n] for n in lines], expected).score for s in (one, two)]
+        return scores[1] - scores[0]
+
+    drawing = np.random.default_rng(12345)
+    for drawn in drawing.choice(8, size=(200, 8), replace=True):
+        lines = [3 * document + line for document in drawn for line in range(3)]
+        deltas.append(difference(hypotheses, other, lines))
+    observed = abs(difference(hypotheses, other, list(range(24))))
+    centered = np.abs(deltas) - np.mean(np.abs(deltas))
+    assert found.bootstrap == pytest.approx((np.sum(centered > observed) + 1) / 201, abs=0.006)
+    assert found.standard_error == pytest.approx(np.std(deltas, ddof=1), abs=1e-3)
+    # of 256 ways to swap 8 documents, each with a probability of 1/256
+    for swap in range(256):
+        pairs = [(hypotheses, other)[:: -1 if swap >> n // 3 & 1 else 1] for n in range(24)]
+        one, two = ([pair[side][n] for n, pair in enumerate(pairs)] for side in (0, 1))
+        swapped.append(abs(difference(one, two, list(range(24)))))
+    share = np.mean(np.array(swapped) > observed + 1e-9)
+    assert found.randomization == pytest.approx(share, abs=0.1)
+
+
+def test_documents_change_no_test_by_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    trees.few_samples(monkeypatch)
+    hypotheses, references, ids = made(4, 3, alike=True)
+    systems = {"a": hypotheses, "b": references}
+    plain, with_ids = (paired_tests(systems, references, "en", of)["b"] for of in (None, ids))
+    for key, test in plain.items():
+        assert test.by_document is None
+        by_line = with_ids[key].bootstrap, with_ids[key].randomization, with_ids[key].standard_error
+        assert by_line == (test.bootstrap, test.randomization, test.standard_error)
+    assert paired_tests(systems, references, "en", ["d"] * 12)["b"]["bleu"].by_document is None

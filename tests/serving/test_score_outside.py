@@ -1,0 +1,114 @@
+"""The stage score_outside: files of others are scored as they are, and others refused."""
+
+import hashlib
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import result_trees as trees
+from bleuprint.config.experiment import Settings
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import read_json
+from bleuprint.serving.score_outside import check_files, score_outside
+from corpora import TORTURE
+from scoring import sacrebleu
+
+CORPORA = {"news-en-de": ("first", "second")}
+FILE = "inputs/outside/a.de"
+SCORES = "results/outside/news-en-de/online-a/scores.json"
+
+OTHERS = [hashlib.sha256(content).hexdigest() for content in (b"y\n" * 40, b"z\n")]
+
+
+def row(content: bytes) -> dict[str, Any]:
+    """The section of a file of translations of the first test set."""
+    file = {"path": FILE, "sha256": hashlib.sha256(content).hexdigest()}
+    return {"news-en-de": {"online-a": {"about": "system A", "tests": {"first": file}}}}
+
+
+def project(root: Path, content: bytes) -> Settings:
+    (root / FILE).parent.mkdir(parents=True, exist_ok=True)
+    (root / FILE).write_bytes(content)
+    return trees.settings_in(root, corpora=CORPORA, outside=row(content))
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("texts")
+    trees.write_texts(root, trees.settings_in(root, corpora=CORPORA), 40)
+    return root
+
+
+@pytest.fixture
+def root(texts: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(texts, tmp_path / "copy")
+
+
+def translations(root: Path) -> list[str]:
+    """The references of the first test set, with a word less in each."""
+    references = (root / "data/split/news-en-de/test.first.de").read_text().split("\n")[:-1]
+    return [line.partition(" ")[2] for line in references]
+
+
+def test_scores_are_those_of_sacrebleus_command_line(root: Path) -> None:
+    settings = project(root, "".join(f"{line}\n" for line in translations(root)).encode())
+    score_outside(settings, "news-en-de", root)
+    scores = read_json(root / SCORES)
+    assert list(scores) == ["first"]
+    references = root / "data/split/news-en-de/test.first.de"
+    found = sacrebleu(references, "-i", root / FILE, "-l", "en-de", "-m", "bleu", "chrf", "ter")
+    for key, of in zip(("bleu", "chrf", "ter"), found, strict=True):
+        assert scores["first"][key]["score"] == pytest.approx(of["score"], abs=1e-5)
+    assert scores["first"]["bleu"]["score"] < 95
+    assert scores["first"]["loss"] is None
+    assert {fault["name"] for fault in scores["first"]["faults"]} >= {"any fault", "numbers"}
+
+
+def test_a_line_ends_at_a_newline_alone(root: Path) -> None:
+    lines = translations(root)
+    odd = [*TORTURE, "".join(TORTURE)]
+    lines = [f"{c}{line}{c}" for c, line in zip((odd * 3)[:40], lines, strict=True)]
+    content = "\n".join(lines).encode()  # the last without its \n
+    settings = project(root, content)
+    assert list(check_files(settings, root)) == []
+    score_outside(settings, "news-en-de", root)
+    copy = root / SCORES.replace("scores.json", "hypotheses/test.first.de")
+    assert copy.read_bytes() == content
+    assert read_json(root / SCORES)["first"]["lines"] == 40
+
+
+@pytest.mark.parametrize(
+    ("content", "told", "message"),
+    [
+        (b"x\n" * 39, None, "/inputs/outside/a.de: has 39 lines, but the test set has 40 ("),
+        (b"x\n" * 41, None, "/inputs/outside/a.de: has 41 lines, but the test set has 40 ("),
+        (b"y\n" * 40, b"z\n", f"has SHA-256 {OTHERS[0]}, but params.yaml has {OTHERS[1]} (out"),
+        (b"x\n" * 20 + b"\xff\n" + b"x\n" * 19, None, "a.de:21: "),
+    ],
+)
+def test_another_file_is_refused_and_the_scores_are_kept(
+    root: Path, content: bytes, told: bytes | None, message: str
+) -> None:
+    score_outside(project(root, b"x\n" * 40), "news-en-de", root)
+    before = (root / SCORES).read_bytes()
+    settings = project(root, told or content)
+    (root / FILE).write_bytes(content)
+    with pytest.raises(UserError) as error:
+        score_outside(settings, "news-en-de", root)
+    assert message in str(error.value) and "\n" not in str(error.value)
+    assert (root / SCORES).read_bytes() == before
+    if "SHA" in message or "lines" in message:
+        with pytest.raises(UserError) as checked:
+            list(check_files(settings, root))
+        assert str(checked.value) == str(error.value)
+
+
+def test_a_file_that_is_not_here_is_named(root: Path) -> None:
+    settings = project(root, b"x\n" * 40)
+    (root / FILE).unlink()
+    with pytest.raises(UserError, match=r"a\.de: no such file \(outside\.news-en-de\.online-a"):
+        score_outside(settings, "news-en-de", root)
+    (note,) = check_files(settings, root)
+    assert note == f"outside.news-en-de.online-a.tests.first: {root / FILE}: no such file"
