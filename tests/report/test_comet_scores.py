@@ -25,7 +25,13 @@ from bleuprint.report.comet_scores import (
 from bleuprint.report.frame import load, save
 from bleuprint.report.records import collect
 from bleuprint.report.report import table_md
-from bleuprint.report.system_results import METRICS, of_metric, system_results, with_differences
+from bleuprint.report.system_results import (
+    METRICS,
+    holm,
+    of_metric,
+    system_results,
+    with_differences,
+)
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, write_json
 from bleuprint.scoring.human_agreement import COEFFICIENTS, human_agreement
@@ -164,6 +170,12 @@ def test_over_seeds_the_difference_is_tested_by_t() -> None:
     difference = result.differences["comet"]
     assert difference.p == pytest.approx(ttest_1samp([1.0, 0.9, 1.3], 0).pvalue, abs=1e-5)
     assert difference.randomization is None and difference.agreement_text == "92 %"
+
+
+def test_rows_without_comet_are_not_counted_by_holm() -> None:
+    assert holm([0.04, float("nan"), 0.01]) == pytest.approx(
+        [0.04, float("nan"), 0.02], nan_ok=True
+    )
 
 
 def test_compare_has_a_row_of_comet(one_seed: tuple[Path, Settings]) -> None:

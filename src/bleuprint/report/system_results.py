@@ -191,11 +191,12 @@ def holm(values: Sequence[float]) -> list[float]:
     """p-values corrected for their number (Holm 1979), in the order given.
 
     The smallest of n is multiplied by n, the next by n - 1, and so on; none becomes smaller than
-    the one before it, or larger than 1.
+    the one before it, or larger than 1. Missing ones, of rows without COMET, do not count.
     """
-    ranked = pd.Series(list(values), dtype=float).sort_values(kind="stable")
+    given = pd.Series(list(values), dtype=float)
+    ranked = given.dropna().sort_values(kind="stable")
     factors = np.arange(len(ranked), 0, -1)
-    return list((ranked * factors).cummax().clip(upper=1.0).sort_index())
+    return list((ranked * factors).cummax().clip(upper=1.0).reindex(given.index))
 
 
 def paired_t(differences: Sequence[float]) -> float:
