@@ -44,7 +44,7 @@ def test_arrows_are_those_that_no_others_imply(pictures: ModuleType) -> None:
     assert pictures.edges(stages) == expected
 
 
-def test_the_table_shows_the_scores_and_intervals_to_scale(pictures: ModuleType) -> None:
+def test_the_table_shows_the_scores_and_intervals_to_scale() -> None:
     root = ET.fromstring((IMAGES / "table.svg").read_text("utf-8"))
     texts = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
     records = json.loads((ROOT / "reports" / "results.json").read_text("utf-8"))

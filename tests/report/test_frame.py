@@ -115,7 +115,7 @@ def test_a_report_of_an_earlier_version_is_read(
     write_json(path, rows)
     records = load(tmp_path)
     assert list(records.bleu) == list(RECORDS.bleu) and records.chrf2pp.isna().all()
-    note = f"{path}: of an earlier version, without 15 columns such as chrf2pp; run: dvc repro\n"
+    note = f"{path}: of an earlier version, without 17 columns such as chrf2pp; run: dvc repro\n"
     assert capsys.readouterr().err == f"bleuprint: note: {note}"
     heads = [column.label for column in main_table.scores(records, ["bleu", "chrf2pp"]).columns]
     assert "people agree" in heads and "chrF2++" not in heads

@@ -111,6 +111,10 @@ MADE_TEXT = """\
 made_texts:
   forward: {part_of: other, system: tiny, corpus: own}
 """
+COMET = f"""\
+comet:
+  own-model: {{python: comet/bin/python, folder: comet/own-model, sha256: {"c0" * 32}}}
+"""
 
 # Translations that were not made here.
 OUTSIDE = """\

@@ -33,6 +33,7 @@ def record(system: str, corpus: str, test: str, bleu: float, **changes: Any) -> 
         **{"chrf2": bleu + 20, "chrf2_low": bleu + 19, "chrf2_high": bleu + 21},
         **{"chrf2pp": bleu + 18, "chrf2pp_low": bleu + 17, "chrf2pp_high": bleu + 19},
         **{"ter": bleu - 9, "ter_low": bleu - 10, "ter_high": bleu - 8},
+        **{"comet": None, "comet_low": None, "comet_high": None, "comet_signature": None},
         "bleu_signature": "nrefs:1|tok:13a|version:2.6.0",
         "chrf2_signature": "nrefs:1|nc:6|version:2.6.0",
         "chrf2pp_signature": "nrefs:1|nc:6|nw:2|version:2.6.0",

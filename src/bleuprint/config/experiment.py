@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 from bleuprint.config import renamed
+from bleuprint.config.comet import Comet, check_comet
 from bleuprint.config.corpus_files import Files, LicenseAndCitation, Text
 from bleuprint.config.made_texts import Column, MadeText, check_made_texts
 from bleuprint.config.outside import OutsideRow, check_outside
@@ -212,6 +213,7 @@ class Settings:
     systems: dict[str, Row]
     published: tuple[Published, ...]
     made_texts: dict[str, MadeText] | None = None
+    comet: dict[str, Comet] | None = None
     outside: dict[str, dict[str, OutsideRow]] | None = None
 
     def __post_init__(self) -> None:
@@ -228,6 +230,7 @@ class Settings:
             for name, each in self.corpora.items()
         }
         check_made_texts(self.made_texts or {}, columns, self.systems)
+        check_comet(self.comet or {})
         tests = {name: [*each.files.tests] or ["held-out"] for name, each in self.corpora.items()}
         check_outside(self.outside or {}, tests, self.systems)
         for position in range(len(self.published)):
@@ -318,7 +321,7 @@ def load(path: Path = Path("params.yaml")) -> Settings:
     """Read and check the experiment; raises UserError naming file, line, key and value."""
     document = load_yaml(path)
     check_shared(document, path)
-    for key in ("made_texts", "outside"):
+    for key in ("made_texts", "comet", "outside"):
         if isinstance(document, Mapping) and document.get(key, ()) is None:  # DVC fails at it
             line = line_of(document, key)
             raise UserError(f"{path}:{line}: {key} is empty: remove the key, or add entries")

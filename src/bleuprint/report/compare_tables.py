@@ -11,6 +11,7 @@ import pandas as pd
 from bleuprint.config.outside import OutsideRow
 from bleuprint.config.paths import Cell
 from bleuprint.corpus.steps.ledger import read_ledgers
+from bleuprint.report.comet_scores import comet_columns, one_model, paired_comet
 from bleuprint.report.fault_tables import faults_p, lines_of_faults
 from bleuprint.report.grid import NONE, Column, Grid, Row
 from bleuprint.report.revision import Revision
@@ -273,25 +274,45 @@ def _score_rows(
     here = [isinstance(side[0], CellResults) for side in runs]
     # translations of others are compared with each seed
     by_seed = tested and (len(runs[0]) == 1 or not all(here))
-    tests = [paired(both, test) for both in zip(*runs, strict=True)] if by_seed else []
+    pairs = list(zip(*runs, strict=True)) if by_seed else []
+    tests = [paired(both, test) for both in pairs]
     for metric, label in METRICS.items():
         of_sides = [[run.scores_of(test).get(metric) for run in side] for side in runs]
         if not all(map(all, of_sides)):  # chrF2++ in scores.json of an earlier version
             continue
-        first, second = ([each["score"] for each in side] for side in of_sides)  # type: ignore[index]
-        deltas = [b - a for a, b in zip(first, second, strict=True)]
-        shown = agree = NONE
-        if tested:
-            bootstrap = [of[metric].bootstrap for of in tests]
-            p = largest_p(deltas, bootstrap) if by_seed else paired_t(deltas)
-            shown = f"{p:.3f}{' n.s.' if p >= SIGNIFICANT else ''}"
-            if (per_cent := human_agreement(label, fmean(deltas))) is not None:
-                agree = agreement_text(label, per_cent)
-        means = (
-            _mean(side if of else side[:1]) for side, of in zip((first, second), here, strict=True)
-        )
-        cells = *means, f"{fmean(deltas):+z.1f}", shown, agree
-        yield Row((runs[0][0].cell.corpus, test, label, *cells))
+        scores = [[each["score"] for each in side] for side in of_sides]  # type: ignore[index]
+        bootstrap = [of[metric].bootstrap for of in tests]
+        yield _score_row(runs, test, label, scores, bootstrap, tested)
+    if model := one_model(chain(*runs), test):
+        points = [[comet_columns(run, test)["comet"] for run in side] for side in runs]
+        bootstrap = [paired_comet(b, a, test).bootstrap for a, b in pairs]
+        yield _score_row(runs, test, "COMET", points, bootstrap, tested, scale=model)
+
+
+def _score_row(
+    runs: Sequence[Sequence[ScoredTranslations]],
+    test: str,
+    label: str,
+    scores: Sequence[Sequence[float]],
+    bootstrap: Sequence[float],
+    tested: bool,
+    scale: str = "",
+) -> Row:
+    """A metric of both sides; without p-values over lines, p is that of the t-test over seeds."""
+    first, second = scores
+    deltas = [b - a for a, b in zip(first, second, strict=True)]
+    shown = agree = NONE
+    if tested:
+        p = largest_p(deltas, bootstrap) if bootstrap else paired_t(deltas)
+        shown = f"{p:.3f}{' n.s.' if p >= SIGNIFICANT else ''}"
+        if (per_cent := human_agreement(scale or label, fmean(deltas))) is not None:
+            agree = agreement_text(scale or label, per_cent)
+    means = (
+        _mean(side if isinstance(of[0], CellResults) else side[:1])
+        for side, of in zip(scores, runs, strict=True)
+    )
+    cells = *means, f"{fmean(deltas):+z.1f}", shown, agree
+    return Row((runs[0][0].cell.corpus, test, label, *cells))
 
 
 def _mean(scores: Sequence[float]) -> str:

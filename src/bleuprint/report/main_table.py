@@ -20,7 +20,7 @@ from bleuprint.report.grid import NONE, Column, Grid, Number, Row, latex
 from bleuprint.report.published import literature
 from bleuprint.report.system_results import METRICS, OUTSIDE, SystemResult, system_results
 from bleuprint.scoring.bleu_variants import VARIANTS
-from bleuprint.scoring.human_agreement import AGREE, AGREEMENT, agreement_text
+from bleuprint.scoring.human_agreement import AGREE, AGREEMENT
 from bleuprint.scoring.significance import SIGNIFICANT
 
 BY_TIME = "FLOPs, by time"
@@ -202,7 +202,7 @@ def _difference_columns(
     named = "" if metric == "bleu" else f"{METRICS[metric]} "
     yield _Filled(Column(f"{named}difference{end}", group, follows=True), cells)
     agreement: dict[str, str] = {
-        name: Number(agreement_text(METRICS[metric], each.agreement), each.agreement)
+        name: Number(each.agreement_text, each.agreement)
         for name, each in tested.items()
         if each.agreement is not None and each.significant
     }

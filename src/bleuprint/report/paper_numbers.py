@@ -14,13 +14,11 @@ from bleuprint.report import cost_columns
 from bleuprint.report.frame import COSTS, RESULTS, trained
 from bleuprint.report.grid import NONE, tex_text
 from bleuprint.report.system_results import (
-    METRICS,
     SystemResult,
     of_metric,
     p_text,
     system_results,
 )
-from bleuprint.scoring.human_agreement import agreement_text
 
 # What each training cost, by the names of the columns of results() where there is one.
 _COSTS = {
@@ -138,5 +136,5 @@ def _scores(result: SystemResult) -> Iterator[tuple[str, str]]:
             if value is not None:
                 yield of_metric(metric, name), p_text(value).removeprefix("p")
         if difference.agreement is not None:
-            agreement = agreement_text(METRICS[metric], difference.agreement)
-            yield of_metric(metric, "human_agreement"), tex_text(agreement)
+            agreement = tex_text(difference.agreement_text)
+            yield of_metric(metric, "human_agreement"), agreement

@@ -12,6 +12,12 @@ from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell, folder
 from bleuprint.corpus.test_sets import read_description
 from bleuprint.report import document_tables
+from bleuprint.report.comet_scores import (
+    check_one_signature,
+    comet_columns,
+    one_model,
+    paired_comet,
+)
 from bleuprint.report.contrast_tables import contrast_counts
 from bleuprint.report.fault_tables import fault_counts
 from bleuprint.report.frame import ROUNDING, frame_of, with_measured
@@ -49,7 +55,7 @@ def collect(settings: Settings, root: Path = Path()) -> pd.DataFrame:
     records = [
         {
             **_row(run, test),
-            **paired.get((cell, test), {"baseline": None, **untested}),
+            **{"baseline": None, **untested, **paired.get((cell, test), {})},
             "faults": faults.get((cell, test)),
             "contrast": contrast.get((cell, test)),
             "code_sha256": code,
@@ -57,7 +63,9 @@ def collect(settings: Settings, root: Path = Path()) -> pd.DataFrame:
         for cell, run in runs.items()
         for test in run.tests
     ]
-    return with_measured(with_differences(frame_of(records)), root)
+    frame = frame_of(records)
+    check_one_signature(frame)
+    return with_measured(with_differences(frame), root)
 
 
 def check_settings(records: pd.DataFrame, settings: Settings, path: Path) -> None:
@@ -96,7 +104,10 @@ def _paired(runs: Sequence[ScoredTranslations]) -> dict[tuple[Cell, str], dict[s
             results = paired_tests(translations, references, language, documents)
             for run in of_test[1:]:
                 row: dict[str, Any] = {"baseline": baseline.cell.system}
-                for metric, of in zip(METRICS, results[run.cell.system].values(), strict=True):
+                by_metric = list(results[run.cell.system].values())
+                if one_model([baseline, run], test):
+                    by_metric.append(paired_comet(run, baseline, test))
+                for metric, of in zip(METRICS, by_metric, strict=False):
                     row[of_metric(metric, "p_bootstrap")] = of.bootstrap
                     row[of_metric(metric, "p_randomization")] = of.randomization
                     row[of_metric(metric, "standard_error")] = of.standard_error
@@ -170,11 +181,11 @@ def _row(run: ScoredTranslations, test: str) -> dict[str, Any]:
         "by_count": scores["by_count"],
         **document_tables.columns_of(scores.get("by_document")),
     }
-    for column, key in zip(METRICS, metrics.METRICS, strict=True):
+    for column, key in zip(METRICS, metrics.METRICS, strict=False):
         metric = scores[key]  # type: ignore[literal-required]
         row |= {column: metric["score"], f"{column}_signature": metric["signature"]}
         row |= {f"{column}_low": metric["low"], f"{column}_high": metric["high"]}
-    return row
+    return row | comet_columns(run, test)
 
 
 def _of_training(run: CellResults) -> dict[str, Any]:

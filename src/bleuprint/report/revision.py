@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from bleuprint.comet.score import COMET
 from bleuprint.config.experiment import Settings, load
 from bleuprint.config.paths import Cell, folder, ledger
 from bleuprint.corpus.steps.ledger import STAGES
@@ -53,6 +54,8 @@ class Revision:
     def _needed(self, cell: Cell) -> Iterator[Path]:
         results = results_folder(self.settings, cell)
         yield from (results / name for name in (_RESULTS if results == cell.results else _SCORED))
+        if self.settings.comet and results == cell.results:
+            yield cell.results / COMET
         yield from (ledger(cell.corpus, stage) for stage in STAGES)
         if self.files is not None:
             corpus, split = self.settings.corpus(cell.corpus), folder(cell.corpus, "split")

@@ -29,7 +29,8 @@ _OF_STAGES = {
     "binarize": ("binary_sha256",),
     "train": ("training_sha256", "parameters", "updates", "source_tokens", "target_tokens"),
     "translate": ("hypotheses_sha256", "models", "engine", "precision", "beam", "test_loss"),
-    "score": tuple(METRICS),
+    "score": tuple(name for name in METRICS if name != "comet"),
+    "comet": ("comet", "comet_low", "comet_high", "comet_signature"),
 }
 
 

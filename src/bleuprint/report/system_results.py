@@ -19,8 +19,9 @@ from bleuprint.scoring.human_agreement import COEFFICIENTS, agreement_text, huma
 from bleuprint.scoring.metrics import DIGITS
 from bleuprint.scoring.significance import SIGNIFICANT
 
-# The scores, by the name of their column.
-METRICS = dict(zip(("bleu", "chrf2", "chrf2pp", "ter"), metrics.METRICS.values(), strict=True))
+# The scores, by the name of their column; COMET is missing unless params.yaml names a model.
+_SACREBLEU = dict(zip(("bleu", "chrf2", "chrf2pp", "ter"), metrics.METRICS.values(), strict=True))
+METRICS = {**_SACREBLEU, "comet": "COMET"}
 # What tables say of a row from outside.
 OUTSIDE = "not trained here"
 # A system on a test set.
@@ -54,7 +55,8 @@ class Difference:
     `p` is from a paired t-test over seeds, or with one seed from the paired bootstrap; of a row
     from outside from the bootstrap against each seed (largest_p). `randomization` is from
     approximate randomization, with one seed only. `corrected` is p by Holm's method, which corrects
-    for the number of systems that are tested. `agreement`: see human_agreement.
+    for the number of systems that are tested. `agreement`: see human_agreement; `scale`: the
+    metric, or COMET's model, by whose coefficients.
     """
 
     baseline: str
@@ -63,6 +65,7 @@ class Difference:
     randomization: float | None
     corrected: float
     agreement: float | None
+    scale: str = "BLEU"
 
     @property
     def significant(self) -> bool:
@@ -77,8 +80,7 @@ class Difference:
 
     @property
     def agreement_text(self) -> str:
-        """That of a difference in BLEU."""
-        return agreement_text("BLEU", self.agreement or 0.0)
+        return agreement_text(self.scale, self.agreement or 0.0)
 
     @property
     def disagreement(self) -> str:
@@ -162,7 +164,13 @@ def with_differences(records: pd.DataFrame) -> pd.DataFrame:
     alike = ["corpus", "seed", "test"]
     baseline = records[records.baseline.isna()].set_index(alike)
     systems = records[records.baseline.notna()]
-    for metric, name in METRICS.items():
+    for metric in METRICS:
+        scale = _scale(metric, records)
+        if records[metric].isna().all():  # COMET without a model
+            names = (of_metric(metric, each) for each in ("difference", "p", "p_holm"))
+            missing = dict.fromkeys([*names, of_metric(metric, "human_agreement")])
+            records = records.assign(**missing)
+            continue
         tested = systems.join(baseline[metric].rename("of_baseline"), on=alike)
         tested["difference"] = tested[metric] - tested.of_baseline
         groups = tested.groupby(PLACE, sort=False)
@@ -170,9 +178,9 @@ def with_differences(records: pd.DataFrame) -> pd.DataFrame:
         bootstrap = of_metric(metric, "p_bootstrap")
         table["p"] = pd.Series([_p(of, of[bootstrap]) for _, of in groups], table.index, float)
         table["p_holm"] = table.groupby(["corpus", "test"]).p.transform(holm)
-        if name in COEFFICIENTS:
+        if scale in COEFFICIENTS or metric == "comet":
             natural = groups.target.first().isin(SCRIPTS)  # and not symbols to be copied
-            agreement = [human_agreement(name, difference) for difference in table.difference]
+            agreement = [human_agreement(scale, difference) for difference in table.difference]
             table["human_agreement"] = pd.Series(agreement, table.index).where(natural)
         table = table.rename(columns=partial(of_metric, metric))
         records = records.join(table.astype(float).round(DIGITS), on=PLACE)
@@ -183,11 +191,12 @@ def holm(values: Sequence[float]) -> list[float]:
     """p-values corrected for their number (Holm 1979), in the order given.
 
     The smallest of n is multiplied by n, the next by n - 1, and so on; none becomes smaller than
-    the one before it, or larger than 1.
+    the one before it, or larger than 1. Missing ones, of rows without COMET, do not count.
     """
-    ranked = pd.Series(list(values), dtype=float).sort_values(kind="stable")
+    given = pd.Series(list(values), dtype=float)
+    ranked = given.dropna().sort_values(kind="stable")
     factors = np.arange(len(ranked), 0, -1)
-    return list((ranked * factors).cummax().clip(upper=1.0).sort_index())
+    return list((ranked * factors).cummax().clip(upper=1.0).reindex(given.index))
 
 
 def paired_t(differences: Sequence[float]) -> float:
@@ -237,11 +246,20 @@ def _difference(seeds: pd.DataFrame, metric: str) -> Difference:
     first = seeds.iloc[0]
     columns = ("difference", "p", "p_randomization", "p_holm")
     value, p, randomization, corrected = (first[of_metric(metric, each)] for each in columns)
+    scale = _scale(metric, seeds)
     return Difference(
         baseline=first.baseline,
         value=value,
         p=p,
         randomization=None if len(seeds) > 1 else randomization,
         corrected=corrected,
-        agreement=human_agreement(METRICS[metric], value) if first.target in SCRIPTS else None,
+        agreement=human_agreement(scale, value) if first.target in SCRIPTS else None,
+        scale=scale,
     )
+
+
+def _scale(metric: str, records: pd.DataFrame) -> str:
+    """The metric, or COMET's model by the signature, whose coefficients of agreement are used."""
+    if metric == "comet" and len(signatures := records.comet_signature.dropna()):
+        return str(signatures.iloc[0]).split("|")[3]
+    return METRICS[metric]

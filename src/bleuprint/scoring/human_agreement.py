@@ -9,10 +9,16 @@ is a guide to the size of a difference; it says nothing of significance.
 import math
 
 # a and b of a / (1 + exp(-b d)) per cent for a difference d, as in the authors' mt-thresholds, and
-# the last percentage of their table of thresholds: what is above would be extrapolated.
+# the last percentage of their table of thresholds: what is above would be extrapolated. COMET's
+# models are by name, and their scores multiplied by 100.
 COEFFICIENTS = {
     "BLEU": (88.33333333333225, 0.9663926931178954, 85.0),
     "chrF2": (92.999999999972, 1.1142732157139852, 90.0),
+    "wmt20-comet-da": (97.33333333332897, 0.7266990738678005, 95.0),
+    "wmt22-comet-da": (96.22374133884283, 2.8359194570556636, 95.0),
+    "wmt22-cometkiwi-da": (98.88141616584615, 2.719280643871758, 95.0),
+    "XCOMET-XL": (96.56738237041118, 1.4535595865214588, 95.0),
+    "XCOMET-XXL": (98.93432477039522, 1.1629533711748128, 95.0),
 }
 # Of two systems without a difference, half of the judgments are for either.
 LOWEST = 50.0

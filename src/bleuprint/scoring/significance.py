@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 from sacrebleu.metrics.base import Metric
+from sacrebleu.significance import estimate_ci
 
 from bleuprint.scoring.documents import summed
 from bleuprint.scoring.metrics import DIGITS, RESAMPLES, SEED, sacrebleu_metrics
@@ -74,6 +75,31 @@ def paired_tests(
                 found = replace(found, by_document=_test(metric, *sums, by_document, same))
             tested[name][key] = found
     return tested
+
+
+def paired_test_of_means(first: Sequence[float], second: Sequence[float]) -> PairedTest:
+    """The test of the difference of two systems' means of a score by line.
+
+    With the resamples and trials of `paired_tests`. Equal scores, or a single line, have p = 1.
+    """
+    deltas = np.array(second) - np.array(first)
+    differences = resampled_counts(len(deltas)) @ deltas / len(deltas)
+    error = round(float(differences.std(ddof=1)), DIGITS)
+    if len(deltas) == 1 or not deltas.any():
+        return PairedTest(1.0, 1.0, error)
+    difference = abs(float(deltas.mean()))
+    swapped = np.abs((2 * _trials(len(deltas)) - 1) @ deltas) / len(deltas)
+    return PairedTest(bootstrap_p(differences, difference), _p_value(swapped, difference), error)
+
+
+def mean_interval(scores: Sequence[float]) -> tuple[float, float]:
+    """The 95 % bootstrap interval of the mean of a score by line, as sacreBLEU has its intervals.
+
+    The mean of the resamples plus and minus half the distance of their percentiles.
+    """
+    means = resampled_counts(len(scores)) @ np.array(scores) / len(scores)
+    mean, half = estimate_ci(means)
+    return round(float(mean - half), DIGITS), round(float(mean + half), DIGITS)
 
 
 def _test(

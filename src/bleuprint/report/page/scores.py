@@ -5,6 +5,8 @@ of training cost.
 from collections.abc import Iterator
 from typing import Any
 
+import pandas as pd
+
 from bleuprint.report import main_table, score_tables
 from bleuprint.report.cost_columns import COUNTED, MEASURED
 from bleuprint.report.page.context import ReportContext
@@ -29,6 +31,7 @@ def scores(context: ReportContext) -> Section:
         "about": descriptions(settings),
         "losses": score_tables.losses(records, settings.published),
         "losses_note": score_tables.LOSSES,
+        "comet": records.comet.notna().any(),
         "several_seeds": len(settings.seeds) > 1,
         "notes": main_table.notes(records, settings.published),
     }
@@ -42,7 +45,7 @@ def _corpus(context: ReportContext, name: str) -> dict[str, Any]:
         "name": name,
         "tests": [f"{test} ({counted(count, 'sentence')})" for test, count in lines.items()],
         "grid": main_table.scores(
-            records, ["bleu", "chrf2", "chrf2pp"], _COSTS, context.settings.published
+            records, ["bleu", "chrf2", "chrf2pp", "comet"], _COSTS, context.settings.published
         ),
     }
 
@@ -63,8 +66,8 @@ def bleu_variants(context: ReportContext) -> Section:
 def _scored(record: Any) -> Iterator[dict[str, Any]]:
     """Name, signature, lines, and SHA-256 of references and of translations of each score."""
     for column, name in METRICS.items():
-        if (signature := getattr(record, f"{column}_signature")) is None:
-            continue  # in results.json of an earlier version
+        if pd.isna(signature := getattr(record, f"{column}_signature")):
+            continue  # COMET, or in results.json of an earlier version
         yield {
             "name": name,
             "signature": signature,

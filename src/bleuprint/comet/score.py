@@ -1,0 +1,167 @@
+"""The stage comet: a COMET score of each line of a cell's translations."""
+
+import hashlib
+import json
+import math
+import os
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any, TypedDict
+
+from bleuprint.comet import predict
+from bleuprint.config.comet import Comet
+from bleuprint.config.experiment import Settings
+from bleuprint.config.paths import Cell, folder
+from bleuprint.corpus.test_sets import names_of_test_sets
+from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
+from bleuprint.runtime import environment
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import read_object, sha256_of, write_json
+from bleuprint.text.parallel import TextFolder, count_lines
+
+COMET = "comet.json"
+DIGITS = 6
+_NEEDED = ("checkpoints/model.ckpt", "hparams.yaml", "encoder/config.json")
+_TOKENIZERS = ("tokenizer.json", "sentencepiece.bpe.model", "spiece.model", "vocab.txt")
+# Nothing is fetched, and nothing is unpickled but tensors and plain values.
+_VARIABLES = {
+    "HF_HUB_OFFLINE": "1",
+    "TRANSFORMERS_OFFLINE": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "TORCH_FORCE_WEIGHTS_ONLY_LOAD": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+}
+
+
+class CometScores(TypedDict):
+    """COMET of one test set, on COMET's own scale, of which 1 is about the best.
+
+    `score`: the mean of `segments`, a score for each line; `model`: the SHA-256 of the folder; the
+    other SHA-256 are of files.
+    """
+
+    score: float
+    signature: str
+    model: str
+    segments: list[float]
+    sources: str
+    references: str
+    hypotheses: str
+
+
+def score_cell(
+    settings: Settings, system: str, corpus: str, seed: int, root: Path = Path()
+) -> dict[str, CometScores]:
+    """Score a cell's translations of all test sets and write comet.json.
+
+    Raises UserError if params.yaml names no model, if its folder or environment is not as named,
+    or if the translations differ from those in translation.json.
+    """
+    row = settings.system_on(system, corpus)
+    settings.check_seed(seed)
+    if not settings.comet:
+        raise UserError("params.yaml: names no COMET model (comet)")
+    ((name, model),) = settings.comet.items()
+    entry = settings.corpus(corpus)
+    texts = TextFolder(folder(corpus, "split", root), entry.source, entry.target)
+    cell = root / Cell(system, corpus, seed).results
+    record = TranslationRecord.read(record_path := cell / TRANSLATION)
+    tests, files = names_of_test_sets(entry, texts), list[tuple[Path, Path, Path]]()
+    for test in tests:
+        sources, references = texts.files(f"test.{test}")
+        hypotheses = cell / "hypotheses" / references.name
+        record.check(record_path, row, hypotheses)
+        files.append((sources, hypotheses, references))
+    predicted = _predicted(model, files)
+    versions = f"Python{predicted['python']}|Comet{predicted['comet']}"
+    scores: dict[str, CometScores] = {}
+    for test, (sources, hypotheses, references), segments in zip(
+        tests, files, predicted["scores"], strict=True
+    ):
+        scores[test] = {
+            "score": round(fmean(segments), DIGITS),
+            "signature": f"{versions}|fp32|{name}|r{predicted['references']}",
+            "model": model.sha256,
+            "segments": [round(score, DIGITS) for score in segments],
+            "sources": sha256_of(sources),
+            "references": sha256_of(references),
+            "hypotheses": sha256_of(hypotheses),
+        }
+    write_json(cell / COMET, scores)
+    return scores
+
+
+def read_comet(path: Path) -> dict[str, CometScores]:
+    """comet.json, by test set; raises UserError if it is missing or damaged."""
+    if not path.exists():
+        raise UserError(f"{path}: no such file; run: dvc repro")
+    content = read_object(path)
+    for scores in content.values():
+        if not (isinstance(scores, dict) and CometScores.__required_keys__ <= scores.keys()):
+            raise UserError(f"{path}: damaged, or of another version; run: dvc repro")
+    return content
+
+
+def folder_sha256(place: Path) -> str:
+    """The SHA-256 of what sha256sum prints of the files in a folder, sorted by their bytes.
+
+    Files and folders whose names begin with a dot, such as those of a download, are left out.
+    """
+    files = {
+        os.fsencode(f"./{path.relative_to(place)}"): path
+        for path in place.rglob("*")
+        if path.is_file() and not any(p.startswith(".") for p in path.relative_to(place).parts)
+    }
+    printed = hashlib.sha256()
+    for name in sorted(files):
+        printed.update(f"{sha256_of(files[name])}  ".encode() + name + b"\n")
+    return printed.hexdigest()
+
+
+def check_folder(place: Path, sha256: str) -> None:
+    """Raise UserError if a model's folder is not complete, or not that of the SHA-256."""
+    for name in _NEEDED:
+        if not (place / name).is_file():
+            raise UserError(f"{place}: no {name}: not a whole COMET model (docs/scoring.md)")
+    if not any((place / "encoder" / name).is_file() for name in _TOKENIZERS):
+        raise UserError(
+            f"{place}: no tokenizer of the encoder: none of {', '.join(_TOKENIZERS)} in encoder/"
+        )
+    if (found := folder_sha256(place)) != sha256:
+        raise UserError(f"{place}: SHA-256 is {found}, not {sha256} as in params.yaml (comet)")
+
+
+def _predicted(model: Comet, files: Sequence[tuple[Path, Path, Path]]) -> dict[str, Any]:
+    """What predict.py writes of all files, run by the model's Python."""
+    python, place = (environment.root() / path for path in (model.python, model.folder))
+    check_folder(place, model.sha256)
+    with tempfile.TemporaryDirectory() as scratch:
+        output = Path(scratch, "scores.json")
+        texts = [str(path.absolute()) for of_test in files for path in of_test]
+        command = [str(python), "-I", str(Path(predict.__file__)), str(place), str(output), *texts]
+        try:
+            status = subprocess.run(command, env={**os.environ, **_VARIABLES}).returncode
+        except OSError as error:
+            raise UserError(f"{python}: {error.strerror} (comet.python in params.yaml)") from None
+        content = json.loads(output.read_text()) if output.exists() else {}
+    if "error" in content:
+        raise UserError(f"{python}: {content['error']}")
+    if status or not content:
+        raise UserError(f"{python}: COMET ended with status {status}; its messages are above")
+    for (_, hypotheses, _), scores in zip(files, content["scores"], strict=True):
+        _check_scores(hypotheses, scores)
+    return dict(content)
+
+
+def _check_scores(hypotheses: Path, scores: Sequence[float]) -> None:
+    """Raise UserError unless there is a number for each line."""
+    if len(scores) != (expected := count_lines(hypotheses)):
+        raise UserError(f"{hypotheses}: {expected} lines, but COMET has {len(scores)} scores")
+    for number, score in enumerate(scores, 1):
+        if not math.isfinite(score):
+            raise UserError(f"{hypotheses}:{number}: COMET is {score}")
+    if not scores:
+        raise UserError(f"{hypotheses}: is empty: nothing to score")

@@ -1,0 +1,32 @@
+"""The COMET model of an experiment. Part of the settings in `experiment.py`."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bleuprint.runtime.schema import SettingError
+
+
+@dataclass(frozen=True)
+class Comet:
+    """A COMET model by its published name, of which there is one at most.
+
+    `python`: the Python of an environment with unbabel-comet; `folder`: the model, with the
+    tokenizer and configuration of its encoder in `encoder/`; `sha256`: that of the folder. Paths
+    are relative to the project's root.
+    """
+
+    python: str
+    folder: str
+    sha256: str
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch("[0-9a-f]{64}", self.sha256):
+            given = f"{self.sha256!r}, {len(self.sha256)} characters"
+            raise ValueError(f"sha256 is {given}: 64 hexadecimal digits, lower case")
+
+
+def check_comet(models: Mapping[str, Comet]) -> None:
+    """Raise SettingError at a second model: a table has one COMET."""
+    for second in [*models][1:]:
+        raise SettingError(["comet", second], f"a second model beside {next(iter(models))}")

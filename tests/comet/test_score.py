@@ -1,0 +1,199 @@
+"""The stage comet, with stand-ins for COMET's Python, and with the real package where there is one.
+
+BLEUPRINT_COMET_PYTHON names the Python of an environment with unbabel-comet (docs/scoring.md).
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean
+
+import pytest
+
+import comet_folder
+import result_trees as trees
+from bleuprint.comet import predict
+from bleuprint.comet.score import check_folder, folder_sha256, read_comet, score_cell
+from bleuprint.config.comet import Comet
+from bleuprint.config.experiment import Settings
+from bleuprint.config.paths import Cell
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import sha256_of
+from bleuprint.text.parallel import read_lines
+from corpora import TORTURE
+
+CELL = Cell("tiny", "news-en-de", 1)
+# Scores that show which line they are of: the bytes of the three sides of a line.
+LENGTHS = """\
+import json, sys
+output, texts = sys.argv[4], [open(path, "rb").read().split(b"\\n") for path in sys.argv[5:]]
+sides = [texts[first : first + 3] for first in range(0, len(texts), 3)]
+scores = [[len(b"".join(line)) / 1000 for line in zip(*of)][:-1] for of in sides]
+content = {"python": "3.11.2", "comet": "2.2.7", "references": 1, "scores": scores}
+open(output, "w").write(json.dumps(content))
+"""
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Settings]:
+    """A cell with two test sets, which hold all characters that end a line elsewhere."""
+    root = tmp_path_factory.mktemp("comet")
+    settings = trees.settings_in(root, ("tiny",), {"news-en-de": ("first", "second")})
+    trees.write_texts(root, settings)
+    odd = ["", *(f"w{n}{c}w2 {c}" for n, c in enumerate(TORTURE)), "last"]
+    split = root / "data" / "split" / "news-en-de"
+    for name in ("test.first.en", "test.first.de"):
+        trees.write_lines(split / name, [line + name[-2:] for line in odd])
+    for name in ("test.first.de", "test.second.de"):
+        lines = [line.replace("w", "v") for line in read_lines(split / name)]
+        trees.write_lines(root / CELL.results / "hypotheses" / name, lines)
+    trees.write_translation(root, settings, CELL)
+    comet_folder.write_empty(root / "model")
+    return root, settings
+
+
+def with_model(settings: Settings, python: Path | str, folder: Path, sha256: str = "") -> Settings:
+    model = Comet(str(python), str(folder), sha256 or folder_sha256(folder))
+    return replace(settings, comet={"wmt22-comet-da": model})
+
+
+def stand_in(path: Path, code: str) -> Path:
+    """An executable that runs Python code with the arguments of COMET's Python."""
+    path.with_suffix(".py").write_text(code)
+    path.write_text(f'#!/bin/sh\nexec {sys.executable} {path.with_suffix(".py")} "$@"\n')
+    path.chmod(0o755)
+    return path
+
+
+def refusal(settings: Settings, root: Path) -> str:
+    with pytest.raises(UserError) as caught:
+        score_cell(settings, *CELL, root)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_the_hash_of_a_folder_is_that_of_coreutils(tmp_path: Path) -> None:
+    folder = comet_folder.write_empty(tmp_path / "model")
+    for name in ("a b", "a-b", "ä", "a/b", ".cache/huggingface/at", "encoder/.lock"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(name)
+    (folder / "link").symlink_to(folder / "hparams.yaml")
+    command = (
+        "find -L . -type f -not -path '*/.*' -print0 | LC_ALL=C sort -z | xargs -0 sha256sum"
+        " | sha256sum"
+    )
+    printed = subprocess.run(command, shell=True, cwd=folder, capture_output=True, check=True)
+    assert folder_sha256(folder) == printed.stdout.decode().split()[0]
+
+
+@pytest.mark.parametrize("name", comet_folder.FILES)
+def test_a_folder_that_is_not_whole(tmp_path: Path, name: str) -> None:
+    folder = comet_folder.write_empty(tmp_path / "model")
+    sha256 = folder_sha256(folder)
+    check_folder(folder, sha256)
+    (folder / name).unlink()
+    expected = "no tokenizer of the encoder" if name == "encoder/tokenizer.json" else f"no {name}"
+    with pytest.raises(UserError, match=f"^{re.escape(str(folder))}: {expected}"):
+        check_folder(folder, sha256)
+
+
+def test_a_model_of_another_hash_or_without_comet(tree: tuple[Path, Settings]) -> None:
+    root, settings = tree
+    folder = root / "model"
+    found = folder_sha256(folder)
+    other = with_model(settings, sys.executable, folder, "ab" * 32)
+    assert refusal(other, root) == (
+        f"{folder}: SHA-256 is {found}, not {'ab' * 32} as in params.yaml (comet)"
+    )
+    # that of this environment, which is not COMET's
+    without = with_model(settings, sys.executable, folder)
+    assert refusal(without, root) == (
+        f"{sys.executable}: No module named 'comet': install unbabel-comet there"
+    )
+    missing = with_model(settings, root / "none", folder)
+    assert refusal(missing, root).startswith(f"{root / 'none'}: No such file or directory")
+    assert refusal(settings, root) == "params.yaml: names no COMET model (comet)"
+    assert not (root / CELL.results / "comet.json").exists()
+
+
+def test_scores_belong_to_their_lines(tree: tuple[Path, Settings], tmp_path: Path) -> None:
+    """Every file reaches COMET as its bytes, whatever characters are in it."""
+    root, settings = tree
+    model = with_model(settings, stand_in(tmp_path / "python", LENGTHS), root / "model")
+    written = score_cell(model, *CELL, root)
+    assert read_comet(root / CELL.results / "comet.json") == written
+    assert list(written) == ["first", "second"]
+    for test, scores in written.items():
+        paths = [p for p in root.rglob(f"test.{test}.*") if "tokens" not in p.parts]
+        lines = zip(*(read_lines(path) for path in paths), strict=True)
+        expected = [len("".join(line).encode()) / 1000 for line in lines]
+        assert scores["segments"] == expected and scores["score"] == round(fmean(expected), 6)
+        assert scores["signature"] == "Python3.11.2|Comet2.2.7|fp32|wmt22-comet-da|r1"
+        assert {sha256_of(path) for path in paths} == {
+            scores[side] for side in ("sources", "references", "hypotheses")
+        }
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        (LENGTHS.replace("[:-1]", "[:-2]"), "18 lines, but COMET has 17 scores"),
+        (LENGTHS.replace("len(b", "float('nan') + len(b"), ":1: COMET is nan"),
+        ("raise SystemExit(3)", "COMET ended with status 3; its messages are above"),
+    ],
+)
+def test_scores_that_are_none(
+    tree: tuple[Path, Settings], tmp_path: Path, code: str, message: str
+) -> None:
+    root, settings = tree
+    model = with_model(settings, stand_in(tmp_path / "python", code), root / "model")
+    assert message in refusal(model, root)
+
+
+def test_translations_edited_by_hand(tree: tuple[Path, Settings], tmp_path: Path) -> None:
+    root, settings = tree
+    model = with_model(settings, stand_in(tmp_path / "python", LENGTHS), root / "model")
+    path = root / CELL.results / "hypotheses" / "test.first.de"
+    before = path.read_bytes()
+    path.write_bytes(before + b"x")
+    try:
+        assert "has changed since it was translated" in refusal(model, root)
+    finally:
+        path.write_bytes(before)
+
+
+def test_lines_end_at_newlines_alone(tmp_path: Path) -> None:
+    for text in ("", "\n", "a", "a\n\n", *(f"{c}a{c}b\n{c}" for c in TORTURE)):
+        (path := tmp_path / "text").write_bytes(text.encode())
+        assert predict.lines(path) == list(read_lines(path))
+
+
+@pytest.mark.skipif(
+    "BLEUPRINT_COMET_PYTHON" not in os.environ,
+    reason="BLEUPRINT_COMET_PYTHON names no environment with unbabel-comet",
+)
+def test_a_tiny_model_by_the_real_package(
+    tree: tuple[Path, Settings], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without internet, with a model that asks for XLM-R large: against each line by itself."""
+    python, script = os.environ["BLEUPRINT_COMET_PYTHON"], comet_folder.__file__
+    root, settings = tree
+    subprocess.run([python, script, str(folder := tmp_path / "model")], check=True)
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "empty"))
+    for name in ("http_proxy", "https_proxy"):  # where nothing answers
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    written = score_cell(with_model(settings, python, folder), *CELL, root)
+    for test, scores in written.items():
+        texts = root / "data/split/news-en-de", root / CELL.results / "hypotheses"
+        paths = [texts[0] / f"test.{test}.en", texts[1] / f"test.{test}.de"]
+        command = [python, script, "scores", folder, *paths, texts[0] / f"test.{test}.de"]
+        alone = subprocess.run(command, check=True, capture_output=True).stdout
+        assert scores["segments"] == pytest.approx(json.loads(alone), abs=2e-6)
+        assert len(set(scores["segments"])) > 10
+        assert re.fullmatch(
+            r"Python3[\d.]+\|Comet[\d.]+\|fp32\|wmt22-comet-da\|r1", scores["signature"]
+        )

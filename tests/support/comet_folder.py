@@ -1,0 +1,101 @@
+"""Folders of COMET models: of files without content, or tiny with random weights.
+
+As a script, run by the Python of COMET's environment, it writes a tiny model by the real package to
+the folder that it is given; with `scores FOLDER SOURCES TRANSLATIONS REFERENCES` it prints the
+scores of all lines, each computed alone, without COMET's loading, batching and Trainer.
+"""
+
+import json
+import string
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+FILES = ("checkpoints/model.ckpt", "hparams.yaml", "encoder/config.json", "encoder/tokenizer.json")
+
+
+def write_empty(folder: Path) -> Path:
+    """A folder that looks like a model's."""
+    for name in FILES:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(f"{name}\n")
+    return folder
+
+
+def write_tiny(folder: Path) -> None:
+    """A RegressionMetric of a tiny XLM-R, whose tokens are characters, as published ones lie."""
+    import torch
+    import yaml
+    from comet.models import RegressionMetric
+    from pytorch_lightning import Trainer
+    from transformers import XLMRobertaConfig, XLMRobertaModel
+
+    encoder = folder / "encoder"
+    size = _write_tokenizer(encoder)
+    torch.manual_seed(1)
+    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
+    more = {"intermediate_size": 32, "max_position_embeddings": 514, "type_vocab_size": 1}
+    tokens = {"vocab_size": size, "bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2}
+    config = XLMRobertaConfig(**sizes, **more, **tokens)
+    XLMRobertaModel(config, add_pooling_layer=False).save_pretrained(encoder)
+    model = RegressionMetric(
+        pretrained_model=str(encoder), hidden_sizes=[24, 12], layer_transformation="sparsemax"
+    )
+    (encoder / "model.safetensors").unlink()
+    # as in published checkpoints: a name, to be looked up on the internet
+    model.hparams["pretrained_model"] = "xlm-roberta-large"
+    trainer = Trainer(logger=False, enable_checkpointing=False, accelerator="cpu", devices=1)
+    trainer.strategy.connect(model)
+    trainer.save_checkpoint(folder / "checkpoints" / "model.ckpt", weights_only=True)
+    described = {**model.hparams, "class_identifier": "regression_metric"}
+    (folder / "hparams.yaml").write_text(yaml.safe_dump(described))
+
+
+def _write_tokenizer(folder: Path) -> int:
+    """Write it in the fast tokenizer's format; returns the size of its vocabulary."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import XLMRobertaTokenizerFast
+
+    characters = sorted({*string.printable.strip(), *"äöüßÄÖÜ▁"})
+    special = [(token, 0.0) for token in ("<s>", "<pad>", "</s>", "<unk>", "<mask>")]
+    vocabulary = special + [(character, -5.0) for character in characters]
+    tokenizer = Tokenizer(models.Unigram(vocabulary, unk_id=3))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
+    )
+    XLMRobertaTokenizerFast(tokenizer_object=tokenizer).save_pretrained(folder)
+    return len(vocabulary)
+
+
+def scores(folder: Path, *texts: Path) -> list[float]:
+    import torch
+    from comet.models import RegressionMetric
+
+    model: Any = RegressionMetric.load_from_checkpoint(
+        folder / "checkpoints" / "model.ckpt",
+        load_pretrained_weights=False,
+        pretrained_model=str(folder / "encoder"),
+        map_location="cpu",
+    )
+    model.eval()
+    sides = [path.read_bytes().decode().removesuffix("\n").split("\n") for path in texts]
+    found = []
+    with torch.no_grad():
+        for source, translation, reference in zip(*sides, strict=True):
+            embedded = [
+                model.get_sentence_embedding(tokens["input_ids"], tokens["attention_mask"])
+                for line in (source, translation, reference)
+                for tokens in [model.encoder.tokenizer(line, return_tensors="pt")]
+            ]
+            found.append(model.estimate(*embedded).score.item())
+    return found
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    if sys.argv[1] == "scores":
+        print(json.dumps(scores(*map(Path, sys.argv[2:]))))
+    else:
+        write_tiny(Path(sys.argv[1]))
