@@ -66,13 +66,16 @@ _BANDS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("split",),
         ("tokenize",),
         ("learn_bpe", "describe_tests"),
-        ("binarize", "describe_corpus"),
+        ("binarize", "score_outside"),
+        ("", "describe_corpus"),
     ),
     "for each cell: a system, a corpus, a seed": (
         ("train", "overrides"),
         ("average",),
         ("translate",),
+        ("", "contrast"),
         ("score",),
+        ("", "comet"),
     ),
     "for the experiment": (("report",),),
 }
@@ -127,11 +130,11 @@ def graph_svg() -> str:
         parts.append(f'<rect class="band" x="10" y="{y:g}" width="480" height="{high:g}" rx="6"/>')
         parts.append(_text(220, y + 17, title, "soft"))
         for row in rows:
-            place |= {s: (_X[i], y + _BAND + _HIGH / 2) for i, s in enumerate(row)}
+            place |= {s: (_X[i], y + _BAND + _HIGH / 2) for i, s in enumerate(row) if s}
             y += _ROW
         y += _BAND + 8
     assert set(place) == set(stages), "a stage is not drawn: see _BANDS"
-    lanes = iter((462, 476))
+    lanes = iter(range(436, 488, 8))
     for a, b in sorted(edges(stages)):
         (x1, y1), (x2, y2) = place[a], place[b]
         if y1 == y2:
