@@ -168,7 +168,7 @@ def test_what_a_killed_run_has_not_recorded_is_recorded_if_there_is_nothing_to_d
         mark.with_name(f"{name}.begun").rename(mark)
     assert "recorded" not in project.snakemake("--dry-run")
     output = project.snakemake()
-    assert "Nothing to be done" in output and "recorded in DVC: 2 of 20 stages" in output
+    assert "Nothing to be done" in output and "recorded in DVC: 2 of 22 stages" in output
     assert project.changed() == set()
 
 
