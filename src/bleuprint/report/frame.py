@@ -28,7 +28,7 @@ COSTS = REPORTS / "costs.csv"
 
 # Columns that results.json of earlier versions lacks.
 _LATER = re.compile(
-    "faults|chrf2pp.*|(chrf2|ter)_(difference|p.*)|.*(standard_error|human_agreement)"
+    "faults|averaged_sha256|decode_sha256|scored_with|chain_sha256|chrf2pp.*|(chrf2|ter)_(difference|p.*)|.*(standard_error|human_agreement)"
 )
 
 # By which a score may be outside its interval, since both are rounded.

@@ -14,6 +14,7 @@ from bleuprint.corpus.test_sets import read_description
 from bleuprint.report.fault_tables import fault_counts
 from bleuprint.report.frame import ROUNDING, cells_in, with_measured
 from bleuprint.report.system_results import METRICS, of_metric, with_differences
+from bleuprint.runtime import fingerprint
 from bleuprint.runtime.code import code_fingerprint
 from bleuprint.runtime.errors import UserError
 from bleuprint.scoring import metrics
@@ -21,6 +22,11 @@ from bleuprint.scoring.output_faults import output_faults
 from bleuprint.scoring.score import fast_scores
 from bleuprint.scoring.significance import paired_tests
 from bleuprint.tracking.cell_results import CellResults, cells_of, settings_sha256
+
+# What made a result, from the texts to the score.
+_SHA256 = ("settings", "binary", "training", "averaged", "decode")
+_TEXTS = ("sources", "references", "hypotheses")
+_CHAIN = (*(f"{name}_sha256" for name in (*_SHA256, *_TEXTS)), "scored_with", "bleu_signature")
 
 
 def collect(settings: Settings, root: Path = Path()) -> pd.DataFrame:
@@ -156,6 +162,9 @@ def _row(run: CellResults, test: str) -> dict[str, Any]:
         "sources_sha256": scores["sources"],
         "references_sha256": scores["references"],
         "hypotheses_sha256": scores["hypotheses"],
+        "averaged_sha256": fingerprint.of_settings(run.translation.averaged),
+        "decode_sha256": fingerprint.of_settings(decode),
+        "scored_with": scores.get("scored_with"),
         "variants": scores["bleu_variants"],
         "by_length": scores["by_length"],
         "by_count": scores["by_count"],
@@ -164,4 +173,4 @@ def _row(run: CellResults, test: str) -> dict[str, Any]:
         metric = scores[key]  # type: ignore[literal-required]
         row |= {column: metric["score"], f"{column}_signature": metric["signature"]}
         row |= {f"{column}_low": metric["low"], f"{column}_high": metric["high"]}
-    return row
+    return {**row, "chain_sha256": fingerprint.of_settings([row[name] for name in _CHAIN])}
