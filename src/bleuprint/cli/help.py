@@ -32,6 +32,7 @@ EXAMPLES: dict[str, dict[str, str]] = {
         "translate": "bleuprint translate --system small --corpus phrasebook-en-de FILE",
         "serve": "bleuprint serve --system small --corpus phrasebook-en-de",
         "export": "bleuprint export FOLDER --system small --corpus phrasebook-en-de",
+        "release": "bleuprint release FOLDER",
         "train": "bleuprint train small phrasebook-en-de 1",
     },
     "Data and disk": {
