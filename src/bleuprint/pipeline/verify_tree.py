@@ -33,7 +33,7 @@ def lines(root: Path = Path()) -> tuple[list[str], Verdict]:
     """
     settings = load(root / "params.yaml")
     checked = [f"{RESULTS} is what the report computes from results/"]
-    problems = [*preparation(settings, root), *_results(settings, root)]
+    problems = list(beyond_dvc(settings, root))
     if (lock := root / "dvc.lock").exists():
         problems += _outputs(root)
         problems += not_computed(load_yaml(lock).get("stages") or {}, root)
@@ -43,6 +43,12 @@ def lines(root: Path = Path()) -> tuple[list[str], Verdict]:
     shown = list(islice(problems, _MOST))
     more = len(problems) - len(shown)
     return [*shown, *([f"and {more} more"] if more else [])], Verdict.DIFFERENT
+
+
+def beyond_dvc(settings: Settings, root: Path) -> Iterator[str]:
+    """What does not belong together by what the outputs say of themselves, DVC aside."""
+    yield from preparation(settings, root)
+    yield from _results(settings, root)
 
 
 def _results(settings: Settings, root: Path) -> Iterator[str]:
