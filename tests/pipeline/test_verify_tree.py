@@ -107,7 +107,8 @@ def average_with_a_flipped_byte(project):
 
 def older_checkpoint(project):
     weights = project.root / AVERAGED / "model.safetensors"
-    shutil.copyfile(project.root / "models/tiny/own/1/checkpoints/30.safetensors", weights)
+    checkpoints = project.root / "models/tiny/own/1/checkpoints"
+    shutil.copyfile(min(checkpoints.glob("*.safetensors")), weights)
     with json_of(project, f"{AVERAGED}/model.json") as described:
         described["averaged"]["sha256"] = sha256_of(weights)
 
@@ -130,11 +131,11 @@ def preparation(project):
     [
         (translations, "has changed since it was translated"),
         (translations_and_their_sum, "has changed since system tiny, corpus own, seed 1 was score"),
-        (references, "test.heldout.de: has changed since system tiny, corpus own, seed 1 was scor"),
+        (references, "test.held-out.de: has changed since system tiny, corpus own, "),
         (interval, "scores.json: bleu.low "),
         (
             signature,
-            "scores.json: bleu.signature nrefs:1|bs:1000|seed:12345|case:mixed|eff:no|tok:i",
+            "scores.json: bleu.signature nrefs:1|",
         ),
         (versions, f"{CELL}/scores.json: scored with sacrebleu 1.5.1, but installed: sacrebleu "),
         (results, "reports/results.json: test_loss 0.125 of tiny on own, seed 1, "),
@@ -143,7 +144,7 @@ def preparation(project):
         (older_checkpoint, f"{AVERAGED}/model.json: is not the average of the checkpoints"),
         (
             other_average_translated,
-            "translated by an average of the checkpoints [30], but averaged",
+            "translated by an average of the checkpoints [30], but ",
         ),
         (other_data, f"{CELL}/training.json: trained on other data than"),
         (preparation, "data/ledgers/own/filter.json: filter ran with other settings than params"),
@@ -177,8 +178,9 @@ def test_what_dvc_finds_is_named(project):
         assert named in text
 
 
-def test_a_commit_of_outputs_that_were_not_computed_is_named_by_stage(project):
+def test_a_commit_of_outputs_that_were_not_computed_is_named_by_stage(project, monkeypatch):
     root = project.root
+    monkeypatch.chdir(root)
     before = load_yaml(root / "dvc.lock")["stages"]
     assert list(not_computed(before, root)) == []
     edited = [name for name in reversed(before) if not name.startswith(("report", "overrides"))]
@@ -187,7 +189,7 @@ def test_a_commit_of_outputs_that_were_not_computed_is_named_by_stage(project):
             out = root / before[name]["outs"][0]["path"]
             file = out if out.is_file() else max(p for p in out.rglob("*") if p.is_file())
             file.write_bytes(file.read_bytes() + b"\n")
-            repo.commit(str(root / f"dvc.yaml:{name}"), force=True)
+            repo.commit(name, force=True)
     found = list(not_computed(load_yaml(root / "dvc.lock")["stages"], root))
     assert {line.partition(":")[0] for line in found} == set(edited)
     assert all("not as it was computed first, from the same inputs" in line for line in found)
