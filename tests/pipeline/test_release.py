@@ -107,7 +107,7 @@ def test_a_changed_release_is_named(copy):
 def test_what_is_refused(released, tmp_path, monkeypatch):
     monkeypatch.chdir(released[0])
     settings = load()
-    with pytest.raises(UserError, match="exists already, and is not an empty folder$"):
+    with pytest.raises(UserError, match=r"exists already, and is not an empty folder$"):
         release(settings, released[1])
     with pytest.raises(UserError, match=r"^params.yaml: no system none on corpus"):
         release(settings, tmp_path / "new", system="none")

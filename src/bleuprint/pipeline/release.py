@@ -192,7 +192,7 @@ def _model_index(records: pd.DataFrame, cells: Sequence[Cell]) -> list[dict[str,
                     "dataset": {"name": result.test, "type": result.corpus, "args": pair},
                     "metrics": [
                         {
-                            "type": metric,
+                            "type": "chrf" if metric.startswith("chrf") else metric,
                             "name": METRICS[metric],
                             "value": round(float(score.mean), 4),
                         }
