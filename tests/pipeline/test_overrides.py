@@ -32,7 +32,8 @@ def main():
     stage = load_yaml(Path("dvc.yaml"))["stages"][kind]
     if "matrix" in stage:
         stage_args.cell(None)  # ends the stage if the cell is left out
-    for output in (*stage["outs"], *stage.get("metrics", ())):
+    page = ["reports/index.html"] if kind == "report" else []  # of Snakemake's report alone
+    for output in (*stage["outs"], *stage.get("metrics", ()), *page):
         path = output if isinstance(output, str) else next(iter(output))
         for name, value in zip(("system", "corpus", "seed"), sys.argv[1:]):
             path = path.replace(f"${{item.{name}}}", value)
@@ -59,7 +60,7 @@ def made(tmp_path_factory):
     pipeline["stages"] = {name: stage for name, stage in stages if "foreach" not in stage}
     with (project.root / "dvc.yaml").open("w") as file:
         YAML().dump(pipeline, file)
-    for path in ("binary", "split", "tests", "ledgers", "statistics"):
+    for path in ("binary", "tokens", "split", "tests", "ledgers", "statistics"):
         for corpus in ("own", "other"):
             (folder := project.root / "data" / path / corpus).mkdir(parents=True)
             (folder / "file").touch()

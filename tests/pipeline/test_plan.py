@@ -29,7 +29,7 @@ def test_a_clone_without_the_cache_would_run_all(by_dvc, tmp_path):
     plan = planned(micro.Project(tmp_path / "clone"))
     missing = plan["clean@own"]
     assert re.fullmatch("data/.*own.* is neither here nor in DVC's cache", missing)
-    assert len(plan) == 19 and "overrides" not in plan  # whose output is in git
+    assert len(plan) == 21 and "overrides" not in plan  # whose output is in git
     (tmp_path / "clone/dvc.lock").unlink()
     assert set(planned(micro.Project(tmp_path / "clone")).values()) == {"has not run yet"}
 
@@ -59,7 +59,7 @@ def test_what_is_planned_runs_and_its_forecast_stands_beside_what_it_took(reprod
     assert re.search(r"^average@tiny-own-1 +after train@tiny-own-1$", output, re.MULTILINE)
     assert "wide" not in output
     assert re.search(r"\ntrainings: 0:00:\d\d one after the other on .* with \d+ threads, ", output)
-    assert "other stages that ran here before (5): 0:0" in output
+    assert "other stages that ran here before (6): 0:0" in output
     names = set(planned(reproduced))
     assert set(reproduced.repro()) == names | {"overrides"}
     with (reproduced.root / "reports/costs.csv").open() as file:

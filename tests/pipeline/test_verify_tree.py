@@ -1,91 +1,197 @@
-"""`bleuprint verify` of the working tree: what was edited after it was computed is named."""
+"""`bleuprint verify` of the working tree: what was edited after it was computed is named.
+
+All tests share one project, in which they put back what they changed.
+"""
 
 import json
 import shutil
+from contextlib import contextmanager
+from pathlib import Path
 
+import pytest
+
+from bleuprint.config.experiment import load
 from bleuprint.pipeline import verify_tree
+from bleuprint.pipeline.dvc_lock import open_repo
+from bleuprint.pipeline.first_difference import is_account
+from bleuprint.pipeline.verify_chain import not_computed
 from bleuprint.report.same_results import Verdict
+from bleuprint.runtime.files import sha256_of
+from bleuprint.runtime.schema import load_yaml
+
+CELL = "results/tiny/own/1"
+AVERAGED = "models/tiny/own/1/averaged"
+CHANGED = ("results", "models", "data", "reports", "params.yaml", "dvc.lock", ".dvc/cache/runs")
 
 
-def problems(project):
+@pytest.fixture(scope="module")
+def shared(by_dvc, tmp_path_factory):
+    return by_dvc.copy(tmp_path_factory.mktemp("verify") / "project")
+
+
+@pytest.fixture
+def project(shared, by_dvc):
+    """The shared project, which is as it was after the test."""
+    yield shared
+    for name in CHANGED:
+        path, original = shared.root / name, by_dvc.root / name
+        if original.is_dir():
+            shutil.rmtree(path)
+            shutil.copytree(original, path)
+        else:
+            shutil.copy2(original, path)
+
+
+@contextmanager
+def json_of(project, path):
+    """The content of a JSON file, to be edited."""
+    yield (content := json.loads(project.read(path)))
+    project.write(path, json.dumps(content))
+
+
+def replace(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+
+
+def translations(project):
+    (path,) = (project.root / CELL / "hypotheses").glob("test.*.de")
+    replace(path, "\n", " x\n")
+
+
+def translations_and_their_sum(project):
+    (path,) = (project.root / CELL / "hypotheses").glob("test.*.de")
+    (references,) = (project.root / "data/split/own").glob("test.*.de")
+    shutil.copyfile(references, path)
+    with json_of(project, f"{CELL}/translation.json") as record:
+        record["hypotheses"][path.name] = sha256_of(path)
+
+
+def references(project):
+    (path,) = (project.root / "data/split/own").glob("test.*.de")
+    replace(path, "\n", " X\n")
+
+
+def interval(project):
+    with json_of(project, f"{CELL}/scores.json") as scores:
+        next(iter(scores.values()))["bleu"]["low"] += 0.5
+
+
+def signature(project):
+    replace(project.root / CELL / "scores.json", "tok:13a", "tok:intl")
+
+
+def versions(project):
+    with json_of(project, f"{CELL}/scores.json") as scores:
+        of = next(iter(scores.values()))
+        of["scored_with"] = ", ".join(
+            "sacrebleu 1.5.1" if each.startswith("sacrebleu") else each
+            for each in of["scored_with"].split(", ")
+        )
+
+
+def results(project):
+    with json_of(project, "reports/results.json") as rows:
+        rows[0]["test_loss"] = 0.125
+
+
+def average_of_another(project):
+    shutil.rmtree(project.root / AVERAGED)
+    shutil.copytree(project.root / "models/wide/own/1/averaged", project.root / AVERAGED)
+
+
+def average_with_a_flipped_byte(project):
+    weights = project.root / AVERAGED / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1] + b"\x01")
+
+
+def older_checkpoint(project):
+    weights = project.root / AVERAGED / "model.safetensors"
+    checkpoints = project.root / "models/tiny/own/1/checkpoints"
+    shutil.copyfile(min(checkpoints.glob("*.safetensors")), weights)
+    with json_of(project, f"{AVERAGED}/model.json") as described:
+        described["averaged"]["sha256"] = sha256_of(weights)
+
+
+def other_average_translated(project):
+    with json_of(project, f"{CELL}/translation.json") as record:
+        record["averaged"]["updates"] = [30]
+
+
+def other_data(project):
+    replace(project.root / "data/split/own/valid.de", "\n", " X\n")
+
+
+def preparation(project):
+    project.edit("params.yaml", "max: 3.0", "max: 2.0")
+
+
+@pytest.mark.parametrize(
+    ("edit", "named"),
+    [
+        (translations, "has changed since system tiny, corpus own, seed 1 was score"),
+        (translations_and_their_sum, "has changed since system tiny, corpus own, seed 1 was score"),
+        (references, "test.held-out.de: has changed since system tiny, corpus own, "),
+        (interval, "scores.json: bleu.low "),
+        (
+            signature,
+            "scores.json: bleu.signature nrefs:1|",
+        ),
+        (versions, f"{CELL}/scores.json: scored with sacrebleu 1.5.1, but installed: sacrebleu "),
+        (results, "reports/results.json: test_loss 0.125 of tiny on own, seed 1, "),
+        (average_of_another, f"{AVERAGED}/model.json: of another training than"),
+        (average_with_a_flipped_byte, "model.safetensors: has changed since it was averaged"),
+        (older_checkpoint, f"{AVERAGED}/model.json: is not the average of the checkpoints"),
+        (
+            other_average_translated,
+            "translated by an average of the checkpoints [30], but ",
+        ),
+        (other_data, f"{CELL}/training.json: trained on other data than"),
+        (preparation, "data/ledgers/own/filter.json: filter ran with other settings than params"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_an_edit_is_named_even_if_dvc_commits_it(project, edit, named):
+    edit(project)
+    found = list(verify_tree.beyond_dvc(load(project.root / "params.yaml"), project.root))
+    assert any(named in line for line in found), found
+
+
+def test_what_dvc_finds_is_named(project):
     lines, verdict = verify_tree.lines(project.root)
-    assert verdict == Verdict.DIFFERENT and len(lines) <= 10
-    return lines
-
-
-def test_edits_after_the_run_are_named(reproduced):
-    lines, verdict = verify_tree.lines(reproduced.root)
-    assert verdict == Verdict.SAME_BYTES and len(lines) == 1
+    assert verdict == Verdict.SAME_BYTES and len(lines) == 1, lines
     assert lines[0].startswith("the working tree belongs together: reports/results.json is what")
 
-    (name,) = (reproduced.root / "results/tiny/own/1/hypotheses").glob("test.*.de")
-    text = name.read_text()
-    name.write_text(text.replace("\n", " x\n", 1))
-    found = "\n".join(problems(reproduced))
-    assert f"hypotheses/{name.name}: has changed since it was translated" in found
-    assert "translate@tiny-own-1: results/tiny/own/1/hypotheses modified since it ran" in found
-    name.write_text(text)
-
-    table = reproduced.read("reports/table.md")
-    reproduced.write("reports/table.md", table.replace("tiny", "huge"))
-    assert problems(reproduced) == ["report: reports/table.md modified since it ran"]
-    reproduced.write("reports/table.md", table)
-
-    rows = json.loads(reproduced.read("reports/results.json"))
-    computed = rows[0]["test_loss"]
-    reproduced.write(
-        "reports/results.json",
-        reproduced.read("reports/results.json").replace(str(computed), "0.125", 1),
-    )
-    found = problems(reproduced)
-    assert found[0].endswith(
-        f"reports/results.json: test_loss 0.125 of tiny on own, seed 1, {rows[0]['test']}, "
-        f"but results/ give {computed}"
-    )
-    assert found[1] == "report: reports/results.json modified since it ran"
+    translations(project)
+    project.edit("params.yaml", "label_smoothing: 0.1\n", "label_smoothing: 0.2\n")
+    project.write("reports/table.md", project.read("reports/table.md").replace("tiny", "huge"))
+    shutil.rmtree(project.root / "data/bpe")
+    lines, verdict = verify_tree.lines(project.root)
+    assert verdict == Verdict.DIFFERENT and len(lines) <= 10
+    text = "\n".join(lines)
+    assert "outputs of stages that are not here: 1; run: dvc pull" in text
+    for named in (
+        f"translate@tiny-own-1: {CELL}/hypotheses modified since it ran",
+        "report: reports/table.md modified since it ran",
+        "train@tiny-own-1: params.yaml: systems.tiny.train",
+    ):
+        assert named in text
 
 
-def test_what_dvc_takes_for_up_to_date_is_named(reproduced):
-    averaged = reproduced.root / "models/tiny/own/1/averaged"
-    other = reproduced.root / "models/wide/own/1/averaged"
-    kept = shutil.copytree(averaged, reproduced.root.parent / "kept")
-    shutil.rmtree(averaged)
-    shutil.copytree(other, averaged)
-    reproduced.run("dvc", "commit", "--force", "--quiet")
-    assert reproduced.changed() == set()
-    (found,) = problems(reproduced)
-    assert found.startswith(f"{averaged}/model.json: of another training than")
-    assert found.endswith("run: dvc repro --force --single-item average@tiny-own-1")
-
-    shutil.rmtree(averaged)
-    shutil.copytree(kept, averaged)
-    weights = averaged / "model.safetensors"
-    weights.write_bytes(weights.read_bytes()[:-1] + b"\x01")
-    reproduced.run("dvc", "commit", "--force", "--quiet")
-    (found,) = problems(reproduced)
-    assert found.startswith(f"{weights}: has changed since it was averaged")
-
-
-def test_a_clone_without_outputs_and_an_edited_setting(reproduced):
-    for name in ("data", "models", "results"):
-        shutil.rmtree(reproduced.root / name)
-    reproduced.edit("params.yaml", "label_smoothing: 0.1\n", "label_smoothing: 0.2\n")
-    found = problems(reproduced)
-    assert any(line.startswith("outputs of stages that are not here: ") for line in found)
-    assert any(
-        line.startswith("train@tiny-own-1: params.yaml: systems.tiny.train") for line in found
-    )
-
-
-def test_another_setting_is_named_from_a_revision(reproduced):
-    reproduced.edit(
-        "params.yaml", "      <<: *train\n", "      <<: *train\n      label_smoothing: 0.3\n"
-    )
-    reproduced.repro()
-    output = reproduced.run("bleuprint", "verify", "HEAD", status=None)
-    assert "here and HEAD: 1 results the same bytes" in output
-    named = "  from train on: settings systems.wide.train.label_smoothing 0.3 and 0.1\n"
-    assert named in output
-    reproduced.run("git", "checkout", "--quiet", "params.yaml")
-    reproduced.repro()
-    assert "2 results the same bytes, 0 diff" in reproduced.run("bleuprint", "verify", "HEAD")
+def test_a_commit_of_outputs_that_were_not_computed_is_named_by_stage(project, monkeypatch):
+    root = project.root
+    monkeypatch.chdir(root)
+    before = load_yaml(root / "dvc.lock")["stages"]
+    assert list(not_computed(before, root)) == []
+    edited = [name for name in reversed(before) if not name.startswith(("report", "overrides"))]
+    with open_repo(root) as repo:
+        for name in edited:  # the last first: its inputs are still those it was computed from
+            paths = [out["path"] for out in before[name]["outs"]]
+            out = root / next(path for path in paths if not is_account(path))
+            file = out if out.is_file() else max(p for p in out.rglob("*") if p.is_file())
+            file.write_bytes(file.read_bytes() + b"\n")
+            repo.commit(name, force=True)
+    found = list(not_computed(load_yaml(root / "dvc.lock")["stages"], root))
+    assert {line.partition(":")[0] for line in found} == set(edited)
+    assert all("not as it was computed first, from the same inputs" in line for line in found)

@@ -179,6 +179,7 @@ class TestStage:
             "references",
             "hypotheses",
             "faults",
+            "scored_with",
         ]
         assert scores["first"]["references"] != scores["second"]["references"]
 

@@ -37,6 +37,7 @@ EXAMPLES: dict[str, dict[str, str]] = {
         "serve": "bleuprint serve --system small --corpus phrasebook-en-de",
         "export": "bleuprint export FOLDER --system small --corpus phrasebook-en-de",
         "log-model": "bleuprint log-model --system small --corpus phrasebook-en-de",
+        "release": "bleuprint release FOLDER",
         "train": "bleuprint train small phrasebook-en-de 1",
     },
     "Data and disk": {

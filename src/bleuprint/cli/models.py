@@ -1,4 +1,4 @@
-"""Commands that make, serve or log models: train, serve, export, log-model, mlflow-sync, ui."""
+"""Commands that make, serve or log models: train, serve, export, release, log-model and others."""
 
 import argparse
 from pathlib import Path
@@ -46,6 +46,14 @@ def add_commands(commands: Commands) -> None:
     )
     log.set_defaults(command=_log_model)
 
+    release = commands.add_parser(
+        "release", help="the experiment as a folder for others: weights, results, sums, a card"
+    )
+    release.add_argument("folder", metavar="FOLDER", help="which is made")
+    release.add_argument("--system", help="the weights of this system alone (all)")
+    release.add_argument("--corpus", help="the weights on this corpus alone (all)")
+    release.set_defaults(command=_release)
+
     sync = commands.add_parser(
         "mlflow-sync", help="log what is in results/ to MLflow, for example after dvc pull"
     )
@@ -74,6 +82,12 @@ def _export(given: argparse.Namespace) -> None:
 
     settings = load()
     export(settings, trained_cell(settings, given), Path(given.folder), given.precision)
+
+
+def _release(given: argparse.Namespace) -> None:
+    from bleuprint.pipeline.release import release
+
+    release(load(), Path(given.folder), given.system, given.corpus)
 
 
 def _sync(_: argparse.Namespace) -> None:

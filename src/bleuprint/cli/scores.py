@@ -47,8 +47,8 @@ def add_commands(commands: Commands) -> None:
         "other",
         nargs="?",
         metavar="OTHER",
-        help="results.json, a folder with reports/, a revision of git or experiment of DVC "
-        "(the working tree alone)",
+        help="results.json, a release, a folder with reports/, a revision of git, an experiment "
+        "of DVC (the working tree alone)",
     )
     verify.set_defaults(command=_verify)
 
@@ -138,7 +138,7 @@ def _verify(given: argparse.Namespace) -> None:
     from bleuprint.text.unicode import blank_unprinted
 
     if given.other:
-        lines, status = verify.lines(verify.open_report("."), verify.open_report(given.other))
+        lines, status = verify.lines_of_other(given.other)
     else:
         lines, status = verify_tree.lines()
     print(*map(blank_unprinted, lines), sep="\n")

@@ -21,7 +21,7 @@ def first_difference(
     for name in _chain(first, last):
         stages = [lock.get(name, {}) for lock in (first, second)]
         made = [
-            {path: md5 for path, md5 in _sums(stage, "outs").items() if not _is_account(path)}
+            {path: md5 for path, md5 in _sums(stage, "outs").items() if not is_account(path)}
             for stage in stages
         ]
         if made[0] != made[1]:
@@ -70,7 +70,8 @@ def _sums(stage: Mapping[str, Any], what: str) -> dict[str, str]:
     return {each["path"]: each.get("md5", "") for each in stage.get(what, ())}
 
 
-def _is_account(path: str) -> bool:
+def is_account(path: str) -> bool:
+    """Whether an output only tells how a stage ran."""
     return path.startswith(_ACCOUNTS[0]) or path.endswith(_ACCOUNTS[1:])
 
 

@@ -16,6 +16,7 @@ import pandas as pd
 
 from bleuprint.pipeline.dvc_lock import check_no_conflict
 from bleuprint.pipeline.first_difference import first_difference
+from bleuprint.pipeline.ro_crate import METADATA, changed_files
 from bleuprint.report.frame import COSTS, RESULTS, read
 from bleuprint.report.revision import commit_of
 from bleuprint.report.same_results import SEEDS_BLEU, Compared, Verdict, compared
@@ -26,6 +27,7 @@ from bleuprint.runtime.schema import load_yaml
 _LOCK = Path("dvc.lock")
 # Causes, and groups of results, that are written out.
 _MOST = 3
+_LINES = 10
 _TEXTS = {Verdict.DIFFERENT: "different", Verdict.WITHIN_NOISE: "within the noise of seeds"}
 
 
@@ -64,6 +66,24 @@ def open_report(name: str) -> Report:
             return _report(name, Path(temporary, RESULTS), Path(temporary))
         except UserError as error:
             raise UserError(str(error).replace(f"{temporary}/", f"{name}: ")) from None
+
+
+def lines_of_other(name: str) -> tuple[list[str], Verdict]:
+    """The working tree compared with another report; of a release also the sums of its files.
+
+    At most ten lines. Raises UserError as `open_report` and `lines` do.
+    """
+    folder = Path(name)
+    is_release = (folder / METADATA).exists()
+    changed = list(changed_files(folder)) if is_release else []
+    text, verdict = lines(open_report("."), open_report(name))
+    if changed:
+        more = [f"and {len(changed) - 2} more files"] if len(changed) > 2 else []
+        text = [*changed[:2], *more, *text][:_LINES]
+        verdict = Verdict.DIFFERENT
+    elif is_release and len(text) < _LINES:
+        text.append(f"all files of {name} have the sums of its {METADATA}")
+    return text, verdict
 
 
 def lines(here: Report, there: Report) -> tuple[list[str], Verdict]:

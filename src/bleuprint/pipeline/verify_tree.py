@@ -9,14 +9,20 @@ from typing import Any
 from bleuprint.config.experiment import Settings, load
 from bleuprint.pipeline.dvc_lock import check_whole, open_repo
 from bleuprint.pipeline.graph import current_overrides
+from bleuprint.pipeline.verify_chain import (
+    check_average,
+    check_training,
+    check_versions,
+    not_computed,
+    preparation,
+)
 from bleuprint.report.frame import RESULTS, read, save
 from bleuprint.report.records import collect
 from bleuprint.report.same_results import Verdict, changed_columns
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_object, sha256_of
+from bleuprint.runtime.schema import load_yaml
 from bleuprint.tracking.cell_results import CellResults
 from bleuprint.tracking.outside_results import open_results, results_folder, rows_of
-from bleuprint.training.averaging import MODEL
 
 _MOST = 9
 
@@ -28,15 +34,22 @@ def lines(root: Path = Path()) -> tuple[list[str], Verdict]:
     """
     settings = load(root / "params.yaml")
     checked = [f"{RESULTS} is what the report computes from results/"]
-    problems = list(dict.fromkeys(_results(settings, root)))
-    if (root / "dvc.lock").exists():
+    problems = list(dict.fromkeys(beyond_dvc(settings, root)))
+    if (lock := root / "dvc.lock").exists():
         problems += _outputs(root)
+        problems += not_computed(load_yaml(lock).get("stages") or {}, root)
         checked.append("every stage's settings, code, inputs and outputs are those of dvc.lock")
     if not problems:
         return [f"the working tree belongs together: {', '.join(checked)}"], Verdict.SAME_BYTES
     shown = list(islice(problems, _MOST))
     more = len(problems) - len(shown)
     return [*shown, *([f"and {more} more"] if more else [])], Verdict.DIFFERENT
+
+
+def beyond_dvc(settings: Settings, root: Path) -> Iterator[str]:
+    """What does not belong together by what the outputs say of themselves, DVC aside."""
+    yield from preparation(settings, root)
+    yield from _results(settings, root)
 
 
 def _results(settings: Settings, root: Path) -> Iterator[str]:
@@ -49,7 +62,9 @@ def _results(settings: Settings, root: Path) -> Iterator[str]:
             run = open_results(settings, cell, root).check()
             if isinstance(run, CellResults):
                 _ = run.curves
-                _check_average(run)
+                check_training(run)
+                check_average(run)
+            check_versions(run)
         except UserError as error:
             fine = False
             yield str(error)
@@ -58,19 +73,6 @@ def _results(settings: Settings, root: Path) -> Iterator[str]:
             yield from _records(settings, root)
         except UserError as error:
             yield str(error)
-
-
-def _check_average(run: CellResults) -> None:
-    """Raise UserError unless the averaged model, if it is here, is of this training, unchanged."""
-    folder = run.root / run.cell.models / "averaged"
-    again = f"run: dvc repro --force --single-item average@{'-'.join(map(str, run.cell))}"
-    for path in sorted(folder.rglob(MODEL)):
-        described = read_object(path, ("fingerprint", "averaged"))
-        if described["fingerprint"] != run.training.fingerprint:
-            raise UserError(f"{path}: of another training than {run.path}/training.json; {again}")
-        weights, digest = path.with_name("model.safetensors"), described["averaged"].get("sha256")
-        if digest and weights.exists() and sha256_of(weights) != digest:
-            raise UserError(f"{weights}: has changed since it was averaged; {again}")
 
 
 def _records(settings: Settings, root: Path) -> Iterator[str]:

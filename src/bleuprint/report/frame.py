@@ -28,7 +28,8 @@ COSTS = REPORTS / "costs.csv"
 
 # Columns that results.json of earlier versions lacks.
 _LATER = re.compile(
-    "outside|faults|contrast|chrf2pp.*|comet.*|(chrf2|ter)_(difference|p.*)"
+    "outside|faults|contrast|averaged_sha256|decode_sha256|scored_with|chain_sha256"
+    "|chrf2pp.*|comet.*|(chrf2|ter)_(difference|p.*)"
     "|.*(standard_error|human_agreement)|dbleu.*|by_document|.*document_(low|high|p_.*)"
 )
 

@@ -22,6 +22,7 @@ from bleuprint.report.contrast_tables import contrast_counts
 from bleuprint.report.fault_tables import fault_counts
 from bleuprint.report.frame import ROUNDING, frame_of, with_measured
 from bleuprint.report.system_results import METRICS, of_metric, with_differences
+from bleuprint.runtime import fingerprint
 from bleuprint.runtime.code import code_fingerprint
 from bleuprint.runtime.errors import UserError
 from bleuprint.scoring import metrics
@@ -30,6 +31,11 @@ from bleuprint.scoring.score import fast_scores
 from bleuprint.scoring.significance import paired_tests
 from bleuprint.tracking.cell_results import CellResults, ScoredTranslations, settings_sha256
 from bleuprint.tracking.outside_results import OutsideResults, open_results, rows_of
+
+# What made a result, from the texts to the score.
+_SHA256 = ("settings", "binary", "training", "averaged", "decode")
+_TEXTS = ("sources", "references", "hypotheses")
+_CHAIN = (*(f"{name}_sha256" for name in (*_SHA256, *_TEXTS)), "scored_with", "bleu_signature")
 
 
 def collect(settings: Settings, root: Path = Path()) -> pd.DataFrame:
@@ -176,6 +182,7 @@ def _row(run: ScoredTranslations, test: str) -> dict[str, Any]:
         "sources_sha256": scores["sources"],
         "references_sha256": scores["references"],
         "hypotheses_sha256": scores["hypotheses"],
+        "scored_with": scores.get("scored_with"),
         "variants": scores["bleu_variants"],
         "by_length": scores["by_length"],
         "by_count": scores["by_count"],
@@ -185,6 +192,7 @@ def _row(run: ScoredTranslations, test: str) -> dict[str, Any]:
         metric = scores[key]  # type: ignore[literal-required]
         row |= {column: metric["score"], f"{column}_signature": metric["signature"]}
         row |= {f"{column}_low": metric["low"], f"{column}_high": metric["high"]}
+    row["chain_sha256"] = fingerprint.of_settings([row.get(name) for name in _CHAIN])
     return row | comet_columns(run, test)
 
 
@@ -200,4 +208,6 @@ def _of_training(run: CellResults) -> dict[str, Any]:
         **{f"length_penalty.{name}": value for name, value in decode["length_penalty"].items()},
         "training_sha256": training.fingerprint,
         "binary_sha256": training.data,
+        "averaged_sha256": fingerprint.of_settings(run.translation.averaged),
+        "decode_sha256": fingerprint.of_settings(decode),
     }

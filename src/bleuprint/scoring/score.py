@@ -11,6 +11,7 @@ from bleuprint.corpus.test_sets import Description, names_of_test_sets, read_des
 from bleuprint.decoding.translation_record import TRANSLATION, ReferenceLoss, TranslationRecord
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.files import read_object, reading, sha256_of, write_json
+from bleuprint.runtime.versions import versions
 from bleuprint.scoring import metrics
 from bleuprint.scoring.bleu_variants import BleuVariant, bleu_variants, own_tokens
 from bleuprint.scoring.breakdown import ByCount, ByLength, bleu_by_length, word_accuracy
@@ -54,7 +55,7 @@ class FastScores(TypedDict):
 class SetScores(FastScores):
     """The content of scores.json for one test set; the SHA-256 are of files.
 
-    `faults` are missing in files of earlier versions.
+    `faults` and `scored_with`, the versions of libraries, are missing in files of earlier versions.
     """
 
     ter: metrics.Score
@@ -62,6 +63,7 @@ class SetScores(FastScores):
     references: str
     hypotheses: str
     faults: NotRequired[list[Fault]]
+    scored_with: NotRequired[str]
 
 
 def read_scores(path: Path) -> dict[str, SetScores]:
@@ -95,11 +97,13 @@ def score_files(
         raise UserError(f"{references}: is empty: nothing to score")
     expected, translated = zip(*pairs, strict=True)
     return {
-        **fast_scores(translated, expected, corpus, described, loss),  # type: ignore[typeddict-item]
+        **fast_scores(translated, expected, corpus, described, loss),
         "ter": metrics.ter(translated, expected),
         "sources": sha256_of(sources),
         "references": sha256_of(references),
         "hypotheses": sha256_of(hypotheses),
+        "faults": output_faults(list(read_lines(sources)), expected, translated, corpus),
+        "scored_with": versions(),
     }
 
 
@@ -156,10 +160,6 @@ def score_cell(
             record.check(record_path, row, hypotheses)
         loss = record.losses.get(test)
         scores[test] = score_files(sources, references, hypotheses, entry, described, loss)
-        source, reference, hypothesis = map(
-            list, map(read_lines, (sources, references, hypotheses))
-        )
-        scores[test]["faults"] = output_faults(source, reference, hypothesis, entry)
         if scores[test]["hypotheses"] == scores[test]["references"]:
             say(f"{hypotheses}: all translations are identical to the references", "note")
     write_json(cell / "scores.json", scores)

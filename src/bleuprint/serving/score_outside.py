@@ -10,7 +10,6 @@ from bleuprint.config.paths import folder, outside
 from bleuprint.corpus.test_sets import read_description
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.files import sha256_of, whole_folder, write_json
-from bleuprint.scoring.output_faults import output_faults
 from bleuprint.scoring.score import SetScores, score_files
 from bleuprint.text.parallel import TextFolder, count_lines, read_lines
 
@@ -50,10 +49,6 @@ def score_outside(settings: Settings, name: str, root: Path = Path()) -> None:
                 hypotheses = shutil.copyfile(root / file.path, copies / references.name)
                 described = read_description(folder(name, "tests", root), test)
                 scores[test] = score_files(sources, references, hypotheses, corpus, described, None)
-                source, reference, hypothesis = (
-                    list(read_lines(path)) for path in (sources, references, hypotheses)
-                )
-                scores[test]["faults"] = output_faults(source, reference, hypothesis, corpus)
                 if scores[test]["hypotheses"] == scores[test]["references"]:
                     say(f"{file.path}: is identical to the references", "note")
             write_json(unfinished / row / "scores.json", scores)

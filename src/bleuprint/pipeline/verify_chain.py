@@ -1,0 +1,153 @@
+"""What DVC takes for up to date after `dvc commit --force`: each output against what it records.
+
+DVC compares hashes, and a commit makes those of edited files the right ones. Outputs also say from
+what they were made; where they do not, DVC's run cache knows what a stage gave first.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from bleuprint.config.experiment import Corpus, Settings
+from bleuprint.config.paths import folder, ledger
+from bleuprint.corpus.clean import Cleaning
+from bleuprint.corpus.dedup import Deduplication
+from bleuprint.corpus.filter import Filtering
+from bleuprint.corpus.steps.sharded import settings_sha256
+from bleuprint.corpus.tokenize import Tokenizing
+from bleuprint.dataset.binarize import Binarizing
+from bleuprint.pipeline.first_difference import is_account
+from bleuprint.runtime import fingerprint
+from bleuprint.runtime.code import code_fingerprint
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import read_object, sha256_of
+from bleuprint.runtime.schema import load_yaml
+from bleuprint.runtime.versions import versions
+from bleuprint.tracking.cell_results import CellResults, ScoredTranslations
+from bleuprint.training.averaging import MODEL, average
+from bleuprint.training.history import CHECKPOINTS
+from bleuprint.training.job import Fingerprints, Job
+
+_STEPS = (Cleaning, Deduplication, Filtering, Tokenizing, Binarizing)
+
+
+def preparation(settings: Settings, root: Path) -> Iterator[str]:
+    """The ledgers of the data stages that ran with other settings than those of params.yaml."""
+    for name, corpus in settings.corpora.items():
+        for stage, expected in _settings_of_ledgers(name, corpus, root).items():
+            path = ledger(name, stage, root)
+            if path.exists() and read_object(path, ("settings",))["settings"] != expected:
+                yield (
+                    f"{path}: {stage} ran with other settings than params.yaml; "
+                    f"{_again(stage, name)}"
+                )
+
+
+def check_training(run: CellResults) -> None:
+    """Raise UserError unless the training's code and data are those that are here."""
+    job = Job(
+        run.cell,
+        run.settings.system_on(run.cell.system, run.cell.corpus),
+        folder(run.cell.corpus, "binary", run.root),
+        folder(run.cell.corpus, "split", run.root),
+        code_fingerprint("train", run.root),
+    )
+    path, again = run.path / "training.json", _again("train", *run.cell)
+    if run.training.code != job.code:
+        raise UserError(f"{path}: trained by other code than src/; {again}")
+    if job.corpus.exists() and job.texts.exists():
+        here = Fingerprints.from_job(job)
+        if run.training.data != here.data:
+            raise UserError(f"{path}: trained on other data than {job.corpus}; {again}")
+        if run.training.fingerprint != here.all:
+            raise UserError(f"{path}: its fingerprint is not that of its parts; {again}")
+
+
+def check_average(run: CellResults) -> None:
+    """Raise UserError unless the averaged model, if it is here, is the mean of the checkpoints.
+
+    The mean is computed again if the checkpoints are here: a pull may bring the results alone.
+    """
+    models, again = run.root / run.cell.models, _again("average", *run.cell)
+    for path in sorted((models / "averaged").rglob(MODEL)):
+        described = read_object(path, ("fingerprint", "averaged"))
+        if described["fingerprint"] != run.training.fingerprint:
+            raise UserError(f"{path}: of another training than {run.path}/training.json; {again}")
+        weights, digest = path.with_name("model.safetensors"), described["averaged"].get("sha256")
+        if digest and weights.exists() and sha256_of(weights) != digest:
+            raise UserError(f"{weights}: has changed since it was averaged; {again}")
+    if not all((models / name).exists() for name in (f"checkpoints/{CHECKPOINTS}", "averaged")):
+        return
+    system = run.settings.system_on(run.cell.system, run.cell.corpus)
+    with TemporaryDirectory(prefix="bleuprint-") as temporary:
+        average(models / "checkpoints", system.average, computed := Path(temporary, "averaged"))
+        for path in sorted(computed.rglob("*.*")):
+            here = models / "averaged" / path.relative_to(computed)
+            if not here.exists() or here.read_bytes() != path.read_bytes():
+                raise UserError(f"{here}: is not the average of the checkpoints; {again}")
+        updates = read_object(computed / MODEL)["averaged"]["updates"]
+    if run.translation.averaged.get("updates") != updates:
+        raise UserError(
+            f"{run.path}/translation.json: translated by an average of the checkpoints "
+            f"{run.translation.averaged.get('updates')}, but averaged are {updates}; "
+            f"{_again('translate', *run.cell)}"
+        )
+
+
+def check_versions(run: ScoredTranslations) -> None:
+    """Raise UserError if the results were scored with other versions than are installed."""
+    for scores in run.scores.values():
+        scored = scores.get("scored_with")
+        if scored and scored != (installed := versions()):
+            old, new = ({*side.split(", ")} for side in (scored, installed))
+            raise UserError(
+                f"{run.path}/scores.json: scored with {_listed(old - new)}, but installed: "
+                f"{_listed(new - old)}; run: dvc repro --force --single-item {run.stage}"
+            )
+
+
+def not_computed(stages: Mapping[str, Any], root: Path) -> Iterator[str]:
+    """The stages that once gave other outputs from the same settings, code and inputs.
+
+    By DVC's run cache, in which every run and every commit leaves an entry, the first of them by
+    time. Outputs that only tell how a stage ran are not compared.
+    """
+    from dvc.utils import dict_sha256
+
+    for name, stage in stages.items():
+        key = {**stage, "outs": [out["path"] for out in stage.get("outs", ())]}
+        digest = dict_sha256(key, exclude=["size", "nfiles"])
+        entries = list((root / ".dvc/cache/runs" / digest[:2] / digest).glob("*"))
+        if len(entries) < 2:
+            continue
+        first = min(entries, key=lambda path: path.stat().st_mtime_ns)
+        sums = [
+            {out["path"]: out["md5"] for out in of["outs"] if not is_account(out["path"])}
+            for of in (load_yaml(first), stage)
+        ]
+        if changed := [path for path in sums[0] if sums[0][path] != sums[1].get(path)]:
+            kind, _, of = name.partition("@")
+            yield (
+                f"{name}: {', '.join(changed)} not as it was computed first, from the same inputs "
+                f"and code: committed after an edit, or of another version or machine; "
+                f"{_again(kind, of)} (if it stays so, remove {first.relative_to(root)})"
+            )
+
+
+def _settings_of_ledgers(name: str, corpus: Corpus, root: Path) -> dict[str, str]:
+    steps = (step.of(name, corpus, root) for step in _STEPS)
+    return {
+        "download": fingerprint.of_settings(corpus.files),
+        **{step.stage: settings_sha256(step) for step in steps},
+        "split": fingerprint.of_settings(corpus.split, corpus.dedup.decontaminate),
+    }
+
+
+def _listed(names: set[str]) -> str:
+    return ", ".join(sorted(names)) or "none"
+
+
+def _again(stage: str, *item: object) -> str:
+    name = "@".join(filter(None, (stage, "-".join(map(str, item)))))
+    return f"run: dvc repro --force --single-item {name}"
