@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from bleuprint.config.comet import Comet
 from bleuprint.config.experiment import load
 from bleuprint.config.paths import Cell
 from bleuprint.runtime.errors import UserError
@@ -18,6 +19,7 @@ from bleuprint.tracking.tracker import Tracker
 from mlruns import bleu, decoded_otherwise, decodings, dump, named, store
 from mlservers import history, runs_in
 
+COMET = "comet/news-en-de/first"
 SECONDS = 3725.0  # as result_trees has it
 
 
@@ -103,6 +105,20 @@ def test_new_scores_take_the_place_of_old_ones(root: Path) -> None:
         list(sync(settings))
         _, runs = named(root)
         assert runs["tiny 1"].data.metrics["bleu/news-en-de/first"] == better
+
+
+def test_comet_is_logged_if_it_is_of_the_translations(root: Path) -> None:
+    model = Comet("comet/env/bin/python", "comet/model", "0" * 64)
+    settings = dataclasses.replace(load(), comet={"model": model})
+    cell = Cell("tiny", "news-en-de", 1)
+    scores = read_json(cell.results / "scores.json")["first"]
+    files = {name: scores[name] for name in ("sources", "references", "hypotheses")}
+    comet = {"score": 0.8125, "signature": "s", "model": "0" * 64, "segments": [0.8125], **files}
+    for hypotheses, logged in (("of others", {}), (files["hypotheses"], {COMET: 81.25})):
+        write_json(cell.results / "comet.json", {"first": {**comet, "hypotheses": hypotheses}})
+        list(sync(settings))
+        metrics = named(root)[1]["tiny 1"].data.metrics
+        assert {name: value for name, value in metrics.items() if "comet" in name} == logged
 
 
 def test_several_decodings_of_a_training_are_runs_below_it(root: Path) -> None:

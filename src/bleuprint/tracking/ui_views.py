@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 VIEW = "bleuprint"
 # A metric of a test set is called KIND/CORPUS/SET; sorted by name, as MLflow does, they are first.
 SCORES = tuple(METRICS)
-_OF_TEST_SET = (*SCORES, "loss", "perplexity", "test_faulty_lines")
-_SHOWN = ("bleu", "chrf", "loss", "perplexity")
+_OF_TEST_SET = (*SCORES, "comet", "loss", "perplexity", "test_faulty_lines")
+_SHOWN = ("bleu", "chrf", "comet", "loss", "perplexity")
 # Pixels of the columns of names and scores; MLflow cuts at 100.
 _ALWAYS = {"attributes.`Run Name`": 125, "runDateAndNestInfo": 110}
 _SEED, _DIFFERS, _SCORE = 50, 85, 110
