@@ -6,6 +6,7 @@ import sys
 
 import micro
 from bleuprint.pipeline import graph
+from bleuprint.pipeline.rules import rules
 
 CELL = ("train", "average", "translate", "score", "contrast")
 TINY = {f"{stage}@tiny-own-1" for stage in CELL}
@@ -28,10 +29,12 @@ def test_repro_writes_the_reports_and_the_scores(by_dvc):
 
 
 def test_outputs_without_a_suffix_are_the_folders(by_dvc):
-    for stage in graph.stages(by_dvc.root):
-        folders = [path for path in stage.outputs if (by_dvc.root / path).is_dir()]
-        assert stage.folders == folders
-        assert all((by_dvc.root / path).exists() for path in stage.outputs)
+    for rule in rules(graph.stages(by_dvc.root), shards=1, root=by_dvc.root):
+        for stage in rule.stages.values():
+            made = [by_dvc.root / path for path in stage.outputs]
+            assert all(path.exists() for path in made)
+            pairs = zip(rule.outputs, made, strict=True)
+            assert rule.folders == [path for path, there in pairs if there.is_dir()]
 
 
 def test_a_second_repro_has_nothing_to_do(reproduced):
