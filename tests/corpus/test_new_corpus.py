@@ -56,6 +56,7 @@ def test_planted_faults_are_counted_and_bring_their_rules(project):
     assert lines[0] == f"{len(pairs)} pairs; of these:"
     assert "  10 pairs would fall to `identical` (filter)" in lines
     assert "  4 pairs would be edited by `tags` (clean)" in lines
+    assert "  1 pair would fall to `duplicate_pair` (dedup)" in lines
     assert insert_corpus(project / "params.yaml", new.name, new.entry) is None
     corpus = load().corpora["mine-en-de"]
     edits = {rule.name() for rule in corpus.clean}

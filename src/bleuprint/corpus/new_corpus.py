@@ -194,11 +194,11 @@ def report(new: NewCorpus) -> Iterator[str]:
     for stage, counts in stages.items():
         for rule, count in counts.changed.items():
             if count:
-                yield f"  {count:,} pairs would be edited by `{rule}` ({stage})"
+                yield f"  {_pairs(count)} would be edited by `{rule}` ({stage})"
         for rule, count in counts.dropped.items():
             if count:
                 out = ": too many, left out" if rule in new.left_out else ""
-                yield f"  {count:,} pairs would fall to `{rule}` ({stage}){out}"
+                yield f"  {_pairs(count)} would fall to `{rule}` ({stage}){out}"
 
 
 class _Lines:
@@ -257,3 +257,7 @@ def _suits(rule: str, inspection: Inspection) -> bool:
         return any(stage.changed.get(rule) for stage in counts)
     dropped = sum(stage.dropped.get(rule, 0) for stage in counts)
     return dropped <= _MOST_DROPPED[rule] * inspection.stages["filter"].pairs_in
+
+
+def _pairs(count: int) -> str:
+    return f"{count:,} pair{'s' * (count != 1)}"
