@@ -7,7 +7,9 @@ from filelock import FileLock
 
 import micro
 from bleuprint.config.experiment import load
-from bleuprint.pipeline.leftovers import leftovers, remove, set_aside, training_lock
+from bleuprint.pipeline.leftovers import OF_REPORT, leftovers, remove, set_aside, training_lock
+from bleuprint.runtime.schema import load_yaml
+from root import ROOT
 
 STALE = [
     "models/deep/own/1/averaged/model",
@@ -62,6 +64,11 @@ def test_a_training_at_work_is_not_listed(project):
     with FileLock(training_lock(project / work)):
         found = leftovers(load(project / "params.yaml"), project)
     assert work not in [path for path, _ in found]
+
+
+def test_the_folders_of_the_report_are_those_of_the_pipeline():
+    deps = load_yaml(ROOT / "dvc.yaml")["stages"]["report"]["deps"]
+    assert {path for path in deps if path.startswith(("data/", "results"))} == {*OF_REPORT}
 
 
 def test_what_the_report_would_read_is_set_aside(project, capsys):

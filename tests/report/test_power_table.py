@@ -76,7 +76,7 @@ def test_seeds_by_hand() -> None:
         "from the baseline (with 80% probability; bleuprint power says what smaller ones take)."
     ]
     grid, *notes = parts(records)
-    assert isinstance(grid, Grid) and rows_of(grid)["good"]["Seeds needed"] == "5"
+    assert isinstance(grid, Grid) and rows_of(grid)["good"]["by seeds Seeds needed"] == "5"
     assert "paired t-test over 3 seeds" in str(notes[-1])
 
 

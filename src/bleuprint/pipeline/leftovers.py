@@ -22,7 +22,7 @@ from bleuprint.tracking.cell_results import cells_of
 _WORK = Path("work")
 _REMOVED = _WORK / "removed"
 # The folders that the stage report depends on.
-_OF_REPORT = ("results", "data/ledgers", "data/split", "data/statistics")
+OF_REPORT = ("results", "data/ledgers", "data/split", "data/statistics", "data/tests")
 
 
 def set_aside(settings: Settings, root: Path = Path()) -> None:
@@ -30,7 +30,7 @@ def set_aside(settings: Settings, root: Path = Path()) -> None:
     moved = []
     for path in _outputs(settings, root):
         made = path.name.startswith("made.")  # below a folder that clean depends on
-        if not (made or str(path).startswith(_OF_REPORT)):
+        if not (made or str(path).startswith(OF_REPORT)):
             continue
         if not any(each.is_file() for each in (root / path).rglob("*")):  # dvc checkout leaves it
             remove([path], root)

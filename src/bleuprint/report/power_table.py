@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from bleuprint.report.grid import Grid, Number, grid
+from bleuprint.report.grid import Column, Grid, Number, Row
 from bleuprint.report.system_results import PLACE
 from bleuprint.runtime.errors import UserError
 from bleuprint.scoring.power import (
@@ -18,7 +18,9 @@ from bleuprint.scoring.power import (
 
 # Beyond, a number of lines or seeds is as good as infinite.
 _MOST = 10_000_000
-_SEEDS = ["Deviation over seeds", "Detectable by seeds", "Seeds needed"]
+_TEXTS = ("System", "Corpus", "Test set", "Baseline")
+_BY_LINES = ("Standard error", "Detectable", "Lines", "Lines needed")
+_BY_SEEDS = ("Deviation", "Detectable", "Seeds needed")
 
 
 def power(records: pd.DataFrame, difference: float | None = None) -> pd.DataFrame:
@@ -71,11 +73,11 @@ def parts(records: pd.DataFrame, difference: float | None = None) -> Iterator[st
         if several:
             cells += [_bleu(row.deviation), _bleu(row.detectable_by_seeds)]
             cells.append(Number.of(row.seeds_needed, _whole))
-        rows.append((row.system, row.corpus, row.test, row.baseline, *cells))
-    heads = ["Difference", "Standard error", "Detectable", "Lines", "Lines needed"]
-    yield grid(
-        ("System", "Corpus", "Test set", "Baseline"), [*heads, *(_SEEDS if several else ())], rows
-    )
+        rows.append(Row((row.system, row.corpus, row.test, row.baseline, *cells)))
+    columns = [*(Column(head, left=True) for head in _TEXTS), Column("Difference")]
+    columns += [Column(head, "by lines" if several else "") for head in _BY_LINES]
+    columns += [Column(head, "by seeds") for head in (_BY_SEEDS if several else ())]
+    yield Grid(tuple(columns), tuple(rows))
     sought = "the measured difference" if difference is None else f"a difference of {difference:g}"
     yield (
         f"BLEU. Detectable: a true difference of this size is found in {POWER:.0%} of test sets of "
@@ -84,7 +86,7 @@ def parts(records: pd.DataFrame, difference: float | None = None) -> Iterator[st
     )
     if several:
         yield (
-            f"Seeds: the same of the paired t-test over {table.seeds.max():.0f} seeds, whose "
+            f"By seeds: the same of the paired t-test over {table.seeds.max():.0f} seeds, whose "
             "deviation is itself uncertain when seeds are few."
         )
 
