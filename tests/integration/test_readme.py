@@ -81,6 +81,12 @@ def test_the_tree_names_what_is_there() -> None:
     assert sorted(packages) == sorted(path.parent.name for path in folders)
 
 
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", *DOCS])
+def test_no_output_is_missing(page: str) -> None:
+    """What was measured later is written as @NAME@ in a draft."""
+    assert not re.findall(r"@[A-Z_]+@|MEASURED", (ROOT / page).read_text(encoding="utf-8"))
+
+
 def test_readme_is_short() -> None:
     assert len(README.splitlines()) <= 180
 

@@ -13,6 +13,9 @@ from root import ROOT
 
 PAGE = (ROOT / "docs" / "tutorial.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```bash\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+LATEX = shutil.which("pdflatex") and not subprocess.call(
+    ["kpsewhich", "booktabs.sty"], stdout=subprocess.DEVNULL
+)
 PARAMS = (ROOT / "recipes" / "phrasebook.yaml").read_text("utf-8")
 
 
@@ -42,7 +45,7 @@ def test_every_command_runs_in_a_clone(tmp_path: Path) -> None:
     (project.root / ".venv" / "bin").mkdir(parents=True)
     for name in (".ready", "bin/activate"):  # the tests' own environment is on PATH
         project.write(f".venv/{name}", "")
-    if shutil.which("pdflatex") is None:
+    if not LATEX:
         project.write(".venv/bin/pdflatex", "#!/bin/sh\n")
         (project.root / ".venv/bin/pdflatex").chmod(0o755)
         project.environment["PATH"] += f":{project.root / '.venv/bin'}"
@@ -55,5 +58,5 @@ def test_every_command_runs_in_a_clone(tmp_path: Path) -> None:
     assert project.rows() == ["tiny", "tiny-rotary", "tiny-last"]
     assert (tmp_path / "colleague" / "models" / "tiny-rotary").is_dir()
     assert "phrasebook: params.yaml is valid" in output
-    if shutil.which("pdflatex"):
+    if LATEX:
         assert (project.root / "paper" / "paper.pdf").exists()
