@@ -48,7 +48,8 @@ def test_every_command_runs_in_a_clone(tmp_path: Path) -> None:
     if not LATEX:
         project.write(".venv/bin/pdflatex", "#!/bin/sh\n")
         (project.root / ".venv/bin/pdflatex").chmod(0o755)
-        project.environment["PATH"] += f":{project.root / '.venv/bin'}"
+        path = project.environment["PATH"]
+        project.environment["PATH"] = f"{project.root / '.venv/bin'}:{path}"
     scaled = re.sub(r"max_updates: \d+", "max_updates: 6", PARAMS)
     scaled = re.sub(r"(checkpoint_every|validate_every|warmup_updates): \d+", r"\1: 1", scaled)
     project.write("params.yaml", scaled)
