@@ -16,6 +16,13 @@ def test_rules_run_in_one_order_however_they_are_written(tmp_path):
     assert read(tmp_path, none).corpus("own").filter == ()
 
 
+def test_a_whole_number_may_be_written_with_an_exponent(tmp_path):
+    train = (
+        read(tmp_path, PARAMS.replace("max_updates: 10", "max_updates: 1e5")).system("base").train
+    )
+    assert type(train.max_updates) is int and train.max_updates == 100_000
+
+
 def test_rows_made_with_merge_keys(tmp_path):
     row = "  wide: {<<: *base, model: {<<: *model, d_model: 16}}\n"
     text = PARAMS.replace("  base:", "  base: &base").replace("published:", f"{row}published:")
@@ -49,7 +56,7 @@ def test_rows_made_with_merge_keys(tmp_path):
             "25: systems.base.model.heads: 0 is out of range: from 1, at most 10000",
         ),
         ("heads: 2", 'heads: "2"', "25: systems.base.model.heads: '2' is not a whole number"),
-        ("heads: 2", "heads: 2.0", "25: systems.base.model.heads: 2.0 is not a whole number"),
+        ("heads: 2", "heads: 2.5", "25: systems.base.model.heads: 2.5 is not a whole number"),
         ("heads: 2", "heads: true", "25: systems.base.model.heads: true is not a whole number"),
         (
             "heads: 2",

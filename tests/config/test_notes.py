@@ -174,6 +174,14 @@ def test_a_language_that_spacy_cannot_tokenize(project, language, reason):
     assert "\n" not in str(refused.value)
 
 
+def test_a_warmup_that_does_not_end(project):
+    assert noted(project, "warmup_updates: 4", "warmup_updates: 9") == []
+    assert noted(project, "warmup_updates: 4", "warmup_updates: 10") == [
+        "systems.base.train: warmup_updates 10 is not below max_updates 10: the learning rate "
+        "never reaches its peak"
+    ]
+
+
 def test_a_model_larger_than_the_machine(project):
     """10^6 x 10^6 weights of two matrices in two layers; four numbers of four bytes each."""
     sizes = "d_model: {}\n      d_ff: {}\n"

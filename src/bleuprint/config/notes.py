@@ -32,6 +32,14 @@ def notes(settings: Settings, path: Path = Path("params.yaml")) -> Iterator[str]
                     f"systems.{row}.model.max_positions is {most}, but filter.length of {name} "
                     f"keeps sentences of up to {limits[0]} words: one of {most} ends the training"
                 )
+    for row, system in settings.systems.items():
+        schedule = system.train.lr_schedule
+        warmup = getattr(schedule.inverse_sqrt or schedule.noam, "warmup_updates", 0)
+        if (updates := system.train.max_updates) and warmup >= updates:
+            yield (
+                f"systems.{row}.train: warmup_updates {warmup} is not below max_updates {updates}: "
+                "the learning rate never reaches its peak"
+            )
     cells = [cell for name in settings.corpora for cell in settings.systems_on(name).items()]
     available = psutil.virtual_memory().total
     yield from dict.fromkeys(note for cell in cells for note in memory(*cell, available, "memory"))

@@ -206,6 +206,8 @@ def _scalar(kind: type, value: Any, place: _Place) -> Any:
             "int, float, bool, str, Literal, tuple, or one of these | None"
         )
     accepted, in_words = _SCALARS[kind]
+    if kind is int and isinstance(value, float) and value.is_integer():  # 1e5
+        value = int(value)
     if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
         text = value is not None and not isinstance(value, Mapping | list)
         hint = " (quote it: '...')" if kind is str and text else ""
