@@ -35,9 +35,9 @@ def notes(settings: Settings, path: Path = Path("params.yaml")) -> Iterator[str]
     for row, system in settings.systems.items():
         schedule = system.train.lr_schedule
         warmup = getattr(schedule.inverse_sqrt or schedule.noam, "warmup_updates", 0)
-        if (updates := system.train.max_updates) and warmup >= updates:
+        if (updates := system.train.max_updates) and warmup > updates:
             yield (
-                f"systems.{row}.train: warmup_updates {warmup} is not below max_updates {updates}: "
+                f"systems.{row}.train: warmup_updates {warmup} is above max_updates {updates}: "
                 "the learning rate never reaches its peak"
             )
     cells = [cell for name in settings.corpora for cell in settings.systems_on(name).items()]
