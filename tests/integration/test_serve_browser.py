@@ -84,11 +84,17 @@ def _by_row(cells: list[str], width: int) -> list[list[str]]:
 def test_lines_come_one_by_one_and_text_is_no_markup(page: Browser) -> None:
     title = page.driver.title
     go(page, f"be ba\n\n{MARKUP}")
-    assert texts(page, "h2") == ["Line 1", "Line 2", "Line 3"]
-    assert texts(page, ".source")[::2] == ["be ba", MARKUP]
+    assert texts(page, "h2") == ["Line 1", "Line 3"]
+    assert texts(page, ".source") == ["be ba", MARKUP]
     assert page.driver.title == title
     assert page.driver.find_elements("css selector", "img") == []
     assert len(texts(page, ".map")) == 2  # none of the empty line
+
+
+def test_text_that_was_probably_lost_is_named(page: Browser) -> None:
+    go(page, "ga " * 300)
+    warning = texts(page, ".warning")[0]
+    assert "tokens too long for the model: translated in pieces." in warning
 
 
 def test_the_keyboard_is_enough(page: Browser) -> None:

@@ -40,7 +40,7 @@ def test_the_edit_makes_the_experiment_that_is_told(tmp_path: Path) -> None:
 def test_every_command_runs_in_a_clone(tmp_path: Path) -> None:
     """With trainings of six updates; without LaTeX, of which test_paper_numbers has a test."""
     project = micro.make(tmp_path / "project")
-    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+    for name in ("Makefile", "pyproject.toml", "constraints.txt", "inputs/README.md"):
         shutil.copy(ROOT / name, project.root / name)
     (project.root / ".venv" / "bin").mkdir(parents=True)
     for name in (".ready", "bin/activate"):  # the tests' own environment is on PATH

@@ -19,6 +19,7 @@ import pytest
 import processes
 from bleuprint.config.experiment import load
 from bleuprint.config.paths import Cell
+from bleuprint.serving.lost_text import TrainingLengths
 from bleuprint.serving.server import TranslationRequest, answer
 from bleuprint.serving.translator import Translator, load_translator
 from trainings import environment
@@ -97,11 +98,13 @@ def test_it_translates_as_the_command_does(
     translator = load_translator(
         settings, Cell("micro", "toy", 1), settings.systems["micro"].decode
     )
+    usual = TrainingLengths.of(translator.corpus)
     lines = ["be ba", "", "du be\u2028gi"]
     status, found = server.translate(text="\n".join(lines) + "\n", n_best=2)
     assert status == 200
     for line, expected in zip(found["lines"], translator(lines, best=2), strict=True):
-        assert (line["attention"], line["beyond"]) == (None, 0)
+        assert line["attention"] is None
+        assert line["warnings"] == list(usual.warnings(expected))
         for one, other in zip(line["translations"], expected.best, strict=True):
             assert one["text"] == other.text
             assert one["score"] == pytest.approx(other.score, abs=2e-6)
@@ -125,7 +128,8 @@ def test_attention_comes_if_asked_for(server: Server) -> None:
         assert [len(row) for row in head] == [len(attention["columns"])] * len(attention["rows"])
         assert [sum(row) for row in head] == pytest.approx([1] * len(head), abs=1e-3)
     assert empty["attention"] == []
-    assert long["beyond"] > 0 and len(long["attention"]) > 1
+    assert "tokens too long for the model" in long["warnings"][0] and len(long["attention"]) > 1
+    assert empty["warnings"] == []
 
 
 def test_attention_that_is_too_much_is_left_out(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,7 +137,8 @@ def test_attention_that_is_too_much_is_left_out(toy: Path, monkeypatch: pytest.M
     lines = translator(["be ba", "be " * 50, "be"])
     first, *_ = (4 * len(p.source) * (len(p.tokens) + 1) for line in lines for p in line.pieces)
     monkeypatch.setattr("bleuprint.serving.server._WEIGHTS", first)
-    found = answer(translator, TranslationRequest("be ba\n" + "be " * 50 + "\nbe", 1, True))
+    request = TranslationRequest("be ba\n" + "be " * 50 + "\nbe", 1, True)
+    found = answer(translator, TrainingLengths.of(translator.corpus), request)
     there = [line["attention"] is not None for line in found["lines"]]
     assert there == [True, False, False]
     assert [line["translations"][0]["text"] for line in found["lines"]] == [
@@ -208,7 +213,7 @@ def test_bodies_of_another_kind(server: Server, kind: str | None) -> None:
         (b'{"text": "be", "n_best": 0}', 422, "n_best: 0 is out of range: at least 1"),
         (b'{"text": "be", "n_best": 3}', 422, "n_best 3 is beyond the beam of 2"),
         (b'{"text": "be", "n_best": true}', 422, "n_best: true is not a whole number"),
-        (b'{"text": "be", "n_best": 1.0}', 422, "n_best: 1.0 is not a whole number"),
+        (b'{"text": "be", "n_best": 1.5}', 422, "n_best: 1.5 is not a whole number"),
         (b'{"text": "be", "attention": 1}', 422, "attention: 1 is not true or false"),
         (b'{"text": "be", "nbest": 1}', 422, "nbest: unknown key; did you mean 'n_best'?"),
     ],

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -61,7 +62,11 @@ def run(root: Path, *arguments: str, text: bytes = b"", status: int = 0) -> tupl
 def test_a_test_set_is_translated_as_by_the_pipeline(root: Path) -> None:
     source, expected = root / "data/split/toy/test.x.de", lines(root, hypotheses())
     found, said = run(root, text=source.read_bytes())
-    assert (found.splitlines(), said) == (expected, "")
+    assert found.splitlines() == expected
+    # the micro model translates some lines to nothing
+    assert all(line.startswith("bleuprint: warning: ") for line in said.splitlines())
+    numbers = [int(n) for n in re.findall(r"standard input:(\d+): the translation is empty", said)]
+    assert numbers and all(expected[number - 1] == "" for number in numbers)
     twice, _ = run(root, "--n-best=2", str(source), str(source))
     rows = [line.split(" ||| ") for line in twice.splitlines()]
     assert [int(number) for number, *_ in rows] == [n // 2 for n in range(4 * len(expected))]

@@ -52,6 +52,7 @@ def _attention_file(text: str) -> Path:
 
 def _translate(given: argparse.Namespace) -> None:
     from bleuprint.serving.attention_file import AttentionFile
+    from bleuprint.serving.lost_text import TrainingLengths, Warned
     from bleuprint.serving.score_given import score_file
     from bleuprint.serving.sentence_translator import SentenceTranslator
     from bleuprint.serving.translator import load_translator, translate_streams
@@ -71,14 +72,18 @@ def _translate(given: argparse.Namespace) -> None:
     if given.attention:
         corpus = translator.corpus
         attention = AttentionFile(given.attention, (corpus.source, corpus.target))
+    warned = Warned(TrainingLengths.of(translator.corpus))
     if given.score:
         output = score_file(translator, Path(given.files[0]), Path(given.score))
     else:
-        output = translate_streams(translator, given.files, given.n_best, given.scores, attention)
+        output = translate_streams(
+            translator, given.files, given.n_best, given.scores, attention, warned.line
+        )
     for lines in output:
         for line in lines:
             print(line)
         sys.stdout.flush()
+    warned.end()
     if attention:
         attention.write()
 

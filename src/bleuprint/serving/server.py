@@ -32,6 +32,7 @@ from bleuprint.config.paths import Cell
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import Count, build
 from bleuprint.serving.attention_html import attention_environment
+from bleuprint.serving.lost_text import TrainingLengths
 from bleuprint.serving.sentence_translator import SentenceTranslator
 from bleuprint.serving.translator import Translator, load_translator
 
@@ -89,6 +90,7 @@ def serve(settings: Settings, cell: Cell, port: int) -> None:
 def application(translator: Translator, page: str) -> Starlette:
     """GET / is the page, POST /translate the endpoint (see `answer`); there is nothing else."""
     thread = ThreadPoolExecutor(1)  # one request at a time
+    usual = TrainingLengths.of(translator.corpus)
 
     async def show(_: Request) -> Response:
         return HTMLResponse(page)
@@ -98,7 +100,7 @@ def application(translator: Translator, page: str) -> Starlette:
             raise HTTPException(415, "the body must be application/json")
         parsed = TranslationRequest.parse(await _body(request), translator.decode.beam)
         loop = asyncio.get_running_loop()
-        return JSONResponse(await loop.run_in_executor(thread, answer, translator, parsed))
+        return JSONResponse(await loop.run_in_executor(thread, answer, translator, usual, parsed))
 
     app = Starlette(
         routes=[Route("/", show), Route("/translate", translate, methods=["POST"])],
@@ -136,12 +138,14 @@ class TranslationRequest:
         return request
 
 
-def answer(translator: Translator, request: TranslationRequest) -> dict[str, Any]:
-    """{"lines": [{"translations": [{"text", "score"}, ...], "attention", "beyond"}, ...]}.
+def answer(
+    translator: Translator, usual: TrainingLengths, request: TranslationRequest
+) -> dict[str, Any]:
+    """{"lines": [{"translations": [{"text", "score"}, ...], "attention", "warnings"}, ...]}.
 
     For each line of the text: its translations, best first; the attention maps of the best one,
     one per sentence or piece (null if not requested, or if the weights of the lines so far are too
-    many); and by how many tokens its longest sentence is too long for the model.
+    many); and warnings of text that was probably lost.
     """
     lines = request.text.removesuffix("\n").split("\n")
     room, answers = _WEIGHTS, []
@@ -156,7 +160,8 @@ def answer(translator: Translator, request: TranslationRequest) -> dict[str, Any
             )
             maps = list(rounded) if room >= 0 else None
         best = [{"text": each.text, "score": round(each.score, 6)} for each in translated.best]
-        answers.append({"translations": best, "attention": maps, "beyond": translated.beyond})
+        warnings = list(usual.warnings(translated))
+        answers.append({"translations": best, "attention": maps, "warnings": warnings})
     return {"lines": answers}
 
 

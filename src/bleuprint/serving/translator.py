@@ -1,7 +1,7 @@
 """Translating any sentences with a trained system: text in, text out."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from io import BufferedReader
 from itertools import chain
@@ -149,12 +149,14 @@ def translate_streams(
     best: int | None,
     scores: bool,
     attention: AttentionFile | None = None,
+    watch: Callable[[str, Translated], None] | None = None,
 ) -> Iterator[list[str]]:
     """Lines of output for the lines of files, one after the other, or of standard input.
 
     Yields them as soon as they are translated, some together. With `best`, an n-best list as Moses
     writes it: LINE ||| TEXT ||| SCORE, lines counted from 0. `attention` collects the maps of each
-    line; raises UserError at the first line that it has no room for.
+    line; raises UserError at the first line that it has no room for. `watch` gets each line's place
+    and translation.
     """
     before = 0
     for stream, name in _opened(files):
@@ -163,6 +165,8 @@ def translate_streams(
             results = translator([text for _, text in lines], best or 1)
             output: list[str] = []
             for (number, text), translated in zip(lines, results, strict=True):
+                if watch:
+                    watch(f"{name}:{number}", translated)
                 if attention:
                     maps = translator.attention(translated)
                     try:

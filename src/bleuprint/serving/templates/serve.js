@@ -31,7 +31,8 @@ async function translate() {
       text, n_best: Number(byId("best").value), attention: byId("attention").checked,
     });
     const sources = text.split("\n");
-    results.append(...lines.map((line, i) => section(sources[i], line, i, lines.length)));
+    const shown = lines.map((line, i) => section(sources[i], line, i, lines.length));
+    results.append(...shown.filter((_, i) => sources[i].trim()));
     const seconds = ((performance.now() - start) / 1000).toFixed(1);
     showStatus(`Translated in ${seconds} s.`);
   } catch (problem) {
@@ -70,9 +71,9 @@ function section(source, line, index, count) {
       textContent: source }));
   }
   made.append(make("p", { className: "translation", dir: "auto", lang: languages.target,
-    textContent: best.text || "(nothing)" }));
-  if (line.beyond) {
-    hint(`A sentence is ${line.beyond} tokens too long for the model: it was translated in pieces.`);
+    textContent: best.text }));
+  for (const warning of line.warnings) {
+    made.append(make("p", { className: "warning", textContent: `Warning: ${warning}.` }));
   }
   made.append(list(line.translations));
   if (line.attention) {
