@@ -42,6 +42,8 @@ def test_every_command_runs_in_a_clone(tmp_path: Path) -> None:
     project = micro.make(tmp_path / "project")
     for name in ("Makefile", "pyproject.toml", "constraints.txt", "inputs/README.md"):
         shutil.copy(ROOT / name, project.root / name)
+    for name in ("a.en", "a.de"):  # of the micro corpus, and not in git
+        (project.root / "inputs" / name).unlink()
     (project.root / ".venv" / "bin").mkdir(parents=True)
     for name in (".ready", "bin/activate"):  # the tests' own environment is on PATH
         project.write(f".venv/{name}", "")

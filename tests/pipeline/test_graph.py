@@ -365,7 +365,8 @@ def test_a_record_that_fails_is_one_line_and_can_be_repeated(finished, capsys):
     assert not (root / "dvc.lock").exists()
     cache.unlink()
     graph.record(root)
-    assert capsys.readouterr().err.endswith("recorded in DVC: 2 of 48 stages\n")
+    stages = len(graph.stages(root))
+    assert capsys.readouterr().err.endswith(f"recorded in DVC: 2 of {stages} stages\n")
     assert micro.Project(root).recorded() == {"clean@own", "dedup@own"}
     graph.record(root)
     assert "recorded in DVC: 0 of" in capsys.readouterr().err

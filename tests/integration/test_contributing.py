@@ -1,0 +1,87 @@
+"""The examples of CONTRIBUTING.md, followed in a copy of a project."""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import micro
+from root import ROOT
+
+PAGE = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+SECTIONS = dict(re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
+RULE = (ROOT / "docs" / "preparation.md").read_text("utf-8")
+
+
+def blocks(section: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+
+
+def follow(project: micro.Project, name: str) -> None:
+    """Write the files of a section, each named before its block, and apply its differences."""
+    section = SECTIONS[name]
+    named = re.findall(r"`([\w/]+\.py)`:\n\n```python\n(.*?)^```$", section, re.M | re.S)
+    assert len(named) == len(blocks(section, "python"))
+    for path, text in named:
+        project.write(path, text)
+    for patch in blocks(section, "diff"):
+        command = ["git", "apply", "-"]
+        subprocess.run(command, cwd=project.root, input=patch, text=True, check=True)
+
+
+def test_a_rule_drops_and_counts_pairs_before_anything_is_run(
+    clean: micro.Project, tmp_path: Path
+) -> None:
+    project = clean.copy(tmp_path / "project")
+    (text,) = [block for block in blocks(RULE, "python") if "class Questions" in block]
+    assert "`questions.py`" in SECTIONS["A rule of cleaning"]
+    project.write("src/bleuprint/rules/questions.py", text)
+    project.edit("params.yaml", "filter: {length", "filter: {questions: {apart: 0}, length")
+    lines = project.read("inputs/a.en").splitlines()
+    lines[:3] = [f"{line} ?" for line in lines[:3]]
+    project.write("inputs/a.en", "".join(f"{line}\n" for line in lines))
+    assert "questions: 3 dropped" in project.run("bleuprint", "inspect", "own")
+
+
+def test_a_stage_runs_in_both_graphs(reproduced: micro.Project) -> None:
+    follow(reproduced, "A stage")
+    output = reproduced.run("dvc", "repro", "longest@own")
+    assert micro.ran(output) == ["longest@own"]
+    text = reproduced.read("data/split/own/train.en").splitlines()
+    found = reproduced.read("data/longest/own.txt").splitlines()
+    assert found == sorted(text, key=lambda line: -len(line))[:10]
+    assert "longest" in reproduced.run("snakemake", "--list-rules").split()
+    assert "longest@own" not in reproduced.run("snakemake", "-n", "data/longest/own.txt")
+
+
+def test_a_setting_changes_a_training_and_is_checked(reproduced: micro.Project) -> None:
+    facts = "results/wide/own/1/training.json"
+    before = json.loads(reproduced.read(facts))
+    follow(reproduced, "A setting of a system")
+    reproduced.run("dvc", "repro", "train@wide-own-1")
+    unset = json.loads(reproduced.read(facts))
+    assert (unset["valid_loss"], unset["settings"]) == (before["valid_loss"], before["settings"])
+    train = "      <<: *train\n"
+    reproduced.edit("params.yaml", train, f"{train}      clip_value: 0.001\n")
+    reproduced.run("dvc", "repro", "train@wide-own-1")
+    assert json.loads(reproduced.read(facts))["valid_loss"] != before["valid_loss"]
+    reproduced.edit("params.yaml", "clip_value: 0.001", "clip_value: -1")
+    said = reproduced.run("bleuprint", "check", status=1)
+    assert re.search(r"params.yaml:\d+: systems.wide.train.clip_value: -1.0 is out of range", said)
+    (reproduced.root / "docs").mkdir()
+    for command in blocks(SECTIONS["A setting of a system"], "bash"):
+        reproduced.run("bash", "-ec", command)
+    for name in ("params.schema.json", "settings.md"):
+        assert "clip_value" in reproduced.read(f"docs/{name}")
+
+
+def test_a_metric_is_scored_and_shown(reproduced: micro.Project) -> None:
+    follow(reproduced, "A metric")
+    ran = reproduced.repro()
+    assert {name.partition("@")[0] for name in ran} <= {"score", "score_outside", "report"}
+    (scores,) = json.loads(reproduced.read("results/tiny/own/1/scores.json")).values()
+    (variant,) = [each for each in scores["bleu_variants"] if each["name"] == "characters"]
+    reference, hypothesis = "data/split/own/test.held-out.de", "hypotheses/test.held-out.de"
+    command = ("sacrebleu", reference, "-i", f"results/tiny/own/1/{hypothesis}", "-tok", "char")
+    assert float(reproduced.run(*command, "-b", "-w", "6")) == variant["score"]
+    assert "characters" in reproduced.read("reports/table.md")
