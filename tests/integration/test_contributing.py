@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -69,6 +70,7 @@ def test_a_setting_changes_a_training_and_is_checked(reproduced: micro.Project) 
     said = reproduced.run("bleuprint", "check", status=1)
     assert re.search(r"params.yaml:\d+: systems.wide.train.clip_value: -1.0 is out of range", said)
     (reproduced.root / "docs").mkdir()
+    shutil.copytree(ROOT / "recipes", reproduced.root / "recipes")
     for command in blocks(SECTIONS["A setting of a system"], "bash"):
         reproduced.run("bash", "-ec", command)
     for name in ("params.schema.json", "settings.md"):
