@@ -127,9 +127,19 @@ def preparation(project):
     project.edit("params.yaml", "max: 3.0", "max: 2.0")
 
 
+def table(project):
+    replace(project.root / "reports/table.md", " tiny ", " good ")
+
+
+def metrics(project):
+    replace(project.root / "reports/metrics.json", "{", "{ ")
+
+
 @pytest.mark.parametrize(
     ("edit", "named"),
     [
+        (table, "reports/table.md: not what the report writes of results/; run: dvc repro --force"),
+        (metrics, "reports/metrics.json: not what the report writes"),
         (translations, "has changed since system tiny, corpus own, seed 1 was score"),
         (translations_and_their_sum, "has changed since system tiny, corpus own, seed 1 was score"),
         (references, "test.held-out.de: has changed since system tiny, corpus own, "),

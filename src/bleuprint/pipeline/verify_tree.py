@@ -6,6 +6,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pandas as pd
+
 from bleuprint.config.experiment import Settings, load
 from bleuprint.pipeline.dvc_lock import check_whole, open_repo
 from bleuprint.pipeline.graph import current_overrides
@@ -16,8 +18,9 @@ from bleuprint.pipeline.verify_chain import (
     not_computed,
     preparation,
 )
-from bleuprint.report.frame import RESULTS, read, save
+from bleuprint.report.frame import LISTS, REPORTS, RESULTS, read, save
 from bleuprint.report.records import collect
+from bleuprint.report.report import tables
 from bleuprint.report.same_results import Verdict, changed_columns
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import load_yaml
@@ -76,15 +79,30 @@ def _results(settings: Settings, root: Path) -> Iterator[str]:
 
 
 def _records(settings: Settings, root: Path) -> Iterator[str]:
-    """The columns of results.json that are not those that the report would write."""
-    path = root / RESULTS
+    """The columns of results.json, or the tables, that the report would not write so."""
+    path, records = root / RESULTS, collect(settings, root)
     with TemporaryDirectory(prefix="bleuprint-") as temporary:
-        save(collect(settings, root), again := Path(temporary, RESULTS.name))
+        save(records, again := Path(temporary, RESULTS.name))
         if path.exists() and again.read_bytes() == path.read_bytes():
+            yield from _tables(settings, records, root)
             return
         stored, computed = read(path, root), read(again, root)
     for place, column, old, new in changed_columns(stored, computed):
-        yield f"{path}: {column} {old} of {place}, but results/ give {new}"
+        if column in LISTS:
+            yield f"{path}: {column} of {place} differ from those of results/"
+        else:
+            yield f"{path}: {column} {old} of {place}, but results/ give {new}"
+
+
+def _tables(settings: Settings, records: pd.DataFrame, root: Path) -> Iterator[str]:
+    """The tables that are not what the report writes of the records."""
+    for name, text in tables(settings, records, root).items():
+        path = root / REPORTS / name
+        if path.exists() and path.read_bytes() != text.encode():
+            yield (
+                f"{path}: not what the report writes of results/; "
+                "run: dvc repro --force --single-item report"
+            )
 
 
 def _outputs(root: Path) -> Iterator[str]:

@@ -36,7 +36,7 @@ from bleuprint.report.published.gap import measured
 from bleuprint.report.records import collect
 from bleuprint.report.system_results import METRICS
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import whole_file, write_json
+from bleuprint.runtime.files import json_text, whole_file
 from bleuprint.runtime.html import environment
 
 SHORT = 12
@@ -56,21 +56,28 @@ def write_reports(settings: Settings, root: Path = Path()) -> None:
     from bleuprint.report.page.document import document
 
     records = collect(settings, root)
-    cells = cells_in(records)
     texts = {
+        **tables(settings, records, root),
+        COSTS.name: costs_csv(records),
+        PAGE: document(ReportContext(settings, records, root)),
+    }
+    save(records, root / RESULTS)
+    for name, text in texts.items():
+        with whole_file(root / REPORTS / name) as partial:
+            partial.write_text(text, encoding="utf-8", newline="\n")
+
+
+def tables(settings: Settings, records: pd.DataFrame, root: Path) -> dict[str, str]:
+    """The texts that repeat exactly, by the name of their file in reports/."""
+    cells = cells_in(records)
+    return {
         "table.md": table_md(settings, records, root),
         "table.csv": csv_text(records, settings.published),
         "table.tex": main_table.tex(settings, records),
         "training.csv": dvc_plots.training(cells, root),
         "validation.csv": dvc_plots.validation(cells, root),
-        COSTS.name: costs_csv(records),
-        PAGE: document(ReportContext(settings, records, root)),
+        "metrics.json": json_text(dvc_plots.metrics(records)),
     }
-    save(records, root / RESULTS)
-    write_json(root / REPORTS / "metrics.json", dvc_plots.metrics(records))
-    for name, text in texts.items():
-        with whole_file(root / REPORTS / name) as partial:
-            partial.write_text(text, encoding="utf-8", newline="\n")
 
 
 def write_page_if_outdated(settings: Settings, records: pd.DataFrame, root: Path = Path()) -> None:

@@ -53,8 +53,12 @@ def whole_folder(path: Path) -> Iterator[Path]:
 def write_json(path: Path, value: Any) -> None:
     """Write `value` as readable JSON, in the order given; the same value gives the same bytes."""
     with whole_file(path) as partial:
-        text = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
-        partial.write_text(text + "\n", encoding="utf-8", newline="\n")
+        partial.write_text(json_text(value), encoding="utf-8", newline="\n")
+
+
+def json_text(value: Any) -> str:
+    """What `write_json` writes."""
+    return json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
 
 
 def read_json(path: Path) -> Any:
