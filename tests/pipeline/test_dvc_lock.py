@@ -151,3 +151,27 @@ def test_the_lock_of_a_killed_snakemake_is_removed_and_others_are_not(tmp_path):
     (tmp_path / "work/snakemake/host").write_text("another")  # which may still run there
     another().communicate()
     assert lock.exists()
+
+
+def test_params_are_parsed_once_for_each_of_their_states(clean, tmp_path, monkeypatch):
+    from dvc.dependency import param
+
+    parsed, load = [], param.load_path
+
+    def counted(path, fs, **options):
+        parsed.append(Path(path).name)
+        return load(path, fs, **options)
+
+    monkeypatch.setattr(param, "load_path", counted)
+    root = clean.copy(tmp_path / "project").root
+    path = root / "params.yaml"
+    with dvc_lock.open_repo(root) as repo:
+
+        def seeds():
+            return param.read_param_file(repo.fs, str(path), ["seeds"], flatten=True)["seeds"]
+
+        assert seeds() == seeds() == [1]
+        assert parsed == ["params.yaml"]
+        path.write_text(path.read_text().replace("seeds: [1]", "seeds: [12]"))
+        assert seeds() == [12]
+    assert param.load_path is counted

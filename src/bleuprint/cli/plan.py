@@ -4,17 +4,18 @@ import shlex
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
-from bleuprint.pipeline.forecast import Forecast, forecast
 from bleuprint.pipeline.graph import Stage
 from bleuprint.pipeline.plan import PlannedStage, planned_stages
 from bleuprint.report.cost_columns import duration, power
-from bleuprint.runtime.distributed.group import init_process_group
 from bleuprint.runtime.fingerprint import of_settings
-from bleuprint.tracking.hardware import machine_of
 from bleuprint.tracking.timings import forecast_file, read_seconds, stage_file, write_seconds
+
+if TYPE_CHECKING:
+    from bleuprint.pipeline.forecast import Forecast
 
 
 def lines(settings: Settings) -> Iterator[str]:
@@ -29,6 +30,9 @@ def lines(settings: Settings) -> Iterator[str]:
         if kind != "train":
             yield _line(stages)
             continue
+        # imported here and below: they load torch, which takes more than a second
+        from bleuprint.pipeline.forecast import forecast
+
         for each in stages:
             cell = cell_of(each.stage)
             if settings.system(cell.system).on(cell.corpus) is None:
@@ -48,7 +52,7 @@ def _line(stages: Sequence[PlannedStage]) -> str:
     return f"{name:<36}  {first.why}"
 
 
-def _forecast(made: Forecast) -> str:
+def _forecast(made: "Forecast") -> str:
     if made.updates is None or made.seconds is None:
         return "as many updates as the corpus has, which is not prepared yet"
     done = f", {made.done:,} of them done" if made.done else ""
@@ -56,7 +60,10 @@ def _forecast(made: Forecast) -> str:
     return f"{made.updates:,} updates{done}, {flops} FLOPs, {duration(made.seconds)}"
 
 
-def _sum_of_trainings(trainings: Sequence[Forecast]) -> str:
+def _sum_of_trainings(trainings: Sequence["Forecast"]) -> str:
+    from bleuprint.runtime.distributed.group import init_process_group
+    from bleuprint.tracking.hardware import machine_of
+
     machine = machine_of(init_process_group())
     known = [made for made in trainings if made.seconds is not None]
     text = f"trainings: {duration(sum(made.seconds or 0 for made in known))}"
@@ -95,7 +102,7 @@ def forecast_of(settings: Settings, cell: Cell) -> float | None:
     )
 
 
-def _write(made: Forecast, settings: Settings, cell: Cell) -> None:
+def _write(made: "Forecast", settings: Settings, cell: Cell) -> None:
     if made.seconds is not None:
         write_seconds(_file(settings, cell), made.seconds)
 
