@@ -25,7 +25,7 @@ def test_what_the_readme_says(tmp_path, monkeypatch, capsys):
     (tmp_path / "inputs").mkdir()
     shutil.copy(ROOT / "recipes" / "own.yaml", tmp_path / "recipes")
     shutil.copy(ROOT / "recipes" / "own.yaml", tmp_path / "params.yaml")
-    (line,) = re.findall("(?m)^bleuprint new-corpus .*", README)
+    (line,) = re.findall(r"(?m)^\$ (bleuprint new-corpus .*)", README)
     for name in shlex.split(line)[2:]:
         language = name[-2:]
         text = "".join(f"{each}\n" for each in phrasebook.sentences("valid", language))

@@ -97,7 +97,7 @@ def test_a_changed_release_is_named(copy):
     (copy / "more\x85\u2028.txt").write_text("x")
     text, verdict = verify.lines_of_other(str(copy))
     assert verdict == Verdict.DIFFERENT and len(text) <= 10
-    assert text[0] == f"{copy}/CITATION.cff: missing" and text[2] == "and 1 more files"
+    assert text[0] == f"{copy}/CITATION.cff: missing" and text[2] == "files that changed besides: 1"
     assert list(changed_files(copy))[1:] == [
         f"{copy}/{WEIGHTS}: changed since the release: its SHA-256 is not that of {METADATA}",
         f"{copy}/more\x85\u2028.txt: not listed in {METADATA}",

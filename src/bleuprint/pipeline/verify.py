@@ -45,11 +45,13 @@ class Report:
 
 
 def open_report(name: str) -> Report:
-    """A results.json, a folder with reports/results.json, or a revision of git or DVC.
+    """A results.json, a folder with it or with reports/, or a revision of git or DVC.
 
     Raises UserError if there is none, or if its records contradict each other.
     """
     path = Path(name)
+    if not (path / RESULTS).exists() and (path / RESULTS.name).exists():
+        path /= RESULTS.name
     if path.is_dir():
         return _report("here" if name == "." else name, path / RESULTS, path)
     if path.exists():
@@ -78,7 +80,7 @@ def lines_of_other(name: str) -> tuple[list[str], Verdict]:
     changed = list(changed_files(folder)) if is_release else []
     text, verdict = lines(open_report("."), open_report(name))
     if changed:
-        more = [f"and {len(changed) - 2} more files"] if len(changed) > 2 else []
+        more = [f"files that changed besides: {len(changed) - 2}"] if len(changed) > 2 else []
         text = [*changed[:2], *more, *text][:_LINES]
         verdict = Verdict.DIFFERENT
     elif is_release and len(text) < _LINES:
