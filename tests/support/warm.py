@@ -31,6 +31,7 @@ from pathlib import Path
 LIBRARIES = (
     *("torch", "numpy", "pandas", "scipy.stats", "safetensors.torch", "sacrebleu", "sacremoses"),
     *("matplotlib.figure", "jinja2", "ruamel.yaml", "filelock", "psutil", "tqdm", "requests"),
+    *("sentencepiece", "py3langid", "subword_nmt", "matplotlib.backends.backend_svg"),
     *("dvc.repo", "dvc.cli", "dvc.commands.repro", "dvc.commands.status", "dvc.schema"),
     *("snakemake.cli", "snakemake.api", "snakemake.workflow"),
 )

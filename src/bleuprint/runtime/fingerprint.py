@@ -87,10 +87,19 @@ def _syntax(node: Any) -> Any:
     ast.dump() differs between versions of Python, which add fields.
     """
     if isinstance(node, list):
-        return tuple(map(_syntax, node))
+        return tuple([_syntax(each) for each in node])
     if not isinstance(node, ast.AST):
         return node
-    fields = {name: value for name, value in ast.iter_fields(node) if value not in (None, [])}
-    if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
-        fields["body"] = node.body[1:]
-    return type(node).__name__, *((name, _syntax(value)) for name, value in fields.items())
+    entries: list[Any] = [type(node).__name__]
+    for name in node._fields:
+        value = getattr(node, name, None)
+        if value is None or value == []:
+            continue
+        if name == "body" and _has_docstring(node):
+            value = value[1:]
+        entries.append((name, _syntax(value)))
+    return tuple(entries)
+
+
+def _has_docstring(node: ast.AST) -> bool:
+    return isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None
