@@ -7,7 +7,7 @@ text or of the check, and does not count.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TypedDict
 
@@ -36,6 +36,8 @@ _CLOSING = dict(zip("([{（［｛【「『《〈", ")]}）］｝】」』》〉"
 _BRACKETS = {*_CLOSING, *_CLOSING.values()}
 # A loop: tokens in a row that occur three times, or from _PHRASE tokens on twice; up to _LONGEST.
 _PHRASE, _LONGEST = 4, 20
+# Sentences whose language is identified together.
+_BLOCK = 512
 
 
 class Fault(TypedDict):
@@ -55,7 +57,7 @@ def output_faults(
     sources: Sequence[str], references: Sequence[str], hypotheses: Sequence[str], corpus: Corpus
 ) -> list[Fault]:
     """ANY, then each fault; `other language` is left out if it is not one that LanguageId knows."""
-    check = _Checks(corpus)
+    check = _Checks(corpus, {*references, *hypotheses})
     broken: dict[str, list[int]] = {name: [] for name in (ANY, *check.names)}
     known = Counter[str]()
     texts = zip(sources, references, hypotheses, strict=True)
@@ -79,14 +81,28 @@ def output_faults(
 
 
 class _Checks:
-    """The checks of a corpus's translations."""
+    """The checks of a corpus's translations, of which `translations` are all."""
 
-    def __init__(self, corpus: Corpus) -> None:
+    def __init__(self, corpus: Corpus, translations: Collection[str]) -> None:
         self._languages = corpus.source, corpus.target
         source, target = (tokenizer_for(each, corpus.tokenize) for each in self._languages)
         self._tokenizers = source.tokenize, target.tokenize
-        known = corpus.target in _LANGUAGE.known_languages
-        self._checks = {n: check for n, check in _CHECKS.items() if n != LANGUAGE or known}
+        checks = dict(_BY_LENGTH)
+        if corpus.target in _LANGUAGE.known_languages:
+            foreign = self._foreign(sorted(translations, key=len))
+            checks[LANGUAGE] = lambda line: line.pair.target in foreign
+        self._checks = checks | _BY_TEXT
+
+    def _foreign(self, translations: Sequence[str]) -> set[str]:
+        """Those in another language; in blocks, since one by one takes ten times as long."""
+        foreign, languages = set[str](), (self._languages[1],) * 2
+        for start in range(0, len(translations), _BLOCK):
+            block = translations[start : start + _BLOCK]
+            # without a source, of which the check has nothing to say
+            lines = [Candidate(Pair("", each), languages, self._tokenizers) for each in block]
+            kept = _LANGUAGE.keeps_each(lines)
+            foreign.update(each for each, keeps in zip(block, kept, strict=True) if not keeps)
+        return foreign
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -155,10 +171,11 @@ def is_balanced(sentence: str) -> bool:
     return not expected
 
 
-_CHECKS: dict[str, Callable[[Candidate], bool]] = {
+_BY_LENGTH: dict[str, Callable[[Candidate], bool]] = {
     "too short": _too_short,
     "too long": _too_long,
-    LANGUAGE: lambda line: not _LANGUAGE.passes(line.pair.target, line.languages[1]),
+}
+_BY_TEXT: dict[str, Callable[[Candidate], bool]] = {
     "source copied": lambda line: not _IDENTICAL.keeps(line),
     "numbers": lambda line: not _NUMBERS.keeps(line),
     "URLs, placeholders": _kept_changed,
@@ -167,7 +184,7 @@ _CHECKS: dict[str, Callable[[Candidate], bool]] = {
     "brackets": _unbalanced,
 }
 # The faults in the order of tables.
-NAMES = (ANY, EMPTY, *_CHECKS)
+NAMES = (ANY, EMPTY, *_BY_LENGTH, LANGUAGE, *_BY_TEXT)
 
 
 def wilson(count: int, of: int) -> tuple[float, float]:
