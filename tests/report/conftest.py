@@ -6,14 +6,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from markupsafe import Markup
 
 import result_trees as trees
 from bleuprint.config.experiment import Settings
 from bleuprint.report import report
+from bleuprint.report.frame import RESULTS, save
 from bleuprint.report.page import curves, model
 from bleuprint.report.page.context import ReportContext
+from bleuprint.report.records import collect
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -79,3 +82,17 @@ def written(
 def copy(made: tuple[Path, Settings], tmp_path: Path) -> tuple[Path, Settings]:
     shutil.copytree(made[0], tmp_path / "copy")
     return tmp_path / "copy", made[1]
+
+
+@pytest.fixture(scope="module")
+def collected(made: tuple[Path, Settings]) -> pd.DataFrame:
+    """The records of `made`. Not to be changed."""
+    root, settings = made
+    return collect(settings, root)
+
+
+@pytest.fixture
+def saved(copy: tuple[Path, Settings], collected: pd.DataFrame) -> tuple[Path, Settings]:
+    """A copy with results.json."""
+    save(collected, copy[0] / RESULTS)
+    return copy

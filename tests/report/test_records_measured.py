@@ -13,7 +13,7 @@ from pandas.testing import assert_frame_equal
 import result_trees as trees
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
-from bleuprint.report.frame import COSTS, costs_csv
+from bleuprint.report.frame import COSTS, costs_csv, load
 from bleuprint.report.records import collect
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import write_json
@@ -34,14 +34,14 @@ def test_a_damaged_timing_names_the_file(
 
 
 def test_measured_columns_are_of_the_same_training_and_settings(
-    copy: tuple[Path, Settings],
+    saved: tuple[Path, Settings],
 ) -> None:
-    root, settings = copy
+    root, settings = saved
     cell = Cell("tiny", "news-en-de", 3)
     training, translation = trees.timing_files(root, settings, cell)
 
     def measured() -> list[Any]:
-        row = collect(settings, root).iloc[0]
+        row = load(root).iloc[0]
         assert (row.system, row.corpus, row.seed) == cell
         return row[["train_seconds", "device", "peak_memory", "translate_seconds"]].tolist()
 
@@ -53,31 +53,31 @@ def test_measured_columns_are_of_the_same_training_and_settings(
 
 
 def test_what_a_colleague_measured_is_shown_until_it_is_measured_here(
-    copy: tuple[Path, Settings],
+    saved: tuple[Path, Settings],
 ) -> None:
-    root, settings = copy
+    root, settings = saved
     resumed, _ = trees.timing_files(root, settings, Cell("small", "news-en-de", 3))
     write_json(resumed, {**trees.timing_of(Cell("small", "news-en-de", 3)), "threads": "1 + 2"})
-    there = collect(settings, root)
+    there = load(root)
     assert set(there.threads) == {"2", "1 + 2"}
     write_text(root / COSTS, costs_csv(there))
     shutil.rmtree(root / "timings")
-    pulled = collect(settings, root)
+    pulled = load(root)
     columns = list(there.columns)
     assert_frame_equal(pulled[columns], there[columns])
     cell = Cell("tiny", "news-en-de", 3)
     training, _ = trees.timing_files(root, settings, cell)
     write_json(training, {**trees.timing_of(cell), "seconds": 1.0, "device": "Here"})
-    here = collect(settings, root)
+    here = load(root)
     assert list(here.train_seconds[:2]) == [1.0, 1.0] and here.device[0] == "Here"
     assert list(here.train_seconds[2:]) == list(there.train_seconds[2:])
     assert list(here.translate_seconds) == list(there.translate_seconds)
     # of another training, or other settings, there is nothing to show
     text = (root / COSTS).read_text()
     write_text(root / COSTS, text.replace(there.training_sha256.iloc[-1], "0" * 64))
-    assert pd.isna(collect(settings, root).train_seconds.iloc[-1])
+    assert pd.isna(load(root).train_seconds.iloc[-1])
     write_text(root / COSTS, text.replace(there.settings_sha256.iloc[-1], "0" * 64))
-    last = collect(settings, root).iloc[-1]
+    last = load(root).iloc[-1]
     assert last.train_seconds > 0 and pd.isna(last.translate_seconds)
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from pandas.testing import assert_frame_equal
 
@@ -17,7 +18,7 @@ import result_trees as trees
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
 from bleuprint.config.system import Average
-from bleuprint.report.frame import costs_csv, load, save
+from bleuprint.report.frame import costs_csv, load
 from bleuprint.report.records import collect
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, sha256_of, write_json
@@ -157,11 +158,10 @@ def test_curves_of_another_training(copy: tuple[Path, Settings]) -> None:
     )
 
 
-def test_curves_need_not_be_there(copy: tuple[Path, Settings]) -> None:
+def test_curves_need_not_be_there(copy: tuple[Path, Settings], collected: pd.DataFrame) -> None:
     root, settings = copy
-    before = collect(settings, root)
     (root / Cell("tiny", "news-en-de", 3).results / "curves.json").unlink()
-    assert_frame_equal(collect(settings, root), before)
+    assert_frame_equal(collect(settings, root), collected)
 
 
 def test_results_of_other_settings_are_refused(copy: tuple[Path, Settings]) -> None:
@@ -282,11 +282,10 @@ def test_an_ensemble_is_recorded_with_its_models(copy: tuple[Path, Settings]) ->
     ],
 )
 def test_a_report_that_was_edited(
-    copy: tuple[Path, Settings], change: dict[str, Any] | None, message: str
+    saved: tuple[Path, Settings], change: dict[str, Any] | None, message: str
 ) -> None:
-    root, settings = copy
+    root, _ = saved
     path = root / "reports" / "results.json"
-    save(collect(settings, root), path)
     assert len(load(root)) > 1
     rows = read_json(path)
     if change is None:
@@ -298,10 +297,9 @@ def test_a_report_that_was_edited(
         load(root)
 
 
-def test_a_notebook_is_warned_of_changes_since_the_report(copy: tuple[Path, Settings]) -> None:
-    root, settings = copy
+def test_a_notebook_is_warned_of_changes_since_the_report(saved: tuple[Path, Settings]) -> None:
+    root, _ = saved
     path = root / "reports" / "results.json"
-    save(collect(settings, root), path)
     digest = hashlib.md5(path.read_bytes()).hexdigest()
     lock = {"stages": {"report": {"outs": [{"path": "reports/results.json", "md5": digest}]}}}
     write_json(root / "dvc.lock", lock)
@@ -320,13 +318,12 @@ def test_a_notebook_is_warned_of_changes_since_the_report(copy: tuple[Path, Sett
 @pytest.mark.parametrize(
     "content", [b"", b'system,"corpus', b"system\xff,corpus\n", b"a,b\n1,2,3\n"]
 )
-def test_measured_figures_that_are_damaged(copy: tuple[Path, Settings], content: bytes) -> None:
-    root, settings = copy
-    records = collect(settings, root)
-    (root / "reports").mkdir(exist_ok=True)
+def test_measured_figures_that_are_damaged(saved: tuple[Path, Settings], content: bytes) -> None:
+    root, _ = saved
+    records = load(root)
     (root / "reports/costs.csv").write_bytes(content)
     with pytest.raises(UserError, match=r"^\S+costs\.csv: damaged: [^\n]+$"):
-        collect(settings, root)
+        load(root)
     text = costs_csv(records)
     (root / "reports/costs.csv").write_text(text + text.partition("\n")[2])  # as after a git merge
-    assert_frame_equal(collect(settings, root), records)
+    assert_frame_equal(load(root), records)
