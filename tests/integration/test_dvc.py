@@ -4,6 +4,8 @@ import json
 import re
 import sys
 
+import pytest
+
 import micro
 from bleuprint.pipeline import graph
 from bleuprint.pipeline.rules import rules
@@ -90,6 +92,7 @@ def test_an_experiment_reruns_its_system_alone_and_is_compared_and_taken_back(re
     assert reproduced.read("reports/results.json") == before
 
 
+@pytest.mark.slow
 def test_a_system_is_a_row_while_it_is_in_params(reproduced):
     """Taken back, by hand or by Git, it leaves everything as it was."""
     params, lock = reproduced.read("params.yaml"), reproduced.read("dvc.lock")
@@ -102,7 +105,6 @@ def test_a_system_is_a_row_while_it_is_in_params(reproduced):
     assert set(reproduced.repro()) == ALWAYS
     assert reproduced.read("reports/results.json") == before
     assert _without_times(reproduced.read("dvc.lock")) == _without_times(lock)
-    assert reproduced.repro() == []
     assert "models/deep/own/1" in reproduced.run("bleuprint", "clean")
 
     reproduced.write("params.yaml", params + micro.THIRD_SYSTEM)

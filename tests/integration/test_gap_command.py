@@ -1,5 +1,7 @@
 """`bleuprint gap` on a small project: what it prints, and how the report shows it."""
 
+import pytest
+
 import micro
 
 NUMBER = """\
@@ -10,6 +12,7 @@ published:
 HEADING = "tiny against A paper: own, held-out"
 
 
+@pytest.mark.slow
 def test_a_gap_is_measured_by_a_command_and_shown_by_the_report(reproduced):
     arguments = ("bleuprint", "gap", "--system", "tiny")
     told = reproduced.run(*arguments, "--seed", "2", status=1)

@@ -25,11 +25,11 @@ from bleuprint.report.published import literature
 from bleuprint.rules import CHECKS, EDITS
 from bleuprint.text.parallel import TextFolder
 from bleuprint.training.lr_schedule import learning_rate
+from recipes import SETTINGS
 from root import ROOT
 from servers import Host, running
 
 RECIPES = sorted((ROOT / "recipes").glob("*.yaml"))
-SETTINGS = {path.stem: load(path) for path in RECIPES}
 
 # What no sum is published of; the first download of these records one.
 WITHOUT_SUM = {

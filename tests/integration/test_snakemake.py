@@ -118,14 +118,8 @@ def wait_for(pattern, project, process):
     pytest.fail(f"{pattern} did not appear")
 
 
-@pytest.mark.parametrize(
-    "how",
-    [
-        signal.SIGINT,
-        pytest.param(signal.SIGTERM, marks=pytest.mark.slow),
-        pytest.param(signal.SIGKILL, marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_run_stopped_half_way_leaves_only_what_finished(by_snakemake, tmp_path, how):
     project = by_snakemake.copy(tmp_path / "project")
     params = project.read("params.yaml")

@@ -44,6 +44,7 @@ def test_an_edit_of_code_or_command_is_named(reproduced):
     assert "tokenize@own" not in plan
 
 
+@pytest.mark.slow
 def test_what_is_planned_runs_and_its_forecast_stands_beside_what_it_took(reproduced):
     reproduced.edit("params.yaml", "      label_smoothing: 0.1\n", "      label_smoothing: 0\n")
     reproduced.edit(

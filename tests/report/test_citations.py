@@ -8,14 +8,12 @@ import pytest
 
 from bleuprint.config.bibtex import entries
 from bleuprint.config.corpus_files import LicenseAndCitation
-from bleuprint.config.experiment import SentencePiece, Settings, Units, load
+from bleuprint.config.experiment import SentencePiece, Settings, Units
 from bleuprint.report.citations import check_published, citations
 from bleuprint.runtime.errors import UserError
 from bleuprint.text import segmenter
-from root import ROOT
+from recipes import SETTINGS
 
-RECIPES = sorted((ROOT / "recipes").glob("*.yaml"))
-SETTINGS = {path.stem: load(path) for path in RECIPES}
 NEEDED = {
     "inproceedings": {"author", "title", "booktitle", "year"},
     "misc": {"title"},

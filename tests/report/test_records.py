@@ -17,9 +17,7 @@ from bleuprint.runtime.files import read_json, sha256_of, write_json
 from bleuprint.scoring.significance import paired_tests
 
 
-def test_one_record_for_each_in_the_order_of_the_settings(made: tuple[Path, Settings]) -> None:
-    root, settings = made
-    records = collect(settings, root)
+def test_one_record_for_each_in_the_order_of_the_settings(collected: pd.DataFrame) -> None:
     of_corpora = [("news-en-de", "first"), ("news-en-de", "second"), ("talks-en-fr", "only")]
     expected = [
         (system, corpus, seed, test)
@@ -29,12 +27,15 @@ def test_one_record_for_each_in_the_order_of_the_settings(made: tuple[Path, Sett
         for of, test in of_corpora
         if of == corpus
     ]
-    assert [(r.system, r.corpus, r.seed, r.test) for r in records.itertuples()] == expected
+    found = [(r.system, r.corpus, r.seed, r.test) for r in collected.itertuples()]
+    assert found == expected
 
 
-def test_every_figure_comes_from_its_own_cell(made: tuple[Path, Settings]) -> None:
+def test_every_figure_comes_from_its_own_cell(
+    made: tuple[Path, Settings], collected: pd.DataFrame
+) -> None:
     root, settings = made
-    records = collect(settings, root)
+    records = collected
     for record in records.to_dict("records"):
         system, corpus, seed, test = (record[n] for n in ("system", "corpus", "seed", "test"))
         folder = root / "results" / system / corpus / str(seed)
@@ -83,9 +84,11 @@ def test_every_figure_comes_from_its_own_cell(made: tuple[Path, Settings]) -> No
     assert records.bleu.nunique() == len(records)
 
 
-def test_paired_tests_are_against_the_first_system(made: tuple[Path, Settings]) -> None:
-    root, settings = made
-    for record in collect(settings, root).itertuples():
+def test_paired_tests_are_against_the_first_system(
+    made: tuple[Path, Settings], collected: pd.DataFrame
+) -> None:
+    root, _ = made
+    for record in collected.itertuples():
         if record.system == "tiny":
             assert pd.isna(record.baseline) and pd.isna(record.p_bootstrap)
             continue
@@ -111,24 +114,21 @@ def test_one_system_alone_has_no_paired_test(made: tuple[Path, Settings], tmp_pa
 
 
 def test_cells_that_are_not_in_the_settings_are_passed_over(
-    copy: tuple[Path, Settings],
+    copy: tuple[Path, Settings], collected: pd.DataFrame
 ) -> None:
     root, settings = copy
-    before = collect(settings, root)
     (root / "results" / "gone" / "news-en-de" / "1").mkdir(parents=True)
     (root / "results" / "tiny" / "news-en-de" / "9").mkdir()
     (root / "results" / "tiny" / "old-en-de").mkdir()
-    assert_frame_equal(collect(settings, root), before)
+    assert_frame_equal(collect(settings, root), collected)
 
 
 def test_saved_records_come_back_and_repeat_exactly(
-    made: tuple[Path, Settings], tmp_path: Path
+    saved: tuple[Path, Settings], collected: pd.DataFrame, tmp_path: Path
 ) -> None:
-    root, settings = made
-    records = collect(settings, root)
-    save(records, root / RESULTS)
+    root, settings = saved
     text = (root / RESULTS).read_bytes()
-    assert_frame_equal(load(root), records, check_like=True)
+    assert_frame_equal(load(root), collected, check_like=True)
     save(collect(settings, root), root / RESULTS)
     assert (root / RESULTS).read_bytes() == text
     (tmp_path / "reports").mkdir()

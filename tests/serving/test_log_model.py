@@ -9,7 +9,6 @@ import pytest
 
 from bleuprint.config.experiment import load
 from bleuprint.config.paths import Cell
-from bleuprint.serving import mlflow_model
 from bleuprint.serving.log_model import log_model
 from bleuprint.serving.translator import load_translator
 from bleuprint.tracking import store
@@ -78,5 +77,7 @@ def test_a_model_version_translates_and_is_logged_once(
 
 
 def test_the_code_that_is_logged_needs_nothing_of_this_project() -> None:
+    from bleuprint.serving import mlflow_model
+
     source = mlflow_model.__file__
     assert "bleuprint" not in Path(source).read_text("utf-8")

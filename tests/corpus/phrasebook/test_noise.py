@@ -3,19 +3,24 @@
 import hashlib
 import re
 from collections import Counter
+from functools import cache
 from itertools import combinations
 
 import pytest
 
 from bleuprint.corpus.phrasebook import FAULTS, LANGUAGES, Line, generate, noisy_lines, sentences
 
-TRAIN = generate("train")
 PAIRS = list(combinations(range(3), 2))
 HASHES = {
     "en": "3bb9f6e3ff14c2b107190f4b6420be39f71de8c047b2d61ee07d39ff7ac40864",
     "de": "637cdeeb6a64f240d058f2b3421db69dea7db2b08e283c4b9ccf91c62c3d6c52",
     "fr": "a996fad27eba3988ba190c8debd46eb376c18001bae15c770dcfcd782e013713",
 }
+
+
+@cache
+def train() -> tuple[tuple[str, str, str], ...]:
+    return generate("train")
 
 
 def lines(fault: str) -> list[Line]:
@@ -40,7 +45,7 @@ def test_one_line_in_eight_has_a_fault() -> None:
 
 
 def test_without_faults_the_text_is_that_of_train() -> None:
-    assert [line.right for line in noisy_lines() if line.right] == list(TRAIN)
+    assert [line.right for line in noisy_lines() if line.right] == list(train())
     for line in noisy_lines():
         assert (line.text == line.right) == (not line.fault)
 
@@ -53,7 +58,7 @@ def test_repeated_lines_follow_the_first() -> None:
             assert noisy_lines()[first[line.text]].fault == ""
         if line.fault == "near_duplicate":
             # English or both translations are those of an earlier line, and the others differ
-            (row,) = [row for row in TRAIN if row[0] == line.text[0] or row[1:] == line.text[1:]]
+            (row,) = [row for row in train() if row[0] == line.text[0] or row[1:] == line.text[1:]]
             assert first[row] < place
             assert all((line.text[a], line.text[b]) != (row[a], row[b]) for a, b in PAIRS[:2])
 
@@ -67,7 +72,7 @@ def test_inserted_lines() -> None:
 def test_translations_of_misaligned_lines_are_those_of_another_line() -> None:
     for line in lines("misaligned"):
         assert line.right and line.text[0] == line.right[0]
-        (row,) = [row for row in TRAIN if row[1:] == line.text[1:]]
+        (row,) = [row for row in train() if row[1:] == line.text[1:]]
         assert row != line.right
     translations = Counter(line.text[1:] for line in lines("misaligned"))
     assert set(translations.values()) == {1}

@@ -1,0 +1,28 @@
+"""The recipes' settings by name, each loaded when a test first asks for it."""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+
+from bleuprint.config.experiment import Settings, load
+from root import ROOT
+
+PATHS = {path.stem: path for path in sorted((ROOT / "recipes").glob("*.yaml"))}
+
+
+class Recipes(Mapping[str, Settings]):
+    def __getitem__(self, name: str) -> Settings:
+        return _load(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(PATHS)
+
+    def __len__(self) -> int:
+        return len(PATHS)
+
+
+@cache
+def _load(name: str) -> Settings:
+    return load(PATHS[name])
+
+
+SETTINGS = Recipes()
