@@ -146,6 +146,8 @@ def test_a_server_that_hangs_holds_no_training(
         assert time.monotonic() - began < 1
         tracker.close("KILLED")
         assert time.monotonic() - began < 12
+    tracker._thread.join(60)  # or it would speak, and log, in the tests that follow
+    assert not tracker._thread.is_alive()
     assert f"1000 metrics and the end of {CELL} are not logged" in capsys.readouterr().err
 
 
