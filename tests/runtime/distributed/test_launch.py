@@ -143,6 +143,19 @@ def test_a_signal_reaches_all(
     assert end(process) == (status, said)
 
 
+def test_one_that_outlives_the_signal_does_not_speak_of_the_others(tmp_path: Path) -> None:
+    work = f"""
+    if rank == 1:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        Path("ready").touch()
+    {GO_ON}
+    """
+    process = start(tmp_path, work, processes=2)
+    wait_for(tmp_path / "ready")
+    process.terminate()
+    assert end(process) == (143, "")
+
+
 def test_they_end_with_their_launcher(tmp_path: Path) -> None:
     process = start(tmp_path, "time.sleep(60)", processes=2, cold=True)
     wait_for(tmp_path / "joined")

@@ -92,7 +92,9 @@ def launch_local_processes(count: int) -> NoReturn:
         except ChildFailedError as error:
             sys.exit(_print_first(_ends(error.failures, count)))
         except SignalException as error:
-            records = [json.loads(path.read_text()) for path in Path(logs).rglob("error.json")]
+            ends = [json.loads(path.read_text()) for path in Path(logs).rglob("error.json")]
+            # one that the signal ended later than another has lost that one because of the signal
+            records = [end for end in ends if end["status"] != PEER_LOST]
             message = "interrupted" if error.sigval == signal.SIGINT else ""
             unrecorded = {
                 "status": 128 + error.sigval,
