@@ -2,10 +2,11 @@
 
 Power is the probability that a two-sided test at SIGNIFICANT finds a true difference. Over lines it
 is computed from the paired bootstrap's standard error by the normal approximation; over seeds, for
-the paired t-test, by the noncentral t distribution.
+the paired t-test, by the noncentral t distribution. (scipy.stats would take half a second to load.)
 """
 
 import math
+from statistics import NormalDist
 
 from bleuprint.scoring.significance import SIGNIFICANT
 
@@ -14,9 +15,8 @@ POWER = 0.8
 
 def detectable(standard_error: float) -> float:
     """The difference that the lines of the test set show with POWER: (z_0.975 + z_0.8) * se."""
-    from scipy.stats import norm
-
-    return float(norm.ppf(1 - SIGNIFICANT / 2) + norm.ppf(POWER)) * standard_error
+    quantile = NormalDist().inv_cdf
+    return (quantile(1 - SIGNIFICANT / 2) + quantile(POWER)) * standard_error
 
 
 def lines_needed(lines: int, standard_error: float, difference: float) -> float:
@@ -32,10 +32,9 @@ def detectable_over_seeds(seeds: int, deviation: float) -> float:
     `deviation`: the standard deviation of the difference over seeds. The other tail, of a test that
     finds a difference of the wrong sign, is below 1e-16 and left out.
     """
-    from scipy.special import nctdtrinc
-    from scipy.stats import t
+    from scipy.special import nctdtrinc, stdtrit
 
-    limit = t.ppf(1 - SIGNIFICANT / 2, seeds - 1)
+    limit = stdtrit(seeds - 1, 1 - SIGNIFICANT / 2)
     return deviation * float(nctdtrinc(seeds - 1, 1 - POWER, limit)) / math.sqrt(seeds)
 
 
