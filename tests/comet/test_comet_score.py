@@ -6,6 +6,7 @@ BLEUPRINT_COMET_PYTHON names the Python of an environment with unbabel-comet (do
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -17,9 +18,16 @@ import pytest
 import comet_folder
 import result_trees as trees
 from bleuprint.comet import predict
-from bleuprint.comet.score import check_folder, folder_sha256, read_comet, score_cell
+from bleuprint.comet.score import (
+    check_folder,
+    folder_sha256,
+    read_comet,
+    score_cell,
+    score_rows,
+)
 from bleuprint.config.comet import Comet
 from bleuprint.config.experiment import Settings
+from bleuprint.config.outside import OutsideFile, OutsideRow
 from bleuprint.config.paths import Cell
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import sha256_of
@@ -136,6 +144,35 @@ def test_scores_belong_to_their_lines(tree: tuple[Path, Settings], tmp_path: Pat
         assert {sha256_of(path) for path in paths} == {
             scores[side] for side in ("sources", "references", "hypotheses")
         }
+
+
+def test_rows_from_outside_have_the_scores_of_equal_translations(
+    tree: tuple[Path, Settings], tmp_path: Path
+) -> None:
+    root, settings = tree
+    texts, tests = root / CELL.results / "hypotheses", ("second", "first")
+    rows = {
+        name: OutsideRow(
+            "system A",
+            {
+                test: OutsideFile("inputs/outside/a", sha256_of(texts / f"test.{test}.de"))
+                for test in tests[:number]
+            },
+        )
+        for number, name in enumerate(("online-a", "online-b"), 1)
+    }
+    for name in rows:
+        shutil.copytree(texts, root / "results/outside/news-en-de" / name / "hypotheses")
+    with_rows = replace(settings, outside={"news-en-de": rows})
+    model = with_model(with_rows, stand_in(tmp_path / "python", LENGTHS), root / "model")
+    score_rows(model, "news-en-de", root)
+    of_cell, place = score_cell(model, *CELL, root), root / "results/outside/news-en-de.comet"
+    assert read_comet(place / "online-a.json") == {"second": of_cell["second"]}
+    assert read_comet(place / "online-b.json") == of_cell
+    edited = root / "results/outside/news-en-de/online-b/hypotheses/test.first.de"
+    edited.write_text("edited\n")
+    with pytest.raises(UserError, match=r"test\.first\.de: has changed since"):
+        score_rows(model, "news-en-de", root)
 
 
 @pytest.mark.parametrize(

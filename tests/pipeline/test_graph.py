@@ -224,6 +224,12 @@ def test_a_row_from_outside_needs_its_test_sets_alone(stages):
     assert outputs == {"data/split/own", "data/tests/own"}
     assert "results/outside/own" in wanted["report"]
     assert [name for name in stages if name.startswith("score_outside")] == ["score_outside@own"]
+    scored = wanted["comet_outside@own-model-own"]
+    assert {path for path in scored if not path.startswith(("src", "sta"))} == {
+        "data/split/own",
+        "results/outside/own",
+    }
+    assert "results/outside/own.comet" in wanted["report"]
 
 
 def test_snakefile_passes_its_linter(project):

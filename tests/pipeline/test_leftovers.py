@@ -1,11 +1,13 @@
 """What params.yaml no longer names is found, set aside for the report, and removed."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
 
 import micro
+from bleuprint.config.comet import Comet
 from bleuprint.config.experiment import load
 from bleuprint.pipeline.leftovers import OF_REPORT, leftovers, remove, set_aside, training_lock
 from bleuprint.runtime.schema import load_yaml
@@ -106,8 +108,14 @@ def test_rows_from_outside_are_named_by_their_corpus(tmp_path):
         place = tmp_path / "results/outside" / corpus / "2024"
         place.mkdir(parents=True)
         (place / "scores.json").touch()
+        (comet := place.parent.with_name(f"{corpus}.comet")).mkdir()
+        (comet / "2024.json").touch()
     settings = load(tmp_path / "params.yaml")
-    assert [str(path) for path, _ in leftovers(settings, tmp_path)] == ["results/outside/gone"]
+    gone = ["results/outside/gone", "results/outside/gone.comet"]
+    named = [*gone, "results/outside/own.comet"]
+    assert [str(path) for path, _ in leftovers(settings, tmp_path)] == named
+    settings = replace(settings, comet={"m": Comet("python", "folder", "0" * 64)})
+    assert [str(path) for path, _ in leftovers(settings, tmp_path)] == gone
     set_aside(settings, tmp_path)
     assert (tmp_path / "work/removed/results/outside/gone/2024/scores.json").exists()
     assert (tmp_path / "results/outside/own/2024/scores.json").exists()

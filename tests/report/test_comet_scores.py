@@ -1,5 +1,6 @@
 """COMET in the records and tables, by scores of lines that are made up."""
 
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -33,9 +34,10 @@ from bleuprint.report.system_results import (
     with_differences,
 )
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_json, write_json
+from bleuprint.runtime.files import read_json, sha256_of, write_json
 from bleuprint.scoring.human_agreement import COEFFICIENTS, human_agreement
 from bleuprint.scoring.significance import PairedTest, paired_test_of_means
+from bleuprint.serving.score_outside import score_outside
 from bleuprint.tracking.cell_results import CellResults, cells_of
 from result_rows import against, frame, record
 
@@ -192,6 +194,37 @@ def test_compare_has_a_row_of_comet(one_seed: tuple[Path, Settings]) -> None:
     without = [runs[0], [opened(root, replace(settings, comet=None), SMALL)]]
     *_, row = compare_tables._score_rows(without, "first", tested=True)
     assert row.cells[2] == "TER"
+
+
+def test_a_row_from_outside_has_the_scores_of_equal_translations(
+    one_seed: tuple[Path, Settings], tmp_path: Path
+) -> None:
+    root = shutil.copytree(one_seed[0], tmp_path / "copy")
+    made, path = root / SMALL.results / "hypotheses/test.first.de", "inputs/outside/a.de"
+    (root / "inputs/outside").mkdir(parents=True)
+    shutil.copyfile(made, root / path)
+    tests = {"first": {"path": path, "sha256": sha256_of(made)}}
+    rows = {"news-en-de": {"online-a": {"about": "system A", "tests": tests}}}
+    made_here = trees.settings_in(root, corpora={"news-en-de": ("first",)}, outside=rows)
+    settings = replace(made_here, comet=one_seed[1].comet)
+    score_outside(settings, "news-en-de", root)
+    stage = "comet_outside@wmt22-comet-da-news-en-de"
+    with pytest.raises(UserError, match=r"online-a\.json: no such file; run: dvc repro"):
+        collect(settings, root)
+    file = root / "results/outside/news-en-de.comet/online-a.json"
+    file.parent.mkdir()
+    shutil.copyfile(root / SMALL.results / "comet.json", file)
+    small, online = (
+        dict(row)
+        for system in ("small", "online-a")
+        for _, row in collect(settings, root).query(f"system == '{system}'").iterrows()
+    )
+    columns = [name for name in small if name.startswith("comet") and "holm" not in name]
+    assert [online[name] for name in columns] == [small[name] for name in columns]
+    assert 0 < online["comet_p"] < 0.05 and online["comet_difference"] > 0
+    write_json(file, {"first": read_json(file)["first"] | {"model": "ab" * 32}})
+    with pytest.raises(UserError, match=f"of a model with .*{stage}"):
+        collect(settings, root)
 
 
 def test_without_a_model_nothing_is_shown(one_seed: tuple[Path, Settings]) -> None:

@@ -1,4 +1,4 @@
-"""The stage comet: a COMET score of each line of a cell's translations."""
+"""The stages comet and comet_outside: a COMET score of each line of translations."""
 
 import hashlib
 import json
@@ -6,20 +6,20 @@ import math
 import os
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import Any, TypedDict
+from typing import Any, TypedDict, TypeVar
 
 from bleuprint.comet import predict
 from bleuprint.config.comet import Comet
 from bleuprint.config.experiment import Settings
-from bleuprint.config.paths import Cell, folder
+from bleuprint.config.paths import Cell, folder, outside, outside_comet
 from bleuprint.corpus.test_sets import names_of_test_sets
 from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_object, sha256_of, write_json
+from bleuprint.runtime.files import read_object, sha256_of, whole_folder, write_json
 from bleuprint.text.parallel import TextFolder, count_lines
 
 COMET = "comet.json"
@@ -34,6 +34,11 @@ _VARIABLES = {
     "TORCH_FORCE_WEIGHTS_ONLY_LOAD": "1",
     "TOKENIZERS_PARALLELISM": "false",
 }
+
+
+# Sources, translations and references of a test set.
+_Files = tuple[Path, Path, Path]
+_Key = TypeVar("_Key", bound=Hashable)
 
 
 class CometScores(TypedDict):
@@ -62,36 +67,35 @@ def score_cell(
     """
     row = settings.system_on(system, corpus)
     settings.check_seed(seed)
-    if not settings.comet:
-        raise UserError("params.yaml: names no COMET model (comet)")
-    ((name, model),) = settings.comet.items()
-    entry = settings.corpus(corpus)
-    texts = TextFolder(folder(corpus, "split", root), entry.source, entry.target)
+    texts = _texts(settings, corpus, root)
     cell = root / Cell(system, corpus, seed).results
     record = TranslationRecord.read(record_path := cell / TRANSLATION)
-    tests, files = names_of_test_sets(entry, texts), list[tuple[Path, Path, Path]]()
-    for test in tests:
-        sources, references = texts.files(f"test.{test}")
-        hypotheses = cell / "hypotheses" / references.name
+    tests = names_of_test_sets(settings.corpus(corpus), texts)
+    files = {test: _files(texts, test, cell) for test in tests}
+    for _, hypotheses, _ in files.values():
         record.check(record_path, row, hypotheses)
-        files.append((sources, hypotheses, references))
-    predicted = _predicted(model, files)
-    versions = f"Python{predicted['python']}|Comet{predicted['comet']}"
-    scores: dict[str, CometScores] = {}
-    for test, (sources, hypotheses, references), segments in zip(
-        tests, files, predicted["scores"], strict=True
-    ):
-        scores[test] = {
-            "score": round(fmean(segments), DIGITS),
-            "signature": f"{versions}|fp32|{name}|r{predicted['references']}",
-            "model": model.sha256,
-            "segments": [round(score, DIGITS) for score in segments],
-            "sources": sha256_of(sources),
-            "references": sha256_of(references),
-            "hypotheses": sha256_of(hypotheses),
-        }
+    scores = _scores(settings, files)
     write_json(cell / COMET, scores)
     return scores
+
+
+def score_rows(settings: Settings, corpus: str, root: Path = Path()) -> None:
+    """Score the rows from outside of a corpus, and write a file like comet.json for each.
+
+    Raises UserError as `score_cell` does; translations must be those that params.yaml names.
+    """
+    texts, rows = _texts(settings, corpus, root), settings.outside_on(corpus)
+    files: dict[tuple[str, str], _Files] = {}
+    for name, row in rows.items():
+        for test, file in row.tests.items():
+            files[name, test] = _files(texts, test, outside(corpus, root) / name)
+            if sha256_of(path := files[name, test][1]) != file.sha256:
+                raise UserError(f"{path}: has changed since it was scored; run: dvc repro")
+    scores = _scores(settings, files)
+    with whole_folder(outside_comet(corpus, root)) as unfinished:
+        for name, row in rows.items():
+            of_row = {test: scores[name, test] for test in row.tests}
+            write_json(unfinished / f"{name}.json", of_row)
 
 
 def read_comet(path: Path) -> dict[str, CometScores]:
@@ -134,7 +138,40 @@ def check_folder(place: Path, sha256: str) -> None:
         raise UserError(f"{place}: SHA-256 is {found}, not {sha256} as in params.yaml (comet)")
 
 
-def _predicted(model: Comet, files: Sequence[tuple[Path, Path, Path]]) -> dict[str, Any]:
+def _texts(settings: Settings, corpus: str, root: Path) -> TextFolder:
+    entry = settings.corpus(corpus)
+    return TextFolder(folder(corpus, "split", root), entry.source, entry.target)
+
+
+def _files(texts: TextFolder, test: str, results: Path) -> _Files:
+    """Those of a test set, with the translations in a folder of results."""
+    sources, references = texts.files(f"test.{test}")
+    return sources, results / "hypotheses" / references.name, references
+
+
+def _scores(settings: Settings, files: Mapping[_Key, _Files]) -> dict[_Key, CometScores]:
+    """COMET of each test set. Raises UserError if params.yaml names no model."""
+    if not settings.comet:
+        raise UserError("params.yaml: names no COMET model (comet)")
+    ((name, model),) = settings.comet.items()
+    predicted = _predicted(model, list(files.values()))
+    versions = f"Python{predicted['python']}|Comet{predicted['comet']}"
+    scores: dict[_Key, CometScores] = {}
+    for (key, of_test), segments in zip(files.items(), predicted["scores"], strict=True):
+        sources, hypotheses, references = map(sha256_of, of_test)
+        scores[key] = {
+            "score": round(fmean(segments), DIGITS),
+            "signature": f"{versions}|fp32|{name}|r{predicted['references']}",
+            "model": model.sha256,
+            "segments": [round(score, DIGITS) for score in segments],
+            "sources": sources,
+            "references": references,
+            "hypotheses": hypotheses,
+        }
+    return scores
+
+
+def _predicted(model: Comet, files: Sequence[_Files]) -> dict[str, Any]:
     """What predict.py writes of all files, run by the model's Python."""
     python, place = (environment.root() / path for path in (model.python, model.folder))
     check_folder(place, model.sha256)

@@ -43,6 +43,11 @@ def outside(corpus: str, root: Path = Path()) -> Path:
     return root / "results" / OUTSIDE / corpus
 
 
+def outside_comet(corpus: str, root: Path = Path()) -> Path:
+    """COMET of these rows: a file for each, by name. No corpus has a dot in its name."""
+    return root / "results" / OUTSIDE / f"{corpus}.comet"
+
+
 def ledger(corpus: str, stage: str, root: Path = Path()) -> Path:
     """The ledger of a data stage: counts of pairs in, out, changed and dropped."""
     return root / "data" / "ledgers" / corpus / f"{stage}.json"

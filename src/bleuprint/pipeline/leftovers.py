@@ -88,7 +88,9 @@ def _outputs(settings: Settings, root: Path) -> Iterator[Path]:
         for path in below(root, f"{folder}/*/*/*"):
             if path.parent not in rows and path.parts[1:] not in named and path.name.isdecimal():
                 yield path
-    yield from sorted(rows - {paths.outside(corpus) for corpus in settings.outside or ()})
+    corpora = settings.outside or {}
+    scored = {paths.outside_comet(corpus) for corpus in corpora if settings.comet}
+    yield from sorted(rows - scored - {paths.outside(corpus) for corpus in corpora})
     for path in below(root, "data/*/*"):
         if path.name not in settings.corpora:
             yield path

@@ -1,4 +1,4 @@
-"""COMET of a cell's translations for the records: scores, intervals, paired tests.
+"""COMET of translations for the records: scores, intervals, paired tests.
 
 Scores are multiplied by 100, as in papers and in the table of Kocmi et al. 2024.
 """
@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from bleuprint.comet.score import COMET, CometScores, read_comet
+from bleuprint.comet.score import CometScores, read_comet
 from bleuprint.report.frame import ROUNDING
 from bleuprint.runtime.errors import UserError
 from bleuprint.scoring.metrics import DIGITS
@@ -20,9 +20,9 @@ POINTS = 100
 
 
 def comet_columns(run: ScoredTranslations, test: str) -> dict[str, Any]:
-    """The columns of COMET; None where params.yaml names no model, and of rows from outside."""
+    """The columns of COMET; None where params.yaml names no model."""
     names = ("comet", "comet_low", "comet_high", "comet_signature")
-    if not _is_scored(run):
+    if not run.settings.comet:
         return dict.fromkeys(names)
     scores = comet_scores(run, test)
     low, high = mean_interval(_points(scores))
@@ -42,8 +42,11 @@ def comet_scores(run: ScoredTranslations, test: str) -> CometScores:
     """
     assert run.settings.comet
     ((name, model),) = run.settings.comet.items()
-    path = run.path / COMET
-    again = f"run: dvc repro --force --single-item comet@{'-'.join(map(str, (name, *run.cell)))}"
+    path, cell = run.comet, "-".join(map(str, run.cell))
+    of_run = f"comet@{name}-{cell}"
+    if not isinstance(run, CellResults):
+        of_run = f"comet_outside@{name}-{run.cell.corpus}"
+    again = f"run: dvc repro --force --single-item {of_run}"
     content, scored = read_comet(path), run.scores_of(test)
     if test not in content:
         raise UserError(f"{path}: no test set {test!r}; {again}")
@@ -62,7 +65,7 @@ def comet_scores(run: ScoredTranslations, test: str) -> CometScores:
 def one_model(runs: Iterable[ScoredTranslations], test: str) -> str:
     """The model, if all cells were scored by the same version of the same one; otherwise empty."""
     runs = list(runs)
-    if not all(map(_is_scored, runs)):
+    if not all(run.settings.comet for run in runs):
         return ""
     found = {
         (each["signature"], each["model"]) for run in runs for each in [comet_scores(run, test)]
@@ -77,10 +80,6 @@ def check_one_signature(records: pd.DataFrame) -> None:
             f"COMET of different versions: {' and '.join(signatures)}; to score all again by one: "
             "dvc repro --force --single-item comet"
         )
-
-
-def _is_scored(run: ScoredTranslations) -> bool:
-    return bool(run.settings.comet) and isinstance(run, CellResults)
 
 
 def _points(scores: CometScores) -> list[float]:

@@ -7,14 +7,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from bleuprint.comet.score import COMET
 from bleuprint.config.experiment import Settings, load
 from bleuprint.config.paths import Cell, folder, ledger
 from bleuprint.corpus.steps.ledger import STAGES
 from bleuprint.runtime.code import git
 from bleuprint.runtime.errors import UserError
 from bleuprint.tracking.cell_results import ScoredTranslations
-from bleuprint.tracking.outside_results import open_results, results_folder
+from bleuprint.tracking.outside_results import comet_file, open_results, results_folder
 
 _SCORED = ("scores.json", "hypotheses")
 _RESULTS = ("training.json", "curves.json", "translation.json", *_SCORED)
@@ -54,8 +53,8 @@ class Revision:
     def _needed(self, cell: Cell) -> Iterator[Path]:
         results = results_folder(self.settings, cell)
         yield from (results / name for name in (_RESULTS if results == cell.results else _SCORED))
-        if self.settings.comet and results == cell.results:
-            yield cell.results / COMET
+        if self.settings.comet:
+            yield comet_file(self.settings, cell)
         yield from (ledger(cell.corpus, stage) for stage in STAGES)
         if self.files is not None:
             corpus, split = self.settings.corpus(cell.corpus), folder(cell.corpus, "split")

@@ -7,6 +7,7 @@ from itertools import product
 from pathlib import Path
 from typing import Self
 
+from bleuprint.comet.score import COMET
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell, folder
 from bleuprint.corpus.test_sets import names_of_test_sets
@@ -99,6 +100,11 @@ class ScoredTranslations:
     def stage(self) -> str:
         """The stage that wrote scores.json."""
         return f"score@{'-'.join(map(str, self.cell))}"
+
+    @property
+    def comet(self) -> Path:
+        """COMET of these translations, if params.yaml names a model."""
+        return self.path / COMET
 
     @property
     def losses(self) -> Mapping[str, ReferenceLoss | None]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from bleuprint.comet.score import COMET, read_comet
+from bleuprint.comet.score import read_comet
 from bleuprint.config.paths import Cell
 from bleuprint.runtime import fingerprint
 from bleuprint.scoring.metrics import DIGITS
@@ -35,8 +35,8 @@ def decoding_of(results: CellResults, scores: Mapping[str, SetScores]) -> Conten
         for fault in metrics.get("faults", ()):
             if fault["name"] == ANY:  # one of a dozen, which would hide other metrics in Compare
                 summary[f"test_faulty_lines/{place}"] = float(len(fault["lines"]))
-    if results.settings.comet and (path := results.path / COMET).exists():
-        for test, comet in read_comet(path).items():
+    if results.settings.comet and results.comet.exists():
+        for test, comet in read_comet(results.comet).items():
             if test in scores and comet["hypotheses"] == scores[test]["hypotheses"]:
                 summary[f"comet/{corpus}/{test}"] = round(100 * comet["score"], DIGITS)
     return _content(results.cell, mark, runs.parameters({"decode": record.decode}), summary)

@@ -5,9 +5,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Self
 
+from bleuprint.comet.score import COMET
 from bleuprint.config.experiment import Settings
 from bleuprint.config.outside import OutsideRow
-from bleuprint.config.paths import Cell, outside
+from bleuprint.config.paths import Cell, outside, outside_comet
 from bleuprint.runtime.errors import UserError
 from bleuprint.tracking.cell_results import CellResults, ScoredTranslations, cells_of
 
@@ -30,6 +31,10 @@ class OutsideResults(ScoredTranslations):
         return list(self.row.tests)
 
     @property
+    def comet(self) -> Path:
+        return self.root / comet_file(self.settings, self.cell)
+
+    @property
     def stage(self) -> str:
         return f"score_outside@{self.cell.corpus}"
 
@@ -49,6 +54,13 @@ def results_folder(settings: Settings, cell: Cell) -> Path:
     if cell.system in settings.outside_on(cell.corpus):
         return outside(cell.corpus) / cell.system
     return cell.results
+
+
+def comet_file(settings: Settings, cell: Cell) -> Path:
+    """COMET of a row, below the project's root, if params.yaml names a model."""
+    if cell.system in settings.outside_on(cell.corpus):
+        return outside_comet(cell.corpus) / f"{cell.system}.json"
+    return cell.results / COMET
 
 
 def open_results(settings: Settings, cell: Cell, root: Path = Path()) -> ScoredTranslations:
