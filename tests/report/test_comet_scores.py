@@ -196,6 +196,22 @@ def test_compare_has_a_row_of_comet(one_seed: tuple[Path, Settings]) -> None:
     assert row.cells[2] == "TER"
 
 
+def test_compare_tells_what_people_say_of_significant_differences_between_languages(
+    one_seed: tuple[Path, Settings],
+) -> None:
+    root, settings = one_seed
+
+    def agreement(settings: Settings, p: float) -> str:
+        runs = [[opened(root, settings, cell)] for cell in (TINY, SMALL)]
+        scores = [[20.0], [20.4]]
+        return str(compare_tables._score_row(runs, "first", "BLEU", scores, [p], True).cells[-1])
+
+    assert (agreement(settings, 0.04), agreement(settings, 0.06)) == ("53 %", "–")
+    corpus = replace(settings.corpora["news-en-de"], target="sym")
+    symbols = replace(settings, corpora={"news-en-de": corpus})
+    assert agreement(symbols, 0.04) == "–"
+
+
 def test_a_row_from_outside_has_the_scores_of_equal_translations(
     one_seed: tuple[Path, Settings], tmp_path: Path
 ) -> None:

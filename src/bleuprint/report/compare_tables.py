@@ -16,6 +16,7 @@ from bleuprint.report.fault_tables import faults_p, lines_of_faults
 from bleuprint.report.grid import NONE, Column, Grid, Row
 from bleuprint.report.revision import Revision
 from bleuprint.report.system_results import largest_p, p_text, paired_t
+from bleuprint.rules.letters import SCRIPTS
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.flatten import dotted
 from bleuprint.scoring.human_agreement import AGREE, AGREEMENT, agreement_text, human_agreement
@@ -305,7 +306,9 @@ def _score_row(
     if tested:
         p = largest_p(deltas, bootstrap) if bootstrap else paired_t(deltas)
         shown = f"{p:.3f}{' n.s.' if p >= SIGNIFICANT else ''}"
-        if (per_cent := human_agreement(scale or label, fmean(deltas))) is not None:
+        per_cent = human_agreement(scale or label, fmean(deltas))
+        natural = runs[0][0].texts.target in SCRIPTS  # and not symbols to be copied
+        if per_cent is not None and natural and p < SIGNIFICANT:
             agree = agreement_text(scale or label, per_cent)
     means = (
         _mean(side if isinstance(of[0], CellResults) else side[:1])
