@@ -35,6 +35,8 @@ def test_a_training_to_come_is_counted_and_measured():
     disk = size(work) + size(CELL.models)
     done = forecast(load(), CELL)
     assert (done.done, done.updates, done.seconds) == (60, 60, 100.0)
+    anew = forecast(load(), CELL, anew=True)  # as bleuprint rules trains
+    assert (anew.done, anew.updates) == (0, 60) and (anew.seconds or 0) > 100
 
     for folder in Path("work/trainings").glob("*own*"):
         folder.rename(folder.with_name(f"else.{folder.suffix}x"))

@@ -113,7 +113,9 @@ def _rules(given: argparse.Namespace) -> None:
     experiment = make(given.corpus, given.system, given.seeds, given.pairs)
     say = f"{len(experiment.variants)} corpora, {len(experiment.seeds)} seeds"
     if trainings := experiment.unscored():
-        made = forecast(load(), paths.Cell(experiment.system, given.corpus, 1))
+        settings = load()
+        cell = paths.Cell(experiment.system, given.corpus, settings.seeds[0])
+        made = forecast(settings, cell, anew=True)
         seconds = None if made.seconds is None else made.seconds * trainings
         say += f": {trainings} trainings of {experiment.system}, "
         say += "of unknown length" if seconds is None else f"{duration(seconds)} one by one"

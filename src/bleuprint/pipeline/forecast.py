@@ -72,12 +72,12 @@ class _Speed:
         return _Speed(factor * self.seconds, factor * self.flops, used)
 
 
-def forecast(settings: Settings, cell: Cell) -> Forecast:
+def forecast(settings: Settings, cell: Cell, anew: bool = False) -> Forecast:
     """Train a few updates of a cell on this machine, and extrapolate to all of them.
 
-    Without the prepared corpus, the probe trains on sentences of random tokens. Validations,
-    checkpoints and the exchange between processes are not included. Raises UserError if an update
-    does not fit into memory.
+    `anew`: from the first update on, whatever is in work/. Without the prepared corpus, the probe
+    trains on sentences of random tokens. Validations, checkpoints and the exchange between
+    processes are not included. Raises UserError if an update does not fit into memory.
     """
     system, group = settings.system_on(cell.system, cell.corpus), init_process_group()
     if system.train.precision == "bfloat16":
@@ -106,7 +106,7 @@ def forecast(settings: Settings, cell: Cell) -> Forecast:
             f"lower train.max_tokens ({system.train.max_tokens})"
         ) from None
     total = _updates(system.train, corpus, cell.seed)
-    done = _done(settings, cell) if corpus else 0
+    done = _done(settings, cell) if corpus and not anew else 0
     left = None if total is None else max(0, total - done)
     return Forecast(
         done=done,
