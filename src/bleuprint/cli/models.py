@@ -16,7 +16,7 @@ def add_commands(commands: Commands) -> None:
     )
     train.add_argument("system", metavar="SYSTEM", help="of params.yaml")
     train.add_argument("corpus", metavar="CORPUS", help="of params.yaml")
-    train.add_argument("seed", metavar="SEED", type=whole_number(0), help="any whole number")
+    train.add_argument("seed", metavar="SEED", type=whole_number(0), help="of params.yaml")
     train.set_defaults(command=_train, computes=True)
 
     serve = commands.add_parser(

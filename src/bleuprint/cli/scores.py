@@ -173,9 +173,12 @@ def _power(given: argparse.Namespace) -> None:
 
 def _positive(text: str) -> float:
     """For argparse: a number above 0."""
-    number = float(text)
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
     if not 0 < number < math.inf:
-        raise argparse.ArgumentTypeError(f"{text}: not a number above 0")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
     return number
 
 

@@ -121,7 +121,9 @@ def read(path: Path, root: Path) -> pd.DataFrame:
     except (ValueError, TypeError):
         complete = False
     if not complete:
-        raise UserError(f"{path}: was not written by this version; run: dvc repro")
+        raise UserError(
+            f"{path}: is no results.json, or was not written by this version; run: dvc repro"
+        )
     if missing:
         lacking = f"without {len(missing)} columns such as {missing[0]}"
         say(f"{path}: of an earlier version, {lacking}; run: dvc repro", "note")
