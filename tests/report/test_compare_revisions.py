@@ -169,6 +169,15 @@ def test_other_test_sets_have_no_p(repository: Path, tmp_path: Path) -> None:
     assert [line[-1] for line in lines(output) if line[1:3] == ["first", "BLEU"]] == ["–"]
 
 
+def test_names_without_an_at_sign(repository: Path, tmp_path: Path) -> None:
+    """They are systems, where there is one of the name; otherwise revisions."""
+    assert compare(repository, "HEAD~1", "HEAD") == compare(repository, "@HEAD~1", "@HEAD")
+    assert compare(repository, "tiny", "HEAD~1") == compare(repository, "tiny", "@HEAD~1")
+    root = shutil.copytree(repository, tmp_path / "copy", symlinks=True)
+    run(root, "git", "tag", "small", "HEAD~1")
+    assert compare(root, "tiny", "small").startswith("tiny and small\n")
+
+
 def test_seeds_that_one_side_lacks_are_left_out(repository: Path, tmp_path: Path) -> None:
     root = shutil.copytree(repository, tmp_path / "copy", symlinks=True)
     path = root / "params.yaml"
@@ -261,7 +270,7 @@ def test_a_revision_alone_means_every_system(repository: Path) -> None:
         ("tiny", "tiny@nowhere", "nowhere: neither a Git revision nor a DVC experiment"),
         ("tiny", "tiny@HEAD:params.yaml", "HEAD:params.yaml: a file or folder in git, not a rev"),
         ("tiny", "tiny", "tiny: compared with itself"),
-        ("", "tiny", "'': not SYSTEM, SYSTEM@REVISION or @REVISION"),
+        ("", "tiny", "'': not SYSTEM, SYSTEM@REVISION or REVISION"),
     ],
 )
 def test_mistakes_are_told_in_one_line(

@@ -27,7 +27,7 @@ def add_commands(commands: Commands) -> None:
     compare = commands.add_parser(
         "compare", help="differences of settings, data, code, curves, scores and translations"
     )
-    revision = "SYSTEM, SYSTEM@REVISION or @REVISION, of git or an experiment of DVC"
+    revision = "SYSTEM, SYSTEM@REVISION or REVISION: a commit of git or an experiment of DVC"
     compare.add_argument("first", metavar="A", help=revision)
     compare.add_argument("second", metavar="B", help="the same")
     compare.add_argument("--corpus", help="one corpus, with sentences")

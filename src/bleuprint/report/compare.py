@@ -1,14 +1,16 @@
 """The command `bleuprint compare`: two systems, or the same ones at two revisions."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from itertools import chain
 
 import pandas as pd
 
+from bleuprint.config.experiment import Settings, load
 from bleuprint.report import compare_tables
 from bleuprint.report.compare_tables import Pair, Side, not_comparable, paired
 from bleuprint.report.grid import Grid
-from bleuprint.report.revision import at
+from bleuprint.report.revision import at, commit_of
 from bleuprint.report.system_results import p_text
 from bleuprint.runtime.errors import UserError
 from bleuprint.scoring.metrics import METRICS, sentence_bleu
@@ -19,10 +21,11 @@ from bleuprint.tracking.cell_results import ScoredTranslations
 def compare(
     first: str, second: str, corpus: str | None = None, sentences: int = 10
 ) -> Iterator[str | Grid]:
-    """Lines and tables on A and B, each SYSTEM, SYSTEM@REVISION or @REVISION.
+    """Lines and tables on A and B, each SYSTEM, SYSTEM@REVISION, @REVISION or REVISION.
 
     Without a system, that of the other side; without one on both sides, every system that both
-    have. No revision, or an empty one, is the working tree. With a `corpus`, it alone is compared,
+    have. No revision, or an empty one, is the working tree. A name without an @ is a revision if
+    params.yaml has no system or row of that name. With a `corpus`, it alone is compared,
     and its translations, too. Raises UserError for what does not exist.
     """
     sides = [_parse(text) for text in (first, second)]
@@ -52,8 +55,16 @@ def _parse(text: str) -> tuple[str, str]:
     """The system and the revision of an argument."""
     system, at_sign, revision = text.partition("@")
     if not system and not at_sign:
-        raise UserError(f"{text!r}: not SYSTEM, SYSTEM@REVISION or @REVISION")
+        raise UserError(f"{text!r}: not SYSTEM, SYSTEM@REVISION or REVISION")
+    if not at_sign and text not in _rows(load()):
+        with suppress(UserError):  # which says of a misspelled system that it is no revision
+            commit_of(text)
+            return "", text
     return system, revision
+
+
+def _rows(settings: Settings) -> set[str]:
+    return {*settings.systems, *chain.from_iterable((settings.outside or {}).values())}
 
 
 def _overview(pair: Pair) -> Iterator[str | Grid]:
