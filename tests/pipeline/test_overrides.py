@@ -154,7 +154,9 @@ def test_a_cell_left_out_has_empty_outputs_and_no_gpu(by_dvc):
             place = by_dvc.root / path
             file = place / "empty" if place.is_dir() else place
             assert file.read_text() == "{}\n"
-    assert (stages["train@wide-other-1"].gpu, stages["train@wide-own-1"].gpu) == (0, 1)
+    for kind in ("train", "translate", "contrast"):
+        gpus = [stages[f"{kind}@{cell}-1"].gpu for cell in ("wide-other", "wide-own")]
+        assert gpus == [0, 1], kind
     # which are outputs of the graph, and no leftovers; a training of before is one
     folder = "work/trainings/wide.other.1.0123456789abcdef"
     (by_dvc.root / folder).mkdir(parents=True)

@@ -90,11 +90,17 @@ def stages(root: Path = Path()) -> list[Stage]:
         for corpus, sections in of_system.items()
         for section, value in sections.items()
     }
+    left_out = {
+        (system, corpus)
+        for system, row in settings.systems.items()
+        for corpus in settings.corpora
+        if row.on(corpus) is None
+    }
     with open_repo(root) as repo:
         loaded = repo.stage.load_all(str(root / "dvc.yaml"))
         if not loaded:
             raise UserError(f"{root / 'dvc.yaml'}: no stages; git checkout dvc.yaml restores them")
-        return [_stage(stage, overrides) for stage in loaded]
+        return [_stage(stage, overrides, left_out) for stage in loaded]
 
 
 def inputs(graph: Iterable[Stage], root: Path = Path()) -> dict[str, list[str]]:
@@ -209,8 +215,10 @@ def use_this_python() -> None:
     os.environ["PATH"] = f"{here}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
 
 
-def _stage(stage: Any, overrides: Mapping[str, Any]) -> Stage:
-    """One of DVC's stages as a Stage.
+def _stage(
+    stage: Any, overrides: Mapping[str, Any], left_out: Collection[tuple[str, str]]
+) -> Stage:
+    """One of DVC's stages as a Stage; `left_out`: systems with corpora they are not trained on.
 
     `overrides`: those of params.yaml by dotted key. Their file, which DVC compares by its values,
     is no dependency: Snakemake would run all cells again when it is written.
@@ -218,6 +226,7 @@ def _stage(stage: Any, overrides: Mapping[str, Any]) -> Stage:
     files = [entry for entry in stage.params if entry.def_path == str(paths.OVERRIDES)]
     of_cell = {key: overrides[key] for entry in files for key in entry.params}
     read = {k: v for entry in stage.params for k, v in entry.read_params().items()}
+    cell = Path(stage.outs[0].def_path).parts[1:3]  # models/SYSTEM/CORPUS/SEED
     return Stage(
         name=stage.name,
         command=stage.cmd,
@@ -229,7 +238,7 @@ def _stage(stage: Any, overrides: Mapping[str, Any]) -> Stage:
         memory_gb=stage.meta["memory_gb"],
         hours=stage.meta["hours"],
         # none for a cell that is left out, whose stages do nothing (stage_args)
-        gpu=0 if False in of_cell.values() else stage.meta.get("gpu", 0),
+        gpu=0 if cell in left_out else stage.meta.get("gpu", 0),
         sharded=stage.meta.get("sharded", False),
     )
 
