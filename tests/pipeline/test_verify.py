@@ -125,6 +125,22 @@ def test_the_first_stage_by_dvc_lock(
     assert text[2].startswith(f"  from {stage} on: ") and causes in text[2]
 
 
+def test_a_file_of_another_name_is_not_of_the_dvc_lock_beside_it(tmp_path: Path) -> None:
+    here, there = write(tmp_path / "a"), write(tmp_path / "b", 36.0, **OTHER)
+    write_lock(here)
+    own = compared(here, there)[0]
+    colleague = (there / RESULTS).rename(here / "colleague.json")
+    assert compared(here, colleague)[0][2] == own[2] == "  from train on: code of the training"
+
+
+def test_a_damaged_dvc_lock_that_is_needed(tmp_path: Path) -> None:
+    here, there = write(tmp_path / "a"), write(tmp_path / "b", 36.0, **OTHER)
+    for folder, content in ((here, "schema: '2.0'\n"), (there, "")):
+        (folder / "dvc.lock").write_text(content)
+    with pytest.raises(UserError, match=r"/a: dvc\.lock: damaged, .*bleuprint settle repairs it"):
+        compared(here, there)
+
+
 def test_a_stage_that_the_other_lacks(tmp_path: Path) -> None:
     write_lock(tmp_path)
     stages = YAML(typ="safe").load(tmp_path / "dvc.lock")["stages"]

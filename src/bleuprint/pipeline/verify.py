@@ -7,6 +7,7 @@ other's data nor its models.
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,7 +23,7 @@ from bleuprint.report.revision import commit_of
 from bleuprint.report.same_results import SEEDS_BLEU, Compared, Verdict, compared
 from bleuprint.runtime.code import git
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.schema import load_yaml
+from bleuprint.runtime.schema import parse_yaml
 
 _LOCK = Path("dvc.lock")
 # Causes, and groups of results, that are written out.
@@ -33,15 +34,30 @@ _TEXTS = {Verdict.DIFFERENT: "different", Verdict.WITHIN_NOISE: "within the nois
 
 @dataclass(frozen=True)
 class Report:
-    """A results.json; `stages` of the dvc.lock beside it, none if there is none.
-
-    `edited`: the file is not the one that dvc.lock names.
-    """
+    """A results.json with its MD5, and the content of the dvc.lock beside it, if there is one."""
 
     name: str
     records: pd.DataFrame
-    stages: Mapping[str, Any]
-    edited: bool
+    md5: str
+    lock: str
+
+    @cached_property
+    def stages(self) -> Mapping[str, Any]:
+        """Those of dvc.lock, of which only a difference is explained: parsing takes a while."""
+        path = f"{self.name}: {_LOCK}"
+        content = parse_yaml(self.lock, path) if self.lock else {"stages": {}}
+        if not isinstance(content, dict) or not isinstance(content.get("stages"), dict):
+            raise UserError(f"{path}: damaged, as by a killed process; bleuprint settle repairs it")
+        return dict(content["stages"])
+
+    @property
+    def edited(self) -> bool:
+        """Whether the file is not the one that dvc.lock names."""
+        if self.md5 in self.lock:
+            return False
+        outs = self.stages.get("report", {}).get("outs", ())
+        recorded = [out.get("md5") for out in outs if out["path"] == RESULTS.as_posix()]
+        return recorded not in ([], [self.md5])
 
 
 def open_report(name: str) -> Report:
@@ -130,22 +146,13 @@ def lines(here: Report, there: Report) -> tuple[list[str], Verdict]:
 
 
 def _report(name: str, path: Path, root: Path) -> Report:
-    records, lock = read(path, root), root / _LOCK
-    if not lock.exists():
-        return Report(name, records, {}, edited=False)
-    check_no_conflict(lock)
-    content = load_yaml(lock)
-    if not isinstance(content, dict) or not isinstance(content.get("stages"), dict):
-        raise UserError(f"{lock}: damaged, as by a killed process; bleuprint settle repairs it")
+    records, lock, text = read(path, root), root / _LOCK, ""
+    # beside a file of another name, as of a colleague, is the dvc.lock of this project
+    if path.name == RESULTS.name and lock.exists():
+        check_no_conflict(lock)
+        text = lock.read_text(encoding="utf-8", errors="replace")
     digest = hashlib.md5(path.read_bytes(), usedforsecurity=False).hexdigest()
-    outs = content["stages"].get("report", {}).get("outs", ())
-    recorded = [out.get("md5") for out in outs if out["path"] == RESULTS.as_posix()]
-    return Report(
-        name,
-        records,
-        content["stages"],
-        edited=path.name == RESULTS.name and recorded not in ([], [digest]),
-    )
+    return Report(name, records, digest, text)
 
 
 def _groups(

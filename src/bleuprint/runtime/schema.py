@@ -90,6 +90,11 @@ def load_yaml(path: Path) -> Any:
     except UnicodeDecodeError as error:
         line = path.read_bytes()[: error.start].count(b"\n") + 1
         raise UserError(f"{path}:{line}: not UTF-8") from None
+    return parse_yaml(text, str(path))
+
+
+def parse_yaml(text: str, path: str) -> Any:
+    """The same of the content of a file; `path` is for messages."""
     try:
         document = YAML(typ="rt").load(text)
     except MarkedYAMLError as error:
