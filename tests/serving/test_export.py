@@ -1,6 +1,7 @@
 """The README of an exported system: its scores, the licenses of its texts, its provenance."""
 
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from bleuprint.config.paths import Cell
 from bleuprint.config.system import Average
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json
+from bleuprint.scoring.metrics import METRICS
 from bleuprint.serving.export import export, readme
 from mlservers import write_project
 
@@ -19,8 +21,12 @@ def test_a_readme_has_scores_licenses_and_provenance(
     monkeypatch.chdir(tmp_path)
     settings, cell = write_project(tmp_path, seeds=(1,)), Cell("tiny", "news-en-de", 1)
     text = readme(settings, cell, "int8")
-    bleu = read_json(cell.results / "scores.json")["first"]["bleu"]
-    assert f"| {bleu['score']:.2f} |" in text and bleu["signature"] in text
+    scores = read_json(cell.results / "scores.json")
+    for test, (key, name) in product(scores, METRICS.items()):
+        score = scores[test][key]
+        interval = f"[{score['low']:.2f}, {score['high']:.2f}]"
+        assert f"| {name} | {score['score']:.2f} | {interval} |\n" in text
+        assert text.count(f"\n- {name}: `{score['signature']}`\n") == 1
     for name, about in settings.corpus(cell.corpus).license_and_citation.items():
         assert f"- {name}: {about.license}\n" in text
     assert read_json(cell.results / "training.json")["fingerprint"] in text

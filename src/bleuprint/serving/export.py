@@ -13,6 +13,7 @@ from bleuprint.model.weights import load_model
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import sha256_of, whole_folder, write_json
 from bleuprint.runtime.html import environment
+from bleuprint.scoring.metrics import METRICS
 from bleuprint.tracking.cell_results import CellResults
 
 _TEMPLATES = environment(Path(__file__).with_name("templates"), autoescape=False)
@@ -71,6 +72,7 @@ def readme(settings: Settings, cell: Cell, precision: Precision) -> str:
         engine=settings.system_on(cell.system, cell.corpus).decode,
         licenses={name: corpus.license_and_citation[name].license for name in sorted(used)},
         results=results,
+        metrics=METRICS,
         scores=results.checked_scores()[0] if results else {},
         weights=sha256_of(cell.models / "averaged" / "model.safetensors"),
     )
