@@ -64,9 +64,9 @@ _BANDS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("dedup",),
         ("filter",),
         ("split",),
-        ("tokenize",),
-        ("learn_bpe", "describe_tests"),
-        ("binarize", "score_outside"),
+        ("tokenize", "describe_tests"),
+        ("learn_bpe", "score_outside"),
+        ("binarize", "comet_outside"),
         ("", "describe_corpus"),
     ),
     "for each cell: a system, a corpus, a seed": (
