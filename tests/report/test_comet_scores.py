@@ -149,7 +149,9 @@ def test_agreement_of_people_is_by_the_coefficients_of_the_model(
     part = table.partition("## COMET\n")[2].partition("\n## ")[0]
     assert f"{expected:.0f} % |" in part and f"{difference.value:+.1f}" in part
     assert f"COMET: `{signature('wmt22-comet-da')}`" in table
-    labels = [column.label for column in main_table.scores(records, ["comet"], {}).columns]
+    grid = main_table.scores(records, ["comet"], {})
+    assert grid in main_table.parts(records)  # on the terminal
+    labels = [column.label for column in grid.columns]
     assert labels == ["System", "COMET", "COMET difference", "COMET people agree"]
     # that of a model that they did not look at is not known
     names = {"comet_signature": signature("own-model")}
@@ -250,6 +252,7 @@ def test_without_a_model_nothing_is_shown(one_seed: tuple[Path, Settings]) -> No
     records = frame(record("base", "news-en-de", "first", 20))
     assert records.filter(regex="^comet").isna().all(axis=None)
     assert len(main_table.scores(records, ["comet"], {}).columns) == 1
+    assert not any("COMET" in str(part) for part in main_table.parts(records))
 
 
 @pytest.mark.parametrize(

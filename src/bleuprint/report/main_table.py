@@ -79,8 +79,10 @@ def costs(records: pd.DataFrame, measured: bool = True) -> Grid:
 
 
 def parts(records: pd.DataFrame, published: Sequence[Published] = ()) -> Iterator[str | Grid]:
-    """Both tables and their notes for the terminal, and the files with more."""
+    """The tables and their notes for the terminal, and the files with more."""
     yield scores(records, published=published)
+    if records.comet.notna().any():
+        yield scores(records, ["comet"], {})
     yield score_tables.losses(records, published)
     yield score_tables.LOSSES
     yield costs(records)
