@@ -10,6 +10,7 @@ from pathlib import Path
 
 from bleuprint.cli.plan import cell_of, forecast_of
 from bleuprint.config.experiment import load
+from bleuprint.pipeline.dvc_lock import params_parsed_once
 from bleuprint.pipeline.plan import planned_stages
 from bleuprint.report.cost_columns import duration
 
@@ -64,7 +65,9 @@ def run_dvc() -> None:
     lines = StageLines(trainings)
     for handler in logging.getLogger("dvc").handlers:
         handler.addFilter(lines)
-    if status := main(["repro"]):
+    with params_parsed_once():
+        status = main(["repro"])
+    if status:
         sys.exit(status)
 
 

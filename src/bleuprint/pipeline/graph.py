@@ -268,9 +268,14 @@ def _commit(names: Collection[str], root: Path) -> None:
     If a stage fails, those before it are recorded.
     """
     from dvc.logger import set_loggers_level
-    from dvc.repo import Repo, lock_repo
+    from dvc.repo import lock_repo
 
-    with chdir(root), set_loggers_level(logging.CRITICAL), Repo() as repo, lock_repo(repo):
+    with (
+        chdir(root),
+        set_loggers_level(logging.CRITICAL),
+        open_repo(Path()) as repo,
+        lock_repo(repo),
+    ):
         stages = repo.stage.load_all()
         saved = []
         try:
