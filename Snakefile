@@ -26,6 +26,7 @@ graph.use_this_python()
 
 
 onstart:
+    graph.lift_default_rate_limit(workflow)
     with exit_on_error():
         slurm.check(workflow)
         dvc_lock.lock_outputs(

@@ -7,8 +7,12 @@ import re
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from snakemake.cli import get_argument_parser
+from snakemake.scheduling.job_scheduler import JobRateLimiter
+from snakemake.settings.types import MaxJobsPerTimespan
 
 import micro
 from bleuprint.pipeline import graph
@@ -234,6 +238,19 @@ def test_a_row_from_outside_needs_its_test_sets_alone(stages):
 
 def test_snakefile_passes_its_linter(project):
     assert "good condition" in project.run("snakemake", "--lint")
+
+
+def test_only_snakemakes_default_rate_limit_is_lifted():
+    """And the default is still the one that is looked for."""
+    default = get_argument_parser().parse_args([]).max_jobs_per_timespan
+    scheduler = SimpleNamespace(job_rate_limiter=JobRateLimiter(default))
+    graph.lift_default_rate_limit(SimpleNamespace(scheduler=scheduler))
+    assert scheduler.job_rate_limiter is None
+
+    given = JobRateLimiter(MaxJobsPerTimespan.parse_choice("5/1m"))
+    scheduler.job_rate_limiter = given
+    graph.lift_default_rate_limit(SimpleNamespace(scheduler=scheduler))
+    assert scheduler.job_rate_limiter is given
 
 
 @pytest.mark.parametrize(
