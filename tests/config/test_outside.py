@@ -26,6 +26,8 @@ def test_a_row_beside_the_systems(tmp_path):
     assert (row.about, row.tests["held-out"].path) == ("system A, 3 May", "inputs/outside/a.no")
     assert cells_of(settings) == [Cell("base", "own", 3), Cell("base", "own", 1)]
     assert rows_of(settings)[2:] == [Cell("online-a", "own", 3), Cell("online-a", "own", 1)]
+    with pytest.raises(UserError, match="online-a is a row from outside, without a model here"):
+        settings.system_on("online-a", "own")
 
 
 def test_settings_of_systems_are_known_by_the_same_fingerprint_without(tmp_path):

@@ -36,7 +36,7 @@ def project(shared, by_dvc):
     for name in CHANGED:
         path, original = shared.root / name, by_dvc.root / name
         if original.is_dir():
-            shutil.rmtree(path)
+            shutil.rmtree(path, ignore_errors=True)
             shutil.copytree(original, path)
         else:
             shutil.copy2(original, path)
@@ -127,6 +127,27 @@ def preparation(project):
     project.edit("params.yaml", "max: 3.0", "max: 2.0")
 
 
+def parameters(project):
+    with json_of(project, f"{CELL}/training.json") as training:
+        training["parameters"] //= 10
+
+
+def tokens(project):
+    with json_of(project, f"{CELL}/training.json") as training:
+        training["target_tokens"] //= 10
+
+
+def dropped(project):
+    with json_of(project, "data/ledgers/own/filter.json") as ledger:
+        ledger["sets"]["train"]["dropped"]["length"] = 900
+
+
+def kept(project):
+    with json_of(project, "data/ledgers/own/dedup.json") as ledger:
+        for side in ("pairs_in", "pairs_out"):
+            ledger["sets"]["train"][side] += 1
+
+
 def table(project):
     replace(project.root / "reports/table.md", " tiny ", " good ")
 
@@ -157,6 +178,10 @@ def metrics(project):
             other_average_translated,
             "translated by an average of the checkpoints [30], but ",
         ),
+        (parameters, f"{CELL}/training.json: 1,993 parameters, but "),
+        (tokens, " target tokens, but curves.json has "),
+        (dropped, "data/ledgers/own/filter.json: train: "),
+        (kept, "data/ledgers/own/dedup.json: train: "),
         (other_data, f"{CELL}/training.json: trained on other data than"),
         (preparation, "data/ledgers/own/filter.json: filter ran with other settings than params"),
     ],
@@ -187,6 +212,19 @@ def test_what_dvc_finds_is_named(project):
         "train@tiny-own-1: params.yaml: systems.tiny.train",
     ):
         assert named in text
+
+
+def test_what_cannot_be_known_is_said(project):
+    shutil.rmtree(project.root / ".dvc/cache/runs")  # as in a clone after `dvc pull`
+    lines, verdict = verify_tree.lines(project.root)
+    stages = len(load_yaml(project.root / "dvc.lock")["stages"])
+    assert verdict == Verdict.SAME_BYTES
+    assert f"but that {stages} of {stages} stages computed their outputs is not known" in lines[0]
+
+    (project.root / "dvc.lock").unlink()
+    lines, verdict = verify_tree.lines(project.root)
+    assert verdict == Verdict.DIFFERENT
+    assert "dvc.lock: no such file: what computed results/ is not known" in lines[0]
 
 
 def test_a_commit_of_outputs_that_were_not_computed_is_named_by_stage(project, monkeypatch):

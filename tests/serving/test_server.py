@@ -296,8 +296,8 @@ def ended(server: Server, number: signal.Signals) -> tuple[int, str, str]:
 
 def test_a_port_that_is_taken(toy: Path, server: Server) -> None:
     done = processes.run_text([*COMMAND, f"--port={server.port}"], toy, environment())
-    said = f"bleuprint: error: --port {server.port}: Address already in use\n"
-    assert (done.returncode, done.stdout, done.stderr) == (1, "", said)
+    said = f"bleuprint: error: --port {server.port}: Address already in use; choose another, "
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"{said}or 0 for a free one\n")
 
 
 @pytest.mark.parametrize("port", ["65536", "-1", "http"])

@@ -276,6 +276,8 @@ class Settings:
         return _entry("corpora", self.corpora, name)
 
     def system(self, name: str) -> Row:
+        if any(name in rows for rows in (self.outside or {}).values()):
+            raise UserError(f"params.yaml: {name} is a row from outside, without a model here")
         return _entry("systems", self.systems, name)
 
     def systems_on(self, corpus: str) -> dict[str, System]:

@@ -187,11 +187,21 @@ def draft(files: Sequence[Path]) -> Draft:
 
 def report(new: NewCorpus) -> Iterator[str]:
     """What each rule of the entry would do to the sample, and what was left out."""
-    stages = new.inspection.stages
-    drawn = stages["clean"].pairs_in
+    drawn = new.inspection.stages["clean"].pairs_in
     whole = drawn == new.pairs
-    yield f"{new.pairs:,} pairs; of {'these' if whole else f'{drawn:,} drawn at random'}:"
-    for stage, counts in stages.items():
+    found = list(_found(new))
+    of = "these" if whole else f"{drawn:,} drawn at random"
+    yield (
+        f"{_pairs(new.pairs)}; of {of}:"
+        if found
+        else f"{_pairs(new.pairs)}; of {of} no rule changes or drops one"
+    )
+    yield from found
+
+
+def _found(new: NewCorpus) -> Iterator[str]:
+    """What each rule does to the sample."""
+    for stage, counts in new.inspection.stages.items():
         for rule, count in counts.changed.items():
             if count:
                 yield f"  {_pairs(count)} would be edited by `{rule}` ({stage})"
@@ -219,7 +229,7 @@ class _Lines:
 def _check_place(path: Path) -> None:
     """Raise UserError unless a file is below inputs/, as an entry must name it."""
     if not path.is_file():
-        raise UserError(f"{path}: no such file")
+        raise UserError(f"{path}: {'a folder' if path.is_dir() else 'no such file'}")
     if path.suffix in (".gz", ".bz2", ".xz", ".zip", ".tgz", ".tar"):
         raise UserError(f"{path}: packed: unpack it first")
     if path.is_absolute() or path.parts[0] != "inputs" or ".." in path.parts:

@@ -21,7 +21,7 @@ from bleuprint.pipeline.ro_crate import METADATA, About, ro_crate
 from bleuprint.report import frame, main_table
 from bleuprint.report.citations import citations
 from bleuprint.report.grid import markdown
-from bleuprint.report.report import PAGE, write_page_if_outdated
+from bleuprint.report.report import PAGE, write_page
 from bleuprint.report.system_results import METRICS, system_results
 from bleuprint.runtime.code import commit, git
 from bleuprint.runtime.environment import credentials_in
@@ -67,7 +67,7 @@ def release(
     if (head := commit()) and head.endswith("+"):
         raise UserError(f"the code differs from its commit {head[:-1]}: commit it first")
     records = frame.load()
-    write_page_if_outdated(settings, records)
+    write_page(settings, records)  # which is not verified: it shows what was measured
     about = _about(settings, head)
     with whole_folder(output) as folder:
         _copy(folder)

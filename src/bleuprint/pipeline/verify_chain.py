@@ -14,6 +14,7 @@ from bleuprint.config.paths import folder, ledger
 from bleuprint.corpus.clean import Cleaning
 from bleuprint.corpus.dedup import Deduplication
 from bleuprint.corpus.filter import Filtering
+from bleuprint.corpus.steps.ledger import read_ledgers
 from bleuprint.corpus.steps.sharded import settings_sha256
 from bleuprint.corpus.tokenize import Tokenizing
 from bleuprint.dataset.binarize import Binarizing
@@ -25,7 +26,7 @@ from bleuprint.runtime.files import read_object, sha256_of
 from bleuprint.runtime.schema import load_yaml
 from bleuprint.runtime.versions import versions
 from bleuprint.tracking.cell_results import CellResults, ScoredTranslations
-from bleuprint.training.averaging import MODEL, average
+from bleuprint.training.averaging import MODEL, average, parameters_in
 from bleuprint.training.history import CHECKPOINTS
 from bleuprint.training.job import Fingerprints, Job
 
@@ -33,8 +34,9 @@ _STEPS = (Cleaning, Deduplication, Filtering, Tokenizing, Binarizing)
 
 
 def preparation(settings: Settings, root: Path) -> Iterator[str]:
-    """The ledgers of the data stages that ran with other settings than those of params.yaml."""
+    """The ledgers of the data stages that ran with other settings, or that do not add up."""
     for name, corpus in settings.corpora.items():
+        yield from _sums(name, root)
         for stage, expected in _settings_of_ledgers(name, corpus, root).items():
             path = ledger(name, stage, root)
             if path.exists() and read_object(path, ("settings",))["settings"] != expected:
@@ -44,8 +46,29 @@ def preparation(settings: Settings, root: Path) -> Iterator[str]:
                 )
 
 
+def _sums(corpus: str, root: Path) -> Iterator[str]:
+    """The ledgers whose pairs in are not those dropped and out, or not those of the stage before.
+
+    That before clean counts texts, of which a set may have several.
+    """
+    before: dict[str, int] = {}
+    stages = [
+        stage for stage in ("clean", "dedup", "filter") if ledger(corpus, stage, root).exists()
+    ]
+    for stage, sets in read_ledgers(corpus, root, stages).items():
+        for name, counts in sets.items():
+            given, dropped = counts.pairs_in, sum(counts.dropped.values())
+            if given != dropped + counts.pairs_out or given != before.get(name, given):
+                yield (
+                    f"{ledger(corpus, stage, root)}: {name}: {given:,} pairs in, {dropped:,} "
+                    f"dropped, {counts.pairs_out:,} out, after {before.get(name, given):,} before: "
+                    f"does not add up; {_again(stage, corpus)}"
+                )
+        before = {name: counts.pairs_out for name, counts in sets.items()}
+
+
 def check_training(run: CellResults) -> None:
-    """Raise UserError unless the training's code and data are those that are here."""
+    """Raise UserError unless the training's code, data and counts are those that are here."""
     job = Job(
         run.cell,
         run.settings.system_on(run.cell.system, run.cell.corpus),
@@ -54,6 +77,12 @@ def check_training(run: CellResults) -> None:
         code_fingerprint("train", run.root),
     )
     path, again = run.path / "training.json", _again("train", *run.cell)
+    end = run.curves.training[-1] if run.curves and run.curves.training else None
+    if end and end.update == run.training.updates and end.tokens != run.training.target_tokens:
+        raise UserError(
+            f"{path}: {run.training.target_tokens:,} target tokens, but curves.json has "
+            f"{end.tokens:,}; {again}"
+        )
     if run.training.code != job.code:
         raise UserError(f"{path}: trained by other code than src/; {again}")
     if job.corpus.exists() and job.texts.exists():
@@ -67,6 +96,7 @@ def check_training(run: CellResults) -> None:
 def check_average(run: CellResults) -> None:
     """Raise UserError unless the averaged model, if it is here, is the mean of the checkpoints.
 
+    And unless it has the parameters that training.json counts.
     The mean is computed again if the checkpoints are here: a pull may bring the results alone.
     """
     models, again = run.root / run.cell.models, _again("average", *run.cell)
@@ -77,6 +107,11 @@ def check_average(run: CellResults) -> None:
         weights, digest = path.with_name("model.safetensors"), described["averaged"].get("sha256")
         if digest and weights.exists() and sha256_of(weights) != digest:
             raise UserError(f"{weights}: has changed since it was averaged; {again}")
+        if weights.exists() and (found := parameters_in(weights)) != run.training.parameters:
+            raise UserError(
+                f"{run.path}/training.json: {run.training.parameters:,} parameters, but {weights} "
+                f"has {found:,}; {_again('train', *run.cell)}"
+            )
     if not all((models / name).exists() for name in (f"checkpoints/{CHECKPOINTS}", "averaged")):
         return
     system = run.settings.system_on(run.cell.system, run.cell.corpus)
@@ -113,12 +148,8 @@ def not_computed(stages: Mapping[str, Any], root: Path) -> Iterator[str]:
     By DVC's run cache, in which every run and every commit leaves an entry, the first of them by
     time. Outputs that only tell how a stage ran are not compared.
     """
-    from dvc.utils import dict_sha256
-
     for name, stage in stages.items():
-        key = {**stage, "outs": [out["path"] for out in stage.get("outs", ())]}
-        digest = dict_sha256(key, exclude=["size", "nfiles"])
-        entries = list((root / ".dvc/cache/runs" / digest[:2] / digest).glob("*"))
+        entries = runs(stage, root)
         if len(entries) < 2:
             continue
         first = min(entries, key=lambda path: path.stat().st_mtime_ns)
@@ -133,6 +164,15 @@ def not_computed(stages: Mapping[str, Any], root: Path) -> Iterator[str]:
                 f"and code: committed after an edit, or of another version or machine; "
                 f"{_again(kind, of)} (if it stays so, remove {first.relative_to(root)})"
             )
+
+
+def runs(stage: Mapping[str, Any], root: Path) -> list[Path]:
+    """The entries of DVC's run cache for a stage of dvc.lock; none where it was only pulled."""
+    from dvc.utils import dict_sha256
+
+    key = {**stage, "outs": [out["path"] for out in stage.get("outs", ())]}
+    digest = dict_sha256(key, exclude=["size", "nfiles"])
+    return list((root / ".dvc/cache/runs" / digest[:2] / digest).glob("*"))
 
 
 def _settings_of_ledgers(name: str, corpus: Corpus, root: Path) -> dict[str, str]:

@@ -17,6 +17,7 @@ from bleuprint.pipeline.verify_chain import (
     check_versions,
     not_computed,
     preparation,
+    runs,
 )
 from bleuprint.report.frame import LISTS, REPORTS, RESULTS, read, save
 from bleuprint.report.records import collect
@@ -39,9 +40,20 @@ def lines(root: Path = Path()) -> tuple[list[str], Verdict]:
     checked = [f"{RESULTS} is what the report computes from results/"]
     problems = list(dict.fromkeys(beyond_dvc(settings, root)))
     if (lock := root / "dvc.lock").exists():
-        problems += _outputs(root)
-        problems += not_computed(load_yaml(lock).get("stages") or {}, root)
+        recorded = load_yaml(lock).get("stages") or {}
+        problems += _outputs(recorded, root)
+        problems += not_computed(recorded, root)
         checked.append("every stage's settings, code, inputs and outputs are those of dvc.lock")
+        if unseen := sum(not runs(stage, root) for stage in recorded.values()):
+            checked.append(
+                f"but that {unseen} of {len(recorded)} stages computed their outputs is not known "
+                "here, where they have not run"
+            )
+    else:
+        problems.append(
+            f"{lock}: no such file: what computed results/ is not known; get it from git, or run: "
+            "bleuprint settle"
+        )
     if not problems:
         return [f"the working tree belongs together: {', '.join(checked)}"], Verdict.SAME_BYTES
     shown = list(islice(problems, _MOST))
@@ -105,8 +117,11 @@ def _tables(settings: Settings, records: pd.DataFrame, root: Path) -> Iterator[s
             )
 
 
-def _outputs(root: Path) -> Iterator[str]:
-    """What `dvc status` finds: each path once, by the first stage that names it."""
+def _outputs(recorded: Mapping[str, Any], root: Path) -> Iterator[str]:
+    """What `dvc status` finds: each path once, by the first stage that names it.
+
+    `recorded`: the stages of dvc.lock.
+    """
     from dvc.repo import lock_repo
 
     check_whole(root / "dvc.lock")
@@ -115,6 +130,10 @@ def _outputs(root: Path) -> Iterator[str]:
         status: dict[str, list[Any]] = {
             name.rpartition(":")[2]: changes for name, changes in repo.status().items()
         }
+    new = [name for name in status if name not in recorded]
+    for name in new:
+        del status[name]
+        yield f"{name}: has not run yet; run: dvc repro"
     found, absent = dict[str, str](), set[str]()
     for kind in ("changed outs", "changed deps"):
         for name, changes in status.items():

@@ -137,7 +137,9 @@ def _check(records: pd.DataFrame, path: Path) -> None:
 
     A score lies in its interval; a difference is between the means over the seeds.
     """
-    again = "run: dvc repro --force --single-item report"
+    again = (
+        "edited, or damaged; if it is of this project, run: dvc repro --force --single-item report"
+    )
     if records.duplicated([*Cell._fields, "test"]).any():
         raise UserError(f"{path}: a system has two records of one test set; {again}")
     with reading(path):

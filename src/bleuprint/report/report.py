@@ -88,11 +88,16 @@ def write_page_if_outdated(settings: Settings, records: pd.DataFrame, root: Path
     page, results = root / REPORTS / PAGE, root / RESULTS
     if page.exists() and page.stat().st_mtime >= results.stat().st_mtime:
         return
-    if not all((root / cell.results).exists() for cell in cells_in(records)):
-        return
+    if all((root / cell.results).exists() for cell in cells_in(records)):
+        with suppress(UserError):
+            write_page(settings, records, root)
+
+
+def write_page(settings: Settings, records: pd.DataFrame, root: Path = Path()) -> None:
+    """Write the page; raises UserError if a result that it shows is not here."""
     from bleuprint.report.page.document import document
 
-    with suppress(UserError), whole_file(page) as partial:
+    with whole_file(root / REPORTS / PAGE) as partial:
         text = document(ReportContext(settings, records, root))
         partial.write_text(text, encoding="utf-8", newline="\n")
 

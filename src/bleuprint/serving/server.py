@@ -60,7 +60,8 @@ def serve(settings: Settings, cell: Cell, port: int) -> None:
     try:
         listening = socket.create_server((_HOST, port))
     except OSError as error:
-        raise UserError(f"--port {port}: {os.strerror(error.errno or 0)}") from None
+        why = os.strerror(error.errno or 0)
+        raise UserError(f"--port {port}: {why}; choose another, or 0 for a free one") from None
     decode = settings.system_on(cell.system, cell.corpus).decode
     translator = load_translator(settings, cell, decode, SentenceTranslator)
     page, policy = _page(translator, cell)

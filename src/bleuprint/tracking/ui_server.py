@@ -67,7 +67,8 @@ def _check_free(port: int) -> None:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((_HOST, port))
     except OSError as error:
-        hint = f"choose another: make ui PORT={port % 65535 + 1}"
+        other = port % 65535 + 1
+        hint = f"choose another: make ui PORT={other}, or bleuprint ui --port {other}"
         raise UserError(f"--port {port}: {error.strerror}; {hint}") from error
 
 
