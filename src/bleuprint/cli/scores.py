@@ -48,8 +48,8 @@ def add_commands(commands: Commands) -> None:
         nargs="?",
         metavar="OTHER",
         help="results.json, a release, a folder with reports/, a revision of git, an experiment "
-        "of DVC (the working tree alone); exit status: 0 the same bytes, 3 the same within the noise "
-        "of seeds, 4 different, 1 an error",
+        "of DVC (the working tree alone); exit status: 0 the same bytes, 3 the same within the "
+        "noise of seeds, 4 different, 1 an error",
     )
     verify.set_defaults(command=_verify)
 

@@ -191,11 +191,7 @@ def report(new: NewCorpus) -> Iterator[str]:
     whole = drawn == new.pairs
     found = list(_found(new))
     of = "these" if whole else f"{drawn:,} drawn at random"
-    yield (
-        f"{_pairs(new.pairs)}; of {of}:"
-        if found
-        else f"{_pairs(new.pairs)}; of {of} no rule changes or drops one"
-    )
+    yield f"{_pairs(new.pairs)}; of {of}{':' if found else ' no rule changes or drops one'}"
     yield from found
 
 
