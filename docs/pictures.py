@@ -59,6 +59,7 @@ def _text(x: float, y: float, text: str, *classes: str) -> str:
 # Rows of stages, from the top: the left column is the way of the text, the right one is beside it.
 _BANDS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "for each corpus": (
+        ("", "inputs"),
         ("download", "make_text"),
         ("clean",),
         ("dedup",),

@@ -29,9 +29,23 @@ def test_a_clone_without_the_cache_would_run_all(by_dvc, tmp_path):
     plan = planned(micro.Project(tmp_path / "clone"))
     missing = plan["clean@own"]
     assert re.fullmatch("data/.*own.* is neither here nor in DVC's cache", missing)
-    assert len(plan) == 21 and "overrides" not in plan  # whose output is in git
+    assert len(plan) == 22 and "overrides" not in plan  # whose output is in git
     (tmp_path / "clone/dvc.lock").unlink()
     assert set(planned(micro.Project(tmp_path / "clone")).values()) == {"has not run yet"}
+
+
+def test_a_file_in_inputs_concerns_the_corpora_that_name_it(reproduced):
+    reproduced.write("inputs/unnamed.txt", "x\n")
+    assert planned(reproduced) == {"inputs": "inputs has changed"}
+    before = reproduced.read("reports/inputs.json")
+    assert reproduced.repro() == ["inputs"]
+    assert reproduced.read("reports/inputs.json") == before
+
+    reproduced.write("inputs/a.en", reproduced.read("inputs/a.en") + "\n")
+    reproduced.write("inputs/a.de", reproduced.read("inputs/a.de") + "\n")
+    assert planned(reproduced)["download@own"] == "its files in inputs/ have changed"
+    assert reproduced.read("reports/inputs.json") == before  # as it was
+    assert reproduced.repro()[:2] == ["inputs", "download@own"]
 
 
 def test_an_edit_of_code_or_command_is_named(reproduced):

@@ -214,6 +214,20 @@ def test_what_dvc_finds_is_named(project):
         assert named in text
 
 
+def test_a_file_in_inputs_counts_where_a_corpus_names_it(project):
+    unnamed = project.root / "inputs/unnamed.txt"
+    unnamed.write_text("x\n")
+    lines, verdict = verify_tree.lines(project.root)
+    assert verdict == Verdict.SAME_BYTES, lines
+    unnamed.unlink()
+    text = project.read("inputs/a.en")
+    project.write("inputs/a.en", f"{text}\n")
+    lines, verdict = verify_tree.lines(project.root)
+    assert verdict == Verdict.DIFFERENT
+    assert "download@own: its files in inputs/ have changed" in lines
+    project.write("inputs/a.en", text)
+
+
 def test_what_cannot_be_known_is_said(project):
     shutil.rmtree(project.root / ".dvc/cache/runs")  # as in a clone after `dvc pull`
     lines, verdict = verify_tree.lines(project.root)
@@ -232,7 +246,9 @@ def test_a_commit_of_outputs_that_were_not_computed_is_named_by_stage(project, m
     monkeypatch.chdir(root)
     before = load_yaml(root / "dvc.lock")["stages"]
     assert list(not_computed(before, root)) == []
-    edited = [name for name in reversed(before) if not name.startswith(("report", "overrides"))]
+    edited = [
+        name for name in reversed(before) if not name.startswith(("report", "overrides", "inputs"))
+    ]
     with open_repo(root) as repo:
         for name in edited:  # the last first: its inputs are still those it was computed from
             paths = [out["path"] for out in before[name]["outs"]]

@@ -41,6 +41,13 @@ def _causes(lock: Mapping[str, Any], *stages: Mapping[str, Any]) -> Iterator[str
     overrides = [stage.get("params", {}).get("reports/overrides.json") for stage in stages]
     if overrides[0] != overrides[1]:
         yield "settings of single corpora"
+    local = [dict[str, Any]() for _ in stages]
+    for of, stage in zip(local, stages, strict=True):
+        for files in stage.get("params", {}).get("reports/inputs.json", {}).values():
+            of.update(files)
+    for path in dict.fromkeys((*local[0], *local[1])):
+        if local[0].get(path) != local[1].get(path):
+            yield f"data {path}"
     made = {out for stage in lock.values() for out in _sums(stage, "outs")}
     old, new = (_sums(stage, "deps") for stage in stages)
     for path in (path for path in dict.fromkeys((*old, *new)) if old.get(path) != new.get(path)):

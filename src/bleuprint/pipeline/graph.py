@@ -17,7 +17,7 @@ import shlex
 import sys
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import chdir, contextmanager
+from contextlib import chdir
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
@@ -26,8 +26,8 @@ from typing import Any
 
 from bleuprint.config import experiment, paths
 from bleuprint.pipeline.dvc_lock import open_repo
+from bleuprint.pipeline.params_files import contents, current_params
 from bleuprint.runtime.errors import UserError, say
-from bleuprint.runtime.files import write_json
 
 WORK = Path("work", "snakemake")
 
@@ -84,12 +84,14 @@ class Stage:
 def stages(root: Path = Path()) -> list[Stage]:
     """All stages. Raises UserError at a mistake in params.yaml or dvc.yaml."""
     settings = experiment.load(root / "params.yaml")
+    written = contents(settings, root)
     overrides = {
         f"{system}.{corpus}.{section}": value
-        for system, of_system in settings.overrides().items()
+        for system, of_system in written[paths.OVERRIDES].items()
         for corpus, sections in of_system.items()
         for section, value in sections.items()
     }
+    params = {str(paths.OVERRIDES): overrides, str(paths.INPUTS): written[paths.INPUTS]}
     left_out = {
         (system, corpus)
         for system, row in settings.systems.items()
@@ -100,7 +102,7 @@ def stages(root: Path = Path()) -> list[Stage]:
         loaded = repo.stage.load_all(str(root / "dvc.yaml"))
         if not loaded:
             raise UserError(f"{root / 'dvc.yaml'}: no stages; git checkout dvc.yaml restores them")
-        return [_stage(stage, overrides, left_out) for stage in loaded]
+        return [_stage(stage, params, left_out) for stage in loaded]
 
 
 def inputs(graph: Iterable[Stage], root: Path = Path()) -> dict[str, list[str]]:
@@ -149,7 +151,7 @@ def record(root: Path = Path()) -> None:
     done = {stage.name for stage in graph if _is_valid(stage, files[stage.name], lock, root)}
     if done:
         try:
-            with current_overrides(root):
+            with current_params(root):
                 _commit(done, root)
         except Exception as error:  # DVC's errors have no common class; its own commands do this
             raise UserError(
@@ -189,26 +191,6 @@ def record_at_exit(workflow: Any) -> None:
     atexit.register(record_left)
 
 
-@contextmanager
-def current_overrides(root: Path) -> Iterator[None]:
-    """Write the overrides of params.yaml for the duration of the block, for DVC to read.
-
-    Afterwards the file and its modification time are restored: otherwise Snakemake would take the
-    stage overrides for up to date.
-    """
-    path = root / paths.OVERRIDES
-    before = (path.read_bytes(), path.stat().st_mtime_ns) if path.exists() else None
-    write_json(path, experiment.load(root / "params.yaml").overrides())
-    try:
-        yield
-    finally:
-        if before is None:
-            path.unlink()
-        else:
-            path.write_bytes(before[0])
-            os.utime(path, ns=(before[1], before[1]))
-
-
 def use_this_python() -> None:
     """Put this Python first on PATH, for the stages' commands."""
     here = str(Path(sys.executable).parent)
@@ -227,24 +209,31 @@ def lift_default_rate_limit(workflow: Any) -> None:
 
 
 def _stage(
-    stage: Any, overrides: Mapping[str, Any], left_out: Collection[tuple[str, str]]
+    stage: Any,
+    params: Mapping[str, Mapping[str, Any]],
+    left_out: Collection[tuple[str, str]],
 ) -> Stage:
     """One of DVC's stages as a Stage; `left_out`: systems with corpora they are not trained on.
 
-    `overrides`: those of params.yaml by dotted key. Their file, which DVC compares by its values,
-    is no dependency: Snakemake would run all cells again when it is written.
+    `params`: the values by dotted key of the params files that stages write. Such a file is no
+    dependency, since Snakemake would run all cells again when it is written; files in inputs/ are.
     """
-    files = [entry for entry in stage.params if entry.def_path == str(paths.OVERRIDES)]
-    of_cell = {key: overrides[key] for entry in files for key in entry.params}
+    written = [entry for entry in stage.params if entry.def_path in params]
+    known = {key: params[entry.def_path][key] for entry in written for key in entry.params}
     read = {k: v for entry in stage.params for k, v in entry.read_params().items()}
+    local = [known[key] for e in written if e.def_path == str(paths.INPUTS) for key in e.params]
     cell = Path(stage.outs[0].def_path).parts[1:3]  # models/SYSTEM/CORPUS/SEED
     return Stage(
         name=stage.name,
         command=stage.cmd,
-        dependencies=tuple(entry.def_path for entry in stage.deps if entry not in stage.params),
+        dependencies=(
+            *(entry.def_path for entry in stage.deps if entry not in stage.params),
+            # without those that are missing, which download says
+            *(path for files in local for path, md5 in files.items() if md5),
+        ),
         outputs=tuple(output.def_path for output in stage.outs),
         kept=tuple(output.def_path for output in stage.outs if not output.use_cache),
-        parameters=read | of_cell,
+        parameters=read | known,
         threads=stage.meta["threads"],
         memory_gb=stage.meta["memory_gb"],
         hours=stage.meta["hours"],

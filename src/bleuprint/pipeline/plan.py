@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bleuprint.config.paths import INPUTS
 from bleuprint.pipeline.dvc_lock import check_whole, open_repo, recorded_stages
-from bleuprint.pipeline.graph import Stage, current_overrides, inputs, stages
+from bleuprint.pipeline.graph import Stage, inputs, stages
+from bleuprint.pipeline.params_files import current_params
 
 _NEW = "has not run yet"
 
@@ -31,8 +33,8 @@ def planned_stages(root: Path = Path()) -> list[PlannedStage]:
     if (lock := root / "dvc.lock").exists():
         check_whole(lock)
     graph = stages(root)
-    # under DVC's lock, since a `dvc repro` that runs would read the overrides
-    with open_repo(root) as repo, lock_repo(repo), current_overrides(root):
+    # under DVC's lock, since a `dvc repro` that runs would read these files
+    with open_repo(root) as repo, lock_repo(repo), current_params(root):
         # the names of stages have a path in front of them if this is not run from the root
         status = {name.rpartition(":")[2]: changes for name, changes in repo.status().items()}
     recorded = recorded_stages(root)
@@ -62,7 +64,9 @@ def _reasons(
     made = {path for path in needed if path in makers}
     for change in changes:
         for path, state in change.get("changed deps", {}).items():
-            if isinstance(state, Mapping):  # settings
+            if path == str(INPUTS):
+                yield "its files in inputs/ have changed"
+            elif isinstance(state, Mapping):  # settings
                 yield f"{path}: {next(iter(state))}"
             elif path not in made and not any(each.startswith(f"{path}/") for each in made):
                 yield f"{path} has changed"

@@ -14,7 +14,7 @@ from ruamel.yaml import YAML
 
 from bleuprint import __version__
 from bleuprint.config.experiment import Settings
-from bleuprint.config.paths import OVERRIDES, Cell
+from bleuprint.config.paths import INPUTS, OVERRIDES, Cell
 from bleuprint.pipeline import verify_tree
 from bleuprint.pipeline.graph import stages
 from bleuprint.pipeline.ro_crate import METADATA, About, ro_crate
@@ -85,7 +85,8 @@ def release(
 def _copy(folder: Path) -> None:
     """Copy settings, graph and reports."""
     (folder / frame.REPORTS).mkdir()
-    for path in (*map(Path, _PROJECT), *(frame.REPORTS / name for name in _REPORTS), OVERRIDES):
+    reports = (frame.REPORTS / name for name in _REPORTS)
+    for path in (*map(Path, _PROJECT), *reports, OVERRIDES, INPUTS):
         if path.exists():  # a project may lack constraints.txt
             shutil.copyfile(path, folder / path)
 

@@ -9,8 +9,9 @@ from typing import Any
 import pandas as pd
 
 from bleuprint.config.experiment import Settings, load
+from bleuprint.config.paths import INPUTS
 from bleuprint.pipeline.dvc_lock import check_whole, open_repo
-from bleuprint.pipeline.graph import current_overrides
+from bleuprint.pipeline.params_files import current_params
 from bleuprint.pipeline.verify_chain import (
     check_average,
     check_training,
@@ -125,7 +126,7 @@ def _outputs(recorded: Mapping[str, Any], root: Path) -> Iterator[str]:
     from dvc.repo import lock_repo
 
     check_whole(root / "dvc.lock")
-    with open_repo(root) as repo, lock_repo(repo), current_overrides(root):
+    with open_repo(root) as repo, lock_repo(repo), current_params(root):
         # the names of stages have a path in front of them if this is not run from the root
         status: dict[str, list[Any]] = {
             name.rpartition(":")[2]: changes for name, changes in repo.status().items()
@@ -140,7 +141,11 @@ def _outputs(recorded: Mapping[str, Any], root: Path) -> Iterator[str]:
             for change in changes:
                 paths = change.get(kind, {}) if isinstance(change, Mapping) else {}
                 for path, state in paths.items():
-                    if isinstance(state, Mapping):  # settings
+                    if path == "inputs":
+                        continue  # files that no corpus may name: see the next
+                    if path == str(INPUTS) and kind == "changed deps":
+                        found[f"{name}: {path}"] = f"{name}: its files in inputs/ have changed"
+                    elif isinstance(state, Mapping):  # settings
                         keys = ", ".join(f"{key} {how}" for key, how in state.items())
                         found[f"{name}: {path}"] = f"{name}: {path}: {keys} since it ran"
                     elif kind == "changed outs" and state in ("deleted", "not in cache"):
