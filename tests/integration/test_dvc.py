@@ -144,5 +144,16 @@ def test_a_misspelt_setting_is_one_line_and_costs_nothing(reproduced):
     assert output.count("bleuprint: error: ") == 1 and "Traceback" not in output
     assert "lable_smoothing: unknown key; did you mean 'label_smoothing'?" in output
     reproduced.run("git", "checkout", "--quiet", "params.yaml")
+    exp = (sys.executable, "-m", "bleuprint", "exp", "run", "--temp", "-S")
+    for value, message in (
+        (
+            "systems.tiny.decode.baem=4",
+            "bleuprint: error: -S systems.tiny.decode.baem=4: params.ya",
+        ),
+        ("systems.tiny.decode.beam=x", "params.yaml: systems.tiny.decode.beam: 'x' is not a whole"),
+    ):
+        output = reproduced.run(*exp, value, status=1 if "baem" in value else 255)
+        assert message in output and "stage" not in output, output
+    reproduced.run("git", "checkout", "--quiet", "params.yaml")
     reproduced.run("dvc", "checkout")
     assert reproduced.repro() == []

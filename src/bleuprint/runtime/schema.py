@@ -247,7 +247,7 @@ def _entries(
         raise place.error(f"{_shown(value)} is not a mapping {expected}")
     for name in value:
         if known is not None and name not in known:
-            raise place.child(value, name).error(_unknown(name, known))
+            raise place.child(value, name).error(unknown(name, known))
     for name, entry in value.items():
         yield name, entry, place.child(value, name)
 
@@ -289,7 +289,8 @@ def _named(kinds: Mapping[str, type], value: Any, place: _Place) -> tuple[Any, .
     return tuple(built[name] for name in kinds if name in built)
 
 
-def _unknown(name: Any, known: Collection[str]) -> str:
+def unknown(name: Any, known: Collection[str]) -> str:
+    """What a message says of a key that is not known."""
     near = difflib.get_close_matches(str(name), known, n=1)
     names = f"known here: {', '.join(known)}" if known else "there are none here: {}"
     return f"unknown key; {f'did you mean {near[0]!r}?' if near else names}"
