@@ -68,6 +68,7 @@ def test_latex() -> None:
         == r"""\begin{table}
 \centering
 \caption{Made of 5 \% \& more\_or\_less}
+\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%
 \begin{tabular}{lrrrrrrrrrrr}
 \toprule
  & \multicolumn{7}{c}{news-en-de} & \multicolumn{4}{c}{talks-en-fr} \\
@@ -77,7 +78,7 @@ System & BLEU first & difference first & AGREE first & SECOND & COSTS & BLEU & D
 tiny (baseline) & 31.1 [30.1, 33.1] & -- & -- & WW & -- & -- & 3.3e18 & YY & 5.0e17 \\
 small & BB41.1 [40.1, 43.1]} & +10.0$^{\ddagger}$ p=0.001 & ≥ & ZZ & 3.3e18 & XX & 3.3e18 \\
 \bottomrule
-\end{tabular}
+\end{tabular}}
 \end{table}
 """.replace("XX", r"BB43.3 [42.3, 45.3]} & +10.0$^{\ddagger}$ p=0.049 & ≥")
         .replace("YY", "33.3 [32.3, 35.3] & -- & --")

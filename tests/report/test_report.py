@@ -71,7 +71,7 @@ def test_writes_all_reports(written: tuple[Path, Settings]) -> None:
     assert "compound-split (paper comparison only)" in page
     assert "Test CPU" not in page
     latex = contents(root)["table.tex"].decode()
-    assert latex.startswith("% Needs \\usepackage{booktabs}.\n")
+    assert latex.startswith("% Needs \\usepackage{booktabs,graphicx}.\n")
     assert "\\caption{Results of trial\\_run." in latex
     assert latex.count("\\begin{tabular}") == latex.count("\\end{tabular}") == 2
 

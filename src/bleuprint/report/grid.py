@@ -88,7 +88,7 @@ def markdown(grid: Grid) -> str:
 
 
 def latex(grid: Grid, caption: str) -> str:
-    """The grid as a LaTeX table; needs the package booktabs."""
+    """The grid as a LaTeX table, at most as wide as the line; needs booktabs and graphicx."""
     layout = "".join("l" if column.left else "r" for column in grid.columns)
     heads, rules = [], []
     for group, places in groups(grid.columns):
@@ -101,6 +101,7 @@ def latex(grid: Grid, caption: str) -> str:
         "\\begin{table}",
         "\\centering",
         f"\\caption{{{tex_text(caption)}}}",
+        "\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%",
         f"\\begin{{tabular}}{{{layout}}}",
         "\\toprule",
         _tex_line(heads),
@@ -113,7 +114,7 @@ def latex(grid: Grid, caption: str) -> str:
             lines.append("\\midrule")
         cells = _marked(row, list(map(tex_text, row.cells)), "\\textbf{", "}")
         lines.append(_tex_line(cells))
-    return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", "\\end{table}", ""])
+    return "\n".join([*lines, "\\bottomrule", "\\end{tabular}}", "\\end{table}", ""])
 
 
 def groups(columns: Sequence[Column]) -> Iterator[tuple[str, list[int]]]:

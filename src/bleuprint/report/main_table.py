@@ -280,7 +280,7 @@ def tex(settings: Settings, records: pd.DataFrame) -> str:
     if records.outside.notna().any():
         best = "Bold: the best of those scored here."
     return (
-        "% Needs \\usepackage{booktabs}.\n"
+        "% Needs \\usepackage{booktabs,graphicx}.\n"
         + latex(scores(records, published=published), f"{caption} {best}")
         + "\n"
         + latex(costs(records, measured=False), f"Training cost of {experiment}.")
