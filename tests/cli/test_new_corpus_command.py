@@ -4,9 +4,13 @@ import re
 import shlex
 import shutil
 
+import pytest
+
 from bleuprint.cli.main import command_parser
 from bleuprint.config.experiment import load
 from bleuprint.corpus import phrasebook
+from bleuprint.corpus.new_corpus import Draft
+from bleuprint.runtime.errors import UserError
 from root import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -44,3 +48,6 @@ def test_what_the_readme_says(tmp_path, monkeypatch, capsys):
     assert "no such file" not in output.err  # the note on an entry without its files
     settings = load()
     assert list(settings.systems_on("mine-de-en")) == ["small", "medium"]
+    monkeypatch.setattr(Draft, "suggest", None)  # refused before a sample is cleaned
+    with pytest.raises(UserError, match="has an entry mine-de-en already"):
+        run(line)

@@ -144,3 +144,11 @@ def test_files_that_cannot_be_used_are_refused(project):
         made(project, [good[0], (project / "out.de").relative_to(project)])
     with pytest.raises(UserError, match=r"inputs/none\.de: no such file"):
         made(project, [good[0], good[0].with_name("none.de")])
+    with pytest.raises(UserError, match=r"few\.en: 2 lines: at least 3 pairs are needed"):
+        draft(written(project, GOOD[:2], ("few.en", "few.de")))
+    assert draft(written(project, GOOD[:3], ("few.en", "few.de"))).pairs == 3
+
+
+def test_short_lines_do_not_tell_a_language(project):
+    files = written(project, [["Hello.", "Gut."]] * 50, ("a.en", "a.de"))
+    assert not list(draft(files).notes())

@@ -86,18 +86,19 @@ def _inspect(given: argparse.Namespace) -> None:
 
 
 def _new_corpus(given: argparse.Namespace) -> None:
-    from bleuprint.config.insert_corpus import insert_corpus
+    from bleuprint.config.insert_corpus import insert_corpus, replaced_by
     from bleuprint.corpus.download.fetch import source_of_environment
     from bleuprint.corpus.new_corpus import draft, report
 
+    params, example = Path("params.yaml"), Path("recipes", "own.yaml")
     load()  # before the files are read, which may take minutes
     entry = draft(given.files)
+    replaced_by(params, entry.name, example)
     for note in entry.notes():
         say(note, "note")
     scratch = environment.work() / "new-corpus"
     new = entry.suggest(source_of_environment(), scratch, environment.workers())
-    example = Path("recipes", "own.yaml")
-    replaced = insert_corpus(Path("params.yaml"), new.name, new.entry, example)
+    replaced = insert_corpus(params, new.name, new.entry, example)
     for line in report(new):
         print(line)
     place = "" if replaced is None else f" in place of {replaced}"

@@ -22,15 +22,9 @@ def insert_corpus(path: Path, name: str, entry: str, example: Path | None = None
     Raises UserError, and leaves the file as it was, if there is an entry of that name, if `corpora`
     is not written line by line, or if the file would not be valid.
     """
-    document = load_yaml(path)
     load(path)
-    lines = path.read_bytes().decode().split("\n")
-    entries = _entries(document, lines, path)
-    given = _example(example)
-    replaced = next((each for each, text in entries.items() if _text(lines, text) == given), None)
-    if name in entries and name != replaced:
-        line = entries[name].start + 1
-        raise UserError(f"{path}:{line}: corpora has an entry {name} already: rename it first")
+    document, lines, entries = _read(path)
+    replaced = replaced_by(path, name, example)
     end = "\r" if lines[0].endswith("\r") else ""
     new = [f"{line}{end}" for line in entry.rstrip("\n").split("\n")]
     last = [*entries.values()][-1]
@@ -41,6 +35,27 @@ def insert_corpus(path: Path, name: str, entry: str, example: Path | None = None
     lines[place.start : place.stop] = [*gap, *(f"{indent}{line}" for line in new)]
     _write(path, "\n".join(lines), name, replaced)
     return replaced
+
+
+def replaced_by(path: Path, name: str, example: Path | None = None) -> str | None:
+    """The name of the entry in whose place `insert_corpus` would put `name`, if there is one.
+
+    Raises UserError if another entry has the name.
+    """
+    _, lines, entries = _read(path)
+    given = _example(example)
+    replaced = next((each for each, text in entries.items() if _text(lines, text) == given), None)
+    if name in entries and name != replaced:
+        line = entries[name].start + 1
+        raise UserError(f"{path}:{line}: corpora has an entry {name} already: rename it first")
+    return replaced
+
+
+def _read(path: Path) -> tuple[Any, list[str], dict[str, range]]:
+    """A params.yaml, its lines, and which of them are entries of `corpora`."""
+    document = load_yaml(path)
+    lines = path.read_bytes().decode().split("\n")
+    return document, lines, _entries(document, lines, path)
 
 
 def _entries(document: Any, lines: list[str], path: Path) -> dict[str, range]:
@@ -67,8 +82,8 @@ def _example(path: Path | None) -> list[str] | None:
     """The lines of a recipe's first entry."""
     if path is None or not path.exists():
         return None
-    lines = path.read_bytes().decode().split("\n")
-    return _text(lines, next(iter(_entries(load_yaml(path), lines, path).values())))
+    _, lines, entries = _read(path)
+    return _text(lines, next(iter(entries.values())))
 
 
 def _write(path: Path, text: str, name: str, replaced: str | None) -> None:

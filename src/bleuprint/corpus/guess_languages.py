@@ -68,10 +68,7 @@ def language_of_name(path: Path) -> str | None:
 
 def _language_of_text(lines: list[str]) -> tuple[str | None, float]:
     """The language most lines are in, and the share of these lines."""
-    lines = [line[:1000] for line in lines if len(line) >= _SHORT] or [
-        each for each in lines if each
-    ]
-    if not lines:
+    if not (lines := [line[:1000] for line in lines if len(line) >= _SHORT]):
         return None, 0.0
     model = _model()
     names = {column: language for language, column in model.columns.items()}

@@ -38,8 +38,8 @@ _ALIGNED_PAIRS = 1000
 # 32,000 for millions.
 _MERGES = {5_000: 2000, 20_000: 4000, 100_000: 6000, 500_000: 10_000, 2_000_000: 16_000}
 _MOST_MERGES = 32_000
-# Pairs drawn for each of validation and test set, at most.
-_HELD_OUT = 2000
+# Pairs drawn for each of validation and test set, at most; each needs one, and the training.
+_HELD_OUT, _FEWEST = 2000, 3
 
 EDITS = {
     "entities": "{}",
@@ -238,13 +238,18 @@ def _check_parallel(files: Sequence[Path], texts: Sequence[_Lines]) -> int:
     """The number of pairs; raises UserError if the files have unequal numbers of lines."""
     source, target = (text.lengths for text in texts)
     if len(source) == len(target):
+        if len(source) < _FEWEST:
+            raise UserError(
+                f"{files[0]}: {_count(len(source), 'line')}: at least {_FEWEST} pairs are needed, "
+                "to train on, to validate and to test"
+            )
         return len(source)
     place = first_shifted_line(source, target)
     where = (
         "" if place is None else f"; by their lengths, lines differ from about line {place:,} on"
     )
     raise UserError(
-        f"{files[0]} has {len(source):,} lines and {files[1]} has {len(target):,}: "
+        f"{files[0]} has {_count(len(source), 'line')} and {files[1]} has {len(target):,}: "
         f"not parallel{where}"
     )
 
@@ -266,4 +271,8 @@ def _suits(rule: str, inspection: Inspection) -> bool:
 
 
 def _pairs(count: int) -> str:
-    return f"{count:,} pair{'s' * (count != 1)}"
+    return _count(count, "pair")
+
+
+def _count(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'s' * (count != 1)}"
