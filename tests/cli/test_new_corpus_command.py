@@ -36,7 +36,7 @@ def test_what_the_readme_says(tmp_path, monkeypatch, capsys):
         (tmp_path / name).write_text(text, encoding="utf-8", newline="\n")
     run(line)
     output = capsys.readouterr()
-    assert output.out.startswith("500 pairs; of these no rule changes or drops one\n")
+    assert output.out.startswith("500 pairs: no rule changes or drops any\n")
     assert not output.err
     assert "\nparams.yaml has a new entry in place of mine-de-en; " in output.out
     entry = output.out[output.out.index("  mine-de-en:\n") :]

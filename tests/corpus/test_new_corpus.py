@@ -53,10 +53,10 @@ def test_planted_faults_are_counted_and_bring_their_rules(project):
     pairs[40] = pairs[41]
     new = made(project, written(project, pairs))
     lines = list(report(new))
-    assert lines[0] == f"{len(pairs)} pairs; of these:"
-    assert "  10 pairs would fall to `identical` (filter)" in lines
+    assert lines[0] == f"{len(pairs)} pairs:"
+    assert "  10 pairs would be dropped by `identical` (filter)" in lines
     assert "  4 pairs would be edited by `tags` (clean)" in lines
-    assert "  1 pair would fall to `duplicate_pair` (dedup)" in lines
+    assert "  1 pair would be dropped by `duplicate_pair` (dedup)" in lines
     assert insert_corpus(project / "params.yaml", new.name, new.entry) is None
     corpus = load().corpora["mine-en-de"]
     edits = {rule.name() for rule in corpus.clean}
@@ -68,12 +68,38 @@ def test_planted_faults_are_counted_and_bring_their_rules(project):
     }
 
 
-def test_a_rule_that_good_pairs_fall_to_is_left_out(project):
+def test_a_rule_that_drops_good_pairs_is_left_out(project):
     pairs = [*GOOD]
     pairs[:40] = [[source, f"{target} 17"] for source, target in pairs[:40]]
     new = made(project, written(project, pairs))
     assert "numbers" in new.left_out and "numbers" not in new.entry
     assert any("`numbers` (filter): too many, left out" in line for line in report(new))
+
+
+def test_a_check_that_drops_all_pairs_is_left_out_and_the_others_tried_without_it(project):
+    pairs = [*GOOD]
+    pairs[:40] = [[source, f"{target} 17"] for source, target in pairs[:40]]
+    new = made(project, written(project, pairs, ("mine.en", "mine.fr")))  # which is German
+    assert set(new.left_out) == {"numbers", "language_id"}
+    assert new.inspection.last.pairs_out > 0.9 * len(pairs)
+    assert "language_id" not in new.entry and "numbers" not in new.entry
+    lines = list(report(new))
+    assert any("`language_id` (filter): too many, left out" in line for line in lines)
+
+
+def test_text_of_which_too_little_would_be_left_is_refused_with_the_cause(project):
+    for pairs, left, drops in (
+        ([GOOD[0]] * 2000, 1, "1,999 by `duplicate_pair`"),
+        ([[source, source] for source, _ in GOOD], 0, "500 by `identical`"),
+        ([["", target] for _, target in GOOD], 0, "500 by `empty_side`"),
+    ):
+        files = written(project, pairs)
+        with pytest.raises(UserError) as error:
+            made(project, files)
+        assert str(error.value) == (
+            "inputs/mine.en and inputs/mine.de: at least 3 pairs are needed, and "
+            f"{left} of {len(pairs):,} would be left; dropped are {drops}"
+        )
 
 
 def test_odd_characters_and_names(project):
@@ -88,12 +114,16 @@ def test_odd_characters_and_names(project):
 
 def test_languages_by_name_and_by_text(project):
     english, german = TEXTS
-    swapped = written(project, GOOD, ("a.de", "a.en"))
-    first, second = guess_languages(swapped, [english, german])
-    assert (first.language, first.by_text, first.disagree) == ("de", "en", True)
+    wrong = written(project, GOOD, ("a.fr", "a.de"))
+    first, second = guess_languages(wrong, [english, german])
+    assert (first.language, first.by_text, first.disagree) == ("fr", "en", True)
     assert second.share > 0.8
-    (note, _) = draft(swapped).notes()
-    assert note.startswith("inputs/a.de: de by its name, which is written; en by its text")
+    (note,) = draft(wrong).notes()
+    assert note.startswith("inputs/a.fr: fr by its name, which is written; en by its text")
+    exchanged = written(project, GOOD, ("a.de", "a.en"))
+    wanted = r"exchanged: rename inputs/a\.de, which holds en \(9\d% of.*a\.en, which holds de \("
+    with pytest.raises(UserError, match=wanted):
+        draft(exchanged)
     by_text = guess_languages(written(project, GOOD, ("one.txt", "two.txt")), [english, german])
     assert [(each.language, each.disagree) for each in by_text] == [("en", False), ("de", False)]
     with pytest.raises(UserError, match="both in language en"):

@@ -13,6 +13,8 @@ from bleuprint.runtime.errors import UserError
 
 # A line shorter than this says little.
 _SHORT = 20
+# Two files are exchanged if more than this share of the lines of each is in the other's language.
+_EXCHANGED = 0.5
 
 
 @dataclass(frozen=True)
@@ -42,8 +44,8 @@ class GuessedLanguage:
 def guess_languages(files: Sequence[Path], lines: Sequence[list[str]]) -> list[GuessedLanguage]:
     """The guess for each file, given a sample of its lines.
 
-    Raises UserError if neither name nor text of a file has a language, or if both files are in the
-    same one.
+    Raises UserError if neither name nor text of a file has a language, if both files are in the
+    same one, or if the text of each is in the language that the other one's name has.
     """
     guesses = [
         GuessedLanguage(language_of_name(path), *_language_of_text(sample))
@@ -57,7 +59,22 @@ def guess_languages(files: Sequence[Path], lines: Sequence[list[str]]) -> list[G
             f"{files[0]} and {files[1]}: both in language {guesses[0].language}: rename them to "
             "end in their languages, such as .de and .en"
         )
+    _check_not_exchanged(files, guesses)
     return guesses
+
+
+def _check_not_exchanged(files: Sequence[Path], guesses: Sequence[GuessedLanguage]) -> None:
+    """Raise UserError if the text of each file is in the language of the other one's name."""
+    others = [guess.by_name for guess in reversed(guesses)]
+    if all(
+        other is not None and guess.by_text == other and guess.share > _EXCHANGED
+        for guess, other in zip(guesses, others, strict=True)
+    ):
+        holds = " and ".join(
+            f"{path}, which holds {guess.by_text} ({guess.share:.0%} of its lines)"
+            for path, guess in zip(files, guesses, strict=True)
+        )
+        raise UserError(f"the two files are exchanged: rename {holds}")
 
 
 def language_of_name(path: Path) -> str | None:

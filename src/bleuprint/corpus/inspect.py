@@ -18,7 +18,8 @@ from bleuprint.corpus.dedup import Deduplication
 from bleuprint.corpus.download.download import Sample, download_corpus
 from bleuprint.corpus.download.fetch import Source
 from bleuprint.corpus.filter import Filtering
-from bleuprint.corpus.steps.ledger import SetCounts, read_ledgers
+from bleuprint.corpus.steps.filtering import NothingLeft
+from bleuprint.corpus.steps.ledger import SetCounts, read_ledger
 from bleuprint.corpus.steps.sharded import Step, run_step
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import TextFolder
@@ -26,11 +27,22 @@ from bleuprint.text.parallel import TextFolder
 
 @dataclass(frozen=True)
 class Inspection:
-    """The counts of train by stage, for a sample of the `pairs` pairs of the training texts."""
+    """The counts of train by stage, for a sample of the `pairs` pairs of the training texts.
+
+    A stage that drops all pairs is the last one.
+    """
 
     pairs: int
     sample: Sample
     stages: dict[str, SetCounts]
+
+    @property
+    def drawn(self) -> int:
+        return self.stages["clean"].pairs_in
+
+    @property
+    def last(self) -> SetCounts:
+        return [*self.stages.values()][-1]
 
 
 def inspect_corpus(
@@ -57,17 +69,27 @@ def inspect_corpus(
             "dedup": Deduplication.of(name, corpus, root),
             "filter": Filtering.of(name, corpus, root),
         }
-        for stage, step in steps.items():
-            run_step(step, paths.shards(name, stage, root), None, workers)
-        ledgers = read_ledgers(name, root, ["download", *steps])
-        texts = (text for key, text in ledgers["download"].items() if key.startswith("train."))
+        texts = (text for key, text in read_ledger(ledger).items() if key.startswith("train."))
         pairs = sum(text.pairs_out + text.dropped.get("sample", 0) for text in texts)
-        return Inspection(pairs, sample, {stage: ledgers[stage]["train"] for stage in steps})
+        return Inspection(pairs, sample, dict(_run(steps, name, root, workers)))
+
+
+def _run(
+    steps: dict[str, Step], name: str, root: Path, workers: int
+) -> Iterator[tuple[str, SetCounts]]:
+    """The counts of train of each stage, up to the first that drops all pairs."""
+    for stage, step in steps.items():
+        try:
+            run_step(step, paths.shards(name, stage, root), None, workers)
+        except NothingLeft as error:
+            yield stage, error.counts
+            return
+        yield stage, read_ledger(step.ledger)["train"]
 
 
 def report(inspection: Inspection, samples: int) -> Iterator[str]:
     """The lines that `bleuprint inspect` prints, rule by rule."""
-    drawn = next(iter(inspection.stages.values())).pairs_in
+    drawn = inspection.drawn
     whole = drawn == inspection.pairs
     if not whole:
         yield (

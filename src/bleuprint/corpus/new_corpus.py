@@ -88,14 +88,14 @@ _ENTRY = """\
 class NewCorpus:
     """The entry of a corpus, as YAML indented by two spaces, and what it is based on.
 
-    `left_out`: checks that too many pairs of the sample would fall to.
+    `left_out`: checks that would drop too many pairs, and how many of the sample.
     """
 
     name: str
     entry: str
     pairs: int
     inspection: Inspection
-    left_out: frozenset[str]
+    left_out: dict[str, int]
 
 
 @dataclass(frozen=True)
@@ -121,14 +121,36 @@ class Draft:
 
     def suggest(self, source: Source, scratch: Path, workers: int) -> NewCorpus:
         """The entry with rules that suit a random sample; raises UserError if they drop it all."""
-        corpus = self.corpus([*EDITS], self.checks())
-        inspection = inspect_corpus(self.name, corpus, Sample(_PAIRS, 1), source, scratch, workers)
-        edits, checks = (
-            [name for name in names if _suits(name, inspection)]
-            for names in ([*EDITS], self.checks())
-        )
-        left_out = frozenset(self.checks()) - set(checks)
-        return NewCorpus(self.name, self.text(edits, checks), self.pairs, inspection, left_out)
+        checks, left_out = self.checks(), dict[str, int]()
+        while True:
+            corpus, sample = self.corpus([*EDITS], checks), Sample(_PAIRS, 1)
+            inspection = inspect_corpus(self.name, corpus, sample, source, scratch, workers)
+            unsuited = {
+                rule: _dropped(rule, inspection) for rule in checks if not _suits(rule, inspection)
+            }
+            left_out |= unsuited
+            checks = [rule for rule in checks if rule not in unsuited]
+            # where they dropped most pairs, the other checks have seen few
+            if sum(unsuited.values()) <= inspection.last.pairs_out:
+                break
+        self._check_left(inspection, sum(unsuited.values()))
+        edits = [rule for rule in EDITS if _suits(rule, inspection)]
+        entry = self.text(edits, checks)
+        return NewCorpus(self.name, entry, self.pairs, inspection, left_out)
+
+    def _check_left(self, inspection: Inspection, more: int) -> None:
+        """Raise UserError if the rules leave too few pairs of the sample; `more` are kept, too."""
+        if (left := inspection.last.pairs_out + more) < _FEWEST:
+            drops = ", ".join(
+                f"{count:,} by `{rule}`"
+                for counts in inspection.stages.values()
+                for rule, count in counts.dropped.items()
+                if count
+            )
+            raise UserError(
+                f"{self.files[0]} and {self.files[1]}: at least {_FEWEST} pairs are needed, and "
+                f"{left} of {inspection.drawn:,} would be left; dropped are {drops}"
+            )
 
     @property
     def part(self) -> str:
@@ -187,11 +209,10 @@ def draft(files: Sequence[Path]) -> Draft:
 
 def report(new: NewCorpus) -> Iterator[str]:
     """What each rule of the entry would do to the sample, and what was left out."""
-    drawn = new.inspection.stages["clean"].pairs_in
-    whole = drawn == new.pairs
+    drawn = new.inspection.drawn
+    sample = "" if drawn == new.pairs else f" (tried on {drawn:,} drawn at random)"
     found = list(_found(new))
-    of = "these" if whole else f"{drawn:,} drawn at random"
-    yield f"{_pairs(new.pairs)}; of {of}{':' if found else ' no rule changes or drops one'}"
+    yield f"{_pairs(new.pairs)}{sample}{':' if found else ': no rule changes or drops any'}"
     yield from found
 
 
@@ -202,9 +223,10 @@ def _found(new: NewCorpus) -> Iterator[str]:
             if count:
                 yield f"  {_pairs(count)} would be edited by `{rule}` ({stage})"
         for rule, count in counts.dropped.items():
-            if count:
-                out = ": too many, left out" if rule in new.left_out else ""
-                yield f"  {_pairs(count)} would fall to `{rule}` ({stage}){out}"
+            if count and rule not in new.left_out:
+                yield f"  {_pairs(count)} would be dropped by `{rule}` ({stage})"
+    for rule, count in new.left_out.items():
+        yield f"  {_pairs(count)} would be dropped by `{rule}` (filter): too many, left out"
 
 
 class _Lines:
@@ -263,11 +285,13 @@ def _suits(rule: str, inspection: Inspection) -> bool:
     """Whether a rule is to be applied, by what it did to the sample."""
     if rule in _ALWAYS:
         return True
-    counts = [*inspection.stages.values()]
     if rule in EDITS:
-        return any(stage.changed.get(rule) for stage in counts)
-    dropped = sum(stage.dropped.get(rule, 0) for stage in counts)
-    return dropped <= _MOST_DROPPED[rule] * inspection.stages["filter"].pairs_in
+        return any(counts.changed.get(rule) for counts in inspection.stages.values())
+    return _dropped(rule, inspection) <= _MOST_DROPPED[rule] * inspection.last.pairs_in
+
+
+def _dropped(rule: str, inspection: Inspection) -> int:
+    return sum(counts.dropped.get(rule, 0) for counts in inspection.stages.values())
 
 
 def _pairs(count: int) -> str:

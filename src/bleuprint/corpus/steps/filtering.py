@@ -34,6 +34,14 @@ class FilteredBlock(NamedTuple):
     counts: SetCounts
 
 
+class NothingLeft(UserError):
+    """No pair of a set is left; `counts` say why."""
+
+    def __init__(self, message: str, counts: SetCounts) -> None:
+        super().__init__(message)
+        self.counts = counts
+
+
 # Returns the pair to keep, or counts it as dropped and returns None; the int is its number.
 KeepOrDrop = Callable[[int, Pair, SetCounts], Pair | None]
 
@@ -148,10 +156,11 @@ def write_kept(
 
 
 def check_not_empty(counts: SetCounts, name: str, ledger: Ledger) -> None:
-    """Raise UserError if no pair of a set is left."""
+    """Raise NothingLeft if no pair of a set is left."""
     if not counts.pairs_out:
-        raise UserError(
-            f"corpus {ledger.corpus}: nothing left of {name} after {ledger.stage}: {counts.drops}"
+        raise NothingLeft(
+            f"corpus {ledger.corpus}: nothing left of {name} after {ledger.stage}: {counts.drops}",
+            counts,
         )
 
 
