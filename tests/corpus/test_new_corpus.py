@@ -1,6 +1,7 @@
 """new-corpus: entries that load, rules that suit, files that are refused."""
 
 import random
+import re
 
 import pytest
 
@@ -100,6 +101,22 @@ def test_text_of_which_too_little_would_be_left_is_refused_with_the_cause(projec
             "inputs/mine.en and inputs/mine.de: at least 3 pairs are needed, and "
             f"{left} of {len(pairs):,} would be left; dropped are {drops}"
         )
+
+
+@pytest.mark.parametrize(("pairs", "noted"), [(5, True), (500, False)])
+def test_text_of_less_than_one_update_is_noted(project, pairs, noted):
+    new = made(project, written(project, GOOD[:pairs]))
+    assert new.train_pairs == pairs * 0.8
+    notes = list(new.notes(load().systems))
+    assert [note.startswith("about 4 pairs with ") for note in notes] == [True] * noted
+    size = load().systems["base"].train.update_size[1]
+    assert all(f"one update of base (train.tokens_per_update: {size}): lower" in n for n in notes)
+
+
+def test_the_words_to_train_on_are_about_those_of_the_files(project):
+    new = made(project, written(project, GOOD))
+    words = sum(len(re.findall(r"\w+|[^\w\s]", target)) + 1 for _, target in GOOD)
+    assert new.train_words == pytest.approx(words * 0.8, rel=0.02)
 
 
 def test_odd_characters_and_names(project):

@@ -111,7 +111,9 @@ def test_every_nth_pair_validates(tmp_path):
 
 
 def test_a_corpus_too_small_to_split_is_an_error(tmp_path):
-    with pytest.raises(UserError, match="corpus c: 2 pairs are too few to draw 1 for validation"):
+    with pytest.raises(
+        UserError, match=r"corpus c: too few pairs \(2\) to draw 1 for validation and 1 to"
+    ):
         run(tmp_path, train=PAIRS[:2])
     found, _ = run(tmp_path, train=PAIRS[:3])
     assert [len(pairs) for pairs in found.values()] == [1, 1, 1]

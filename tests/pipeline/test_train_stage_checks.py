@@ -20,6 +20,7 @@ from trainings import (
     job_in,
     project,
     start,
+    toy_pairs,
     train,
     train_here,
     wait_for_checkpoint,
@@ -119,8 +120,24 @@ def test_a_corpus_of_less_than_one_update_by_sentences_is_refused(
     said = train(root, status=1)
     assert (
         "error: corpus toy: train has 595 pairs, less than one update of micro: lower "
-        "train.sentences_per_update (596)\n"
+        "train.sentences_per_update (596) to 59, for example\n"
     ) in said
+
+
+def test_a_corpus_of_less_than_one_update_by_tokens_is_refused_with_values_that_work(
+    tmp_path: Path,
+) -> None:
+    root = project(tmp_path, pairs=toy_pairs(5, 1), tokens_per_update=500, max_tokens=400)
+    said = train(root, status=1)
+    match = re.search(
+        r"error: corpus toy: train has \d+ target tokens, less than one update of micro: lower "
+        r"train\.tokens_per_update \(500\) and train\.max_tokens \(400\) to (\d+), for example",
+        said,
+    )
+    assert match, said
+    value = int(match[1])
+    write_params(root, tokens_per_update=value, max_tokens=value, max_updates=5)
+    train(root)
 
 
 def test_a_diverging_training_is_reported_by_the_first_process_that_sees_it(tmp_path: Path) -> None:

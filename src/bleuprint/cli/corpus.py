@@ -99,6 +99,8 @@ def _new_corpus(given: argparse.Namespace) -> None:
     scratch = environment.work() / "new-corpus"
     new = entry.suggest(source_of_environment(), scratch, environment.workers())
     replaced = insert_corpus(params, new.name, new.entry, example)
+    for note in new.notes(load().systems_on(new.name)):
+        say(note, "note")
     for line in report(new):
         print(line)
     place = "" if replaced is None else f" in place of {replaced}"

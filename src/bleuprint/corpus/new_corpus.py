@@ -4,13 +4,14 @@ import json
 import random
 import re
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ruamel.yaml import YAML
 
 from bleuprint.config.experiment import Corpus
+from bleuprint.config.system import System
 from bleuprint.corpus.download.download import Sample
 from bleuprint.corpus.download.fetch import Source
 from bleuprint.corpus.guess_languages import GuessedLanguage, guess_languages
@@ -21,6 +22,7 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import MAX_NAME, build
 from bleuprint.text.parallel import read_lines
 from bleuprint.text.segmenter import has_segmenter
+from bleuprint.text.tokenizers import tokenizer_for
 
 # Pairs that are inspected, and lines by which languages are guessed.
 _PAIRS, _LINES = 20_000, 2000
@@ -88,7 +90,8 @@ _ENTRY = """\
 class NewCorpus:
     """The entry of a corpus, as YAML indented by two spaces, and what it is based on.
 
-    `left_out`: checks that would drop too many pairs, and how many of the sample.
+    `left_out`: checks that would drop too many pairs, and how many of the sample; `train_pairs`,
+    `train_words`: about what will be trained on, and its words of the target language.
     """
 
     name: str
@@ -96,6 +99,23 @@ class NewCorpus:
     pairs: int
     inspection: Inspection
     left_out: dict[str, int]
+    train_pairs: int
+    train_words: int
+
+    def notes(self, systems: Mapping[str, System]) -> Iterator[str]:
+        """What to say if there is not enough for an update of systems that train on it."""
+        sizes = {name: system.train.update_size for name, system in systems.items()}
+        small = ", ".join(
+            f"{name} (train.{setting}: {size})"
+            for name, (setting, size) in sizes.items()
+            if size > (self.train_words if setting == "tokens_per_update" else self.train_pairs)
+        )
+        if small:
+            yield (
+                f"about {_pairs(self.train_pairs)} with {_count(self.train_words, 'target word')} "
+                f"will be left to train on, less than one update of {small}: lower it, and "
+                "train.max_tokens with it"
+            )
 
 
 @dataclass(frozen=True)
@@ -105,6 +125,7 @@ class Draft:
     files: Sequence[Path]
     guesses: Sequence[GuessedLanguage]
     pairs: int
+    target_sample: Sequence[str]
 
     @property
     def languages(self) -> list[str]:
@@ -133,14 +154,23 @@ class Draft:
             # where they dropped most pairs, the other checks have seen few
             if sum(unsuited.values()) <= inspection.last.pairs_out:
                 break
-        self._check_left(inspection, sum(unsuited.values()))
+        left = inspection.last.pairs_out + sum(unsuited.values())
+        self._check_left(inspection, left)
         edits = [rule for rule in EDITS if _suits(rule, inspection)]
+        train = round(self.pairs * left / inspection.drawn * (1 - 2 * self.held_out))
+        words = round(train * self._target_words())
         entry = self.text(edits, checks)
-        return NewCorpus(self.name, entry, self.pairs, inspection, left_out)
+        return NewCorpus(self.name, entry, self.pairs, inspection, left_out, train, words)
 
-    def _check_left(self, inspection: Inspection, more: int) -> None:
-        """Raise UserError if the rules leave too few pairs of the sample; `more` are kept, too."""
-        if (left := inspection.last.pairs_out + more) < _FEWEST:
+    def _target_words(self) -> float:
+        """The words of a target sentence, with its end, in the mean of the sample."""
+        tokenizer = tokenizer_for(self.languages[1], self.corpus([], []).tokenize)
+        words = sum(len(tokenizer.tokenize(line)) for line in self.target_sample)
+        return words / len(self.target_sample) + 1
+
+    def _check_left(self, inspection: Inspection, left: int) -> None:
+        """Raise UserError if too few pairs of the sample are left."""
+        if left < _FEWEST:
             drops = ", ".join(
                 f"{count:,} by `{rule}`"
                 for counts in inspection.stages.values()
@@ -171,10 +201,16 @@ class Draft:
         without |= {"alignment_score"} if self.pairs < _ALIGNED_PAIRS else set()
         return [name for name in CHECKS if name not in without]
 
+    @property
+    def held_out(self) -> float:
+        """The share of the pairs for each of validation and test set."""
+        if self.pairs < _ALIGNED_PAIRS:
+            return 0.1
+        return max(0.0001, round(min(0.05, _HELD_OUT / self.pairs), 4))
+
     def text(self, edits: list[str], checks: list[str]) -> str:
         segmented = any(map(has_segmenter, self.languages))
         merges = next((m for pairs, m in _MERGES.items() if self.pairs <= pairs), _MOST_MERGES)
-        share = max(0.0001, round(min(0.05, _HELD_OUT / max(self.pairs, 1)), 4))
         return _ENTRY.format(
             name=self.name,
             part=self.part,
@@ -185,7 +221,7 @@ class Draft:
             clean=", ".join(f"{name}: {EDITS[name]}" for name in edits),
             filter=", ".join(f"{name}: {CHECKS[name]}" for name in checks),
             pairs=self.pairs,
-            share=0.1 if self.pairs < _ALIGNED_PAIRS else share,
+            share=self.held_out,
             tokenizer="segmenter" if segmented else "moses",
             merges=merges,
         )
@@ -204,7 +240,8 @@ def draft(files: Sequence[Path]) -> Draft:
         _check_place(path)
     texts = [_Lines(path) for path in files]
     pairs = _check_parallel(files, texts)
-    return Draft(files, guess_languages(files, [text.sample for text in texts]), pairs)
+    source, target = (text.sample for text in texts)
+    return Draft(files, guess_languages(files, [source, target]), pairs, target)
 
 
 def report(new: NewCorpus) -> Iterator[str]:

@@ -73,8 +73,8 @@ def _draw(corpus: str, settings: Split, pairs: int, given: list[str]) -> Dropped
     test = 0 if has_test else max(1, round(settings.test * pairs))
     if valid + test >= pairs or (settings.every or 0) > pairs:
         raise UserError(
-            f"corpus {corpus}: {pairs} pairs are too few to draw {valid or 1} for validation "
-            f"and {test} to test, and train on the rest"
+            f"corpus {corpus}: too few pairs ({pairs}) to draw {valid or 1} for validation and "
+            f"{test} to test, and train on the rest"
         )
     drawn_for = np.full(pairs, _TRAIN, np.uint8)
     if settings.every and not has_valid:

@@ -109,7 +109,7 @@ def _memory_of(group: Group) -> tuple[int, str]:
 
 def _check_lengths(job: Job, corpus: BinaryCorpus) -> None:
     """Raise UserError if a sentence is too long for the model, or an update lacks tokens."""
-    most, (setting, update) = job.system.model.max_positions, job.system.train.update_size
+    most = job.system.model.max_positions
     for name in corpus.sets:
         # references of test sets are not read by the model
         for language in (corpus.source, corpus.target)[: 1 if name.startswith("test.") else 2]:
@@ -122,14 +122,27 @@ def _check_lengths(job: Job, corpus: BinaryCorpus) -> None:
                     f"{language} has {longest} tokens with EOS, and model.max_positions of "
                     f"{job.cell.system} is {most}: raise it, or lower filter.length.max"
                 )
-    lengths = corpus.side("train", corpus.target).lengths
-    by_tokens = job.system.train.tokens_per_update is not None
-    size, what = (int(lengths.sum()), "target tokens") if by_tokens else (len(lengths), "pairs")
-    if size < update:
-        raise UserError(
-            f"corpus {job.cell.corpus}: train has {size} {what}, less than one update of "
-            f"{job.cell.system}: lower train.{setting} ({update})"
-        )
+    _check_update(job, corpus)
+
+
+def _check_update(job: Job, corpus: BinaryCorpus) -> None:
+    """Raise UserError, with values that work, if train is smaller than an update."""
+    train, (setting, update) = job.system.train, job.system.train.update_size
+    source, target = (corpus.side("train", each).lengths for each in (corpus.source, corpus.target))
+    by_tokens = train.tokens_per_update is not None
+    size, what = (int(target.sum()), "target tokens") if by_tokens else (len(target), "pairs")
+    if size >= update:
+        return
+    # a batch must hold the longest sentence, and an update a batch
+    smallest = int(max(source.max(), target.max())) if by_tokens else 1
+    value = max(size // 10, smallest)
+    lower = f"train.{setting} ({update})"
+    if by_tokens and train.max_tokens > value:
+        lower += f" and train.max_tokens ({train.max_tokens})"
+    raise UserError(
+        f"corpus {job.cell.corpus}: train has {size} {what}, less than one update of "
+        f"{job.cell.system}: lower {lower} to {value}, for example"
+    )
 
 
 def work_folder(job: Job, fingerprints: Fingerprints) -> Path:
