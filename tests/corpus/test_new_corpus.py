@@ -180,7 +180,16 @@ def test_files_that_cannot_be_used_are_refused(project):
     good = written(project, GOOD)
     for name, content, message in (
         ("short.de", b"Ein Satz.\n", r"inputs/mine\.en has 500 lines and inputs/short\.de has 1: "),
-        ("bad.de", b"gut\n\xff\n", r"inputs/bad\.de:2: byte 1 of the line is 0xff: not UTF-8"),
+        (
+            "latin.de",
+            "gut\nschön\n".encode("latin-1"),
+            r"latin\.de:2: byte 4 .* like Latin-1: iconv",
+        ),
+        (
+            "wide.de",
+            "schön\n".encode("utf-16-le"),
+            r"wide\.de:1: byte 2 .* looks like UTF-16: iconv",
+        ),
         ("a.de.gz", b"", r"a\.de\.gz: packed"),
     ):
         (project / "inputs" / name).write_bytes(content)

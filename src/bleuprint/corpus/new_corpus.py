@@ -14,13 +14,13 @@ from bleuprint.config.experiment import Corpus
 from bleuprint.config.system import System
 from bleuprint.corpus.download.download import Sample
 from bleuprint.corpus.download.fetch import Source
+from bleuprint.corpus.download.formats.lines import read_lines
 from bleuprint.corpus.guess_languages import GuessedLanguage, guess_languages
 from bleuprint.corpus.inspect import Inspection, inspect_corpus
 from bleuprint.corpus.line_shift import first_shifted_line
 from bleuprint.rules.language_id import LanguageId
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import MAX_NAME, build
-from bleuprint.text.parallel import read_lines
 from bleuprint.text.segmenter import has_segmenter
 from bleuprint.text.tokenizers import tokenizer_for
 
@@ -273,12 +273,13 @@ class _Lines:
         drawing = random.Random(1)
         self.lengths = array("Q")  # 8 bytes a line
         self.sample: list[str] = []
-        for number, line in enumerate(read_lines(path)):
-            self.lengths.append(len(line))
-            if len(self.sample) < _LINES:
-                self.sample.append(line)
-            elif (place := drawing.randrange(number + 1)) < _LINES:
-                self.sample[place] = line
+        with path.open("rb") as file:
+            for number, line in enumerate(read_lines(file, str(path))):
+                self.lengths.append(len(line))
+                if len(self.sample) < _LINES:
+                    self.sample.append(line)
+                elif (place := drawing.randrange(number + 1)) < _LINES:
+                    self.sample[place] = line
 
 
 def _check_place(path: Path) -> None:

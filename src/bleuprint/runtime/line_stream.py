@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from io import BufferedReader, BytesIO
 
-from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.not_utf8 import not_utf8
 
 Line = tuple[int, str]
 
@@ -38,6 +38,5 @@ def _decoded(lines: list[bytes], name: str, first: int) -> Iterator[list[Line]]:
         except UnicodeDecodeError as error:
             if decoded:
                 yield decoded
-            byte = f"byte {error.start + 1} of the line is {line[error.start]:#04x}"
-            raise UserError(f"{name}:{number}: {byte}: not UTF-8") from None
+            raise not_utf8(line, error.start, name, number) from None
     yield decoded

@@ -18,6 +18,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.not_utf8 import not_utf8
 
 T = TypeVar("T")
 
@@ -88,8 +89,9 @@ def load_yaml(path: Path) -> Any:
     except FileNotFoundError:
         raise UserError(f"{path}: no such file; run from the project's root") from None
     except UnicodeDecodeError as error:
-        line = path.read_bytes()[: error.start].count(b"\n") + 1
-        raise UserError(f"{path}:{line}: not UTF-8") from None
+        lines = error.object[: error.start].split(b"\n")
+        line = error.object.split(b"\n")[len(lines) - 1]
+        raise not_utf8(line, len(lines[-1]), path, len(lines)) from None
     return parse_yaml(text, str(path))
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.not_utf8 import not_utf8
 
 BLOCK_PAIRS = 1000
 
@@ -187,11 +188,4 @@ def _decode(line: bytes, path: Path, number: int) -> str:
     try:
         return line.removesuffix(b"\n").decode()
     except UnicodeDecodeError as error:
-        raise undecodable(line, error.start, path, number) from None
-
-
-def undecodable(line: bytes, byte: int, file: object, number: int) -> UserError:
-    """The error for a byte of line `number` that is not UTF-8."""
-    return UserError(
-        f"{file}:{number}: byte {byte + 1} of the line is {line[byte]:#04x}: not UTF-8"
-    )
+        raise not_utf8(line, error.start, path, number) from None

@@ -10,12 +10,11 @@ from itertools import zip_longest
 from typing import BinaryIO
 
 from bleuprint.runtime.errors import UserError
-from bleuprint.text.parallel import Pair, undecodable
+from bleuprint.runtime.not_utf8 import UTF_16_MARKS, looks_like_utf_16, not_utf8
+from bleuprint.text.parallel import Pair
 
 # A file with a longer line is not a text of sentences; in bytes.
 LONGEST_LINE = 1 << 26
-
-_UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
 def read_lines(stream: BinaryIO, name: str) -> Iterator[str]:
@@ -27,19 +26,14 @@ def read_lines(stream: BinaryIO, name: str) -> Iterator[str]:
     for number, line in enumerate(iter(partial(stream.readline, LONGEST_LINE), b""), 1):
         if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
             raise UserError(f"{name}:{number}: the line is longer than {LONGEST_LINE >> 20} MiB")
-        # Without its mark, UTF-16 is often valid UTF-8 with NULs. The first line may be empty.
-        if number <= 2 and (line.startswith(_UTF_16_MARKS) or line.count(0) > len(line) // 4):
-            first = 0 if line.startswith(_UTF_16_MARKS) else line.index(0)
-            error = undecodable(line, first, name, number)
-            raise UserError(f"{error}; the file looks like UTF-16")
+        if number <= 2 and looks_like_utf_16(line):
+            raise not_utf8(
+                line, 0 if line.startswith(UTF_16_MARKS) else line.index(0), name, number
+            )
         try:
             text = line.decode()
-        except UnicodeDecodeError as decoding:
-            # in Latin-1, an ASCII character follows most other letters
-            after = line[decoding.start + 1 : decoding.start + 2]
-            hint = "; the file looks like Latin-1" if after.isascii() and after else ""
-            error = undecodable(line, decoding.start, name, number)
-            raise UserError(f"{error}{hint}") from None
+        except UnicodeDecodeError as error:
+            raise not_utf8(line, error.start, name, number) from None
         if number == 1:
             text = text.removeprefix("\ufeff")
         yield text.removesuffix("\r\n").removesuffix("\n")
