@@ -125,8 +125,16 @@ def test_odd_characters_and_names(project):
     new = made(project, written(project, pairs, names))
     assert new.pairs == len(TORTURE)
     insert_corpus(project / "params.yaml", new.name, new.entry)
-    files = load().corpora["my-text-en-de"].files.sides()
+    files = load().corpora["my-text-u-en-de"].files.sides()
     assert [file.path for file in files.values()] == [f"inputs/{name}" for name in names]
+
+
+@pytest.mark.parametrize(
+    ("stem", "name"),
+    [("Übung", "Ubung"), ("Cafe\u0301_2", "Cafe-2"), ("文", "mine"), ("Текст", "mine")],
+)
+def test_the_name_of_the_corpus_has_the_letters_of_the_files(project, stem, name):
+    assert draft(written(project, GOOD, (f"{stem}.en", f"{stem}.de"))).name == f"{name}-en-de"
 
 
 def test_languages_by_name_and_by_text(project):

@@ -3,6 +3,7 @@
 import json
 import random
 import re
+import unicodedata
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -184,8 +185,10 @@ class Draft:
 
     @property
     def part(self) -> str:
-        """What the names of the files have in common, as a name."""
-        parts = [re.split(r"[^A-Za-z0-9]+", path.name) for path in self.files]
+        """What the names of the files have in common, as a name; letters lose their accents."""
+        names = [unicodedata.normalize("NFKD", path.name) for path in self.files]
+        ascii_names = [name.encode("ascii", "ignore").decode() for name in names]
+        parts = [re.split(r"[^A-Za-z0-9]+", name) for name in ascii_names]
         common = [part for part in parts[0] if part in parts[1] and part not in ("txt", "")]
         named = [part for part in common if part not in self.languages]
         return "-".join(named)[: MAX_NAME // 2].strip("-") or "mine"
