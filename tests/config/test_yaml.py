@@ -30,6 +30,13 @@ def test_values_are_those_of_yaml_1_2(tmp_path):
             ":12: not valid YAML: expected <block end>, but found '<block ",
         ),
         ("    clean:", "   clean:", "(is it indented like its neighbors?)"),
+        (
+            "    clean:",
+            "\tclean:",
+            ":12: not valid YAML: the line is indented with a tab: use spaces",
+        ),
+        ("    clean:", "  \tclean:", ":12: not valid YAML: the line is indented with a tab: use "),
+        ("  own:", "\town:", ":4: not valid YAML: the line is indented with a tab: use spaces"),
         ("corpora:\n", "corpora: &all\n  <<: *all\n", "an entry is merged (<<) into itself"),
         ("license: none", r'license: "\ud800"', "license: '\\ud800' holds NUL or half of a surrog"),
         ("path: inputs/a.de", r'path: "inputs/\0"', "path: 'inputs/\\x00' holds NUL or half of"),

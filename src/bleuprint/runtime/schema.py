@@ -103,6 +103,8 @@ def parse_yaml(text: str, path: str) -> Any:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         problem = str(error.problem).partition(" with value")[0]
         hint = " (is it indented like its neighbors?)" if "<block" in problem else ""
+        if re.match(" *\t", "".join(text.split("\n")[line - 1 : line])):
+            problem, hint = "the line is indented with a tab: use spaces", ""
         raise UserError(f"{path}:{line}: not valid YAML: {problem}{hint}") from None
     except YAMLError as error:
         raise UserError(f"{path}: not valid YAML: {str(error).splitlines()[0]}") from None
