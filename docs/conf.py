@@ -12,6 +12,7 @@ release = version = __version__
 extensions = ["myst_parser"]
 myst_heading_anchors = 3  # the anchors that GitHub gives, for links between pages
 html_theme = "furo"
+html_show_search_summary = False  # read by fetch, which browsers refuse from files
 html_title = f"bleuprint {release}"
 html_static_path = ["static"]
 html_css_files = ["site.css"]

@@ -57,3 +57,4 @@ def test_search_finds_a_setting_and_a_message(site: Path, browser: Browser) -> N
         browser.driver.get(f"{(site / 'search.html').as_uri()}?q={words.replace(' ', '+')}")
         browser.wait(f"document.querySelector('#search-results a[href^=\"{page}.html\"]')")
     assert browser.requests() == []
+    assert browser.complaints() == []
