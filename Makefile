@@ -18,7 +18,7 @@ help:
 	@echo "make plots         its curves and scores beside those of HEAD, or of REVS=\"A B\""
 	@echo "make recipe NAME=  put recipes/NAME.yaml in place of params.yaml"
 	@echo "make ui            compare the trainings in MLflow, http://127.0.0.1:5000"
-	@echo "make docs          the manual as a site, work/site/index.html"
+	@echo "make docs          the manual as a site, work/site/docs/index.html"
 	@echo "make test          the tests"
 	@echo "make test-slow     the longest tests"
 	@echo "make test-cluster  those on a real SLURM, on several hosts, with a real S3 server"
@@ -91,10 +91,10 @@ lint: setup
 	snakefmt --check Snakefile
 	snakemake --lint
 
-# from docs/, without a network; a broken link is an error
+# from docs/ and README.md, without a network; a broken link is an error
 docs: setup
-	sphinx-build -q --fail-on-warning --keep-going -d work/doctrees docs work/site
-	@echo "open $(CURDIR)/work/site/index.html"
+	sphinx-build -q --fail-on-warning --keep-going -c docs -d work/doctrees . work/site
+	@echo "open $(CURDIR)/work/site/docs/index.html"
 
 ui: setup
 	@bleuprint ui --port $(PORT)

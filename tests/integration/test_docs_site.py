@@ -1,16 +1,22 @@
 """The manual as a site: built without warnings, and read in a browser without a network."""
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import pytest
 
 from browser import Browser, chromium
 from root import ROOT
 
-PAGES = sorted(path.stem for path in (ROOT / "docs").glob("*.md"))
+PAGES = [
+    *sorted(f"docs/{path.stem}" for path in (ROOT / "docs").glob("*.md")),
+    *sorted(path.stem for path in ROOT.glob("*.md")),
+]
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +25,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("sphinx")
     folder = tmp_path_factory.mktemp("docs")
     options = ["-q", "--fail-on-warning", "--keep-going", "-d", str(folder / "doctrees")]
-    command = [sys.executable, "-m", "sphinx", *options, str(ROOT / "docs"), str(folder / "site")]
+    folders = ["-c", str(ROOT / "docs"), str(ROOT), str(folder / "site")]
+    command = [sys.executable, "-m", "sphinx", *options, *folders]
     done = subprocess.run(command, text=True, capture_output=True)
     assert done.returncode == 0, done.stderr
     return folder / "site"
@@ -31,10 +38,38 @@ def browser(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Br
         yield started
 
 
-def test_every_page_of_docs_is_in_the_navigation(site: Path) -> None:
-    index = (site / "index.html").read_text(encoding="utf-8")
-    for page in set(PAGES) - {"index"}:
-        assert f'<a class="reference internal" href="{page}.html">' in index
+def test_every_page_is_in_the_navigation(site: Path) -> None:
+    assert {"README", "CONTRIBUTING", "CHANGELOG", "docs/settings"} < set(PAGES)
+    search = (site / "search.html").read_text(encoding="utf-8")
+    for page in set(PAGES) - {"docs/index"}:
+        assert f'<a class="reference internal" href="{page}.html">' in search
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_and_pictures_lead_to_what_there_is(site: Path, page: str) -> None:
+    path = site / f"{page}.html"
+    text = path.read_text(encoding="utf-8")
+    targets = re.findall(r'(?:href|src|srcset)="([^"]*)"', text)
+    assert len(targets) > 50
+    for target in map(urlsplit, map(unescape, targets)):
+        if target.scheme or target.netloc:
+            continue
+        file = path.parent / unquote(target.path) if target.path else path
+        assert file.is_file(), target
+        # the pages of reports are whole files, tables are Markdown
+        assert file.suffix != ".md" or file.name == "table.md", target
+        if target.fragment and file.suffix == ".html":
+            anchor = f'id="{unquote(target.fragment)}"'
+            assert anchor in file.read_text(encoding="utf-8"), target
+
+
+def test_the_readme_shows_the_picture_of_its_mode(site: Path, browser: Browser) -> None:
+    browser.driver.get((site / "README.html").as_uri())
+    images = "[...document.querySelectorAll('article img')]"
+    shown = f"{images}.filter(each => each.checkVisibility()).map(each => each.naturalWidth)"
+    widths = browser.script(f"return {shown}")
+    assert len(widths) == browser.script(f"return {images}.length") - 1  # not the dark one
+    assert min(widths) > 0
 
 
 @pytest.mark.parametrize("width", [1280, 390])
@@ -51,8 +86,9 @@ def test_pages_fit_and_request_nothing_from_other_hosts(
 
 def test_search_finds_a_setting_and_a_message(site: Path, browser: Browser) -> None:
     for words, page in (
-        ("label_smoothing_target", "settings"),
-        ("not parallel", "troubleshooting"),
+        ("label_smoothing_target", "docs/settings"),
+        ("not parallel", "docs/troubleshooting"),
+        ("two commands", "README"),
     ):
         browser.driver.get(f"{(site / 'search.html').as_uri()}?q={words.replace(' ', '+')}")
         browser.wait(f"document.querySelector('#search-results a[href^=\"{page}.html\"]')")
