@@ -56,7 +56,7 @@ def test_types_ranges_and_values_of_recipes() -> None:
     """Against params.yaml, table2.yaml and the dataclasses, read by eye."""
     shown = {
         ("systems.NAME.model", "d_model"): [
-            "whole number from 1, at most 1000000",
+            "whole number from 1 to 1000000",
             "`96`",
             "`512`",
         ],
@@ -65,9 +65,13 @@ def test_types_ranges_and_values_of_recipes() -> None:
         ("systems.NAME.train", "patience"): ["whole number at least 1; optional", "–", "–"],
         ("systems.NAME.average", "ensemble"): ["`true`, `false`; optional, `false`", "–", "–"],
         ("corpora.NAME.vocabulary.bpe", "joint"): ["`true`, `false`", "`true`", "`true`"],
+        ("systems.NAME.average", "updates"): ["2 whole numbers at least 1; optional", "–", "–"],
         ("corpora.NAME.split", "every"): ["whole number at least 2; optional", "–", "–"],
     }
     assert {key: _cells(*key) for key in shown} == shown
+    files = "[`corpora.NAME.files.train.NAME`](#corporanamefilestrainname)"
+    assert _cells("corpora.NAME.files", "tests")[0] == f"by name: {files}"
+    assert "| `seeds` | list of whole numbers from 0 to 4294967295 |" in PAGES["settings"]
     length = (
         "{`min`: whole number at least 1; `max`: whole number at least 1}; optional. Drops a pair"
     )

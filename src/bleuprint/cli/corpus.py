@@ -21,12 +21,12 @@ def add_commands(commands: Commands) -> None:
     cite.set_defaults(command=_cite)
 
     inspect = commands.add_parser("inspect", help="what each rule would drop, with samples")
-    inspect.add_argument("corpus", metavar="CORPUS", help="of params.yaml")
+    inspect.add_argument("corpus", metavar="CORPUS", help="a corpus of params.yaml")
     inspect.add_argument(
         "--pairs", type=count, default=100_000, help="pairs to draw from each text (%(default)s)"
     )
     inspect.add_argument(
-        "--seed", type=whole_number(0), default=1, help="of the drawing (%(default)s)"
+        "--seed", type=whole_number(0), default=1, help="seed of the drawing (%(default)s)"
     )
     inspect.add_argument(
         "--samples", type=whole_number(1, 5), default=3, help="samples of each rule (%(default)s)"
@@ -36,20 +36,27 @@ def add_commands(commands: Commands) -> None:
     new = commands.add_parser(
         "new-corpus", help="add two files in inputs/ to params.yaml, with rules that suit them"
     )
-    new.add_argument("files", nargs=2, type=Path, metavar="FILE", help="the source, the target")
+    new.add_argument(
+        "files", nargs=2, type=Path, metavar="FILE", help="the source text, then the target text"
+    )
     new.set_defaults(command=_new_corpus)
 
     rules = commands.add_parser("rules", help="train without each cleaning rule: what it gains")
-    rules.add_argument("corpus", metavar="CORPUS", help="of params.yaml")
-    rules.add_argument("--system", help="which is trained (the first of params.yaml)")
-    rules.add_argument("--seeds", type=count, default=3, help="how many (%(default)s)")
+    rules.add_argument("corpus", metavar="CORPUS", help="a corpus of params.yaml")
+    rules.add_argument("--system", help="system to train (the first of params.yaml)")
     rules.add_argument(
-        "--pairs", type=count, default=100_000, help="at most, of each training text (%(default)s)"
+        "--seeds", type=count, default=3, help="number of seeds to train with (%(default)s)"
+    )
+    rules.add_argument(
+        "--pairs",
+        type=count,
+        default=100_000,
+        help="most pairs to use of each training text (%(default)s)",
     )
     rules.set_defaults(command=_rules, computes=True)
 
     show = commands.add_parser("show", help="pairs of a binarized corpus as text")
-    show.add_argument("corpus", metavar="CORPUS", help="of params.yaml")
+    show.add_argument("corpus", metavar="CORPUS", help="a corpus of params.yaml")
     show.add_argument("--set", default="train", help="train, valid or test.NAME (%(default)s)")
     show.add_argument(
         "--lines", type=_lines, metavar="M:N", help="pairs M to N, counted from 1 (the first 10)"

@@ -14,9 +14,9 @@ def add_commands(commands: Commands) -> None:
         "train",
         help="train one system on one corpus with one seed, on one or several hosts: docs/hosts.md",
     )
-    train.add_argument("system", metavar="SYSTEM", help="of params.yaml")
-    train.add_argument("corpus", metavar="CORPUS", help="of params.yaml")
-    train.add_argument("seed", metavar="SEED", type=whole_number(0), help="of params.yaml")
+    train.add_argument("system", metavar="SYSTEM", help="a system of params.yaml")
+    train.add_argument("corpus", metavar="CORPUS", help="a corpus of params.yaml")
+    train.add_argument("seed", metavar="SEED", type=whole_number(0), help="a seed of params.yaml")
     train.set_defaults(command=_train, computes=True)
 
     serve = commands.add_parser(
@@ -30,7 +30,7 @@ def add_commands(commands: Commands) -> None:
     export = commands.add_parser(
         "export", help="a trained system as a folder for CTranslate2, without this project"
     )
-    export.add_argument("folder", metavar="FOLDER", help="which is made")
+    export.add_argument("folder", metavar="FOLDER", help="the folder to make")
     add_cell_options(export)
     export.add_argument(
         "--precision", choices=("float32", "int8"), default="float32", help="(%(default)s)"
@@ -49,7 +49,7 @@ def add_commands(commands: Commands) -> None:
     release = commands.add_parser(
         "release", help="the experiment as a folder for others: weights, results, sums, a card"
     )
-    release.add_argument("folder", metavar="FOLDER", help="which is made")
+    release.add_argument("folder", metavar="FOLDER", help="the folder to make")
     release.add_argument("--system", help="the weights of this system alone (all)")
     release.add_argument("--corpus", help="the weights on this corpus alone (all)")
     release.set_defaults(command=_release)

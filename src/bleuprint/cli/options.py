@@ -35,9 +35,9 @@ def check_root() -> None:
 
 def add_cell_options(command: argparse.ArgumentParser) -> None:
     """The options that name a training."""
-    command.add_argument("--system", required=True, help="of params.yaml")
-    command.add_argument("--corpus", required=True, help="of params.yaml")
-    command.add_argument("--seed", type=int, help="of the training (the first of params.yaml)")
+    command.add_argument("--system", required=True, help="a system of params.yaml")
+    command.add_argument("--corpus", required=True, help="a corpus of params.yaml")
+    command.add_argument("--seed", type=int, help="seed of the training (the first of params.yaml)")
 
 
 def trained_cell(settings: Settings, given: argparse.Namespace) -> Cell:

@@ -59,20 +59,20 @@ def add_commands(commands: Commands) -> None:
     clean = commands.add_parser(
         "clean", help="list what params.yaml no longer names: models, data, trainings, downloads"
     )
-    clean.add_argument("--yes", action="store_true", help="remove it")
+    clean.add_argument("--yes", action="store_true", help="remove what is listed")
     clean.set_defaults(command=_clean)
 
     work = commands.add_parser(
         "work", help="list the trainings, downloads and other files in work/, and remove them"
     )
     work.add_argument("--clear", action="store_true", help="remove what is not in use")
-    work.add_argument("paths", nargs="*", metavar="PATH", help="only these (all)")
+    work.add_argument("paths", nargs="*", metavar="PATH", help="list or remove only these (all)")
     work.set_defaults(command=_work)
 
     plots = commands.add_parser(
         "plots", help="curves and scores of the working tree beside those of other revisions"
     )
-    plots.add_argument("revisions", nargs="*", metavar="REVISION", help="as of git (HEAD)")
+    plots.add_argument("revisions", nargs="*", metavar="REVISION", help="revisions of git (HEAD)")
     plots.set_defaults(command=_plots)
 
 

@@ -37,6 +37,7 @@ EXPLAINED = {
 INLINE = 3
 # The longest value of a recipe that is shown, in characters.
 LONGEST_VALUE = 60
+_PLURALS = {"integer": "whole numbers", "number": "numbers", "string": "texts"}
 _TYPES = {"integer": "whole number", "number": "number", "boolean": "`true`, `false`"}
 
 _SETTINGS = """\
@@ -46,8 +47,8 @@ All keys of `params.yaml`, with types and ranges; this page is generated from th
 read the file (`bleuprint reference settings`). A setting must be given unless it is optional. NAME
 is a name that you choose. The last two columns show the first corpus and the first system of two
 recipes: `phrasebook`, the default experiment, and `table2`, the Transformer base of "Attention Is
-All You Need"; – is: left out. What relates several settings, such as an even `d_model` for
-sinusoidal positions, `bleuprint check` checks, too.
+All You Need"; – is: left out. "By name" is a mapping whose keys are names. `bleuprint check` also
+refuses settings that do not go together, such as an odd `d_model` with sinusoidal positions.
 """
 _COMMANDS = """\
 # Every command
@@ -123,7 +124,8 @@ def _unwrapped(path: str, schema: Schema, values: list[Any]) -> _Setting:
     if schema.get("additionalProperties"):
         firsts = [next(iter(value.values()), None) if value else None for value in values]
         inner = _unwrapped(f"{path}.NAME", schema["additionalProperties"], firsts)
-        return inner._replace(words=f"by name: {inner.words}")
+        # the path of what it maps to shows a mapping in it
+        return inner._replace(words=f"by name: {inner.words.removeprefix('by name: ')}")
     if schema.get("type") == "array" and "properties" in schema["items"]:
         firsts = [value[0] if value else None for value in values]
         return _Setting("list of ", f"{path}[]", schema["items"], firsts)
@@ -140,9 +142,8 @@ def _type(schema: Schema) -> str:
         return ", ".join(f"`{_flow(value)}`" for value in schema["enum"])
     if schema["type"] == "array":
         items = schema["items"]
-        if isinstance(items, list):
-            return f"list of {len(items)}: {_type(items[0])}"
-        return f"list: {_type(items)}"
+        one, many = (items[0], f"{len(items)} ") if isinstance(items, list) else (items, "list of ")
+        return f"{many}{_PLURALS[one['type']]}{_range(one)}"
     if schema["type"] == "string":
         return "a name" if "pattern" in schema else "text"
     return _TYPES[schema["type"]] + _range(schema)

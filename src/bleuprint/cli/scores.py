@@ -29,7 +29,7 @@ def add_commands(commands: Commands) -> None:
     )
     revision = "SYSTEM, SYSTEM@REVISION or REVISION: a commit of git or an experiment of DVC"
     compare.add_argument("first", metavar="A", help=revision)
-    compare.add_argument("second", metavar="B", help="the same")
+    compare.add_argument("second", metavar="B", help="what to compare it with, likewise")
     compare.add_argument("--corpus", help="one corpus, with sentences")
     compare.add_argument(
         "--sentences",
@@ -56,8 +56,8 @@ def add_commands(commands: Commands) -> None:
     power = commands.add_parser(
         "power", help="the differences that test sets and seeds show, and what smaller ones take"
     )
-    power.add_argument("--system", help="this system alone")
-    power.add_argument("--baseline", help="compared with this one (the first of params.yaml)")
+    power.add_argument("--system", help="compare this system alone")
+    power.add_argument("--baseline", help="the system to compare with (the first of params.yaml)")
     power.add_argument(
         "--difference", type=_positive, help="BLEU to find (the difference that was measured)"
     )

@@ -16,7 +16,9 @@ def add_commands(commands: Commands) -> None:
     translate = commands.add_parser(
         "translate", help="translate sentences with a trained system, one line for each line"
     )
-    translate.add_argument("files", nargs="*", metavar="FILE", help="(standard input)")
+    translate.add_argument(
+        "files", nargs="*", metavar="FILE", help="files to translate (standard input)"
+    )
     add_cell_options(translate)
     beam = whole_number(1, WIDEST)
     translate.add_argument("--beam", type=beam, help="instead of the system's decode.beam")

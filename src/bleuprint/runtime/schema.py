@@ -55,6 +55,8 @@ class Range:
     def __str__(self) -> str:
         if self.high == math.inf:
             return f"{'above' if self.open_low else 'at least'} {self.low:.10g}"
+        if not self.open_low and not self.open_high:
+            return f"from {self.low:.10g} to {self.high:.10g}"
         below = f"{'below' if self.open_high else 'at most'} {self.high:.10g}"
         return f"{'above' if self.open_low else 'from'} {self.low:.10g}, {below}"
 
