@@ -149,6 +149,22 @@ def test_a_stage_that_the_other_lacks(tmp_path: Path) -> None:
     assert first_difference(stages, fewer, LAST) == ("translate", ["no such stage there"])
 
 
+def test_columns_that_one_file_lacks_are_named(tmp_path: Path) -> None:
+    first, second = write(tmp_path / "a"), write(tmp_path / "b")
+    rows = read_json(second / RESULTS)
+    for row in rows:
+        for name in [*row]:
+            if name.startswith("chrf2pp"):
+                del row[name]
+    write_json(second / RESULTS, rows)
+    text, verdict = compared(first, second)
+    assert verdict == Verdict.SAME_BYTES
+    assert text[1] == (
+        "not compared, since one side lacks them: "
+        "chrf2pp, chrf2pp_low, chrf2pp_high and 7 more columns"
+    )
+
+
 def test_an_edited_file_is_named(tmp_path: Path) -> None:
     here, there = write(tmp_path / "a"), write(tmp_path / "b")
     rows = read_json(there / RESULTS)

@@ -10,7 +10,8 @@ from pandas.testing import assert_frame_equal
 import result_trees as trees
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
-from bleuprint.report.frame import LISTS, RESULTS, load, save
+from bleuprint.report.frame import RESULTS, load, save
+from bleuprint.report.record_checks import LISTS
 from bleuprint.report.records import collect
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, sha256_of, write_json

@@ -55,6 +55,33 @@ def test_the_same_records_have_the_same_bytes(records: pd.DataFrame) -> None:
     assert verdicts(records, other) == {Verdict.SAME_BYTES}
 
 
+@pytest.mark.parametrize(
+    ("changes", "stage"),
+    [
+        ({"ter": None, "ter_low": None, "ter_high": None}, "score"),
+        ({"p_holm": None}, "report"),
+        ({"faults": None}, "score"),
+    ],
+)
+def test_a_result_without_its_test_or_score_is_another(
+    records: pd.DataFrame, changes: dict[str, Any], stage: str
+) -> None:
+    """In all rows, as in a file from which they were removed."""
+    other = records.assign(**changes)
+    differing = [each for each in compared(records, other) if each.verdict == Verdict.DIFFERENT]
+    assert {each.stage for each in differing} == {stage}
+    assert all({*each.columns} <= {*changes} for each in differing)
+    assert all(each.verdict == Verdict.SAME_BYTES for each in compared(records, other, [*changes]))
+
+
+def test_a_row_from_outside_is_not_a_trained_one(records: pd.DataFrame) -> None:
+    other = edited(records, outside="an online system")
+    assert verdicts(records, other) == verdicts(other, records) == {Verdict.DIFFERENT}
+    (cause, *_) = next(e for e in compared(records, other) if e.columns).causes()
+    assert cause == "one is a row from outside, the other was trained"
+    assert verdicts(other, edited(records, outside="its new name")) == {Verdict.SAME_BYTES}
+
+
 @pytest.mark.parametrize("shift", [0.5, 2.0, 6.0])
 @pytest.mark.parametrize(
     ("first", "second"),

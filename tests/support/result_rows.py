@@ -9,6 +9,7 @@ import systems
 from bleuprint.report.document_tables import columns_of, tests_of
 from bleuprint.report.frame import DTYPES
 from bleuprint.report.grid import Grid
+from bleuprint.report.record_checks import chain_of
 from bleuprint.report.system_results import METRICS, of_metric, with_differences
 
 TESTS = ("p_bootstrap", "p_randomization", "standard_error")
@@ -71,7 +72,6 @@ def record(system: str, corpus: str, test: str, bleu: float, **changes: Any) -> 
         "averaged_sha256": "a0" * 32,
         "decode_sha256": "de" * 32,
         "scored_with": "torch 2.0.0, sacrebleu 2.6.0",
-        "chain_sha256": "ca" * 32,
         **changes,
     }
 
@@ -111,7 +111,8 @@ def against(baseline: str, bootstrap: float, randomization: float | None = None)
 
 def frame(*rows: dict[str, Any], missing: str = "") -> pd.DataFrame:
     """The records of these rows, with measured times of all systems but `missing`."""
-    records = with_differences(pd.DataFrame(rows))
+    chained = [{**row, "chain_sha256": chain_of(row)} for row in rows]
+    records = with_differences(pd.DataFrame(chained))
     news = records.corpus.str.startswith("news")
     times: dict[str, Any] = {
         "train_seconds": news.map({True: 43_200.0, False: 61.0}),

@@ -5,7 +5,8 @@ other's data nor its models.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -18,7 +19,7 @@ import pandas as pd
 from bleuprint.pipeline.dvc_lock import check_no_conflict
 from bleuprint.pipeline.first_difference import first_difference
 from bleuprint.pipeline.ro_crate import METADATA, changed_files
-from bleuprint.report.frame import COSTS, RESULTS, read
+from bleuprint.report.frame import COSTS, RESULTS, STORED, missing_columns, read
 from bleuprint.report.revision import commit_of
 from bleuprint.report.same_results import SEEDS_BLEU, Compared, Verdict, compared
 from bleuprint.runtime.code import git
@@ -34,12 +35,16 @@ _TEXTS = {Verdict.DIFFERENT: "different", Verdict.WITHIN_NOISE: "within the nois
 
 @dataclass(frozen=True)
 class Report:
-    """A results.json with its MD5, and the content of the dvc.lock beside it, if there is one."""
+    """A results.json with its MD5, and the content of the dvc.lock beside it, if there is one.
+
+    `lacking`: the columns that it has not.
+    """
 
     name: str
     records: pd.DataFrame
     md5: str
     lock: str
+    lacking: frozenset[str]
 
     @cached_property
     def stages(self) -> Mapping[str, Any]:
@@ -109,7 +114,8 @@ def lines(here: Report, there: Report) -> tuple[list[str], Verdict]:
 
     Raises UserError if they have no result in common.
     """
-    results = compared(here.records, there.records)
+    left_out = here.lacking ^ there.lacking
+    results = compared(here.records, there.records, left_out)
     if not results:
         raise UserError(
             f"{there.name}: another experiment: no system, corpus, seed and test set in common "
@@ -128,6 +134,8 @@ def lines(here: Report, there: Report) -> tuple[list[str], Verdict]:
     if edited := [side.name for side in (here, there) if side.edited]:
         text.append(f"not the results.json that dvc.lock names, but edited: {', '.join(edited)}")
         verdict = Verdict.DIFFERENT
+    if left_out:
+        text.append(f"not compared, since one side lacks them: {_columns(left_out)}")
     groups = _groups(here, there, results)
     shown = _MOST - (len(text) > 2)
     for (of, why), members in islice(groups.items(), shown):
@@ -151,8 +159,19 @@ def _report(name: str, path: Path, root: Path) -> Report:
     if path.name == RESULTS.name and lock.exists():
         check_no_conflict(lock)
         text = lock.read_text(encoding="utf-8", errors="replace")
-    digest = hashlib.md5(path.read_bytes(), usedforsecurity=False).hexdigest()
-    return Report(name, records, digest, text)
+    content = path.read_bytes()
+    lacking = {*missing_columns(json.loads(content))}
+    if records.comet.isna().all():  # it is switched on, and cannot be run everywhere
+        lacking |= {column for column in STORED if column.startswith("comet")}
+    digest = hashlib.md5(content, usedforsecurity=False).hexdigest()
+    return Report(name, records, digest, text, frozenset(lacking))
+
+
+def _columns(names: Collection[str]) -> str:
+    """The first of some columns in the order of results.json, and how many others there are."""
+    listed = [name for name in STORED if name in names]
+    more = f" and {len(listed) - _MOST} more columns" if len(listed) > _MOST else ""
+    return ", ".join(listed[:_MOST]) + more
 
 
 def _groups(

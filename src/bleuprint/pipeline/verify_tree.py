@@ -20,7 +20,8 @@ from bleuprint.pipeline.verify_chain import (
     preparation,
     runs,
 )
-from bleuprint.report.frame import LISTS, REPORTS, RESULTS, read, save
+from bleuprint.report.frame import REPORTS, RESULTS, read, save
+from bleuprint.report.record_checks import LISTS
 from bleuprint.report.records import collect
 from bleuprint.report.report import tables
 from bleuprint.report.same_results import Verdict, changed_columns

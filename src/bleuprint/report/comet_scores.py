@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from bleuprint.comet.score import CometScores, read_comet
-from bleuprint.report.frame import ROUNDING
+from bleuprint.report.record_checks import ROUNDING
 from bleuprint.runtime.errors import UserError
 from bleuprint.scoring.metrics import DIGITS
 from bleuprint.scoring.significance import PairedTest, mean_interval, paired_test_of_means

@@ -15,7 +15,8 @@ import pandas as pd
 from bleuprint.config.paths import Cell
 from bleuprint.config.published import Published
 from bleuprint.report.published import literature
-from bleuprint.report.system_results import METRICS, OUTSIDE, of_metric
+from bleuprint.report.record_checks import LISTS, check_records, check_rows
+from bleuprint.report.system_results import OUTSIDE
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.files import read_json, reading, write_json
 from bleuprint.tracking.timings import Training, read_seconds, read_training, translate_file
@@ -33,14 +34,8 @@ _LATER = re.compile(
     "|.*(standard_error|human_agreement)|dbleu.*|by_document|.*document_(low|high|p_.*)"
 )
 
-# By which a score may be outside its interval, since both are rounded.
-ROUNDING = 1e-3
-
 # Each column with its meaning and unit. A value that is not known, or not measured, is missing.
 COLUMNS: dict[str, str] = dict(pd.read_csv(Path(__file__).with_name("columns.csv")).to_numpy())
-# Lists of objects, as in scores.json; by_count is None where tokens are characters, by_document
-# where the test set does not say its documents.
-LISTS = ("variants", "by_length", "by_count", "faults", "by_document", "contrast")
 # The column of each measured figure of a training; those of another name are not in COLUMNS.
 _MEASURED = {f.name: f.name for f in dataclasses.fields(Training) if f.name != "rates"} | {
     "seconds": "train_seconds",
@@ -114,7 +109,7 @@ def read(path: Path, root: Path) -> pd.DataFrame:
         raise UserError(f"{path}: no such file; run: dvc repro")
     try:
         rows = read_json(path)
-        missing = [name for name in STORED if any(name not in row for row in rows)]
+        missing = missing_columns(rows)
         complete = all(set(row) <= {*STORED} for row in rows) and all(
             map(_LATER.fullmatch, missing)
         )
@@ -127,46 +122,10 @@ def read(path: Path, root: Path) -> pd.DataFrame:
     if missing:
         lacking = f"without {len(missing)} columns such as {missing[0]}"
         say(f"{path}: of an earlier version, {lacking}; run: dvc repro", "note")
+    check_rows(rows, path)
     records = frame_of(rows, STORED)
-    _check(records, path)
+    check_records(records, path)
     return with_measured(records, root, path.with_name(COSTS.name))
-
-
-def _check(records: pd.DataFrame, path: Path) -> None:
-    """Raise UserError if records occur twice, or if scores contradict each other.
-
-    A score lies in its interval; a difference is between the means over the seeds.
-    """
-    again = (
-        "edited, or damaged; if it is of this project, run: dvc repro --force --single-item report"
-    )
-    if records.duplicated([*Cell._fields, "test"]).any():
-        raise UserError(f"{path}: a system has two records of one test set; {again}")
-    with reading(path):
-        for metric, name in METRICS.items():
-            low, score, high = (
-                records[metric + end].astype(float) for end in ("_low", "", "_high")
-            )
-            inside = score.isna() | (low - ROUNDING <= score) & (score <= high + ROUNDING)
-            for record in records[~inside].itertuples():
-                raise UserError(
-                    f"{path}: {name} {getattr(record, metric)} of {record.system} on "
-                    f"{record.corpus}, {record.test}, is outside its interval; {again}"
-                )
-            means = (
-                records.astype({metric: float}).groupby(["system", "corpus", "test"])[metric].mean()
-            )
-            column = of_metric(metric, "difference")
-            for record in records[records[column].notna()].to_dict("records"):
-                system, baseline, *of = (
-                    record[n] for n in ("system", "baseline", "corpus", "test")
-                )
-                expected = means[system, *of] - means[baseline, *of]
-                if abs(record[column] - expected) > ROUNDING:
-                    raise UserError(
-                        f"{path}: {column} {record[column]} of {system} on {', '.join(of)}, is not "
-                        f"that of the scores ({expected:.6g}); {again}"
-                    )
 
 
 def with_measured(records: pd.DataFrame, root: Path, costs: Path | None = None) -> pd.DataFrame:
@@ -208,6 +167,11 @@ def costs_csv(records: pd.DataFrame) -> str:
     trainings = trained(records).drop_duplicates(list(Cell._fields))
     text: str = trainings.to_csv(columns=[*_KEYS, *_TIMES], index=False, lineterminator="\n")
     return text
+
+
+def missing_columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The columns that the rows of a results.json lack, as those of an earlier version do."""
+    return [name for name in STORED if any(name not in row for row in rows)]
 
 
 def cells_in(records: pd.DataFrame) -> list[Cell]:

@@ -20,7 +20,8 @@ from bleuprint.report.comet_scores import (
 )
 from bleuprint.report.contrast_tables import contrast_counts
 from bleuprint.report.fault_tables import fault_counts
-from bleuprint.report.frame import ROUNDING, frame_of, with_measured
+from bleuprint.report.frame import frame_of, with_measured
+from bleuprint.report.record_checks import ROUNDING, chain_of
 from bleuprint.report.system_results import METRICS, of_metric, with_differences
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.code import code_fingerprint
@@ -31,11 +32,6 @@ from bleuprint.scoring.score import fast_scores
 from bleuprint.scoring.significance import paired_tests
 from bleuprint.tracking.cell_results import CellResults, ScoredTranslations, settings_sha256
 from bleuprint.tracking.outside_results import OutsideResults, open_results, rows_of
-
-# What made a result, from the texts to the score.
-_SHA256 = ("settings", "binary", "training", "averaged", "decode")
-_TEXTS = ("sources", "references", "hypotheses")
-_CHAIN = (*(f"{name}_sha256" for name in (*_SHA256, *_TEXTS)), "scored_with", "bleu_signature")
 
 
 def collect(settings: Settings, root: Path = Path()) -> pd.DataFrame:
@@ -192,7 +188,7 @@ def _row(run: ScoredTranslations, test: str) -> dict[str, Any]:
         metric = scores[key]  # type: ignore[literal-required]
         row |= {column: metric["score"], f"{column}_signature": metric["signature"]}
         row |= {f"{column}_low": metric["low"], f"{column}_high": metric["high"]}
-    row["chain_sha256"] = fingerprint.of_settings([row.get(name) for name in _CHAIN])
+    row["chain_sha256"] = chain_of(row)
     return row | comet_columns(run, test)
 
 

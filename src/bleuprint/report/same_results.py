@@ -1,6 +1,6 @@
 """Whether two reports have the same results: the same bytes, or the same within seeds' noise."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from math import sqrt
@@ -90,6 +90,8 @@ class Compared:
 
     def causes(self) -> Iterator[str]:
         """What was recorded that may be why they differ."""
+        if "outside" in self.columns:
+            yield "one is a row from outside, the other was trained"
         if self.differs("settings_sha256"):
             yield "settings"
         if self.differs("sources_sha256") or self.differs("references_sha256"):
@@ -123,19 +125,20 @@ class Compared:
         return self.first[column] or "", self.second[column] or ""
 
 
-def compared(first: pd.DataFrame, second: pd.DataFrame) -> list[Compared]:
+def compared(
+    first: pd.DataFrame, second: pd.DataFrame, left_out: Collection[str] = ()
+) -> list[Compared]:
     """Every result that both reports have, in the order of the first.
 
-    Columns that one report lacks, as one of an earlier version, are left out. Those of differences
-    between systems are compared if both have the same systems and seeds.
+    `left_out`: columns that one report lacks. Those of differences between systems are compared if
+    both have the same systems and seeds. Of `outside` only whether it is empty is compared.
     """
     sides = [_by_key(records) for records in (first, second)]
     columns = [
         name
         for name in STORED
-        if name not in (*_KEY, *_FINGERPRINTS, "outside")
+        if name not in (*_KEY, *_FINGERPRINTS, *left_out, "outside")
         and (set(sides[0]) == set(sides[1]) or name not in _OF_REPORT)
-        and all(records[name].notna().any() for records in (first, second))
     ]
     common = pd.DataFrame([key for key in sides[0] if key in sides[1]], columns=_KEY)
     results = []
@@ -147,7 +150,10 @@ def compared(first: pd.DataFrame, second: pd.DataFrame) -> list[Compared]:
         difference, noise = float(bleu[1].mean() - bleu[0].mean()), seeds_noise(*bleu)
         for pair in zip(here, there, strict=True):
             differing = tuple(name for name in columns if not _equal(*(e[name] for e in pair)))
-            small = abs(difference) <= noise and not any(each["outside"] for each in pair)
+            from_outside = [bool(each["outside"]) for each in pair]
+            if any(from_outside) and not all(from_outside):
+                differing += ("outside",)
+            small = abs(difference) <= noise and not any(from_outside)
             verdict = _verdict(differing, small)
             results.append(Compared(*pair, verdict, differing, difference, noise))
     return results
