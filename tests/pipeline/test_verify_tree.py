@@ -4,6 +4,7 @@ All tests share one project, in which they put back what they changed.
 """
 
 import json
+import re
 import shutil
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bleuprint.config.experiment import load
-from bleuprint.pipeline import verify_tree
+from bleuprint.pipeline import verify_again, verify_tree
 from bleuprint.pipeline.dvc_lock import open_repo
 from bleuprint.pipeline.first_difference import is_account
 from bleuprint.pipeline.verify_chain import not_computed
@@ -126,6 +127,14 @@ def other_data(project):
     replace(project.root / "data/split/own/valid.de", "\n", " X\n")
 
 
+def test_set_in_the_training_text(project):
+    texts = project.root / "data/split/own"
+    for language in ("en", "de"):
+        (test,) = texts.glob(f"test.*.{language}")
+        with (texts / f"train.{language}").open("a") as train:
+            train.write(test.read_text().upper())
+
+
 def preparation(project):
     project.edit("params.yaml", "max: 3.0", "max: 2.0")
 
@@ -186,6 +195,10 @@ def metrics(project):
         (dropped, "data/ledgers/own/filter.json: train: "),
         (kept, "data/ledgers/own/dedup.json: train: "),
         (other_data, f"{CELL}/training.json: trained on other data than"),
+        (
+            test_set_in_the_training_text,
+            "train.en: 15 pairs have a sentence of a validation or test",
+        ),
         (preparation, "data/ledgers/own/filter.json: filter ran with other settings than params"),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
@@ -202,6 +215,9 @@ def test_what_dvc_finds_is_named(project):
     assert verdict == Verdict.SAME_BYTES and len(lines) == 1, lines
     assert lines[0].startswith("the working tree belongs together: reports/results.json is what")
     assert "not known" not in lines[0]
+    drawn = re.search(r"(\d+) of (\d+) sentences drawn at random translated again", lines[0])
+    assert drawn and drawn[1] == drawn[2] != "0"
+    assert "index.html" not in lines[0]
 
     translations(project)
     project.write("inputs/a.en", project.read("inputs/a.en") + "\n")
@@ -221,13 +237,28 @@ def test_what_dvc_finds_is_named(project):
         assert named in text
 
 
+def test_translations_that_no_model_made_are_named(project):
+    translations_and_their_sum(project)
+    settings = load(project.root / "params.yaml")
+    (problem,), text = verify_again.translations(settings, project.root)
+    assert problem.startswith(
+        f"{project.root / CELL}/hypotheses: of 15 sentences drawn at random, "
+    )
+    assert problem.endswith("run: dvc repro --force --single-item translate@tiny-own-1")
+    shutil.rmtree(project.root / "models")
+    problems, text = verify_again.translations(settings, project.root)
+    assert not problems and text.startswith("but no sentence was translated again")
+
+
 def test_what_cannot_be_known_is_said(project):
     shutil.rmtree(project.root / ".dvc/cache/runs")  # as in a clone after `dvc pull`
+    project.write("reports/index.html", project.read("reports/index.html").replace("tiny", "huge"))
     lines, verdict = verify_tree.lines(project.root)
     names = load_yaml(project.root / "dvc.lock")["stages"]
     stages = len(names.keys() - {"inputs", "overrides", "report"})
     assert verdict == Verdict.SAME_BYTES
     assert f"but that {stages} of {stages} stages computed their outputs is not known" in lines[0]
+    assert "but reports/index.html is edited, or older than what was measured" in lines[0]
 
     (project.root / "dvc.lock").unlink()
     lines, verdict = verify_tree.lines(project.root)

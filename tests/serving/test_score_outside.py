@@ -112,3 +112,6 @@ def test_a_file_that_is_not_here_is_named(root: Path) -> None:
         score_outside(settings, "news-en-de", root)
     (note,) = check_files(settings, root)
     assert note == f"outside.news-en-de.online-a.tests.first: {root / FILE}: no such file"
+    (root / FILE).mkdir()
+    with pytest.raises(UserError, match=r"a\.de: a folder \(outside\.news-en-de\.online-a"):
+        list(check_files(settings, root))

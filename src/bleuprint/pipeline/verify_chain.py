@@ -25,6 +25,7 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_object, sha256_of
 from bleuprint.runtime.schema import load_yaml
 from bleuprint.runtime.versions import versions
+from bleuprint.scoring.score import SetScores
 from bleuprint.tracking.cell_results import CellResults, ScoredTranslations
 from bleuprint.training.averaging import MODEL, average, parameters_in
 from bleuprint.training.history import CHECKPOINTS
@@ -131,10 +132,17 @@ def check_average(run: CellResults) -> None:
 
 
 def check_versions(run: ScoredTranslations) -> None:
-    """Raise UserError if the results were scored with other versions than are installed."""
+    """Raise UserError if the results were scored with other versions than are installed.
+
+    Or by an earlier version of this project, which counted no faults.
+    """
     for scores in run.scores.values():
-        scored = scores.get("scored_with")
-        if scored and scored != (installed := versions()):
+        if absent := SetScores.__optional_keys__ - {"by_document"} - scores.keys():
+            raise UserError(
+                f"{run.path}/scores.json: no {min(absent)}; "
+                f"run: dvc repro --force --single-item {run.stage}"
+            )
+        if (scored := scores["scored_with"]) != (installed := versions()):
             old, new = ({*side.split(", ")} for side in (scored, installed))
             raise UserError(
                 f"{run.path}/scores.json: scored with {_listed(old - new)}, but installed: "

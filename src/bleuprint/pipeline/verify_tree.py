@@ -12,6 +12,7 @@ from bleuprint.config.experiment import Settings, load
 from bleuprint.config.paths import INPUTS
 from bleuprint.pipeline.dvc_lock import check_whole, open_repo
 from bleuprint.pipeline.params_files import current_params
+from bleuprint.pipeline.verify_again import held_out_in_training, page_differs, translations
 from bleuprint.pipeline.verify_chain import (
     check_average,
     check_training,
@@ -23,7 +24,7 @@ from bleuprint.pipeline.verify_chain import (
 from bleuprint.report.frame import REPORTS, RESULTS, read, save
 from bleuprint.report.record_checks import LISTS
 from bleuprint.report.records import collect
-from bleuprint.report.report import tables
+from bleuprint.report.report import PAGE, tables
 from bleuprint.report.same_results import Verdict, changed_columns
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import load_yaml
@@ -59,6 +60,11 @@ def lines(root: Path = Path()) -> tuple[list[str], Verdict]:
             "bleuprint settle"
         )
     if not problems:
+        problems, translated = translations(settings, root)
+        checked.append(translated)
+        if not problems and page_differs(settings, root):
+            checked.append(f"but {REPORTS / PAGE} is edited, or older than what was measured")
+    if not problems:
         return [f"the working tree belongs together: {', '.join(checked)}"], Verdict.SAME_BYTES
     shown = list(islice(problems, _MOST))
     more = len(problems) - len(shown)
@@ -68,6 +74,7 @@ def lines(root: Path = Path()) -> tuple[list[str], Verdict]:
 def beyond_dvc(settings: Settings, root: Path) -> Iterator[str]:
     """What does not belong together by what the outputs say of themselves, DVC aside."""
     yield from preparation(settings, root)
+    yield from held_out_in_training(settings, root)
     yield from _results(settings, root)
 
 

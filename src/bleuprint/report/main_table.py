@@ -129,7 +129,7 @@ def notes(records: pd.DataFrame, published: Sequence[Published] = ()) -> list[st
     cells = ours.drop_duplicates(["system", "corpus"])
     if len(cells) < ours.system.nunique() * records.corpus.nunique():
         lines.append(f"{NONE}: params.yaml trains the system on other corpora only.")
-    lines += _outside_notes(of_others, len(seeds))
+    lines += [*_outside_notes(of_others, len(seeds)), *_identical_notes(records)]
     for system, models in ours[ours.models > 1].groupby("system", sort=False).models:
         lines.append(f"{system}: an ensemble of {models.max()} checkpoints of one training.")
     engines = ours.groupby(["engine", "precision"], sort=False).system.unique()
@@ -161,6 +161,18 @@ def _outside_notes(records: pd.DataFrame, seeds: int) -> Iterator[str]:
             "largest of the paired bootstraps against each seed of the baseline, or 1 if the seeds "
             "do not agree which is better."
         )
+
+
+def _identical_notes(records: pd.DataFrame) -> Iterator[str]:
+    """The rows from outside whose file is that of the references, or of another row."""
+    for (corpus, test), rows in records.groupby(["corpus", "test"], sort=False):
+        for row in rows[rows.outside.notna()].drop_duplicates("system").itertuples():
+            same = rows[(rows.hypotheses_sha256 == row.hypotheses_sha256)]
+            others = [name for name in same.system.unique() if name != row.system]
+            if row.hypotheses_sha256 == row.references_sha256:
+                others = ["the references", *others]
+            if others:
+                yield f"{row.system} on {corpus}, {test}: the same text as {', '.join(others)}."
 
 
 def _score_columns(

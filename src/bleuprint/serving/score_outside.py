@@ -25,7 +25,7 @@ def check_files(settings: Settings, root: Path = Path()) -> Iterator[str]:
         for row, entry in rows.items():
             for test, file in entry.tests.items():
                 key, references = _key(name, row, test), texts.files(f"test.{test}")[1]
-                if not (root / file.path).is_file():
+                if not (root / file.path).exists():
                     yield f"{key}: {root / file.path}: no such file"
                 else:
                     _check(file, key, references, root)
@@ -64,7 +64,7 @@ def _check(file: OutsideFile, key: str, references: Path, root: Path) -> None:
     References that are not prepared yet are not compared.
     """
     if not (path := root / file.path).is_file():
-        raise UserError(f"{path}: no such file ({key})")
+        raise UserError(f"{path}: {'a folder' if path.is_dir() else 'no such file'} ({key})")
     if (digest := sha256_of(path)) != file.sha256:
         raise UserError(f"{path}: has SHA-256 {digest}, but params.yaml has {file.sha256} ({key})")
     given = sum(1 for _ in read_lines(path))
