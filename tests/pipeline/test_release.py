@@ -88,7 +88,7 @@ def test_card_citation_and_weights(released):
 def test_a_release_is_the_same_result(copy):
     text, verdict = verify.lines_of_other(str(copy))
     assert verdict == Verdict.SAME_BYTES and "2 results the same bytes" in text[0]
-    assert text[-1] == f"all files of {copy} have the sums of its {METADATA}"
+    assert text[-1] == f"all files of {copy} have the sums of its {METADATA} and dvc.lock"
 
 
 def test_a_changed_release_is_named(copy):
@@ -102,6 +102,40 @@ def test_a_changed_release_is_named(copy):
         f"{copy}/{WEIGHTS}: changed since the release: its SHA-256 is not that of {METADATA}",
         f"{copy}/more\x85\u2028.txt: not listed in {METADATA}",
     ]
+
+
+def renew_sums(folder):
+    """Write the sums of the files as they are into the metadata."""
+    content = json.loads((folder / METADATA).read_text())
+    for entity in content["@graph"]:
+        if "sha256" in entity:
+            entity["sha256"] = sha256_of(folder / entity["@id"])
+    (folder / METADATA).write_text(json.dumps(content))
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("reports/table.md", "reports/table.md: not as report made it, by dvc.lock"),
+        (WEIGHTS, "models/tiny/own/1/averaged: not as average@tiny-own-1 made it, by dvc.lock"),
+        ("params.yaml", "params.yaml: systems.tiny.train is not as train@tiny-own-1 ran with it"),
+    ],
+)
+def test_an_edit_with_its_sum_is_named_by_dvc_lock(copy, name, line):
+    content = (copy / name).read_bytes()
+    edited = content.replace(b"label_smoothing: 0.1", b"label_smoothing: 0.3")
+    (copy / name).write_bytes(edited if edited != content else content + b"\n")
+    renew_sums(copy)
+    assert not list(changed_files(copy))
+    text, verdict = verify.lines_of_other(str(copy))
+    assert verdict == Verdict.DIFFERENT and text[0].startswith(f"{copy}/{line}")
+
+
+def test_a_release_without_its_metadata_is_named(copy):
+    (copy / METADATA).unlink()
+    text, verdict = verify.lines_of_other(str(copy))
+    assert verdict == Verdict.DIFFERENT
+    assert text[0] == f"{copy}/{METADATA}: missing: whether files were changed is not known"
 
 
 def test_what_is_refused(released, tmp_path, monkeypatch):

@@ -18,7 +18,8 @@ import pandas as pd
 
 from bleuprint.pipeline.dvc_lock import check_no_conflict
 from bleuprint.pipeline.first_difference import first_difference
-from bleuprint.pipeline.ro_crate import METADATA, changed_files
+from bleuprint.pipeline.ro_crate import METADATA
+from bleuprint.pipeline.verify_release import is_release, problems_of
 from bleuprint.report.frame import COSTS, RESULTS, STORED, missing_columns, read
 from bleuprint.report.revision import commit_of
 from bleuprint.report.same_results import SEEDS_BLEU, Compared, Verdict, compared
@@ -97,15 +98,14 @@ def lines_of_other(name: str) -> tuple[list[str], Verdict]:
     At most ten lines. Raises UserError as `open_report` and `lines` do.
     """
     folder = Path(name)
-    is_release = (folder / METADATA).exists()
-    changed = list(changed_files(folder)) if is_release else []
+    changed = list(problems_of(folder)) if (released := is_release(folder)) else []
     text, verdict = lines(open_report("."), open_report(name))
     if changed:
         more = [f"files that changed besides: {len(changed) - 2}"] if len(changed) > 2 else []
         text = [*changed[:2], *more, *text][:_LINES]
         verdict = Verdict.DIFFERENT
-    elif is_release and len(text) < _LINES:
-        text.append(f"all files of {name} have the sums of its {METADATA}")
+    elif released and len(text) < _LINES:
+        text.append(f"all files of {name} have the sums of its {METADATA} and dvc.lock")
     return text, verdict
 
 
