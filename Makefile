@@ -27,7 +27,7 @@ help:
 	@echo "make lint          ruff, mypy, lint-imports, snakemake --lint, snakefmt"
 	@echo "make setup         make .venv; the others run it if needed"
 
-setup: .venv/.ready
+setup: .venv/.ready .dvc/plots.html
 
 .venv/.ready: constraints.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -40,6 +40,11 @@ setup: .venv/.ready
 	  .venv/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'; \
 	fi
 	@touch .venv/.ready
+
+# of `dvc plots`: a page with Vega in it, which needs no network
+.dvc/plots.html: .venv/.ready
+	@python -c 'from bleuprint.report import dvc_plots; dvc_plots.write_html_template("$@")'
+	@dvc config --local plots.html_template plots.html
 
 reproduce: setup
 	@bleuprint reproduce

@@ -3,8 +3,12 @@
 import csv
 import io
 import json
+import re
+import shutil
 import subprocess
 from pathlib import Path
+
+import pytest
 
 import result_rows
 from bleuprint.config.paths import Cell
@@ -97,11 +101,22 @@ def test_a_color_is_a_system_in_every_plot() -> None:
     assert encodings[1]["facet"]["header"]["labelLimit"] == 0  # names of test sets are not cut
 
 
-def test_what_dvc_plots_writes_is_ignored_by_git() -> None:
-    command = ["git", "check-ignore", "--quiet", "dvc_plots/index.html"]
+@pytest.mark.parametrize("path", ["dvc_plots/index.html", ".dvc/plots.html", ".dvc/config.local"])
+def test_what_dvc_plots_writes_is_ignored_by_git(path: str) -> None:
+    command = ["git", "check-ignore", "--quiet", path]
     assert subprocess.run(command, cwd=ROOT).returncode == 0
 
 
-def test_the_page_of_plots_asks_nothing_of_a_network() -> None:
-    page = dvc_plots.html_template()
-    assert "<script src" not in page and "{plot_divs}" in page and "vegaEmbed" in page
+def test_after_make_setup_the_page_of_dvc_plots_asks_nothing_of_a_network(tmp_path: Path) -> None:
+    for name in ("Makefile", "constraints.txt", "pyproject.toml", ".dvc/config"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    (tmp_path / ".venv").mkdir()
+    (tmp_path / ".venv" / ".ready").touch()  # the tests' own environment is on PATH
+    (tmp_path / "points.csv").write_text("update,loss\n1,9\n2,8\n")
+    subprocess.run(["dvc", "config", "--local", "core.no_scm", "true"], cwd=tmp_path, check=True)
+    for command in (["make", "setup"], ["dvc", "plots", "show", "points.csv"]):
+        subprocess.run(command, cwd=tmp_path, check=True)
+    page = (tmp_path / "dvc_plots" / "index.html").read_text(encoding="utf-8")
+    assert "vegaEmbed" in page and '"loss": "9"' in page
+    assert not re.search('<script src|src="http', page)

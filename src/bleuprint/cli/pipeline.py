@@ -193,12 +193,12 @@ def _schema(_: argparse.Namespace) -> None:
 
 
 def _plots(given: argparse.Namespace) -> None:
-    from bleuprint.report.dvc_plots import html_template
+    from bleuprint.report.dvc_plots import write_html_template
 
     check_root()
     template = environment.work() / "plots.html"
     template.parent.mkdir(exist_ok=True)
-    template.write_text(html_template(), encoding="utf-8")
+    write_html_template(template)
     command = ["dvc", "plots", "diff", "--html-template", str(template)]
     done = subprocess.run([*command, "--out", str(template.with_suffix("")), *given.revisions])
     if done.returncode:

@@ -48,16 +48,16 @@ def validation(cells: Iterable[Cell], root: Path = Path()) -> str:
     return _csv([(cell, pd.DataFrame(points, columns=columns)) for cell, points in curves])
 
 
-def html_template() -> str:
-    """A page for `dvc plots --html-template` that needs no network: Vega is Snakemake's copy."""
+def write_html_template(path: str | Path) -> None:
+    """Write a page for `dvc plots` that needs no network: Vega is Snakemake's copy."""
     assets = files("snakemake") / "assets" / "data"
     scripts = "".join(
         f"<script>{(assets / name / f'{name}.js').read_text(encoding='utf-8')}</script>\n"
         for name in ("vega", "vega-lite", "vega-embed")
     )
     page = Path(__file__).with_name("templates") / "plots.html.j2"
-    text: str = Template(page.read_text(encoding="utf-8")).render(scripts=scripts)
-    return text
+    text = Template(page.read_text(encoding="utf-8")).render(scripts=scripts)
+    Path(path).write_text(text, encoding="utf-8")
 
 
 def _curves(cell: Cell, root: Path) -> Curves:
