@@ -16,14 +16,17 @@ def said():
     """What a handler with the filter prints for messages of DVC."""
     logger = logging.Logger("dvc")
     handler = logging.StreamHandler(stream := io.StringIO())
-    handler.addFilter(StageLines(STAGES))
+    handler.addFilter(stages := StageLines(STAGES))
     logger.addHandler(handler)
 
-    def lines(*messages):
-        for message, *arguments in messages:
-            logger.info(message, *arguments)
+    def lines(*messages, seconds=0.0):
+        """`seconds`: the time of the first; each is as long after the one before."""
+        for number, (message, *arguments) in enumerate(messages, 1):
+            values = {"msg": message, "args": tuple(arguments), "levelno": logging.INFO}
+            logger.handle(logging.makeLogRecord({**values, "created": number * seconds}))
         return stream.getvalue().splitlines()
 
+    lines.stages = stages
     return lines
 
 
@@ -37,11 +40,22 @@ def test_a_stage_is_one_line_with_its_number_and_the_time_to_come(said):
         ("Updating lock file 'dvc.lock'",),
         ("Running stage '%s':", "train@y-a-1"),
         ("\nTo track the changes with git, run:\n\n\tgit add dvc.lock",),
+        seconds=45.0,
     ) == [
         "[1/4] clean@a",
         "[2/4] train@x-a-1: about 0:01:30; trainings to come: 1:01:30",
         "[3/4] train@y-a-1: about 1:00:00; trainings to come: 1:00:00",
     ]
+
+
+def test_forecasts_are_scaled_by_what_trainings_before_took(said):
+    lines = said(
+        *(("Running stage '%s':", name) for name in ("train@x-a-1", "train@y-a-1", "score@x-a-1")),
+        seconds=30.0,
+    )
+    # 30 s instead of 90: a third of what was forecast
+    assert lines[1] == "[3/4] train@y-a-1: about 0:20:00; trainings to come: 0:20:00"
+    assert said.stages.not_run == ["clean@a"]
 
 
 def test_what_else_dvc_says_stays(said):

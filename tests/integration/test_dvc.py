@@ -138,6 +138,19 @@ def test_a_decoding_setting_trains_nothing(reproduced):
     assert not any(name.startswith(("train", "average")) for name in reproduced.changed())
 
 
+def test_reproduce_ends_with_the_scores_and_what_to_commit(reproduced):
+    experiment = re.search("^experiment: .*", reproduced.read("params.yaml"), re.MULTILINE)[0]
+    reproduced.edit("params.yaml", experiment, "experiment: renamed")
+    before, stages, after = reproduced.run("bleuprint", "reproduce").partition("[1/2] overrides\n")
+    assert before.startswith("renamed: params.yaml is valid\n")
+    (report, *table, page, changed) = after.splitlines()
+    assert stages and report == "[2/2] report"
+    rows = [line.split()[0] for line in table if line.startswith(("tiny", "wide"))]
+    assert rows == ["tiny", "wide"] and len(table) < 10
+    assert page == "page of all results: reports/index.html; all tables: bleuprint table"
+    assert changed.startswith("changed: ") and "to keep it: git add params.yaml" in changed
+
+
 def test_a_misspelt_setting_is_one_line_and_costs_nothing(reproduced):
     reproduced.edit("params.yaml", "label_smoothing:", "lable_smoothing:")
     output = reproduced.run("dvc", "repro", status=255)

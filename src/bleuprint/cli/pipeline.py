@@ -33,7 +33,7 @@ def add_commands(commands: Commands) -> None:
 
     reproduce = commands.add_parser(
         "reproduce",
-        help="check, settle, plan, dvc repro with a line a stage, table: make reproduce",
+        help="check, settle, plan, dvc repro with a line a stage, scores: make reproduce",
     )
     reproduce.set_defaults(command=_reproduce)
 
@@ -100,12 +100,12 @@ def _plan(_: argparse.Namespace) -> None:
 
 def _reproduce(given: argparse.Namespace) -> None:
     from bleuprint.cli.reproduce import changes, run_dvc
+    from bleuprint.cli.scores import print_summary
 
     _check(given)
     _settle(given)
     run_dvc()
-    # a process of its own, as `bleuprint table` is run by a user
-    subprocess.run([sys.executable, "-m", "bleuprint", "table"], check=True)
+    print_summary()
     print(changes())
 
 

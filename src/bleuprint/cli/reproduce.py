@@ -1,11 +1,13 @@
 """`bleuprint reproduce`: what `make reproduce` runs, with a line for each stage that DVC runs."""
 
+import io
 import logging
 import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import redirect_stdout
 from pathlib import Path
 
 from bleuprint.cli.plan import cell_of, forecast_of
@@ -21,30 +23,42 @@ _NOISE = r"> |\n?$|.* didn't change, skipping|Updating lock file|\nTo (track|ena
 class StageLines(logging.Filter):
     """Replaces DVC's lines of a stage by one: its number, name, and forecast if it trains.
 
-    `seconds`: the stages that will run, in order, with their forecasts.
+    `seconds`: the stages that will run, in order, with their forecasts, which are scaled by what
+    the trainings before took. `not_run`: those that DVC has not run yet.
     """
 
     def __init__(self, seconds: Mapping[str, float | None]) -> None:
         super().__init__()
         self._seconds, self._names = seconds, list(seconds)
+        self.not_run = list(seconds)
+        self._training: tuple[float, float] | None = None  # when it began, its forecast
+        self._took = self._forecast = 0.0  # of trainings that have ended
 
     def filter(self, record: logging.LogRecord) -> bool:
         message = record.getMessage()
         if running := re.fullmatch(r"Running stage '(.*)':", message):
-            record.msg, record.args = self._line(running[1].rpartition(":")[2]), ()
+            name = running[1].rpartition(":")[2]
+            record.msg, record.args = self._line(name, record.created), ()
             return True
         # an error may have its text in the traceback alone
         return record.levelno > logging.INFO or not re.match(_NOISE, message)
 
-    def _line(self, name: str) -> str:
+    def _line(self, name: str, now: float) -> str:
+        if self._training:
+            began, forecast = self._training
+            self._took, self._forecast = self._took + now - began, self._forecast + forecast
+            self._training = None
         if name not in self._names:
             return name
+        self.not_run.remove(name)
         at = self._names.index(name)
         line, own = f"[{at + 1}/{len(self._names)}] {name}", self._seconds[name]
         if own is None:
             return line
+        self._training = now, own
+        scale = self._took / self._forecast if self._forecast else 1.0
         left = sum(self._seconds[each] or 0.0 for each in self._names[at:])
-        return f"{line}: about {duration(own)}; trainings to come: {duration(left)}"
+        return f"{line}: about {duration(own * scale)}; trainings to come: {duration(left * scale)}"
 
 
 def run_dvc() -> None:
@@ -65,10 +79,13 @@ def run_dvc() -> None:
     lines = StageLines(trainings)
     for handler in logging.getLogger("dvc").handlers:
         handler.addFilter(lines)
-    with params_parsed_once():
+    # without its advice to push, which it prints; the stages write to the terminal themselves
+    with params_parsed_once(), redirect_stdout(io.StringIO()):
         status = main(["repro"])
     if status:
         sys.exit(status)
+    if lines.not_run:
+        print(f"planned but not needed, since inputs are as before: {', '.join(lines.not_run)}")
 
 
 def changes(root: Path = Path()) -> str:

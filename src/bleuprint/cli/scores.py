@@ -104,18 +104,33 @@ def _noted_results() -> tuple[Settings, "DataFrame"]:
     return results
 
 
+def print_summary() -> None:
+    """Print the scores of the last report, and where the rest is."""
+    from bleuprint.report import main_table
+    from bleuprint.report.terminal import show
+
+    show(main_table.summary(*_results_with_page()))
+
+
+def _results_with_page() -> tuple[Settings, "DataFrame"]:
+    """The settings and the noted records; the page is written if it is older than they are."""
+    from bleuprint.report.report import write_page_if_outdated
+
+    results = _noted_results()
+    try:
+        write_page_if_outdated(*results)
+    except OSError as error:  # the scores can be printed in any case
+        say(f"reports/index.html is not written: {error.strerror}", "note")
+    return results
+
+
 def _table(given: argparse.Namespace) -> None:
     from bleuprint.report import frame, main_table
     from bleuprint.report.grid import markdown
-    from bleuprint.report.report import write_page_if_outdated
     from bleuprint.report.terminal import show
 
-    settings, records = _noted_results()
+    settings, records = _results_with_page()
     published = settings.published
-    try:
-        write_page_if_outdated(settings, records)
-    except OSError as error:  # the scores can be printed in any case
-        say(f"reports/index.html is not written: {error.strerror}", "note")
     if given.format == "csv":
         print(frame.csv_text(records, published), end="")
     elif given.format == "latex":

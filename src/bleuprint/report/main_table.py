@@ -98,6 +98,14 @@ def parts(records: pd.DataFrame, published: Sequence[Published] = ()) -> Iterato
     yield "side by side in MLflow: make ui"
 
 
+def summary(settings: Settings, records: pd.DataFrame) -> Iterator[str | Grid]:
+    """The scores with the cost of training, and where the rest is."""
+    costs = {**COSTS, "Time": cost_columns.MEASURED["Time"]}
+    yield scores(records, costs=costs, published=settings.published)
+    yield ""
+    yield f"page of all results: {REPORTS / 'index.html'}; all tables: bleuprint table"
+
+
 def notes(records: pd.DataFrame, published: Sequence[Published] = ()) -> list[str]:
     """How to read the scores, a sentence or two each."""
     seeds, baselines = records.seed.unique(), records.baseline.dropna().unique()
