@@ -89,6 +89,18 @@ def test_mistakes_are_one_line(project, arguments, status, message):
     assert message in error and "Traceback" not in error
 
 
+@pytest.mark.parametrize(
+    "arguments", [("translate",), ("serve",), ("export", "folder"), ("log-model",)]
+)
+def test_a_training_without_its_average_is_named_with_the_next_step(project, arguments):
+    (project / "models" / "base" / "own" / "1" / "checkpoints").mkdir(parents=True)
+    error = run(project, *COMMAND, *arguments, "--system", "base", "--corpus", "own", status=1)
+    assert error == (
+        "bleuprint: error: models/base/own/1/averaged: no average of system base, corpus own, "
+        "seed 1; run: dvc repro, or dvc pull\n"
+    )
+
+
 def test_alone_it_prints_its_help_and_its_version(tmp_path):
     """Version and license are those of CITATION.cff, too."""
     error = run(tmp_path, *COMMAND, status=2)

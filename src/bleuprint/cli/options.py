@@ -43,7 +43,7 @@ def add_cell_options(command: argparse.ArgumentParser) -> None:
 def trained_cell(settings: Settings, given: argparse.Namespace) -> Cell:
     """The cell that the options name.
 
-    Raises UserError if params.yaml lacks it, or if it has not been trained.
+    Raises UserError if params.yaml lacks it, or if it has not been trained and averaged.
     """
     settings.system_on(given.system, given.corpus)
     seed = settings.seeds[0] if given.seed is None else given.seed
@@ -53,4 +53,6 @@ def trained_cell(settings: Settings, given: argparse.Namespace) -> Cell:
         raise UserError(f"params.yaml: no seed {seed}; there are: {seeds}")
     if not named.models.exists():
         raise UserError(f"{named.models}: no training of {named}; run: dvc repro, or dvc pull")
+    if not (averaged := named.models / "averaged").exists():
+        raise UserError(f"{averaged}: no average of {named}; run: dvc repro, or dvc pull")
     return named
