@@ -184,10 +184,19 @@ def test_a_closed_standard_output_is_no_error_but_of_a_translation(project):
 
 
 def test_elsewhere_than_at_the_root_that_is_the_error(project):
-    for command in ("table", "check", "clean", "plan", "settle", "record", "work", "plots"):
-        error = run(project / "inputs", *COMMAND, command, status=1)
+    commands = "table", "check", "clean", "plan", "settle", "record", "work", "plots", "ui"
+    for command in (*map(str.split, commands), ["verify", "HEAD"]):
+        error = run(project / "inputs", *COMMAND, *command, status=1)
         assert error == "bleuprint: error: params.yaml: no such file; run from the project's root\n"
     assert not (project / "inputs" / "work").exists()
+
+
+def test_a_missing_file_is_the_error_before_torch_is_loaded(project):
+    (project / "torch.py").write_text("raise SystemExit('torch')")
+    training = "--system", "base", "--corpus", "own"
+    for files in (["nosuch.txt"], ["inputs/a.de", "--score", "nosuch.txt"]):
+        error = run(project, *COMMAND, "translate", *training, *files, status=1)
+        assert error == "bleuprint: error: No such file or directory: nosuch.txt\n"
 
 
 def test_a_link_that_leads_to_itself_is_one_line(project):

@@ -27,17 +27,13 @@ ui_server.serve(port)
 """
 
 
-def test_it_is_served_from_a_subfolder_until_it_is_stopped(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_is_served_until_it_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    (deep := tmp_path / "deep" / "er").mkdir(parents=True)
-    (tmp_path / "params.yaml").touch()
     (tmp_path / "health").write_text("OK")
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    monkeypatch.chdir(deep)
+    monkeypatch.chdir(tmp_path)
     command = [sys.executable, "-c", _PROGRAM, str(port)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as started:
         assert started.stdout is not None
@@ -60,16 +56,8 @@ def test_the_address_is_of_the_view_with_scores(root: Path) -> None:  # noqa: AR
     assert ui_server._view(server) == f"{server}/#/experiments/1/runs?{view}"
 
 
-def test_outside_a_project_or_with_a_server_it_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (project := tmp_path / "project").mkdir()
-    (project / "params.yaml").touch()
-    monkeypatch.chdir(project)
+def test_with_a_server_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://me:secret@nowhere.example")
     monkeypatch.setattr(ui_server, "_view", lambda server: f"{server}/#/experiments")
     with pytest.raises(UserError, match=r"is a server: open http://nowhere.example/#/experiments"):
-        ui_server.serve(5000)
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(UserError, match=rf"^params.yaml: no such file in {tmp_path} or a folder"):
         ui_server.serve(5000)

@@ -3,7 +3,13 @@
 import argparse
 from pathlib import Path
 
-from bleuprint.cli.options import Commands, add_cell_options, trained_cell, whole_number
+from bleuprint.cli.options import (
+    Commands,
+    add_cell_options,
+    check_root,
+    trained_cell,
+    whole_number,
+)
 from bleuprint.config.experiment import load
 from bleuprint.config.paths import Cell
 from bleuprint.runtime.errors import without_passwords
@@ -110,4 +116,5 @@ def _log_model(given: argparse.Namespace) -> None:
 def _ui(given: argparse.Namespace) -> None:
     from bleuprint.tracking.ui_server import serve
 
+    check_root()
     serve(given.port)

@@ -6,7 +6,7 @@ import math
 import sys
 from typing import TYPE_CHECKING
 
-from bleuprint.cli.options import Commands, count
+from bleuprint.cli.options import Commands, check_root, count
 from bleuprint.config.experiment import Settings, load
 from bleuprint.runtime.errors import UserError, say
 
@@ -153,6 +153,7 @@ def _verify(given: argparse.Namespace) -> None:
     from bleuprint.pipeline import verify, verify_tree
     from bleuprint.text.unicode import blank_unprinted
 
+    check_root()
     if given.other:
         lines, status = verify.lines_of_other(given.other)
     else:

@@ -7,8 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from bleuprint.cli.options import Commands, add_cell_options, count, trained_cell, whole_number
-from bleuprint.config.experiment import load
-from bleuprint.config.system import WIDEST
+from bleuprint.config.experiment import Settings, load
+from bleuprint.config.paths import Cell
+from bleuprint.config.system import WIDEST, Decode
 from bleuprint.runtime.errors import UserError
 
 
@@ -53,22 +54,14 @@ def _attention_file(text: str) -> Path:
 
 
 def _translate(given: argparse.Namespace) -> None:
+    settings, cell, decode = _checked(given)
+    # they load torch, which takes seconds: what is wrong with the arguments is said before
     from bleuprint.serving.attention_file import AttentionFile
     from bleuprint.serving.lost_text import TrainingLengths, Warned
     from bleuprint.serving.score_given import score_file
     from bleuprint.serving.sentence_translator import SentenceTranslator
     from bleuprint.serving.translator import load_translator, translate_streams
 
-    _check_together(given)
-    if sys.stdout is None:
-        raise UserError("standard output is closed")
-    settings = load()
-    decode = settings.system_on(given.system, given.corpus).decode
-    if given.beam:
-        decode = replace(decode, beam=given.beam)
-    if (given.n_best or 1) > decode.beam:
-        raise UserError(f"--n-best {given.n_best} is beyond the beam of {decode.beam}")
-    cell = trained_cell(settings, given)
     translator = load_translator(settings, cell, decode, SentenceTranslator)
     attention = None
     if given.attention:
@@ -88,6 +81,22 @@ def _translate(given: argparse.Namespace) -> None:
     warned.end()
     if attention:
         attention.write()
+
+
+def _checked(given: argparse.Namespace) -> tuple[Settings, Cell, Decode]:
+    """The settings, the training and its search; raises UserError or OSError at a mistake."""
+    _check_together(given)
+    if sys.stdout is None:
+        raise UserError("standard output is closed")
+    settings = load()
+    decode = settings.system_on(given.system, given.corpus).decode
+    if given.beam:
+        decode = replace(decode, beam=given.beam)
+    if (given.n_best or 1) > decode.beam:
+        raise UserError(f"--n-best {given.n_best} is beyond the beam of {decode.beam}")
+    for file in (*given.files, *filter(None, [given.score])):
+        Path(file).stat()
+    return settings, trained_cell(settings, given), decode
 
 
 def _check_together(given: argparse.Namespace) -> None:

@@ -8,13 +8,12 @@ import sys
 import time
 import urllib.request
 from contextlib import suppress
-from pathlib import Path
 
 from bleuprint.config.experiment import load
 from bleuprint.runtime.errors import UserError, without_passwords
 from bleuprint.tracking import store, ui_views
 
-_PARAMS, _HOST = "params.yaml", "127.0.0.1"
+_HOST = "127.0.0.1"
 # Without MLflow's processes that wait for jobs of language models, it starts sooner.
 _QUIET = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "PYTHONWARNINGS": "ignore"}
 
@@ -22,10 +21,9 @@ _QUIET = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "PYTHONWARNINGS": "igno
 def serve(port: int) -> None:
     """Serve the pages until Ctrl-C, and print the address of the view with scores.
 
-    In a folder of a project, it is the project's. Raises UserError if the port is used, or if
-    MLflow's store is a server, whose address then is in the message, or fails.
+    Raises UserError if the port is used, or if MLflow's store is a server, whose address then is in
+    the message, or fails.
     """
-    _enter_project()
     if store.uri().startswith("http"):
         raise UserError(f"MLFLOW_TRACKING_URI is a server: open {_view(_base(store.uri()))}")
     _check_free(port)
@@ -51,14 +49,6 @@ def _command(port: int) -> list[str]:
         *("--host", _HOST, "--port", str(port), "--workers", "1"),
         *("--uvicorn-opts", "--log-level warning"),
     ]
-
-
-def _enter_project() -> None:
-    here = Path.cwd()
-    root = next((path for path in (here, *here.parents) if (path / _PARAMS).exists()), None)
-    if root is None:
-        raise UserError(f"{_PARAMS}: no such file in {here} or a folder above it")
-    os.chdir(root)
 
 
 def _check_free(port: int) -> None:
