@@ -10,7 +10,6 @@ EXAMPLES: dict[str, dict[str, str]] = {
         "plan": "bleuprint plan",
         "new-corpus": "bleuprint new-corpus inputs/mine.de inputs/mine.en",
         "inspect": "bleuprint inspect phrasebook-en-de",
-        "rules": "bleuprint rules phrasebook-en-de",
         "schema": "bleuprint schema > docs/params.schema.json",
     },
     "A run": {
@@ -18,6 +17,7 @@ EXAMPLES: dict[str, dict[str, str]] = {
     },
     "Variants of the experiment": {
         "exp": "bleuprint exp run --temp -S systems.small.train.label_smoothing=0.0",
+        "rules": "bleuprint rules phrasebook-en-de",
     },
     "Results": {
         "table": "bleuprint table",
