@@ -10,7 +10,7 @@ from dvc.utils import hydra
 from ruamel.yaml import YAML
 
 from bleuprint.config.experiment import load
-from bleuprint.config.set_param import check_keys, replace_entries
+from bleuprint.config.set_param import replace_entries
 from bleuprint.runtime.errors import UserError
 
 RECIPES = sorted((Path(__file__).parents[2] / "recipes").glob("*.yaml"))
@@ -108,27 +108,3 @@ def test_a_file_that_git_does_not_have_is_not_compared(path):
     path.write_text(RECIPES[0].read_text())
     hydra.apply_overrides(path, ["seeds=[1]"])
     load(path)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["-S", "systems.tiny.decode.baem=4"], "systems.tiny.decode.baem: unknown key; did you"),
-        (["--set-param=systems.tinny.decode.beam=4"], "systems.tinny: unknown key; did you mean"),
-        (["-n", "x", "-Sseed=3"], "-S seed=3: .*params.yaml: seed: unknown key; did you mean"),
-    ],
-)
-def test_a_key_that_is_not_there(path, arguments, message):
-    path.write_text(
-        RECIPES[-1].read_text().replace("systems:\n", "systems:\n  tiny: {decode: {beam: 1}}\n")
-    )
-    with pytest.raises(UserError, match=message):
-        check_keys(["run", *arguments], path)
-
-
-@pytest.mark.parametrize(
-    "argument", ["systems.tiny.decode.beam=1,4", "+systems.new={}", "~seeds", "other.yaml:a.b=3"]
-)
-def test_a_key_that_is_there_or_is_added(path, argument):
-    path.write_text("systems:\n  tiny: {decode: {beam: 1}}\n")
-    check_keys(["run", "--temp", "-S", argument], path)

@@ -59,6 +59,7 @@ def test_an_experiment_reruns_its_system_alone_and_is_compared_and_taken_back(re
     exp = (sys.executable, "-m", "bleuprint", "exp", "run", "-n", "other")
     output = reproduced.run(*exp, *setting)
     assert set(micro.ran(output)) == TINY | ALWAYS
+    assert "\nto compare: bleuprint compare tiny@HEAD tiny@other\n" in output
     old, new = (
         {record["system"]: record["settings_sha256"] for record in json.loads(text)}
         for text in (before, reproduced.read("reports/results.json"))

@@ -1,5 +1,6 @@
 """dvc.lock cut short by a kill, and Snakemake's lock left by one."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -175,3 +176,22 @@ def test_params_are_parsed_once_for_each_of_their_states(clean, tmp_path, monkey
         path.write_text(path.read_text().replace("seeds: [1]", "seeds: [12]"))
         assert seeds() == [12]
     assert param.load_path is counted
+
+
+READ_ONLY = 'mount --bind "$PWD" "$PWD" && mount -o remount,bind,ro "$PWD" && cd "$PWD" && '
+
+
+def mounts_work():
+    command = ["unshare", "-rm", "mount", "--bind", "/tmp", "/tmp"]
+    return shutil.which("unshare") and not subprocess.run(command, capture_output=True).returncode
+
+
+@pytest.mark.skipif(not mounts_work(), reason="may not mount a folder")
+def test_a_checkout_that_is_read_only_is_named_in_one_line(clean, tmp_path):
+    project = clean.copy(tmp_path / "project")
+    project.run("dvc", "status")  # it writes what DVC has once only
+    for command in ("plan", "exp run --temp -S seeds=[2]"):
+        script = f"{READ_ONLY} exec {sys.executable} -m bleuprint {command}"
+        output = project.run("unshare", "-rm", "sh", "-c", script, status=1)
+        assert output.startswith(f"bleuprint: error: the checkout is read-only: {project.root}")
+        assert output.count("\n") == 1

@@ -9,7 +9,7 @@ from pathlib import Path
 import shtab
 
 from bleuprint import __version__
-from bleuprint.cli import corpus, models, pipeline, scores, translate
+from bleuprint.cli import corpus, exp, models, pipeline, scores, translate
 from bleuprint.cli.help import Parser, add_examples
 from bleuprint.cli.options import Commands, check_root
 from bleuprint.runtime.errors import run
@@ -19,7 +19,7 @@ from bleuprint.runtime.reexec import reexec_for_speed
 def main() -> None:
     """Run the command that the command line names."""
     if sys.argv[1:2] == ["exp"]:  # its options are those of dvc
-        pipeline.exp(sys.argv[2:])
+        exp.exp(sys.argv[2:])
     parser, commands = command_parser()
     _check_name(parser, commands.choices)
     given, unknown = parser.parse_known_args()

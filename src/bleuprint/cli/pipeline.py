@@ -5,18 +5,13 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, NoReturn
 
 from bleuprint.cli.options import Commands, check_root
 from bleuprint.config.experiment import Settings, load
 from bleuprint.config.notes import check_tokenizers, notes
-from bleuprint.config.set_param import check_keys, replace_entries
 from bleuprint.runtime import environment
-from bleuprint.runtime.errors import UserError, exit_on_error, say
+from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.json_schema import json_schema
-from bleuprint.runtime.schema import build
 
 
 def add_commands(commands: Commands) -> None:
@@ -107,27 +102,6 @@ def _reproduce(given: argparse.Namespace) -> None:
     run_dvc()
     print_summary()
     print(changes())
-
-
-def exp(arguments: Sequence[str]) -> NoReturn:
-    """Run `dvc exp` with these arguments, and exit."""
-    from dvc.cli import main
-    from dvc.exceptions import InvalidArgumentError
-    from dvc.utils import hydra
-
-    def checked(document: dict[str, Any], values: Mapping[str, Any]) -> None:
-        try:
-            build(Settings, values, path)
-        except UserError as error:
-            raise InvalidArgumentError(str(error)) from None
-        replace_entries(document, values)
-
-    assert hasattr(hydra, "merge_dicts"), "DVC has another function for -S"
-    hydra.merge_dicts = checked
-    if (path := Path("params.yaml")).exists():
-        with exit_on_error():
-            check_keys(arguments, path)
-    sys.exit(main(["exp", *arguments]))
 
 
 def _settle(_: argparse.Namespace) -> None:

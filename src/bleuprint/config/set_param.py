@@ -5,9 +5,8 @@ entries share is one mapping there: the last entry's values overwrite those of t
 the value given by -S is lost, or reaches all of them.
 """
 
-import argparse
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ from ruamel.yaml.error import YAMLError
 
 from bleuprint.runtime.code import git
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.schema import load_yaml, unknown
 
 
 def check_shared(document: Any, path: Path) -> None:
@@ -60,27 +58,6 @@ def replace_entries(document: dict[str, Any], values: Mapping[str, Any]) -> None
     To be used instead of DVC's `merge_dicts`, which writes them into the entries (see above).
     """
     document.update(values)
-
-
-def check_keys(arguments: Sequence[str], path: Path) -> None:
-    """Raise UserError if a -S among the arguments of `dvc exp` sets a key that `path` lacks.
-
-    Hydra's `+KEY` adds one, `~KEY` removes one.
-    """
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("-S", "--set-param", action="append", default=[])
-    given, _ = parser.parse_known_args(list(arguments))
-    for override in given.set_param:
-        key, equals, _ = override.partition("=")
-        if not equals or ":" in key or not key[:1].isalpha():
-            continue
-        place: Any = load_yaml(path)
-        parts = key.split(".")
-        for number, part in enumerate(parts):
-            if isinstance(place, Mapping) and part not in place:
-                where = ".".join(parts[: number + 1])
-                raise UserError(f"-S {override}: {path}: {where}: {unknown(part, place)}")
-            place = place.get(part) if isinstance(place, Mapping) else None
 
 
 def _has_format(text: bytes) -> bool:

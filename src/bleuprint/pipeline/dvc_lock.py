@@ -6,6 +6,7 @@ locks name processes, so they hold on one machine. Snakemake has a lock of its o
 Snakemake anywhere.
 """
 
+import errno
 import fcntl
 import hashlib
 import json
@@ -37,6 +38,8 @@ def open_repo(root: Path) -> Iterator[Any]:
         with params_parsed_once(), Repo(str(root)) as repo:
             yield repo
     except (DvcException, OSError) as error:
+        if isinstance(error, OSError) and error.errno == errno.EROFS:
+            raise UserError(f"the checkout is read-only: {error.filename}") from error
         raise UserError(" ".join(str(error).split())) from error
 
 
