@@ -198,6 +198,10 @@ def test_snakemakes_graph_is_dvcs(project, stages):
     kind = {(a.partition("@")[0], b.partition("@")[0]) for a, b in dvc}
     assert {edge for edge in rules if edge[1] != "all"} == kind
     assert {a for a, b in rules if b == "all"} == set(labels.values()) - {"all"}
+    # docs/running.md's picture, without the arrows to `all`
+    dot = project.run("snakemake", "report", "--rulegraph")
+    labels = dict(re.findall(r'(\d+)\[label = "([^"\\]+)', dot))
+    assert {(labels[a], labels[b]) for a, b in re.findall(edges, dot)} == kind
     kinds = ("train@", "average@", "translate@", "make_text@")
     later = {b for _, b in dvc if b.startswith(kinds)}
     assert {b for _, b in of_file} == later | {"download@own", "download@other"}
