@@ -26,7 +26,7 @@ def test_seeds_equal_statsmodels() -> None:
     for effect, seeds in SEEDS.items():
         assert seeds_needed(-0.5 * effect, 0.5) == math.ceil(seeds)
     assert seeds_needed(100, 0.5) == seeds_needed(0.1, 0.0) == 2
-    assert seeds_needed(0.0, 0.5) == math.inf
+    assert seeds_needed(0.0, 0.5) == seeds_needed(1e-300, 0.5) == math.inf
 
 
 def test_lines_by_hand() -> None:
@@ -35,7 +35,8 @@ def test_lines_by_hand() -> None:
     # twice the difference that 1,000 lines show takes a quarter, half of it four times as many
     assert lines_needed(1000, 1 / 2.801586, 2.0) == 250
     assert lines_needed(1000, 1 / 2.801586, -0.5) == 4000
-    assert lines_needed(1000, 0.5, 0.0) == math.inf
+    assert lines_needed(1000, 0.5, 0.0) == lines_needed(1000, 0.5, 1e-300) == math.inf
+    assert lines_needed(1000, 0.001, 100.0) == 1
 
 
 def test_drawn_seeds_find_the_detectable_difference_in_four_of_five() -> None:

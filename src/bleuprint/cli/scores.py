@@ -59,7 +59,7 @@ def add_commands(commands: Commands) -> None:
     power.add_argument("--system", help="compare this system alone")
     power.add_argument("--baseline", help="the system to compare with (the first of params.yaml)")
     power.add_argument(
-        "--difference", type=_positive, help="BLEU to find (the difference that was measured)"
+        "--difference", type=_difference, help="BLEU to find (the difference that was measured)"
     )
     power.set_defaults(command=_power)
 
@@ -188,14 +188,14 @@ def _power(given: argparse.Namespace) -> None:
     show(power_table.parts(records, given.difference))
 
 
-def _positive(text: str) -> float:
-    """For argparse: a number above 0."""
+def _difference(text: str) -> float:
+    """For argparse: a difference in BLEU."""
     try:
         number = float(text)
     except ValueError:
         number = math.nan
-    if not 0 < number < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
+    if not 0 < number <= 100:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0, 100 at most")
     return number
 
 

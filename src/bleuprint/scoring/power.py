@@ -11,6 +11,8 @@ from statistics import NormalDist
 from bleuprint.scoring.significance import SIGNIFICANT
 
 POWER = 0.8
+# Beyond, a number of lines or seeds is infinite.
+MOST = 10_000_000
 
 
 def detectable(standard_error: float) -> float:
@@ -23,7 +25,9 @@ def lines_needed(lines: int, standard_error: float, difference: float) -> float:
     """The lines that show `difference` with POWER: the standard error falls as 1 / sqrt(lines)."""
     if difference == 0:
         return math.inf
-    return math.ceil(lines * (detectable(standard_error) / difference) ** 2)
+    ratio = detectable(standard_error) / difference
+    needed = lines * ratio * ratio  # infinite if too large, whereas ** raises OverflowError
+    return max(1, math.ceil(needed)) if needed <= MOST else math.inf
 
 
 def detectable_over_seeds(seeds: int, deviation: float) -> float:
@@ -44,6 +48,8 @@ def seeds_needed(difference: float, deviation: float) -> float:
         return math.inf
     low, high = 1, 2
     while detectable_over_seeds(high, deviation) > abs(difference):
+        if high > MOST:
+            return math.inf
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
