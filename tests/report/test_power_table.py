@@ -5,6 +5,7 @@ import re
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import processes
@@ -95,6 +96,24 @@ def test_what_has_no_power() -> None:
     assert list(summary(alone)) == []
 
 
+def test_identical_translations_show_no_power() -> None:
+    records = frame(
+        *(record("base", "news-en-de", "first", 30.0, seed=seed) for seed in (1, 2)),
+        *(against_base("same", "first", 30.0, 0.0, seed=seed) for seed in (1, 2)),
+    )
+    grid, *notes = parts(records)
+    assert isinstance(grid, Grid)
+    cells = rows_of(grid)["same"]
+    unknown = ("Detectable", "Lines needed"), ("Detectable", "Seeds needed")
+    for group, heads in zip(("by lines", "by seeds"), unknown, strict=True):
+        assert [cells[f"{group} {head}"] for head in heads] == ["–", "–"]
+    assert any("unknown where the standard error" in str(note) for note in notes)
+    assert list(summary(records)) == []
+    assert not any("unknown" in str(note) for note in parts(ONE_SEED))
+    both = pd.concat([ONE_SEED, frame(against_base("same", "second", 30.0, 0.0))])
+    assert list(summary(both)) == list(summary(ONE_SEED))
+
+
 def printed(root: Path, *arguments: str, status: int = 0) -> str:
     command = [sys.executable, "-m", "bleuprint.cli.main", "power", *arguments]
     done = processes.run_text(command, root, {**os.environ, "COLUMNS": "200"})
@@ -139,7 +158,8 @@ def test_the_command(tmp_path: Path) -> None:
         (("--system", "tiny"), "tiny: compared with itself", 1),
         (("--system", "tinny"), "no systems entry 'tinny'", 1),
         (("--baseline", "tinny"), "no systems entry 'tinny'", 1),
-        (("--difference", "0"), "'0' is not a number above 0", 2),
+        (("--difference", "0"), "'0' is not a number above 0, 100 at most", 2),
+        (("--difference", "1e300"), "'1e300' is not a number above 0, 100 at most", 2),
         (("--difference", "abc"), "'abc' is not a number above 0", 2),
     ):
         assert message in printed(tmp_path, *arguments, status=status)

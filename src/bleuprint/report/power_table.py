@@ -9,6 +9,7 @@ from bleuprint.report.grid import Column, Grid, Number, Row
 from bleuprint.report.system_results import PLACE
 from bleuprint.runtime.errors import UserError
 from bleuprint.scoring.power import (
+    MOST,
     POWER,
     detectable,
     detectable_over_seeds,
@@ -16,11 +17,13 @@ from bleuprint.scoring.power import (
     seeds_needed,
 )
 
-# Beyond, a number of lines or seeds is as good as infinite.
-_MOST = 10_000_000
 _TEXTS = ("System", "Corpus", "Test set", "Baseline")
 _BY_LINES = ("Standard error", "Detectable", "Lines", "Lines needed")
 _BY_SEEDS = ("Deviation", "Detectable", "Seeds needed")
+_UNKNOWN = (
+    "–: unknown where the standard error or the deviation is 0, as of translations that are "
+    "identical to the baseline's, or if both systems have no BLEU."
+)
 
 
 def power(records: pd.DataFrame, difference: float | None = None) -> pd.DataFrame:
@@ -29,7 +32,7 @@ def power(records: pd.DataFrame, difference: float | None = None) -> pd.DataFram
     Columns: difference, standard_error (over lines, the mean over seeds), detectable, lines,
     lines_needed; of several seeds, but not for rows from outside, their number, deviation (of the
     difference), detectable_by_seeds, seeds_needed. What is needed is for `difference`, or without
-    it for the one that was measured.
+    it for the one that was measured. NaN where nothing varies: see `_UNKNOWN`.
     """
     known = records.standard_error.notna()
     alike = ["corpus", "test", "seed"]
@@ -43,17 +46,18 @@ def power(records: pd.DataFrame, difference: float | None = None) -> pd.DataFram
             "baseline": first.baseline,
             "difference": first.difference,
             "standard_error": error,
-            "detectable": detectable(error),
+            "detectable": detectable(error) if error else math.nan,
             "lines": int(first.lines),
-            "lines_needed": lines_needed(first.lines, error, sought),
+            "lines_needed": lines_needed(first.lines, error, sought) if error else math.nan,
         }
         if len(seeds) > 1 and pd.isna(first.outside):
             joined = seeds.join(baseline, on=alike)
             deviation = float((joined.bleu - joined.of_baseline).std())
             row["seeds"] = len(seeds)
             row["deviation"] = deviation
-            row["detectable_by_seeds"] = detectable_over_seeds(len(seeds), deviation)
-            row["seeds_needed"] = seeds_needed(sought, deviation)
+            shown = detectable_over_seeds(len(seeds), deviation) if deviation else math.nan
+            row["detectable_by_seeds"] = shown
+            row["seeds_needed"] = seeds_needed(sought, deviation) if deviation else math.nan
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -69,7 +73,7 @@ def parts(records: pd.DataFrame, difference: float | None = None) -> Iterator[st
     rows = []
     for row in table.itertuples():
         cells = [_signed(row.difference), *map(_bleu, (row.standard_error, row.detectable))]
-        cells += [_whole(row.lines), _whole(row.lines_needed)]
+        cells += [_whole(row.lines), Number.of(row.lines_needed, _whole)]
         if several:
             cells += [_bleu(row.deviation), _bleu(row.detectable_by_seeds)]
             cells.append(Number.of(row.seeds_needed, _whole))
@@ -84,6 +88,8 @@ def parts(records: pd.DataFrame, difference: float | None = None) -> Iterator[st
         "as many lines, by a two-sided test at 0.05 (normal approximation, with the standard error "
         f"of the paired bootstrap). Needed: for {sought}."
     )
+    if (table.filter(["standard_error", "deviation"]) == 0).any(axis=None):
+        yield _UNKNOWN
     if several:
         yield (
             f"By seeds: the same of the paired t-test over {table.seeds.max():.0f} seeds, whose "
@@ -94,9 +100,10 @@ def parts(records: pd.DataFrame, difference: float | None = None) -> Iterator[st
 def summary(records: pd.DataFrame) -> Iterator[str]:
     """A sentence on each test set: the differences that it, and the seeds, show."""
     table = power(records)
-    for (corpus, test), of in table.groupby(["corpus", "test"], sort=False) if len(table) else ():
+    known = table.dropna(subset="detectable") if len(table) else table
+    for (corpus, test), of in known.groupby(["corpus", "test"], sort=False) if len(known) else ():
         text = f"{of.lines.max():,} lines show {_range(of.detectable)} BLEU"
-        if "seeds" in of and of.seeds.notna().any():
+        if "seeds" in of and of.detectable_by_seeds.notna().any():
             text += f", {of.seeds.max():.0f} seeds {_range(of.detectable_by_seeds)}"
         yield (
             f"Power on {corpus}, test set {test}: {text} of difference from the baseline (with "
@@ -118,6 +125,6 @@ def _signed(value: float) -> Number:
 
 
 def _whole(value: float) -> Number:
-    if value > _MOST or math.isnan(value):
-        return Number(f"> {_MOST:,}", value)
+    if value > MOST:
+        return Number(f"> {MOST:,}", value)
     return Number(f"{value:,.0f}", value)
