@@ -153,6 +153,7 @@ def test_several_seeds_are_paired(tmp_path: Path) -> None:
     assert re.fullmatch(r"\d+\.\d ± \d+\.\d", row[3])
     assert row[-2] == f"{p:.3f}" + (" n.s." if p >= 0.05 else "")
     assert "scores: means over the seeds 1, 2, 3; p: paired t-test over them" in output
+    assert "each p is of one test alone, not corrected for the number of tests" in output
     assert "Settings" not in output and "the same: settings, fingerprints, data" in output
 
 

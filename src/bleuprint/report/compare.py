@@ -84,7 +84,8 @@ def _overview(pair: Pair) -> Iterator[str | Grid]:
     if (faults := compare_tables.faults(pair)) is not None:
         yield "\nLines with faults that their reference has not"
         yield faults
-        yield "p: exact test over the lines that differ (McNemar)"
+        yield "p: exact test over the lines that differ (McNemar; of several seeds the sign test)"
+    yield "each p is of one test alone, not corrected for the number of tests"
     if same:
         yield f"the same: {', '.join(same)}"
     yield ""
