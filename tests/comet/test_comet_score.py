@@ -21,6 +21,7 @@ from bleuprint.comet import predict
 from bleuprint.comet.score import (
     check_folder,
     folder_sha256,
+    missing_parts,
     read_comet,
     score_cell,
     score_rows,
@@ -96,6 +97,26 @@ def test_the_hash_of_a_folder_is_that_of_coreutils(tmp_path: Path) -> None:
     )
     printed = subprocess.run(command, shell=True, cwd=folder, capture_output=True, check=True)
     assert folder_sha256(folder) == printed.stdout.decode().split()[0]
+
+
+def test_bleuprint_check_notes_what_the_stage_would_refuse(
+    tree: tuple[Path, Settings], tmp_path: Path
+) -> None:
+    _, settings = tree
+    assert list(missing_parts(settings)) == []
+    folder = comet_folder.write_empty(tmp_path / "model")
+    python = stand_in(tmp_path / "python", LENGTHS)
+    settings = with_model(settings, python, folder)
+    assert list(missing_parts(settings)) == []
+    (folder / "encoder" / "tokenizer.json").unlink()
+    (note,) = missing_parts(settings)
+    assert note.startswith(f"comet.wmt22-comet-da.folder: {folder}: no tokenizer of the encoder")
+    python.unlink()
+    shutil.rmtree(folder)
+    assert list(missing_parts(settings)) == [
+        f"comet.wmt22-comet-da.python: {python}: no such program",
+        f"comet.wmt22-comet-da.folder: {folder}: no such folder",
+    ]
 
 
 @pytest.mark.parametrize("name", comet_folder.FILES)

@@ -72,6 +72,7 @@ def add_commands(commands: Commands) -> None:
 
 
 def _check(_: argparse.Namespace) -> None:
+    from bleuprint.comet.score import missing_parts
     from bleuprint.report.citations import check_published
     from bleuprint.scoring.bleu import bleu_metric
     from bleuprint.serving.score_outside import check_files
@@ -81,7 +82,7 @@ def _check(_: argparse.Namespace) -> None:
     for corpus in settings.corpora.values():
         bleu_metric([], corpus.target)  # raises if it needs a tokenizer that is not installed
     check_published(settings)
-    for note in (*notes(settings), *check_files(settings)):
+    for note in (*notes(settings), *check_files(settings), *missing_parts(settings)):
         say(note, "note")
     print(f"{settings.experiment}: params.yaml is valid")
 

@@ -6,7 +6,7 @@ import math
 import os
 import subprocess
 import tempfile
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any, TypedDict, TypeVar
@@ -125,17 +125,42 @@ def folder_sha256(place: Path) -> str:
     return printed.hexdigest()
 
 
+def missing_parts(settings: Settings) -> Iterator[str]:
+    """A note on what the stages would refuse, save another SHA-256: to hash a model takes seconds.
+
+    Only a note, since `dvc pull` brings scores to a clone without the model.
+    """
+    for name, model in (settings.comet or {}).items():
+        python, place = _paths(model)
+        if not os.access(python, os.X_OK) or python.is_dir():
+            yield f"comet.{name}.python: {python}: no such program"
+        if not place.is_dir():
+            yield f"comet.{name}.folder: {place}: no such folder"
+        elif missing := _missing(place):
+            yield f"comet.{name}.folder: {place}: {missing}"
+
+
 def check_folder(place: Path, sha256: str) -> None:
     """Raise UserError if a model's folder is not complete, or not that of the SHA-256."""
-    for name in _NEEDED:
-        if not (place / name).is_file():
-            raise UserError(f"{place}: no {name}: not a whole COMET model (docs/scoring.md)")
-    if not any((place / "encoder" / name).is_file() for name in _TOKENIZERS):
-        raise UserError(
-            f"{place}: no tokenizer of the encoder: none of {', '.join(_TOKENIZERS)} in encoder/"
-        )
+    if missing := _missing(place):
+        raise UserError(f"{place}: {missing}")
     if (found := folder_sha256(place)) != sha256:
         raise UserError(f"{place}: SHA-256 is {found}, not {sha256} as in params.yaml (comet)")
+
+
+def _missing(place: Path) -> str:
+    """What a model's folder lacks; empty if nothing."""
+    for name in _NEEDED:
+        if not (place / name).is_file():
+            return f"no {name}: not a whole COMET model (docs/scoring.md)"
+    if not any((place / "encoder" / name).is_file() for name in _TOKENIZERS):
+        return f"no tokenizer of the encoder: none of {', '.join(_TOKENIZERS)} in encoder/"
+    return ""
+
+
+def _paths(model: Comet) -> tuple[Path, Path]:
+    """The Python and the folder of a model."""
+    return environment.root() / model.python, environment.root() / model.folder
 
 
 def _texts(settings: Settings, corpus: str, root: Path) -> TextFolder:
@@ -173,7 +198,7 @@ def _scores(settings: Settings, files: Mapping[_Key, _Files]) -> dict[_Key, Come
 
 def _predicted(model: Comet, files: Sequence[_Files]) -> dict[str, Any]:
     """What predict.py writes of all files, run by the model's Python."""
-    python, place = (environment.root() / path for path in (model.python, model.folder))
+    python, place = _paths(model)
     check_folder(place, model.sha256)
     with tempfile.TemporaryDirectory() as scratch:
         output = Path(scratch, "scores.json")
