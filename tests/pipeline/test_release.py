@@ -143,8 +143,11 @@ def test_what_is_refused(released, tmp_path, monkeypatch):
     settings = load()
     with pytest.raises(UserError, match=r"exists already, and is not an empty folder$"):
         release(settings, released[1])
-    with pytest.raises(UserError, match=r"^params.yaml: no system none on corpus"):
-        release(settings, tmp_path / "new", system="none")
+    for system, corpus, kind in (("none", None, "system"), ("tiny", "none", "corpora")):
+        with pytest.raises(UserError, match=f"^params.yaml: no {kind}.* entry 'none'"):
+            release(settings, tmp_path / "new", system, corpus)
+    with pytest.raises(UserError, match=r"^params.yaml: no corpora entry 'none'"):
+        release(settings, tmp_path / "new", corpus="none")
     told = ["scores.json: has changed"], Verdict.DIFFERENT
     monkeypatch.setattr("bleuprint.pipeline.verify_tree.lines", lambda: told)
     with pytest.raises(UserError, match=r"does not belong together: scores.json: has changed$"):

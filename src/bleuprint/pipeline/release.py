@@ -44,11 +44,18 @@ def release(
 ) -> None:
     """Write the release of the project in the working folder, with the weights of the first seed.
 
-    `system`, `corpus`: the weights of these alone. Raises UserError if `output` is not empty, if
-    the working tree does not belong together, or if the code differs from its commit.
+    `system`, `corpus`: the weights of these alone. Raises UserError if there is none of the name,
+    if `output` is not empty, if the working tree does not belong together, or if the code differs
+    from its commit.
     """
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise UserError(f"{output}: exists already, and is not an empty folder")
+    if system and corpus:
+        settings.system_on(system, corpus)
+    elif system:
+        settings.system(system)
+    elif corpus:
+        settings.corpus(corpus)
     cells = [
         cell
         for cell in cells_of(settings)
@@ -56,8 +63,6 @@ def release(
         and system in (None, cell.system)
         and corpus in (None, cell.corpus)
     ]
-    if not cells:
-        raise UserError(f"params.yaml: no system {system or ''} on corpus {corpus or ''}")
     for cell in cells:
         if not (averaged := cell.models / "averaged").exists():
             raise UserError(f"{averaged}: no such folder; run: dvc repro, or dvc pull")

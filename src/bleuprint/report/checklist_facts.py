@@ -190,7 +190,7 @@ def _software(trainings: pd.DataFrame) -> dict[str, Fact]:
         "versions": Fact((*libraries.evidence, *pinned.evidence), libraries.missing),
         "training_code": _fact("dvc.yaml", "stages download to train; run by: dvc repro"),
         "scoring_code": _fact("dvc.yaml", "stages average to report; run by: dvc repro"),
-        "models": _fact("dvc.lock", "models/, in DVC's cache; to share one: bleuprint export"),
+        "models": _fact("dvc.lock", "models/, in DVC's cache; to share them: bleuprint release"),
         "tables": _fact("reports/table.md", "written by: dvc repro"),
     }
 
