@@ -131,8 +131,8 @@ def test_they_are_marked_wherever_they_are_shown(
     )
     for text in (table, page, tex):
         assert "as-small (not trained here)" in text
-    assert "as-tiny (not trained here), news-en-de: tiny & &lt;b>others" not in table
-    assert "tiny & <b>others</b>" in table and "tiny \\& $<$b$>$others" in tex
+    assert "as-tiny (not trained here), news-en-de: tiny & &lt;b>others&lt;/b>.\n" in table
+    assert "tiny \\& $<$b$>$others$<$/b$>$. as-small" in tex
     assert "tiny &amp; &lt;b&gt;others" in page and "<b>others" not in page
     csv = pd.read_csv(reports / "table.csv")
     assert (

@@ -126,7 +126,7 @@ def _results_with_page() -> tuple[Settings, "DataFrame"]:
 
 def _table(given: argparse.Namespace) -> None:
     from bleuprint.report import frame, main_table
-    from bleuprint.report.grid import markdown
+    from bleuprint.report.grid import bullets, markdown
     from bleuprint.report.terminal import show
 
     settings, records = _results_with_page()
@@ -137,7 +137,7 @@ def _table(given: argparse.Namespace) -> None:
         print(main_table.tex(settings, records), end="")
     elif given.format == "markdown":
         print(markdown(main_table.scores(records, published=published)))
-        print(*(f"- {note}" for note in main_table.notes(records, published)), sep="\n")
+        print(bullets(main_table.notes(records, published)), end="")
     else:
         show(main_table.parts(records, published))
 

@@ -20,7 +20,7 @@ from bleuprint.pipeline.graph import stages
 from bleuprint.pipeline.ro_crate import METADATA, About, ro_crate
 from bleuprint.report import frame, main_table
 from bleuprint.report.citations import citations
-from bleuprint.report.grid import markdown
+from bleuprint.report.grid import bullets, markdown
 from bleuprint.report.report import PAGE, write_page
 from bleuprint.report.system_results import METRICS, system_results
 from bleuprint.runtime.code import commit, git
@@ -177,7 +177,7 @@ def _card(
         metadata=_yaml(metadata),
         about=about,
         table=markdown(main_table.scores(records)),
-        notes=main_table.notes(records),
+        notes=bullets(main_table.notes(records)),
         cells=cells,
         left_out=left_out,
         licenses=_licenses(settings),

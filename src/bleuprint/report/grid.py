@@ -75,9 +75,7 @@ def markdown(grid: Grid) -> str:
     """The grid as a Markdown table, aligned for reading as text."""
     head = [" ".join(filter(None, (column.group, column.label))) for column in grid.columns]
     rows = [_marked(row, row.cells, "**", "**") for row in grid.rows]
-    lines = [
-        [cell.replace("|", "\\|").replace("<", "&lt;") for cell in line] for line in (head, *rows)
-    ]
+    lines = [[_markdown_text(cell).replace("|", "\\|") for cell in line] for line in (head, *rows)]
     columns = []
     for column, cells in zip(grid.columns, zip(*lines, strict=True), strict=True):
         width = max(3, *map(len, cells))
@@ -85,6 +83,11 @@ def markdown(grid: Grid) -> str:
         head, *texts = (cell.ljust(width) if column.left else cell.rjust(width) for cell in cells)
         columns.append([head, f":{rule}" if column.left else f"{rule}:", *texts])
     return "".join(f"| {' | '.join(line)} |\n" for line in zip(*columns, strict=True))
+
+
+def bullets(texts: Iterable[str]) -> str:
+    """The texts as a Markdown list."""
+    return "".join(f"- {_markdown_text(text)}\n" for text in texts)
 
 
 def latex(grid: Grid, caption: str) -> str:
@@ -121,6 +124,10 @@ def groups(columns: Sequence[Column]) -> Iterator[tuple[str, list[int]]]:
     """Runs of columns of the same group: its name, and the places of the columns."""
     for group, places in groupby(range(len(columns)), key=lambda place: columns[place].group):
         yield group, list(places)
+
+
+def _markdown_text(text: str) -> str:
+    return text.replace("<", "&lt;")
 
 
 def _marked(row: Row, cells: Sequence[str], before: str, behind: str) -> list[str]:

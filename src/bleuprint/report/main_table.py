@@ -156,7 +156,9 @@ def notes(records: pd.DataFrame, published: Sequence[Published] = ()) -> list[st
 def _outside_notes(records: pd.DataFrame, seeds: int) -> Iterator[str]:
     """What the rows from outside are, and how they are tested."""
     for (system, about), corpora in records.groupby(["system", "outside"], sort=False).corpus:
-        yield f"{system} ({OUTSIDE}), {', '.join(corpora.unique())}: {' '.join(about.split())}"
+        text = " ".join(about.split())
+        end = "" if text.endswith((".", "!", "?")) else "."
+        yield f"{system} ({OUTSIDE}), {', '.join(corpora.unique())}: {text}{end}"
     if len(records):
         yield (
             f"Rows that were {OUTSIDE} are files of translations, scored in the same way; "

@@ -28,7 +28,7 @@ from bleuprint.report.frame import (
     csv_text,
     save,
 )
-from bleuprint.report.grid import NONE, Grid, grid, markdown
+from bleuprint.report.grid import NONE, Grid, bullets, grid, markdown
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.funnel import training_counts
 from bleuprint.report.published import gap_tables
@@ -43,7 +43,7 @@ SHORT = 12
 PAGE = "index.html"
 
 _TEMPLATES = environment(Path(__file__).with_name("templates"), autoescape=False)
-_TEMPLATES.filters["markdown"] = markdown
+_TEMPLATES.filters |= {"markdown": markdown, "bullets": bullets}
 
 
 def write_reports(settings: Settings, root: Path = Path()) -> None:

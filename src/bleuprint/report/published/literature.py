@@ -92,5 +92,5 @@ def notes(numbers: pd.DataFrame) -> list[str]:
             _SCORED.get(way, f"{way} BLEU on {{}}").format(f"{corpus} {test}")
             for way, corpus, test in zip(row.scored, row.corpus, row.test, strict=True)
         ]
-        lines.append(f"{name} (published): {source}; {', '.join(scored)}.")
+        lines.append(f"{name} (published): {' '.join(source.split())}; {', '.join(scored)}.")
     return lines
