@@ -97,7 +97,7 @@ def _project(root: Path) -> pd.DataFrame:
 def test_file_holds_the_sums_and_each_number(tmp_path: Path) -> None:
     records = _project(tmp_path)
     text = (tmp_path / "numbers.tex").read_text("utf-8")
-    found = re.findall(r"^\\@namedef\{bleuprint/(.*?)\}\{(.*)\}$", text, re.MULTILINE)
+    found = re.findall(r"^\\bleuprintdefine\{(.*?)\}\{(.*)\}$", text, re.MULTILINE)
     assert dict(found) == paper_numbers(records) and len(found) > 100
     sums = subprocess.check_output(["md5sum", RESULTS, COSTS], cwd=tmp_path, text=True).upper()
     assert re.findall(r"check:nn \{ (\S+) \} \{ (\S+) \}", text) == [
@@ -106,13 +106,15 @@ def test_file_holds_the_sums_and_each_number(tmp_path: Path) -> None:
     ]
 
 
-def _latex(folder: Path, body: str, head: str = "") -> "subprocess.CompletedProcess[str]":
+def _latex(
+    folder: Path, body: str, head: str = "", program: str = "pdflatex"
+) -> "subprocess.CompletedProcess[str]":
     source = (
         rf"\documentclass{{article}}{head}\input{{numbers}}\begin{{document}}{body}\end{{document}}"
     )
     (folder / "paper.tex").write_text(source, encoding="utf-8")
     (folder / "paper.pdf").unlink(missing_ok=True)
-    command = ["pdflatex", "-interaction=nonstopmode", "paper"]
+    command = [program, "-interaction=nonstopmode", "paper"]
     # a log is wrapped in the middle of words otherwise
     env = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "max_print_line": "1000"}
     return subprocess.run(
@@ -155,6 +157,27 @@ def test_latex_stops_at_stale_numbers(tmp_path: Path, path: Path) -> None:
     assert (
         f"numbers.tex: {path.as_posix()} has changed since; run: bleuprint numbers" in done.stdout
     )
+
+
+@pytest.mark.parametrize("program", ["pdflatex", "lualatex", "xelatex"])
+@pytest.mark.parametrize("edit", [("{41.1}", "{99.9}"), (r"\%}", "}"), ("small/", "smaller/")])
+def test_latex_stops_at_numbers_edited_by_hand(
+    tmp_path: Path, program: str, edit: tuple[str, str]
+) -> None:
+    if shutil.which(program) is None:
+        pytest.skip(f"needs {program}")
+    _project(tmp_path)
+    text = rf"\bleuprint{{{FIRST}/p}}"
+    whole = _latex(tmp_path, text, program=program)
+    assert whole.returncode == 0, whole.stdout
+    path = tmp_path / "numbers.tex"
+    before = path.read_text("utf-8")
+    path.write_text(before.replace(*edit, 1), encoding="utf-8")
+    assert path.read_text("utf-8") != before
+    # also where the report's files are not
+    done = _latex(tmp_path, text, r"\newcommand\bleuprintroot{}", program=program)
+    assert done.returncode != 0 and not (tmp_path / "paper.pdf").exists()
+    assert "numbers.tex: edited by hand; run: bleuprint numbers" in done.stdout
 
 
 @needs_latex

@@ -1,10 +1,11 @@
 r"""numbers.tex: every number of the report as `\bleuprint{NAME}`, for papers.
 
-LaTeX stops at a name that the file lacks, and if the report's files have changed since.
+LaTeX stops at a name that the file lacks, if the report's files have changed since, and if the
+numbers were edited.
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -32,7 +33,7 @@ _COSTS = {
     "mfu": cost_columns.MEASURED["MFU"],
 }
 # \bleuprint is expandable, so that \num and \edef can use it. Needs a LaTeX of 2020 or later, whose
-# \file_mdfive_hash:n is the same in pdfTeX, LuaTeX and XeTeX.
+# \file_mdfive_hash:n and \tex_mdfivesum:D are the same in pdfTeX, LuaTeX and XeTeX.
 _MACROS = r"""% Numbers of reports/: \input this file, then \bleuprint{SYSTEM/CORPUS/TEST/bleu}.
 % Written by: bleuprint numbers > numbers.tex
 \NeedsTeXFormat{LaTeX2e}[2020/02/02]
@@ -60,25 +61,47 @@ _MACROS = r"""% Numbers of reports/: \input this file, then \bleuprint{SYSTEM/CO
       { \PackageWarning { bleuprint } { numbers.tex~is~not~compared~with~reports/ } }
       {#1}
   }
+% Each definition enters the sum, without spaces, with the sum of those before.
+\str_clear_new:N \l_bleuprint_sum_str
+\cs_set_protected:Npn \bleuprintdefine #1#2
+  {
+    \cs_set:cpn { bleuprint / #1 } {#2}
+    \str_set:Nn \l_tmpa_str { #1#2 }
+    \str_remove_all:Nn \l_tmpa_str { ~ }
+    \str_set:Nx \l_bleuprint_sum_str
+      { \tex_mdfivesum:D { \l_bleuprint_sum_str \l_tmpa_str } }
+  }
+\cs_set_protected:Npn \bleuprintsum #1
+  {
+    \str_if_eq:eeF { \l_bleuprint_sum_str } {#1}
+      { \bleuprint_stop:n { edited~by~hand;~run:~bleuprint~numbers~>~numbers.tex } }
+  }
 """
 
 
 def numbers_tex(records: pd.DataFrame, root: Path = Path()) -> str:
-    """The file: its macros, the MD5 of the report's files in `root`, the numbers by name."""
+    """The file: its macros, the MD5 of the report's files in `root`, the numbers with theirs."""
     paths = [path for path in (RESULTS, COSTS) if (root / path).exists()]
     sums = {path: hashlib.md5((root / path).read_bytes()).hexdigest().upper() for path in paths}
     checks = "".join(
         f"  \\bleuprint_check:nn {{ {path.as_posix()} }} {{ {md5} }}\n"
         for path, md5 in sums.items()
     )
-    defined = "".join(
-        f"\\@namedef{{bleuprint/{name}}}{{{number}}}\n"
-        for name, number in paper_numbers(records).items()
-    )
+    numbers = paper_numbers(records)
+    defined = "".join(f"\\bleuprintdefine{{{name}}}{{{text}}}\n" for name, text in numbers.items())
     return (
         f"{_MACROS}\\bleuprint_checks:n {{\n{checks}}}\n\\ExplSyntaxOff\n"
-        f"\\makeatletter\n{defined}\\makeatother\n\\endinput\n"
+        f"{defined}\\bleuprintsum{{{_sum(numbers)}}}\n\\endinput\n"
     )
+
+
+def _sum(numbers: Mapping[str, str]) -> str:
+    """The MD5 that \\bleuprintdefine computes."""
+    md5 = ""
+    for name, text in numbers.items():
+        defined = f"{md5}{name}{text}".replace(" ", "")
+        md5 = hashlib.md5(defined.encode()).hexdigest().upper()
+    return md5
 
 
 def paper_numbers(records: pd.DataFrame) -> dict[str, str]:
