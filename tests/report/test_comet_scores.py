@@ -24,6 +24,7 @@ from bleuprint.report.comet_scores import (
     paired_comet,
 )
 from bleuprint.report.frame import load, save
+from bleuprint.report.paired_runs import PairedRuns, PairedScores
 from bleuprint.report.records import collect
 from bleuprint.report.report import table_md
 from bleuprint.report.system_results import (
@@ -184,18 +185,20 @@ def test_rows_without_comet_are_not_counted_by_holm() -> None:
 
 def test_compare_has_a_row_of_comet(one_seed: tuple[Path, Settings]) -> None:
     root, settings = one_seed
-    runs = [[opened(root, settings, cell)] for cell in (TINY, SMALL)]
-    *_, row = compare_tables._score_rows(runs, "first", tested=True)
-    means = [fmean(comet_scores(run, "first")["segments"]) for (run,) in runs]
+    tiny, small = (opened(root, settings, cell) for cell in (TINY, SMALL))
+    runs = PairedRuns([tiny], [small], "first")
+    *_, scores = runs.scores()
+    row = compare_tables.score_row(runs, scores)
+    means = [fmean(comet_scores(run, "first")["segments"]) for run in (tiny, small)]
     difference = 100 * (means[1] - means[0])
-    p = paired_comet(runs[1][0], runs[0][0], "first").bootstrap
+    p = paired_comet(small, tiny, "first").bootstrap
     people = human_agreement("wmt22-comet-da", difference)
     shown = [f"{100 * mean:.1f}" for mean in means]
     assert row.cells[2:] == ("COMET", *shown, f"{difference:+.1f}", f"{p:.3f}", f"{people:.0f} %")
     # but not beside a side that has none
-    without = [runs[0], [opened(root, replace(settings, comet=None), SMALL)]]
-    *_, row = compare_tables._score_rows(without, "first", tested=True)
-    assert row.cells[2] == "TER"
+    without = opened(root, replace(settings, comet=None), SMALL)
+    *_, scores = PairedRuns([tiny], [without], "first").scores()
+    assert scores.label == "TER"
 
 
 def test_compare_tells_what_people_say_of_significant_differences_between_languages(
@@ -204,9 +207,9 @@ def test_compare_tells_what_people_say_of_significant_differences_between_langua
     root, settings = one_seed
 
     def agreement(settings: Settings, p: float) -> str:
-        runs = [[opened(root, settings, cell)] for cell in (TINY, SMALL)]
-        scores = [[20.0], [20.4]]
-        return str(compare_tables._score_row(runs, "first", "BLEU", scores, [p], True).cells[-1])
+        tiny, small = ([opened(root, settings, cell)] for cell in (TINY, SMALL))
+        scores = PairedScores("BLEU", "BLEU", [20.0], [20.4], [p])
+        return str(compare_tables.score_row(PairedRuns(tiny, small, "first"), scores).cells[-1])
 
     assert (agreement(settings, 0.04), agreement(settings, 0.06)) == ("53 %", "–")
     corpus = replace(settings.corpora["news-en-de"], target="sym")

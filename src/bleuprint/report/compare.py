@@ -8,14 +8,14 @@ import pandas as pd
 
 from bleuprint.config.experiment import Settings, load
 from bleuprint.report import compare_tables
-from bleuprint.report.compare_tables import Pair, Side, not_comparable, paired
 from bleuprint.report.grid import Grid
+from bleuprint.report.pair import Pair, Side
+from bleuprint.report.paired_runs import PairedRuns
 from bleuprint.report.revision import at, commit_of
 from bleuprint.report.system_results import p_text
 from bleuprint.runtime.errors import UserError
 from bleuprint.scoring.metrics import METRICS, sentence_bleu
 from bleuprint.text.unicode import blank_unprinted
-from bleuprint.tracking.cell_results import ScoredTranslations
 
 
 def compare(
@@ -97,30 +97,29 @@ def _translations(pair: Pair, sentences: int) -> Iterator[str]:
     They are of the first corpus and seed of the pair; `sentences` is the number of improved, and of
     worsened ones.
     """
-    runs = [side.results(pair.corpora[0], pair.seeds[0]) for side in pair.sides]
-    for test in (test for test in runs[0].scores if test in runs[1].scores):
-        yield from _on_test(pair, runs, test, sentences)
+    first, second = ([side.results(pair.corpora[0], pair.seeds[0])] for side in pair.sides)
+    for test in (test for test in first[0].scores if test in second[0].scores):
+        yield from _on_test(pair, PairedRuns(first, second, test), sentences)
 
 
-def _on_test(
-    pair: Pair, runs: Sequence[ScoredTranslations], test: str, sentences: int
-) -> Iterator[str]:
-    _, corpus, seed = runs[0].cell
-    yield f"{pair.first} and {pair.second} on {corpus}, seed {seed}, test set {test}"
-    if reason := not_comparable([[run] for run in runs], test):
+def _on_test(pair: Pair, runs: PairedRuns, sentences: int) -> Iterator[str]:
+    test, seed = runs.test, pair.seeds[0]
+    yield f"{pair.first} and {pair.second} on {runs.corpus}, seed {seed}, test set {test}"
+    if reason := runs.not_comparable:
         yield f"not compared: {reason}"
         return
-    p = paired(runs, test)
-    for name, of in zip(METRICS.values(), p.values(), strict=True):
+    (tests,) = runs.tests()
+    for name, of in zip(METRICS.values(), tests.values(), strict=True):
         yield (
             f"difference in {name}: {p_text(of.bootstrap)} (paired bootstrap), "
             f"{p_text(of.randomization)} (approximate randomization)"
         )
-    (references, first), (_, second) = (run.lines(test) for run in runs)
-    changed = changes(first, second, references, runs[0].texts.target)
+    (before,), (after,) = runs.first, runs.second
+    (references, first), (_, second) = before.lines(test), after.lines(test)
+    changed = changes(first, second, references, runs.target)
     labels = ("source", "reference", *map(str, pair.sides))
     # pairs: a system may be called source or reference
-    texts = list(zip(labels, (runs[0].sources(test), references, first, second), strict=True))
+    texts = list(zip(labels, (before.sources(test), references, first, second), strict=True))
     for name, sign in (("improved", 1), ("worsened", -1)):
         yield f"\nMost {name}, by BLEU of the sentence:"
         yield from _sentences(changed[sign * changed.delta > 0], sentences, texts)
