@@ -12,21 +12,22 @@
 from bleuprint.pipeline import dvc_lock
 from bleuprint.pipeline import slurm
 from bleuprint.pipeline import graph
+from bleuprint.pipeline import snakemake_run
 from bleuprint.pipeline.rules import rules as rules_of
 from bleuprint.runtime.errors import exit_on_error
 
 with exit_on_error():
     if workflow.is_main_process:
         dvc_lock.unlock_after_kill()
-        graph.record_at_exit(workflow)
+        snakemake_run.record_at_exit(workflow)
         dvc_lock.repair()
     STAGES = graph.stages()
 
-graph.use_this_python()
+snakemake_run.use_this_python()
 
 
 onstart:
-    graph.lift_default_rate_limit(workflow)
+    snakemake_run.lift_default_rate_limit(workflow)
     with exit_on_error():
         slurm.check(workflow)
         dvc_lock.lock_outputs(
@@ -36,12 +37,12 @@ onstart:
 
 onsuccess:
     dvc_lock.release()
-    graph.record_or_print_error()
+    snakemake_run.record_or_print_error()
 
 
 onerror:
     dvc_lock.release()
-    graph.record_or_print_error()
+    snakemake_run.record_or_print_error()
 
 
 PAGE = "reports/index.html"

@@ -10,7 +10,7 @@ import zipfile
 import pytest
 
 import micro
-from bleuprint.pipeline import graph
+from bleuprint.pipeline import graph, recording
 
 CELL = ("train", "average", "translate", "score", "contrast")
 TINY = {f"{stage}@tiny-own-1" for stage in CELL}
@@ -157,7 +157,7 @@ def test_what_a_killed_run_has_not_recorded_is_recorded_if_there_is_nothing_to_d
     for name in ("report", "score@tiny-own-1"):
         project.edit("dvc.lock", f"  {name}:\n", f"  {name}-not-recorded:\n")
         dependencies = graph.inputs(stages.values(), project.root)[name]
-        graph.begin(name, stages[name].digest, *dependencies, root=project.root)
+        recording.begin(name, stages[name].digest, *dependencies, root=project.root)
         mark = project.root / stages[name].mark
         mark.with_name(f"{name}.begun").rename(mark)
     assert "recorded" not in project.snakemake("--dry-run")

@@ -117,13 +117,13 @@ def _settle(_: argparse.Namespace) -> None:
 
 
 def _record(given: argparse.Namespace) -> None:
-    from bleuprint.pipeline import dvc_lock, graph
+    from bleuprint.pipeline import dvc_lock, recording
 
     if given.begin:
-        graph.begin(*given.begin)
+        recording.begin(*given.begin)
     else:
         dvc_lock.repair()
-        graph.record()
+        recording.record()
 
 
 def _clean(given: argparse.Namespace) -> None:

@@ -1,23 +1,13 @@
-"""The stages of dvc.yaml for the Snakefile, and recording of finished stages in DVC.
+"""The stages of dvc.yaml, resolved, and what each depends on.
 
 Uses DVC's stage classes, an undocumented interface: DVC's version is therefore pinned.
-
-A rule of the Snakefile leaves a mark when its stage has finished. At the end of a run `record`
-commits the marked stages to DVC and no others, since `dvc commit` takes any output on disk for up
-to date. `bleuprint record` records what a killed run has left.
 """
 
-import atexit
 import hashlib
 import json
-import logging
-import os
-import re
 import shlex
-import sys
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import chdir
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
@@ -26,10 +16,11 @@ from typing import Any
 
 from bleuprint.config import experiment, paths
 from bleuprint.pipeline.dvc_lock import open_repo
-from bleuprint.pipeline.params_files import contents, current_params
-from bleuprint.runtime.errors import UserError, say
+from bleuprint.pipeline.params_files import contents
+from bleuprint.runtime.errors import UserError
 
 WORK = Path("work", "snakemake")
+FINISHED = WORK / "finished"
 
 
 @dataclass(frozen=True)
@@ -67,7 +58,7 @@ class Stage:
     @property
     def mark(self) -> Path:
         """A file that exists once the stage has finished; it contains the state it started from."""
-        return _mark(self.name)
+        return mark_of(self.name)
 
     def begin_command(self) -> str:
         """The shell command that notes what the stage starts from; its input files are added."""
@@ -121,7 +112,7 @@ def inputs(graph: Iterable[Stage], root: Path = Path()) -> dict[str, list[str]]:
     @cache
     def resolved(dependency: str) -> list[str]:
         above = [path for path in _parents(dependency) if path in outputs]
-        return at_or_below.get(dependency, above) or list(_files(dependency, root))
+        return at_or_below.get(dependency, above) or list(files_at(dependency, root))
 
     return {
         stage.name: list(dict.fromkeys(chain.from_iterable(map(resolved, stage.dependencies))))
@@ -129,83 +120,20 @@ def inputs(graph: Iterable[Stage], root: Path = Path()) -> dict[str, list[str]]:
     }
 
 
-def begin(name: str, digest: str, *dependencies: str, root: Path = Path()) -> None:
-    """Write the state that a stage starts from beside its mark.
-
-    `digest` and `dependencies` (see `inputs`) are given by its rule: resolving the graph here would
-    delay each stage by a second.
-    """
-    begun = root / f"{_mark(name)}.begun"
-    begun.parent.mkdir(parents=True, exist_ok=True)
-    begun.write_text(_state(name, digest, dependencies, _read_lock(root), root))
-
-
-def record(root: Path = Path()) -> None:
-    """Commit the stages that have finished to DVC. Raises UserError if DVC fails.
-
-    A mark is valid if the command and parameters are unchanged, no dependency has changed since the
-    stage started, and DVC has not run the stage since.
-    """
-    graph = stages(root)
-    files, lock = inputs(graph, root), _read_lock(root)
-    done = {stage.name for stage in graph if _is_valid(stage, files[stage.name], lock, root)}
-    if done:
-        try:
-            with current_params(root):
-                _commit(done, root)
-        except Exception as error:  # DVC's errors have no common class; its own commands do this
-            raise UserError(
-                f"DVC did not record the finished stages: {error}; to try again: bleuprint record"
-            ) from error
-    marks = [mark for mark in (root / WORK / "finished").glob("*") if mark.suffix != ".begun"]
-    for mark in marks:
-        mark.unlink(missing_ok=True)
-    if left := sorted({mark.name for mark in marks} - done):
-        say(
-            f"not recorded, since a dependency has changed after the start: {', '.join(left)}; "
-            "dvc repro runs them again",
-            "note",
-        )
-    print(f"recorded in DVC: {len(done)} of {len(graph)} stages", file=sys.stderr)
+def files_at(dependency: str, root: Path) -> Iterator[str]:
+    """The files of a folder, without those that DVC ignores; or the file itself."""
+    if not (root / dependency).is_dir():
+        yield dependency
+        return
+    for path in sorted((root / dependency).rglob("*")):
+        ignored = "__pycache__" in path.parts or path.name == ".snakemake_timestamp"
+        if path.is_file() and not ignored:
+            yield str(path.relative_to(root))
 
 
-def record_or_print_error() -> None:
-    """Record at the end of a Snakemake run; a failure must not hide the run's own result."""
-    try:
-        record()
-    except UserError as error:
-        say(str(error))
-
-
-def record_at_exit(workflow: Any) -> None:
-    """Record what a killed run has finished if Snakemake ends because nothing is left to do.
-
-    It calls neither onsuccess nor onerror then.
-    """
-
-    def record_left() -> None:
-        runs = workflow.executor_plugin is not None and not workflow.dryrun
-        if runs and any(mark.suffix != ".begun" for mark in (WORK / "finished").glob("*")):
-            record_or_print_error()
-
-    atexit.register(record_left)
-
-
-def use_this_python() -> None:
-    """Put this Python first on PATH, for the stages' commands."""
-    here = str(Path(sys.executable).parent)
-    os.environ["PATH"] = f"{here}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
-
-
-def lift_default_rate_limit(workflow: Any) -> None:
-    """Remove Snakemake's default limit of 100 new jobs a second; one given by the user stays.
-
-    For each job that has ended, Snakemake looks at all waiting jobs again once in the limit's time
-    until the run is over: a third of a core after 400 jobs.
-    """
-    limiter = workflow.scheduler.job_rate_limiter
-    if limiter and (limiter.max_jobs, limiter.timespan) == (100, 1):
-        workflow.scheduler.job_rate_limiter = None
+def mark_of(name: str) -> Path:
+    """`Stage.mark` of the stage of a name."""
+    return FINISHED / name
 
 
 def _stage(
@@ -243,84 +171,5 @@ def _stage(
     )
 
 
-def _mark(name: str) -> Path:
-    return WORK / "finished" / name
-
-
 def _parents(path: str) -> list[str]:
     return [str(folder) for folder in PurePosixPath(path).parents]
-
-
-def _files(dependency: str, root: Path) -> Iterator[str]:
-    """The files of a folder, without those that DVC ignores; or the file itself."""
-    if not (root / dependency).is_dir():
-        yield dependency
-        return
-    for path in sorted((root / dependency).rglob("*")):
-        ignored = "__pycache__" in path.parts or path.name == ".snakemake_timestamp"
-        if path.is_file() and not ignored:
-            yield str(path.relative_to(root))
-
-
-def _commit(names: Collection[str], root: Path) -> None:
-    """`dvc commit --force` of some stages, which reads and writes dvc.lock once.
-
-    If a stage fails, those before it are recorded.
-    """
-    from dvc.logger import set_loggers_level
-    from dvc.repo import lock_repo
-
-    with (
-        chdir(root),
-        set_loggers_level(logging.CRITICAL),
-        open_repo(Path()) as repo,
-        lock_repo(repo),
-    ):
-        stages = repo.stage.load_all()
-        saved = []
-        try:
-            for stage in [stage for stage in stages if stage.name in names]:
-                stage.save()
-                # relinked files would look changed to Snakemake
-                stage.commit(relink=False)
-                saved.append(stage)
-        finally:
-            if saved:
-                saved[0].dvcfile.dump_stages(saved, update_pipeline=False)
-
-
-def _read_lock(root: Path) -> str:
-    path = root / "dvc.lock"
-    return path.read_text(encoding="utf-8") if path.exists() else ""
-
-
-def _state(name: str, digest: str, dependencies: Iterable[str], lock: str, root: Path) -> str:
-    """The digest of a stage's rule, and the SHA-256 of all that decides its outputs.
-
-    Files count by size and modification time, which are compared with their former values and with
-    no clock: the clocks of hosts that share a file system may differ. The stage's entry in `lock`,
-    the text of dvc.lock, is included, since `dvc repro` may have replaced the outputs.
-    """
-    files = [(path, *_status(root / path)) for each in dependencies for path in _files(each, root)]
-    # the lines of the entry; to parse all of dvc.lock would take seconds
-    entry = re.search(rf"^  {re.escape(name)}:\n(?: {{3,}}.*\n)*", lock, re.MULTILINE)
-    text = json.dumps([digest, files, entry and entry[0]])
-    return f"{digest} {hashlib.sha256(text.encode()).hexdigest()}"
-
-
-def _status(path: Path) -> tuple[int, int]:
-    """A file's size and modification time; opened first, since NFS may return cached values."""
-    with path.open("rb") as file:
-        status = os.fstat(file.fileno())
-    return status.st_size, status.st_mtime_ns
-
-
-def _is_valid(stage: Stage, dependencies: Iterable[str], lock: str, root: Path) -> bool:
-    """Whether a stage has a valid mark (see `record`) and all outputs."""
-    try:
-        mark = (root / stage.mark).read_text()
-        return all((root / path).exists() for path in stage.outputs) and mark == _state(
-            stage.name, stage.digest, dependencies, lock, root
-        )
-    except FileNotFoundError:
-        return False

@@ -1,0 +1,132 @@
+"""Recording of finished stages in DVC, for runs of Snakemake.
+
+A rule of the Snakefile leaves a mark when its stage has finished. At the end of a run `record`
+commits the marked stages to DVC and no others, since `dvc commit` takes any output on disk for up
+to date. `bleuprint record` records what a killed run has left.
+"""
+
+import hashlib
+import json
+import logging
+import os
+import re
+import sys
+from collections.abc import Collection, Iterable
+from contextlib import chdir
+from pathlib import Path
+
+from bleuprint.pipeline.dvc_lock import open_repo
+from bleuprint.pipeline.graph import FINISHED, Stage, files_at, inputs, mark_of, stages
+from bleuprint.pipeline.params_files import current_params
+from bleuprint.runtime.errors import UserError, say
+
+
+def begin(name: str, digest: str, *dependencies: str, root: Path = Path()) -> None:
+    """Write the state that a stage starts from beside its mark.
+
+    `digest` and `dependencies` (see `inputs`) are given by its rule: resolving the graph here would
+    delay each stage by a second.
+    """
+    begun = root / f"{mark_of(name)}.begun"
+    begun.parent.mkdir(parents=True, exist_ok=True)
+    begun.write_text(_state(name, digest, dependencies, _read_lock(root), root))
+
+
+def record(root: Path = Path()) -> None:
+    """Commit the stages that have finished to DVC. Raises UserError if DVC fails.
+
+    A mark is valid if the command and parameters are unchanged, no dependency has changed since the
+    stage started, and DVC has not run the stage since.
+    """
+    graph = stages(root)
+    files, lock = inputs(graph, root), _read_lock(root)
+    done = {stage.name for stage in graph if _is_valid(stage, files[stage.name], lock, root)}
+    if done:
+        try:
+            with current_params(root):
+                _commit(done, root)
+        except Exception as error:  # DVC's errors have no common class; its own commands do this
+            raise UserError(
+                f"DVC did not record the finished stages: {error}; to try again: bleuprint record"
+            ) from error
+    found = marks(root)
+    for mark in found:
+        mark.unlink(missing_ok=True)
+    if left := sorted({mark.name for mark in found} - done):
+        say(
+            f"not recorded, since a dependency has changed after the start: {', '.join(left)}; "
+            "dvc repro runs them again",
+            "note",
+        )
+    print(f"recorded in DVC: {len(done)} of {len(graph)} stages", file=sys.stderr)
+
+
+def marks(root: Path = Path()) -> list[Path]:
+    """The marks of finished stages that are not recorded."""
+    return [mark for mark in (root / FINISHED).glob("*") if mark.suffix != ".begun"]
+
+
+def _commit(names: Collection[str], root: Path) -> None:
+    """`dvc commit --force` of some stages, which reads and writes dvc.lock once.
+
+    If a stage fails, those before it are recorded.
+    """
+    from dvc.logger import set_loggers_level
+    from dvc.repo import lock_repo
+
+    with (
+        chdir(root),
+        set_loggers_level(logging.CRITICAL),
+        open_repo(Path()) as repo,
+        lock_repo(repo),
+    ):
+        stages = repo.stage.load_all()
+        saved = []
+        try:
+            for stage in [stage for stage in stages if stage.name in names]:
+                stage.save()
+                # relinked files would look changed to Snakemake
+                stage.commit(relink=False)
+                saved.append(stage)
+        finally:
+            if saved:
+                saved[0].dvcfile.dump_stages(saved, update_pipeline=False)
+
+
+def _read_lock(root: Path) -> str:
+    path = root / "dvc.lock"
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+def _state(name: str, digest: str, dependencies: Iterable[str], lock: str, root: Path) -> str:
+    """The digest of a stage's rule, and the SHA-256 of all that decides its outputs.
+
+    Files count by size and modification time, which are compared with their former values and with
+    no clock: the clocks of hosts that share a file system may differ. The stage's entry in `lock`,
+    the text of dvc.lock, is included, since `dvc repro` may have replaced the outputs.
+    """
+    files = [
+        (path, *_status(root / path)) for each in dependencies for path in files_at(each, root)
+    ]
+    # the lines of the entry; to parse all of dvc.lock would take seconds
+    entry = re.search(rf"^  {re.escape(name)}:\n(?: {{3,}}.*\n)*", lock, re.MULTILINE)
+    text = json.dumps([digest, files, entry and entry[0]])
+    return f"{digest} {hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def _status(path: Path) -> tuple[int, int]:
+    """A file's size and modification time; opened first, since NFS may return cached values."""
+    with path.open("rb") as file:
+        status = os.fstat(file.fileno())
+    return status.st_size, status.st_mtime_ns
+
+
+def _is_valid(stage: Stage, dependencies: Iterable[str], lock: str, root: Path) -> bool:
+    """Whether a stage has a valid mark (see `record`) and all outputs."""
+    try:
+        mark = (root / stage.mark).read_text()
+        return all((root / path).exists() for path in stage.outputs) and mark == _state(
+            stage.name, stage.digest, dependencies, lock, root
+        )
+    except FileNotFoundError:
+        return False

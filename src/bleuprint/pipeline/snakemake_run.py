@@ -1,0 +1,49 @@
+"""What the Snakefile does before and after its jobs."""
+
+import atexit
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from bleuprint.pipeline.recording import marks, record
+from bleuprint.runtime.errors import UserError, say
+
+
+def record_or_print_error() -> None:
+    """Record at the end of a Snakemake run; a failure must not hide the run's own result."""
+    try:
+        record()
+    except UserError as error:
+        say(str(error))
+
+
+def record_at_exit(workflow: Any) -> None:
+    """Record what a killed run has finished if Snakemake ends because nothing is left to do.
+
+    It calls neither onsuccess nor onerror then.
+    """
+
+    def record_left() -> None:
+        runs = workflow.executor_plugin is not None and not workflow.dryrun
+        if runs and marks():
+            record_or_print_error()
+
+    atexit.register(record_left)
+
+
+def use_this_python() -> None:
+    """Put this Python first on PATH, for the stages' commands."""
+    here = str(Path(sys.executable).parent)
+    os.environ["PATH"] = f"{here}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+
+
+def lift_default_rate_limit(workflow: Any) -> None:
+    """Remove Snakemake's default limit of 100 new jobs a second; one given by the user stays.
+
+    For each job that has ended, Snakemake looks at all waiting jobs again once in the limit's time
+    until the run is over: a third of a core after 400 jobs.
+    """
+    limiter = workflow.scheduler.job_rate_limiter
+    if limiter and (limiter.max_jobs, limiter.timespan) == (100, 1):
+        workflow.scheduler.job_rate_limiter = None
