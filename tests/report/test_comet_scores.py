@@ -23,9 +23,9 @@ from bleuprint.report.comet_scores import (
     comet_scores,
     paired_comet,
 )
-from bleuprint.report.frame import load, save
+from bleuprint.report.frame import RESULTS, load, save
 from bleuprint.report.paired_runs import PairedRuns, PairedScores
-from bleuprint.report.records import collect
+from bleuprint.report.records import check_settings, collect
 from bleuprint.report.report import table_md
 from bleuprint.report.system_results import (
     METRICS,
@@ -246,6 +246,19 @@ def test_a_row_from_outside_has_the_scores_of_equal_translations(
     write_json(file, {"first": read_json(file)["first"] | {"model": "ab" * 32}})
     with pytest.raises(UserError, match=f"of a model with .*{stage}"):
         collect(settings, root)
+
+
+def test_a_report_without_comet_is_not_that_of_settings_with_it(
+    one_seed: tuple[Path, Settings],
+) -> None:
+    root, settings = one_seed
+    records = collect(settings, root)
+    check_settings(records, settings, RESULTS)
+    without = records.assign(comet=None)
+    check_settings(without, replace(settings, comet=None), RESULTS)
+    for each, of in ((without, settings), (records, replace(settings, comet=None))):
+        with pytest.raises(UserError, match="was made with another params"):
+            check_settings(each, of, RESULTS)
 
 
 def test_without_a_model_nothing_is_shown(one_seed: tuple[Path, Settings]) -> None:

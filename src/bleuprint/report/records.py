@@ -77,9 +77,12 @@ def check_settings(records: pd.DataFrame, settings: Settings, path: Path) -> Non
     """
     rows = records.drop_duplicates(list(Cell._fields))
     cells = [Cell(*row) for row in rows[list(Cell._fields)].itertuples(index=False)]
-    if cells != rows_of(settings) or list(rows.settings_sha256) != [
-        settings_sha256(settings, cell) for cell in cells
-    ]:
+    same_comet = records.comet.notna().any() == bool(settings.comet)
+    if (
+        not same_comet
+        or cells != rows_of(settings)
+        or list(rows.settings_sha256) != [settings_sha256(settings, cell) for cell in cells]
+    ):
         raise UserError(
             f"{path}: was made with another params.yaml; run: dvc repro, or if it runs nothing: "
             "dvc repro --force --single-item report"
