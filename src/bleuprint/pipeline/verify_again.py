@@ -37,7 +37,7 @@ def translations(settings: Settings, root: Path) -> tuple[list[str], str]:
 
     Cells without their model or binary corpus here are left out.
     """
-    from bleuprint.decoding.spot_check import spot_check  # torch takes a second
+    from bleuprint.pipeline.spot_check import spot_check  # torch takes a second
 
     problems = list[str]()
     same = drawn = 0
