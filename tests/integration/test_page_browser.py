@@ -118,7 +118,7 @@ def test_paper_has_what_is_hidden(page: Browser) -> None:
         assert not any(box.is_displayed() for box in css("css selector", ".legend button"))
         closed = "details:not([open]):not(#sentences details)"
         assert css("css selector", closed) == []
-        times = css("css selector", "#scores tbody td:nth-last-child(2)")
+        times = css("css selector", "#scores table:has(small) tbody td:last-child")
         assert {page.script(_LINES, time) for time in times} == {1}
         page.script("dispatchEvent(new Event('afterprint'))")
         assert css("css selector", closed) != []
@@ -252,6 +252,38 @@ def test_the_page_does_not_scroll_sideways(page: Browser, width: int, tmp_path: 
             .map((one) => [one.getScreenCTM(), parseFloat(getComputedStyle(one).fontSize)])
             .map(([matrix, size]) => size * Math.hypot(matrix.a, matrix.b))""")
     assert min(sizes) > 8
+
+
+def test_the_navigation_is_seen_whole_or_its_end_is_shaded(page: Browser) -> None:
+    hidden = "const ul = document.querySelector('nav ul'); return ul.scrollWidth - ul.clientWidth"
+    assert page.script(hidden) == 0
+    page.resize(390)
+    assert page.script(hidden) > 0
+    backgrounds = "return getComputedStyle(document.querySelector('nav ul')).backgroundAttachment"
+    assert page.script(backgrounds) == "local, local, scroll, scroll"
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_scores_fit_a_screen_and_intervals_a_line(page: Browser, width: int) -> None:
+    """On a phone the tables scroll, after system, BLEU and difference."""
+    page.resize(width)
+    edges = page.script(
+        """return [...document.querySelectorAll("#scores > .wide")].map((box) =>
+        [box.scrollWidth - box.clientWidth,
+          box.querySelector("td:nth-child(3)").getBoundingClientRect().right,
+          box.querySelector("caption").getBoundingClientRect().bottom
+            - box.querySelector("thead").getBoundingClientRect().top])"""
+    )
+    assert len(edges) == 2  # of two test sets
+    for hidden, difference, caption in edges:
+        assert (hidden <= 0) == (width == 1280) and difference <= width
+        assert caption <= 0.5
+    cells = page.driver.find_elements("css selector", "#scores > .wide td.number span")
+    assert len(cells) == 4 * len(SYSTEMS)
+    assert {page.script(_LINES, cell) for cell in cells} == {1}
+    # the caption's ground hides the shadow, which is beside the table alone
+    ground = "return getComputedStyle(document.querySelector('#scores caption')).backgroundColor"
+    assert page.script(ground) == "rgb(255, 255, 255)"
 
 
 def test_a_link_leads_to_its_section(page: Browser) -> None:

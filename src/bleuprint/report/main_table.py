@@ -42,10 +42,12 @@ def scores(
     metrics: Sequence[str] = ("bleu",),
     costs: Costs = COSTS,
     published: Sequence[Published] = (),
+    alone: Sequence[str] = (),
 ) -> Grid:
     """The scores of every system on every test set, the best of each marked, and `costs`.
 
-    With each come the differences from the baseline, with BLEU published numbers.
+    With each come the differences from the baseline, but for metrics that stand `alone`; with BLEU
+    published numbers.
     """
     numbers = literature.rows(records, published)
     if "bleu" not in metrics:
@@ -54,7 +56,7 @@ def scores(
     for corpus, of_corpus in records.groupby("corpus", sort=False):
         printed = numbers[numbers.corpus == corpus]
         of_results = [result for result in results if result.corpus == corpus]
-        filled += _score_columns(of_corpus, of_results, metrics, printed)
+        filled += _score_columns(of_corpus, of_results, metrics, printed, alone)
         filled += _cost_columns(of_corpus, costs, printed)
     kinds = dict.fromkeys(_names(numbers), "published") | _kinds(results)
     heads = Column("System", left=True), *(each.column for each in filled)
@@ -190,6 +192,7 @@ def _score_columns(
     results: Sequence[SystemResult],
     metrics: Sequence[str],
     numbers: pd.DataFrame,
+    alone: Sequence[str],
 ) -> Iterator[_Filled]:
     """The columns of each test set of a corpus."""
     group, tests = _group(records), records.test.unique()
@@ -212,7 +215,8 @@ def _score_columns(
                 cells |= _printed(printed[default], "bleu")
                 yield from _as_published(records[records.test == test], printed[~default], end)
             yield _Filled(Column(METRICS[metric] + end, group), cells, best)
-            yield from _difference_columns(column, metric, group, end)
+            if metric not in alone:
+                yield from _difference_columns(column, metric, group, end)
 
 
 def _difference_columns(

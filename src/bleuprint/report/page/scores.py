@@ -20,8 +20,9 @@ _COSTS = {
     "Parameters": COUNTED["Parameters"],
     **main_table.COSTS,
     "Time": MEASURED["Time"],
-    "Target tokens": COUNTED["Target tokens"],
 }
+# Metrics beside BLEU: those whose scores stand in the table, those in the folded table of all.
+_BESIDE, _FURTHER = ("chrf2", "comet"), ("chrf2", "chrf2pp", "ter", "comet")
 
 
 def scores(context: ReportContext) -> Section:
@@ -32,6 +33,9 @@ def scores(context: ReportContext) -> Section:
         "losses": score_tables.losses(records, settings.published),
         "losses_note": score_tables.LOSSES,
         "comet": records.comet.notna().any(),
+        "interval": "±: standard deviation over the seeds"
+        if len(settings.seeds) > 1
+        else "In brackets: the 95 % interval",
         "several_seeds": len(settings.seeds) > 1,
         "notes": main_table.notes(records, settings.published),
     }
@@ -40,13 +44,16 @@ def scores(context: ReportContext) -> Section:
 
 def _corpus(context: ReportContext, name: str) -> dict[str, Any]:
     records = context.records[context.records.corpus == name]
-    lines = dict(zip(records.test, records.lines, strict=True))
+    tests = records.groupby("test", sort=False)
+    return {"name": name, "tests": [_test_set(context, of_test) for _, of_test in tests]}
+
+
+def _test_set(context: ReportContext, records: pd.DataFrame) -> dict[str, Any]:
+    first, published = records.iloc[0], context.settings.published
     return {
-        "name": name,
-        "tests": [f"{test} ({counted(count, 'sentence')})" for test, count in lines.items()],
-        "grid": main_table.scores(
-            records, ["bleu", "chrf2", "chrf2pp", "comet"], _COSTS, context.settings.published
-        ),
+        "title": f"Test set: {first.test} ({counted(first.lines, 'sentence')})",
+        "grid": main_table.scores(records, ["bleu", *_BESIDE], _COSTS, published, alone=_BESIDE),
+        "further": main_table.scores(records, _FURTHER, {}),
     }
 
 
