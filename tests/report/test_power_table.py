@@ -72,19 +72,24 @@ def test_seeds_by_hand() -> None:
     # statsmodels: effects 3.264044 of three seeds; 2 takes 4.22 of them
     assert row.detectable_by_seeds == pytest.approx(0.5 * 3.264044, rel=1e-5)
     assert row.seeds_needed == 5
-    assert list(summary(records)) == [
-        "Power on news-en-de, test set first: 1,000 lines show 1.7 BLEU, 3 seeds 1.6 of difference "
-        "from the baseline (with 80% probability; bleuprint power says what smaller ones take)."
-    ]
+    assert summary(records) == (
+        "To be found significant in 80% of such experiments, a difference from the baseline has to "
+        "be 1.7 BLEU on 1,000 sentences and 1.6 over 3 seeds. Smaller ones take more sentences or "
+        "seeds: bleuprint power says how many."
+    )
     grid, *notes = parts(records)
     assert isinstance(grid, Grid) and rows_of(grid)["good"]["by seeds Seeds needed"] == "5"
     assert "paired t-test over 3 seeds" in str(notes[-1])
 
 
-def test_the_sentence_on_each_test_set() -> None:
-    first, second = summary(ONE_SEED)
-    assert "test set first: 1,000 lines show 1.1 to 1.4 BLEU of difference" in first
-    assert "test set second: 100 lines show 5.6 BLEU of difference" in second
+def test_one_sentence_tells_of_all_test_sets() -> None:
+    assert (
+        "has to be 1.1 to 1.4 BLEU on 1,000 sentences (news-en-de, first); 5.6 BLEU on 100 "
+        "sentences (news-en-de, second). Smaller"
+    ) in summary(ONE_SEED)
+    alike = ONE_SEED[ONE_SEED.test == "second"]
+    twice = pd.concat([alike, alike.assign(test="third")], ignore_index=True)
+    assert "has to be 5.6 BLEU on 100 sentences. Smaller" in summary(twice)
 
 
 def test_what_has_no_power() -> None:

@@ -97,18 +97,27 @@ def parts(records: pd.DataFrame, difference: float | None = None) -> Iterator[st
         )
 
 
-def summary(records: pd.DataFrame) -> Iterator[str]:
-    """A sentence on each test set: the differences that it, and the seeds, show."""
+def summary(records: pd.DataFrame) -> str:
+    """The differences that the test sets, and the seeds, show; empty if that is not known."""
     table = power(records)
     known = table.dropna(subset="detectable") if len(table) else table
+    places: dict[str, list[str]] = {}
     for (corpus, test), of in known.groupby(["corpus", "test"], sort=False) if len(known) else ():
-        text = f"{of.lines.max():,} lines show {_range(of.detectable)} BLEU"
+        text = f"{_range(of.detectable)} BLEU on {of.lines.max():,} sentences"
         if "seeds" in of and of.detectable_by_seeds.notna().any():
-            text += f", {of.seeds.max():.0f} seeds {_range(of.detectable_by_seeds)}"
-        yield (
-            f"Power on {corpus}, test set {test}: {text} of difference from the baseline (with "
-            f"{POWER:.0%} probability; bleuprint power says what smaller ones take)."
-        )
+            text += f" and {_range(of.detectable_by_seeds)} over {of.seeds.max():.0f} seeds"
+        places.setdefault(text, []).append(f"{corpus}, {test}")
+    if not places:
+        return ""
+    needed = "; ".join(
+        text if len(places) == 1 else f"{text} ({'; '.join(of_text)})"
+        for text, of_text in places.items()
+    )
+    return (
+        f"To be found significant in {POWER:.0%} of such experiments, a difference from the "
+        f"baseline has to be {needed}. Smaller ones take more sentences or seeds: bleuprint power "
+        "says how many."
+    )
 
 
 def _range(values: pd.Series) -> str:

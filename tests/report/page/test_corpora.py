@@ -171,6 +171,6 @@ def test_parts_of_a_download_are_told_apart_and_counted(context: ReportContext) 
         assert (row[1], row[3:]) == ("metadata", ["2,000", "–", "5,000"])
     assert "<strong>9,993 of 14,000 training pairs are trained on (71.38 %).</strong>" in section
     assert (
-        "of 14,000 training pairs 9,993 are trained on; most were dropped by: metadata 4,000"
+        "Of 14,000 training pairs 9,993 are trained on; most were dropped by: metadata 4,000"
         in short
     )

@@ -109,7 +109,7 @@ def test_what_is_not_significant_is_said_so(settings: Settings) -> None:
     assert table.marks[-3:] == ["baseline", "", ""]
     text = parsed(summary(context(settings, *found))).sections["summary"]
     assert "significant when tested alone (p=0.030), but not when corrected" in text
-    assert "people prefer the better one in 64 % (an estimate" in text
+    assert "people prefer the better one in 64 % of all cases (an estimate)" in text
     assert "Second is base, 1.0 below" not in text  # which has just been said
     assert "odd, wmt14-en-de, newstest2014: -0.2 BLEU against base, p=0.410" in text
 
@@ -117,12 +117,12 @@ def test_what_is_not_significant_is_said_so(settings: Settings) -> None:
 def test_the_best_against_the_second(settings: Settings) -> None:
     one = record("base", 20.0), record("big", 21.0, 0.001), record("odd", 20.9, 0.001)
     text = parsed(summary(context(settings, *one))).sections["summary"]
-    assert "big is best, with BLEU 21.0 [20.0, 23.0]. That is 1.0 above the baseline base" in text
+    assert "big is better than the baseline base on wmt14-en-de. It is 1.0 BLEU above" in text
     assert "Second is odd, 0.1 below; that difference is not tested" in text
     below = record("base", 20.0), record("big", 19.0, 0.2)
     text = parsed(summary(context(settings, *below))).sections["summary"]
-    assert "the baseline base is best" in text
-    assert "Second is big, 1.0 below: not significant (p=0.200): it may be chance" in text
+    assert "No system is better than the baseline base on wmt14-en-de. " in text
+    assert "Second is big, 1.0 below: not significant (p=0.200). It may be chance" in text
 
 
 def test_the_second_is_tested_over_seeds(settings: Settings) -> None:
@@ -133,7 +133,7 @@ def test_the_second_is_tested_over_seeds(settings: Settings) -> None:
     assert round(p, 3) == 0.074
     several = dataclasses.replace(settings, seeds=(1, 2, 3))
     text = parsed(summary(context(several, *found))).sections["summary"]
-    assert "Second is odd, 2.0 below: not significant: it may be chance (p=0.074, not" in text
+    assert "Second is odd, 2.0 below: not significant, it may be chance (p=0.074, not" in text
     table, *_ = parsed(scores(context(several, *found))).tables["scores"]
     assert table.row("big")["BLEU"] == "22.0 ± 1.0"
 

@@ -1,7 +1,7 @@
 """The training pairs that each stage dropped, from the ledgers."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +31,15 @@ class Kept:
         """The rules that dropped any with their counts, the largest first."""
         ranked = sorted(self.dropped, key=lambda rule: -self.dropped[rule])
         return [f"{rule} {self.dropped[rule]:,}" for rule in ranked if self.dropped[rule]]
+
+
+def total(corpora: Iterable[Kept]) -> Kept:
+    """Of several corpora together."""
+    read, left, drawn, dropped = 0, 0, 0, Counter[str]()
+    for each in corpora:
+        read, left, drawn = read + each.read, left + each.left, drawn + each.drawn
+        dropped.update(each.dropped)
+    return Kept(read, left, drawn, dropped)
 
 
 def training_counts(corpus: str, root: Path) -> Iterator[tuple[str, str, SetCounts]]:

@@ -1,67 +1,44 @@
-"""The first section: the findings in sentences, and what to try next."""
+"""The first section: the result at a glance, the findings in sentences, and what to try next."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from bleuprint.report import document_tables, power_table
 from bleuprint.report.cost_columns import duration, power
 from bleuprint.report.frame import trained
-from bleuprint.report.page.advice import LINES, advice
+from bleuprint.report.page.advice import advice
 from bleuprint.report.page.context import ReportContext
-from bleuprint.report.page.funnel import kept
+from bleuprint.report.page.findings import Finding, best_systems
+from bleuprint.report.page.funnel import kept, total
+from bleuprint.report.page.glance import glances
 from bleuprint.report.page.section import Section
 from bleuprint.report.published import gap_tables
-from bleuprint.report.system_results import SystemResult, paired_t
 from bleuprint.runtime.html import counted
-from bleuprint.scoring.significance import SIGNIFICANT
 from bleuprint.training.history import Validation
 
-# Rules, and pieces of evidence, that are not folded away.
+# Rules that are named.
 _SHOWN = 3
 
 
-@dataclass(frozen=True)
-class _Ranking:
-    """The best and the second system on a test set.
-
-    `behind` is the second's mean BLEU below the best's; `p` tests that over seeds, None with one.
-    """
-
-    best: SystemResult
-    second: SystemResult | None
-    behind: float
-    p: float | None
-
-
 def summary(context: ReportContext) -> Section:
-    settings = context.settings
     data = {
-        "columns": list(_rankings(context.results)),
-        "significant": SIGNIFICANT,
-        "few": LINES,
-        "gaps": context.gaps,
-        "gap_tables": gap_tables,
-        "power": list(power_table.summary(context.records)),
-        "documents": list(document_tables.findings(context.records)),
-        "cost": _cost(context),
-        "pairs": {name: kept(name, context.root) for name in settings.corpora},
+        "glances": list(glances(context.results)),
+        "several_seeds": len(context.settings.seeds) > 1,
+        "findings": list(_findings(context)),
         "advice": advice(trained(context.records), list(_validations(context))),
-        "shown": _SHOWN,
     }
     return Section("summary", "Summary", data)
 
 
-def _rankings(results: Sequence[SystemResult]) -> Iterator[_Ranking]:
-    for column in dict.fromkeys((result.corpus, result.test) for result in results):
-        ranked = [result for result in results if (result.corpus, result.test) == column]
-        ranked.sort(key=lambda result: -result.bleu.mean)
-        best, second = ranked[0], ranked[1] if len(ranked) > 1 else None
-        if second is None:
-            yield _Ranking(best, None, 0.0, None)
-            continue
-        by_seed = best.seeds.bleu.to_numpy() - second.seeds.bleu.to_numpy()
-        p = paired_t(by_seed) if len(by_seed) > 1 else None
-        yield _Ranking(best, second, best.bleu.mean - second.bleu.mean, p)
+def _findings(context: ReportContext) -> Iterator[Finding]:
+    yield from best_systems(context.results)
+    for gap in context.gaps:
+        yield Finding(gap_tables.heading(gap.published), gap_tables.sentence(gap), "gap")
+    if shown := power_table.summary(context.records):
+        yield Finding("The smallest difference that this can show", shown)
+    for each in document_tables.findings(context.records):
+        yield Finding("By document", each, "documents")
+    yield Finding("Cost", _cost(context), "cost")
+    yield Finding("Data", _data(context), "data")
 
 
 def _cost(context: ReportContext) -> str:
@@ -75,6 +52,20 @@ def _cost(context: ReportContext) -> str:
     if costs.notna().all():
         text += f", {duration(costs.train_seconds)} (h:mm:ss)"
     return f"{text}, together."
+
+
+def _data(context: ReportContext) -> str:
+    """What became of the training pairs of all corpora."""
+    corpora = context.settings.corpora
+    pairs = total(kept(name, context.root) for name in corpora)
+    text = f" of {len(corpora)} corpora" if len(corpora) > 1 else ""
+    drawn = f"{pairs.drawn:,} of {pairs.read:,} pairs were drawn for validation and test sets; "
+    text = f"{drawn if pairs.drawn else ''}of {pairs.candidates:,} training pairs{text} "
+    text = text[0].upper() + text[1:]
+    if not pairs.most():
+        return f"{text}all are trained on, none was dropped."
+    rules = ", ".join(pairs.most()[:_SHOWN])
+    return f"{text}{pairs.left:,} are trained on; most were dropped by: {rules}."
 
 
 def _validations(context: ReportContext) -> Iterator[tuple[str, Sequence[Validation]]]:

@@ -1,0 +1,91 @@
+"""The summary: the result drawn to scale, and one finding for all that have the same outcome."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import result_rows
+import result_trees as trees
+from bleuprint.report.page.context import ReportContext
+from bleuprint.report.page.findings import best_systems
+from bleuprint.report.page.glance import glances
+from bleuprint.report.page.summary import summary
+from bleuprint.report.system_results import system_results
+from pages import Page
+
+CORPORA = "news-en-de", "news-en-fr"
+
+
+def record(corpus: str, system: str, bleu: float, p: float | None = None, **more: Any) -> Any:
+    tested = {} if p is None else result_rows.against("base", p)
+    return result_rows.record(system, corpus, "first", bleu, **{**tested, **more})
+
+
+def found(*rows: dict[str, Any]) -> list[str]:
+    results = system_results(result_rows.frame(*rows))
+    return [f"{each.title}. {each.text}" for each in best_systems(results)]
+
+
+def rows(p: float, better: float = 3.0, second: float | None = None) -> list[dict[str, Any]]:
+    """The second corpus has another difference, and another p if `second` is given."""
+    return [
+        *(record(corpus, "base", 20.0) for corpus in CORPORA),
+        record(CORPORA[0], "big", 22.0, p),
+        record(CORPORA[1], "big", 20.0 + better, p if second is None else second),
+    ]
+
+
+def test_test_sets_with_the_same_outcome_have_one_finding() -> None:
+    (text,) = found(*rows(0.001, second=0.004))
+    assert text.startswith("big is better than the baseline base on both test sets. ")
+    assert "It is 2.0 to 3.0 BLEU above it: significant (p=0.001 to 0.004)." in text
+
+
+def test_other_outcomes_have_findings_of_their_own() -> None:
+    first, second = found(*rows(0.001, second=0.2))
+    assert first.startswith("big is better than the baseline base on news-en-de. It is 2.0 BLEU")
+    assert second.startswith("big is best on news-en-fr, but perhaps not better than the baseline")
+    assert "3.0 BLEU above it: not significant (p=0.200). It may be chance" in second
+    assert "people prefer" in first and "people prefer" not in second
+    first, second = found(*rows(0.001, better=-3.0))
+    assert second == (
+        "No system is better than the baseline base on news-en-fr. Second is big, 3.0 below: "
+        "significant (p=0.001). Chance does not explain it: you can report it. Where two systems "
+        # 88.333 / (1 + e^(-0.96639 * 3)) by Kocmi et al. 2024
+        "differ so much, people prefer the better one in 84 % of all cases (an estimate)."
+    )
+
+
+def test_one_system_has_nothing_to_be_compared_with() -> None:
+    (text,) = found(record("news-en-de", "base", 20.0))
+    assert text.startswith("base is the only system on news-en-de. ")
+
+
+def test_scores_are_drawn_to_scale(tmp_path: Path) -> None:
+    """base: 20 [19, 22], big: 27 [26, 29]; between multiples of five, 15 and 30."""
+    made = [record("news-en-de", "base", 20.0), record("news-en-de", "big", 27.0, 0.2)]
+    (glance,) = glances(system_results(result_rows.frame(*made)))
+    assert (glance.low, glance.high) == (15, 30)
+    base, big = glance.bars
+    assert (base.low, base.mean, base.high) == pytest.approx((400 / 15, 500 / 15, 700 / 15))
+    assert (big.low, big.mean, big.high) == pytest.approx((1100 / 15, 1200 / 15, 1400 / 15))
+    assert (base.baseline, base.best, base.difference) == (True, False, "–")
+    assert (big.baseline, big.best, big.difference) == (False, True, "+7.0 n.s.")
+    settings = trees.settings_in(tmp_path, ("base", "big"), {"news-en-de": ("first",)})
+    trees.write_texts(tmp_path, settings)
+    body = summary(ReportContext(settings, result_rows.frame(*made), tmp_path)).body
+    assert re.findall(r'x1="(.*?)%" x2="(.*?)%"', body) == [("26.7", "46.7"), ("73.3", "93.3")]
+    (table,) = Page(f'<section id="summary">{body}</section>').tables["summary"]
+    assert table.caption == "news-en-de, test set first (1,000 sentences)"
+    assert table.row("big")["BLEU"] == "27.0 [26.0, 29.0]" and table.rows[-1][1] == "1530"
+
+
+def test_of_seeds_the_deviation_is_drawn() -> None:
+    made = [record("news-en-de", "base", bleu, seed=s) for s, bleu in enumerate((21.0, 24.0), 1)]
+    (glance,) = glances(system_results(result_rows.frame(*made)))
+    (bar,) = glance.bars
+    # 22.5 ± 3 / sqrt(2)
+    assert (glance.low, glance.high) == (20, 25)
+    assert bar.low == pytest.approx(20 * (2.5 - 3 / 2**0.5)) and bar.mean == pytest.approx(50)
