@@ -1,5 +1,6 @@
 """Any two systems on a test set: difference, lines, scores of lines, and n-grams."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -7,7 +8,8 @@ from itertools import combinations
 import numpy as np
 
 from bleuprint.report.grid import NONE, Grid, Number, grid
-from bleuprint.report.ngram_diff import NgramDifference, matches, most_ahead
+from bleuprint.report.ngram_diff import Ngram, NgramDifference, matches, most_ahead, ngrams
+from bleuprint.report.page.histogram import Histogram, histogram
 from bleuprint.report.page.lines import SetLines
 from bleuprint.report.system_results import SystemResult, p_text, paired_t
 from bleuprint.scoring.bleu import bleu_metric
@@ -20,9 +22,6 @@ from bleuprint.scoring.significance import (
 
 # N-grams of each system in which it is ahead.
 _NGRAMS = 8
-# Lower ends of the bins of lines by BLEU; the last bin is of 100 alone.
-_BINS = range(0, 101, 10)
-_LABELS = [*(f"{low} to {low + 10}" for low in _BINS[:-1]), "100"]
 
 
 @dataclass(frozen=True)
@@ -41,8 +40,8 @@ class Difference:
 class Pair:
     """Two systems on a test set, by the outputs of the first seed.
 
-    `better`, `worse`, `same`: lines of the second by the BLEU of the line. `bins`: label and number
-    of lines of both, by BLEU. `more`: the n-grams in which each is ahead of the other.
+    `better`, `worse`, `same`: lines of the second by the BLEU of the line. `more`: the n-grams in
+    which each is ahead of the other.
     """
 
     first: str
@@ -51,7 +50,7 @@ class Pair:
     better: int
     worse: int
     same: int
-    bins: Sequence[tuple[str, int, int]]
+    histogram: Histogram
     more: Mapping[str, Sequence[NgramDifference]]
 
 
@@ -62,7 +61,9 @@ def pairs(lines: SetLines, tested: Mapping[tuple[str, str], Difference]) -> list
         name: matches(outputs, lines.references, tokenize)
         for name, outputs in lines.outputs.items()
     }
-    whole = matches(lines.references, lines.references, tokenize)
+    whole = Counter[Ngram]()
+    for line in lines.references:
+        whole.update(ngrams(tokenize(line).split()))
     found = []
     for first, second in combinations(lines.outputs, 2):
         delta = lines.bleu[second] - lines.bleu[first]
@@ -71,15 +72,9 @@ def pairs(lines: SetLines, tested: Mapping[tuple[str, str], Difference]) -> list
             second: most_ahead(matched[second], matched[first], whole, _NGRAMS),
         }
         better, worse, same = (int(which.sum()) for which in (delta > 0, delta < 0, delta == 0))
-        bins = list(zip(_LABELS, *(_bins(lines, name) for name in (first, second)), strict=True))
-        found.append(Pair(first, second, tested[first, second], better, worse, same, bins, more))
+        drawn = histogram(lines.bleu[first], lines.bleu[second])
+        found.append(Pair(first, second, tested[first, second], better, worse, same, drawn, more))
     return found
-
-
-def _bins(lines: SetLines, system: str) -> list[int]:
-    """The number of lines of each bin."""
-    places = np.digitize(lines.bleu[system], _BINS) - 1
-    return [int(count) for count in np.bincount(places, minlength=len(_BINS))]
 
 
 def pair_differences(

@@ -11,6 +11,7 @@ from bleuprint.report.page.pairs import matrix, pair_differences, pairs
 from bleuprint.report.page.section import TEMPLATES, Section
 from bleuprint.report.word_diff import Kind, differences
 from bleuprint.scoring.metrics import sentence_chrf
+from bleuprint.scoring.significance import SIGNIFICANT
 from bleuprint.text.unicode import blank_unprinted
 
 # Bytes that all lists of lines together may take of the page: the page has 5 MB in all.
@@ -27,7 +28,12 @@ def sentences(context: ReportContext) -> Section | None:
     if not sets:
         return None
     parts = [_test_set(context, lines, _list(lines, BUDGET // len(sets))) for lines in sets]
-    data = {"sets": parts, "seeds": context.settings.seeds, "printed": blank_unprinted}
+    data = {
+        "sets": parts,
+        "seeds": context.settings.seeds,
+        "printed": blank_unprinted,
+        "significant": SIGNIFICANT,
+    }
     return Section("sentences", "Translations", data)
 
 
@@ -53,10 +59,13 @@ def _test_set(context: ReportContext, lines: SetLines, listed: dict[int, Markup]
 
 
 def _counts(lines: SetLines, system: str) -> list[int]:
-    """The lines equal to the reference; better, worse and the same as the baseline's by BLEU."""
+    """The lines of BLEU 100, and of the reference's text; by BLEU better and worse than the
+    baseline's, and the same.
+    """
+    perfect = int((lines.bleu[system] == 100).sum())
     same = sum(map(str.__eq__, lines.outputs[system], lines.references))
     deltas = lines.bleu[system] - lines.bleu[lines.baseline]
-    return [same, *(int(which.sum()) for which in (deltas > 0, deltas < 0, deltas == 0))]
+    return [perfect, same, *(int(which.sum()) for which in (deltas > 0, deltas < 0, deltas == 0))]
 
 
 def _list(lines: SetLines, room: int) -> dict[int, Markup]:
