@@ -1,5 +1,6 @@
 """Contrastive tests in the report: intervals as scipy's, tests of pairs, refusals."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +88,11 @@ def test_outcomes_are_in_every_table(made: tuple[Path, Settings]) -> None:
     assert finding in contrast_tables.parts(records)
     section = section_of(ReportContext(settings, records, root))
     assert section is not None and section.body.count("<svg") == 1
-    assert ">96</text>" in section.body
+    # of the cell's color, not of the theme's, in which the cells stay as they are
+    assert re.search(r'fill: #fefefe"[^>]*>96</text>', section.body)
+    # the table, which says more, is folded below the picture
+    assert section.body.index("<svg") < section.body.index("<details><summary>The figures with")
+    assert section.body.index("<table") > section.body.index("<details><summary>The figures with")
 
 
 def test_the_mean_over_seeds_has_the_interval_of_one_seeds_pairs() -> None:

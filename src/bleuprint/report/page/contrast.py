@@ -13,8 +13,10 @@ from bleuprint.report.page.section import Section, paragraphs
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# White is chance; figures on darker cells are white.
+# White is chance; figures on darker cells are white. Cells have one color in both themes, and so
+# have their figures: black and white themselves would become the theme's.
 _CHANCE, _DARK = 50, 80
+_WHITE, _BLACK = "#fefefe", "#010101"
 
 
 def contrast(context: ReportContext) -> Section | None:
@@ -29,7 +31,7 @@ def contrast(context: ReportContext) -> Section | None:
         "charts": [
             (
                 _chart(f"contrast-{number}", of_test),
-                f"{corpus}, {test}: accuracy in %, 50 is chance",
+                f"{corpus}, {test}",
             )
             for number, ((corpus, test), of_test) in enumerate(
                 rows.groupby(["corpus", "test"], sort=False)
@@ -49,7 +51,7 @@ def _chart(name: str, rows: pd.DataFrame) -> Markup:
         axes.pcolormesh(table, cmap="Blues", vmin=_CHANCE, vmax=110, edgecolors="white", lw=1)
         for y, (_, of_system) in enumerate(table.iterrows()):
             for x, value in enumerate(of_system):
-                color = "white" if value > _DARK else "black"
+                color = _WHITE if value > _DARK else _BLACK
                 text = "" if pd.isna(value) else f"{value:.0f}"
                 axes.text(x + 0.5, y + 0.5, text, ha="center", va="center", color=color)
         axes.set_xticks(
