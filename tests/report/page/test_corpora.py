@@ -138,6 +138,8 @@ def test_known_faults_are_shown_by_fault_and_by_rule(context: ReportContext) -> 
     body = corpora(context).body
     path.unlink()
     assert "of 1,234 lines without a fault 1 were dropped" in body
+    folded = body.split("<summary>Which of the known faults the rules find</summary>")[1]
+    assert folded.split("</details>")[0].count("<table") == 2
     rows = Tables(body).rows
     assert ["cut", "4", "3", "0", "1", "75.0 %", "length 3"] in rows
     assert ["mojibake", "2", "0", "2", "0", "100.0 %", "mojibake 2"] in rows
