@@ -121,6 +121,10 @@ def test_paper_has_what_is_hidden(page: Browser) -> None:
         assert css("css selector", closed) == []
         times = css("css selector", "#scores table:has(small) tbody td:last-child")
         assert {page.script(_LINES, time) for time in times} == {1}
+        page.resize(703)  # A4 between its margins
+        boxes = css("css selector", ".wide")
+        wider = "return arguments[0].scrollWidth > arguments[0].clientWidth"
+        assert [box.accessible_name for box in boxes if page.script(wider, box)] == []
         page.script("dispatchEvent(new Event('afterprint'))")
         assert css("css selector", closed) != []
     finally:
