@@ -170,6 +170,7 @@ def test_long_names_of_systems_stay_above_the_next_line(page: Browser, width: in
           row.querySelector("b").textContent = "transformer-tiny-of-four-layers";
           row.querySelector("bdi").textContent = "ja";
         }});
+        article.style.contentVisibility = "visible";  // laid out now, not in a later frame
         article.scrollIntoView();
         const next = {LISTED}[11];
         return [...rows, next].slice(1).map((row, i) =>

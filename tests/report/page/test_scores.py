@@ -118,7 +118,7 @@ def test_the_best_against_the_second(settings: Settings) -> None:
     one = record("base", 20.0), record("big", 21.0, 0.001), record("odd", 20.9, 0.001)
     text = parsed(summary(context(settings, *one))).sections["summary"]
     assert "big is better than the baseline base on wmt14-en-de. It is 1.0 BLEU above" in text
-    assert "Second is odd, 0.1 below; that difference is not tested" in text
+    assert "Second is odd, 0.1 below; that is not tested" in text
     below = record("base", 20.0), record("big", 19.0, 0.2)
     text = parsed(summary(context(settings, *below))).sections["summary"]
     assert "No system is better than the baseline base on wmt14-en-de. " in text

@@ -58,6 +58,16 @@ def test_other_outcomes_have_findings_of_their_own() -> None:
     )
 
 
+def test_the_seconds_of_all_test_sets_are_named_together() -> None:
+    made = rows(0.001) + [record(corpus, "mid", 21.0, 0.01) for corpus in CORPORA]
+    (text,) = found(*made)
+    assert "Second is mid, 1.0 to 2.0 below; that is not tested (with one seed" in text
+    made[-1] = record(CORPORA[1], "odd", 21.0, 0.01)
+    (text,) = found(*made)
+    assert "Second on news-en-de is mid, 1.0 below;" in text
+    assert "Second on news-en-fr is odd, 2.0 below;" in text
+
+
 def test_one_system_has_nothing_to_be_compared_with() -> None:
     (text,) = found(record("news-en-de", "base", 20.0))
     assert text.startswith("base is the only system on news-en-de. ")

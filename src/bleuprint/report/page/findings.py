@@ -107,25 +107,30 @@ def _finding(group: Sequence[Ranking], where: str) -> Finding:
     else:
         title = f"No system is better than the baseline {best.name} {where}"
         text = ""
-    seconds = [_second(each, where=len(group) > 1) for each in group]
     few = [lines for each in group if (lines := int(each.best.first.lines)) < LINES]
     weak = f"With {counted(min(few), 'sentence')}, this is weak evidence." if few else ""
-    return Finding(title, " ".join(filter(None, (text, *seconds, weak))), "scores")
+    return Finding(title, " ".join(filter(None, (text, *_seconds(group), weak))), "scores")
 
 
-def _second(ranking: Ranking, where: bool) -> str:
-    """How far the second system is behind; empty if it is the baseline, or there is none."""
-    best, second, p = ranking.best, ranking.second, ranking.p
-    if second is None or (best.difference and not second.difference):
-        return ""
-    place = f" on {ranking.place}" if where else ""
-    text = f"Second{place} is {second.name}, {ranking.behind:.1f} below"
-    if not best.difference and second.difference:
-        return f"{text}: {_verdict([second.difference])}"
-    if p is None:
-        return f"{text}; that difference is not tested (with one seed, only the baseline's are)."
-    verdict = "significant" if p < SIGNIFICANT else "not significant, it may be chance"
-    return f"{text}: {verdict} ({p_text(p)}, not corrected for choosing the two by their scores)."
+def _seconds(group: Sequence[Ranking]) -> Iterator[str]:
+    """How far the second systems are behind, but for the baseline."""
+    alike: dict[tuple[str, bool | None], list[Ranking]] = {}
+    for each in group:
+        if each.second and (each.second.difference or not each.best.difference):
+            sure = None if each.p is None else each.p < SIGNIFICANT
+            alike.setdefault((each.second.name, sure), []).append(each)
+    for (name, sure), rankings in alike.items():
+        where = f" {_where(rankings, group)}" if len(alike) > 1 else ""
+        text = f"Second{where} is {name}, {_span([each.behind for each in rankings])} below"
+        tested = [e.second.difference for e in rankings if e.second and e.second.difference]
+        if tested and not rankings[0].best.difference:
+            yield f"{text}: {_verdict(tested)}"
+        elif sure is None:
+            yield f"{text}; that is not tested (with one seed, only the baseline's are)."
+        else:
+            p = _ps([each.p for each in rankings if each.p is not None])
+            verdict = "significant" if sure else "not significant, it may be chance"
+            yield f"{text}: {verdict} ({p}, not corrected for choosing the two by their scores)."
 
 
 def _verdict(tested: Sequence[Difference]) -> str:
