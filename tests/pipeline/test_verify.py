@@ -228,6 +228,7 @@ def test_the_exit_status_and_a_revision(tmp_path: Path) -> None:
     kept |= {f"GIT_{a}_{b}": "t@x" for a in ("AUTHOR", "COMMITTER") for b in ("NAME", "EMAIL")}
     root = write(tmp_path / "larger" / "project")
     write_lock(root)
+    (root / "params.yaml").touch()  # the project's root
     for command in (
         ["git", "init", "--quiet", str(root.parent)],
         ["dvc", "init", "--quiet", "--subdir"],
