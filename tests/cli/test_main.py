@@ -196,7 +196,7 @@ def test_a_missing_file_is_the_error_before_torch_is_loaded(project):
     training = "--system", "base", "--corpus", "own"
     for files in (["nosuch.txt"], ["inputs/a.de", "--score", "nosuch.txt"]):
         error = run(project, *COMMAND, "translate", *training, *files, status=1)
-        assert error == "bleuprint: error: No such file or directory: nosuch.txt\n"
+        assert error == "bleuprint: error: nosuch.txt: no such file\n"
 
 
 def test_a_link_that_leads_to_itself_is_one_line(project):

@@ -142,7 +142,8 @@ def test_a_decoding_setting_trains_nothing(reproduced):
 def test_reproduce_ends_with_the_scores_and_what_to_commit(reproduced):
     experiment = re.search("^experiment: .*", reproduced.read("params.yaml"), re.MULTILINE)[0]
     reproduced.edit("params.yaml", experiment, "experiment: renamed")
-    before, stages, after = reproduced.run("bleuprint", "reproduce").partition("[1/2] overrides\n")
+    output = reproduced.run("env", "COLUMNS=100", "bleuprint", "reproduce")
+    before, stages, after = output.partition("[1/2] overrides\n")
     assert before.startswith("renamed: params.yaml is valid\n")
     (report, *table, page, changed) = after.splitlines()
     assert stages and report == "[2/2] report"

@@ -117,7 +117,7 @@ def test_what_is_too_long_is_translated_in_pieces(translator: Translator) -> Non
         (("--beam=999",), b"", 1, "a beam of 999 is wider than the vocabulary of "),
         (("--score=x", "--beam=1", "y"), b"", 1, "--score does not search: it excludes --beam"),
         (("--seed=2",), b"", 1, "params.yaml: no seed 2; there are: "),
-        (("nowhere.txt",), b"", 1, "No such file or directory: nowhere.txt"),
+        (("nowhere.txt",), b"", 1, "nowhere.txt: no such file"),
         ((), b"ba\n\xff\n", 1, "standard input:2: byte 1 of the line is 0xff: not UTF-8"),
     ],
 )

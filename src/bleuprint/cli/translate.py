@@ -84,7 +84,7 @@ def _translate(given: argparse.Namespace) -> None:
 
 
 def _checked(given: argparse.Namespace) -> tuple[Settings, Cell, Decode]:
-    """The settings, the training and its search; raises UserError or OSError at a mistake."""
+    """The settings, the training and its search; raises UserError at a mistake."""
     _check_together(given)
     if sys.stdout is None:
         raise UserError("standard output is closed")
@@ -95,7 +95,8 @@ def _checked(given: argparse.Namespace) -> tuple[Settings, Cell, Decode]:
     if (given.n_best or 1) > decode.beam:
         raise UserError(f"--n-best {given.n_best} is beyond the beam of {decode.beam}")
     for file in (*given.files, *filter(None, [given.score])):
-        Path(file).stat()
+        if not Path(file).exists():
+            raise UserError(f"{file}: no such file")
     return settings, trained_cell(settings, given), decode
 
 
