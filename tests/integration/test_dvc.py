@@ -53,6 +53,7 @@ def test_a_clone_without_data_is_up_to_date(by_dvc, tmp_path):
     assert output.rstrip().endswith(UP_TO_DATE)
 
 
+@pytest.mark.slow
 def test_an_experiment_reruns_its_system_alone_and_is_compared_and_taken_back(reproduced):
     before = reproduced.read("reports/results.json")
     setting = ("-S", "systems.tiny.train.label_smoothing=0")

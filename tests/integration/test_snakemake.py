@@ -180,6 +180,7 @@ def forget(project, names):
     dump_yaml(str(lock), content)
 
 
+@pytest.mark.slow
 def test_shards_give_what_the_whole_gives(clean, by_dvc, tmp_path):
     project = clean.copy(tmp_path / "project")
     wanted = ("data/statistics/own", "data/ledgers/own/binarize.json", "data/tests/own")

@@ -101,10 +101,17 @@ EDITS = {
         {f"{kind}@tiny-own-1" for kind in ("train", "average", "translate")},
     ),
 }
+VARIANTS = ("of decoding", "a cell goes")
 DOWNSTREAM = ("train", "average", "contrast", "translate", "score")
 
 
-@pytest.mark.parametrize(("old", "new", "stale"), EDITS.values(), ids=EDITS)
+@pytest.mark.parametrize(
+    ("old", "new", "stale"),
+    [
+        pytest.param(*edit, id=name, marks=[pytest.mark.slow] if name in VARIANTS else [])
+        for name, edit in EDITS.items()
+    ],
+)
 def test_an_edit_reruns_its_cell_alone(by_dvc, by_snakemake, tmp_path, old, new, stale):
     project = by_dvc.copy(tmp_path / "dvc")
     project.edit("params.yaml", old, new)

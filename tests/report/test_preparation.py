@@ -38,4 +38,4 @@ def test_settings_that_were_committed_without_a_run_are_refused(reproduced):
     line = "filter.json: filter of own ran with other settings than those of params.yaml; run: "
     assert f"{line}dvc repro --force --single-item filter@own, then dvc repro" in output
     reproduced.run("dvc", "repro", "--force", "--single-item", "filter@own")
-    reproduced.run("dvc", "repro")
+    check_preparation(load(reproduced.root / "params.yaml"), reproduced.root)

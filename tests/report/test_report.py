@@ -182,8 +182,7 @@ def test_the_stage(tmp_path: Path) -> None:
     report.write_reports(settings, root)
     expected = contents(root)
     shutil.rmtree(root / "reports")
-    command = [sys.executable, "-P", str(STAGE)]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    done = processes.run_text([sys.executable, str(STAGE)], root)
     assert done.returncode == 0, done.stderr
     assert contents(root) == expected
     (root / "results" / "small" / "news-en-de" / "1" / "scores.json").unlink()
