@@ -6,6 +6,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
+
 import micro
 from root import ROOT
 
@@ -77,6 +79,7 @@ def test_a_setting_changes_a_training_and_is_checked(reproduced: micro.Project) 
         assert "clip_value" in reproduced.read(f"docs/{name}")
 
 
+@pytest.mark.slow
 def test_a_metric_is_scored_and_shown(reproduced: micro.Project) -> None:
     follow(reproduced, "A metric")
     ran = reproduced.repro()

@@ -101,17 +101,11 @@ EDITS = {
         {f"{kind}@tiny-own-1" for kind in ("train", "average", "translate")},
     ),
 }
-VARIANTS = ("of decoding", "a cell goes")
 DOWNSTREAM = ("train", "average", "contrast", "translate", "score")
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "stale"),
-    [
-        pytest.param(*edit, id=name, marks=[pytest.mark.slow] if name in VARIANTS else [])
-        for name, edit in EDITS.items()
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("old", "new", "stale"), EDITS.values(), ids=EDITS)
 def test_an_edit_reruns_its_cell_alone(by_dvc, by_snakemake, tmp_path, old, new, stale):
     project = by_dvc.copy(tmp_path / "dvc")
     project.edit("params.yaml", old, new)
@@ -126,12 +120,14 @@ def test_an_edit_reruns_its_cell_alone(by_dvc, by_snakemake, tmp_path, old, new,
     assert would_run(project) == later | {"overrides", "report"}
 
 
+@pytest.mark.slow
 def test_both_run_and_record_the_same(by_dvc, by_snakemake):
     assert by_snakemake.changed() == by_dvc.changed() == would_run(by_snakemake) == set()
     for name in ("reports/overrides.json", "results/wide/own/1/scores.json"):
         assert by_snakemake.read(name) == by_dvc.read(name) != ""
 
 
+@pytest.mark.slow
 def test_a_stage_is_recorded_with_the_override_it_ran_with(by_snakemake, tmp_path):
     project = by_snakemake.copy(tmp_path / "project")
     project.edit("params.yaml", "label_smoothing: 0.2", "label_smoothing: 0.3")
