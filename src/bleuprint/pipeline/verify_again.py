@@ -12,7 +12,7 @@ from bleuprint.text.parallel import TextFolder
 from bleuprint.tracking.cell_results import cells_of
 
 # Of a translation's sentences that come out otherwise, so many may be due to another machine.
-_MOST_OTHERS = 0.25
+_MOST_OTHERS = 0.2
 
 
 def held_out_in_training(settings: Settings, root: Path) -> Iterator[str]:
