@@ -12,7 +12,7 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from copy import deepcopy
 from pathlib import Path
@@ -41,6 +41,12 @@ def open_repo(root: Path) -> Iterator[Any]:
         if isinstance(error, OSError) and error.errno == errno.EROFS:
             raise UserError(f"the checkout is read-only: {error.filename}") from error
         raise UserError(" ".join(str(error).split())) from error
+
+
+def md5_of_folder(sums: Mapping[str, str]) -> str:
+    """The hash that DVC gives a folder, by the MD5 of its files by path below it."""
+    listed = [{"md5": digest, "relpath": name} for name, digest in sorted(sums.items())]
+    return f"{hashlib.md5(json.dumps(listed, sort_keys=True).encode()).hexdigest()}.dir"
 
 
 @contextmanager

@@ -7,7 +7,6 @@ present hash. Every other change is left for `dvc repro` to run.
 """
 
 import hashlib
-import json
 import tarfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from bleuprint.pipeline.dvc_lock import check_no_conflict, open_repo
+from bleuprint.pipeline.dvc_lock import check_no_conflict, md5_of_folder, open_repo
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.code import check_git_reads, git
 
@@ -128,10 +127,7 @@ def _on_disk(path: str, root: Path) -> Files:
 def _md5(files: Files) -> str:
     """The hash that DVC gives a file, or a folder of these files."""
     sums = {name: hashlib.md5(content).hexdigest() for name, content in files.items()}
-    if "" in sums:
-        return sums[""]
-    listed = [{"md5": digest, "relpath": name} for name, digest in sorted(sums.items())]
-    return hashlib.md5(json.dumps(listed, sort_keys=True).encode()).hexdigest() + ".dir"
+    return sums[""] if "" in sums else md5_of_folder(sums)
 
 
 def _version(path: str, digest: str, root: Path) -> Files | None:

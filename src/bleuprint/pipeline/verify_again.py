@@ -11,7 +11,7 @@ from bleuprint.report.report import PAGE
 from bleuprint.text.parallel import TextFolder
 from bleuprint.tracking.cell_results import cells_of
 
-# Of a translation's sentences that come out otherwise, so many may be due to another machine.
+# The largest share of sentences whose other translation may be due to another machine.
 _MOST_OTHERS = 0.2
 
 

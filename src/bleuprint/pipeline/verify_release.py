@@ -4,7 +4,6 @@ Both protect against damage and careless edits, not against someone who renews b
 """
 
 import hashlib
-import json
 from collections.abc import Iterator, Mapping
 from functools import reduce
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
+from bleuprint.pipeline.dvc_lock import md5_of_folder
 from bleuprint.pipeline.ro_crate import METADATA, changed_files
 from bleuprint.runtime.schema import load_yaml
 
@@ -67,5 +67,4 @@ def _md5(path: Path) -> str:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "md5").hexdigest()
     files = {each.relative_to(path).as_posix(): each for each in path.rglob("*") if each.is_file()}
-    listed = [{"md5": _md5(file), "relpath": name} for name, file in sorted(files.items())]
-    return f"{hashlib.md5(json.dumps(listed, sort_keys=True).encode()).hexdigest()}.dir"
+    return md5_of_folder({name: _md5(file) for name, file in files.items()})

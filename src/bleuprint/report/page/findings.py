@@ -53,7 +53,7 @@ class Ranking:
 
     @property
     def outcome(self) -> tuple[object, ...]:
-        """What test sets have in common that one finding tells of."""
+        """What test sets must have in common to share one finding."""
         tested = self.tested
         verdict = (tested.baseline, tested.mark, bool(tested.disagreement)) if tested else ()
         return self.best.name, self.best.difference is None, verdict, bool(self.second)
