@@ -95,6 +95,11 @@ def versions(project):
         )
 
 
+def without_faults(project):
+    with json_of(project, f"{CELL}/scores.json") as scores:
+        del next(iter(scores.values()))["faults"]
+
+
 def results(project):
     with json_of(project, "reports/results.json") as rows:
         rows[0]["test_loss"] = 0.125
@@ -182,6 +187,10 @@ def metrics(project):
             "scores.json: bleu.signature nrefs:1|",
         ),
         (versions, f"{CELL}/scores.json: scored with sacrebleu 1.5.1, but installed: sacrebleu "),
+        (
+            without_faults,
+            f"{CELL}/scores.json: no faults; run: dvc repro --force --single-item score",
+        ),
         (results, "reports/results.json: test_loss 0.125 of tiny on own, seed 1, "),
         (average_of_another, f"{AVERAGED}/model.json: of another training than"),
         (average_with_a_flipped_byte, "model.safetensors: has changed since it was averaged"),

@@ -79,7 +79,10 @@ def open_report(name: str) -> Report:
     if path.exists():
         of_project = path.absolute().parent.name == RESULTS.parent.name
         return _report(name, path, path.absolute().parents[1] if of_project else path.parent)
-    root, commit = commit_of(name)
+    try:
+        root, commit = commit_of(name)
+    except UserError as error:
+        raise UserError(f"{error}; nor is there such a file or folder") from None
     with TemporaryDirectory(prefix="bleuprint-") as temporary:
         for file in (RESULTS, COSTS, _LOCK):
             if content := git(Path(root), "show", f"{commit}:./{file.as_posix()}"):
