@@ -119,11 +119,26 @@ def test_an_epoch_of_updates_by_sentences_holds_each_once(sentences: int, last: 
     assert orders[0] != orders[1]
 
 
-def test_updates_by_sentences_waste_little_on_padding() -> None:
-    source = np.tile(SOURCE, 10)
-    batches = plan_epoch(source, source, 10_000, seed=1, epoch=0, sentences=64)
-    padded = sum(len(rows) * source[rows].max() for rows in batches)
-    assert source.sum() / padded > 0.95
+def test_updates_by_sentences_are_drawn_at_random() -> None:
+    """The mean lengths of updates vary as those of random samples, whose batches pad little."""
+    lengths = np.random.default_rng(5).integers(2, 30, 6400)
+    made = list(
+        plan_updates(
+            lengths,
+            lengths,
+            tokens_per_update=None,
+            sentences_per_update=64,
+            max_tokens=300,
+            seed=1,
+            start=Position(),
+            epochs=1,
+        )
+    )
+    means = [update.tokens / 64 for update, _ in made]
+    assert np.std(means) == pytest.approx(lengths.std() / 64**0.5, rel=0.2)
+    batches = [batch.rows for update, _ in made for batch in update.batches]
+    padded = sum(len(rows) * lengths[rows].max() for rows in batches)
+    assert lengths.sum() / padded > 0.8
 
 
 @pytest.mark.parametrize("sentences", [None, 24])

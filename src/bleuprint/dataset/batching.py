@@ -2,7 +2,7 @@
 
 A batch has sentences of similar length and at most `max_tokens` positions a side, padding
 included; an update has the next batches with `tokens_per_update` target tokens in all, or
-`sentences_per_update` pairs of similar length in as many batches as these need. Both depend on the
+`sentences_per_update` pairs drawn at random, in as many batches as these need. Both depend on the
 lengths and the seed only, so that any number of processes, which divide the batches of an update
 among them, make the same updates. The lengths are those of the binarized text; BPE-dropout
 makes sentences longer, so that updates then have more tokens than planned.
@@ -55,18 +55,16 @@ def plan_epoch(
     """The batches of an epoch in random order, as indices of sentences.
 
     `source` and `target` are the lengths of all sentences, EOS included. With `sentences`, the
-    batches of each update of that many pairs follow each other; what is left of the corpus, drawn
-    at random, comes last.
+    batches of each update of that many pairs, drawn at random, follow each other.
     """
     random = np.random.Generator(np.random.PCG64((seed, epoch)))
     order = random.permutation(len(source))
     if sentences is None:
         batches = batch_by_size(source, target, _by_length(source, target, order), max_tokens)
         return [batches[index] for index in random.permutation(len(batches))]
-    full = len(order) // sentences * sentences
-    ordered = _by_length(source, target, order[:full]).reshape(-1, sentences)
-    updates = [*random.permutation(ordered), _by_length(source, target, order[full:])]
-    return [batch for rows in updates for batch in batch_by_size(source, target, rows, max_tokens)]
+    updates = (order[start : start + sentences] for start in range(0, len(order), sentences))
+    ordered = (_by_length(source, target, rows) for rows in updates)
+    return [batch for rows in ordered for batch in batch_by_size(source, target, rows, max_tokens)]
 
 
 def _by_length(source: Indices, target: Indices, order: Indices) -> Indices:
