@@ -15,7 +15,7 @@ from bleuprint.runtime.errors import UserError
 
 RECIPES = sorted((Path(__file__).parents[2] / "recipes").glob("*.yaml"))
 # Recipes with rows that share no section, in which DVC sets the value of one row alone.
-UNSHARED = {"annotated-iwslt", "annotated-multi30k", "course-multi30k", "iwslt14-de-en"}
+UNSHARED = {"annotated-iwslt", "annotated-multi30k", "iwslt14-de-en"}
 IDENTITY = {**os.environ, "GIT_AUTHOR_NAME": "t", "GIT_AUTHOR_EMAIL": "t@localhost"}
 IDENTITY |= {"GIT_COMMITTER_NAME": "t", "GIT_COMMITTER_EMAIL": "t@localhost"}
 UNSHARED |= {"multi30k-cpu", "slides-tanaka", "toy-sentence"}

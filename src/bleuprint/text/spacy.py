@@ -27,9 +27,7 @@ _PICTURED = re.compile("[\u2400-\u241f\u2420\u2423\u237d]+")
 class Spacy:
     """The tokenizer of `spacy.blank(language)`: its tokens but for those of white space.
 
-    With `white_space` these are kept, and each sentence ends in the token of its line end, as in
-    programs that read lines and do not strip them (the tutorials of torchtext). They are written
-    as pictures: \u240a for the line end, \u2420 for the second of two spaces.
+    With `white_space` these are kept, written as pictures: \u2420 for the second of two spaces.
     Raises UserError if spaCy does not know the language, or a package for it is not installed.
     """
 
@@ -44,7 +42,7 @@ class Spacy:
         if len(self._nlp.vocab.strings) > _MAX_STRINGS:
             self._nlp = self._blank()
         if self._white_space:
-            return [_visible(token.text) for token in self._nlp.tokenizer(f"{sentence}\n")]
+            return [_visible(token.text) for token in self._nlp.tokenizer(sentence)]
         # as a whole: some abbreviations are recognized across a space (German: v.Chr .)
         tokens = self._nlp.tokenizer(" ".join(blank_white(sentence).split()))
         return [token.text for token in tokens]

@@ -20,8 +20,7 @@ class Tokenize:
     for the other language), characters, or none for text that is tokenized already.
 
     `lowercase` is applied first. `hyphens` (aggressive splitting, a @-@ b) and `escape` (&apos; for
-    ') are options of Moses. `white_space`, an option of spaCy, keeps its tokens of white space and
-    the line end.
+    ') are options of Moses. `white_space`, an option of spaCy, keeps its tokens of white space.
     """
 
     name: Literal["moses", "spacy", "segmenter", "characters", "none"]
