@@ -15,6 +15,8 @@ from params import PARAMS, read
         "http://user:se/secret@host/x",
         " ftp://user:secret@host/x",
         "user:secret@host/x",
+        "https://host/x?id=1&token=secret",
+        "https://bucket.s3.amazonaws.com/x?X-Amz-Date=1&X-Amz-Signature=secret",
     ],
 )
 @pytest.mark.parametrize("key", ["url: {}", "url: http://x/y, mirrors: [{}]", "path: {}"])
@@ -27,6 +29,12 @@ def test_a_password_in_a_url_is_refused_and_not_printed(tmp_path, url, key):
     assert "machine HOST login USER password PASSWORD" in str(error.value)
 
 
-@pytest.mark.parametrize("url", ["http://[::1]:80/@x", "https://host/@x", "http://host:8080/a@b:c"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("http://[::1]:80/@x", "https://host/@x", "http://host:8080/a@b:c"),
+        *("https://host/x?download=1", "https://host/x?keyword=a&tokens=5"),
+    ],
+)
 def test_a_url_with_an_at_sign_elsewhere_has_no_password(tmp_path, url):
     read(tmp_path, PARAMS.replace("{path: inputs/a.de}", f'{{url: "{url}"}}'))

@@ -14,12 +14,14 @@ from bleuprint.cli.help import Parser, add_examples
 from bleuprint.cli.options import Commands, check_root
 from bleuprint.runtime.errors import run
 from bleuprint.runtime.reexec import reexec_for_speed
+from bleuprint.runtime.streams import prepare
 
 
 def main() -> None:
     """Run the command that the command line names."""
     if sys.argv[1:2] == ["exp"]:  # its options are those of dvc
         exp.exp(sys.argv[2:])
+    prepare()
     parser, commands = command_parser()
     _check_name(parser, commands.choices)
     given, unknown = parser.parse_known_args()

@@ -12,7 +12,7 @@ from bleuprint.cli.options import (
 )
 from bleuprint.config.experiment import load
 from bleuprint.config.paths import Cell
-from bleuprint.runtime.errors import without_passwords
+from bleuprint.runtime.secrets import mask
 
 
 def add_commands(commands: Commands) -> None:
@@ -109,7 +109,7 @@ def _log_model(given: argparse.Namespace) -> None:
 
     settings = load()
     address = log_model(settings, trained_cell(settings, given), given.precision)
-    print(f"MLflow at {without_passwords(store.uri())}: model version {address}")
+    print(f"MLflow at {mask(store.uri())}: model version {address}")
     print(f'mlflow.pyfunc.load_model("{address}").predict(["..."])')
 
 

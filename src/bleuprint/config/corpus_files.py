@@ -14,8 +14,9 @@ from urllib.request import url2pathname
 
 from bleuprint.config import bibtex
 from bleuprint.config.corpus_names import Mtdata, Opus, statmt
-from bleuprint.runtime.environment import NETRC, credentials_in
+from bleuprint.runtime.environment import NETRC
 from bleuprint.runtime.schema import Range, SettingError
+from bleuprint.runtime.secrets import has_secret
 
 Format = Literal[
     "plain", "documents", "tsv", "tmx", "ted-tags", "ted-xml", "sgml", "wmt-xml", "xces"
@@ -55,8 +56,8 @@ class File:
 
     def __post_init__(self) -> None:
         for name in filter(None, (self.url, *self.mirrors, self.path)):
-            if credentials_in(name):
-                raise ValueError(f"a URL with a user name or password: {NETRC}")
+            if has_secret(name):
+                raise ValueError(f"a URL with a user name, password or key: {NETRC}")
         if (self.url is None) == (self.path is None):
             raise ValueError("needs either url or path")
         if self.mirrors and self.url is None:

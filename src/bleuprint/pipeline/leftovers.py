@@ -11,12 +11,13 @@ from collections.abc import Iterable, Iterator
 from itertools import product
 from pathlib import Path
 
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from bleuprint.config import paths
 from bleuprint.config.experiment import Settings
 from bleuprint.config.outside import OUTSIDE
 from bleuprint.runtime.errors import say
+from bleuprint.runtime.locks import FileLock
 from bleuprint.tracking.cell_results import cells_of
 
 _WORK = Path("work")

@@ -24,10 +24,10 @@ from bleuprint.report.grid import bullets, markdown
 from bleuprint.report.report import PAGE, write_page
 from bleuprint.report.system_results import METRICS, system_results
 from bleuprint.runtime.code import commit, git
-from bleuprint.runtime.environment import credentials_in
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import whole_folder, write_json
 from bleuprint.runtime.html import environment
+from bleuprint.runtime.secrets import has_secret
 from bleuprint.serving.export import export
 from bleuprint.tracking.cell_results import cells_of
 
@@ -123,7 +123,7 @@ def _about(settings: Settings, head: str | None) -> About:
         published=date or made,
         license="; ".join(f"{name}: {license}" for name, license in _licenses(settings).items()),
         # neither a password nor a folder of this machine
-        address=address if "://" in address and not credentials_in(address) else None,
+        address=address if "://" in address and not has_secret(address) else None,
         commit=head,
     )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 import torch
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from bleuprint.config.experiment import Settings, load
 from bleuprint.config.notes import lost_anchors, memory
@@ -22,6 +22,7 @@ from bleuprint.runtime.code import code_fingerprint
 from bleuprint.runtime.distributed.group import Group, init_process_group, started
 from bleuprint.runtime.distributed.launch import start_processes
 from bleuprint.runtime.errors import UserError, say
+from bleuprint.runtime.locks import FileLock
 from bleuprint.tracking.hardware import machine_of
 from bleuprint.tracking.timings import forecast_file, read_seconds, write_training
 from bleuprint.tracking.training_log import TrainingLog

@@ -11,17 +11,14 @@ from rich.text import Text
 
 from bleuprint.report.grid import Grid, groups
 
-# For outputs that are not UTF-8, as with the C locale.
-_ASCII = str.maketrans({"–": "-", "±": "+-", "†": "*", "‡": "**", "…": "...", "≥": ">="})
-
 
 def show(parts: Iterable[str | Grid]) -> None:
-    """Print lines and tables; without color unless on a terminal, in ASCII unless in UTF-8."""
+    """Print lines and tables; without color unless on a terminal."""
     width = shutil.get_terminal_size((120, 24)).columns
     console = Console(width=width, highlight=False, emoji=False, markup=False)
     for part in parts:
         if isinstance(part, str):
-            print(_encoded(part, console), flush=True)
+            print(part, flush=True)
             continue
         for table in _tables(part, console):
             console.print()
@@ -40,7 +37,7 @@ def _tables(grid: Grid, console: Console) -> Iterator[Table]:
 
     def fits(places: list[int]) -> bool:
         unlimited = console.options.update(max_width=10_000)
-        table = _table(grid, places, console)
+        table = _table(grid, places)
         return Measurement.get(console, unlimited, table).maximum <= console.width
 
     divided = False
@@ -62,10 +59,10 @@ def _tables(grid: Grid, console: Console) -> Iterator[Table]:
             blocks[-1] = [*blocks[-1], *piece]
         divided = len(pieces) > 1
     for block in blocks:
-        yield _table(grid, block, console)
+        yield _table(grid, block)
 
 
-def _table(grid: Grid, places: list[int], console: Console) -> Table:
+def _table(grid: Grid, places: list[int]) -> Table:
     table = Table(
         box=box.SIMPLE_HEAD,
         pad_edge=False,
@@ -78,19 +75,9 @@ def _table(grid: Grid, places: list[int], console: Console) -> Table:
     for above, column in zip((None, *columns), columns, strict=False):
         # a group's name is above its first column only
         group = "" if above is not None and above.group == column.group else column.group
-        head = _encoded(f"{group}\n{column.label}" if grouped else column.label, console)
+        head = f"{group}\n{column.label}" if grouped else column.label
         table.add_column(head, justify="left" if column.left else "right", overflow="fold")
     for row in grid.rows:
-        cells = [
-            Text(_encoded(row.cells[place], console), "bold" if place in row.best else "")
-            for place in places
-        ]
+        cells = [Text(row.cells[place], "bold" if place in row.best else "") for place in places]
         table.add_row(*cells, style="dim" if row.kind == "published" else None)
     return table
-
-
-def _encoded(text: str, console: Console) -> str:
-    """The text in characters that the output can encode."""
-    if console.encoding.startswith("utf"):
-        return text
-    return text.translate(_ASCII).encode(console.encoding, "replace").decode(console.encoding)

@@ -12,30 +12,23 @@
 """
 
 import os
-import re
 from pathlib import Path
 
 from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.secrets import has_secret
 
 NETRC = (
-    "it would be in reports and messages; put the line `machine HOST login USER password PASSWORD` "
-    "in ~/.netrc, or in the file that NETRC names"
+    "it would be in dvc.lock and reports; put the line `machine HOST login USER password PASSWORD` "
+    "in ~/.netrc, or in the file that NETRC names, or download the file yourself and name its path"
 )
 
 
 def mirror() -> str | None:
-    """The folder or URL prefix; raises UserError if it holds a password."""
+    """The folder or URL prefix; raises UserError if it holds a secret."""
     place = os.environ.get("BLEUPRINT_MIRROR") or None
-    if place and credentials_in(place):
-        raise UserError(f"BLEUPRINT_MIRROR holds a user name or password: {NETRC}")
+    if place and has_secret(place):
+        raise UserError(f"BLEUPRINT_MIRROR holds a user name, password or key: {NETRC}")
     return place
-
-
-def credentials_in(url: str) -> bool:
-    """Whether a URL has a user name or password before its host."""
-    rest = re.sub(r"^\s*[a-z]+://", "", url, flags=re.IGNORECASE)
-    # a password may contain a slash, after which no parser finds it
-    return bool(re.match(r"[^/?#]*@|[^/?#@\[]*:(?![0-9]*([/?#]|$)).*@", rest))
 
 
 def netrc() -> Path:

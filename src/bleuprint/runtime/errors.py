@@ -3,7 +3,6 @@
 import errno
 import json
 import os
-import re
 import signal
 import sys
 import time
@@ -12,6 +11,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn
+
+from bleuprint.runtime.secrets import mask
+from bleuprint.runtime.streams import prepare, shown, terminal
 
 # Exit status of a process that ends because another process of its training is lost.
 PEER_LOST = os.EX_UNAVAILABLE
@@ -57,6 +59,7 @@ def run(main: Callable[[], None]) -> NoReturn:
     75 (EX_TEMPFAIL): stopped by SIGTERM, state saved, run it again; 130: Ctrl-C.
     Any other exception is a bug and keeps its traceback.
     """
+    prepare()
     try:
         main()
         for call in AT_SUCCESS:
@@ -74,7 +77,7 @@ def run(main: Callable[[], None]) -> NoReturn:
     except Exception as error:
         if isinstance(error, OSError) and error.errno in _OF_MACHINE:
             _end(1, _line(error))
-        if not _recorded(1, traceback.format_exc()):
+        if not _recorded(1, mask(traceback.format_exc())):
             sys.excepthook(type(error), error, error.__traceback__)
         _exit(1)
     _exit(0)
@@ -99,21 +102,22 @@ def _line(error: OSError) -> str:
     return f"{error.strerror}: {error.filename}" if error.filename else f"{error.strerror}"
 
 
-def without_passwords(text: str) -> str:
-    """The text with URLs whose user name and password are left out."""
-    return re.sub(r"(?<=://)[^/\s]*:[^/\s]*@", "", text)
+def one_line(message: str) -> str:
+    """A message in one line, without secrets: a password may contain a space."""
+    return " ".join(mask(message).split())
 
 
 def say(message: str, kind: str = "error") -> None:
     """Print an error in one line on stderr."""
-    message = without_passwords(message)
     # on a terminal the progress bar of another process may be in the way
     clear = "\r\x1b[K" if sys.stderr.isatty() and os.environ.get("TERM") != "dumb" else ""
-    print(f"{clear}bleuprint: {kind}: {' '.join(message.split())}", file=sys.stderr, flush=True)
+    line = shown(f"bleuprint: {kind}: {one_line(message)}\n")
+    terminal().write(clear + line)
+    terminal().flush()
 
 
 def _end(status: int, message: str) -> NoReturn:
-    message = " ".join(message.split())
+    message = one_line(message)
     if not _recorded(status, message):
         say(message)
     _exit(status)

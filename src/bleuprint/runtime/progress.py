@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 from tqdm import tqdm
 
+from bleuprint.runtime.streams import shown, terminal
+
 T = TypeVar("T")
 
 SECONDS_BETWEEN_LINES = 30.0
@@ -22,20 +24,21 @@ class Progress:
     def __init__(
         self, what: str, total: int | None, unit: str, start: int = 0, silent: bool = False
     ) -> None:
-        self._what, self._total, self._unit = what, total, unit
+        self._what, self._total, self._unit = shown(what), total, unit
         self._begin = self._done = start
         self._start = self._said = time.monotonic()
-        self._silent, terminal = silent, sys.stderr.isatty()
-        self._in_lines = not (silent or terminal)
+        self._silent, on_terminal = silent, sys.stderr.isatty()
+        self._in_lines = not (silent or on_terminal)
         self._bar: tqdm[Any] = tqdm(
-            desc=what,
+            desc=self._what,
+            file=terminal(),
             total=total,
             initial=start,
             unit=f" {unit}",
             unit_scale=unit == "B",  # bytes are shown as kB and MB
             dynamic_ncols=True,
             leave=False,
-            disable=silent or not terminal,
+            disable=silent or not on_terminal,
         )
 
     def advance(self, count: int = 1, note: str = "") -> None:
@@ -52,7 +55,7 @@ class Progress:
     def say(self, message: str) -> None:
         """Print a line above the bar."""
         if not self._silent:
-            self._bar.write(message, file=sys.stderr)
+            self._bar.write(shown(message), file=terminal())
 
     def close(self) -> None:
         """Remove the bar; `advance` also does when all is done."""

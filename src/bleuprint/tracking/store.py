@@ -6,17 +6,18 @@ MLFLOW_HTTP_REQUEST_... differently.
 
 import logging
 import os
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import quote
-
-from filelock import FileLock
+from urllib.parse import quote, urlsplit
 
 from bleuprint.runtime import environment
-from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.errors import UserError, one_line
+from bleuprint.runtime.locks import FileLock
+from bleuprint.runtime.secrets import mask
 
 if TYPE_CHECKING:
     from mlflow.entities import Experiment
@@ -39,6 +40,15 @@ _ADDRESSES = (
     ("logged_models", "artifact_location"),
     ("model_versions", "storage_location"),
 )
+# Seconds to wait for other processes that create the database.
+_LOCKED = 120
+# The packages of modules by which SQLAlchemy reaches databases, where they differ in name.
+_DRIVERS = {
+    "psycopg2": "psycopg2-binary",
+    "psycopg": "'psycopg[binary]'",
+    "MySQLdb": "mysqlclient",
+    "mysql": "mysql-connector-python",
+}
 # Their warnings repeat what is reported here in one line.
 _SILENCED = ("mlflow", "alembic", "urllib3")
 
@@ -59,6 +69,7 @@ def client() -> "MlflowClient":
             f"{environment.root()}: the name of a folder contains '?', after which SQLite reads "
             "options: rename it, or set MLFLOW_TRACKING_URI"
         )
+    _check_address()
     if not uri().startswith(_FILE):
         return MlflowClient(uri(), registry_uri=uri())
     # Processes that create the database at the same time crash in its migrations.
@@ -67,6 +78,27 @@ def client() -> "MlflowClient":
         client = MlflowClient(uri(), registry_uri=uri())
         _relocate(client)
         return client
+
+
+def _check_address() -> None:
+    """Raise UserError if a password would be taken for the host, which MLflow's errors name."""
+    address = uri()
+    user, _, _ = address.partition("://")[2].rpartition("@")
+    if ":" not in user or address.startswith(_FILE):
+        return
+    if address.startswith("http"):
+        parts = urlsplit(address)
+        try:
+            wrong = "@" not in parts.netloc and parts.port is None
+        except ValueError:  # the port is no number
+            wrong = True
+    else:
+        wrong = "@" in user
+    if wrong:
+        raise UserError(
+            f"MLFLOW_TRACKING_URI is {mask(address)}: in a user name or password write / as %2F, "
+            "? as %3F, # as %23, @ as %40"
+        )
 
 
 def _check_database() -> None:
@@ -88,7 +120,8 @@ def _database() -> str:
 def lock() -> FileLock:
     """A lock that serializes creation of the database and of experiments across processes."""
     environment.work().mkdir(parents=True, exist_ok=True)
-    return FileLock(environment.work() / "mlflow.lock")
+    # the holder may be a process that is stopped, or on another machine
+    return FileLock(environment.work() / "mlflow.lock", timeout=_LOCKED)
 
 
 def experiment(client: "MlflowClient", name: str) -> "Experiment":
@@ -144,27 +177,53 @@ def _relocate(client: "MlflowClient") -> None:
 
 @contextmanager
 def failures_named() -> Iterator[None]:
-    """Raise UserError, naming the store, if MLflow or its database fails; not for bugs."""
+    """Raise UserError, naming the store, if MLflow or its database fails; not for bugs.
+
+    A driver that is not installed is such a failure.
+    """
     from mlflow.exceptions import MlflowException
     from sqlalchemy.exc import SQLAlchemyError
 
     try:
         yield
-    except (MlflowException, SQLAlchemyError, OSError) as error:
-        raise UserError(f"MLflow at {uri()}: {reason(error)}") from error
+    except (MlflowException, SQLAlchemyError, OSError, ModuleNotFoundError) as error:
+        raise UserError(f"MLflow at {mask(uri())}: {reason(error)}") from error
 
 
 def reason(error: Exception) -> str:
-    """The cause of an error in one line of at most 200 characters.
+    """The cause of an error in one line of at most 200 characters, without secrets.
 
     For a server that is down: the system's message ("Connection refused"), without the six
     exceptions that libraries wrap around it.
     """
+    if isinstance(error, ModuleNotFoundError):
+        package = _DRIVERS.get(error.name or "", error.name)
+        return f"needs the Python module {error.name}: pip install {package}"
+    if found := re.search(r"schema \(found version (\w+)", str(error)):
+        return _schema_differs(found[1])
     inner: BaseException | None = error
     while inner is not None:
         if type(inner).__module__ in ("builtins", "socket") and isinstance(inner, OSError):
             cause = inner.strerror or str(inner) or type(inner).__name__
             return f"{inner.filename}: {cause}" if inner.filename else cause
         inner = inner.__cause__ or inner.__context__
-    line = " ".join(str(error).split()) or type(error).__name__
+    line = one_line(str(error)) or type(error).__name__  # masked before it is cut
     return line if len(line) <= 200 else f"{line[:199]}…"
+
+
+def _schema_differs(revision: str) -> str:
+    """What to do with a database of another MLflow; `revision`: that of its schema."""
+    from mlflow import __version__
+    from mlflow.store import db_migrations
+
+    versions = Path(db_migrations.__file__).with_name("versions")
+    if any(versions.glob(f"{revision}_*.py")):
+        return (
+            "made by an older MLflow: copy the database, then run 'mlflow db upgrade' on it, or "
+            "set MLFLOW_TRACKING_URI to another one, which bleuprint mlflow-sync fills"
+        )
+    return (
+        f"made by a newer MLflow (schema {revision}) than {__version__}, which is installed here: "
+        "install that one, or set MLFLOW_TRACKING_URI to another database, which bleuprint "
+        "mlflow-sync fills"
+    )

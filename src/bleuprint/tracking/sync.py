@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
 from bleuprint.runtime import environment
-from bleuprint.runtime.errors import UserError, without_passwords
+from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import sha256_of
+from bleuprint.runtime.secrets import mask
 from bleuprint.tracking import run_names, runs, store, ui_views
 from bleuprint.tracking.cell_results import CellResults, cells_of
 from bleuprint.tracking.decodings import DECODING, SCORED, decoding_of, log_decodings
@@ -83,7 +84,7 @@ def sync_all(settings: Settings) -> Iterator[str]:
     if not trained:
         raise UserError(f"nothing to log: {len(by_cell)} of {len(by_cell)} trainings missing")
     logged = list(_log_all(settings, trained, make=True))
-    yield from logged or [f"nothing new to log: MLflow at {without_passwords(store.uri())}"]
+    yield from logged or [f"nothing new to log: MLflow at {mask(store.uri())}"]
     for cell, entry in by_cell.items():
         if entry is None:
             where = f"no training with these settings in {cell.results}"

@@ -13,7 +13,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bleuprint.runtime.code import commit
-from bleuprint.runtime.errors import without_passwords
+from bleuprint.runtime.errors import one_line
+from bleuprint.runtime.streams import shown
 from bleuprint.tracking import runs, store
 from bleuprint.tracking.runs import Description
 
@@ -128,4 +129,4 @@ def _start(client: "MlflowClient", description: Description) -> "Run":
 
 
 def _say(message: str) -> None:
-    print(f"MLflow: {without_passwords(message)}", file=sys.stderr, flush=True)
+    print(shown(f"MLflow: {one_line(message)}"), file=sys.stderr, flush=True)

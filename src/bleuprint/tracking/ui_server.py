@@ -10,7 +10,8 @@ import urllib.request
 from contextlib import suppress
 
 from bleuprint.config.experiment import load
-from bleuprint.runtime.errors import UserError, without_passwords
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.secrets import MASK, mask
 from bleuprint.tracking import store, ui_views
 
 _HOST = "127.0.0.1"
@@ -25,11 +26,12 @@ def serve(port: int) -> None:
     the message, or fails.
     """
     if store.uri().startswith("http"):
-        raise UserError(f"MLFLOW_TRACKING_URI is a server: open {_view(_base(store.uri()))}")
+        base = mask(store.uri()).replace(f"{MASK}@", "").rstrip("/")
+        raise UserError(f"MLFLOW_TRACKING_URI is a server: open {_view(base)}")
     _check_free(port)
     view = _view(f"http://{_HOST}:{port}")
     # a group of its own, since what answers are its children
-    server = subprocess.Popen(_command(port), env={**_QUIET, **os.environ}, start_new_session=True)
+    server = subprocess.Popen(_command(port), env=_environment(), start_new_session=True)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         _wait(server, port)
@@ -45,10 +47,15 @@ def serve(port: int) -> None:
 
 def _command(port: int) -> list[str]:
     return [
-        *(sys.executable, "-m", "mlflow", "server", "--backend-store-uri", store.uri()),
+        *(sys.executable, "-m", "mlflow", "server"),
         *("--host", _HOST, "--port", str(port), "--workers", "1"),
         *("--uvicorn-opts", "--log-level warning"),
     ]
+
+
+def _environment() -> dict[str, str]:
+    # not an argument: others see those of all processes
+    return {**_QUIET, **os.environ, "MLFLOW_BACKEND_STORE_URI": store.uri()}
 
 
 def _check_free(port: int) -> None:
@@ -68,10 +75,6 @@ def _view(server: str) -> str:
         # its client also moves a copied project's artifacts
         found = store.client().get_experiment_by_name(load().experiment)
     return f"{server}/{ui_views.address(found.experiment_id) if found else '#/experiments'}"
-
-
-def _base(uri: str) -> str:
-    return without_passwords(uri).rstrip("/")
 
 
 def _wait(server: "subprocess.Popen[bytes]", port: int) -> None:

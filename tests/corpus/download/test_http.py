@@ -261,12 +261,12 @@ def test_a_password_that_is_missing_or_wrong(tmp_path, host, netrc, content, mes
 
 def test_a_mirror_with_a_password_is_refused(monkeypatch):
     monkeypatch.setenv("BLEUPRINT_MIRROR", "http://me:secret@127.0.0.1/mirror")
-    with pytest.raises(UserError, match="BLEUPRINT_MIRROR holds a user name or pass") as error:
+    with pytest.raises(UserError, match="BLEUPRINT_MIRROR holds a user name, password") as error:
         source_of_environment()
     assert "secret" not in str(error.value)
 
 
 def test_a_password_in_the_address_of_another_program_is_not_printed(capsys):
     say("postgresql://me:secret@host/db: refused, http://host:80/@x")
-    printed = "bleuprint: error: postgresql://host/db: refused, http://host:80/@x\n"
+    printed = "bleuprint: error: postgresql://***@host/db: refused, http://host:80/@x\n"
     assert capsys.readouterr().err == printed

@@ -12,8 +12,6 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
-from filelock import FileLock
-
 from bleuprint.config.corpus_files import File
 from bleuprint.config.corpus_names import opus_name
 from bleuprint.corpus.download.http import Unreachable, transfer
@@ -21,6 +19,7 @@ from bleuprint.corpus.download.lockfile import forget, read_lock, record
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import sha256_of
+from bleuprint.runtime.locks import FileLock
 
 
 @dataclass(frozen=True)

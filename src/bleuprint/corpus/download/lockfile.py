@@ -9,9 +9,8 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from filelock import FileLock
-
 from bleuprint.runtime.files import read_object, sha256_of, write_json
+from bleuprint.runtime.locks import FileLock
 from bleuprint.runtime.schema import build
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import ClassVar
 
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from bleuprint.config import paths
 from bleuprint.config.experiment import Corpus
@@ -21,6 +21,7 @@ from bleuprint.corpus.steps.shard import Shard
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import whole_folder
+from bleuprint.runtime.locks import FileLock
 from bleuprint.text.parallel import Block, TextFolder
 
 _SETTINGS = "settings"

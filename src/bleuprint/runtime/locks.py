@@ -1,0 +1,35 @@
+"""Locks between processes that the kernel releases when their process ends, by flock(2)."""
+
+import errno
+from pathlib import Path
+
+import filelock
+
+from bleuprint.runtime.errors import UserError
+
+_MISSING = errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP
+
+
+class FileLock(filelock.FileLock):
+    """A lock on a file.
+
+    Raises UserError on a file system without locks. filelock would take the existence of the file
+    for the lock there, and a killed process leaves the file behind.
+    """
+
+    def __init__(self, lock_file: str | Path, timeout: float = -1) -> None:
+        """`timeout`: seconds to wait; -1: without a limit."""
+        super().__init__(lock_file, timeout=timeout, fallback_to_soft=False)
+
+    def _acquire(self) -> None:
+        try:
+            super()._acquire()
+        except OSError as error:
+            if error.errno not in _MISSING:
+                raise
+            folder = Path(self.lock_file).absolute().parent
+            raise UserError(
+                f"{folder}: its file system has no locks (flock: {error.strerror}): move the "
+                "project to one that has, or mount this one with them (NFS: with lockd, or "
+                "option local_lock=flock if one machine uses it)"
+            ) from error

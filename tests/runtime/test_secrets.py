@@ -1,0 +1,116 @@
+"""Passwords, tokens and keys of addresses: the masked form of each, written by hand."""
+
+import pytest
+
+from bleuprint.runtime.secrets import has_secret, mask
+
+# Every secret is, or contains, "hush", or is a part of it.
+FORMS = """
+http://me:hush@host:5000                         | http://***@host:5000
+http://hush@host:5000/path                       | http://***@host:5000/path
+HTTPS://me:hu/sh@host/path                       | HTTPS://***@host/path
+http://me:hu@sh@host:5000                        | http://***@host:5000
+http://me:hu?s#h@host                            | http://***@host
+http://me:hu%2Fsh@host                           | http://***@host
+http://:hush@host                                | http://***@host
+//me:hush@host/path                              | //***@host/path
+ftp://me:hush@host/file.gz                       | ftp://***@host/file.gz
+postgresql://me:hush@host/db                     | postgresql://***@host/db
+postgresql+psycopg2://me:12/34hush@host:5432/db  | postgresql+psycopg2://***@host:5432/db
+mysql+pymysql://me:hu:sh@host/db                 | mysql+pymysql://***@host/db
+mssql+pyodbc://me:hush;@host/db?driver=x         | mssql+pyodbc://***@host/db?driver=x
+redis://:hush@host:6379/0                        | redis://***@host:6379/0
+databricks://hush@                               | databricks://***@
+databricks://hush@profile                        | databricks://***@profile
+s3://AKIAHUSH:hu/sh+x@bucket/key                 | s3://***@bucket/key
+git+https://hush@github.com/a/b@main             | git+https://***@main
+sqlite:///f.db?password=hush&mode=ro             | sqlite:///f.db?password=***&mode=ro
+postgresql://host/db?user=me&sslpassword=hush    | postgresql://host/db?user=me&sslpassword=***
+postgresql://h/d?a=1&PASSWORD=hush,              | postgresql://h/d?a=1&PASSWORD=***,
+mssql+pyodbc:///?odbc_connect=UID%3Dme%3BPWD%3Dhush | mssql+pyodbc:///?odbc_connect=***
+https://b.example/k?X-Amz-Credential=hush%2F1&X-Amz-Date=2&X-Amz-Signature=hush | \
+https://b.example/k?X-Amz-Credential=***&X-Amz-Date=2&X-Amz-Signature=***
+https://b.example/k?X-Goog-Signature=hush        | https://b.example/k?X-Goog-Signature=***
+https://b.example/k?X-Amz-Security-Token=hush    | https://b.example/k?X-Amz-Security-Token=***
+https://b.example/k?AWSAccessKeyId=hush&Signature=hu%2Bsh%3D&Expires=9 | \
+https://b.example/k?AWSAccessKeyId=***&Signature=***&Expires=9
+https://a.example/k?sv=2024&sig=hu%2Fsh&se=9     | https://a.example/k?sv=2024&sig=***&se=9
+https://c.example/k?Key-Pair-Id=hush             | https://c.example/k?Key-Pair-Id=***
+https://h.example/f?token=hush                   | https://h.example/f?token=***
+https://h.example/f?private_token=hush#l         | https://h.example/f?private_token=***
+https://h.example/f?key=hush&alt=media           | https://h.example/f?key=***&alt=media
+https://h.example/f?api%5Fkey=hush               | https://h.example/f?api%5Fkey=***
+https://h.example/f#access_token=hush            | https://h.example/f#access_token=***
+host=h password='hu sh' user=me                  | host=h password=*** user=me
+DRIVER=x;SERVER=h;UID=me;PWD={hu;sh};            | DRIVER=x;SERVER=h;UID=me;PWD=***;
+AWS_SECRET_ACCESS_KEY=hush                       | AWS_SECRET_ACCESS_KEY=***
+"""
+TABLE = [
+    tuple(map(str.strip, line.split(" | ")))
+    for line in FORMS.replace("\\\n", "").strip().split("\n")
+]
+WITHOUT = [
+    "http://host:80/@x",
+    "http://[::1]:80/@x",
+    "https://cdn.example/vue@3/dist",
+    "http://host:8080/a@b:c",
+    "sqlite:////home/me@work/a b/mlflow.db",
+    "s3://bucket/a@2x.gz",
+    "https://host/x?download=1&keyword=a&tokens=5&author=b",
+    "train@small-own-1, dvc.yaml:train@small: by me@example.org",
+    "https://docs.example: write to me@example.org",
+    "params.yaml:9: tokens_per_update=3: tokenize.name=moses",
+    "Could not open port: 5000; C:/x",
+]
+
+
+@pytest.mark.parametrize(("address", "masked"), TABLE)
+def test_secrets_are_masked_alone_and_in_a_message(address: str, masked: str) -> None:
+    assert "hush" not in masked and len(TABLE) > 30
+    assert mask(address) == masked
+    message = "MLflow at {}: down; see http://host:80/@x, or ask me@example.org"
+    assert mask(message.format(address)) == message.format(masked)
+    assert mask(masked) == masked
+    if "=" not in address.partition("://")[0]:
+        assert has_secret(address)
+
+
+@pytest.mark.parametrize("text", WITHOUT)
+def test_what_has_no_secret_stays_as_it_is(text: str) -> None:
+    assert mask(text) == text
+
+
+@pytest.mark.parametrize(
+    ("address", "masked"),
+    [
+        ("http://me:hu sh@host:5000", "http://***@host:5000"),
+        ("http://hu sh@host:5000/", "http://***@host:5000/"),
+        ("http://me:12/hush@host:5000", "http://***@host:5000"),
+        ("postgresql://h/d?password=hu sh&x=1", "postgresql://h/d?password=***&x=1"),
+        ("me:hu sh@proxy:3128", "***@proxy:3128"),
+    ],
+)
+def test_an_address_of_the_environment_is_known_whole(
+    address: str, masked: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a space in its password, or a port that is the beginning of one."""
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
+    assert mask(f"at {address}: down") == f"at {masked}: down"
+
+
+def test_a_password_with_a_space_in_a_message() -> None:
+    assert mask("at http://me:hu sh@host/x: down") == "at http://***@host/x: down"
+
+
+def test_addresses_beside_each_other() -> None:
+    assert mask("http://a/x;http://b:hush@c,http://d?token=hush") == (
+        "http://a/x;http://***@c,http://d?token=***"
+    )
+
+
+def test_what_libraries_say_of_an_address() -> None:
+    """urllib3 names its path alone; requests quotes a header with a line feed."""
+    assert mask("Max retries exceeded with url: /a?token=hush&b=1 (Caused by X)") == (
+        "Max retries exceeded with url: /a?token=***&b=1 (Caused by X)"
+    )
+    assert mask("in header value: 'Bearer hush\\n'") == "in header value: 'Bearer ***'"
