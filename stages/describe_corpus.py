@@ -1,4 +1,4 @@
-"""Statistics of a binarized corpus, and what the rules found of the faults that are known."""
+"""Statistics of a binarized corpus, the reachable BLEU of its test sets, known faults found."""
 
 from bleuprint.config import paths
 from bleuprint.config.experiment import load
@@ -7,6 +7,7 @@ from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.dataset.statistics import CorpusStatistics
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime.errors import run
+from bleuprint.scoring.reachable import REACHABLE, write_reachable
 
 
 def main() -> None:
@@ -14,6 +15,7 @@ def main() -> None:
     corpus, output = load().corpus(name), paths.folder(name, "statistics")
     binary = BinaryCorpus(paths.folder(name, "binary"))
     CorpusStatistics.from_corpus(binary).write(output / paths.STATISTICS)
+    write_reachable(corpus, binary, paths.folder(name, "split"), output / REACHABLE)
     if has_known_faults(corpus):
         trace_faults(name, corpus).write(output / paths.FAULTS)
 

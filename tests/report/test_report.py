@@ -24,8 +24,9 @@ from bleuprint.report.frame import RESULTS, load, save
 from bleuprint.report.grid import NONE, Grid
 from bleuprint.report.records import check_settings, collect
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import sha256_of
+from bleuprint.runtime.files import sha256_of, write_json
 from bleuprint.runtime.schema import load_yaml
+from pages import Page
 from root import ROOT
 
 STAGE = ROOT / "stages" / "report.py"
@@ -163,6 +164,27 @@ def test_a_missing_ledger(copy: tuple[Path, Settings]) -> None:
     with pytest.raises(UserError, match=r"talks-en-fr/dedup\.json: no such file"):
         report.write_reports(settings, root)
     assert not (root / "reports").exists()
+
+
+def test_a_low_reachable_bleu_stands_at_the_scores(
+    copy: tuple[Path, Settings], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, settings = copy
+    whole, low = {"clean": 100.0, "tokenize": 99.5}, {"clean": 99.8, "tokenize": 58.94}
+    path = root / "data" / "statistics" / "news-en-de" / "reachable.json"
+    write_json(path, {"first": whole, "second": low})
+    report.write_reports(settings, root)
+    note = "Reachable BLEU of second on news-en-de: 58.9 (clean -0.2, tokenize -40.9). "
+    table = contents(root)["table.md"].decode()
+    assert table.count("Reachable BLEU") == table.split("## chrF2")[0].count(f"- {note}") == 1
+    assert note in contents(root)["table.tex"].decode()
+    sections = Page(contents(root)["index.html"].decode()).sections
+    for name in ("summary", "scores"):
+        assert sections[name].count("Reachable BLEU") == sections[name].count(note) == 1
+    monkeypatch.chdir(root)
+    for parts in (main_table.parts(load()), main_table.summary(settings, load())):
+        assert [str(part).startswith(note) for part in parts].count(True) == 1
+    assert "Reachable" not in " ".join(main_table.notes(load()))
 
 
 def test_removing_a_system_removes_its_row(copy: tuple[Path, Settings]) -> None:

@@ -3,17 +3,22 @@
 import argparse
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bleuprint.cli.options import Commands, count, whole_number
 from bleuprint.config import paths
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import Settings, load
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError, say
 
 if TYPE_CHECKING:
+    from bleuprint.corpus.new_corpus import Draft
     from bleuprint.dataset.binarized import BinaryCorpus
+
+# Below it, a text may not have as many subwords as are usual.
+_FEW_PAIRS = 20_000
 
 
 def add_commands(commands: Commands) -> None:
@@ -102,11 +107,12 @@ def _new_corpus(given: argparse.Namespace) -> None:
     from bleuprint.corpus.new_corpus import draft, report
 
     params, example = Path("params.yaml"), Path("recipes", "own.yaml")
-    load()  # before the files are read, which may take minutes
+    settings = load()  # before the files are read, which may take minutes
     entry = draft(given.files)
     replaced_by(params, entry.name, example)
     for note in entry.notes():
         say(note, "note")
+    entry = _restoring(entry, settings)
     scratch = environment.work() / "new-corpus"
     new = entry.suggest(source_of_environment(), scratch, environment.workers())
     replaced = insert_corpus(params, new.name, new.entry, example)
@@ -117,6 +123,44 @@ def _new_corpus(given: argparse.Namespace) -> None:
     place = "" if replaced is None else f" in place of {replaced}"
     print(f"params.yaml has a new entry{place}; state the license of the text in it:")
     print(new.entry, end="")
+
+
+def _restoring(entry: "Draft", settings: Settings) -> "Draft":
+    """The draft; with SentencePiece if the tokenizer does not restore the target text."""
+    from bleuprint.corpus.new_corpus import EDITS
+    from bleuprint.rules.rule import edited
+    from bleuprint.scoring.reachable import TOKENIZE
+    from bleuprint.scoring.reachable_sample import loss
+
+    corpus = entry.corpus([*EDITS], [])
+    lines = [edited(line, corpus.target, corpus.clean) for line in entry.samples[1]]
+    try:
+        found = loss(lines, corpus, given=False)
+    except UserError as error:  # BLEU needs a package
+        say(str(error), "note")
+        return entry
+    if found is None:
+        return entry
+    dropout = any(system.train.bpe_dropout for system in settings.systems.values())
+    pieces = None if found.step != TOKENIZE or dropout or entry.segmented else _pieces(entry)
+    what = f"reachable BLEU is {found.bleu} with {corpus.tokenize.name}"
+    say(f"{what}: {found.help if pieces is None else 'the entry has SentencePiece'}", "note")
+    return replace(entry, pieces=pieces)
+
+
+def _pieces(entry: "Draft") -> int | None:
+    """The size of a vocabulary that SentencePiece can learn from the training text; None: of none.
+
+    Tried on half of the samples' distinct lines: others are held out or dropped.
+    """
+    from bleuprint.config.experiment import SentencePiece
+    from bleuprint.dataset.learn_sentencepiece import feasible_size
+
+    if entry.pairs > _FEW_PAIRS:
+        return entry.merges
+    lines = sorted({line for side in entry.samples for line in side})[::2]
+    settings = SentencePiece("unigram", entry.merges, joint=True, byte_fallback=True)
+    return feasible_size(settings, lines)
 
 
 def _rules(given: argparse.Namespace) -> None:

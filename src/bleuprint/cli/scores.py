@@ -4,6 +4,7 @@ import argparse
 import dataclasses
 import math
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bleuprint.cli.options import Commands, check_root, count
@@ -137,7 +138,7 @@ def _table(given: argparse.Namespace) -> None:
         print(main_table.tex(settings, records), end="")
     elif given.format == "markdown":
         print(markdown(main_table.scores(records, published=published)))
-        print(bullets(main_table.notes(records, published)), end="")
+        print(bullets(main_table.notes(records, published, Path())), end="")
     else:
         show(main_table.parts(records, published))
 

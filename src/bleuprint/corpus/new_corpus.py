@@ -83,8 +83,10 @@ _ENTRY = """\
     # validation and test set are drawn from the {pairs:,} pairs
     split: {{valid: {share}, test: {share}, seed: 1}}
     tokenize: {{name: {tokenizer}, lowercase: false, hyphens: false, escape: false}}
-    vocabulary: {{bpe: {{num_merges: {merges}, joint: true, threshold: 0, learner: subword-nmt}}}}
+    vocabulary: {{{vocabulary}}}
 """
+_BPE = "bpe: {{num_merges: {size}, joint: true, threshold: 0, learner: subword-nmt}}"
+_PIECES = "sentencepiece: {{model: unigram, size: {size}, joint: true, byte_fallback: true}}"
 
 
 @dataclass(frozen=True)
@@ -121,12 +123,17 @@ class NewCorpus:
 
 @dataclass(frozen=True)
 class Draft:
-    """What an entry says but for its rules."""
+    """What an entry says but for its rules.
+
+    `samples`: lines of each side. `pieces`: the size of a vocabulary of SentencePiece, of text that
+    is not tokenized; None: words of a tokenizer, split by BPE.
+    """
 
     files: Sequence[Path]
     guesses: Sequence[GuessedLanguage]
     pairs: int
-    target_sample: Sequence[str]
+    samples: Sequence[Sequence[str]]
+    pieces: int | None = None
 
     @property
     def languages(self) -> list[str]:
@@ -166,8 +173,8 @@ class Draft:
     def _target_words(self) -> float:
         """The words of a target sentence, with its end, in the mean of the sample."""
         tokenizer = tokenizer_for(self.languages[1], self.corpus([], []).tokenize)
-        words = sum(len(tokenizer.tokenize(line)) for line in self.target_sample)
-        return words / len(self.target_sample) + 1
+        words = sum(len(tokenizer.tokenize(line)) for line in self.samples[1])
+        return words / len(self.samples[1]) + 1
 
     def _check_left(self, inspection: Inspection, left: int) -> None:
         """Raise UserError if too few pairs of the sample are left."""
@@ -211,9 +218,21 @@ class Draft:
             return 0.1
         return max(0.0001, round(min(0.05, _HELD_OUT / self.pairs), 4))
 
+    @property
+    def segmented(self) -> bool:
+        """Whether a language has no spaces between words, which rules count."""
+        return any(map(has_segmenter, self.languages))
+
+    @property
+    def merges(self) -> int:
+        """The number of merges of BPE."""
+        return next((m for pairs, m in _MERGES.items() if self.pairs <= pairs), _MOST_MERGES)
+
     def text(self, edits: list[str], checks: list[str]) -> str:
-        segmented = any(map(has_segmenter, self.languages))
-        merges = next((m for pairs, m in _MERGES.items() if self.pairs <= pairs), _MOST_MERGES)
+        tokenizer = "segmenter" if self.segmented else "moses"
+        vocabulary = _BPE.format(size=self.merges)
+        if self.pieces is not None:
+            tokenizer, vocabulary = "none", _PIECES.format(size=self.pieces)
         return _ENTRY.format(
             name=self.name,
             part=self.part,
@@ -225,8 +244,8 @@ class Draft:
             filter=", ".join(f"{name}: {CHECKS[name]}" for name in checks),
             pairs=self.pairs,
             share=self.held_out,
-            tokenizer="segmenter" if segmented else "moses",
-            merges=merges,
+            tokenizer=tokenizer,
+            vocabulary=vocabulary,
         )
 
     def corpus(self, edits: list[str], checks: list[str]) -> Corpus:
@@ -243,8 +262,8 @@ def draft(files: Sequence[Path]) -> Draft:
         _check_place(path)
     texts = [_Lines(path) for path in files]
     pairs = _check_parallel(files, texts)
-    source, target = (text.sample for text in texts)
-    return Draft(files, guess_languages(files, [source, target]), pairs, target)
+    samples = [text.sample for text in texts]
+    return Draft(files, guess_languages(files, samples), pairs, samples)
 
 
 def report(new: NewCorpus) -> Iterator[str]:

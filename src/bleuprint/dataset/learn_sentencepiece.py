@@ -7,6 +7,8 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -26,6 +28,8 @@ from bleuprint.text.parallel import TextFolder, read_lines
 _MAX_LINES = 5_000_000
 # Train is split into this many parts to count its pieces in parallel.
 _PARTS = 8
+# The pieces of a model with `byte_fallback` that are bytes.
+_BYTES = 256
 
 
 def learn_sentencepiece(
@@ -90,6 +94,16 @@ def learn_model(corpus: str, settings: SentencePiece, lines: Iterable[str]) -> b
             f"cannot learn it: {message.strip() or 'train has no text'}"
         ) from None
     return model.getvalue()
+
+
+def feasible_size(settings: SentencePiece, lines: Sequence[str]) -> int | None:
+    """`settings.size`, or a half of it, a quarter, ...: what can be learned from a few lines."""
+    while settings.size > _BYTES:
+        with suppress(UserError):
+            learn_model("", settings, lines)
+            return settings.size
+        settings = replace(settings, size=settings.size // 2)
+    return None
 
 
 def _count_pieces(

@@ -1,6 +1,7 @@
 """The table: systems down the side, corpora across the top, BLEU and training cost in the cells."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
@@ -90,7 +91,7 @@ def parts(records: pd.DataFrame, published: Sequence[Published] = ()) -> Iterato
     yield costs(records)
     yield cost_columns.DASH
     yield ""
-    yield from notes(records, published)
+    yield from notes(records, published, Path())
     yield ""
     yield from document_tables.parts(records)
     yield from fault_tables.parts(records)
@@ -105,11 +106,14 @@ def summary(settings: Settings, records: pd.DataFrame) -> Iterator[str | Grid]:
     costs = {**COSTS, "Time": cost_columns.MEASURED["Time"]}
     yield scores(records, costs=costs, published=settings.published)
     yield ""
+    yield from score_tables.reachable_notes(records)
     yield f"page of all results: {REPORTS / 'index.html'}; all tables: bleuprint table"
 
 
-def notes(records: pd.DataFrame, published: Sequence[Published] = ()) -> list[str]:
-    """How to read the scores, a sentence or two each."""
+def notes(
+    records: pd.DataFrame, published: Sequence[Published] = (), root: Path | None = None
+) -> list[str]:
+    """How to read the scores, a sentence or two each; with `root` also what it says of them."""
     seeds, baselines = records.seed.unique(), records.baseline.dropna().unique()
     lines = [
         "BLEU is sacreBLEU's default (signatures in results.json), on detokenized text; on text "
@@ -152,7 +156,8 @@ def notes(records: pd.DataFrame, published: Sequence[Published] = ()) -> list[st
             "Columns of other BLEU are for comparison with published numbers: published ones as "
             f"printed, ours scored in the same way. {OTHERWISE}: in ways not computed here."
         )
-    return [*lines, *literature.notes(numbers)]
+    lines += literature.notes(numbers)
+    return lines if root is None else [*lines, *score_tables.reachable_notes(records, root)]
 
 
 def _outside_notes(records: pd.DataFrame, seeds: int) -> Iterator[str]:
@@ -298,10 +303,10 @@ def _row(name: str, kind: str, filled: Sequence[_Filled]) -> Row:
     return Row((head, *cells), kind, frozenset(best))
 
 
-def tex(settings: Settings, records: pd.DataFrame) -> str:
+def tex(settings: Settings, records: pd.DataFrame, root: Path = Path()) -> str:
     """The scores and the training cost as two LaTeX tables."""
     experiment, published = settings.experiment, settings.published
-    caption = f"Results of {experiment}. {' '.join(notes(records, published))}"
+    caption = f"Results of {experiment}. {' '.join(notes(records, published, root))}"
     best = "Bold: the best of ours."
     if records.outside.notna().any():
         best = "Bold: the best of those scored here."

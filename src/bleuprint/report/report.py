@@ -73,7 +73,7 @@ def tables(settings: Settings, records: pd.DataFrame, root: Path) -> dict[str, s
     return {
         "table.md": table_md(settings, records, root),
         "table.csv": csv_text(records, settings.published),
-        "table.tex": main_table.tex(settings, records),
+        "table.tex": main_table.tex(settings, records, root),
         "training.csv": dvc_plots.training(cells, root),
         "validation.csv": dvc_plots.validation(cells, root),
         "metrics.json": json_text(dvc_plots.metrics(records)),
@@ -107,6 +107,7 @@ def table_md(settings: Settings, records: pd.DataFrame, root: Path) -> str:
     text: str = _TEMPLATES.get_template("table.md.j2").render(
         settings=settings,
         records=records,
+        root=root,
         published=settings.published,
         main_table=main_table,
         score_tables=score_tables,

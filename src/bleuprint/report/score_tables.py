@@ -3,16 +3,19 @@
 Rows are systems on test sets; with several seeds, figures are means over them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pandas as pd
 
+from bleuprint.config.paths import folder
 from bleuprint.config.published import Published
 from bleuprint.report.frame import marked, trained
 from bleuprint.report.grid import NONE, Grid, Number, grid
 from bleuprint.report.published import literature
 from bleuprint.report.system_results import PLACE
+from bleuprint.scoring import reachable
 from bleuprint.scoring.bleu_variants import COMPOUND_SPLIT, PAPERS_ONLY, VARIANTS
 from bleuprint.scoring.breakdown import COUNTS, LENGTHS
 
@@ -45,6 +48,12 @@ def losses(records: pd.DataFrame, published: Sequence[Published] = ()) -> Grid:
     table = grid(_HEADS, [head for head, _ in _LOSSES.values()], rows)
     of_others = (replace(row, kind="published") for row in table.rows[: len(numbers)])
     return replace(table, rows=(*of_others, *table.rows[len(numbers) :]))
+
+
+def reachable_notes(records: pd.DataFrame, root: Path = Path()) -> Iterator[str]:
+    """A note for each test set on which a perfect translation does not reach 100 BLEU."""
+    for corpus, tests in records.groupby("corpus", sort=False).test:
+        yield from reachable.notes(folder(corpus, "statistics", root), corpus, tests.unique())
 
 
 def variants(records: pd.DataFrame) -> Grid:

@@ -156,6 +156,11 @@ def _chosen(
         left -= 1
 
 
+def local_pairs(text: Text, languages: tuple[str, str]) -> Iterator[Pair]:
+    """All pairs of a text in files of inputs/."""
+    return _pairs(text, languages, Source(None, Path(), None), SetCounts(), _NOWHERE)
+
+
 def _drawn(pairs: Iterator[Pair], sample: Sample, counts: SetCounts) -> list[Pair]:
     """A simple random sample, in random order (Vitter 1985, algorithm R)."""
     random, drawn = Random(sample.seed), list(islice(pairs, sample.pairs))

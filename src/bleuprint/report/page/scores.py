@@ -54,6 +54,7 @@ def _test_set(context: ReportContext, records: pd.DataFrame) -> dict[str, Any]:
         "title": f"Test set: {first.test} ({counted(first.lines, 'sentence')})",
         "grid": main_table.scores(records, ["bleu", *_BESIDE], _COSTS, published, alone=_BESIDE),
         "further": main_table.scores(records, _FURTHER, {}),
+        "notes": list(score_tables.reachable_notes(records, context.root)),
     }
 
 

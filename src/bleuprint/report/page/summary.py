@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from bleuprint.report import document_tables, power_table
+from bleuprint.report import document_tables, power_table, score_tables
 from bleuprint.report.cost_columns import duration, power
 from bleuprint.report.frame import trained
 from bleuprint.report.page.advice import advice
@@ -23,6 +23,7 @@ def summary(context: ReportContext) -> Section:
     data = {
         "glances": list(glances(context.results)),
         "several_seeds": len(context.settings.seeds) > 1,
+        "notes": list(score_tables.reachable_notes(context.records, context.root)),
         "findings": list(_findings(context)),
         "advice": advice(trained(context.records), list(_validations(context))),
     }
