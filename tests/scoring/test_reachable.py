@@ -109,9 +109,12 @@ def test_what_a_perfect_system_prints_is_scored(
 
 
 def test_a_test_set_that_is_drawn_is_what_clean_left(tmp_path: Path, corpus: Corpus) -> None:
-    text = [(f"a{n}", unicodedata.normalize("NFD", f"Der Müll {n} läge.")) for n in range(40)]
-    made = prepare(tmp_path, {"train": text}, NFC, (), NONE)
-    corpus = replace(corpus, files=replace(corpus.files, tests={}), tokenize=NONE)
+    """Cleaned twice, it would be `Der né ...`."""
+    entities: tuple[Edit, ...] = (EDITS["entities"](),)
+    text = [(f"a{n}", f"Der n&amp;eacute; {n} lag.") for n in range(40)]
+    made = prepare(tmp_path, {"train": text}, entities, (), NONE)
+    files = replace(corpus.files, tests={})
+    corpus = replace(corpus, files=files, clean=entities, tokenize=NONE)
     write_reachable(corpus, made.binary, tmp_path / "split", tmp_path / REACHABLE)
     (scores,) = read_json(tmp_path / REACHABLE).values()
     assert scores["clean"] == scores["tokenize"] == 100
