@@ -4,6 +4,7 @@ import hashlib
 import os
 import re
 import tarfile
+from dataclasses import replace
 from html import escape
 from io import BytesIO
 from pathlib import Path
@@ -133,6 +134,8 @@ def test_wmt14_is_trained_as_in_the_paper(corpus: str) -> None:
     assert big.model.dropout.residual == {"wmt14-en-de": 0.3, "wmt14-en-fr": 0.1}[corpus]
     assert (big.model.d_model, big.train.max_updates) == (1024, 300_000)
     assert (systems["base"].average.last, big.average.last) == (5, 20)
+    # ten minutes, in which an update took 0.4 and 1.0 seconds (section 5.2)
+    assert (systems["base"].train.checkpoint_every, big.train.checkpoint_every) == (1500, 600)
     for system in systems.values():
         peak = (system.model.d_model * 4000) ** -0.5
         rate = learning_rate(system.train.lr_schedule, 4000, system.model.d_model)
@@ -143,6 +146,21 @@ def test_the_course_has_as_many_parameters_as_its_notebook_prints() -> None:
     with torch.device("meta"):
         model = Transformer(SETTINGS["course-multi30k"].systems["course"].model, 8015, 6192)
     assert count_parameters(model) == 9_233_200
+
+
+def test_the_course_is_trained_with_and_without_clipping() -> None:
+    course, unclipped = SETTINGS["course-multi30k"].systems.values()
+    assert (course.train.clip_norm, unclipped.train.clip_norm) == (1.0, 0.0)
+    assert replace(unclipped, train=course.train) == course
+
+
+def test_trainings_end_and_translate_as_their_originals() -> None:
+    """fairseq's IWSLT14 keeps the best BLEU; Wu et al. (2021) wait ten epochs for a lower loss."""
+    (fairseq,) = SETTINGS["iwslt14-de-en"].systems.values()
+    assert (fairseq.average.best, fairseq.train.validation_metric) == (1, "bleu")
+    (tiny,) = SETTINGS["multi30k"].systems.values()
+    assert (tiny.train.patience, tiny.train.validation_metric) == (10, "loss")
+    assert tiny.train.validate_every == tiny.train.checkpoint_every
 
 
 @pytest.mark.parametrize(
