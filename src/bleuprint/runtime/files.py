@@ -1,12 +1,15 @@
 """Files and folders that are written completely or not at all, and their hashes."""
 
+import ctypes
+import errno
 import glob
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,40 +17,65 @@ import psutil
 
 from bleuprint.runtime.errors import UserError
 
+_libc = ctypes.CDLL(None, use_errno=True)
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # of <fcntl.h>, <linux/fs.h>
+_OLD = ".old"  # the end of a replaced folder's temporary name
+
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside `path`, renamed to `path` if the block raises nothing."""
-    partial = _partial(path)
-    try:
-        yield partial
-        _sync(partial)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    with _named(path):
+        partial = _partial(path)
+        try:
+            yield partial
+            _sync(partial)
+            partial.replace(path)
+            _sync(path.parent)
+        finally:
+            _remove(partial)
 
 
 @contextmanager
 def whole_folder(path: Path) -> Iterator[Path]:
-    """Yield an empty temporary folder beside `path`; it replaces `path` unless the block raises."""
-    partial = _partial(path)
-    partial.mkdir()
+    """Yield an empty temporary folder beside `path`; it replaces `path` unless the block raises.
+
+    A symbolic link at `path` is replaced, and what it points to is kept.
+    """
+    with _named(path):
+        partial = _partial(path)
+        try:
+            partial.mkdir()
+            yield partial
+            for place in (partial, *partial.rglob("*")):
+                if place.is_dir() or place.is_file():
+                    _sync(place)
+            _replace(partial, path)
+            _sync(path.parent)
+        finally:
+            _remove(partial)
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Name `path` in errors of the system that name no file, such as those of write()."""
     try:
-        yield partial
-        for file in partial.rglob("*"):
-            if file.is_file():
-                _sync(file)
-        if path.is_symlink():
-            path.unlink()  # what it leads to stays as it is
-        if path.exists():
-            # renamed first, so that no reader finds it partly removed
-            path.rename(old := partial.with_name(f"{partial.name}.old"))
-            partial.replace(path)
-            shutil.rmtree(old)
-        else:
-            partial.replace(path)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = str(path)
+        raise
+
+
+@contextmanager
+def system_errors(path: Path) -> Iterator[None]:
+    """Raise what a library in Rust reports about writing `path` as the OSError that it is."""
+    try:
+        yield
+    except Exception as error:
+        if found := re.search(r"\(os error (\d+)\)", str(error)):
+            raise OSError(int(found[1]), os.strerror(int(found[1])), str(path)) from None
+        raise
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -99,19 +127,62 @@ def sha256_of(path: Path) -> str:
 
 
 def _partial(path: Path) -> Path:
-    """A free temporary name beside `path`; removes what killed processes left."""
+    """A free temporary name beside `path`; removes or puts back what killed processes left."""
     path.parent.mkdir(parents=True, exist_ok=True)
     for left in path.parent.glob(f".{glob.escape(path.name)}.partial-*"):
-        number = left.name.rpartition("-")[2].removesuffix(".old")
+        number = left.name.rpartition("-")[2].removesuffix(_OLD)
         if not number.isdecimal() or len(number) > 10:
             continue  # an editor's
         process = int(number)
         if process == os.getpid() or not psutil.pid_exists(process):
-            shutil.rmtree(left) if left.is_dir() else left.unlink()
+            if left.name.endswith(_OLD) and not path.exists():
+                left.rename(path)
+            else:
+                _remove(left)
     return path.with_name(f".{path.name}.partial-{os.getpid()}")
 
 
+def _replace(new: Path, path: Path) -> None:
+    """Give `new` the name `path`; what had it gets the name of `new`, or ends in _OLD for a moment.
+
+    In one step, so that a process that is killed leaves the one or the other: rename() does not
+    replace folders with files in them.
+    """
+    if not os.path.lexists(path):
+        new.rename(path)
+        return
+    old, at = new.with_name(new.name + _OLD), _AT_FDCWD
+    if _libc.renameat2(at, os.fsencode(new), at, os.fsencode(path), _RENAME_EXCHANGE) == 0:
+        return
+    if (number := ctypes.get_errno()) not in (errno.EINVAL, errno.ENOSYS):
+        raise OSError(number, os.strerror(number), str(path))
+    # NFS has no such call: `_partial` puts the old one back if the process is killed in between
+    path.rename(old)
+    try:
+        new.rename(path)
+    except OSError:
+        old.rename(path)
+        raise
+    _remove(old)
+
+
+def _remove(path: Path) -> None:
+    """Remove a file, link or folder if there is one; `_partial` tries again what fails here."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            path.unlink()
+
+
 def _sync(path: Path) -> None:
-    """Flush the file to disk, so that a full disk fails here and not later."""
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
+    """Flush a file or folder to disk: a full disk fails here, and a power failure loses nothing."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        # some network file systems refuse it for folders
+        if error.errno not in (errno.EINVAL, errno.EBADF) or not path.is_dir():
+            raise OSError(error.errno, error.strerror, str(path)) from None
+    finally:
+        os.close(descriptor)
