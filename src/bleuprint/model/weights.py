@@ -88,6 +88,14 @@ def named_weights(model: nn.Module) -> dict[str, Tensor]:
 
 def load_weights(model: nn.Module, tensors: dict[str, Tensor]) -> None:
     """Copy `tensors` into the model; raises ValueError if names or shapes differ."""
+    check_weights(model, tensors)
+    weights = named_weights(model)
+    for name, tensor in tensors.items():
+        weights[name].copy_(tensor)
+
+
+def check_weights(model: nn.Module, tensors: dict[str, Tensor]) -> None:
+    """Raise ValueError if names or shapes of `tensors` are not those of the model."""
     weights = named_weights(model)
     if weights.keys() != tensors.keys():
         odd = sorted(weights.keys() ^ tensors.keys())
@@ -96,7 +104,6 @@ def load_weights(model: nn.Module, tensors: dict[str, Tensor]) -> None:
         if weights[name].shape != tensor.shape:
             shapes = f"{tuple(tensor.shape)} instead of {tuple(weights[name].shape)}"
             raise ValueError(f"weights do not belong to this model: {name} is {shapes}")
-        weights[name].copy_(tensor)
 
 
 def _vocabulary_file(corpus: BinaryCorpus, language: str) -> Path:

@@ -10,7 +10,7 @@ the run's seed, the update and the batch's index.
 import re
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,13 @@ from torch import Tensor
 
 from bleuprint.config.system import Keep
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_json, sha256_of, whole_folder, write_json
+from bleuprint.runtime.files import (
+    read_json,
+    sha256_of,
+    system_errors,
+    whole_folder,
+    write_json,
+)
 
 MODEL, OPTIMIZER, STATE = "model.safetensors", "optimizer.safetensors", "state.json"
 FILES, HASHES = (MODEL, OPTIMIZER, STATE), "sha256.json"
@@ -79,29 +85,44 @@ def read_state(path: Path) -> dict[str, Any]:
             if sha256_of(path / name) != hashes[name]:
                 raise DamagedCheckpoint(path, f"{name} does not match {HASHES}")
         state: dict[str, Any] = read_json(path / STATE)
+        update = state["update"]
     except (FileNotFoundError, ValueError, KeyError, TypeError) as error:
-        raise DamagedCheckpoint(path, f"{HASHES}: {error}") from None
-    if state["update"] != update_of(path):
-        raise DamagedCheckpoint(path, f"its state is of update {state['update']}")
+        raise DamagedCheckpoint(path, f"{HASHES} or {STATE}: {error}") from None
+    if update != update_of(path):
+        raise DamagedCheckpoint(path, f"its state is of update {update}")
     return state
 
 
 def load(path: Path) -> Checkpoint:
     """Verify and load a checkpoint; raises DamagedCheckpoint."""
     state = read_state(path)
-    return Checkpoint(state["update"], load_file(path / MODEL), load_file(path / OPTIMIZER), state)
+    try:
+        with system_errors(path):
+            model, optimizer = load_file(path / MODEL), load_file(path / OPTIMIZER)
+    except SafetensorError as error:
+        raise DamagedCheckpoint(path, str(error)) from None
+    return Checkpoint(state["update"], model, optimizer, state)
 
 
-def load_latest(folder: Path) -> Checkpoint | None:
-    """Load the newest intact checkpoint; damaged ones after it are renamed to damaged-*."""
+def load_latest(
+    folder: Path, check: Callable[[Checkpoint], object] = lambda _: None
+) -> Checkpoint | None:
+    """Load the newest intact checkpoint; damaged ones after it are renamed to damaged-*.
+
+    `check` raises ValueError, KeyError or TypeError for one that does not fit the model.
+    """
     for unfinished in folder.glob(".checkpoint-*"):
         shutil.rmtree(unfinished)
     existing = paths(folder)
     for path in reversed(existing):
         try:
-            return load(path)
-        except DamagedCheckpoint as error:
+            found = load(path)
+            check(found)
+            return found
+        except (DamagedCheckpoint, ValueError, KeyError, TypeError) as error:
             action = "trying the previous one" if path != existing[0] else "starting from scratch"
+            if not isinstance(error, DamagedCheckpoint):
+                error = DamagedCheckpoint(path, str(error))
             print(f"{error}: {action}", file=sys.stderr)
             aside = path.with_name(f"damaged-{path.name}")
             shutil.rmtree(aside, ignore_errors=True)
@@ -142,9 +163,7 @@ class DamagedCheckpoint(UserError):
 def save_tensors(
     tensors: dict[str, Tensor], path: Path, metadata: dict[str, str] | None = None
 ) -> None:
-    """Write tensors by name as safetensors; raises UserError if the disk is full."""
+    """Write tensors by name as safetensors."""
     copies = {name: tensor.detach().cpu().clone() for name, tensor in tensors.items()}
-    try:
+    with system_errors(path):
         save_file(copies, path, metadata)
-    except SafetensorError as error:  # a full disk: safetensors raises no OSError
-        raise UserError(f"{path}: cannot be written: {error}") from None

@@ -112,12 +112,16 @@ class FlatOptimizer:
 
         To be called after the weights were loaded.
         """
-        shapes = {name: tensor.shape for name, tensor in self._state.items()}
-        if shapes != {name: tensor.shape for name, tensor in tensors.items()}:
-            raise ValueError("the optimizer's state does not belong to this model")
+        self.check(tensors)
         for name, tensor in tensors.items():
             self._state[name].copy_(tensor)
         self._copy_weights()
+
+    def check(self, tensors: dict[str, Tensor]) -> None:
+        """Raise ValueError if names or shapes of `tensors` are not those of the state."""
+        shapes = {name: tensor.shape for name, tensor in self._state.items()}
+        if shapes != {name: tensor.shape for name, tensor in tensors.items()}:
+            raise ValueError("the optimizer's state does not belong to this model")
 
 
 def ema_weights(state: dict[str, Tensor], decay: float, updates: int) -> dict[str, Tensor]:

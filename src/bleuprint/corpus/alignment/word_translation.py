@@ -19,7 +19,7 @@ import numpy.typing as npt
 from safetensors.numpy import load_file, save_file
 
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import whole_file
+from bleuprint.runtime.files import system_errors, whole_file
 
 ITERATIONS = 5
 # Words that occur less often, and words that are not in the text, are all the word RARE.
@@ -97,7 +97,7 @@ class WordTranslations:
         }
         for name in ("source_words", "target_words"):
             arrays[name] = np.frombuffer("\n".join(getattr(self, name)).encode(), np.uint8)
-        with whole_file(path) as unfinished:
+        with whole_file(path) as unfinished, system_errors(path):
             save_file(arrays, unfinished)
 
     @classmethod
