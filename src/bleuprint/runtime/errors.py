@@ -1,6 +1,5 @@
 """Errors, and the exit status and message with which a command ends."""
 
-import errno
 import json
 import os
 import signal
@@ -10,8 +9,10 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import TracebackType
 from typing import NoReturn
 
+from bleuprint.runtime import machine_errors
 from bleuprint.runtime.secrets import mask
 from bleuprint.runtime.streams import prepare, shown, terminal
 
@@ -44,13 +45,6 @@ class Interrupted(Exception):
     status = os.EX_TEMPFAIL
 
 
-# Errors of the machine, not of our code: a full disk, a quota, a missing or forbidden file.
-_DISK = errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO
-_ACCESS = errno.EACCES, errno.EPERM
-_PATH = errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG
-_OF_MACHINE = (*_DISK, *_ACCESS, *_PATH)
-
-
 def run(main: Callable[[], None]) -> NoReturn:
     """Run a command's `main` and exit with the status for the way it ended.
 
@@ -75,8 +69,8 @@ def run(main: Callable[[], None]) -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(128 + signal.SIGPIPE)
     except Exception as error:
-        if isinstance(error, OSError) and error.errno in _OF_MACHINE:
-            _end(1, _line(error))
+        if line := machine_errors.describe(error):
+            _end(1, line)
         if not _recorded(1, mask(traceback.format_exc())):
             sys.excepthook(type(error), error, error.__traceback__)
         _exit(1)
@@ -91,15 +85,24 @@ def exit_on_error() -> Iterator[None]:
     except UserError as error:
         say(str(error))
         sys.exit(1)
-    except OSError as error:
-        if error.errno not in _OF_MACHINE:
+    except Exception as error:
+        if not (line := machine_errors.describe(error)):
             raise
-        say(_line(error))
+        say(line)
         sys.exit(1)
 
 
-def _line(error: OSError) -> str:
-    return f"{error.strerror}: {error.filename}" if error.filename else f"{error.strerror}"
+def _excepthook(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    """Errors outside `run`, as of imports: those of the machine in one line, others as usual."""
+    if line := machine_errors.describe(error):
+        say(line)
+    else:
+        sys.__excepthook__(kind, error, trace)
+
+
+sys.excepthook = _excepthook
 
 
 def one_line(message: str) -> str:

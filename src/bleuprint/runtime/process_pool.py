@@ -14,6 +14,7 @@ from multiprocessing import active_children, get_context, parent_process
 from typing import Any, TypeVar
 
 from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.machine_errors import memory
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -50,7 +51,10 @@ def map_parts(
         except BrokenProcessPool:
             for worker in set(active_children()) - others:
                 worker.kill()  # they ignore the pool's SIGTERM
-            raise UserError("a worker process was killed; is memory short?") from None
+            raise UserError(
+                f"a worker process was killed, probably by the kernel for lack of memory: "
+                f"{memory()}; fewer workers take less (BLEUPRINT_WORKERS, now {workers})"
+            ) from None
         finally:
             pool.shutdown(cancel_futures=True)
 

@@ -16,6 +16,7 @@ from bleuprint.model.flops import training_flops
 from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.machine_errors import is_out_of_memory
 from bleuprint.training.data_loader import LocalUpdate
 from bleuprint.training.loss import batch_loss
 from bleuprint.training.lr_schedule import learning_rate
@@ -170,8 +171,7 @@ def detect_out_of_memory() -> Iterator[None]:
     """Raise OutOfMemory for the errors by which CPUs and CUDA report it."""
     try:
         yield
-    except RuntimeError as error:
-        texts = ("can't allocate memory", "out of memory", "ALLOC_FAILED")
-        if isinstance(error, torch.OutOfMemoryError) or any(text in str(error) for text in texts):
+    except (RuntimeError, MemoryError) as error:
+        if is_out_of_memory(error):
             raise OutOfMemory from None
         raise

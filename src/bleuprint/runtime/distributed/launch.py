@@ -20,6 +20,7 @@ from bleuprint.runtime import environment
 from bleuprint.runtime.distributed import slurm
 from bleuprint.runtime.distributed.group import ON_CPUS, POLL_SECONDS, gpu_count, started
 from bleuprint.runtime.errors import LAUNCHED, PEER_LOST, UserError, say
+from bleuprint.runtime.machine_errors import memory
 
 _LOOPBACK = "127.0.0.1"
 _SRUN = "BLEUPRINT_SRUN"  # set in the tasks of `launch_slurm_step`
@@ -161,7 +162,8 @@ def _ends(failures: dict[int, ProcessFailure], count: int) -> list[dict[str, Any
 def _describe(status: int) -> str:
     if status >= 0:
         return f"ended with status {status}"
-    hint = "; is memory short?" if -status == signal.SIGKILL else ""
+    killed = -status == signal.SIGKILL
+    hint = f", probably by the kernel for lack of memory: {memory()}" if killed else ""
     return f"was ended by signal {-status} ({signal.strsignal(-status)}){hint}"
 
 
