@@ -11,6 +11,8 @@ import psutil
 from bleuprint.config.experiment import load
 from bleuprint.config.paths import Cell
 from bleuprint.corpus.steps.shard import Shard
+from bleuprint.pipeline.edit_check import EditCheck, stage_entry
+from bleuprint.runtime import machine_errors
 from bleuprint.runtime.errors import AT_SUCCESS, UserError
 from bleuprint.runtime.schema import load_yaml
 from bleuprint.tracking.timings import stage_file, write_seconds
@@ -22,6 +24,7 @@ def names(description: str | None, *arguments: str) -> list[str]:
     for name in arguments:
         parser.add_argument(name.lower(), metavar=name)
     given = vars(parser.parse_args())
+    _begin()
     AT_SUCCESS.append(_write_duration)
     return [given[name.lower()] for name in arguments]
 
@@ -36,6 +39,7 @@ def shard(description: str | None) -> tuple[str, Shard | int | None]:
     given = parser.parse_args()
     if given.gather is not None and given.gather < 1:
         parser.error(f"--gather {given.gather}: at least 1")
+    _begin()
     if given.shard is None and given.gather is None:
         AT_SUCCESS.append(_write_duration)
     return given.corpus, Shard.parse(given.shard) if given.shard else given.gather
@@ -58,6 +62,14 @@ def cell(description: str | None) -> Cell:
             print(f"{system} is not trained on {corpus} (systems.{system}.corpora): nothing to do")
             sys.exit()
     return named
+
+
+def _begin() -> None:
+    """Note what this stage reads, to be compared at its end, and the memory that it needs."""
+    script = Path(sys.argv[0]).name
+    if entry := stage_entry(script):
+        machine_errors.needed_gb = entry.get("meta", {}).get("memory_gb")
+        AT_SUCCESS.append(EditCheck(entry, script, sys.argv[1:]))
 
 
 def _write_duration() -> None:
