@@ -1,0 +1,120 @@
+"""A fault at the first call on files, at the second, and so on, until an operation succeeds."""
+
+import shutil
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import syscalls
+from bleuprint.runtime.errors import run
+from syscalls import Fault, Outcome
+
+ERRORS = ("ENOSPC", "EDQUOT", "EROFS", "EFBIG", "EMFILE", "EIO", "ESTALE", "ENOMEM")
+# The code treats all errors of the system alike: `make test` tries these, `make test-slow` all.
+KINDS = ("SIGKILL", "short write", "ENOSPC", "EIO", "EMFILE", "ENOMEM")
+ALL_KINDS = ("SIGKILL", "short write", *ERRORS)
+# What the one line must say beside the file.
+_SAYS = {"ENOSPC": " free in ", "EMFILE": "may open", "ENOMEM": "memory"}
+
+
+def sweep(
+    folder: Path,
+    operation: Callable[[Path], object],
+    before: Callable[[Path], object],
+    state: Callable[[Path], Any],
+    kinds: Iterable[str] = KINDS,
+    without: Iterable[str] = (),
+    each: int = 1,
+) -> dict[str, int]:
+    """The number of points at which each fault was tried; fails where a promise is broken.
+
+    `before` makes the folder in which `operation` works; `state` is what others would find in it.
+    After each fault that is the old state or the new one, an error is one line, and the operation
+    then succeeds and leaves nothing else behind. A full disk is tried at a single call, and at all
+    calls from one on. `each`: only every n-th point, for long operations.
+    """
+    tried = {}
+    place = folder / "place"
+
+    def fresh() -> None:
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir(parents=True)
+        before(place)
+
+    def go(fault: Fault) -> Outcome:
+        return syscalls.run_with(fault, place, lambda: run(lambda: operation(place)))
+
+    fresh()
+    old = state(place)
+    clean = go(Fault("none", without=frozenset(without)))
+    assert clean.status == 0, clean.output
+    new, names = state(place), _names(place)
+    for kind in kinds:
+        for lasting in (False, True) if kind == "ENOSPC" else (False,):
+            at = 1
+            while True:
+                fresh()
+                outcome = go(Fault(kind, at, lasting, frozenset(without)))
+                found, where = state(place), f"{kind} at {at}{' and later' * lasting}"
+                _check(kind, outcome, where)
+                assert found in (old, new), f"{where}: neither old nor new: {found}"
+                if outcome.status == 0:
+                    assert found == new, f"{where}: succeeded, and is not new: {found}"
+                if outcome.struck < at:
+                    break
+                tried[kind] = tried.get(kind, 0) + 1
+                operation(place)
+                assert state(place) == new, f"{where}, then: {state(place)}"
+                assert _names(place) == names, f"{where}: left {_names(place) - names}"
+                at += each
+    return tried
+
+
+def contents(place: Path) -> dict[str, bytes]:
+    """The files that are not hidden, by name."""
+    return {
+        path.relative_to(place).as_posix(): path.read_bytes()
+        for path in place.rglob("*")
+        if path.is_file() and ".partial-" not in str(path.relative_to(place))
+    }
+
+
+def unsynced(calls: Iterable[tuple[str, ...]]) -> list[str]:
+    """What a power failure could lose: written files and new entries that had not been flushed.
+
+    A file or folder must have been flushed before it is renamed, and its new folder afterwards.
+    """
+    dirty: set[str] = set()
+    lost = []
+    for name, *paths in calls:
+        path = paths[-1]
+        if name in syscalls.WRITES:
+            dirty |= {path, str(Path(path).parent)}
+        elif name == "mkdir":
+            dirty.add(str(Path(path).parent))
+        elif name in ("fsync", "fdatasync"):
+            dirty.discard(path)
+        elif name.startswith("rename"):
+            source = paths[0]
+            lost += [one for one in dirty if one == source or one.startswith(f"{source}/")]
+            dirty.add(str(Path(path).parent))
+    last = next(reversed([paths[-1] for name, *paths in calls if name.startswith("rename")]))
+    return lost + [one for one in dirty if one == str(Path(last).parent)]
+
+
+def _check(kind: str, outcome: Outcome, where: str) -> None:
+    """Fail unless it ended well, by the signal, or with one line about the error."""
+    if kind == "SIGKILL":
+        assert outcome.status in (0, -9), f"{where}: {outcome}"
+    elif kind == "short write":
+        assert outcome.status == 0, f"{where}: {outcome.output}"
+    elif outcome.status:
+        assert outcome.status == 1, f"{where}: {outcome}"
+        line = outcome.output.rstrip("\n")
+        assert line.startswith("bleuprint: error: "), f"{where}: {line}"
+        assert "\n" not in line, f"{where}: {line}"
+        assert _SAYS.get(kind, "/") in line, f"{where}: {line}"
+
+
+def _names(place: Path) -> set[str]:
+    return {path.relative_to(place).as_posix() for path in place.rglob("*")}
