@@ -157,6 +157,10 @@ class TestSample:
     def test_a_file_that_comes_back_is_not_noted(self) -> None:
         assert self.noted(("name: moses", "name: none")) == []
 
+    def test_tokenized_text(self, caplog: pytest.LogCaptureFixture) -> None:
+        self.write(["It is said to rain ."] * 200)
+        assert self.noted(("name: moses", "name: none")) == [] == caplog.records
+
     def test_case(self, tmp_path: Path) -> None:
         bleu = of_sacrebleu(tmp_path, REFERENCES, [line.lower() for line in REFERENCES])
         (note,) = self.noted(("moses, lowercase: false", "none, lowercase: true"))

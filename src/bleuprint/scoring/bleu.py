@@ -21,8 +21,12 @@ def bleu_metric(
     language: str,
     lowercase: bool = False,
     effective_order: bool = False,
+    force: bool = False,
 ) -> BLEU:
-    """BLEU against `references`; its signature names the tokenizer, that of the target language."""
+    """BLEU against `references`; its signature names the tokenizer, that of the target language.
+
+    `force`: without sacreBLEU's warning of lines that seem to be tokenized.
+    """
     code = _TWO_LETTERS.get(language, language)
     tokenize = "char" if language in _BY_CHARACTERS else None
     try:
@@ -30,6 +34,7 @@ def bleu_metric(
             lowercase=lowercase,
             tokenize=tokenize,
             effective_order=effective_order,
+            force=force,
             trg_lang=code,
             references=[references],
         )
