@@ -7,6 +7,14 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export DVC_NO_ANALYTICS := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 export DO_NOT_TRACK := 1
+# for a user without a name or a folder to write to, as in `docker run -u`
+export USER ?= $(shell id -u)
+ifeq ($(HOME),)
+export HOME := $(CURDIR)/work/home
+endif
+ifneq ($(shell test -w "$(HOME)" && echo yes),yes)
+export XDG_CACHE_HOME ?= $(CURDIR)/work/cache
+endif
 # the tests and the pipeline start hundreds of processes, which would compile all modules again
 unexport PYTHONDONTWRITEBYTECODE
 

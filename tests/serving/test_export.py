@@ -10,6 +10,7 @@ from bleuprint.config.paths import Cell
 from bleuprint.config.system import Average
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json
+from bleuprint.runtime.html import markdown_text
 from bleuprint.scoring.metrics import METRICS
 from bleuprint.serving.export import export, readme
 from mlservers import write_project
@@ -28,7 +29,7 @@ def test_a_readme_has_scores_licenses_and_provenance(
         assert f"| {name} | {score['score']:.2f} | {interval} |\n" in text
         assert text.count(f"\n- {name}: `{score['signature']}`\n") == 1
     for name, about in settings.corpus(cell.corpus).license_and_citation.items():
-        assert f"- {name}: {about.license}\n" in text
+        assert f"- {name}: {markdown_text(about.license)}\n" in text
     assert read_json(cell.results / "training.json")["fingerprint"] in text
     hypotheses = tmp_path / cell.results / "hypotheses" / "test.first.de"
     hypotheses.write_text("other\n")

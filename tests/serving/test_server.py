@@ -1,5 +1,6 @@
 """`bleuprint serve` as a process of its own, over real connections."""
 
+import asyncio
 import http.client
 import json
 import shutil
@@ -7,18 +8,25 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
 
 import processes
 from bleuprint.config.experiment import load
 from bleuprint.config.paths import Cell
+from bleuprint.serving import server as server_module
 from bleuprint.serving.lost_text import TrainingLengths
 from bleuprint.serving.server import TranslationRequest, answer
 from bleuprint.serving.translator import Translator, load_translator
@@ -252,6 +260,62 @@ def test_lengths_that_lie(server: Server) -> None:
         connection.sendall(head(len(body) + 1) + body)
     assert server.raw(b"\x00\x01 nonsense\r\n\r\n").startswith(b"HTTP/1.1 400")
     assert server.translate(text="be")[0] == 200
+
+
+@contextmanager
+def limited(monkeypatch: pytest.MonkeyPatch, seconds: float) -> Iterator[tuple[str, int]]:
+    """The address of a server that echoes bodies and waits so long for a request."""
+
+    async def echo(request: Request) -> PlainTextResponse:
+        body = await request.body()
+        await asyncio.sleep(2 * seconds if body == b"slow" else 0)
+        return PlainTextResponse(body)
+
+    monkeypatch.setattr(server_module, "_REQUEST_SECONDS", seconds)
+    app = Starlette(routes=[Route("/", echo, methods=["POST"])])
+    listening = socket.create_server(("127.0.0.1", 0))
+    config = uvicorn.Config(app, http=server_module.TimedProtocol, lifespan="off", log_config=None)
+    running = uvicorn.Server(config)
+    thread = threading.Thread(target=running.run, args=([listening],))
+    thread.start()
+    try:
+        yield listening.getsockname()
+    finally:
+        running.should_exit = True
+        thread.join()
+
+
+_POST = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n"
+
+
+@pytest.mark.parametrize("part", [b"", b"POST", _POST, _POST + b"\r\n", _POST + b"\r\nslo"])
+def test_a_request_that_does_not_end_is_ended(monkeypatch: pytest.MonkeyPatch, part: bytes) -> None:
+    """Also where bytes go on coming."""
+    with limited(monkeypatch, 0.5) as address, socket.create_connection(address, 30) as client:
+        client.sendall(part)
+        if part.endswith(_POST):
+            with suppress(OSError):  # the server hangs up
+                while True:
+                    client.sendall(b"X: y\r\n")
+                    time.sleep(0.1)
+        with suppress(ConnectionResetError):
+            assert client.recv(100) == b""
+
+
+def test_a_whole_request_is_answered_however_long_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And so is the next one over the same connection, sent in two parts."""
+    with limited(monkeypatch, 1.0) as address, socket.create_connection(address, 30) as client:
+        for body, parts in ((b"slow", 1), (b"fast", 2), (b"slow", 2)):
+            request = _POST + b"\r\n" + body
+            for part in (request[:40], request[40:]) if parts == 2 else (request,):
+                client.sendall(part)
+                time.sleep(0.1)
+            found = b""
+            while not found.endswith(body):
+                more = client.recv(1000)
+                assert more, found
+                found += more
+            assert found.startswith(b"HTTP/1.1 200 OK")
 
 
 def test_requests_together_do_not_mix(server: Server) -> None:

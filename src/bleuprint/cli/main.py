@@ -12,6 +12,7 @@ from bleuprint import __version__
 from bleuprint.cli import corpus, exp, models, pipeline, scores, translate
 from bleuprint.cli.help import Parser, add_examples
 from bleuprint.cli.options import Commands, check_root
+from bleuprint.runtime.environment import complete_user
 from bleuprint.runtime.errors import run
 from bleuprint.runtime.reexec import reexec_for_speed
 from bleuprint.runtime.streams import prepare
@@ -19,6 +20,7 @@ from bleuprint.runtime.streams import prepare
 
 def main() -> None:
     """Run the command that the command line names."""
+    complete_user()
     if sys.argv[1:2] == ["exp"]:  # its options are those of dvc
         exp.exp(sys.argv[2:])
     prepare()

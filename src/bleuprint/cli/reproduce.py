@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
-from contextlib import redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 from bleuprint.cli.plan import cell_of, forecast_of
@@ -15,6 +15,7 @@ from bleuprint.config.experiment import load
 from bleuprint.pipeline.dvc_lock import params_parsed_once
 from bleuprint.pipeline.plan import planned_stages
 from bleuprint.report.cost_columns import duration
+from bleuprint.runtime.streams import terminal
 
 # commands, blank lines, stages that do not run, and advice that `changes` gives
 _NOISE = r"> |\n?$|.* didn't change, skipping|Updating lock file|\nTo (track|enable)"
@@ -46,7 +47,10 @@ class StageLines(logging.Filter):
     def _line(self, name: str, now: float) -> str:
         if self._training:
             began, forecast = self._training
-            self._took, self._forecast = self._took + now - began, self._forecast + forecast
+            self._took, self._forecast = (
+                self._took + max(0.0, now - began),
+                self._forecast + forecast,
+            )
             self._training = None
         if name not in self._names:
             return name
@@ -80,7 +84,8 @@ def run_dvc() -> None:
     for handler in logging.getLogger("dvc").handlers:
         handler.addFilter(lines)
     # without its advice to push, which it prints; the stages write to the terminal themselves
-    with params_parsed_once(), redirect_stdout(io.StringIO()):
+    colored = redirect_stderr(terminal())
+    with params_parsed_once(), redirect_stdout(io.StringIO()), colored:
         status = main(["repro"])
     if status:
         sys.exit(status)

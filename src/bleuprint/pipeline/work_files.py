@@ -55,7 +55,7 @@ def cache_size(root: Path = Path()) -> int:
 def _entry(root: Path, path: Path, about: str, in_use: bool) -> Entry:
     place = root / path
     times = [each.lstat().st_mtime for each in (place, *place.rglob("*"))]
-    return Entry(path, size_of(place), time.time() - max(times), about, in_use)
+    return Entry(path, size_of(place), max(0.0, time.time() - max(times)), about, in_use)
 
 
 def _cells(root: Path) -> dict[str, list[str]]:

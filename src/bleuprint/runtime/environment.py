@@ -12,6 +12,7 @@
 """
 
 import os
+import pwd
 from pathlib import Path
 
 from bleuprint.runtime.errors import UserError
@@ -29,6 +30,23 @@ def mirror() -> str | None:
     if place and has_secret(place):
         raise UserError(f"BLEUPRINT_MIRROR holds a user name, password or key: {NETRC}")
     return place
+
+
+def complete_user() -> None:
+    """Set what DVC, Snakemake and MLflow need of a user without a name or a folder to write to.
+
+    That is USER, HOME and XDG_CACHE_HOME, for a user id that no password database knows, as in
+    `docker run -u 1234` or OpenShift; without them these tools end in a traceback.
+    """
+    try:
+        home = pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:
+        os.environ.setdefault("USER", str(os.getuid()))
+        home = str(work() / "home")
+    if not os.environ.get("HOME"):
+        os.environ["HOME"] = home
+    if not os.access(os.environ["HOME"], os.W_OK):
+        os.environ.setdefault("XDG_CACHE_HOME", str(work() / "cache"))
 
 
 def netrc() -> Path:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import uvicorn
+from h11 import IDLE, SEND_BODY
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -26,6 +27,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
@@ -39,6 +41,8 @@ from bleuprint.serving.translator import Translator, load_translator
 _HOST = "127.0.0.1"
 # The longest body of a request.
 _MOST_BYTES = 64 * 1024
+# Seconds from the first byte of a request, or from the connection, to the end of the request.
+_REQUEST_SECONDS = 20.0
 # Attention weights of one answer, at most: some megabytes.
 _WEIGHTS = 300_000
 _HEADERS = {
@@ -68,7 +72,7 @@ def serve(settings: Settings, cell: Cell, port: int) -> None:
     config = uvicorn.Config(
         application(translator, page),
         headers=[("Content-Security-Policy", policy), *_HEADERS.items()],
-        http="h11",
+        http=TimedProtocol,
         ws="none",
         lifespan="off",
         log_config=None,
@@ -110,6 +114,28 @@ def application(translator: Translator, page: str) -> Starlette:
     )
     app.router.redirect_slashes = False
     return app
+
+
+class TimedProtocol(H11Protocol):
+    """HTTP that ends a connection whose request is not there in time, however slowly it comes."""
+
+    _limit: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._watch(begun=True)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        state = self.conn.their_state
+        self._watch(state is SEND_BODY or (state is IDLE and bool(self.conn.trailing_data[0])))
+
+    def _watch(self, begun: bool) -> None:
+        if self._limit and not begun:
+            self._limit.cancel()
+            self._limit = None
+        elif begun and not self._limit:
+            self._limit = self.loop.call_later(_REQUEST_SECONDS, self.transport.close)
 
 
 @dataclass(frozen=True)

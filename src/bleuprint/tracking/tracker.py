@@ -112,7 +112,9 @@ class _Connection:
 
     def end(self, status: str) -> None:
         if self._is_open:
-            self._client.set_terminated(self._run.info.run_id, status)
+            # not before its start, also if the clock was set back
+            now = max(int(time.time() * 1000), self._run.info.start_time)
+            self._client.set_terminated(self._run.info.run_id, status, now)
 
 
 def _start(client: "MlflowClient", description: Description) -> "Run":

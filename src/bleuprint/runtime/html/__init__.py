@@ -4,6 +4,7 @@ base.html.j2 is the page that others extend, with base.css; macros.html.j2 has t
 base.js builds elements in the browser.
 """
 
+import re
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -24,8 +25,18 @@ def environment(*folders: Path, autoescape: bool = True) -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    templates.filters |= {"counted": counted, "thousands": "{:,}".format}
+    templates.filters |= {
+        "counted": counted,
+        "thousands": "{:,}".format,
+        "markdown_text": markdown_text,
+    }
     return templates
+
+
+def markdown_text(text: str) -> str:
+    """`text` in one line of Markdown that shows it as it is (CommonMark, GFM)."""
+    line = " ".join(text.split())
+    return re.sub(r"[\\`*~\[\]<]|&(?=#?\w+;)|(?<![^\W_])_|_(?![^\W_])", r"\\\g<0>", line)
 
 
 def counted(number: int, noun: str) -> str:

@@ -1,0 +1,82 @@
+"""A user whom no password database knows, without a home, can run DVC and Snakemake by us."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import micro
+from root import ROOT
+
+# All rights to read, since the interpreter may be in the home of another user.
+_RIGHT = "-all,+dac_read_search"
+UNNAMED = [
+    *("setpriv", "--reuid=12345", "--regid=12345", "--clear-groups"),
+    *(f"--inh-caps={_RIGHT}", f"--ambient-caps={_RIGHT}"),
+]
+_PROGRAM = """
+import os, subprocess, sys
+from bleuprint.runtime.environment import complete_user
+assert os.getuid() == 12345
+complete_user()
+for command in sys.argv[1:]:
+    subprocess.run([sys.executable, "-m", *command.split()], check=True)
+"""
+
+
+@pytest.fixture
+def project(clean: micro.Project, tmp_path: Path) -> Path:
+    if os.getuid() or not shutil.which("setpriv"):
+        pytest.skip("needs root and setpriv")
+    project = clean.copy(tmp_path / "project")
+    for folder in (tmp_path, *tmp_path.parents[:3]):
+        folder.chmod(0o755)
+    for path in (project.root, *project.root.rglob("*")):
+        os.chown(path, 12345, 12345, follow_symlinks=False)
+    return project.root
+
+
+@pytest.mark.parametrize("home", [{}, {"HOME": "/"}, {"HOME": ""}])
+def test_the_tools_run_for_an_unnamed_user(project: Path, home: dict[str, str]) -> None:
+    unset = {"USER", "LOGNAME", "LNAME", "USERNAME", "HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"}
+    kept = {name: text for name, text in os.environ.items() if name not in unset}
+    kept["PYTHONPATH"] = str(ROOT / "src")
+    commands = "dvc status overrides", "snakemake --dry-run --quiet all"
+    done = subprocess.run(
+        [*UNNAMED, sys.executable, "-c", _PROGRAM, *commands],
+        cwd=project,
+        env={**kept, **home},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("home", [{}, {"HOME": "/"}])
+def test_make_sets_the_same(project: Path, home: dict[str, str]) -> None:
+    shutil.copy(ROOT / "Makefile", project)
+    command = "print-%:; @echo $$USER $$HOME $$XDG_CACHE_HOME"
+    done = subprocess.run(
+        [*UNNAMED, "make", "--silent", f"--eval={command}", "print-x"],
+        cwd=project,
+        env={"PATH": os.environ["PATH"], **home},
+        capture_output=True,
+        text=True,
+    )
+    expected = [home.get("HOME", f"{project}/work/home"), f"{project}/work/cache"]
+    assert done.stdout.split() == ["12345", *expected], done.stderr
+
+
+def test_a_users_own_variables_stay(tmp_path: Path) -> None:
+    given = {"USER": "me", "HOME": str(tmp_path), "PYTHONPATH": str(ROOT / "src")}
+    program = (
+        "import os\nfrom bleuprint.runtime.environment import complete_user\ncomplete_user()\n"
+        "print(os.environ['USER'], os.environ['HOME'], os.environ.get('XDG_CACHE_HOME'))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=given, capture_output=True, text=True
+    )
+    assert done.stdout == f"me {tmp_path} None\n", done.stderr
