@@ -60,11 +60,11 @@ def test_a_run_ends_after_its_start_though_the_clock_was_set_back(
 ) -> None:
     tracker = Tracker(description())
     log(tracker, 1)
-    while not (started := runs_in(store(root))):
+    while not (started := runs_in(store(root), "trial")[1]):
         time.sleep(0.1)
     monkeypatch.setattr(time, "time", lambda: started[0].info.start_time / 1000 - 3600)
     tracker.close("FINISHED")
-    (run,) = runs_in(store(root))
+    (run,) = runs_in(store(root), "trial")[1]
     assert run.info.status == "FINISHED" and run.info.end_time == run.info.start_time
 
 
