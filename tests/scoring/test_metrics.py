@@ -38,6 +38,41 @@ def test_scores_equal_the_command_line(tmp_path: Path, language: str) -> None:
     assert "hyp_len = {} ref_len = {}".format(*lengths) in told
 
 
+@pytest.mark.parametrize(
+    ("languages", "tokenizer"),
+    [
+        ("zh zho cmn yue wuu nan hak gan hsn cdo lzh", "zh"),
+        ("bo bod dz dzo th lo km my", "char"),
+        ("de shn nod ii vi", "13a"),
+    ],
+)
+def test_the_tokenizer_of_a_language(languages: str, tokenizer: str) -> None:
+    for language in languages.split():
+        found = metrics.bleu(["a b c d"], ["a b c d"], language)
+        assert f"|tok:{tokenizer}|" in found["signature"]
+
+
+@pytest.mark.parametrize(
+    ("language", "tokenizer", "reference", "other"),
+    [
+        ("wuu", "zh", "人人生出来就是自由个,享有同等个尊严搭权利。", "享有一样个"),
+        ("dz", "char", "འགྲོ་བ་མི་རིགས་ག་ར་དབང་ཆ་འདྲ་མཏམ་འབད་སྒྱེཝ་ལས་ག་ར་གིས་", "སྒྱེཝ"),
+    ],
+)
+def test_languages_without_spaces_equal_the_command_line(
+    tmp_path: Path, language: str, tokenizer: str, reference: str, other: str
+) -> None:
+    references = [f"{i} {reference}" for i in range(20)]
+    lines = [line.replace(reference[4:8], other) for line in references]
+    trees.write_lines(tmp_path / "references", references)
+    trees.write_lines(tmp_path / "hypotheses", lines)
+    ours = metrics.bleu(lines, references, language)
+    options = ("-m", "bleu", "--tokenize", tokenizer, "--confidence")
+    theirs = sacrebleu(tmp_path / "references", *options, "-i", tmp_path / "hypotheses")
+    assert ours["score"] == theirs["score"] > 50
+    assert ours["signature"] == theirs["signature"]
+
+
 def test_bleu_worked_by_hand() -> None:
     # Precisions 5/6, 3/5, 2/4, 1/3: their product is 1/12, its fourth root 0.537285.
     result = metrics.bleu(["the cat sat on the mat"], ["the cat sat on a mat"], "en")

@@ -6,14 +6,23 @@ from sacrebleu.metrics.bleu import BLEU
 
 from bleuprint.runtime.errors import UserError
 
-# sacreBLEU chooses the tokenizer by two-letter codes; with these it would use 13a, which does not
-# split text without spaces into words.
-_TWO_LETTERS = {"cmn": "zh", "zho": "zh", "jpn": "ja", "kor": "ko"}
+# sacreBLEU chooses the tokenizer by two-letter codes; with other codes it would use 13a, which does
+# not split text without spaces into words. All Chinese languages are written in Han characters, or
+# in Latin letters, which the tokenizer for Chinese treats as 13a does.
+_CHINESE = "zh zho chi cmn yue wuu nan hak gan hsn cdo cjy cnp cpx csp czh czo mnp lzh och ltc"
+_CODES = {"jpn": "ja", "kor": "ko", **dict.fromkeys(_CHINESE.split(), "zh")}
+
+# Languages in scripts without spaces between words for which sacreBLEU has no tokenizer that needs
+# no download: Thai, Lao, Khmer, Burmese, and those in Tibetan script. Its tokenizer `char` makes
+# each character a token.
+_BY_CHARACTERS = frozenset(
+    ("th", "tha", "lo", "lao", "km", "khm", "my", "mya", "bo", "bod", "tib", "dz", "dzo", "adx")
+)
 
 
-# Languages without spaces between words for which sacreBLEU has no tokenizer that needs no
-# download: Thai, Lao, Khmer and Burmese. Its tokenizer `char` makes each character a token.
-_BY_CHARACTERS = frozenset(("th", "tha", "lo", "lao", "km", "khm", "my", "mya"))
+def is_chinese(language: str) -> bool:
+    """Whether a language is Chinese, written without spaces, by its two- or three-letter code."""
+    return _CODES.get(language) == "zh"
 
 
 def bleu_metric(
@@ -27,7 +36,7 @@ def bleu_metric(
 
     `force`: without sacreBLEU's warning of lines that seem to be tokenized.
     """
-    code = _TWO_LETTERS.get(language, language)
+    code = _CODES.get(language, language)
     tokenize = "char" if language in _BY_CHARACTERS else None
     try:
         return BLEU(
