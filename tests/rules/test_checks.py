@@ -118,6 +118,8 @@ def test_alignment_score(source, target, kept):
         (f"a {'w' * 10} b", True),
         (f"a {'w' * 11} b", False),
         ("a b c d e f g", True),
+        ("\u00ad".join("w" * 10), True),
+        ("\u200b".join("w" * 20), True),
     ],
 )
 def test_longest_word(sentence, kept):
@@ -137,6 +139,8 @@ def test_longest_word(sentence, kept):
         ("हिन्दी 123456", True),
         ("हिन्दी 1234567", False),
         ("- - -", False),
+        ("a\u00adb\u2060 12\ufeff", True),
+        ("می\u200cخ 123", True),
     ],
 )
 def test_alphabetic(sentence, kept):
@@ -217,6 +221,7 @@ def test_scripts_are_those_of_unicode_and_languages_those_of_the_identifier():
         ("3 and 12", "３ と １２", True),
         ("1,000", "١٬٠٠٠", True),
         ("x²", "x", True),
+        ("1,000,000", "1\u2060,\u2060000\u200f,000", True),
     ],
 )
 def test_numbers(source, target, kept):
@@ -237,6 +242,9 @@ def test_numbers(source, target, kept):
         ('"One." Two?', "„Eins.“ Zwei?", True),
         ("3.5 example.org", "3,5 example,org", True),
         ("One. Two?", "一。二？", True),
+        ("One. Two?", "واحد.\u200f اثنان?\u200f", True),
+        ("One\u2060. Two", "Eins.\u00ad Zwei", True),
+        ("....x", "x", True),
         ("", "", True),
     ],
 )

@@ -109,9 +109,29 @@ def test_unicode_forms():
     assert NFKC.edit("u\u0308ber ﬁn ① ｶﾞ", "ja") == "über fin 1 ガ"
 
 
-@pytest.mark.parametrize("character", sorted(set(TORTURE) - {"\u00a0", "\u3000"}))
-def test_unprinted_characters_become_spaces(character):
+@pytest.mark.parametrize("character", sorted({*TORTURE} - {*"\u00a0\u3000\u00ad\ufeff"}))
+def test_controls_become_spaces(character):
     assert UNPRINTED.edit(f"a{character}b", "de") == "a b"
+
+
+@pytest.mark.parametrize(
+    ("written", "edited"),
+    [
+        *((f"Was{entity}ser", "Wasser") for entity in ("&shy;", "&#173;", "&#xAD;", "&NoBreak;")),
+        *((f"Was{entity}ser", "Was ser") for entity in ("&ZeroWidthSpace;", "&#x200b;", "&#2;")),
+        ("Was<wbr>ser Was<WBR />ser", "Wasser Wasser"),
+        ("&rlm;شلום&lrm; \ufeffx", "شلום x"),
+        ("می&zwnj;خواهم", "می\u200cخواهم"),
+        ("\ufeffOui".encode().decode("cp1252"), "Oui"),
+        ("a\u200bb".encode().decode("cp1252"), "a b"),
+        ("Was\u00adser".encode().decode("cp1252"), "Wasser"),
+        ("آية &#x6dd;٥", "آية \u06dd٥"),
+    ],
+)
+def test_formats_within_words(written, edited):
+    for edit in (ENTITIES, TAGS, MOJIBAKE, UNPRINTED):
+        written = edit.edit(written, "de")
+    assert written == edited
 
 
 def test_what_is_printed_stays():

@@ -106,6 +106,13 @@ def test_odd_characters(corpus: Corpus, separator: str) -> None:
     assert found(corpus, separator, GOOD, GOOD) == set()
 
 
+def test_what_does_not_print_is_no_difference(corpus: Corpus) -> None:
+    marked = SOURCE.replace(" ", "\u200e ").replace("20", "2\u20600")
+    assert found(corpus, marked, GOOD, GOOD.replace("20", "2\u20600")) == set()
+    url = "www.example.org"
+    assert found(corpus, f"{SOURCE} {url}\u200e", f"{GOOD} {url}\u200e", f"{GOOD} {url}") == set()
+
+
 @pytest.mark.parametrize(
     ("text", "loops"),
     [

@@ -12,7 +12,9 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json
 from bleuprint.runtime.html import markdown_text
 from bleuprint.scoring.metrics import METRICS
+from bleuprint.serving import standalone
 from bleuprint.serving.export import export, readme
+from bleuprint.text.unicode import blank_white, lowercased
 from mlservers import write_project
 
 
@@ -54,3 +56,12 @@ def test_a_tokenizer_that_the_exported_script_lacks_is_refused(tmp_path: Path) -
     with pytest.raises(UserError, match=r"^tokenize.name spacy: the exported script has no such"):
         export(settings, cell, tmp_path / "out", "float32")
     assert not (tmp_path / "out").exists()
+
+
+def test_the_exported_script_reads_characters_as_the_package_does() -> None:
+    for code in (*range(0xD800), *range(0xE000, 0x110000)):
+        text = f"a{chr(code)}b"
+        assert standalone.blank_white(text) == blank_white(text), hex(code)
+    for language in ("tr", "aze", "de", "el"):
+        text = "İZMİR I\u0307 ISPARTA Straße ΟΔΟΣ\u00ad"
+        assert standalone.lowercased(text, language) == lowercased(text, language)

@@ -9,6 +9,7 @@ from bleuprint.text.tokenizers import Tokenize, tokenizer_for
 from bleuprint.text.unicode import blank_white
 
 TORTURE = "\r\x85\u2028\u2029\x0b\x0c\x1c\x1d\x1e\x00\ufeff\u200b\u00ad\u00a0\u3000\t\n"
+SEPARATORS = TORTURE.replace("\ufeff", "").replace("\u00ad", "")
 KINDS = ["moses", "characters", "none", *(["spacy"] if find_spec("spacy") else [])]
 
 
@@ -56,11 +57,25 @@ def test_lower_case_comes_first(by):
 
 
 @pytest.mark.parametrize("by", KINDS)
-@pytest.mark.parametrize("character", TORTURE, ids=lambda c: f"U+{ord(c):04X}")
+@pytest.mark.parametrize("character", SEPARATORS, ids=lambda c: f"U+{ord(c):04X}")
 def test_odd_characters_separate_words(by, character):
     sentence = f"{character}a{character}{character}b{character}"
     assert tokenizer(by).tokenize(sentence) == tokenizer(by).tokenize("a b")
     assert tokenizer(by).tokenize(character) == []
+
+
+@pytest.mark.parametrize("by", KINDS)
+@pytest.mark.parametrize("character", "\u00ad\ufeff\u2060\u200e\u061c\u202a\u2069\u2063")
+def test_formats_are_in_no_word(by, character):
+    sentence = f"{character}Was{character}ser {character}ist{character}"
+    assert tokenizer(by).tokenize(sentence) == tokenizer(by).tokenize("Wasser ist")
+    assert tokenizer(by).tokenize(character) == []
+
+
+@pytest.mark.parametrize("by", KINDS)
+def test_lower_case_in_turkish(by):
+    expected = tokenizer(by, "tr").tokenize("izmir ısparta")
+    assert tokenizer(by, "tr", lowercase=True).tokenize("İzmir ISPARTA") == expected
 
 
 @pytest.mark.parametrize("by", KINDS)

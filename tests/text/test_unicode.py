@@ -1,22 +1,74 @@
 import unicodedata
 
 import pytest
+import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bleuprint.text.unicode import blank_unprinted, blank_white, comparable, single_spaces
+from bleuprint.text.unicode import (
+    blank_unprinted,
+    blank_white,
+    comparable,
+    lowercased,
+    normalized,
+    single_spaces,
+)
 from corpora import TORTURE
 
+# The formats of UAX #29 by the data of another library, but for that of Mongolian spelling.
+ALL = [chr(code) for code in range(0x110000)]
+FORMATS = set(filter(regex.compile(r"\p{Word_Break=Format}").match, ALL)) - {"\u180e"}
+SIGNS = set(filter(regex.compile(r"\p{Prepended_Concatenation_Mark}").match, ALL))
+ENGLAND = "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f"
 
-@pytest.mark.parametrize("character", sorted(set(TORTURE) - {"\u00a0", "\u3000"}))
+
+@pytest.mark.parametrize("character", sorted({*TORTURE} - {*"\u00a0\u3000\u00ad\ufeff"}))
 def test_unprinted_characters_separate_words(character):
     text = f"{character}a{character} {character}b{character}"
     assert single_spaces(blank_unprinted(text)) == "a b"
 
 
+def test_formats_are_removed_and_controls_separate():
+    for character in FORMATS:
+        removed = unicodedata.category(character) != "Cn"  # not of this Python's Unicode
+        for blank in (blank_unprinted, blank_white):
+            assert blank(f"Was{character}ser") == ("Wasser" if removed else f"Was{character}ser")
+    for character in ALL:
+        if unicodedata.category(character) in ("Cc", "Zl", "Zp") or character == "\u200b":
+            assert blank_unprinted(f"a{character}b") == blank_white(f"a{character}b") == "a b"
+
+
 def test_joiners_belong_to_the_spelling():
-    for word in ("می\u200cخواهم", "क्\u200dष"):
+    for word in ("می\u200cخواهم", "क्\u200dष", "ᠬᠠᠷ\u180eᠠ"):
         assert blank_unprinted(word) == blank_white(word) == word
+
+
+def test_signs_and_emoji_stay():
+    assert {"\u0600", "\u06dd", "\u070f", "\u08e2", "\U000110cd"} < SIGNS
+    for text in (*SIGNS, "آية\u06dd٥", ENGLAND, "👩\u200d👧\ufe0f"):
+        assert blank_unprinted(text) == blank_white(text) == text
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFKC"])
+@given(st.text("aäộ\u0323\u0301\u0344\u0327\u0f71\u0f72\u3099각\ufb01\u034f\u0903", max_size=40))
+@settings(max_examples=200, derandomize=True)
+def test_a_long_text_is_normalized_as_a_short_one(form, text):
+    for long in ("x" * 2000 + text, text * 200):
+        assert normalized(form, long) == unicodedata.normalize(form, long)
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "lower"),
+    [
+        ("tr", "İzmir ISPARTA IŞIK I\u0307Y\u0130", "izmir ısparta ışık iyi"),
+        ("az", "QIRMIZI İLƏ", "qırmızı ilə"),
+        ("aze", "I", "ı"),
+        ("de", "ISPARTA", "isparta"),
+        ("en", "\u0130zmir", "i\u0307zmir"),
+    ],
+)
+def test_lower_case_of_a_language(language, text, lower):
+    assert lowercased(text, language) == lower
 
 
 def test_white_space_of_every_kind():
@@ -36,6 +88,10 @@ def test_white_space_of_every_kind():
         ("„Ja“, sagte sie …", "ja sagte sie"),
         ("  a\u200b - b ", "a b"),
         ("Zu\u00adkunft", "Zukunft"),
+        ("a\u2060\u0308ndern", "\u00e4ndern"),
+        ("\ufeffOui\u200f!", "oui"),
+        ("١٢\u06dd", "١٢"),
+        (f"Go {ENGLAND}!", "go"),
         ("3€", "3 €"),
         ("geht\u00b4s so dass", "geht's sodass"),
         ("\u210caus", "haus"),  # a capital only once it is made compatible
@@ -62,17 +118,16 @@ def as_a_whole(text):
     def without_signs(part):
         kinds = {character: unicodedata.category(character) for character in part}
         return "".join(
-            " "
-            if kinds[c][0] in "ZPS" or (kinds[c] in ("Cc", "Cf") and c not in "\u200c\u200d")
-            else c
+            " " if kinds[c][0] in "ZPS" or kinds[c] == "Cc" or c == "\u200b" else c
             for c in part
+            if kinds[c] != "Cf" or c in "\u200b\u200c\u200d\u180e"
         )
 
     folded = unicodedata.normalize("NFKC", without_signs(text)).casefold()
     return without_signs(unicodedata.normalize("NFKC", folded)).replace(" ", "")
 
 
-MARKS = st.sampled_from("aAßfi ﬁéΣς\u0301\u0327\u1100\u1161\u00b4\u200d.かﾞ§ ")
+MARKS = st.sampled_from("aAßfi ﬁéΣς\u00ad\u0301\u0327\u1100\u1161\u00b4\u200d.かﾞ§ ")
 
 
 @given(st.one_of(st.text(MARKS, max_size=20), st.text(max_size=20)))

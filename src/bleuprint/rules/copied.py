@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from bleuprint.rules.rule import Candidate, Check
-from bleuprint.text.unicode import comparable
+from bleuprint.text.unicode import blank_unprinted, comparable
 
 # Groups of three digits with the same separator throughout, or digits in a row.
 _NUMBER = re.compile(r"\d{1,3}([.,'’\u066c\u00a0\u2009\u202f ])\d{3}(?:\1\d{3})*(?!\d)|\d+")
@@ -43,5 +43,6 @@ class Numbers(Check):
 
 
 def _numbers(sentence: str) -> Counter[str]:
-    numbers = (_SEPARATORS.sub("", match[0]) for match in _NUMBER.finditer(sentence))
+    text = blank_unprinted(sentence)
+    numbers = (_SEPARATORS.sub("", match[0]) for match in _NUMBER.finditer(text))
     return Counter("".join(str(unicodedata.decimal(digit)) for digit in n) for n in numbers)

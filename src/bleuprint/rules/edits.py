@@ -2,14 +2,13 @@
 
 import html
 import re
-import unicodedata
 from dataclasses import dataclass
 from functools import cache
 from html.entities import html5
 from typing import Any, ClassVar, Literal
 
 from bleuprint.rules.rule import Edit
-from bleuprint.text.unicode import blank_unprinted
+from bleuprint.text.unicode import blank_unprinted, normalized
 
 # With a semicolon only: HTML would also decode "&copy=1" in an address.
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]*);")
@@ -19,11 +18,14 @@ _TAG = re.compile(
     r"sup|table|td|th|tr|tt|u|ul)(?:\s[^<>]*)?/?>",
     re.IGNORECASE,
 )
-# Letters of Latin-1 (two bytes in UTF-8) and punctuation (three) as Windows-1252 or Latin-1 read
-# them. Longer ranges would include correct text, such as "là »" with a no-break space.
+# An element that ends no word: a line may be broken there.
+_WORD_BREAK = re.compile(r"</?wbr\s*/?>", re.IGNORECASE)
+# Letters of Latin-1 (two bytes in UTF-8), punctuation and formats such as the byte order mark
+# (three) as Windows-1252 or Latin-1 read them. Longer ranges would include correct text, such as
+# "là »" with a no-break space.
 _MOJIBAKE = re.compile(
     "[ÂÃ][\u0080-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]|Å[\u0092\u0093’“]"
-    "|â[\u0080€][\u0080-\u00bf‘’“”•–—˜™š›œžŸ¦]|â[\u0082‚]¬"
+    "|â[\u0080€][\u0080-\u00bf‘’“”•–—˜™š›œžŸ¦‹ŒŽ]|â[\u0082‚]¬|ï»¿"
 )
 _LINE_ENDS = re.compile("[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 
@@ -48,12 +50,15 @@ class Entities(Edit):
 
 @dataclass(frozen=True)
 class Tags(Edit):
-    """Replaces HTML tags, as in `<b>bold</b>`, by spaces; escaped ones after `entities`."""
+    """Replaces HTML tags, as in `<b>bold</b>`, by spaces; escaped ones after `entities`.
+
+    `<wbr>`, where a long word may be broken, is removed.
+    """
 
     rank: ClassVar[int] = 12
 
     def edit(self, sentence: str, language: str) -> str:  # noqa: ARG002
-        return _TAG.sub(" ", sentence)
+        return _TAG.sub(" ", _WORD_BREAK.sub("", sentence))
 
 
 @dataclass(frozen=True)
@@ -74,12 +79,15 @@ class Unicode(Edit):
     form: Literal["NFC", "NFKC"]
 
     def edit(self, sentence: str, language: str) -> str:  # noqa: ARG002
-        return unicodedata.normalize(self.form, sentence)
+        return normalized(self.form, sentence)
 
 
 @dataclass(frozen=True)
 class NonPrinting(Edit):
-    """Replaces control and non-printing characters (soft hyphens, byte order marks) by spaces."""
+    """Removes formats inside words, such as soft hyphens, byte order marks, marks of direction.
+
+    Control characters and zero-width spaces become spaces; joiners, and signs such as U+06DD, stay.
+    """
 
     rank: ClassVar[int] = 30
 
@@ -108,7 +116,7 @@ def _decoded(entity: re.Match[str]) -> str:
     written = entity[0]
     if written[1] != "#" and written[1:] not in html5:
         return written  # HTML would decode &notit; as &not and it;
-    return _LINE_ENDS.sub(" ", html.unescape(written))
+    return _LINE_ENDS.sub(" ", html.unescape(written) or " ")  # Python removes controls
 
 
 def _decoded_again(characters: re.Match[str]) -> str:
@@ -125,4 +133,18 @@ def _normalizer(language: str) -> Any:
     # imported here: every stage loads this module, and the library takes a quarter of a second
     from sacremoses import MosesPunctNormalizer
 
-    return MosesPunctNormalizer(language)
+    normalizer = MosesPunctNormalizer(language)
+    normalizer.substitutions = [
+        _DOTS_IN_QUOTES if rule == _QUADRATIC else rule for rule in normalizer.substitutions
+    ]
+    return normalizer
+
+
+def _dots_before_quote(dots: re.Match[str]) -> str:
+    return dots[0] if dots[2] is None else f'"{dots[1]}{dots[2]}'
+
+
+# A rule of the library for German, Spanish and French reads a row of dots once for each of them;
+# the same rule, which also matches, and leaves, a row without a quotation mark.
+_QUADRATIC = (r'(\.+)"(\s*[^<])', r'"\g<1>\g<2>')
+_DOTS_IN_QUOTES = (r'(\.++)(?:"(\s*[^<]))?', _dots_before_quote)

@@ -11,6 +11,7 @@ from bleuprint.rules.language_likelihoods import LanguageLikelihoods
 from bleuprint.rules.letters import SCRIPTS
 from bleuprint.rules.rule import Candidate, SideCheck
 from bleuprint.runtime.schema import Range
+from bleuprint.text.unicode import blank_white
 
 # Characters that are enough to identify a language.
 _ENOUGH = 1000
@@ -44,7 +45,7 @@ class LanguageId(SideCheck):
         if not sentences:
             return []
         model = _model()
-        likelihoods = model.of([sentence[:_ENOUGH] for sentence in sentences])
+        likelihoods = model.of([blank_white(sentence[:_ENOUGH]) for sentence in sentences])
         columns = [model.columns[language] for language in languages]
         own = likelihoods[np.arange(len(sentences)), columns]
         passed: list[bool] = (self.likelier * own > 1).tolist()

@@ -53,7 +53,9 @@ class LongestWord(SideCheck):
     max: Annotated[int, Range(1)]
 
     def passes(self, sentence: str, language: str) -> bool:  # noqa: ARG002
-        return len(sentence) <= self.max or max(map(len, sentence.split()), default=0) <= self.max
+        if len(sentence) <= self.max:
+            return True
+        return max(map(len, blank_white(sentence).split()), default=0) <= self.max
 
 
 def _has_more_words(sentence: str, most: int) -> bool:

@@ -69,14 +69,15 @@ Share = Annotated[float, Range(0, 1)]
 class Alphabetic(SideCheck):
     """Drops a pair with a side whose share of letters among its characters is less than `min`.
 
-    Spaces do not count; letters of any script do, with their accents and vowel signs.
+    Spaces and characters that do not print are not counted; letters of any script are, with their
+    accents and vowel signs.
     """
 
     rank: ClassVar[int] = 60
     min: Share
 
     def passes(self, sentence: str, language: str) -> bool:  # noqa: ARG002
-        return _share(_count(sentence, _LETTERS), sum(map(len, sentence.split()))) >= self.min
+        return _share(_count(sentence, _LETTERS), _count(sentence, _PRINTED)) >= self.min
 
 
 @dataclass(frozen=True)
@@ -111,6 +112,7 @@ def _picking(expression: str) -> CharacterTable:
     return CharacterTable(lambda c: c if matches(c) else None)
 
 
+_PRINTED = _picking(r"[^\s\p{Cc}\p{Cf}]")
 _LETTERS = _picking(r"[\p{L}\p{M}]")
 _SCRIPTED = _picking(r"(?=[\p{L}\p{M}])[^\p{scx=Common}\p{scx=Inherited}]")
 

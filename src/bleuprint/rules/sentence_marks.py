@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from bleuprint.rules.rule import Candidate, Check
+from bleuprint.text.unicode import blank_unprinted
 
-# At the end of a word: not in 3.5 or example.org.
-_MARK = re.compile(r"[.!?…]+(?=[\"'”“’»)\]]*(?:\s|$))|[。！？]+")
+# At the end of a word: not in 3.5 or example.org. All marks of a row or none: a row is read once.
+_MARK = re.compile(r"(?<![.!?…])[.!?…]++(?=[\"'”“’»)\]]*(?:\s|$))|[。！？]+")
 _QUESTION = re.compile("[?？]")
 
 
@@ -27,5 +28,5 @@ class SentenceMarks(Check):
 
 def _ends(sentence: str) -> tuple[int, int]:
     """The number of ends of sentences, and of questions among them."""
-    marks = _MARK.findall(sentence)
+    marks = _MARK.findall(blank_unprinted(sentence))
     return len(marks), sum(bool(_QUESTION.search(mark)) for mark in marks)

@@ -20,7 +20,7 @@ from bleuprint.rules.rule import Candidate
 from bleuprint.scoring.metrics import DIGITS
 from bleuprint.text.parallel import Pair
 from bleuprint.text.tokenizers import tokenizer_for
-from bleuprint.text.unicode import blank_white
+from bleuprint.text.unicode import blank_unprinted, blank_white
 
 ANY, EMPTY, LANGUAGE = "any fault", "empty", "other language"
 
@@ -29,7 +29,7 @@ _RATIO, _LANGUAGE = Ratio(max=3.0), LanguageId(likelier=10.0)
 _IDENTICAL, _NUMBERS = Identical(), Numbers()
 # Addresses; and what programs fill in: {name}, {{name}}, ${name}, %s, %(name)s, %1$s.
 _KEPT = re.compile(
-    r"(?:https?://|www\.)[^\s<>\"'«»„“”]*[^\s<>\"'«»„“”.,:;!?)\]}]|[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
+    r"(?:https?://|www\.)[^\s<>\"'«»„“”]*[^\s<>\"'«»„“”.,:;!?)\]}]|(?<![\w.+-])[\w.+-]++@[\w-]+(?:\.[\w-]+)+"
     r"|\$?\{{1,2} ?\w* ?\}{1,2}|%(?:\(\w+\)|\d\$)?[sdif]\b"
 )
 _CLOSING = dict(zip("([{（［｛【「『《〈", ")]}）］｝】」』》〉", strict=True))
@@ -56,7 +56,13 @@ class Fault(TypedDict):
 def output_faults(
     sources: Sequence[str], references: Sequence[str], hypotheses: Sequence[str], corpus: Corpus
 ) -> list[Fault]:
-    """ANY, then each fault; `other language` is left out if it is not one that LanguageId knows."""
+    """ANY, then each fault; `other language` is left out if it is not one that LanguageId knows.
+
+    What does not print, such as a mark of direction after a number, is no difference.
+    """
+    sources, references, hypotheses = (
+        [*map(blank_unprinted, side)] for side in (sources, references, hypotheses)
+    )
     check = _Checks(corpus, {*references, *hypotheses})
     broken: dict[str, list[int]] = {name: [] for name in (ANY, *check.names)}
     known = Counter[str]()

@@ -5,16 +5,18 @@ and a half of them. Sentences are found by sentencex: it is maintained (Wikimedi
 abbreviations and sentence ends of some 300 languages, loads no model, and loses no character.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 import sentencex
 
 from bleuprint.decoding.beam_search import length_penalty
+from bleuprint.scoring.bleu import is_chinese
 from bleuprint.serving.translator import Translated, Translation, Translator
 
-# Languages that are written without a space between sentences.
-_NO_SPACE = frozenset({"ja", "jpn", "zh", "zho", "cmn", "yue"})
+# The characters among which the end of a sentence is searched at once: sentencex compares all
+# quotation marks of a text with each other.
+_WINDOW = 10_000
 
 
 class SentenceTranslator(Translator):
@@ -39,7 +41,8 @@ class SentenceTranslator(Translator):
             if count:
                 log += part.best[0].score * length_penalty(count, self.decode)
                 tokens += count
-        space = "" if self.corpus.target in _NO_SPACE else " "
+        target = self.corpus.target
+        space = "" if is_chinese(target) or target in ("ja", "jpn") else " "
         text = space.join(filter(None, (part.best[0].text for part in parts)))
         score = log / length_penalty(tokens, self.decode) if tokens else 0.0
         pieces = [piece for part in parts for piece in part.pieces]
@@ -54,7 +57,7 @@ def split_sentences(line: str, language: str) -> list[str]:
     """
     sentences: list[str] = []
     start = ""
-    for part in sentencex.segment(language, line):
+    for part in _segments(line, language):
         start += part
         if any(map(str.isalpha, part)):
             sentences.append(start)
@@ -63,3 +66,18 @@ def split_sentences(line: str, language: str) -> list[str]:
         return [line]
     sentences[-1] += start
     return sentences
+
+
+def _segments(line: str, language: str) -> Iterator[str]:
+    """sentencex's sentences, of a long line window by window; each window begins with a sentence.
+
+    A sentence longer than a window is cut at its last space.
+    """
+    start = 0
+    while start < len(line):
+        window = line[start : start + _WINDOW]
+        parts = list(sentencex.segment(language, window))
+        if start + _WINDOW < len(line):
+            parts = parts[:-1] or [window[: window.rfind(" ") + 1] or window]
+        yield from parts
+        start += sum(map(len, parts))

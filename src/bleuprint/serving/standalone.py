@@ -12,6 +12,7 @@ import argparse
 import fileinput
 import json
 import os
+import re
 import sys
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -21,7 +22,13 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 BATCH = 256
-BLANK, JOINERS = ("Cc", "Cf", "Zl", "Zp", "Zs"), "\u200c\u200d"
+# Formats that are kept: joiners, signs, the tags of emoji.
+KEPT = re.compile(
+    "[\u200c\u200d\u180e\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"
+    "\U000e0020-\U000e007f]"
+)
+# Turkish, and languages whose capitals of i and ı are the same.
+TWO_I = ("tr", "tur", "az", "aze", "azj", "crh", "gag")
 
 
 def main() -> None:
@@ -100,8 +107,9 @@ class Text:
                 self._bpe = BPE(file, vocab=allowed)
 
     def subwords(self, sentence: str) -> list[str]:
-        sentence = blank_white(sentence)
-        tokens = self._tokens(sentence.lower() if self._settings["lowercase"] else sentence)
+        if self._settings["lowercase"]:
+            sentence = lowercased(sentence, self._settings["source"])
+        tokens = self._tokens(blank_white(sentence))
         if self._pieces is not None:
             return list(self._pieces.encode(" ".join(tokens), out_type=str))
         return tokens if self._bpe is None else self._bpe.segment_tokens(tokens)
@@ -133,13 +141,23 @@ class Text:
         return sentence.split()
 
 
+def lowercased(sentence: str, language: str) -> str:
+    """The sentence in lower case."""
+    if language in TWO_I:
+        sentence = sentence.replace("I\u0307", "i").replace("İ", "i").replace("I", "ı")
+    return sentence.lower()
+
+
 def blank_white(sentence: str) -> str:
-    """White space and characters that do not print, but for zero-width joiners, become spaces."""
-    if sentence.isprintable():
-        return sentence
-    return "".join(
-        " " if c not in JOINERS and unicodedata.category(c) in BLANK else c for c in sentence
-    )
+    """The sentence without formats; white space, controls, zero-width spaces become spaces."""
+    return sentence if sentence.isprintable() else "".join(map(printed, sentence))
+
+
+def printed(character: str) -> str:
+    category = unicodedata.category(character)
+    if category == "Cf" and character != "\u200b":
+        return character if KEPT.match(character) else ""
+    return " " if category in ("Cc", "Cf", "Zl", "Zp", "Zs") else character
 
 
 def search(

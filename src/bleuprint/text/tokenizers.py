@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from typing import Literal, Protocol
 
 from bleuprint.text.segmenter import Segmenter, has_segmenter
-from bleuprint.text.unicode import blank_white
+from bleuprint.text.unicode import blank_white, lowercased
 
 # The tokens of characters that are not their own tokens.
 _TOKEN_OF = {" ": "▁", "▁": "▁▁"}
@@ -45,7 +45,7 @@ class Tokenizer(Protocol):
     """Splits a sentence into tokens and joins them again; no token contains white space."""
 
     def tokenize(self, sentence: str) -> list[str]:
-        """The tokens of a sentence; non-printing characters count as spaces."""
+        """The tokens of a sentence; `blank_white` is applied first."""
 
     def detokenize(self, tokens: Sequence[str]) -> str:
         """The sentence of these tokens, with single spaces between words."""
@@ -75,7 +75,7 @@ def tokenizer_for(language: str, settings: Tokenize) -> Tokenizer:
             tokenizer = Characters()
         case "none":
             tokenizer = Spaces()
-    return Lowercased(tokenizer) if settings.lowercase else tokenizer
+    return Lowercased(tokenizer, language) if settings.lowercase else tokenizer
 
 
 class Characters:
@@ -102,11 +102,11 @@ class Spaces:
 class Lowercased:
     """Another tokenizer, applied to lower-cased text."""
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
-        self._tokenizer = tokenizer
+    def __init__(self, tokenizer: Tokenizer, language: str) -> None:
+        self._tokenizer, self._language = tokenizer, language
 
     def tokenize(self, sentence: str) -> list[str]:
-        return self._tokenizer.tokenize(sentence.lower())
+        return self._tokenizer.tokenize(lowercased(sentence, self._language))
 
     def detokenize(self, tokens: Sequence[str]) -> str:
         return self._tokenizer.detokenize(tokens)

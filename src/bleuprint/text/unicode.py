@@ -1,13 +1,30 @@
-"""Replaces non-printing characters and white space; compares sentences by their letters."""
+"""Removes format characters, replaces controls and white space; normalizes and compares sentences.
+
+Of the characters that do not print (the categories Cc and Cf), formats such as the soft hyphen, the
+byte order mark and marks of direction are inside a word that a reader sees as one: they are removed
+(UAX #29, rule WB4). Controls and the zero-width space separate words: they become spaces.
+"""
 
 import re
 import unicodedata
 from collections.abc import Callable
+from itertools import chain, groupby
+from typing import Literal
 
 from bleuprint.runtime.memoize import BoundedCache
 
-# Zero-width joiner and non-joiner: not printing, but part of the spelling in several scripts.
-_JOINERS = "\u200c\u200d"
+# Formats that are part of the spelling: zero-width non-joiner and joiner in several scripts, the
+# Mongolian vowel separator (without it "black" is "look").
+_JOINERS = "\u200c\u200d\u180e"
+# Formats that show: signs before a number or a word (Unicode's Prepended_Concatenation_Mark), and
+# the tags of an emoji, such as those of the flag of England.
+_SIGNS = re.compile(
+    "[\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd\U000e0020-\U000e007f]"
+)
+_ZERO_WIDTH_SPACE = "\u200b"
+
+# Normalization sorts the marks of a letter in quadratic time; up to this length that takes no time.
+_MANY = 1000
 
 
 class CharacterTable(dict[int, str | None]):
@@ -25,20 +42,34 @@ class CharacterTable(dict[int, str | None]):
         return self[code]
 
 
-def _blanking(*categories: str) -> CharacterTable:
-    """Characters of some Unicode categories become spaces."""
-    return CharacterTable(
-        lambda c: " " if unicodedata.category(c) in categories and c not in _JOINERS else c
-    )
+def _blanking(*categories: str, signs: bool = True) -> CharacterTable:
+    """Characters of some Unicode categories become spaces; formats are removed.
+
+    Joiners are kept, and with `signs` the formats that show.
+    """
+
+    def replace(character: str) -> str | None:
+        category = unicodedata.category(character)
+        if category != "Cf":
+            return " " if category in categories else character
+        if character in _JOINERS or (signs and _SIGNS.match(character)):
+            return character
+        return " " if character == _ZERO_WIDTH_SPACE else None
+
+    return CharacterTable(replace)
 
 
-# Controls (tab, carriage return, the separators \x1c to \x1f, U+0085), formats (byte order mark,
-# zero-width space, soft hyphen, directions) and the line and paragraph separators.
-_UNPRINTED = _blanking("Cc", "Cf", "Zl", "Zp")
-_WHITE = _blanking("Cc", "Cf", "Zl", "Zp", "Zs")
+# Controls (tab, carriage return, the separators \x1c to \x1f, U+0085) and the line and paragraph
+# separators.
+_UNPRINTED = _blanking("Cc", "Zl", "Zp")
+_WHITE = _blanking("Cc", "Zl", "Zp", "Zs")
 _WORDLESS = _blanking(
-    "Cc", "Cf", "Zl", "Zp", "Zs", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "Sm", "Sc", "Sk", "So"
+    *("Cc", "Zl", "Zp", "Zs", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "Sm", "Sc", "Sk", "So"),
+    signs=False,
 )
+
+# Languages that write a dotless i too, whose capital is I, and İ that of i (CLDR: Turkish casing).
+_TWO_I = frozenset({"tr", "tur", "az", "aze", "azj", "crh", "gag"})
 
 _SPACES = re.compile("  +")
 
@@ -49,6 +80,27 @@ def single_spaces(text: str) -> str:
     return _SPACES.sub(" ", text) if "  " in text else text
 
 
+def lowercased(text: str, language: str) -> str:
+    """`text` in lower case; in Turkish and languages like it, İ becomes i and I becomes ı."""
+    if language in _TWO_I:
+        text = text.replace("I\u0307", "i").replace("İ", "i").replace("I", "ı")
+    return text.lower()
+
+
+def normalized(form: Literal["NFC", "NFKC"], text: str) -> str:
+    """`text` in a normalization form, as unicodedata.normalize gives it, in linear time."""
+    if len(text) > _MANY:
+        text = _with_sorted_marks(text)
+    return unicodedata.normalize(form, text)
+
+
+def _with_sorted_marks(text: str) -> str:
+    """`text` with the marks of each letter in canonical order, which changes no form of it."""
+    order = unicodedata.combining
+    letters_and_marks = groupby(text, key=lambda character: order(character) > 0)
+    return "".join(chain.from_iterable(sorted(part, key=order) for _, part in letters_and_marks))
+
+
 def comparable(text: str) -> str:
     """The letters, marks and numbers of a sentence, case-folded and in compatible form (NFKC).
 
@@ -57,12 +109,12 @@ def comparable(text: str) -> str:
     """
     # Normalization does not cross a space: words are folded one by one.
     letters = "".join(map(_FOLDED.__getitem__, text.split(" ")))
-    return letters or single_spaces(unicodedata.normalize("NFKC", text).translate(_WHITE))
+    return letters or single_spaces(normalized("NFKC", text).translate(_WHITE))
 
 
 def _folded(word: str) -> str:
     letters = word.translate(_WORDLESS)  # first: NFKC turns some signs into spaces with an accent
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", letters).casefold())
+    folded = normalized("NFKC", normalized("NFKC", letters).casefold())
     return folded.translate(_WORDLESS).replace(" ", "")
 
 
@@ -70,7 +122,7 @@ _FOLDED = BoundedCache(_folded)
 
 
 def blank_unprinted(text: str) -> str:
-    """`text` with each non-printing character replaced by a space."""
+    """`text` without formats, and with each control replaced by a space; see above."""
     if text.isprintable():  # true of most sentences, and fast
         return text
     return text.translate(_UNPRINTED)
