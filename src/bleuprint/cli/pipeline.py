@@ -74,7 +74,7 @@ def add_commands(commands: Commands) -> None:
 def _check(_: argparse.Namespace) -> None:
     from bleuprint.comet.score import missing_parts
     from bleuprint.report.citations import check_published
-    from bleuprint.scoring import reachable_sample, unsplit
+    from bleuprint.scoring import reachable_sample
     from bleuprint.scoring.bleu import bleu_metric
     from bleuprint.serving.score_outside import check_files
 
@@ -84,7 +84,7 @@ def _check(_: argparse.Namespace) -> None:
         bleu_metric([], corpus.target)  # raises if it needs a tokenizer that is not installed
     check_published(settings)
     found = *notes(settings), *check_files(settings), *missing_parts(settings)
-    for note in (*found, *reachable_sample.notes(settings), *unsplit.notes(settings)):
+    for note in (*found, *reachable_sample.notes(settings)):
         say(note, "note")
     print(f"{settings.experiment}: params.yaml is valid")
 

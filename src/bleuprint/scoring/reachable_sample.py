@@ -24,6 +24,7 @@ from bleuprint.scoring.reachable import (
     scores_of,
     texts_after,
 )
+from bleuprint.scoring.unsplit import lacks_words
 from bleuprint.text.parallel import TextFolder, read_lines
 
 # Lines of each test set.
@@ -63,7 +64,7 @@ def loss(references: Sequence[str], corpus: Corpus, given: bool) -> Loss | None:
 
 
 def notes(settings: Settings, root: Path = Path()) -> Iterator[str]:
-    """A note for each test set at hand whose reachable BLEU is low.
+    """A note for each test set at hand whose reachable BLEU is low, or that has no words for BLEU.
 
     At hand are files in inputs/ and downloaded text; of a corpus without test sets, its training
     text, of which they will be drawn. Read are the first lines.
@@ -79,6 +80,11 @@ def notes(settings: Settings, root: Path = Path()) -> Iterator[str]:
                 continue
             if found:
                 yield f"corpora.{name}: reachable BLEU of {test} is {found.bleu}: {found.help}"
+            if lacks_words(lines, corpus.target):
+                yield (
+                    f"corpora.{name}: {test} has hardly any spaces in {corpus.target!r}, at which "
+                    "BLEU (13a) splits words: it will be near 0; compare systems by chrF2"
+                )
 
 
 def _at_hand(name: str, corpus: Corpus, test: str, parts: list[Text], root: Path) -> list[str]:
