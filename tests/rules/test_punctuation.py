@@ -62,9 +62,10 @@ def test_punctuation_is_written_one_way(language, sentence, normal):
     assert Punctuation().edit(sentence, language) == normal
 
 
-@pytest.mark.parametrize("character", "\r\x85\u2028\u2029\x0b\x0c\x1c\x1d\x1e\x00\ufeff\u00ad\t\n")
+@pytest.mark.parametrize("character", "\r\x85\u2028\u2029\x0b\x0c\x1c\x1d\x1e\x00\u200b\t\n")
 def test_unprinted_characters_become_spaces(character):
     assert Punctuation().edit(f"{character}a{character}{character}b", "en") == "a b"
+    assert Punctuation().edit(f"Was\u00adser\ufeff{character}", "en") == "Wasser"
 
 
 def test_a_plain_sentence_is_not_sent_through_the_rules(monkeypatch):

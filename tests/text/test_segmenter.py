@@ -122,10 +122,11 @@ def _tool(language: str) -> Segmenter:
 
 @pytest.mark.parametrize("language", INSTALLED)
 @pytest.mark.parametrize("character", TORTURE, ids=lambda c: f"U+{ord(c):04X}")
-def test_odd_characters_are_spaces(language: str, character: str) -> None:
+def test_odd_characters_are_spaces_or_removed(language: str, character: str) -> None:
     word = {"ja": "猫", "zh": "猫", "th": "แมว"}[language]
     found = _tool(language).tokenize(f"{character}{word}{character}{character}{word}{character}")
-    assert found == [word, SPACE, word]
+    removed = character in "\ufeff\u00ad"
+    assert found == (_tool(language).tokenize(word + word) if removed else [word, SPACE, word])
 
 
 @pytest.mark.skipif("ja" not in INSTALLED, reason="needs fugashi")
