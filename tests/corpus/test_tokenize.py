@@ -19,3 +19,14 @@ def test_sets_that_were_given_are_read_through_the_edits(tmp_path):
     for name in ("valid", "test.x"):
         assert list(made.text("split").pairs(name)) == given
         assert list(made.text("tokens").pairs(name)) == [("Fisch & Brot", "fish & bread")]
+
+
+def test_each_side_is_edited_and_tokenized_in_its_language(tmp_path):
+    pairs = [(f"""l'eau "claire", {i}""", f"""it's "clear", {i}""") for i in range(40)]
+    punctuation = (KNOWN_EDITS["punctuation"](),)
+    sets = {"train": pairs[2:], "valid": pairs[:1], "test.x": pairs[1:2]}
+    made = prepare(tmp_path, sets, edits=punctuation, languages=("fr", "en"))
+    # English has the comma inside the quotation marks
+    for name, i in (("valid", 0), ("test.x", 1), ("train", 2)):
+        tokens = next(iter(made.text("tokens").pairs(name)))
+        assert tokens == (f"""l' eau " claire " , {i}""", f"""it 's " clear , " {i}""")

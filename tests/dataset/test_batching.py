@@ -5,6 +5,7 @@ import gzip
 import os
 from functools import partial
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -74,13 +75,23 @@ def test_on_multi30k_less_than_a_twentieth_is_padding(max_tokens: int) -> None:
         assert 1 - lengths.sum() / padded < 0.05
 
 
-def test_epochs_and_seeds_differ_and_repeat() -> None:
-    def first(seed: int, epoch: int) -> list[int]:
-        return np.concatenate(plan_epoch(SOURCE, TARGET, 100, seed, epoch)).tolist()
+@pytest.mark.parametrize("sentences", [None, 24])
+def test_epochs_and_seeds_differ_and_repeat(sentences: int | None) -> None:
+    def planned(seed: int, epoch: int) -> list[list[int]]:
+        batches = plan_epoch(SOURCE, TARGET, 1000, seed, epoch, sentences)
+        return [rows.tolist() for rows in batches]
 
-    assert first(1, 0) == first(1, 0)
-    assert first(1, 0) != first(1, 1)
-    assert first(1, 0) != first(2, 0)
+    def longest(batches: list[list[int]]) -> list[int]:
+        return [max(SOURCE[rows].max(), TARGET[rows].max()) for rows in batches[:-1]]
+
+    first = planned(1, 0)
+    assert planned(1, 0) == first
+    assert longest(first) != sorted(longest(first))
+    sets = set(map(frozenset, first))
+    for other in (planned(1, 1), planned(2, 0)):
+        assert longest(other) != longest(first)
+        assert set(map(frozenset, other)) != sets
+        assert set(other[-1]) != set(first[-1])
 
 
 def test_updates_hold_the_tokens_asked_for_on_average() -> None:
@@ -158,7 +169,9 @@ def test_a_sentence_beyond_the_limit_is_named() -> None:
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> BinaryCorpus:
-    sets = {"train": toy_pairs(80, 1), "valid": toy_pairs(9, 2), "test.x": toy_pairs(9, 3)}
+    # with other words on the target side: of equal ones, equal merges would have equal ids
+    train = [(source, target.replace("A", "OE")) for source, target in toy_pairs(80, 1)]
+    sets = {"train": train, "valid": toy_pairs(9, 2), "test.x": toy_pairs(9, 3)}
     root = tmp_path_factory.mktemp("corpus")
     return prepare(root, sets, units=merges(30, joint=False)).binary
 
@@ -195,6 +208,13 @@ def test_dropout_depends_on_seed_epoch_and_sentence_alone(corpus: BinaryCorpus) 
     assert drawn(corpus, ROWS, seed=2, epoch=0) != first
     (together,) = BatchReader(corpus, settings(0.4), 1, LONGEST)([PlannedBatch(0, np.array(ROWS))])
     assert pairs_of(together) == pairs_of([first])
+
+
+def test_equal_sides_are_drawn_apart(tmp_path: Path) -> None:
+    copies = [(source, source) for source, _ in toy_pairs(60, 1)]
+    sets = {"train": copies, "valid": toy_pairs(9, 2), "test.x": toy_pairs(9, 3)}
+    after = drawn(prepare(tmp_path, sets, units=merges(30)).binary, ROWS, seed=1, epoch=0)
+    assert sum(a != b for a, b in zip(*after, strict=True)) > 20
 
 
 def test_batches_that_have_grown_are_cut_at_the_limit(corpus: BinaryCorpus) -> None:

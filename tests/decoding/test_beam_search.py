@@ -144,7 +144,8 @@ def test_to_stop_early_loses_nothing(
     monkeypatch: pytest.MonkeyPatch, beam: int, penalty: str, best: int
 ) -> None:
     settings = systems.decode(beam=beam, alpha=1.0, kind=penalty)
-    sentences, limits = list(range(60)), [7] * 60
+    sentences = list(range(60))
+    limits = [3 + 2 * (sentence % 4) for sentence in sentences]
     early = find(sentences, limits, settings, min(best, beam))
     # a bound that is never reached: each search continues to its last output
     monkeypatch.setattr(search_module, "_is_beaten", lambda *_: False)

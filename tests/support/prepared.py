@@ -26,9 +26,11 @@ class Prepared:
     """The folders that the stages left."""
 
     root: Path
+    source: str = "de"
+    target: str = "en"
 
     def text(self, stage: str) -> TextFolder:
-        return TextFolder(self.root / stage, "de", "en")
+        return TextFolder(self.root / stage, self.source, self.target)
 
     def ledger(self, stage: str) -> Path:
         return self.root / "ledgers" / f"{stage}.json"
@@ -47,9 +49,10 @@ def prepare(
     units: Units = UNITS,
     workers: int = 1,
     shards: int = 1,
+    languages: tuple[str, str] = ("de", "en"),
 ) -> Prepared:
     """Send raw sets (train, valid, test.x, ...) through every stage after download."""
-    made = Prepared(root)
+    made = Prepared(root, *languages)
     for name, pairs in sets.items():
         write_set(made.text("raw"), name, pairs)
     text, ledger = made.text, made.ledger

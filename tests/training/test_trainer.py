@@ -100,6 +100,9 @@ def test_several_processes_give_the_same_losses(
     assert losses(several) == pytest.approx(losses(trained), rel=1e-4)
     for name in ("updates", "source_tokens", "target_tokens", "flops", "fingerprint"):
         assert facts(several)[name] == facts(trained)[name]
+    for name, off in (("loss", 1e-3), ("bleu", 1.0)):
+        ours, theirs = ([v[name] for v in curves(r)["validation"]] for r in (several, trained))
+        assert ours == pytest.approx(theirs, abs=off)
     (path,) = (several / "timings" / CELL).glob("train-*.json")
     timing = json.loads(path.read_text())
     assert timing["processes"] == processes
