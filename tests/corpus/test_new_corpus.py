@@ -145,6 +145,8 @@ def test_languages_by_name_and_by_text(project):
     assert second.share > 0.8
     (note,) = draft(wrong).notes()
     assert note.startswith("inputs/a.fr: fr by its name, which is written; en by its text")
+    (note,) = draft(written(project, GOOD, ("a.chr", "a.de"))).notes()
+    assert note.startswith("inputs/a.chr: en by its text, most likely so in")
     exchanged = written(project, GOOD, ("a.de", "a.en"))
     wanted = r"exchanged: rename inputs/a\.de, which holds en \(9\d% of.*a\.en, which holds de \("
     with pytest.raises(UserError, match=wanted):

@@ -142,7 +142,12 @@ class Draft:
     def notes(self) -> Iterator[str]:
         """What to say of languages that are not those of the files' names."""
         for path, guess in zip(self.files, self.guesses, strict=True):
-            if guess.disagree:
+            if guess.by_name is None:
+                yield (
+                    f"{path}: {guess.by_text} by its text, most likely so in {guess.share:.0%} of "
+                    "lines: if that is wrong, correct the entry"
+                )
+            elif guess.disagree:
                 yield (
                     f"{path}: {guess.by_name} by its name, which is written; {guess.by_text} by "
                     f"its text, most likely so in {guess.share:.0%} of lines"
