@@ -12,6 +12,7 @@ from bleuprint.corpus.download.fetch import Source
 from bleuprint.corpus.guess_languages import guess_languages, language_of_name
 from bleuprint.corpus.line_shift import first_shifted_line
 from bleuprint.corpus.new_corpus import CHECKS, EDITS, draft, report
+from bleuprint.corpus.tool_formats import tool_format
 from bleuprint.rules import CHECKS as ALL_CHECKS
 from bleuprint.rules import EDITS as ALL_EDITS
 from bleuprint.runtime.errors import UserError
@@ -218,3 +219,24 @@ def test_files_that_cannot_be_used_are_refused(project):
 def test_short_lines_do_not_tell_a_language(project):
     files = written(project, [["Hello.", "Gut."]] * 50, ("a.en", "a.de"))
     assert not list(draft(files).notes())
+
+
+@pytest.mark.parametrize(
+    ("line", "format"),
+    [
+        ("ein Satz@@ ende .", "BPE"),
+        ("ein Satz@@", "BPE"),
+        ("\u2581ein \u2581Satz ende", "SentencePiece"),
+        ('{"translation": {"de": "ein Satz"}}', "JSON"),
+        ("00:00:01,000 --> 00:00:02,500", "subtitles"),
+        ('msgstr "ein Satz"', "gettext"),
+        ("  <source>ein Satz</source>", "XML"),
+        ('"ein ""Satz"" mehr"\r', "spreadsheet"),
+        ('"Ein Satz", sagte er, "mehr nicht."', None),
+        ("Er schrieb an a@@b und {dies}: 3 --> 4 <b>Satz</b>", None),
+    ],
+)
+def test_lines_of_other_tools_are_named(line, format):
+    found = tool_format([*TEXTS[1], *[line] * 200])
+    assert (found is None) if format is None else (format in found)
+    assert tool_format([*TEXTS[1], *[line] * 20]) is None

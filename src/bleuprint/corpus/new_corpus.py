@@ -19,6 +19,7 @@ from bleuprint.corpus.download.formats.lines import read_lines
 from bleuprint.corpus.guess_languages import GuessedLanguage, guess_languages
 from bleuprint.corpus.inspect import Inspection, inspect_corpus
 from bleuprint.corpus.line_shift import first_shifted_line
+from bleuprint.corpus.tool_formats import tool_format
 from bleuprint.rules.language_id import LanguageId
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import MAX_NAME, build
@@ -140,7 +141,10 @@ class Draft:
         return [guess.language for guess in self.guesses]
 
     def notes(self) -> Iterator[str]:
-        """What to say of languages that are not those of the files' names."""
+        """What to say of formats, and of languages that are not those of the files' names."""
+        for path, lines in zip(self.files, self.samples, strict=True):
+            if found := tool_format(lines):
+                yield f"{path}: looks like {found}"
         for path, guess in zip(self.files, self.guesses, strict=True):
             if guess.by_name is None:
                 yield (
