@@ -67,7 +67,8 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     save(frame(*rows), base / "results" / "reports" / "results.json")
     texts = base / "texts"
-    write_set(TextFolder(texts / "inputs", "de", "no"), "a", [*PAIRS, ("größer " * 200, "større " * 200)])
+    long = ("größer " * 200, "større " * 200)
+    write_set(TextFolder(texts / "inputs", "de", "no"), "a", [*PAIRS, long])
     bibtex = '"@misc{own, author={Müller, 日本}, title={x}, year={2020}}"'
     params = PARAMS.replace('"@misc{own,}"', bibtex).replace("license: none", "license: für alle")
     (texts / "params.yaml").write_text(params, encoding="utf-8")

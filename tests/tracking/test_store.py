@@ -150,3 +150,24 @@ def test_a_secret_is_masked_before_a_long_message_is_cut() -> None:
     for length in range(100, 200):
         text = store.reason(ValueError(f"{'x' * length} http://me:hushhushhush@host"))
         assert "hush" not in text and len(text) <= 200
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://hush@localhost:9",
+        "http://me:hu sh@localhost:9/?token=hush",
+        "databricks://hush@",
+        "unknown://me:hush@localhost",
+        "postgres://me:hush@localhost",
+    ],
+)
+def test_what_mlflow_says_of_an_address_has_no_secret(
+    monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+    with pytest.raises(UserError) as error, store.failures_named():
+        store.client().get_experiment_by_name("trial")
+    assert "***@" in str(error.value)
+    assert "hush" not in str(error.value) and "hu sh" not in str(error.value)

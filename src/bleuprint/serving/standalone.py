@@ -38,7 +38,7 @@ def main() -> None:
     parser.add_argument("files", metavar="FILE", nargs="*", help="standard input if none is given")
     files = parser.parse_args().files
     translate = Translator()
-    sys.stdout.reconfigure(encoding="utf-8")  # in any locale
+    sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]  # in any locale
     lines = read(files)
     while batch := list(islice(lines, BATCH)):
         places, sentences = zip(*batch, strict=True)
