@@ -3,6 +3,7 @@
 import io
 import logging
 import subprocess
+import sys
 
 import pytest
 
@@ -46,6 +47,23 @@ def test_a_stage_is_one_line_with_its_number_and_the_time_to_come(said):
         "[2/4] train@x-a-1: about 0:01:30; trainings to come: 1:01:30",
         "[3/4] train@y-a-1: about 1:00:00; trainings to come: 1:00:00",
     ]
+
+
+@pytest.mark.parametrize("command", ["kill -9 $$", "sh -c 'kill -9 $$'; exit 137"])
+def test_a_stage_that_the_kernel_kills_is_noted(tmp_path, command):
+    (tmp_path / "dvc.yaml").write_text(f'stages: {{killed: {{cmd: "{command}"}}}}\n')
+    program = """
+import logging
+from dvc.cli import main
+from bleuprint.cli.reproduce import StageLines
+assert main(["init", "--no-scm", "--quiet"]) == 0
+lines = StageLines({})
+for handler in logging.getLogger("dvc").handlers:
+    handler.addFilter(lines)
+assert main(["repro"])
+assert lines.killed
+"""
+    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True)
 
 
 def test_forecasts_are_scaled_by_what_trainings_before_took(said):

@@ -6,6 +6,7 @@ import pytest
 
 import fault_sweep
 import syscalls
+from bleuprint.corpus.download import lockfile
 from bleuprint.corpus.steps.ledger import Ledger, read_ledger
 from bleuprint.runtime.files import whole_file, whole_folder
 from fault_sweep import contents, sweep
@@ -123,3 +124,17 @@ def test_ledgers(tmp_path, tried):
         return read_ledger(place / "filter.json")["train"].dropped
 
     tried["a ledger"] = sweep(tmp_path, partial(write, dropped=3), partial(write, dropped=2), state)
+
+
+def test_downloads_lock(tmp_path, tried):
+    """The sums of downloads, which processes change at once under a lock."""
+
+    def record(place, url):
+        (place / "download").write_text(url)
+        lockfile.record(place / "downloads.lock", url, place / "download", place / ".guard")
+
+    def state(place):
+        return sorted(lockfile.read_lock(place / "downloads.lock"))
+
+    before, after = partial(record, url="http://a"), partial(record, url="http://b")
+    tried["downloads.lock"] = sweep(tmp_path, after, before, state)

@@ -18,7 +18,6 @@ pytestmark = pytest.mark.kills
 KILLS = int(os.environ.get("BLEUPRINT_KILLS", "20"))
 SEED = int(os.environ.get("BLEUPRINT_KILLS_SEED", time.time_ns() % 1_000_000))
 CHAIN = 5
-REPORTS = ("results.json", "metrics.json", "validation.csv")
 COMMANDS = {
     # what it runs, and what is in the lines between stages
     "make": (("bleuprint", "reproduce"), "] ", KILLS),
@@ -57,7 +56,7 @@ def test_killed_and_run_again(clean, undisturbed, tmp_path, name, chain, kills):
         assert "Traceback" not in output, output
     output = project.run(*command, timeout=600)
     assert project.changed() == set(), output
-    assert _contents(project) == _contents(undisturbed(name))
+    assert project.contents() == undisturbed(name).contents()
     assert _stages(project) == _stages(undisturbed(name))
 
 
@@ -97,18 +96,6 @@ def _killed(project, command, ended, stage, delay):
     process.wait()
     reader.join()
     return "".join(lines)
-
-
-def _contents(project):
-    """The bytes of all outputs, and of the reports that contain no measured times."""
-    return {
-        str(path.relative_to(project.root)): path.read_bytes()
-        for folder in ("data", "models", "results", "reports")
-        for path in (project.root / folder).rglob("*")
-        if path.is_file()
-        and path.name != ".snakemake_timestamp"
-        and not (path.parent.name == "reports" and path.name not in REPORTS)
-    }
 
 
 def _stages(project):

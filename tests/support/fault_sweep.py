@@ -56,7 +56,7 @@ def sweep(
                 fresh()
                 outcome = go(Fault(kind, at, lasting, frozenset(without)))
                 found, where = state(place), f"{kind} at {at}{' and later' * lasting}"
-                _check(kind, outcome, where)
+                check(kind, outcome, where)
                 assert found in (old, new), f"{where}: neither old nor new: {found}"
                 if outcome.status == 0:
                     assert found == new, f"{where}: succeeded, and is not new: {found}"
@@ -102,17 +102,21 @@ def unsynced(calls: Iterable[tuple[str, ...]]) -> list[str]:
     return lost + [one for one in dirty if one == str(Path(last).parent)]
 
 
-def _check(kind: str, outcome: Outcome, where: str) -> None:
-    """Fail unless it ended well, by the signal, or with one line about the error."""
+def check(kind: str, outcome: Outcome, where: str, alone: bool = True) -> None:
+    """Fail unless it ended well, by the signal, or with one line about the error.
+
+    `alone`: nothing else is printed.
+    """
     if kind == "SIGKILL":
         assert outcome.status in (0, -9), f"{where}: {outcome}"
     elif kind == "short write":
         assert outcome.status == 0, f"{where}: {outcome.output}"
     elif outcome.status:
         assert outcome.status == 1, f"{where}: {outcome}"
-        line = outcome.output.rstrip("\n")
-        assert line.startswith("bleuprint: error: "), f"{where}: {line}"
-        assert "\n" not in line, f"{where}: {line}"
+        assert "Traceback" not in outcome.output, f"{where}: {outcome.output}"
+        rest, _, line = outcome.output.rstrip("\n").rpartition("\n")
+        assert line.startswith("bleuprint: error: "), f"{where}: {outcome.output}"
+        assert not (alone and rest), f"{where}: {outcome.output}"
         assert _SAYS.get(kind, "/") in line, f"{where}: {line}"
 
 

@@ -138,6 +138,8 @@ _SOURCES = (
     ".dvcignore",
     ".gitignore",
 )
+# The reports that contain no measured times.
+_REPEATED = ("results.json", "metrics.json", "validation.csv")
 _FOR_USERS = ("BLEUPRINT_", "DVC_", "MLFLOW_", "SNAKEMAKE_", "GIT_", "PYTHON", "PYTEST")
 
 
@@ -228,6 +230,17 @@ class Project:
         return list(
             dict.fromkeys(r["system"] for r in json.loads(self.read("reports/results.json")))
         )
+
+    def contents(self) -> dict[str, bytes]:
+        """The bytes of all outputs, and of the reports that contain no measured times."""
+        return {
+            str(path.relative_to(self.root)): path.read_bytes()
+            for folder in ("data", "models", "results", "reports")
+            for path in (self.root / folder).rglob("*")
+            if path.is_file()
+            and path.name != ".snakemake_timestamp"
+            and not (path.parent.name == "reports" and path.name not in _REPEATED)
+        }
 
     def commit(self) -> None:
         self.run("git", "add", ".")

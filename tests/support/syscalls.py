@@ -120,8 +120,13 @@ def available() -> bool:
     return _libc.syscall(_SECCOMP, 2, 0, ctypes.byref(action)) == 0
 
 
-def run_with(fault: Fault, folder: Path, operation: Callable[[], object]) -> Outcome:
-    """Run `operation` in a forked process, with a fault in its calls on files below `folder`."""
+def run_with(
+    fault: Fault, folder: Path, operation: Callable[[], object], but: Path | None = None
+) -> Outcome:
+    """Run `operation` in a forked process, with a fault in its calls on files below `folder`.
+
+    `but`: a folder below it whose files are left alone.
+    """
     ours, theirs = socket.socketpair()
     reading, writing = os.pipe()
     sys.stdout.flush()
@@ -150,7 +155,8 @@ def run_with(fault: Fault, folder: Path, operation: Callable[[], object]) -> Out
     (listener,) = array.array("i", ancillary[0][2])
     outcome = Outcome()
     try:
-        output = _serve(listener, reading, child, fault, str(folder), outcome)
+        places = str(folder), str(but or "/dev/null")
+        output = _serve(listener, reading, child, fault, places, outcome)
     finally:
         os.close(listener)
         os.close(reading)
@@ -198,7 +204,12 @@ def _filter() -> int:
 
 
 def _serve(
-    listener: int, output: int, child: int, fault: Fault, folder: str, outcome: Outcome
+    listener: int,
+    output: int,
+    child: int,
+    fault: Fault,
+    places: tuple[str, str],
+    outcome: Outcome,
 ) -> bytes:
     """Decide about the calls until all processes have ended; what they printed."""
     printed, open_, poll = b"", True, select.poll()
@@ -213,7 +224,7 @@ def _serve(
             elif descriptor == output:
                 poll.unregister(output)
             elif event & select.POLLIN:
-                _decide(listener, child, fault, folder, outcome)
+                _decide(listener, child, fault, places, outcome)
             else:
                 open_ = False
     while chunk := os.read(output, 1 << 16):
@@ -221,7 +232,9 @@ def _serve(
     return printed
 
 
-def _decide(listener: int, child: int, fault: Fault, folder: str, outcome: Outcome) -> None:
+def _decide(
+    listener: int, child: int, fault: Fault, places: tuple[str, str], outcome: Outcome
+) -> None:
     buffer = bytearray(struct.calcsize(_NOTIFICATION))
     try:
         fcntl.ioctl(listener, _RECEIVE, buffer)
@@ -231,7 +244,7 @@ def _decide(listener: int, child: int, fault: Fault, folder: str, outcome: Outco
     name = _NAMES[number]
     value, error, flags = 0, 0, _CONTINUE
     path = _path_of(process, name, arguments)
-    if path is not None and (path == folder or path.startswith(f"{folder}/")):
+    if path is not None and _below(path, places[0]) and not _below(path, places[1]):
         of_source = _path_of(process, name, arguments, 0) if name.startswith("rename") else None
         outcome.calls.append((name, path) if of_source is None else (name, of_source, path))
         if name in fault.without:
@@ -249,6 +262,10 @@ def _decide(listener: int, child: int, fault: Fault, folder: str, outcome: Outco
                     error = -getattr(errno, fault.kind)
     with suppress(OSError):
         fcntl.ioctl(listener, _SEND, struct.pack(_ANSWER, identity, value, error, flags))
+
+
+def _below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(f"{folder}/")
 
 
 def _can_fail(kind: str, name: str, arguments: list[int]) -> bool:

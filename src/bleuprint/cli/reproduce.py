@@ -15,6 +15,8 @@ from bleuprint.config.experiment import load
 from bleuprint.pipeline.dvc_lock import params_parsed_once
 from bleuprint.pipeline.plan import planned_stages
 from bleuprint.report.cost_columns import duration
+from bleuprint.runtime.errors import say
+from bleuprint.runtime.machine_errors import memory
 from bleuprint.runtime.streams import terminal
 
 # commands, blank lines, stages that do not run, and advice that `changes` gives
@@ -32,6 +34,7 @@ class StageLines(logging.Filter):
         super().__init__()
         self._seconds, self._names = seconds, list(seconds)
         self.not_run = list(seconds)
+        self.killed = False  # whether a stage was, by SIGKILL
         self._training: tuple[float, float] | None = None  # when it began, its forecast
         self._took = self._forecast = 0.0  # of trainings that have ended
 
@@ -41,6 +44,8 @@ class StageLines(logging.Filter):
             name = running[1].rpartition(":")[2]
             record.msg, record.args = self._line(name, record.created), ()
             return True
+        error = record.exc_info[1] if record.exc_info else None
+        self.killed |= bool(re.search(r"exited with (-9|137)$", str(error and error.__cause__)))
         # an error may have its text in the traceback alone
         return record.levelno > logging.INFO or not re.match(_NOISE, message)
 
@@ -87,6 +92,8 @@ def run_dvc() -> None:
     colored = redirect_stderr(terminal())
     with params_parsed_once(), redirect_stdout(io.StringIO()), colored:
         status = main(["repro"])
+    if lines.killed:
+        say(f"the stage was killed, probably by the kernel for lack of memory: {memory()}", "note")
     if status:
         sys.exit(status)
     if lines.not_run:

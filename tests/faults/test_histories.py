@@ -1,0 +1,107 @@
+"""Random histories of a project end as a fresh clone does.
+
+BLEUPRINT_HISTORIES: how many (default: 1); BLEUPRINT_KILLS_SEED: the first one's seed.
+"""
+
+import os
+import random
+import shutil
+import signal
+import time
+
+import pytest
+
+import micro
+
+pytestmark = pytest.mark.slow
+COUNT = int(os.environ.get("BLEUPRINT_HISTORIES", "1"))
+SEED = int(os.environ.get("BLEUPRINT_KILLS_SEED", "1"))
+STEPS = 6
+# An edit replaces one of these by another; the training's last, which costs most.
+SETTINGS = {
+    "beam: ": ("2", "3"),
+    "length: {min: 1, max: ": ("100", "90"),
+    "num_merges: ": ("40", "30"),
+    "label_smoothing: ": ("0.1", "0.2"),
+}
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + COUNT))
+def test_a_history_ends_as_a_fresh_clone(clean, tmp_path, counts, seed):
+    draw = random.Random(seed)
+    project = clean.copy(tmp_path / "project")
+    for number in range(STEPS):
+        action = draw.choice(ACTIONS)
+        print(f"seed {seed}, step {number + 1}: {action.__name__}", flush=True)
+        output = action(project, draw)
+        assert "Traceback" not in output, output
+    project.run("dvc", "repro", timeout=900)
+    assert project.changed() == set()
+    fresh = clean.copy(tmp_path / "fresh")
+    fresh.write("params.yaml", project.read("params.yaml"))
+    fresh.run("dvc", "repro", timeout=900)
+    assert project.contents() == fresh.contents()
+    counts.setdefault("a history of 6 steps", {})["history"] = 1 + seed - SEED
+
+
+def repro(project, draw):  # noqa: ARG001
+    return project.run("dvc", "repro", timeout=900)
+
+
+def snakemake(project, draw):  # noqa: ARG001
+    return project.run("snakemake", "-c2", "--rerun-incomplete", status=None, timeout=900)
+
+
+def edit(project, draw):
+    start, values = draw.choice(list(SETTINGS.items()))
+    text = project.read("params.yaml")
+    before, _, after = text.partition(start)
+    value = next(each for each in values if not after.startswith(each))
+    old = next(each for each in values if after.startswith(each))
+    project.write("params.yaml", f"{before}{start}{value}{after.removeprefix(old)}")
+    return ""
+
+
+def edit_during_repro(project, draw):
+    process = project.start("dvc", "repro")
+    time.sleep(draw.uniform(0, 30))
+    edit(project, draw)
+    return process.communicate(timeout=900)[0]
+
+
+def kill_repro(project, draw):
+    return _end(project, draw, signal.SIGKILL)
+
+
+def stop_repro(project, draw):
+    return _end(project, draw, signal.SIGTERM)
+
+
+def delete_cache(project, draw):  # noqa: ARG001
+    shutil.rmtree(project.root / ".dvc" / "cache", ignore_errors=True)
+    return ""
+
+
+def full_disk(project, draw):
+    """No file may be longer than this, as if the disk were full for all that is."""
+    kilobytes = draw.choice((4, 16, 64))
+    return project.run("sh", "-c", f"ulimit -f {kilobytes}; exec dvc repro", status=None)
+
+
+def checkout(project, draw):  # noqa: ARG001
+    shutil.rmtree(project.root / "data", ignore_errors=True)
+    return project.run("dvc", "checkout", status=None)
+
+
+ACTIONS = [repro, snakemake, edit, edit, edit_during_repro, kill_repro, stop_repro, delete_cache]
+ACTIONS += [full_disk, checkout]
+
+
+def _end(project, draw, number):
+    process = project.start("dvc", "repro")
+    time.sleep(draw.uniform(0, 40))
+    micro.kill(process, number)
+    try:
+        return process.communicate(timeout=120)[0]
+    finally:
+        micro.kill(process)
