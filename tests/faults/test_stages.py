@@ -4,6 +4,7 @@ BLEUPRINT_FAULTS: points of each fault and stage (default: 8, spread over all op
 """
 
 import os
+import re
 import resource
 import runpy
 import shutil
@@ -84,11 +85,11 @@ def _run(project, stage, fault):
 def _without_outputs(project, stage):
     """Remove what DVC removes before it runs a stage, and a training in progress."""
     if stage.kind == "train":
-        shutil.rmtree(project.root / "work" / "trainings")
+        shutil.rmtree(project.root / "work" / "trainings", ignore_errors=True)
     for output in stage.outputs:
         if output not in stage.kept:
             path = project.root / output
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
+            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
 
 
 def _outputs(project, stage):
@@ -127,7 +128,8 @@ def test_too_little_memory_is_one_line(project, stages, tried, name):
         points += 1
         where = f"{name} with {limit / 1e6:.0f} MB: {done.stderr}"
         assert "Traceback" not in done.stderr, where
-        assert "memory" in done.stderr.splitlines()[-1], where
+        # C and C++ libraries end the process with a line of their own
+        assert re.search("memory|std::bad_alloc", done.stderr.splitlines()[-1], re.I), where
         assert all(
             found in ({}, expected[output]) for output, found in _outputs(project, stage).items()
         ), where

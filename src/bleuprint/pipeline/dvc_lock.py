@@ -22,6 +22,7 @@ from typing import Any
 from bleuprint.runtime.code import git
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.files import whole_file
+from bleuprint.runtime.machine_errors import describe
 from bleuprint.runtime.schema import load_yaml
 
 _LOCKS = ExitStack()
@@ -40,7 +41,7 @@ def open_repo(root: Path) -> Iterator[Any]:
     except (DvcException, OSError) as error:
         if isinstance(error, OSError) and error.errno == errno.EROFS:
             raise UserError(f"the checkout is read-only: {error.filename}") from error
-        raise UserError(" ".join(str(error).split())) from error
+        raise UserError(describe(error) or str(error)) from error
 
 
 def md5_of_folder(sums: Mapping[str, str]) -> str:
@@ -142,7 +143,7 @@ def release() -> None:
     try:
         _LOCKS.close()
     except (DvcException, OSError) as error:
-        say(str(error))
+        say(describe(error) or str(error))
 
 
 def differs(output: Path, root: Path = Path()) -> bool:

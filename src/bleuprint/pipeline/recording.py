@@ -19,6 +19,7 @@ from bleuprint.pipeline.dvc_lock import open_repo
 from bleuprint.pipeline.graph import FINISHED, Stage, files_at, inputs, mark_of, stages
 from bleuprint.pipeline.params_files import current_params
 from bleuprint.runtime.errors import UserError, say
+from bleuprint.runtime.machine_errors import describe
 
 
 def begin(name: str, digest: str, *dependencies: str, root: Path = Path()) -> None:
@@ -47,7 +48,8 @@ def record(root: Path = Path()) -> None:
                 _commit(done, root)
         except Exception as error:  # DVC's errors have no common class; its own commands do this
             raise UserError(
-                f"DVC did not record the finished stages: {error}; to try again: bleuprint record"
+                f"DVC did not record the finished stages: {describe(error) or error}; "
+                "to try again: bleuprint record"
             ) from error
     found = marks(root)
     for mark in found:
