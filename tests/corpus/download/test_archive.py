@@ -5,6 +5,8 @@ import errno
 import gzip
 import lzma
 import random
+import shutil
+import subprocess
 import tarfile
 import zipfile
 
@@ -25,7 +27,7 @@ from archives import (
     tgz,
     zipped,
 )
-from bleuprint.corpus.download import archive
+from bleuprint.corpus.download import unpacked
 from bleuprint.corpus.download.archive import Damaged, open_member
 from bleuprint.runtime.errors import UserError
 
@@ -198,6 +200,70 @@ def test_changed_bytes_are_an_error_in_one_line_wherever_a_checksum_covers_them(
             assert found == body or name in ("a.tar", "a.tar.gz")
 
 
+PROGRAMS = {"t.gz": "gzip", "t.bz2": "bzip2", "t.xz": "xz"}
+PACK = {"t.gz": gzip.compress, "t.bz2": bz2.compress, "t.xz": lzma.compress}
+
+
+def unpacked_by_program(name, data):
+    if shutil.which(PROGRAMS[name]) is None:
+        pytest.skip(f"no {PROGRAMS[name]}")
+    return subprocess.run([PROGRAMS[name], "-dc"], input=data, capture_output=True, check=False)
+
+
+@pytest.mark.parametrize("name", SINGLE)
+@pytest.mark.parametrize("padding", [b"", bytes(4), bytes(1 << 19)], ids=len)
+def test_all_streams_of_a_file_are_read(name, padding):
+    """As pbzip2, pigz, pixz and cat write them; tapes and blocks pad with zeros."""
+    parts = [LONG, b"", TEXT]
+    data = b"".join(PACK[name](part) + padding for part in parts)
+    assert read(name, data) == LONG + TEXT
+    assert read("a.zip", zipped([(name, data)]), name) == LONG + TEXT
+    if not padding or name == "t.xz":
+        run = unpacked_by_program(name, data)
+        assert (run.returncode, run.stdout) == (0, LONG + TEXT)
+
+
+@pytest.mark.parametrize("name", SINGLE)
+@pytest.mark.parametrize(
+    "second",
+    [
+        lambda data: bytes([data[0] ^ 1]) + data[1:],
+        lambda data: data[1:],
+        lambda _: b"\n",
+        lambda _: b"<html>",
+        lambda data: data[:5],
+        lambda data: b"\0\0\0" + data[2:],
+    ],
+    ids=["bit flipped", "byte lost", "line end", "page", "cut short", "overwritten"],
+)
+def test_what_follows_a_stream_and_is_none_is_refused(name, second):
+    """The message says how much gzip, bzip2 and xz write before they complain or end."""
+    first = PACK[name](LONG)
+    data = first + second(PACK[name](TEXT))
+    message = refused(name, data)
+    start = f"{name}: truncated or damaged, or not what its name says: what follows byte "
+    assert message.startswith(f"{start}{len(first):,}, where a stream ends, cannot be unpacked (")
+    kept = f"{PROGRAMS[name]} -dc writes what is before it, {len(LONG):,} bytes, if the rest may"
+    assert kept in message
+    assert unpacked_by_program(name, data).stdout == LONG
+
+
+@pytest.mark.parametrize("name", SINGLE)
+def test_damage_inside_a_later_stream_is_refused(name):
+    data = PACK[name](TEXT) + PACK[name](LONG)
+    for place in range(len(data) - 200_000, len(data) - 20, 50_021):
+        changed = data[:place] + bytes([data[place] ^ 16]) + data[place + 1 :]
+        assert refused(name, changed).startswith(f"{name}: truncated or damaged")
+    assert refused(name, data[:-1]).startswith(f"{name}: truncated or damaged")
+
+
+def test_zeros_between_streams_of_xz_come_by_fours():
+    one = lzma.compress(TEXT)
+    message = refused("t.xz", one + bytes(6) + one)
+    assert "padding of 6 zeros, which is no multiple of four" in message
+    assert unpacked_by_program("t.xz", one + bytes(6) + one).returncode == 1
+
+
 def test_damage_and_wrong_settings_are_different_errors():
     for name, data in (("a.tgz", PACKED["a.tgz"][:-9000]), ("a.zip", TEXT), ("a.tgz", b"")):
         with pytest.raises(Damaged):
@@ -211,7 +277,7 @@ def test_an_error_of_the_disk_is_not_reported_as_damage(monkeypatch):
     def fail(*_):
         raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setitem(archive._DECOMPRESSORS, ".gz", fail)
+    monkeypatch.setitem(unpacked.DECOMPRESSORS, ".gz", fail)
     with pytest.raises(OSError, match="Input/output error"):
         read("a.tgz", PACKED["a.tgz"], "b/text.de")
 

@@ -4,28 +4,22 @@ Nothing is extracted under a name that an archive contains. A file is compared w
 before it is opened here; what Python's modules cannot unpack is reported in one line.
 """
 
-import bz2
 import difflib
 import errno
-import gzip
 import io
 import lzma
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
+from bleuprint.corpus.download.unpacked import DECOMPRESSORS, Unpacked
 from bleuprint.runtime.errors import UserError
 
 _BLOCK = 1 << 18
-_DECOMPRESSORS: dict[str, Callable[[IO[bytes]], Any]] = {
-    ".gz": lambda file: gzip.GzipFile(fileobj=file),
-    ".bz2": bz2.BZ2File,
-    ".xz": lzma.LZMAFile,
-}
 _TARS = {".tar": "", ".tar.gz": ".gz", ".tgz": ".gz", ".tar.bz2": ".bz2", ".tar.xz": ".xz"}
 _ARCHIVES = (*_TARS, ".zip")
 # A damaged header, a compression method without a module and an encrypted member are RuntimeError
@@ -64,7 +58,7 @@ def open_member(path: Path, name: str, member: Sequence[str]) -> Iterator[Binary
         if _extension(last, _ARCHIVES):
             raise UserError(f"{name}: an archive: archive_member must name a file in it")
         with named_errors(name):
-            file = _decompressed(file, _extension(last, _DECOMPRESSORS))
+            file = _decompressed(file, _extension(last, DECOMPRESSORS))
         yield io.BufferedReader(_Stream(file, name), _BLOCK)
 
 
@@ -133,11 +127,8 @@ def _open_inner(file: IO[bytes], archive: str, name: str, inner: str) -> IO[byte
 def _decompressed(file: IO[bytes], extension: str | None) -> IO[bytes]:
     if not extension:
         return file
-    buffered = io.BufferedReader(file, _BLOCK)  # type: ignore[type-var]
-    if not buffered.peek(1):
-        raise EOFError("empty")  # which gzip reads as no data
-    decompressed: IO[bytes] = _DECOMPRESSORS[extension](buffered)
-    return decompressed
+    unpacked: IO[bytes] = io.BufferedReader(Unpacked(file, extension), _BLOCK)
+    return unpacked
 
 
 def _extension(name: str, extensions: Iterable[str]) -> str | None:
