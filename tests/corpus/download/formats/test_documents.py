@@ -40,9 +40,16 @@ def test_pairs_stay_within_documents_and_counts_add_up():
     assert sample["new_source"] == f"{source[0]} {source[1]}"
 
 
+@pytest.mark.parametrize("line", [" ", "\t", "\u3000 ", "\xa0", "\r", "\x0c"], ids=ascii)
+def test_a_line_of_white_space_ends_a_document(line):
+    files = sides(columns(PAIRS), columns(PAIRS[:2]))
+    blank = [file.replace(b"\n\n", f"\n{line}\n".encode()) for file in files]
+    assert read("documents", *blank) == read("documents", *files) == [*PAIRS, *PAIRS[:2]]
+
+
 @pytest.mark.parametrize("character", TORTURE, ids=ascii)
-def test_only_an_empty_line_ends_a_document(character):
-    text = [["eins", f"zwei{character}drei vier", character, "fünf sechs"]] * 2
+def test_a_character_in_a_line_ends_no_document(character):
+    text = [["eins", f"zwei{character}drei vier", f"{character}und", "fünf sechs"]] * 2
     found = read("documents", *sides(text, columns(PAIRS)))
     lost = ("\r", "\ufeff")  # at the end of a line and at the start of a file only
     assert found[:2] == [("eins", "eins"), (f"zwei{character}drei vier",) * 2]

@@ -127,3 +127,65 @@ def test_line_breaks_written_as_characters_become_spaces():
     (file,) = published("tmx")
     file = file.replace(b" the stove", b"&#10; &#13;&#9; the\n stove")
     assert read("tmx", file) == PAIRS
+
+
+@pytest.mark.parametrize(
+    ("code", "between"),
+    [
+        ('<ph type="lb"/>', " "),
+        ('<ph x="1" type="x-lb">[1]</ph>', " "),
+        ('<it pos="begin" type="pb">p</it>', " "),
+        ("<ph>&lt;br/&gt;</ph>", " "),
+        ('<ph>&lt;BR clear="all"&gt;</ph>', " "),
+        ('<bpt i="1">&lt;p class="x"&gt;</bpt>', " "),
+        ("<ph>\\n</ph>", " "),
+        ("<ph>\n</ph>", " "),
+        (" <ph type='lb'/> ", " "),
+        ('<bpt i="1" type="bold">&lt;b&gt;</bpt>', ""),
+        ("<ph>\n&lt;pre-2&gt;</ph>", ""),
+        ('<ph type="index"/>', ""),
+    ],
+)
+def test_a_code_that_breaks_a_line_separates_words(code, between):
+    unit = f"<tu><tuv xml:lang='de'><seg>eins{code}zwei</seg></tuv>"
+    unit += "<tuv xml:lang='en'><seg>one</seg></tuv></tu>"
+    found = read("tmx", f"<tmx><header/><body>{unit}</body></tmx>".encode())
+    assert found == [(f"eins{between}zwei", "one")]
+
+
+def in_tmx(*parts):
+    return b"".join([b"<tmx><header/><body>", *parts, b"</body></tmx>"])
+
+
+UNIT = b"<tu><tuv xml:lang='de'><seg>eins</seg></tuv><tuv xml:lang='en'><seg>one</seg></tuv></tu>"
+
+
+@pytest.mark.parametrize("deep", [90, 2000, 1_000_000])
+def test_elements_may_be_nested_but_not_without_end(deep):
+    nested = b"<tu><tuv xml:lang='de'><seg>" + b"<hi>" * deep + b"eins" + b"</hi>" * deep
+    content = in_tmx(UNIT, nested, b"</seg></tuv><tuv xml:lang='en'><seg>one</seg></tuv></tu>")
+    if deep < 100:
+        assert read("tmx", content) == [("eins", "one")] * 2
+    else:
+        assert fault("tmx", content) == "inputs/both: after <tu> 1: <hi> is 101 elements deep"
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        b"<tu><tuv xml:lang='de'><seg>" + b"x" * (9 << 20) + b"</seg></tuv></tu>",
+        b"<prop>" + b"<a/>" * (3 << 20) + b"</prop>",
+        b"<tu x='" + b"x" * (9 << 20) + b"'/>",
+        b"<!--" + b"x" * (9 << 20) + b"-->",
+    ],
+    ids=["a sentence", "elements", "an attribute", "a comment"],
+)
+def test_what_is_no_unit_of_sentences_is_not_read_into_memory(part):
+    assert fault("tmx", in_tmx(UNIT, part)) == "inputs/both: after <tu> 1: no <tu> in 8 MiB"
+
+
+@pytest.mark.parametrize("declared", ["", '<!ENTITY x SYSTEM "/etc/passwd">'])
+def test_an_entity_that_is_not_in_the_file_is_refused(declared):
+    dtd = f'<!DOCTYPE tmx SYSTEM "tmx14.dtd" [{declared}]>'.encode()
+    content = dtd + in_tmx(UNIT.replace(b"eins", b"a &x; b"))
+    assert "undefined entity &x;: line 1" in fault("tmx", content)

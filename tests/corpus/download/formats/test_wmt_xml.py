@@ -94,6 +94,24 @@ def test_documents_that_do_not_add_up_are_named(old, new, message):
     assert f"inputs/t.xml{message}" in fault(FILE.replace(old, new), "A")
 
 
+@pytest.mark.parametrize(
+    "dtd",
+    [
+        '<!DOCTYPE d [<!ENTITY x SYSTEM "/etc/passwd">]>',
+        '<!DOCTYPE d SYSTEM "wmt.dtd">',
+        '<!DOCTYPE d PUBLIC "-//x" "x.dtd" [<!ENTITY y "z">]>',
+    ],
+    ids=["external", "of a DTD", "of a DTD, beside others"],
+)
+def test_an_entity_that_is_not_in_the_file_is_named(dtd):
+    content = FILE.replace("Fünf", "a &x; b")
+    head, _, rest = content.partition("?>\n") if content.startswith("<?") else ("", "", content)
+    content = f"{head}?>\n{dtd}{rest}" if head else f"{dtd}{rest}"
+    line = content[: content.index("&x;")].count("\n") + 1
+    message = f"inputs/t.xml: not sound XML: entity &x; is not defined in the file: line {line}"
+    assert fault(content, "A") == message
+
+
 def test_of_several_translators_one_has_to_be_named():
     assert fault(FILE) == (
         "inputs/t.xml:10: a reference by 'A', and those before are by 'B': the key translator says "

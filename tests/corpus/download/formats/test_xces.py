@@ -142,6 +142,13 @@ def test_damage_is_named():
     assert fault(links, unsound).startswith("inputs/de.zip!Books/raw/de/a.xml: not sound XML: ")
 
 
+def test_a_large_document_is_refused_before_it_is_unpacked():
+    large = archive(de_a="<d>" + " " * (70 << 20) + "</d>")
+    assert len(large) < 100_000
+    message = "inputs/de.zip!Books/raw/de/a.xml: a document of 73,400,327 bytes"
+    assert fault(alignment(group(LINKS)), large) == message
+
+
 def test_memory_does_not_grow_with_the_number_of_documents():
     peaks = []
     for count in (5, 40):

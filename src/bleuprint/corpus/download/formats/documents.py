@@ -1,7 +1,7 @@
 """The format documents: two files of a sentence a line, not parallel, whose sentences are aligned.
 
-A document ends at an empty line; the last one may lack it. Document i of one file translates
-document i of the other.
+A document ends at a line that is empty or white space; the last one may lack it. Document i of one
+file translates document i of the other.
 """
 
 from collections.abc import Iterator, Sequence
@@ -71,7 +71,7 @@ def _plausible(beads: Sequence[Bead]) -> bool:
 def _documents(stream: BinaryIO, name: str) -> Iterator[list[str]]:
     sentences: list[str] = []
     for line in read_lines(stream, name):
-        if line:
+        if line.strip():
             sentences.append(line)
         else:
             yield sentences

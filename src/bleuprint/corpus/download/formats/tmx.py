@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Iterator
-from typing import BinaryIO
+from functools import partial
+from itertools import chain
+from typing import BinaryIO, cast
 from xml.etree import ElementTree
 
 from bleuprint.corpus.steps.ledger import SetCounts
@@ -12,6 +14,14 @@ from bleuprint.text.parallel import Pair
 # Elements of a seg that contain codes of the original document; they and the elements inside them
 # (sub) are not text. The content of hi is text.
 _CODES = frozenset({"bpt", "ept", "ph", "it", "ut"})
+# Types of codes that break a line, column or page, and codes of HTML and others that do.
+_BREAKS = frozenset({"lb", "pb", "cb", "br", "linebreak"})
+_BREAK = re.compile(r"\s*(</?(br|p|div|li|tr|td|w:br|w:tab)\b|\\[nrt]\s*$)", re.IGNORECASE)
+# Of a unit, or of what is between two: bytes, and elements inside each other.
+_LARGEST = 8 << 20
+_DEEPEST = 100
+_CHUNK = 1 << 16
+_Events = Iterator[tuple[str, ElementTree.Element]]
 # XML's white space; other spaces (U+00A0, U+3000) are part of the text.
 _SPACE = re.compile("[ \t\r\n]+")
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
@@ -48,19 +58,32 @@ def folded(text: str) -> str:
 def _units(stream: BinaryIO, name: str) -> Iterator[ElementTree.Element]:
     """The <tu> elements of tmx/body, with one in memory at a time.
 
-    Neither a DTD nor an external entity is read, and expat limits what others expand to.
+    Neither a DTD nor an external entity is read, and expat limits what others expand to. Raises
+    UserError at what is no unit of sentences: large, or deeply nested.
     """
+    parser: ElementTree.XMLPullParser[ElementTree.Element]
+    parser = ElementTree.XMLPullParser(("start", "end"))
     parents: list[ElementTree.Element] = []
+    number, size = 0, 0
     try:
-        for event, element in ElementTree.iterparse(stream, ("start", "end")):
-            if event == "start":
-                parents.append(element)
-                continue
-            parents.pop()
-            if element.tag == "tu":
-                yield element
-            if len(parents) in (1, 2):
-                parents[-1].clear()
+        for chunk in chain(iter(partial(stream.read, _CHUNK), b""), [b""]):
+            parser.feed(chunk) if chunk else parser.close()
+            size += len(chunk)
+            for event, element in cast(_Events, parser.read_events()):
+                if event == "start":
+                    parents.append(element)
+                    if len(parents) > _DEEPEST:
+                        place = f"after <tu> {number}: <{element.tag}>"
+                        raise UserError(f"{name}: {place} is {len(parents)} elements deep")
+                    continue
+                parents.pop()
+                if element.tag == "tu":
+                    yield element
+                    number, size = number + 1, 0
+                if parents and (len(parents) <= 2 or element.tag == "tu"):
+                    parents[-1].clear()
+            if size > _LARGEST:
+                raise UserError(f"{name}: after <tu> {number}: no <tu> in {_LARGEST >> 20} MiB")
     except (ElementTree.ParseError, LookupError, ValueError) as error:  # also of its encoding
         raise UserError(f"{name}: not sound XML: {error}") from None
 
@@ -71,5 +94,13 @@ def _text(element: ElementTree.Element) -> str:
     for child in element:
         if child.tag not in _CODES:
             parts.append(_text(child))
+        elif _breaks(child):
+            parts.append(" ")
         parts.append(child.tail or "")
     return "".join(parts)
+
+
+def _breaks(code: ElementTree.Element) -> bool:
+    """Whether a code separates the words beside it."""
+    kind, text = code.get("type", "").lower().removeprefix("x-"), code.text or ""
+    return kind in _BREAKS or text.isspace() or _BREAK.match(text) is not None

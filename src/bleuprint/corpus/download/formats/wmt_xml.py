@@ -8,7 +8,7 @@ from collections.abc import Iterator, MutableSequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import zip_longest
-from typing import BinaryIO
+from typing import BinaryIO, NoReturn
 from xml.parsers import expat
 
 from bleuprint.corpus.steps.ledger import SetCounts
@@ -112,7 +112,7 @@ def _pairs(name: str, document: str, source: _Side, reference: _Side) -> list[Pa
 
 
 def _documents(stream: BinaryIO, name: str) -> Iterator[_Document]:
-    """Neither a DTD nor an external entity is read, and expat limits what others expand to."""
+    """No DTD is read, an external or undefined entity is refused, expat limits what others give."""
     reader = _Reader()
     try:
         for chunk in iter(partial(stream.read, _CHUNK), b""):
@@ -133,6 +133,8 @@ class _Reader:
         self.parser.StartElementHandler = self._start
         self.parser.EndElementHandler = self._end
         self.parser.CharacterDataHandler = self._characters
+        self.parser.SkippedEntityHandler = self._entity
+        self.parser.ExternalEntityRefHandler = lambda names, *_: self._entity(names, False)
         self._whole: list[_Document] = []
         self._document: _Document | None = None
         self._side: _Side | None = None
@@ -154,6 +156,10 @@ class _Reader:
         elif tag == "seg" and self._side:
             self._segment = _Segment(attributes.get("id", ""), line)
             self._side.segments.append(self._segment)
+
+    def _entity(self, name: str, _: bool) -> NoReturn:
+        line = self.parser.CurrentLineNumber
+        raise ValueError(f"entity &{name}; is not defined in the file: line {line}")
 
     def _end(self, tag: str) -> None:
         if tag == "doc" and self._document:

@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 from zipfile import ZipFile
 
 from bleuprint.corpus.download.archive import named_errors
+from bleuprint.corpus.download.formats.lines import LONGEST_LINE
 from bleuprint.corpus.download.formats.tmx import folded
 from bleuprint.corpus.steps.ledger import SetCounts
 from bleuprint.runtime.errors import UserError
@@ -90,6 +91,8 @@ class _Archive:
     def read(self, file: str) -> _Document:
         entry = self._entries[file.removesuffix(".gz")]
         name = f"{self.name}!{entry.filename}"
+        if entry.file_size > LONGEST_LINE:
+            raise UserError(f"{name}: a document of {entry.file_size:,} bytes")
         with named_errors(name):
             content = self._zip.read(entry)  # whole: its checksum is compared before it is parsed
         return _Document(name, content)
