@@ -16,8 +16,9 @@ def read(data: bytes, most: int = 3) -> list[list[Line]]:
 
 
 def test_lines_end_at_line_feeds_alone() -> None:
-    found = [line for lines in read("a\r\n\u2028b\x0c\n\nlast".encode()) for line in lines]
-    assert found == [(1, "a\r"), (2, "\u2028b\x0c"), (3, ""), (4, "last")]
+    content = "\ufeffa\r\n\u2028b\x0c\n\ufeff\nla\rst".encode()
+    found = [line for lines in read(content) for line in lines]
+    assert found == [(1, "a"), (2, "\u2028b\x0c"), (3, "\ufeff"), (4, "la\rst")]
     assert read(b"") == []
 
 

@@ -69,14 +69,23 @@ def test_scores_are_those_of_sacrebleus_command_line(root: Path) -> None:
 def test_a_line_ends_at_a_newline_alone(root: Path) -> None:
     lines = translations(root)
     odd = [*TORTURE, "".join(TORTURE)]
-    lines = [f"{c}{line}{c}" for c, line in zip((odd * 3)[:40], lines, strict=True)]
+    lines = [f"x{c}{line}{c}x" for c, line in zip((odd * 3)[:40], lines, strict=True)]
     content = "\n".join(lines).encode()  # the last without its \n
     settings = project(root, content)
     assert list(check_files(settings, root)) == []
     score_outside(settings, "news-en-de", root)
     copy = root / SCORES.replace("scores.json", "hypotheses/test.first.de")
-    assert copy.read_bytes() == content
+    assert copy.read_bytes() == content + b"\n"
     assert read_json(root / SCORES)["first"]["lines"] == 40
+
+
+def test_a_byte_order_mark_and_windows_line_ends_cost_nothing(root: Path) -> None:
+    found = []
+    for mark, end in ("", "\n"), ("\ufeff", "\n"), ("\ufeff", "\r\n"), ("", "\r\n"):
+        content = mark + "".join(f"{line}{end}" for line in translations(root))
+        score_outside(project(root, content.encode()), "news-en-de", root)
+        found.append((root / SCORES).read_bytes())
+    assert found == [found[0]] * 4
 
 
 @pytest.mark.parametrize(

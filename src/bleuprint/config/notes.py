@@ -11,6 +11,7 @@ from bleuprint.config.set_param import committed, rewritten
 from bleuprint.config.system import System
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import not_a_file
 from bleuprint.runtime.schema import line_of, load_yaml
 from bleuprint.text.tokenizers import tokenizer_for
 
@@ -23,7 +24,7 @@ def notes(settings: Settings, path: Path = Path("params.yaml")) -> Iterator[str]
             yield f"corpora.{name}: {side} is read from outside the project: {place}"
         for side, file in corpus.files.sides().items():
             if file.path is not None and not Path(file.path).is_file():
-                yield f"corpora.{name}: {side}: {file.path}: no such file"
+                yield f"corpora.{name}: {side}: {file.path}: {not_a_file(Path(file.path))}"
         limits = [getattr(rule, "max", 0) for rule in corpus.filter if rule.name() == "length"]
         for row, system in settings.systems_on(name).items():
             most = system.model.max_positions

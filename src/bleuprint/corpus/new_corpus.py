@@ -22,6 +22,7 @@ from bleuprint.corpus.line_shift import first_shifted_line
 from bleuprint.corpus.tool_formats import tool_format
 from bleuprint.rules.language_id import LanguageId
 from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import not_a_file
 from bleuprint.runtime.schema import MAX_NAME, build
 from bleuprint.text.segmenter import has_segmenter
 from bleuprint.text.tokenizers import tokenizer_for
@@ -316,7 +317,7 @@ class _Lines:
 def _check_place(path: Path) -> None:
     """Raise UserError unless a file is below inputs/, as an entry must name it."""
     if not path.is_file():
-        raise UserError(f"{path}: {'a folder' if path.is_dir() else 'no such file'}")
+        raise UserError(f"{path}: {not_a_file(path)}")
     if path.suffix in (".gz", ".bz2", ".xz", ".zip", ".tgz", ".tar"):
         raise UserError(f"{path}: packed: unpack it first")
     if path.is_absolute() or path.parts[0] != "inputs" or ".." in path.parts:

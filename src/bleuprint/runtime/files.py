@@ -120,6 +120,13 @@ def reading(path: Path) -> Iterator[None]:
         raise UserError(f"{path}: damaged: {error}") from None
 
 
+def not_a_file(path: Path) -> str:
+    """Why a path is no regular file, for a message."""
+    if path.is_dir():
+        return "a folder"
+    return "a pipe or device: copy what it gives into a file" if path.exists() else "no such file"
+
+
 def sha256_of(path: Path) -> str:
     """The SHA-256 of a file's bytes, in hexadecimal."""
     with path.open("rb") as file:

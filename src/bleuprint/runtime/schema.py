@@ -11,6 +11,7 @@ import re
 import types
 import typing
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -91,9 +92,7 @@ def load_yaml(path: Path) -> Any:
     except FileNotFoundError:
         raise UserError(f"{path}: no such file; run from the project's root") from None
     except UnicodeDecodeError as error:
-        lines = error.object[: error.start].split(b"\n")
-        line = error.object.split(b"\n")[len(lines) - 1]
-        raise not_utf8(line, len(lines[-1]), path, len(lines)) from None
+        raise not_utf8(path, BytesIO(error.object)) from None
     return parse_yaml(text, str(path))
 
 

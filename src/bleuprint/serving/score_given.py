@@ -4,12 +4,13 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
+from bleuprint.corpus.download.formats.lines import read_plain
 from bleuprint.dataset.subwords.vocabulary import EOS
 from bleuprint.decoding.beam_search import length_penalty
 from bleuprint.decoding.forced_decoding import token_log_probs
 from bleuprint.runtime.errors import UserError
 from bleuprint.serving.translator import Translator
-from bleuprint.text.parallel import read_pairs
+from bleuprint.text.parallel import Pair
 
 # Lines that are scored together, at most.
 _LINES = 512
@@ -21,7 +22,7 @@ def score_file(translator: Translator, source: Path, given: Path) -> Iterator[li
     Raises UserError if the numbers of lines differ, or if a sentence is too long for the model.
     """
     most = translator.model.settings.max_positions
-    texts = enumerate(read_pairs(source, given), 1)
+    texts = enumerate(_pairs(source, given), 1)
     while block := list(islice(texts, _LINES)):
         pairs = []
         for number, text in block:
@@ -34,6 +35,11 @@ def score_file(translator: Translator, source: Path, given: Path) -> Iterator[li
             pairs.append(pair)
         scores = _scores(translator, pairs)
         yield [f"{s:.6f}\t{text.target}" for s, (_, text) in zip(scores, block, strict=True)]
+
+
+def _pairs(source: Path, given: Path) -> Iterator[Pair]:
+    with source.open("rb") as sources, given.open("rb") as translations:
+        yield from read_plain([sources, translations], [str(source), str(given)])
 
 
 def _scores(translator: Translator, pairs: Sequence[tuple[list[int], list[int]]]) -> list[float]:

@@ -1,17 +1,17 @@
 """The stage score_outside: all metrics of translations that were not made here."""
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 from bleuprint.config.experiment import Settings
 from bleuprint.config.outside import OutsideFile
 from bleuprint.config.paths import folder, outside
+from bleuprint.corpus.download.formats.lines import read_lines
 from bleuprint.corpus.test_sets import read_description
 from bleuprint.runtime.errors import UserError, say
-from bleuprint.runtime.files import sha256_of, whole_folder, write_json
+from bleuprint.runtime.files import not_a_file, sha256_of, whole_folder, write_json
 from bleuprint.scoring.score import SetScores, score_files
-from bleuprint.text.parallel import TextFolder, count_lines, read_lines
+from bleuprint.text.parallel import TextFolder, count_lines
 
 
 def check_files(settings: Settings, root: Path = Path()) -> Iterator[str]:
@@ -46,7 +46,9 @@ def score_outside(settings: Settings, name: str, root: Path = Path()) -> None:
             for test, file in entry.tests.items():
                 sources, references = texts.files(f"test.{test}")
                 _check(file, _key(name, row, test), references, root)
-                hypotheses = shutil.copyfile(root / file.path, copies / references.name)
+                hypotheses = copies / references.name
+                with hypotheses.open("w", encoding="utf-8", newline="\n") as copy:
+                    copy.writelines(f"{line}\n" for line in _lines(root / file.path))
                 described = read_description(folder(name, "tests", root), test)
                 scores[test] = score_files(sources, references, hypotheses, corpus, described, None)
                 if scores[test]["hypotheses"] == scores[test]["references"]:
@@ -58,16 +60,22 @@ def _key(corpus: str, row: str, test: str) -> str:
     return f"outside.{corpus}.{row}.tests.{test}"
 
 
+def _lines(path: Path) -> Iterator[str]:
+    """The lines, read as those of a corpus: without a byte order mark and a \\r at their ends."""
+    with path.open("rb") as file:
+        yield from read_lines(file, str(path))
+
+
 def _check(file: OutsideFile, key: str, references: Path, root: Path) -> None:
     """Raise UserError at a file that is missing, another one, or not parallel to the references.
 
     References that are not prepared yet are not compared.
     """
     if not (path := root / file.path).is_file():
-        raise UserError(f"{path}: {'a folder' if path.is_dir() else 'no such file'} ({key})")
+        raise UserError(f"{path}: {not_a_file(path)} ({key})")
     if (digest := sha256_of(path)) != file.sha256:
         raise UserError(f"{path}: has SHA-256 {digest}, but params.yaml has {file.sha256} ({key})")
-    given = sum(1 for _ in read_lines(path))
+    given = sum(1 for _ in _lines(path))
     if not references.exists():
         return
     if given != (expected := count_lines(references)):

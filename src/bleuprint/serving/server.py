@@ -15,6 +15,7 @@ from base64 import b64encode
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Self
 
@@ -32,6 +33,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
 from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.not_utf8 import not_utf8
 from bleuprint.runtime.schema import Count, build
 from bleuprint.serving.attention_html import attention_environment
 from bleuprint.serving.lost_text import TrainingLengths
@@ -154,6 +156,8 @@ class TranslationRequest:
         """
         try:
             content = json.loads(body.decode())
+        except UnicodeDecodeError:
+            raise HTTPException(400, str(not_utf8("the body", BytesIO(body)))) from None
         except (ValueError, RecursionError) as error:
             raise HTTPException(400, f"the body is not JSON: {error}") from None
         try:

@@ -26,8 +26,11 @@ class Pair(NamedTuple):
 def read_lines(path: Path) -> Iterator[str]:
     """The lines of a UTF-8 file without their \\n; raises UserError at an undecodable byte."""
     with _open(path) as file:
-        for number, line in enumerate(file, 1):
-            yield _decode(line, path, number)
+        for line in file:
+            try:
+                yield line.removesuffix(b"\n").decode()
+            except UnicodeDecodeError:
+                raise _undecodable(path) from None
 
 
 def read_pairs(source: Path, target: Path) -> Iterator[Pair]:
@@ -71,8 +74,7 @@ class Block:
         try:
             return data.decode().split("\n")[:-1]
         except UnicodeDecodeError:
-            lines = data.split(b"\n")[:-1]
-            return [_decode(line, path, number) for number, line in enumerate(lines, self.first)]
+            raise _undecodable(path) from None
 
 
 def read_blocks(
@@ -184,8 +186,6 @@ def _lines(file: BinaryIO, count: int) -> bytes:
     return block if block[-1:] in (b"", b"\n") else block + b"\n"
 
 
-def _decode(line: bytes, path: Path, number: int) -> str:
-    try:
-        return line.removesuffix(b"\n").decode()
-    except UnicodeDecodeError as error:
-        raise not_utf8(line, error.start, path, number) from None
+def _undecodable(path: Path) -> UserError:
+    with _open(path) as file:
+        return not_utf8(path, file)

@@ -247,14 +247,15 @@ def test_latin_1_is_an_error_at_its_line(name):
         return
     first = "inputs/both" if name in TWO_SIDED else "inputs/x.de"
     assert message.startswith(f"{first}:{line}: ")
-    assert "is 0xe4: not UTF-8; the file looks like Latin-1: iconv " in message
+    assert "is 0xe4: not UTF-8; the file looks like CP1252 ('" in message
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
 @pytest.mark.parametrize("name", [*BY_LINES, "sgml", "ted-xml"])
 def test_utf_16_is_recognised(name, encoding):
     files = [file.decode().encode(encoding) for file in published(name)]
-    assert fault(name, *files).endswith("looks like UTF-16: iconv -f UTF-16 -t UTF-8 OLD > NEW")
+    named = encoding.upper().replace("16-", "16")
+    assert fault(name, *files).endswith(f"looks like {named}: iconv -f {named} -t UTF-8 OLD > NEW")
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "iso-8859-1", "windows-1252"])

@@ -6,11 +6,11 @@ before a \\n are removed; all other bytes are kept, NUL included.
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import BinaryIO
 
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.not_utf8 import UTF_16_MARKS, looks_like_utf_16, not_utf8
+from bleuprint.runtime.not_utf8 import not_text, not_utf8
 from bleuprint.text.parallel import Pair
 
 # A file with a longer line is not a text of sentences; in bytes.
@@ -23,17 +23,17 @@ def read_lines(stream: BinaryIO, name: str) -> Iterator[str]:
     Raises UserError, naming file, line and byte, at bytes that are not UTF-8, and if a line has
     LONGEST_LINE bytes or more.
     """
-    for number, line in enumerate(iter(partial(stream.readline, LONGEST_LINE), b""), 1):
+    raw, fields = iter(partial(stream.readline, LONGEST_LINE), b""), 0
+    for number, line in enumerate(raw, 1):
         if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
             raise UserError(f"{name}:{number}: the line is longer than {LONGEST_LINE >> 20} MiB")
-        if number <= 2 and looks_like_utf_16(line):
-            raise not_utf8(
-                line, 0 if line.startswith(UTF_16_MARKS) else line.index(0), name, number
-            )
+        if number <= 2 and not_text(line, number):
+            raise not_utf8(name, [line], number)
         try:
             text = line.decode()
-        except UnicodeDecodeError as error:
-            raise not_utf8(line, error.start, name, number) from None
+        except UnicodeDecodeError:
+            raise not_utf8(name, chain([line], raw), number, fields) from None
+        fields += not text.isascii()
         if number == 1:
             text = text.removeprefix("\ufeff")
         yield text.removesuffix("\r\n").removesuffix("\n")
