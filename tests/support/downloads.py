@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from bleuprint.corpus.download.fetch import Source, fetch
+from bleuprint.corpus.download.fetch import Source, accept, fetch
 from bleuprint.runtime.errors import UserError
 
 # More than one read returns, and no two parts alike.
@@ -23,7 +23,11 @@ def place(tmp_path, mirror=None, lock=True):
 
 
 def get(tmp_path, file, **source):
-    return fetch(file, place(tmp_path, **source)).read_bytes()
+    """What a run reads to its end."""
+    source = place(tmp_path, **source)
+    body = fetch(file, source).read_bytes()
+    accept(file, source)
+    return body
 
 
 def refused(tmp_path, file, **source):
@@ -55,8 +59,10 @@ def ranges(host, path="/x"):
 CHILD = """if True:
     import sys
     from pathlib import Path
-    from bleuprint.corpus.download.fetch import Source, fetch
+    from bleuprint.corpus.download.fetch import Source, accept, fetch
     from bleuprint.config.corpus_files import File
     folder = Path(sys.argv[1])
-    fetch(File(url=sys.argv[2]), Source(None, folder / "store", folder / "downloads.lock"))
+    file, source = File(url=sys.argv[2]), Source(None, folder / "store", folder / "downloads.lock")
+    fetch(file, source)
+    accept(file, source)
 """

@@ -18,8 +18,9 @@ from typing import BinaryIO, NamedTuple
 from bleuprint.config.corpus_files import EMBEDDED, File, Files, Text
 from bleuprint.corpus.download.archive import Damaged, open_member
 from bleuprint.corpus.download.document_ids import write_document_ids
-from bleuprint.corpus.download.fetch import Source, fetch, reject
+from bleuprint.corpus.download.fetch import Source, accept, doubt, fetch, reject
 from bleuprint.corpus.download.formats import read_text
+from bleuprint.corpus.download.lockfile import read_lock
 from bleuprint.corpus.steps.ledger import Ledger, SetCounts
 from bleuprint.runtime import environment, fingerprint
 from bleuprint.runtime.errors import UserError
@@ -80,6 +81,13 @@ def download_corpus(
                         documents += [f"{part}/{id}" if id and len(parts) > 1 else id for id in ids]
                 if name.startswith("test."):
                     write_document_ids(raw.at(partial), name, documents)
+        sums = read_lock(source.lock) if source.lock else {}
+        urls = {file.url for file in files.sides().values() if file.sha256 is None}
+        ledger.redirected = {
+            url: entry.redirected_to
+            for url, entry in sums.items()
+            if url in urls and entry.redirected_to
+        }
         ledger.write(ledger_path)
 
 
@@ -184,7 +192,15 @@ def _pairs(
         streams = [
             opened.enter_context(_open(file, source, whole=file in archives)) for file in text.files
         ]
-        yield from read_text(text, streams, languages, counts, documents)
+        try:
+            yield from read_text(text, streams, languages, counts, documents)
+        except Damaged:
+            raise
+        except UserError as error:
+            doubts = "".join({file.url: doubt(file, source) for file in text.files}.values())
+            raise UserError(f"{error}{doubts}") from None
+    for file in text.files:
+        accept(file, source)
 
 
 @contextmanager

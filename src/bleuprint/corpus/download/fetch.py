@@ -2,42 +2,58 @@
 
 Downloads are kept in the store, a folder outside the pipeline's outputs, under the hash of their
 URL, and are used again if their SHA-256 is right. A file without a SHA-256 in params.yaml has it
-recorded in downloads.lock by its first download.
+recorded in downloads.lock when its text has been read to the end for the first time; before, it is
+used again only if the host says that it has the same size.
 """
 
 import hashlib
+import re
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
 from bleuprint.config.corpus_files import File
 from bleuprint.config.corpus_names import opus_name
-from bleuprint.corpus.download.http import Unreachable, transfer
+from bleuprint.corpus.download.http import Unreachable, has_size, transfer
 from bleuprint.corpus.download.lockfile import forget, read_lock, record
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import sha256_of
+from bleuprint.runtime.files import not_a_file, sha256_of
 from bleuprint.runtime.locks import FileLock
+
+
+class Fetched(NamedTuple):
+    """A file, and the address that it came from in this run, if it was downloaded."""
+
+    path: Path
+    address: str | None = None
 
 
 @dataclass(frozen=True)
 class Source:
     """The mirror, the store of downloads, and downloads.lock.
 
-    Without a `lock`, a file without a SHA-256 is not checked.
+    Without a `lock`, a file without a SHA-256 is not checked. `fetched`: by URL, what is to be
+    recorded in it when it has been read.
     """
 
     mirror: str | None
     store: Path
     lock: Path | None
+    fetched: dict[str, Fetched] = field(default_factory=dict, compare=False)
 
 
 def source_of_environment() -> Source:
     """The mirror in the environment, and the project's store and downloads.lock."""
     root = environment.root()
     return Source(environment.mirror(), environment.work() / "downloads", root / "downloads.lock")
+
+
+# A login page of the network, or a page about a file that has moved.
+_PAGE = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:<!doctype html|<html)\b", re.IGNORECASE)
 
 
 class _Mismatch(UserError):
@@ -55,13 +71,31 @@ def fetch(file: File, source: Source) -> Path:
     places = [_place(url, source) for url in (file.url, *file.mirrors)]
     lock = source.lock if file.sha256 is None else None
     if lock is None:
-        return _first(places, file, source)
+        return _first(places, file, source).path
     if known := read_lock(lock).get(file.url):
-        return _first(places, replace(file, sha256=known.sha256), source, lock)
-    path = _first(places, file, source)
-    source.store.mkdir(parents=True, exist_ok=True)
-    record(lock, file.url, path, source.store / "downloads.guard")
-    return path
+        return _first(places, replace(file, sha256=known.sha256), source, lock).path
+    if file.url not in source.fetched:
+        source.fetched[file.url] = _first(places, file, source)
+    return source.fetched[file.url].path
+
+
+def accept(file: File, source: Source) -> None:
+    """Record the SHA-256 of a file without one, whose text has been read to the end."""
+    if file.url in source.fetched and source.lock is not None:
+        path, address = source.fetched.pop(file.url)
+        source.store.mkdir(parents=True, exist_ok=True)
+        record(source.lock, file.url, path, source.store / "downloads.guard", address)
+
+
+def doubt(file: File, source: Source) -> str:
+    """What to say of a file whose text is not as it should be; empty if its SHA-256 is known."""
+    path = source.fetched[file.url].path if file.url in source.fetched else None
+    if path is None or not path.is_relative_to(source.store):
+        return ""
+    return (
+        f"; {path} was downloaded without a SHA-256: it is fetched again if its size at the host "
+        "has changed, or if you remove it"
+    )
 
 
 def reject(path: Path, file: File, source: Source) -> None:
@@ -69,6 +103,7 @@ def reject(path: Path, file: File, source: Source) -> None:
     if path.is_relative_to(source.store):
         path.unlink(missing_ok=True)
         if file.sha256 is None and file.url is not None and source.lock is not None:
+            source.fetched.pop(file.url, None)
             forget(source.lock, file.url, source.store / "downloads.guard")
 
 
@@ -88,7 +123,9 @@ def _place(url: str, source: Source) -> str | Path:
     return Path(source.mirror.removeprefix("file://")) / unquote(below)
 
 
-def _first(places: list[str | Path], file: File, source: Source, lock: Path | None = None) -> Path:
+def _first(
+    places: list[str | Path], file: File, source: Source, lock: Path | None = None
+) -> Fetched:
     """The file from the first place that has it; `lock` contains its SHA-256, if given."""
     failures: list[UserError] = []
     for place in places:
@@ -96,7 +133,7 @@ def _first(places: list[str | Path], file: File, source: Source, lock: Path | No
             print(f"{failures[-1]}; trying {place}", file=sys.stderr, flush=True)
         try:
             if isinstance(place, Path):
-                return _local(place, file)
+                return Fetched(_local(place, file))
             return _remote(place, file, source.store)
         except UserError as error:
             failures.append(error)
@@ -116,9 +153,9 @@ def _first(places: list[str | Path], file: File, source: Source, lock: Path | No
 def _local(path: Path, file: File) -> Path:
     if not path.is_file():
         hint = ""
-        if file.path is not None and environment.is_copy():
+        if file.path is not None and not path.exists() and environment.is_copy():
             hint = f" in this temporary run, which has what git or DVC tracks: dvc add {path}"
-        raise UserError(f"{path}: no such file{hint}")
+        raise UserError(f"{path}: {not_a_file(path)}{hint}")
     if wrong := _mismatch(path, file):
         raise _Mismatch(f"{path}: {wrong}")
     return path
@@ -134,19 +171,34 @@ def _mismatch(path: Path, file: File) -> str | None:
     return None
 
 
-def _remote(url: str, file: File, store: Path) -> Path:
+def _remote(url: str, file: File, store: Path) -> Fetched:
     """Download `url` to the store, unless it is there; a lock keeps other processes waiting."""
     assert file.url is not None
     store.mkdir(parents=True, exist_ok=True)
     kept = store / hashlib.sha256(file.url.encode()).hexdigest()
     with FileLock(f"{kept}.lock"):
-        if kept.exists() and _mismatch(kept, file) is None:
-            return kept
+        is_kept = kept.exists() and _mismatch(kept, file) is None
+        if is_kept and (file.sha256 is not None or has_size(url, kept.stat().st_size)):
+            return Fetched(kept)
         kept.unlink(missing_ok=True)
         partial = kept.with_name(f"{kept.name}.partial")
-        transfer(url, partial, file)
+        address = transfer(url, partial, file)
         if wrong := _mismatch(partial, file):
             partial.unlink()
             raise _Mismatch(f"{url}: {wrong}; the download was removed")
+        if file.sha256 is None and (page := _page(partial, url)):
+            partial.unlink()
+            came = f" from {address}" if address != url else ""
+            raise Unreachable(f"{url}: a web page came in its place{came}{page}")
         partial.replace(kept)
-    return kept
+    return Fetched(kept, address)
+
+
+def _page(path: Path, url: str) -> str | None:
+    """The title of a web page, for a message; None if a file is none, or is meant to be one."""
+    with path.open("rb") as file:
+        start = file.read(4096)
+    if not _PAGE.match(start) or urlsplit(url).path.lower().endswith((".html", ".htm")):
+        return None
+    title = re.search(rb"<title>([^<]+)", start, re.IGNORECASE)
+    return f" ({title[1].decode(errors='replace').strip()!r})" if title else ""

@@ -92,7 +92,8 @@ class Ledger:
     """The counts of all sets of a corpus in one stage.
 
     `settings`: the fingerprint of those the stage ran with; `outside`: files that were read from
-    outside the project, by SET.PART.SIDE.
+    outside the project, by SET.PART.SIDE; `redirected`: by URL, where a file without a SHA-256 came
+    from in the end.
     """
 
     stage: str
@@ -102,6 +103,7 @@ class Ledger:
     edits: tuple[str, ...] = ()
     sets: dict[str, SetCounts] = field(default_factory=dict)
     outside: dict[str, str] = field(default_factory=dict)
+    redirected: dict[str, str] = field(default_factory=dict)
 
     def open(self, name: str) -> SetCounts:
         """Add set `name`, with a zero for every rule and edit."""
@@ -115,9 +117,10 @@ class Ledger:
             left = counts.pairs_in - sum(counts.dropped.values())
             assert counts.pairs_out == left, f"{self.stage} lost count of {name}: {counts}"
         sets = {name: vars(counts) for name, counts in self.sets.items()}
-        outside = {"outside": self.outside} if self.outside else {}
+        places = {"outside": self.outside, "redirected": self.redirected}
+        found = {name: place for name, place in places.items() if place}
         head = {"stage": self.stage, "corpus": self.corpus, "settings": self.settings}
-        write_json(path, {**head, "sets": sets, **outside})
+        write_json(path, {**head, "sets": sets, **found})
 
 
 def read_ledgers(
