@@ -52,7 +52,8 @@ def read(files: list[str]) -> Iterator[tuple[str, str]]:
         for line in lines:
             place = f"{lines.filename()}:{lines.filelineno()}"
             try:
-                yield place, line.decode().rstrip("\n")
+                text = line.decode().removesuffix("\n").removesuffix("\r")
+                yield place, text.removeprefix("\ufeff") if lines.isfirstline() else text
             except UnicodeDecodeError as error:
                 sys.exit(f"{place}: not UTF-8: {error}")
 

@@ -128,7 +128,7 @@ def test_a_sentence_that_is_not_there_is_named(host, refused):
     url = "https://object.pouta.csc.fi/OPUS-Books/v1"
     document = f"{url}/raw/en.zip!Books/raw/en/a.xml"
     wanted = f"{url}/xml/de-en.xml.gz: link 'SL7': {document} has no sentence '9'"
-    assert refused(XCES) == wanted
+    assert refused(XCES).startswith(f"{wanted}; downloaded without a SHA-256: ")
 
 
 @pytest.mark.parametrize("path", ["xml/de-en.xml.gz", "raw/en.zip", "moses/de-en.txt.zip"])
@@ -143,10 +143,10 @@ def test_only_a_damaged_download_is_removed(host, download, refused, path):
         f"https://object.pouta.csc.fi/OPUS-Books/v1/{path}: truncated or damaged"
     )
     host.put(f"{OPUS}/{path}", sound)
+    host.seen.clear()
     raw, _ = download(text)
     assert list(raw.pairs("train")) == [("Eins", "One")]
-    assert len(host.asked(f"{OPUS}/{path}")) == 2
-    assert len(host.seen) == (2 if text is BOOKS else 4)
+    assert len(host.seen) == (1 if text is BOOKS else 3)  # the sound ones for their size alone
 
 
 def test_a_changed_byte_in_an_archive_of_documents_is_found(host, refused):

@@ -18,7 +18,7 @@ from typing import BinaryIO, NamedTuple
 from bleuprint.config.corpus_files import EMBEDDED, File, Files, Text
 from bleuprint.corpus.download.archive import Damaged, open_member
 from bleuprint.corpus.download.document_ids import write_document_ids
-from bleuprint.corpus.download.fetch import Source, accept, doubt, fetch, reject
+from bleuprint.corpus.download.fetch import Source, accept, doubts, fetch, reject
 from bleuprint.corpus.download.formats import read_text
 from bleuprint.corpus.download.lockfile import read_lock
 from bleuprint.corpus.steps.ledger import Ledger, SetCounts
@@ -197,8 +197,7 @@ def _pairs(
         except Damaged:
             raise
         except UserError as error:
-            doubts = "".join({file.url: doubt(file, source) for file in text.files}.values())
-            raise UserError(f"{error}{doubts}") from None
+            raise UserError(f"{error}{doubts(text.files, source)}") from None
     for file in text.files:
         accept(file, source)
 

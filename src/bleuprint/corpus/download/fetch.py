@@ -9,6 +9,7 @@ used again only if the host says that it has the same size.
 import hashlib
 import re
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -87,14 +88,15 @@ def accept(file: File, source: Source) -> None:
         record(source.lock, file.url, path, source.store / "downloads.guard", address)
 
 
-def doubt(file: File, source: Source) -> str:
-    """What to say of a file whose text is not as it should be; empty if its SHA-256 is known."""
-    path = source.fetched[file.url].path if file.url in source.fetched else None
-    if path is None or not path.is_relative_to(source.store):
+def doubts(files: Iterable[File], source: Source) -> str:
+    """What to say of files whose text is not as it should be; empty if their SHA-256 are known."""
+    paths = {source.fetched[file.url].path for file in files if file.url in source.fetched}
+    kept = sorted(str(path) for path in paths if path.is_relative_to(source.store))
+    if not kept:
         return ""
     return (
-        f"; {path} was downloaded without a SHA-256: it is fetched again if its size at the host "
-        "has changed, or if you remove it"
+        f"; downloaded without a SHA-256: {' and '.join(kept)}: fetched again if removed, or if "
+        "the size at the host has changed"
     )
 
 
@@ -186,7 +188,7 @@ def _remote(url: str, file: File, store: Path) -> Fetched:
         if wrong := _mismatch(partial, file):
             partial.unlink()
             raise _Mismatch(f"{url}: {wrong}; the download was removed")
-        if file.sha256 is None and (page := _page(partial, url)):
+        if file.sha256 is None and (page := _page(partial, url)) is not None:
             partial.unlink()
             came = f" from {address}" if address != url else ""
             raise Unreachable(f"{url}: a web page came in its place{came}{page}")

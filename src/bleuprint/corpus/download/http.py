@@ -145,7 +145,11 @@ def _get(url: str, headers: dict[str, str]) -> requests.Response:
                 requests.get(url, headers=_HEADERS | headers, stream=True, timeout=TIMEOUT)
             )
         except Exception as error:  # raised by the caller
-            answers.append(error)
+            # ValueError: of an address that the request was redirected to
+            wrong = isinstance(error, ValueError) and not isinstance(
+                error, requests.RequestException
+            )
+            answers.append(requests.exceptions.InvalidURL(str(error)) if wrong else error)
 
     asking = threading.Thread(target=ask, daemon=True)
     asking.start()
