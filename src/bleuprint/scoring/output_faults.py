@@ -2,7 +2,8 @@
 
 The checks are those of cleaning (rules), and some that only the output of a model needs. The
 references pass through the same checks: a fault that the reference of a line has, too, is of the
-text or of the check, and does not count.
+text or of the check, and does not count. Nor does what the tokenizer does to an address or number
+on the way there and back (plain Moses prints name@host as name @ host).
 """
 
 import re
@@ -19,7 +20,7 @@ from bleuprint.rules.lengths import Ratio
 from bleuprint.rules.rule import Candidate
 from bleuprint.scoring.metrics import DIGITS
 from bleuprint.text.parallel import Pair
-from bleuprint.text.tokenizers import tokenizer_for
+from bleuprint.text.tokenizers import Tokenizer, tokenizer_for
 from bleuprint.text.unicode import blank_unprinted, blank_white
 
 ANY, EMPTY, LANGUAGE = "any fault", "empty", "other language"
@@ -32,6 +33,8 @@ _KEPT = re.compile(
     r"(?:https?://|www\.)[^\s<>\"'«»„“”]*[^\s<>\"'«»„“”.,:;!?)\]}]|(?<![\w.+-])[\w.+-]++@[\w-]+(?:\.[\w-]+)+"
     r"|\$?\{{1,2} ?\w* ?\}{1,2}|%(?:\(\w+\)|\d\$)?[sdif]\b"
 )
+# The same, and numbers with their separators: what the tokenizer may bring back changed.
+_COPIED = re.compile(rf"{_KEPT.pattern}|\d\S*\d")
 _CLOSING = dict(zip("([{（［｛【「『《〈", ")]}）］｝】」』》〉", strict=True))
 _BRACKETS = {*_CLOSING, *_CLOSING.values()}
 # A loop: tokens in a row that occur three times, or from _PHRASE tokens on twice; up to _LONGEST.
@@ -63,6 +66,7 @@ def output_faults(
     sources, references, hypotheses = (
         [*map(blank_unprinted, side)] for side in (sources, references, hypotheses)
     )
+    hypotheses = _as_written(sources, hypotheses, tokenizer_for(corpus.target, corpus.tokenize))
     check = _Checks(corpus, {*references, *hypotheses})
     broken: dict[str, list[int]] = {name: [] for name in (ANY, *check.names)}
     known = Counter[str]()
@@ -84,6 +88,19 @@ def output_faults(
         )
         for name, lines in broken.items()
     ]
+
+
+def _as_written(
+    sources: Sequence[str], hypotheses: Sequence[str], tokenizer: Tokenizer
+) -> list[str]:
+    """Translations with the addresses and numbers of their sources as they are written there."""
+    written = []
+    for source, hypothesis in zip(sources, hypotheses, strict=True):
+        for copied in _COPIED.findall(source):
+            changed = tokenizer.detokenize(tokenizer.tokenize(copied))
+            hypothesis = hypothesis.replace(changed, copied) if changed else hypothesis
+        written.append(hypothesis)
+    return written
 
 
 class _Checks:
