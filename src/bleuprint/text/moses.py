@@ -11,7 +11,6 @@ are cached. The exceptions:
   sentence whole.
 """
 
-import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain, pairwise
@@ -20,6 +19,7 @@ from typing import Any
 from sacremoses import MosesDetokenizer, MosesTokenizer
 
 from bleuprint.runtime.memoize import BoundedCache
+from bleuprint.text.detokenizer import join_czech_dashes
 from bleuprint.text.unicode import blank_white
 
 Tokens = list[str]
@@ -31,9 +31,6 @@ _AT_END = " A"
 _DOTS = "DOTMULTI"
 _DIGITS = frozenset("0123456789")
 
-# For Czech "a' - li" the library should return "a'-li", but raises a TypeError.
-_CZECH_DASH = re.compile(rf"(?<=[{MosesDetokenizer.IsAlpha}]') ([-–]) (?=(?i:li(?: |$)|mail))")
-
 
 class Moses:
     """The Moses tokenizer and detokenizer of one language.
@@ -43,12 +40,16 @@ class Moses:
     """
 
     def __init__(self, language: str, hyphens: bool, escape: bool) -> None:
-        library = _library(language)
-        self._whole: Callable[[str], Tokens] = partial(
-            library.tokenize, aggressive_dash_splits=hyphens, escape=escape
+        self._library = _library(language)
+        self._whole: Callable[..., Tokens] = partial(
+            self._library.tokenize, aggressive_dash_splits=hyphens, escape=escape
         )
-        self._chunks = BoundedCache(_Chunks(self._whole, frozenset(library.IsAlnum)))
-        self._lower = frozenset(library.IsLower)
+        # No expression matches inside a word of these characters.
+        self._unsplit = frozenset(self._library.IsAlnum + ("" if hyphens else "-"))
+        self._lower = frozenset(self._library.IsLower)
+        self._before_digits = frozenset(self._library.NUMERIC_ONLY_PREFIXES)
+        self._abbreviations = {*self._library.NONBREAKING_PREFIXES} - self._before_digits
+        self._chunks = BoundedCache(self._chunk_tokens)
         self._detokenizer = MosesDetokenizer(language)
         self._escape = escape
 
@@ -57,15 +58,9 @@ class Moses:
         # A printable string has no white space except plain spaces.
         text = sentence if sentence.isprintable() else blank_white(sentence)
         chunks = text.split()
-        if not chunks:
-            return []
-        if _is_exception(text, chunks):
+        if chunks and _is_exception(text, chunks):
             return self._whole(text)
-        if "." in text:
-            for place, (chunk, after) in enumerate(pairwise([*chunks, "A"])):
-                if chunk[-1] == ".":
-                    chunks[place] = chunk + self._kind(after)
-        return list(chain.from_iterable(map(self._chunks.__getitem__, chunks)))
+        return list(chain.from_iterable(map(self._chunks.__getitem__, self._keys(text, chunks))))
 
     def detokenize(self, tokens: Sequence[str]) -> str:
         """The sentence of these tokens; lower-cased text stays lower-cased."""
@@ -73,9 +68,21 @@ class Moses:
         if self._escape:
             text = self._detokenizer.unescape_xml(text)
         if self._detokenizer.lang == "cs":
-            text = _CZECH_DASH.sub(r"\1", text)
+            text = join_czech_dashes(text)
         sentence: str = self._detokenizer.detokenize(text.split(" "), unescape=False)
         return sentence
+
+    def _keys(self, text: str, chunks: list[str]) -> list[str]:
+        """The chunks of a text, those with a final period marked by the chunk after it."""
+        first = text.find(".")
+        if first == len(text) - 1:  # as most sentences end
+            if chunks:
+                chunks[-1] += _AT_END
+        elif first >= 0:
+            for place, (chunk, after) in enumerate(pairwise([*chunks, "A"])):
+                if chunk[-1] == ".":
+                    chunks[place] = chunk + self._kind(after)
+        return chunks
 
     def _kind(self, after: str) -> str:
         """The mark of a chunk with a final period, by the chunk after it."""
@@ -83,19 +90,24 @@ class Moses:
             return " x"
         return " 1" if after[0] in _DIGITS else _AT_END
 
-
-class _Chunks:
-    """The tokens of a chunk; the key of a chunk with a final period has a kind after a space."""
-
-    def __init__(self, tokenize: Callable[[str], Tokens], alphanumeric: frozenset[str]) -> None:
-        self._tokenize, self._alphanumeric = tokenize, alphanumeric
-
-    def __call__(self, key: str) -> tuple[str, ...]:
-        if self._alphanumeric.issuperset(key):
-            return (key,)  # no expression matches inside a word
+    def _chunk_tokens(self, key: str) -> tuple[str, ...]:
+        """The tokens of a chunk; the key of one with a final period has a kind after a space."""
+        if self._unsplit.issuperset(key):
+            return (key,)
         chunk, _, after = key.partition(" ")
+        word, mark = chunk[:-1], chunk[-1]
+        if word and mark in ",." and self._unsplit.issuperset(word):
+            stays = mark == "." and (
+                after == "x"
+                or word in self._abbreviations
+                or (after == "1" and word in self._before_digits)
+            )
+            return (chunk,) if stays else (word, mark)
+        return self._chunk_parts(chunk, after or "x")
+
+    def _chunk_parts(self, chunk: str, after: str) -> tuple[str, ...]:
         # Between two words, the chunk is at neither end of the sentence.
-        return tuple(self._tokenize(f"x {chunk} {after or 'x'}")[1:-1])
+        return tuple(self._whole(f"x {chunk} {after}")[1:-1])
 
 
 def _is_exception(text: str, chunks: list[str]) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bleuprint.runtime.errors import UserError
-from bleuprint.text.moses import Moses
+from bleuprint.text.detokenizer import Detokenizer
 from bleuprint.text.unicode import blank_white
 
 # spaCy stores each distinct word; above this number, its vocabulary is created again.
@@ -35,7 +35,7 @@ class Spacy:
         self._language = language
         self._white_space = white_space
         self._nlp = self._blank()
-        self._moses = Moses(language, hyphens=False, escape=False)
+        self._detokenizer = Detokenizer(language)
         self._infix = _GERMAN_INFIX if language == "de" else _INFIX
 
     def tokenize(self, sentence: str) -> list[str]:
@@ -52,7 +52,7 @@ class Spacy:
         text = _CLITIC.sub(
             "", " ".join(token for token in tokens if not _PICTURED.fullmatch(token))
         )
-        return self._moses.detokenize(self._infix.sub(r"\1", text).split(" "))
+        return self._detokenizer.detokenize(self._infix.sub(r"\1", text).split(" "))
 
     def _blank(self) -> Any:
         try:

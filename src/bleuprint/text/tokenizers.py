@@ -19,8 +19,10 @@ class Tokenize:
     """The tokenizer: Moses, spaCy, a segmenter of words for Japanese, Chinese and Thai (and Moses
     for the other language), characters, or none for text that is tokenized already.
 
-    `lowercase` is applied first. `hyphens` (aggressive splitting, a @-@ b) and `escape` (&apos; for
-    ') are options of Moses. `white_space`, an option of spaCy, keeps its tokens of white space.
+    `lowercase` is applied first. `hyphens` (aggressive splitting, a @-@ b), `escape` (&apos; for ')
+    and `plain` are options of Moses: with `plain` its tokens as they are, else addresses,
+    placeholders, numbers and what it would not join again stay in one piece. `white_space`, an
+    option of spaCy, keeps its tokens of white space.
     """
 
     name: Literal["moses", "spacy", "segmenter", "characters", "none"]
@@ -28,10 +30,13 @@ class Tokenize:
     hyphens: bool
     escape: bool
     white_space: bool = False
+    plain: bool = False
 
     def __post_init__(self) -> None:
         if self.name != "moses" and (self.hyphens or self.escape):
             raise ValueError(f"hyphens and escape go with moses, not with {self.name}")
+        if self.name != "moses" and self.plain:
+            raise ValueError(f"plain goes with moses, not with {self.name}")
         if self.name != "spacy" and self.white_space:
             raise ValueError(f"white_space goes with spacy, not with {self.name}")
         # found without importing it, which takes seconds
@@ -59,8 +64,10 @@ def tokenizer_for(language: str, settings: Tokenize) -> Tokenizer:
         case "moses":
             # imported here since sacremoses takes 0.3 s, and every command reads the settings
             from bleuprint.text.moses import Moses
+            from bleuprint.text.round_trip import RoundTripMoses
 
-            tokenizer = Moses(language, settings.hyphens, settings.escape)
+            kind = Moses if settings.plain else RoundTripMoses
+            tokenizer = kind(language, settings.hyphens, settings.escape)
         case "spacy":
             from bleuprint.text.spacy import Spacy
 
@@ -68,9 +75,9 @@ def tokenizer_for(language: str, settings: Tokenize) -> Tokenizer:
         case "segmenter" if has_segmenter(language):
             tokenizer = Segmenter(language)
         case "segmenter":
-            from bleuprint.text.moses import Moses
+            from bleuprint.text.round_trip import RoundTripMoses
 
-            tokenizer = Moses(language, hyphens=False, escape=False)
+            tokenizer = RoundTripMoses(language, hyphens=False, escape=False)
         case "characters":
             tokenizer = Characters()
         case "none":
