@@ -1,5 +1,6 @@
 """The README of an exported system: its scores, the licenses of its texts, its provenance."""
 
+from copy import copy
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -12,9 +13,7 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json
 from bleuprint.runtime.html import markdown_text
 from bleuprint.scoring.metrics import METRICS
-from bleuprint.serving import standalone
-from bleuprint.serving.export import export, readme
-from bleuprint.text.unicode import blank_white, lowercased
+from bleuprint.serving.export import export, packages, readme
 from mlservers import write_project
 
 
@@ -48,20 +47,22 @@ def test_an_ensemble_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_a_tokenizer_that_the_exported_script_lacks_is_refused(tmp_path: Path) -> None:
-    settings, cell = write_project(tmp_path, seeds=(1,)), Cell("tiny", "news-en-de", 1)
-    corpus = settings.corpus(cell.corpus)
-    spacy = replace(corpus, tokenize=replace(corpus.tokenize, name="spacy"))
-    settings = replace(settings, corpora={**settings.corpora, cell.corpus: spacy})
-    with pytest.raises(UserError, match=r"^tokenize.name spacy: the exported script has no such"):
-        export(settings, cell, tmp_path / "out", "float32")
-    assert not (tmp_path / "out").exists()
-
-
-def test_the_exported_script_reads_characters_as_the_package_does() -> None:
-    for code in (*range(0xD800), *range(0xE000, 0x110000)):
-        text = f"a{chr(code)}b"
-        assert standalone.blank_white(text) == blank_white(text), hex(code)
-    for language in ("tr", "aze", "de", "el"):
-        text = "İZMİR I\u0307 ISPARTA Straße ΟΔΟΣ\u00ad"
-        assert standalone.lowercased(text, language) == lowercased(text, language)
+@pytest.mark.parametrize(
+    ("name", "languages", "needed"),
+    [
+        ("moses", ("en", "de"), ["sacremoses"]),
+        ("spacy", ("en", "de"), ["spacy", "sacremoses"]),
+        ("segmenter", ("ja", "en"), ["sacremoses", "fugashi", "unidic-lite"]),
+        ("none", ("en", "de"), []),
+    ],
+)
+def test_packages_of_the_tokenizers(
+    tmp_path: Path, name: str, languages: tuple[str, str], needed: list[str]
+) -> None:
+    corpus = write_project(tmp_path, seeds=(1,)).corpus("news-en-de")
+    tokenize = copy(corpus.tokenize)
+    object.__setattr__(tokenize, "name", name)  # the packages need not be installed
+    changed = copy(corpus)
+    for key, value in (("tokenize", tokenize), ("source", languages[0]), ("target", languages[1])):
+        object.__setattr__(changed, key, value)
+    assert packages(changed) == ["ctranslate2", *needed, "subword-nmt"]

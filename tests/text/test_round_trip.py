@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bleuprint.serving.export import TOKENIZERS
+from bleuprint.serving.export import script_modules
 from bleuprint.text.moses import Moses
 from bleuprint.text.round_trip import RoundTripMoses
 
@@ -171,7 +171,7 @@ def test_time_grows_with_the_length(piece):
 
 def test_the_copy_in_an_exported_folder_does_the_same(tmp_path):
     root = Path(sys.modules["bleuprint"].__file__).parent
-    for module in TOKENIZERS:
+    for module in script_modules():
         copy = tmp_path / "bleuprint" / module
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_bytes((root / module).read_bytes())

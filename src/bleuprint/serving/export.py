@@ -1,9 +1,11 @@
 """A trained system as a folder for others: it works without this project."""
 
+import ast
 import dataclasses
 import shutil
 from pathlib import Path
 
+import bleuprint
 from bleuprint.config.experiment import Corpus, Settings
 from bleuprint.config.paths import Cell, folder
 from bleuprint.dataset.binarized import SEGMENTATION, BinaryCorpus
@@ -14,21 +16,21 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import sha256_of, whole_folder, write_json
 from bleuprint.runtime.html import environment
 from bleuprint.scoring.metrics import METRICS
+from bleuprint.text.segmenter import segmenter_packages
 from bleuprint.tracking.cell_results import CellResults
 
+_PACKAGE = Path(bleuprint.__file__).parent
 _TEMPLATES = environment(Path(__file__).with_name("templates"), autoescape=False)
 
 
 def export(settings: Settings, cell: Cell, output: Path, precision: Precision) -> None:
     """Write README.md, model/ (CTranslate2's), translate.py, and what that needs, into a folder.
 
-    Raises UserError if the folder exists, the tokenizer is spaCy or a segmenter, the system is an
-    ensemble, or the model's shape is not CTranslate2's.
+    Raises UserError if the folder exists, the system is an ensemble, or the model's shape is not
+    CTranslate2's.
     """
     if output.exists():
         raise UserError(f"{output}: exists already")
-    if (tokenizer := settings.corpus(cell.corpus).tokenize.name) in ("spacy", "segmenter"):
-        raise UserError(f"tokenize.name {tokenizer}: the exported script has no such tokenizer")
     if settings.system_on(cell.system, cell.corpus).average.ensemble:
         raise UserError("average.ensemble: an exported folder has one model")
     corpus = BinaryCorpus(folder(cell.corpus, "binary"))
@@ -55,6 +57,10 @@ def export(settings: Settings, cell: Cell, output: Path, precision: Precision) -
             if path.exists():
                 shutil.copyfile(path, partial / f"{side}.spm")
         shutil.copyfile(Path(__file__).with_name("standalone.py"), partial / "translate.py")
+        for module in script_modules():
+            copy = partial / "bleuprint" / module
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(_PACKAGE / module, copy)
         write_json(partial / "settings.json", about)
         (partial / "README.md").write_text(readme(settings, cell, precision), encoding="utf-8")
 
@@ -80,9 +86,30 @@ def readme(settings: Settings, cell: Cell, precision: Precision) -> str:
 
 def packages(corpus: Corpus) -> list[str]:
     """What the exported script needs."""
+    tokenizer = corpus.tokenize.name
     return [
         "ctranslate2",
-        *(["sacremoses"] if corpus.tokenize.name == "moses" else []),
+        *(["spacy"] if tokenizer == "spacy" else []),
+        *(["sacremoses"] if tokenizer in ("moses", "spacy", "segmenter") else []),
+        *(segmenter_packages((corpus.source, corpus.target)) if tokenizer == "segmenter" else []),
         *(["subword-nmt"] if corpus.vocabulary.bpe else []),
         *(["sentencepiece"] if corpus.vocabulary.sentencepiece else []),
     ]
+
+
+def script_modules() -> list[Path]:
+    """The files of this package that the exported script imports, and that these import."""
+    found: set[Path] = set()
+    queue = [Path("serving/standalone.py")]
+    while queue:
+        file = queue.pop()
+        for node in ast.walk(ast.parse((_PACKAGE / file).read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith("bleuprint."):
+                folder = Path(*str(node.module).split(".")[1:])
+                names = ["__init__", *(alias.name for alias in node.names)]
+                files = {*(folder / f"{name}.py" for name in names), folder.with_suffix(".py")}
+                files |= {parent / "__init__.py" for parent in folder.parents}
+                new = {each for each in files if (_PACKAGE / each).is_file()} - found
+                found |= new
+                queue.extend(each for each in new if each != Path("__init__.py"))
+    return sorted(found)

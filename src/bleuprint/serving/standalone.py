@@ -4,17 +4,16 @@
     echo "Two dogs run." | python translate.py
 
 README.md says what to install, settings.json how sentences become tokens and subwords, and how the
-model is searched. It needs nothing else of the project that made it. Sentences should be as clean
-as the training text was.
+model is searched. The tokenizers are those of the project that made it, in the folder bleuprint; it
+needs nothing else of that. Sentences should be as clean as the training text was.
 """
 
 import argparse
+import dataclasses
 import fileinput
 import json
 import os
-import re
 import sys
-import unicodedata
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -22,13 +21,6 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 BATCH = 256
-# Formats that are kept: joiners, signs, the tags of emoji.
-KEPT = re.compile(
-    "[\u200c\u200d\u180e\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"
-    "\U000e0020-\U000e007f]"
-)
-# Turkish, and languages whose capitals of i and ı are the same.
-TWO_I = ("tr", "tur", "az", "aze", "azj", "crh", "gag")
 
 
 def main() -> None:
@@ -85,12 +77,14 @@ class Text:
     """Converts sentences to subwords, and subwords to sentences."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
-        self._settings = settings
-        if settings["name"] == "moses":
-            from sacremoses import MosesDetokenizer, MosesTokenizer
+        sys.path.insert(0, str(HERE))
+        from bleuprint.text.tokenizers import Tokenize, tokenizer_for
 
-            self._moses = MosesTokenizer(settings["source"])
-            self._back = MosesDetokenizer(settings["target"])
+        chosen = Tokenize(
+            **{each.name: settings[each.name] for each in dataclasses.fields(Tokenize)}
+        )
+        self._tokenize = tokenizer_for(settings["source"], chosen).tokenize
+        self._detokenize = tokenizer_for(settings["target"], chosen).detokenize
         self._bpe = self._pieces = None
         if (HERE / "source.spm").exists():
             from sentencepiece import SentencePieceProcessor
@@ -108,57 +102,18 @@ class Text:
                 self._bpe = BPE(file, vocab=allowed)
 
     def subwords(self, sentence: str) -> list[str]:
-        if self._settings["lowercase"]:
-            sentence = lowercased(sentence, self._settings["source"])
-        tokens = self._tokens(blank_white(sentence))
+        tokens = self._tokenize(sentence)
         if self._pieces is not None:
             return list(self._pieces.encode(" ".join(tokens), out_type=str))
         return tokens if self._bpe is None else self._bpe.segment_tokens(tokens)
 
     def sentence(self, subwords: list[str]) -> str:
-        tokenizer = self._settings["name"]
         tokens = subwords
         if self._bpe is not None:
             tokens = f"{' '.join(subwords)} ".replace("@@ ", "").split()
         if self._pieces is not None:
             tokens = self._target.decode(subwords).split()
-        if tokenizer == "moses":
-            return str(self._back.detokenize(tokens, unescape=self._settings["escape"]))
-        if tokenizer == "characters":
-            pairs = {"▁": " ", "▁▁": "▁"}
-            return " ".join("".join(pairs.get(token, token) for token in tokens).split())
-        return " ".join(tokens)
-
-    def _tokens(self, sentence: str) -> list[str]:
-        settings = self._settings
-        if settings["name"] == "moses":
-            hyphens, escape = settings["hyphens"], settings["escape"]
-            return list(
-                self._moses.tokenize(sentence, aggressive_dash_splits=hyphens, escape=escape)
-            )
-        if settings["name"] == "characters":
-            names = {" ": "▁", "▁": "▁▁"}
-            return [names.get(character, character) for character in " ".join(sentence.split())]
-        return sentence.split()
-
-
-def lowercased(sentence: str, language: str) -> str:
-    """The sentence in lower case."""
-    if language in TWO_I:
-        sentence = sentence.replace("I\u0307", "i").replace("İ", "i").replace("I", "ı")
-    return sentence.lower()
-
-
-def blank_white(sentence: str) -> str:
-    """The sentence without formats; white space, controls, zero-width spaces become spaces."""
-    return sentence if sentence.isprintable() else "".join(map(printed, sentence))
-
-
-def printed(character: str) -> str:
-    category = unicodedata.category(character)
-    if category == "Cf" and character != "\u200b":
-        return character if KEPT.match(character) else ""
-    return " " if category in ("Cc", "Cf", "Zl", "Zp", "Zs") else character
+        return self._detokenize(tokens)
 
 
 def search(
