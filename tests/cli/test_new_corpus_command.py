@@ -56,8 +56,8 @@ def test_what_the_readme_says(tmp_path, monkeypatch, capsys):
         run(line)
 
 
-# No tokenizer prints both.
-SPACED = ["“ {} ”", "“{}”"]
+# Moses prints both without the spaces.
+SPACED = ["' {} '", "'{}'"]
 
 
 @pytest.mark.parametrize("spoiled", [False, True])
