@@ -48,9 +48,9 @@ def test_a_text_with_one_side(tmp_path):
         ),
         (
             'tag: "☀"',
-            'tag: "<BT>"',
-            "corpora.more.files.train.german.tag: clean and tokenize turn '<BT>' into "
-            "['<', 'BT', '>']: not one token",
+            'tag: "B,T"',
+            "corpora.more.files.train.german.tag: clean and tokenize turn 'B,T' into "
+            "['B', ',', 'T']: not one token",
         ),
         (
             "source: {path: inputs/a.de}, tag",

@@ -146,9 +146,10 @@ def test_hyphens_are_split_and_joined_again():
 
 
 @pytest.mark.parametrize("character", TORTURE, ids=lambda c: f"U+{ord(c):04X}")
-def test_odd_characters_separate_tokens(character):
+def test_odd_characters_separate_tokens_unless_they_are_formats(character):
     tokenizer = Moses("de", False, False)
-    assert tokenizer.tokenize(f"{character}eins{character}zwei{character}") == ["eins", "zwei"]
+    expected = ["einszwei"] if character in "\ufeff\u00ad" else ["eins", "zwei"]
+    assert tokenizer.tokenize(f"{character}eins{character}zwei{character}") == expected
     assert tokenizer.tokenize(character) == []
 
 

@@ -5,7 +5,6 @@ import dataclasses
 import shutil
 from pathlib import Path
 
-import bleuprint
 from bleuprint.config.experiment import Corpus, Settings
 from bleuprint.config.paths import Cell, folder
 from bleuprint.dataset.binarized import SEGMENTATION, BinaryCorpus
@@ -19,7 +18,7 @@ from bleuprint.scoring.metrics import METRICS
 from bleuprint.text.segmenter import segmenter_packages
 from bleuprint.tracking.cell_results import CellResults
 
-_PACKAGE = Path(bleuprint.__file__).parent
+_PACKAGE = Path(__file__).parents[1]
 _TEMPLATES = environment(Path(__file__).with_name("templates"), autoescape=False)
 
 
