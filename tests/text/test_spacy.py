@@ -4,6 +4,7 @@ import gzip
 import os
 from collections import Counter
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -66,6 +67,32 @@ def test_tokens_of_multi30k_are_those_of_spacy(language: str, spaces: list[int])
     joined = [tokenizer.detokenize(tokens) for tokens in found]
     assert [tokenizer.tokenize(line) for line in joined] == found
     assert sum(ours == line for ours, line in zip(joined, lines, strict=True)) >= 197
+
+
+@pytest.mark.parametrize("language", ["en", "de", "fr"])
+def test_tokens_of_odd_words_are_those_of_spacy(language: str) -> None:
+    pieces = [
+        "a",
+        "1",
+        ":",
+        ".",
+        "..",
+        "@",
+        "http://",
+        "user:pw@",
+        "b.org",
+        "'s",
+        "km²",
+        "(",
+        "…",
+        " ",
+    ]
+    random, ours, theirs = Random(1), own.Spacy(language), spacy.blank(language).tokenizer
+    words = ("".join(random.choices(pieces, k=random.randrange(1, 9))) for _ in range(3000))
+    long = (f"{':' * 70}{end}" for end in ("x", "." * 70, "a" * 70 + "1.", "1" * 70 + "km²", "'s"))
+    for word in map(str.strip, (*words, *long)):
+        expected = [token.text for token in theirs(" ".join(word.split()))]
+        assert ours.tokenize(word) == expected, word
 
 
 def test_white_space_is_no_token() -> None:

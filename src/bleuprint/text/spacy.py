@@ -11,6 +11,9 @@ from bleuprint.text.unicode import blank_white
 # spaCy stores each distinct word; above this number, its vocabulary is created again.
 _MAX_STRINGS = 500_000
 
+# Characters, longer than which no suffix is, with what it is recognized by.
+_SUFFIX = 60
+
 # spaCy splits clitics off (do n't, dog 's), and in most languages at hyphens and slashes between
 # words. German keeps hyphens, so that one on its own is a dash.
 _CLITIC = re.compile(r"(?<=\w) (?=(?:n['’]t|['’](?:s|m|d|ll|re|ve))(?: |$))", re.IGNORECASE)
@@ -58,13 +61,29 @@ class Spacy:
         try:
             import spacy
 
-            return spacy.blank(self._language)
+            nlp = spacy.blank(self._language)
         except ImportError as error:
             reason = str(error).partition("\n")[0]
             raise UserError(
                 f"tokenize.name spacy, language {self._language!r}: {reason}; "
                 "spaCy itself is installed by: pip install -c constraints.txt -e '.[spacy]'"
             ) from None
+        if hasattr(nlp.tokenizer, "suffix_search"):  # those of Chinese, Japanese and Thai have none
+            _make_linear(nlp.tokenizer)
+        return nlp
+
+
+def _make_linear(tokenizer: Any) -> None:
+    """Make two expressions, which spaCy tries on a word again and again, fast on long words.
+
+    Suffixes are short, but for rows of dots. The user's name in an address may have a password in
+    spaCy's expression, which is a name as well.
+    """
+    suffix, address = tokenizer.suffix_search, tokenizer.url_match.__self__
+    tokenizer.suffix_search = lambda word: suffix(word if word[-2:] == ".." else word[-_SUFFIX:])
+    name_and_password, name = r"(?:\S+(?::\S*)?@)?", r"(?:\S+@)?"
+    expression = address.pattern.replace(name_and_password, name)
+    tokenizer.url_match = re.compile(expression, address.flags).match
 
 
 def _visible(token: str) -> str:
