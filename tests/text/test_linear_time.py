@@ -40,7 +40,7 @@ UNITS = [
     ),
     *("👨\u200d", "\u0644\u0651\u064e"),
 ]
-LENGTH = 6_000
+LENGTH = 4_000
 LONGER = {"sentences": 40_000}  # characters that are fast
 # Seconds a character that are fast, whatever the line is made of.
 FAST = 2.5e-6
