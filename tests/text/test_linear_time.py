@@ -41,7 +41,7 @@ UNITS = [
     *("👨\u200d", "\u0644\u0651\u064e"),
 ]
 LENGTH = 4_000
-LONGER = {"sentences": 40_000}  # characters that are fast
+LONGER = {"sentences": 30_000}  # characters that are fast
 # Seconds a character that are fast, whatever the line is made of.
 FAST = 2.5e-6
 # Times the time for half the length; 4 is quadratic.

@@ -12,7 +12,7 @@ from bleuprint.text.unicode import blank_white
 _MAX_STRINGS = 500_000
 
 # Characters, longer than which no suffix is, with what it is recognized by.
-_SUFFIX = 60
+_SUFFIX = 30
 
 # spaCy splits clitics off (do n't, dog 's), and in most languages at hyphens and slashes between
 # words. German keeps hyphens, so that one on its own is a dash.
