@@ -59,9 +59,8 @@ class RoundTripMoses(Moses):
     def __init__(self, language: str, hyphens: bool, escape: bool) -> None:
         super().__init__(language, hyphens, escape=False)
         if language in ELIDING:
-            self._library.lang = (
-                "fr"  # the only languages of its rules are English, French, Italian
-            )
+            # the library has rules for English, French and Italian only
+            self._library.lang = "fr"
         self._splits_at_apostrophes = language in SPLIT_AT_APOSTROPHES
         if self._splits_at_apostrophes:
             self._unsplit -= frozenset(APOSTROPHES)
