@@ -87,6 +87,7 @@ def there_and_back(sentence, *choice):
         ("hi", "यह है। वह है ।", "यह है । वह है ␠।"),
         ("fr", "Non! «Oui» ?", "Non ! « Oui » ?"),
         ("en", "a,b", "a , b"),
+        ("it", "Un po' di l'uno po' di", "Un po'␠ di l' uno po ' di"),
     ],
 )
 def test_tokens(language, sentence, tokens):
@@ -125,6 +126,16 @@ def test_words_come_back(language, escape, words, mark):
         ("es", "¿Sí? —¡No! «Tal vez…»"),
         ("hy", "Ո՞վ է «նա»։ Չգիտե՜մ։"),
         ("en", "<a href=\"x y\" class='z'> {{ name }} </a>"),
+        # several apostrophes alone, which are no pairs of quotes
+        ("it", "Va' a casa, un po' di acqua e un po' d'uva."),
+        ("it", "Un po’ negli anni ’60."),
+        ("ca", "D'un po' a l'altre po' hi ha."),
+        ("en", "'Twas the night and 'tis the day, the dogs' and the cats'."),
+        ("en", "Get ’em and then get 'em again in the '90s."),
+        ("nl", "Het kost € 5,50 of 6 €."),
+        ("hi", "यह ₹ 500 का है।"),
+        ("es", "« Hola » dijo, «sí»."),
+        ("fr", "100%% et %d %% de l’eau"),
     ],
 )
 def test_sentences_come_back(language, sentence):

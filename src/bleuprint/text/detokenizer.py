@@ -38,7 +38,7 @@ _DETOKENIZED_AS = {"ca": "it"}
 # For Czech "a' - li" the library should return "a'-li", but raises a TypeError.
 _CZECH_DASH = re.compile(rf"(?<=[{MosesDetokenizer.IsAlpha}]') ([-–]) (?=(?i:li(?: |$)|mail))")
 _DIGITS = re.compile("[0-9]+")
-_CURRENCIES = frozenset(MosesDetokenizer.IsSc)
+CURRENCIES = frozenset(MosesDetokenizer.IsSc)
 _DOTS = frozenset(".…")
 # The spaces that French has before these marks and inside « » are left out by `joined`.
 FRENCH_MARKS = frozenset("?!:;\\%»")
@@ -46,10 +46,16 @@ _UNSPACED = str.maketrans("?!:;\\%«»", ",,,,,,()")
 
 
 def unmarked(token: str) -> str:
-    """The token without the sign of a space: ␠، is a comma between spaces."""
+    """The token without the sign of a space.
+
+    ␠، is a comma between spaces; po'␠ and ␠'tis keep the space after and before the apostrophe.
+    """
     mark = token.strip(SPACE)
-    signed = len(token) == 2 and len(mark) == 1 and not (mark.isascii() or mark.isalnum())
-    return mark if signed else token
+    if len(token) != len(mark) + 1 or not mark:
+        return token
+    outer = mark[-1] if token[-1] == SPACE else mark[0]
+    alone = len(mark) == 1 and not (mark.isascii() or mark.isalnum())
+    return mark if alone or (len(mark) > 1 and outer in APOSTROPHES) else token
 
 
 def unsplit_hyphens(text: str) -> str:
@@ -106,7 +112,7 @@ class Detokenizer:
                 return self._with_letters(word, before)
             if len(word) > 1:  # the tokenizer splits marks, unless they are to be as they are
                 return word if _DOTS.issuperset(word) else "x" * len(unmarked(word))
-            if word in _CURRENCIES:  # before a number only: 5 € and
+            if word in CURRENCIES:  # before a number only: 5 € and
                 return word if after[:1].isdecimal() else "x"
             if spaced:
                 return word if word in "«»" else word.translate(self._table)
@@ -121,6 +127,8 @@ class Detokenizer:
         """A word with an apostrophe: 's in English after a letter or digit, l' in French."""
         if self._language not in SPLIT_AT_APOSTROPHES:
             return word
+        if (plain := unmarked(word)) != word:
+            return "x" * len(plain)
         latin = word.translate(TO_APOSTROPHE)
         if self._language == "en" and latin[0] == "'" and not before[-1:].isalnum():
             return "x" * len(word)

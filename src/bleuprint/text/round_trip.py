@@ -14,6 +14,7 @@ from typing import Self
 from bleuprint.runtime.memoize import BoundedCache
 from bleuprint.text.detokenizer import (
     APOSTROPHES,
+    CURRENCIES,
     ELIDING,
     FRENCH_MARKS,
     QUOTES,
@@ -35,7 +36,7 @@ _ADDRESSES = (
 # What programs fill in, {x}, {{x}}, ${x}, #{x}, %{x}, %s, %(x)s, %1$s, %.2f, tags and entities.
 _PLACEHOLDERS = (
     r"[$#%]?\{{1,2}[^\s{}]*\}{1,2}",
-    r"%(?:\(\w+\)|\d+\$)?[-+#0]*+\d*+(?:\.\d+)?[sdifuxcgeor@](?!\w)",
+    r"%(?:\(\w+\)|\d+\$)?[-+#0]*+\d*+(?:\.\d+)?[sdifuxcgeor@](?!\w)|%%",
     r"</?[a-z][^\s<>]*>|</?\d+/?>|&(?:[a-z]\w*|#\d+);",
 )
 # Times, fractions, dates, decimal numbers: digits with single separators between them.
@@ -43,6 +44,8 @@ _NUMBERS = (r"(?<!\d)\d+(?:[.,:/'’٫٬]\d+)+",)
 PROTECTED = ["|".join((*_ADDRESSES, *_PLACEHOLDERS, *_NUMBERS))]
 
 _HYPHEN = "@-@"
+# Marks whose spaces depend on the sentence: quotes, and signs of currencies but for $.
+_BY_SENTENCE = QUOTES | CURRENCIES - {"$"}
 # Attempts to find tokens that the detokenizer joins, each with what the last one left apart.
 _ATTEMPTS = 8
 
@@ -53,7 +56,7 @@ class RoundTripMoses(Moses):
     `detokenize(tokenize(sentence))` is the sentence with single spaces, except: a space forgotten
     after , ; ? ! is put in; an ASCII mark or quote alone between spaces loses one of them; French
     has spaces before ? ! : ; % and inside « ». A mark that is not ASCII and stands alone between
-    spaces is written with one, ␠، (U+2420).
+    spaces is written with one, ␠، (U+2420), as is a word whose apostrophe would lose a space, po'␠.
     """
 
     def __init__(self, language: str, hyphens: bool, escape: bool) -> None:
@@ -75,7 +78,7 @@ class RoundTripMoses(Moses):
         text = sentence if sentence.isprintable() else blank_white(sentence)
         keys = self._keys(text, text.split())
         tokens = list(chain.from_iterable(map(self._chunks.__getitem__, keys)))
-        if not QUOTES.isdisjoint(tokens):
+        if not _BY_SENTENCE.isdisjoint(tokens):
             tokens = self._joinable([*map(self._chunks.__getitem__, keys)], one_by_one=True)
         return [*map(self._escaped.__getitem__, tokens)] if self._escape else tokens
 
@@ -183,7 +186,7 @@ class _Sequence:
                 break
         if not joined and not marked:
             return None
-        tokens, spaces = self.tokens[:1], list[bool]()
+        tokens, spaces = [marked.get(0, self.tokens[0])], list[bool]()
         for place, token in enumerate(self.tokens[1:]):
             token = marked.get(place + 1, token)
             if place in joined:
@@ -205,10 +208,17 @@ class _Sequence:
         return None
 
     def _to_mark(self, place: int) -> int | None:
-        """A mark between spaces that would lose the one at `place`; not an ASCII one."""
-        for mark in (place + 1, place):
+        """A mark between spaces, or a word with an apostrophe, that would lose the one at `place`.
+
+        Not an ASCII mark.
+        """
+        if not self.spaces[place]:
+            return None
+        for mark, outer in ((place + 1, 0), (place, -1)):
             token = self.tokens[mark]
-            if self.spaces[place] and len(token) == 1 and not (token.isascii() or token.isalnum()):
+            if len(token) == 1 and not (token.isascii() or token.isalnum()):
+                return mark
+            if _is_word(token) and token[outer] in APOSTROPHES:
                 return mark
         return None
 
