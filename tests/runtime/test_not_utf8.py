@@ -161,6 +161,12 @@ def test_other_packed_files_are_named(start):
         list(lines.read_lines(BytesIO(start + bytes(range(128, 256))), "x"))
 
 
+@pytest.mark.parametrize("content", [bytes(4096) + b"text\n", b"a.de" + bytes(96) + b"0644\0\n"])
+def test_nuls_in_a_row_are_no_encoding(content):
+    with pytest.raises(UserError, match=r"^x: not UTF-8: the file has NULs in a row"):
+        list(lines.read_lines(BytesIO(content), "x"))
+
+
 def test_of_a_pipe_only_what_was_written_is_read():
     """Its writer may wait for the message before it goes on."""
     reading, writing = os.pipe()

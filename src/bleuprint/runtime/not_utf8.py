@@ -50,6 +50,8 @@ def not_text(line: bytes, number: int) -> str | None:
             return f"the file is packed: {command} OLD > NEW, or give it the extension that says so"
     wide = next((name for mark, name in _WIDE_MARKS.items() if line.startswith(mark)), None)
     if wide is None and line.count(0) > len(line) // 4:
+        if b"\0\0\0\0" in line:  # in UTF-32 only three of four bytes can be NULs
+            return "the file has NULs in a row: it is no text, or damaged"
         order = "BE" if number == 1 and line.startswith(b"\0") else "LE"
         wide = f"UTF-{32 if line.count(0) > 0.7 * len(line) else 16}{order}"
     return wide and f"the file looks like {wide}: {_iconv(wide)}"

@@ -92,6 +92,13 @@ def test_names_with_a_leading_dot_and_names_that_are_long_or_not_ascii(name):
     assert read(name, pack(name, [(member, TEXT)]), member) == TEXT
 
 
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_absolute_names_and_the_last_of_two_members_of_a_zip_file():
+    for name in ARCHIVES:
+        assert read(name, pack(name, [("/data/t", TEXT)]), "data/t") == TEXT
+    assert read("a.zip", zipped([("t", b"old"), ("u", b"x"), ("t", TEXT)]), "t") == TEXT
+
+
 def test_lines_end_as_in_a_file_and_need_not_be_read_to_the_end(tmp_path):
     path = tmp_path / "kept"
     path.write_bytes(PACKED["a.tgz"])

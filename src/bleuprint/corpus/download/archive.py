@@ -99,20 +99,21 @@ def _open_inner(file: IO[bytes], archive: str, name: str, inner: str) -> IO[byte
     if extension is None:
         known = ", ".join(_ARCHIVES)
         raise UserError(f"{name}: not an archive ({known}): it has no member {inner}")
-    member = inner.removeprefix("./")
+    member = _relative(inner)
     names: list[str] = []
     if extension == ".zip":
         zipped = zipfile.ZipFile(file)
-        for entry in zipped.infolist():
-            names.append(entry.filename.removeprefix("./"))
-            if names[-1] == member:
-                with named_errors(f"{name}!{inner}"):
-                    return zipped.open(entry)
+        # of several with one name the last, as unzip takes
+        entries = {_relative(entry.filename): entry for entry in zipped.infolist()}
+        if member in entries:
+            with named_errors(f"{name}!{inner}"):
+                return zipped.open(entries[member])
+        names += entries
     else:
         unpacked = _decompressed(file, _TARS[extension])
         tar = tarfile.open(fileobj=unpacked, mode="r:")  # noqa: SIM115 - closed with `file`
         for info in tar:
-            names.append(info.name.removeprefix("./"))
+            names.append(_relative(info.name))
             if names[-1] == member:
                 body = tar.extractfile(info) if info.isreg() else None
                 if body is None:
@@ -122,6 +123,11 @@ def _open_inner(file: IO[bytes], archive: str, name: str, inner: str) -> IO[byte
     hint = "similar names are" if near else "it holds"
     shown = ", ".join(near or names[:3]) or "nothing"
     raise UserError(f"{name}: no {member} in it; {hint} {shown}")
+
+
+def _relative(member: str) -> str:
+    """The name of a member as tar and unzip would write it."""
+    return member.removeprefix("./").lstrip("/")
 
 
 def _decompressed(file: IO[bytes], extension: str | None) -> IO[bytes]:

@@ -173,15 +173,18 @@ def test_elements_may_be_nested_but_not_without_end(deep):
 @pytest.mark.parametrize(
     "part",
     [
-        b"<tu><tuv xml:lang='de'><seg>" + b"x" * (9 << 20) + b"</seg></tuv></tu>",
-        b"<prop>" + b"<a/>" * (3 << 20) + b"</prop>",
-        b"<tu x='" + b"x" * (9 << 20) + b"'/>",
-        b"<!--" + b"x" * (9 << 20) + b"-->",
+        b"<tu><tuv xml:lang='de'><seg>" + b"x" * (3 << 20) + b"</seg></tuv></tu>",
+        b"<prop>" + b"<a/>" * 200_000 + b"</prop>",
+        b"<tu x='" + b"x" * (3 << 20) + b"'/>",
+        b"<!--" + b"x" * (3 << 20) + b"-->",
     ],
     ids=["a sentence", "elements", "an attribute", "a comment"],
 )
-def test_what_is_no_unit_of_sentences_is_not_read_into_memory(part):
-    assert fault("tmx", in_tmx(UNIT, part)) == "inputs/both: after <tu> 1: no <tu> in 8 MiB"
+def test_what_is_no_unit_of_sentences_is_not_read_into_memory(part, monkeypatch):
+    monkeypatch.setattr("bleuprint.corpus.download.formats.tmx._LARGEST", 2 << 20)
+    assert fault("tmx", in_tmx(UNIT, part)) == (
+        "inputs/both: after <tu> 1: no <tu> in 2 MiB or 100,000 elements"
+    )
 
 
 @pytest.mark.parametrize("declared", ["", '<!ENTITY x SYSTEM "/etc/passwd">'])

@@ -20,8 +20,8 @@ LONGEST_LINE = 1 << 26
 def read_lines(stream: BinaryIO, name: str) -> Iterator[str]:
     """The lines without their ends.
 
-    Raises UserError, naming file, line and byte, at bytes that are not UTF-8, and if a line has
-    LONGEST_LINE bytes or more.
+    Raises UserError, naming file, line and byte, at bytes that are not UTF-8, if a line has
+    LONGEST_LINE bytes or more, and if there are \\r but no \\n.
     """
     raw, fields = iter(partial(stream.readline, LONGEST_LINE), b""), 0
     for number, line in enumerate(raw, 1):
@@ -29,6 +29,9 @@ def read_lines(stream: BinaryIO, name: str) -> Iterator[str]:
             raise UserError(f"{name}:{number}: the line is longer than {LONGEST_LINE >> 20} MiB")
         if number <= 2 and not_text(line, number):
             raise not_utf8(name, [line], number)
+        if number == 1 and b"\r" in line and not line.endswith(b"\n"):
+            command = r"tr '\r' '\n' < OLD > NEW"
+            raise UserError(f"{name}: its lines end in \\r alone, as on old Macs: {command}")
         try:
             text = line.decode()
         except UnicodeDecodeError:

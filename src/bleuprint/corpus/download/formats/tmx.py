@@ -2,8 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from functools import partial
-from itertools import chain
 from typing import BinaryIO, cast
 from xml.etree import ElementTree
 
@@ -17,10 +15,11 @@ _CODES = frozenset({"bpt", "ept", "ph", "it", "ut"})
 # Types of codes that break a line, column or page, and codes of HTML and others that do.
 _BREAKS = frozenset({"lb", "pb", "cb", "br", "linebreak"})
 _BREAK = re.compile(r"\s*(</?(br|p|div|li|tr|td|w:br|w:tab)\b|\\[nrt]\s*$)", re.IGNORECASE)
-# Of a unit, or of what is between two: bytes, and elements inside each other.
-_LARGEST = 8 << 20
+# Of a unit, or of what is between two: bytes, elements, and elements inside each other, at most.
+_LARGEST = 64 << 20
+_MOST = 100_000
 _DEEPEST = 100
-_CHUNK = 1 << 16
+_CHUNK = 1 << 14
 _Events = Iterator[tuple[str, ElementTree.Element]]
 # XML's white space; other spaces (U+00A0, U+3000) are part of the text.
 _SPACE = re.compile("[ \t\r\n]+")
@@ -64,14 +63,20 @@ def _units(stream: BinaryIO, name: str) -> Iterator[ElementTree.Element]:
     parser: ElementTree.XMLPullParser[ElementTree.Element]
     parser = ElementTree.XMLPullParser(("start", "end"))
     parents: list[ElementTree.Element] = []
-    number, size = 0, 0
+    number, size, count, block = 0, 0, 0, _CHUNK
     try:
-        for chunk in chain(iter(partial(stream.read, _CHUNK), b""), [b""]):
+        while True:
+            chunk = stream.read(block)
             parser.feed(chunk) if chunk else parser.close()
+            block = min(
+                2 * block, 1 << 20
+            )  # without events: some versions of expat begin with a long tag again
             size += len(chunk)
             for event, element in cast(_Events, parser.read_events()):
+                block = _CHUNK
                 if event == "start":
                     parents.append(element)
+                    count += 1
                     if len(parents) > _DEEPEST:
                         place = f"after <tu> {number}: <{element.tag}>"
                         raise UserError(f"{name}: {place} is {len(parents)} elements deep")
@@ -79,11 +84,14 @@ def _units(stream: BinaryIO, name: str) -> Iterator[ElementTree.Element]:
                 parents.pop()
                 if element.tag == "tu":
                     yield element
-                    number, size = number + 1, 0
+                    number, size, count = number + 1, 0, 0
                 if parents and (len(parents) <= 2 or element.tag == "tu"):
                     parents[-1].clear()
-            if size > _LARGEST:
-                raise UserError(f"{name}: after <tu> {number}: no <tu> in {_LARGEST >> 20} MiB")
+            if size > _LARGEST or count > _MOST:
+                most = f"{_LARGEST >> 20} MiB or {_MOST:,} elements"
+                raise UserError(f"{name}: after <tu> {number}: no <tu> in {most}")
+            if not chunk:
+                return
     except (ElementTree.ParseError, LookupError, ValueError) as error:  # also of its encoding
         raise UserError(f"{name}: not sound XML: {error}") from None
 
