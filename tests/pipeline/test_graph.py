@@ -102,13 +102,13 @@ def test_code_dependencies_in_dvc_yaml_are_the_import_closure(stages):
 
 
 def test_dvc_yaml_names_folders_of_code(stages):
-    """120 entries at most in all, one for each stage of dvc.yaml; 7 for a training."""
+    """121 entries at most in all, since reachable BLEU has three of its own; 7 for a training."""
     by_kind = {stage.kind: stage.dependencies for stage in stages.values()}
     code = {
         kind: [path for path in paths if path.startswith(("src/", "stages/"))]
         for kind, paths in by_kind.items()
     }
-    assert sum(map(len, code.values())) <= 120
+    assert sum(map(len, code.values())) <= 121
     assert len(code["train"]) <= 7
 
 
