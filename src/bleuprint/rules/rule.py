@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.machine_errors import is_out_of_memory
 from bleuprint.text.parallel import Pair
 from bleuprint.text.unicode import single_spaces
 
@@ -130,6 +131,8 @@ def apply(edit: Edit, sentence: str, language: str) -> str:
 
 def rule_error(error: Exception, text: str | None = None) -> UserError:
     """An error in the code of a rule, which may be a user's, as one line with its place."""
+    if is_out_of_memory(error):  # not the rule's fault
+        raise error
     if isinstance(error, UserError):
         return error
     frames = traceback.extract_tb(error.__traceback__)

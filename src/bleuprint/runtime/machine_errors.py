@@ -27,6 +27,9 @@ _OUT_OF_MEMORY = (
 # What the stage that runs needs at most, in GB: `meta.memory_gb` of dvc.yaml.
 needed_gb: float | None = None
 
+# Freed for a message about memory, which takes some.
+_reserve = bytearray(1 << 20)
+
 
 def describe(error: BaseException) -> str | None:
     """The error in one line; None if it is not one of the machine."""
@@ -57,8 +60,12 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 def memory() -> str:
     """The memory that the stage needs and that there is, for a message."""
-    needs = f"dvc.yaml counts on {needed_gb:g} GB for this stage; " if needed_gb else ""
-    return f"{needs}{', '.join(_memory_there())}"
+    _reserve.clear()
+    try:
+        needs = f"dvc.yaml counts on {needed_gb:g} GB for this stage; " if needed_gb else ""
+        return f"{needs}{', '.join(_memory_there())}"
+    except (MemoryError, OSError):
+        return "this process can have no more"
 
 
 def _memory_there() -> Iterator[str]:
