@@ -98,6 +98,8 @@ def without_end(handler, _):
     [
         (page(PORTAL), "a web page came in its place ('Hotel Wi-Fi: log in')"),
         (page(b"\xef\xbb\xbf\n<HTML>"), "a web page came in its place"),
+        (page(b"<!-- login -->\n<html>"), "a web page came in its place"),
+        (page(b'<?xml version="1.0"?>\n<Error><Code>AccessDenied</Code>'), "a web page came in"),
         (page(GERMAN[:5000]), "not parallel"),  # the length is that of what is sent
         (page(b"\x1f\x8b" + GERMAN, Content_Encoding="gzip"), "Content-Encoding: gzip, which was"),
         (page(GERMAN, Content_Encoding="br"), "Content-Encoding: br, which was not asked for"),
@@ -108,7 +110,16 @@ def without_end(handler, _):
         (status(302, Location="file:///etc/hostname"), "No connection adapters"),
     ],
     ids=[
-        *("captive portal", "page with mark", "cut short", "packed", "packed by br", "empty"),
+        *(
+            "captive portal",
+            "page with mark",
+            "page with comment",
+            "error of a store",
+            "cut short",
+            "packed",
+            "packed by br",
+            "empty",
+        ),
         *("another encoding", "no content", "part", "local file"),
     ],
 )

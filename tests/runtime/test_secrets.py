@@ -114,3 +114,15 @@ def test_what_libraries_say_of_an_address() -> None:
         "Max retries exceeded with url: /a?token=***&b=1 (Caused by X)"
     )
     assert mask("in header value: 'Bearer hush\\n'") == "in header value: 'Bearer ***'"
+
+
+@pytest.mark.parametrize(
+    ("message", "masked"),
+    [
+        ("fatal: me:hush@host.org/x.git not found", "fatal: ***@host.org/x.git not found"),
+        ("Authorization: Bearer hush.hush-1", "Authorization: Bearer ***"),
+        ("GET /a?jsessionid=hush&x=1", "GET /a?jsessionid=***&x=1"),
+    ],
+)
+def test_secrets_without_an_address(message: str, masked: str) -> None:
+    assert mask(message) == masked

@@ -25,7 +25,7 @@ _FILES = frozenset({"sqlite", "file", "s3", "gs", "gcs", "hdfs", "dbfs"})
 _PORT = re.compile(r"[^:]*|[^:]*:\d{0,5}|\[[^]]*\](:\d{0,5})?")
 _PARAMETER = re.compile(r"([?&;#])([\w.%~-]+)=([^&\s]*)")
 _IS_SECRET = re.compile(
-    r"(?i:(^|[^a-z])(pass|pw|pwd|key|sig|auth|sas|jwt|odbc_connect)($|[^a-z]))"
+    r"(?i:(^|[^a-z])(pass|pw|pwd|key|sig|auth|sas|jwt|odbc_connect|j?session(id)?)($|[^a-z]))"
     r"|(?i:(password|passwd|passphrase|pwd|secret|token|signature|credentials?|authorization)$)"
     r"|(?i:(api|auth|access|private|secret|ssl)key)|[a-z]Key($|[A-Z])"
 )
@@ -34,7 +34,9 @@ _ASSIGNED = re.compile(
     r"(?i)\b(\w*(?:passw(?:or)?d|passphrase|pwd|secret(?:_?(?:access_?)?key)?))(\s*=\s*)"
     r"('[^']*'|\"[^\"]*\"|\{[^}]*\}|[^\s;&,]+?(?=[\"')\]>.:]*(?:[\s;&,]|$)))"
 )
-_HEADER = re.compile(r"(?<=['\"])(Bearer|Basic) [^'\"]+")
+_HEADER = re.compile(r"(?<=['\"])(Bearer|Basic) [^'\"]+|\b(Bearer|Basic) [\w.~+/=-]{8,}")
+# user:password@host without a scheme
+_BARE = re.compile(r"(?<![\w/.@:-])[\w.%+-]+:[^\s@:/'\"]+@(?=[\w-]+(\.[\w-]+|:\d|/))")
 
 
 def mask(text: str) -> str:
@@ -48,9 +50,10 @@ def mask(text: str) -> str:
             text = text.replace(address, mask_address(address, is_base=True))
     text = _SPACED.sub(f"{MASK}@", text)
     text = _URL.sub(lambda url: url[1] + _without_user(url[1], url[2]), text)
+    text = _BARE.sub(f"{MASK}@", text)
     text = _PARAMETER.sub(_masked_parameter, text)
     text = _ASSIGNED.sub(rf"\1\2{MASK}", text)
-    return _HEADER.sub(rf"\1 {MASK}", text)
+    return _HEADER.sub(lambda found: f"{found[1] or found[2]} {MASK}", text)
 
 
 def mask_address(address: str, is_base: bool = False) -> str:

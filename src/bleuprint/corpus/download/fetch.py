@@ -53,8 +53,12 @@ def source_of_environment() -> Source:
     return Source(environment.mirror(), environment.work() / "downloads", root / "downloads.lock")
 
 
-# A login page of the network, or a page about a file that has moved.
-_PAGE = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:<!doctype html|<html)\b", re.IGNORECASE)
+# A login page of the network, a page about a file that has moved, or a store's error in XML.
+_PAGE = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--(?:(?!-->).)*-->\s*)*"
+    rb"<(?:!doctype html|html|error)\b",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 class _Mismatch(UserError):
