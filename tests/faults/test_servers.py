@@ -84,7 +84,7 @@ def drip(delay, count, head=b""):
 
 
 def without_end(handler, _):
-    """A body in chunks that goes on, far beyond the file, until the client closes the connection."""
+    """A body in chunks that goes on, far beyond the file, until the client closes it."""
     handler.head(200, {"Transfer-Encoding": "chunked"})
     for _ in range(3200):
         handler.body(b"10000\r\n%s\r\n" % (b"x" * (1 << 16)))

@@ -136,3 +136,15 @@ def test_an_entry_of_another_form_is_refused_with_its_url(tmp_path, entry):
     lock.write_text(json.dumps({"http://a": {"sha256": ONES, "size": 3}, "http://b": entry}))
     message = refused(lock)
     assert message.startswith(f"{lock}:")
+
+
+def test_an_address_that_a_file_was_redirected_to_is_kept_without_secrets(tmp_path):
+    (tmp_path / "file").write_bytes(b"x")
+    lock, address = (
+        tmp_path / "downloads.lock",
+        "https://me:hu/sh@cdn.example/f.gz?X-Amz-Signature=hush",
+    )
+    record(lock, "https://host.example/f.gz", tmp_path / "file", tmp_path / "guard", address)
+    assert "hush" not in lock.read_text() and "hu/sh" not in lock.read_text()
+    (known,) = read_lock(lock).values()
+    assert known.redirected_to == "https://***@cdn.example/f.gz"

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from bleuprint.runtime.files import read_object, sha256_of, write_json
 from bleuprint.runtime.locks import FileLock
 from bleuprint.runtime.schema import build
+from bleuprint.runtime.secrets import mask_address
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ def record(lock: Path, url: str, path: Path, guard: Path, address: str | None = 
 
     `address`: the one that it came from in the end; its query, often a signature, is left out.
     """
-    bare = address and urlsplit(address)._replace(query="", fragment="").geturl()
+    bare = address and mask_address(urlsplit(address)._replace(query="", fragment="").geturl())
     redirected = bare if bare and bare != url.partition("?")[0] else None
     with _changing(lock, guard) as sums:
         sums.setdefault(url, Sum(sha256_of(path), path.stat().st_size, redirected))
