@@ -98,6 +98,8 @@ def without_end(handler, _):
     [
         (page(PORTAL), "a web page came in its place ('Hotel Wi-Fi: log in')"),
         (page(b"\xef\xbb\xbf\n<HTML>"), "a web page came in its place"),
+        (page(b'{"error": {"code": 404}}\n'), "a web page came in its place (JSON)"),
+        (page(b'<?xml version="1.0"?>\n<!DOCTYPE html PUBLIC "x">'), "a web page came in"),
         (page(b"<!-- login -->\n<html>"), "a web page came in its place"),
         (page(b'<?xml version="1.0"?>\n<Error><Code>AccessDenied</Code>'), "a web page came in"),
         (page(GERMAN[:5000]), "not parallel"),  # the length is that of what is sent
@@ -113,6 +115,8 @@ def without_end(handler, _):
         *(
             "captive portal",
             "page with mark",
+            "json",
+            "xhtml",
             "page with comment",
             "error of a store",
             "cut short",

@@ -87,10 +87,10 @@ def _check_address() -> None:
     if ":" not in user or address.startswith(_FILE):
         return
     if address.startswith("http"):
-        parts = urlsplit(address)
         try:
+            parts = urlsplit(address)
             wrong = "@" not in parts.netloc and parts.port is None
-        except ValueError:  # the port is no number
+        except ValueError:  # the port is no number, or a bracket is not closed
             wrong = True
     else:
         wrong = "@" in user

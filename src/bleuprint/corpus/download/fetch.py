@@ -7,6 +7,7 @@ used again only if the host says that it has the same size.
 """
 
 import hashlib
+import json
 import re
 import sys
 from collections.abc import Iterable
@@ -200,11 +201,23 @@ def _remote(url: str, file: File, store: Path) -> Fetched:
     return Fetched(kept, address)
 
 
+def _is_json(content: bytes) -> bool:
+    try:
+        return isinstance(json.loads(content), dict)
+    except ValueError:
+        return False
+
+
 def _page(path: Path, url: str) -> str | None:
-    """The title of a web page, for a message; None if a file is none, or is meant to be one."""
+    """The title of a web page, for a message; None if a file is none, or is meant to be one.
+
+    A short answer in JSON is one, too.
+    """
+    if urlsplit(url).path.lower().endswith((".html", ".htm", ".xml", ".json")):
+        return None
     with path.open("rb") as file:
         start = file.read(4096)
-    if not _PAGE.match(start) or urlsplit(url).path.lower().endswith((".html", ".htm")):
-        return None
+    if not _PAGE.match(start):
+        return " (JSON)" if _is_json(start) else None
     title = re.search(rb"<title>([^<]+)", start, re.IGNORECASE)
     return f" ({title[1].decode(errors='replace').strip()!r})" if title else ""

@@ -133,6 +133,9 @@ def test_line_breaks_written_as_characters_become_spaces():
     ("code", "between"),
     [
         ('<ph type="lb"/>', " "),
+        ('<ph type="x-tab"/>', " "),
+        ("<ph>&lt;text:line-break/&gt;</ph>", " "),
+        ("<ph>\\par </ph>", " "),
         ('<ph x="1" type="x-lb">[1]</ph>', " "),
         ('<it pos="begin" type="pb">p</it>', " "),
         ("<ph>&lt;br/&gt;</ph>", " "),

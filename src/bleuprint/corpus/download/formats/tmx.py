@@ -13,8 +13,14 @@ from bleuprint.text.parallel import Pair
 # (sub) are not text. The content of hi is text.
 _CODES = frozenset({"bpt", "ept", "ph", "it", "ut"})
 # Types of codes that break a line, column or page, and codes of HTML and others that do.
-_BREAKS = frozenset({"lb", "pb", "cb", "br", "linebreak"})
-_BREAK = re.compile(r"\s*(</?(br|p|div|li|tr|td|w:br|w:tab)\b|\\[nrt]\s*$)", re.IGNORECASE)
+_BREAKS = frozenset(
+    {"lb", "pb", "cb", "br", "cr", "tab", "newline", "linefeed", "linebreak", "softbreak", "break"}
+)
+_BREAK = re.compile(
+    r"\s*(</?(br|hr|p|h[1-6]|div|li|tr|td|w:br|w:tab|(text:)?(line-break|tab))\b"
+    r"|\\([nrt]|par|line|tab)\s*$)",
+    re.IGNORECASE,
+)
 # Of a unit, or of what is between two: bytes, elements, and elements inside each other, at most.
 _LARGEST = 64 << 20
 _MOST = 100_000
