@@ -32,6 +32,19 @@ def test_a_full_disk_names_file_folder_and_free_space(tmp_path: Path) -> None:
     assert said.endswith(f" GB free in {tmp_path}: make room there, then run this again")
 
 
+def test_a_folder_that_cannot_be_copied_names_the_file(tmp_path: Path) -> None:
+    def full(source: str, target: str) -> None:  # noqa: ARG001
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), target)
+
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "file").touch()
+    with pytest.raises(shutil.Error) as raised:
+        shutil.copytree(tmp_path / "a", tmp_path / "b", copy_function=full)
+    said = describe(raised.value)
+    assert said is not None
+    assert said.startswith(f"No space left on device: {tmp_path}/b/file: ")
+
+
 def test_without_a_file_it_is_the_current_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,7 +5,9 @@ Full disks, exhausted memory, limits of the process, files that are missing or f
 
 import errno
 import os
+import re
 import resource
+import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -35,6 +37,9 @@ def describe(error: BaseException) -> str | None:
     """The error in one line; None if it is not one of the machine."""
     if is_out_of_memory(error):
         return f"out of memory ({_summary(error)}): {memory()}"
+    # of copytree: (source, copy, text of an OSError) of each file that it could not copy
+    if isinstance(error, shutil.Error) and (found := re.search(r"\[Errno (\d+)\]", str(error))):
+        error = OSError(int(found[1]), os.strerror(int(found[1])), error.args[0][0][1])
     if isinstance(error, FileNotFoundError) and error.errno is None:  # of safetensors
         return str(error)
     if not isinstance(error, OSError) or error.errno in (None, errno.EBADF):
