@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import math
 import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -54,10 +55,13 @@ def test_the_table_shows_the_scores_and_intervals_to_scale() -> None:
             assert f"{record['difference']:+.1f}‡" in texts
     lines = [re.fullmatch(r"M([\d.]+) [\d.]+H([\d.]+)", path.get("d", "")) for path in root.iter()]
     marks = [float(m[2]) - float(m[1]) for m in lines if m and float(m[2]) - float(m[1]) < 170]
-    widths = [record["bleu_high"] - record["bleu_low"] for record in records]
-    by_corpus = sorted(zip((r["corpus"] for r in records), widths, strict=True))
-    # 15 BLEU are 170 pixels wide in both
-    assert sorted(marks) == pytest.approx(sorted(w * 170 / 15 for _, w in by_corpus), abs=0.11)
+    # 170 pixels are from a multiple of five below all intervals of a corpus to one above
+    widths = []
+    for corpus in {record["corpus"] for record in records}:
+        ends = [(r["bleu_low"], r["bleu_high"]) for r in records if r["corpus"] == corpus]
+        span = 5 * (math.ceil(max(ends[0][1], ends[1][1]) / 5) - min(ends[0][0], ends[1][0]) // 5)
+        widths += [(high - low) * 170 / span for low, high in ends]
+    assert sorted(marks) == pytest.approx(sorted(widths), abs=0.11)
 
 
 @pytest.mark.parametrize("name", ["graph.svg", "table.svg"])
