@@ -224,6 +224,7 @@ def test_short_lines_do_not_tell_a_language(project):
 @pytest.mark.parametrize(
     ("line", "format"),
     [
+        ("the dog &apos;s house is well @-@ known .", "tokens of Moses"),
         ("ein Satz@@ ende .", "BPE"),
         ("ein Satz@@", "BPE"),
         ("\u2581ein \u2581Satz ende", "SentencePiece"),

@@ -9,7 +9,7 @@ def test_sets_that_were_drawn_are_edited_once(tmp_path):
     train = [(f"Satz {i} &amp;lt;", f"sentence {i} &amp;lt;") for i in range(50)]
     made = prepare(tmp_path, {"train": train}, edits=ENTITIES)
     for name in ("train", "valid", "test.held-out"):
-        assert all(" & lt ;" in source for source, _ in made.text("tokens").pairs(name))
+        assert all(" &lt;" in source for source, _ in made.text("tokens").pairs(name))
 
 
 def test_sets_that_were_given_are_read_through_the_edits(tmp_path):

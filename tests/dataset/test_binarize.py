@@ -95,6 +95,7 @@ def test_corpus_json_says_what_the_text_went_through(tmp_path):
         "hyphens": False,
         "escape": False,
         "white_space": False,
+        "plain": False,
     }
     assert corpus.joint
     assert contents(binarizing.output / "segmentation") == contents(tmp_path / "bpe")

@@ -8,6 +8,9 @@ _SHARE = 0.1
 _MARKS = {
     re.compile(r"@@( |$)"): "the output of BPE: join it with: sed -E 's/@@( |$)//g'",
     re.compile("(^| )\u2581"): "the output of SentencePiece: join it with: spm_decode",
+    re.compile(r"@-@|&(apos|quot|#91|#124);|\w [.!?]$"): (
+        "tokens of Moses: restore sentences with detokenizer.perl, or set tokenize: {name: none}"
+    ),
     re.compile(r'^\s*\{.*"\s*:.*\},?$'): "JSON: extract the sentences",
     re.compile(r"^[\d:,.]+ --> [\d:,.]+"): "subtitles: extract the sentences",
     re.compile(r'^(msgid|msgstr) "'): "gettext: extract the sentences",

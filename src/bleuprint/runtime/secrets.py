@@ -14,7 +14,8 @@ _ADDRESSES = (
     *("MLFLOW_TRACKING_URI", "MLFLOW_REGISTRY_URI", "MLFLOW_S3_ENDPOINT_URL", "BLEUPRINT_MIRROR"),
     *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"),
 )
-_SCHEME = r"(?:[a-zA-Z][a-zA-Z0-9+.-]*:|(?<![\w:/]))//"
+# begun at the start of a word only: else a long word would be read once for each letter
+_SCHEME = r"(?:(?<![a-zA-Z0-9+.-])[a-zA-Z][a-zA-Z0-9+.-]*:|(?<![\w:/]))//"
 _URL = re.compile(rf"({_SCHEME})((?:(?!{_SCHEME})\S)*)")
 # A password with spaces, known by what follows the colon, which is no port.
 _SPACED = re.compile(r"(?<=://)[^\s/?#@:]*:(?!\d*(?:[/?#:,;.)'\"\s]|$))[^@\n]*@")
@@ -36,7 +37,7 @@ _ASSIGNED = re.compile(
 )
 _HEADER = re.compile(r"(?<=['\"])(Bearer|Basic) [^'\"]+|\b(Bearer|Basic) [\w.~+/=-]{8,}")
 # user:password@host without a scheme
-_BARE = re.compile(r"(?<![\w/.@:-])[\w.%+-]+:[^\s@:/'\"]+@(?=[\w-]+(\.[\w-]+|:\d|/))")
+_BARE = re.compile(r"(?<![\w/.@:%+-])[\w.%+-]+:[^\s@:/'\"]+@(?=[\w-]+(\.[\w-]+|:\d|/))")
 
 
 def mask(text: str) -> str:

@@ -197,7 +197,8 @@ def _check_encoding(url: str, response: requests.Response) -> None:
     """
     encoding = response.headers.get("Content-Encoding", "identity").lower()
     own = encoding.removeprefix("x-") == "gzip" and re.search(r"\.t?gz(\?|$)", url.lower())
-    if encoding != "identity" and not own:
+    plain = {"", "identity", "none", "utf-8"}.issuperset(re.split(r"\s*,\s*", encoding))
+    if not plain and not own:
         raise UserError(
             f"{url}: the server sent Content-Encoding: {encoding}, which was not asked for: the "
             "file would not be the published one"
