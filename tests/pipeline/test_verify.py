@@ -242,7 +242,7 @@ def test_the_exit_status_and_a_revision(tmp_path: Path) -> None:
     status, output, _ = bleuprint(root, "HEAD")
     assert status == 3 and output.startswith("here and HEAD: 1 results the same bytes, 0 diff")
     assert (
-        "from train on: settings systems.small.train.label_smoothing 0.2       and 0.1\n" in output
+        "from train on: settings systems.small.train.label_smoothing 0.2      and 0.1\n" in output
     )
     write(root, 43.4, **OTHER)
     assert bleuprint(root, "HEAD")[0] == 4

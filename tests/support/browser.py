@@ -24,7 +24,7 @@ _ARGUMENTS = (
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
 _SECONDS = 30
-_WITHIN = ("data", "chrome", "about", "file")
+_WITHIN = ("data", "chrome", "chrome-untrusted", "about", "file")
 
 
 class Browser:
