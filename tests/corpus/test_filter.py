@@ -21,14 +21,16 @@ class Even(Check):
         return sum(map(len, candidate.tokens)) % 2 == 0
 
 
-def run(tmp_path, pairs, checks=LENGTHS, shards=1, workers=1, tokenize=TOKENIZE):
-    before = TextFolder(tmp_path / "before", "de", "en")
+def run(
+    tmp_path, pairs, checks=LENGTHS, shards=1, workers=1, tokenize=TOKENIZE, languages=("de", "en")
+):
+    before = TextFolder(tmp_path / "before", *languages)
     write_set(before, "train", pairs)
     write_set(before, "valid", [("a", "b c")])
     after, ledger = tmp_path / "after", tmp_path / "ledger.json"
     step = Filtering("m", before, after, ledger, checks, tokenize)
     run_sharded(step, tmp_path / "shards", shards, workers)
-    return TextFolder(after, "de", "en"), json.loads(ledger.read_text())["sets"]
+    return TextFolder(after, *languages), json.loads(ledger.read_text())["sets"]
 
 
 @pytest.mark.parametrize("shards", [1, 3])
@@ -40,6 +42,22 @@ def test_only_train_is_filtered_and_accounted_for(tmp_path, shards):
     assert (sets["train"]["pairs_in"], sets["train"]["pairs_out"]) == (5, 2)
     assert sets["train"]["dropped"] == {"length": 2, "ratio": 1}
     assert [sample["pair"] for sample in sets["train"]["samples"]["length"]] == [1, 3]
+
+
+def test_each_side_is_checked_in_its_language(tmp_path):
+    # seven tokens each, if elisions are separated as in French alone
+    pair = Pair("вода из колодца холодная и вкусная сегодня", "l'eau d'un puits est bonne")
+    checks = (
+        CHECKS["length"](min=7, max=7),
+        CHECKS["script"](min=0.9),
+        CHECKS["language_id"](likelier=10.0),
+    )
+    pairs = [pair, Pair(*pair[::-1])]
+    after, sets = run(tmp_path, pairs, checks, languages=("ru", "fr"))
+    assert list(after.pairs("train")) == [pair]
+    assert sets["train"]["dropped"] == {"length": 1, "script": 0, "language_id": 0}
+    after, sets = run(tmp_path / "text", pairs, checks[2:], languages=("ru", "fr"))
+    assert list(after.pairs("train")) == [pair]
 
 
 def test_lengths_are_counted_in_tokens(tmp_path):

@@ -19,6 +19,7 @@ from bleuprint.runtime.files import read_json, sha256_of
 from bleuprint.scoring import metrics, score
 from bleuprint.scoring.bleu_variants import TOKENS, VARIANTS, bleu_variants
 from bleuprint.scoring.breakdown import bleu_by_length
+from bleuprint.scoring.document_scores import document_scores
 from root import ROOT
 from scoring import SEPARATORS, sacrebleu, text
 
@@ -80,6 +81,20 @@ def test_words_are_those_of_the_corpuss_tokenizer(tmp_path: Path, corpus: Corpus
     lower = dataclasses.replace(corpus, tokenize=lowered)
     found = score_lines(tmp_path, ["ein haus"], ["Ein Haus"], lower)["by_count"]
     assert found == [{"count": "2-4", "words": 2, "found": 2, "accuracy": 1.0}]
+
+
+def test_all_is_scored_in_the_target_language(corpus: Corpus) -> None:
+    """From Thai, of which characters would be scored, to French, whose elisions are tokens."""
+    moses = dataclasses.replace(corpus.tokenize, name="moses")
+    french = dataclasses.replace(corpus, source="th", target="fr", tokenize=moses)
+    lines, references = ["l'eau d'un lac est froide"] * 2, ["l'eau d'un puits est froide"] * 2
+    tokens = [[line.replace("'", "' ") for line in side] for side in (lines, references)]
+    described = Description(2, "", "", [5, 15], tokens[1], None, ["a", "b"])
+    found = score.fast_scores(lines, references, french, described, None)
+    assert found["bleu"] == metrics.bleu(lines, references, "fr")
+    assert found["by_length"] == bleu_by_length(lines, references, [5, 15], "fr")
+    assert found["bleu_variants"] == bleu_variants(lines, references, "fr", (tokens[0], tokens[1]))
+    assert found["by_document"] == document_scores(lines, references, "fr", ["a", "b"])
 
 
 def test_characters_have_no_word_accuracy(tmp_path: Path, corpus: Corpus) -> None:
