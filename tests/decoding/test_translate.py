@@ -45,7 +45,12 @@ DECODE = systems.decode(max_len_b=5)
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
     test = toy_pairs(30, 5)
     test.insert(EMPTY, Pair(" ", "nothing"))
-    sets = {"train": toy_pairs(100, 1), "valid": toy_pairs(9, 2), "test.x": test}
+    sets = {
+        "train": toy_pairs(100, 1),
+        "valid": toy_pairs(9, 2),
+        "test.x": test,
+        "test.y": toy_pairs(9, 6),
+    }
     units = merges(50, joint=False)
     return prepare(tmp_path_factory.mktemp("corpus"), sets, units=units)
 
@@ -177,21 +182,26 @@ def test_hypotheses_go_to_files_and_their_time_is_returned(
     found = outputs(model, corpus.binary.side("test.x", "de"), settings)
     assert written == [*(corpus.binary.text("en", words) for words in found), ""]
     assert len(written) == 32
-    digest = hashlib.sha256((hypotheses / "test.x.en").read_bytes()).hexdigest()
+    names = ("test.x.en", "test.y.en")
+    digests = {n: hashlib.sha256((hypotheses / n).read_bytes()).hexdigest() for n in names}
     assert read_json(made) == {
         "model": "f",
         "averaged": {"settings": {"last": 1}, "updates": [9]},
         "decode": dataclasses.asdict(settings),
-        "hypotheses": {"test.x.en": digest},
-        "losses": {"x": pytest.approx(cross_entropy(model, corpus), rel=1e-5)},
+        "hypotheses": digests,
+        "losses": losses_by_hand(model, corpus),
     }
 
 
+def losses_by_hand(model: Transformer, corpus: Prepared) -> dict[str, Any]:
+    return {n: pytest.approx(cross_entropy(model, corpus, n), rel=1e-5) for n in ("x", "y")}
+
+
 @torch.no_grad()
-def cross_entropy(model: Transformer, corpus: Prepared) -> dict[str, float]:
+def cross_entropy(model: Transformer, corpus: Prepared, test: str) -> dict[str, float]:
     """torch's cross-entropy of the references, sentence by sentence, and their tokens."""
     nats, tokens = 0.0, 0
-    sides = [corpus.binary.side("test.x", language) for language in ("de", "en")]
+    sides = [corpus.binary.side(f"test.{test}", language) for language in ("de", "en")]
     for source, target in zip(*sides, strict=True):
         words = torch.tensor(target.astype("int64"))
         state = model.init_cache(torch.tensor(source.astype("int64"))[None])
@@ -210,7 +220,7 @@ def test_the_loss_is_that_of_the_stored_weights(
 ) -> None:
     translate_into(tmp_path, corpus, stored, dataclasses.replace(DECODE, **changes))
     losses = read_json(tmp_path / "translation.json")["losses"]
-    assert losses == {"x": pytest.approx(cross_entropy(model, corpus), rel=1e-5)}
+    assert losses == losses_by_hand(model, corpus)
 
 
 def test_a_reference_beyond_the_positions_has_no_loss(

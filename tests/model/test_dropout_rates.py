@@ -19,12 +19,15 @@ from models import SHAPE, SOURCE, TARGET, input_of, model_of
 
 
 def embed(shape: systems.Model, _: Tensor) -> Tensor:
+    """The embeddings of both sides, one after the other."""
     model = Transformer(shape, 11, 11).train()
     with torch.no_grad():
-        for embedding in (model.source_embedding, model.source_positions):
-            assert isinstance(embedding, nn.Embedding)
-            embedding.weight.fill_(0.5)
-    return input_of(model.encoder[0], lambda: model.encode(torch.full((4, 16), 5)))
+        for side in ("source", "target"):
+            for kind in ("embedding", "positions"):
+                getattr(model, f"{side}_{kind}").weight.fill_(0.5)
+    ids, memory = torch.full((4, 16), 5), torch.zeros(4, 16, 16)
+    source = input_of(model.encoder[0], lambda: model.encode(ids))
+    return torch.cat((source, input_of(model.decoder[0], lambda: model.decode(ids, memory, None))))
 
 
 def add(shape: systems.Model, x: Tensor) -> Tensor:

@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from bleuprint.config.experiment import load
 from bleuprint.config.paths import Cell
 from bleuprint.config.system import Keep
 from bleuprint.decoding.beam_search import Hypothesis, length_penalty
+from bleuprint.rules.rule import Edit
 from bleuprint.runtime.files import sha256_of
 from bleuprint.serving.translator import Translator, load_translator
 from trainings import environment
@@ -92,6 +94,22 @@ def test_whatever_comes_in_a_line_goes_out(translator: Translator) -> None:
     assert texts[:2] == ["", ""]
     assert not any("\n" in text for text in texts)
     assert texts == [translator([line])[0].best[0].text for line in odd]
+
+
+@dataclass(frozen=True)
+class NameLanguage(Edit):
+    """Puts the language that it is given before a sentence."""
+
+    def edit(self, sentence: str, language: str) -> str:
+        return f"{language} {sentence}"
+
+
+def test_a_sentence_is_edited_in_its_language(translator: Translator) -> None:
+    naming = Translator(translator.model, translator.corpus, (NameLanguage(),), translator.decode)
+    for given, language in ((False, "de"), (True, "en")):
+        expected = translator.ids(f"{language} ba", given)
+        assert naming.ids("ba", given) == expected != translator.ids("ba", given)
+    assert translator.ids("de ba") != translator.ids("en ba")
 
 
 def test_what_is_too_long_is_translated_in_pieces(translator: Translator) -> None:
