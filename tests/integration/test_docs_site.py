@@ -64,7 +64,7 @@ def test_links_and_pictures_lead_to_what_there_is(site: Path, page: str) -> None
 
 
 def test_the_readme_shows_the_picture_of_its_mode(site: Path, browser: Browser) -> None:
-    browser.driver.get((site / "README.html").as_uri())
+    browser.open((site / "README.html").as_uri())
     images = "[...document.querySelectorAll('article img')]"
     shown = f"{images}.filter(each => each.checkVisibility()).map(each => each.naturalWidth)"
     widths = browser.script(f"return {shown}")
@@ -78,7 +78,7 @@ def test_pages_fit_and_request_nothing_from_other_hosts(
 ) -> None:
     browser.resize(width)
     for page in PAGES:
-        browser.driver.get((site / f"{page}.html").as_uri())
+        browser.open((site / f"{page}.html").as_uri())
         assert browser.script("return document.documentElement.scrollWidth") <= width, page
     assert browser.requests() == []
     assert browser.complaints() == []
@@ -90,7 +90,7 @@ def test_search_finds_a_setting_and_a_message(site: Path, browser: Browser) -> N
         ("not parallel", "docs/troubleshooting"),
         ("two commands", "README"),
     ):
-        browser.driver.get(f"{(site / 'search.html').as_uri()}?q={words.replace(' ', '+')}")
+        browser.open(f"{(site / 'search.html').as_uri()}?q={words.replace(' ', '+')}")
         browser.wait(f"document.querySelector('#search-results a[href^=\"{page}.html\"]')")
     assert browser.requests() == []
     assert browser.complaints() == []

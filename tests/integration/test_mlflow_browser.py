@@ -57,7 +57,7 @@ def test_two_runs_are_opened_selected_and_compared(
     browser: Browser, shown: Path, mlserver: MlServer, tmp_path: Path
 ) -> None:
     browser.resize(1600, 1000)
-    browser.driver.get(f"{mlserver.uri}/#/experiments")
+    browser.open(f"{mlserver.uri}/#/experiments")
     click(browser, "//a[contains(., 'trial_run')]")
     click(browser, "//button[contains(., 'Got it')]")  # of what MLflow does with language models
     click(browser, "//*[text()='Model training']")
@@ -81,8 +81,7 @@ def test_the_address_in_the_note_shows_our_columns(
     browser: Browser, shown: Path, mlserver: MlServer, tmp_path: Path
 ) -> None:
     browser.resize(1280, 900)
-    browser.driver.get("about:blank")
-    browser.driver.get(f"{mlserver.uri}/#/experiments")
+    browser.open(f"{mlserver.uri}/#/experiments")
     click(browser, "//a[text()='trial_run']")
     note = "//a[text()='Scores and costs']"
     wait_for(browser, "Scores and costs")
@@ -91,7 +90,7 @@ def test_the_address_in_the_note_shows_our_columns(
     browser.screenshot(tmp_path / "note.png")
     address = browser.driver.find_element("xpath", note).get_attribute("href")
     assert address.startswith(f"{mlserver.uri}/#/experiments/")
-    browser.driver.get(address)
+    browser.open(address)
     for head in ("system", "corpus", "bleu/news-en-de/first"):
         wait_for(browser, head)
     for cell in CELLS:

@@ -39,7 +39,7 @@ def file(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Path:  #
 def page(browser: Browser, file: Path) -> Iterator[Browser]:
     """The page just opened; afterwards, fails on console errors and requests to other hosts."""
     browser.resize(1280)
-    browser.driver.get(file.as_uri())
+    browser.open(file.as_uri())
     yield browser
     assert browser.complaints() == []
     assert browser.requests() == []
@@ -256,7 +256,7 @@ def test_any_pair_of_systems_is_compared(page: Browser) -> None:
 def test_without_scripts_all_is_there(page: Browser, file: Path) -> None:
     page.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:
-        page.driver.get(file.as_uri())
+        page.open(file.as_uri())
         css = page.driver.find_elements
         assert css("css selector", "th button") == css("css selector", ".legend button") == []
         assert {True} == set.union(*(shown(page, number) for number in range(8)))

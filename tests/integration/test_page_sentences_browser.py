@@ -37,7 +37,7 @@ def page(browser: Browser, context: ReportContext) -> Iterator[Browser]:
     """The page just opened, its list unfolded; no request leaves it and no error is logged."""
     address = (context.root / TREE).as_uri()
     browser.resize(1280)
-    browser.driver.get(address)
+    browser.open(address)
     browser.script("document.querySelector('.lines').closest('details').open = true")
     browser.wait("document.querySelector('#sentences .choices output').value")
     yield browser
@@ -184,7 +184,7 @@ def test_long_names_of_systems_stay_above_the_next_line(page: Browser, width: in
 def test_all_reads_without_scripts(page: Browser, context: ReportContext) -> None:
     page.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:
-        page.driver.get((context.root / TREE).as_uri())
+        page.open((context.root / TREE).as_uri())
         assert page.driver.find_elements("css selector", ".choices") == []
         assert len(page.driver.find_elements("css selector", ".lines article")) == 40
         assert len(page.driver.find_elements("css selector", "#attention tbody tr")) == 2

@@ -29,7 +29,7 @@ def server(browser: Browser, toy: Path) -> Iterator[Server]:  # noqa: ARG001, sk
 def page(browser: Browser, server: Server) -> Iterator[Browser]:
     """The page just opened; afterwards, fails on console errors and requests to other hosts."""
     browser.resize(1280)
-    browser.driver.get(server.url)
+    browser.open(server.url)
     yield browser
     assert [said for said in browser.complaints() if "status of 4" not in said] == []
     assert all(address.startswith(f"{server.url}/") for address in browser.requests())
@@ -156,7 +156,7 @@ def test_what_is_wrong_is_said_in_words(page: Browser) -> None:
 
 def test_a_server_that_is_gone(browser: Browser, toy: Path) -> None:
     with serving(toy) as server:
-        browser.driver.get(server.url)
+        browser.open(server.url)
         server.process.send_signal(signal.SIGTERM)
         server.process.wait(timeout=10)
         go(browser, "be")

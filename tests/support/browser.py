@@ -34,6 +34,15 @@ class Browser:
         self.driver = driver
         self._log: list[dict[str, Any]] = []
 
+    def open(self, address: str) -> None:
+        """Load a page anew, its scripts included, whatever page is shown before it.
+
+        Of an address that is shown already, `get` may return with the old page or half of the new.
+        """
+        self.driver.get("about:blank")
+        self.driver.get(address)
+        self.wait("location.href !== 'about:blank' && document.readyState === 'complete'")
+
     def resize(self, width: int, height: int = 900) -> None:
         """CSS pixels of the page."""
         metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
