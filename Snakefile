@@ -9,9 +9,11 @@
 #
 # After a run was killed (SIGKILL, power), the same command continues: a lock that the killed Snakemake
 # has left on this machine is removed here, and profiles/default sets `rerun-incomplete`.
+from bleuprint.config.experiment import load
 from bleuprint.pipeline import dvc_lock
 from bleuprint.pipeline import slurm
 from bleuprint.pipeline import graph
+from bleuprint.pipeline import resolve
 from bleuprint.pipeline import snakemake_run
 from bleuprint.pipeline.rules import rules as rules_of
 from bleuprint.runtime.errors import exit_on_error
@@ -21,7 +23,10 @@ with exit_on_error():
         dvc_lock.unlock_after_kill()
         snakemake_run.record_at_exit(workflow)
         dvc_lock.repair()
-    STAGES = graph.stages()
+        snakemake_run.refuse_config(config)
+        STAGES = graph.stages(content=resolve.resolved(load()))
+    else:
+        STAGES = graph.stages()
 
 snakemake_run.use_this_python()
 
@@ -30,6 +35,7 @@ onstart:
     snakemake_run.lift_default_rate_limit(workflow)
     with exit_on_error():
         slurm.check(workflow)
+        resolve.resolve()
         dvc_lock.lock_outputs(
             path for job in workflow.dag.needrun_jobs() for path in job.output
         )

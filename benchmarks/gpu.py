@@ -210,7 +210,7 @@ def theirs(
 
 def _system(size: Size, precision: Precision, compiled: bool, given: argparse.Namespace) -> System:
     """The phrasebook's system in another size, with the paper's dropout."""
-    system = load(ROOT / "recipes" / "phrasebook.yaml").systems["small"]
+    system = load(ROOT / "params.yaml").system("small")
     model = replace(
         system.model,
         encoder_layers=size.layers,

@@ -1,6 +1,6 @@
 """Average checkpoints of a training."""
 
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_resolved
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime.errors import run
 from bleuprint.training.averaging import average
@@ -8,7 +8,7 @@ from bleuprint.training.averaging import average
 
 def main() -> None:
     cell = stage_args.cell(__doc__)
-    settings = load().system_on(cell.system, cell.corpus).average
+    settings = load_resolved().system_on(cell.system, cell.corpus).average
     average(cell.models / "checkpoints", settings, cell.models / "averaged")
 
 

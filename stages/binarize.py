@@ -1,7 +1,7 @@
 """Turn a corpus into arrays of ids."""
 
 from bleuprint.config import paths
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_resolved
 from bleuprint.corpus.steps.sharded import run_step
 from bleuprint.dataset.binarize import Binarizing
 from bleuprint.pipeline import stage_args
@@ -11,7 +11,7 @@ from bleuprint.runtime.errors import run
 
 def main() -> None:
     name, work = stage_args.shard(__doc__)
-    step = Binarizing.of(name, load().corpus(name))
+    step = Binarizing.of(name, load_resolved().corpus(name))
     run_step(step, paths.shards(name, "binarize"), work, environment.workers())
 
 

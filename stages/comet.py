@@ -1,13 +1,13 @@
 """Score a system's translations of a corpus's test sets with COMET."""
 
 from bleuprint.comet.score import score_cell
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_resolved
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime.errors import run
 
 
 def main() -> None:
-    score_cell(load(), *stage_args.cell(__doc__))
+    score_cell(load_resolved(), *stage_args.cell(__doc__))
 
 
 if __name__ == "__main__":

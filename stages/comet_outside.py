@@ -1,14 +1,14 @@
 """Score translations of a corpus's test sets that were not made here with COMET."""
 
 from bleuprint.comet.score import score_rows
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_resolved
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime.errors import run
 
 
 def main() -> None:
     (corpus,) = stage_args.names(__doc__, "CORPUS")
-    score_rows(load(), corpus)
+    score_rows(load_resolved(), corpus)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Drop repeated training pairs, and pairs with a sentence of validation or test sets."""
 
 from bleuprint.config import paths
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_resolved
 from bleuprint.corpus.dedup import Deduplication
 from bleuprint.corpus.steps.sharded import run_and_print
 from bleuprint.pipeline import stage_args
@@ -11,7 +11,7 @@ from bleuprint.runtime.errors import run
 
 def main() -> None:
     name, work = stage_args.shard(__doc__)
-    step = Deduplication.of(name, load().corpus(name))
+    step = Deduplication.of(name, load_resolved().corpus(name))
     run_and_print(step, paths.shards(name, "dedup"), work, environment.workers())
 
 

@@ -1,7 +1,7 @@
 """Statistics of a binarized corpus, the reachable BLEU of its test sets, known faults found."""
 
 from bleuprint.config import paths
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_resolved
 from bleuprint.corpus.faults import has_known_faults, trace_faults
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.dataset.statistics import CorpusStatistics
@@ -12,7 +12,7 @@ from bleuprint.scoring.reachable import REACHABLE, write_reachable
 
 def main() -> None:
     (name,) = stage_args.names(__doc__, "CORPUS")
-    corpus, output = load().corpus(name), paths.folder(name, "statistics")
+    corpus, output = load_resolved().corpus(name), paths.folder(name, "statistics")
     binary = BinaryCorpus(paths.folder(name, "binary"))
     CorpusStatistics.from_corpus(binary).write(output / paths.STATISTICS)
     write_reachable(corpus, binary, paths.folder(name, "split"), output / REACHABLE)

@@ -1,7 +1,7 @@
 """Describe a corpus's test sets: hashes, lengths, and how rare their words are."""
 
 from bleuprint.config import paths
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_resolved
 from bleuprint.corpus.test_sets import describe_test_sets
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime.errors import run
@@ -9,7 +9,7 @@ from bleuprint.runtime.errors import run
 
 def main() -> None:
     (name,) = stage_args.names(__doc__, "CORPUS")
-    corpus = load().corpus(name)
+    corpus = load_resolved().corpus(name)
     split, tokens, tests = (paths.folder(name, stage) for stage in ("split", "tokens", "tests"))
     describe_test_sets(name, corpus, paths.given(name), split, tokens, tests)
 

@@ -1,7 +1,7 @@
 """Learn how the languages of a corpus are segmented and numbered."""
 
 from bleuprint.config import paths
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_resolved
 from bleuprint.dataset.learn_bpe import learn_segmentation
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime import environment
@@ -11,7 +11,7 @@ from bleuprint.text.parallel import TextFolder
 
 def main() -> None:
     (name,) = stage_args.names(__doc__, "CORPUS")
-    corpus = load().corpus(name)
+    corpus = load_resolved().corpus(name)
     tokens = TextFolder(paths.folder(name, "tokens"), corpus.source, corpus.target)
     folder = paths.folder(name, "bpe")
     learn_segmentation(name, corpus.vocabulary, tokens, folder, environment.workers())

@@ -4,7 +4,7 @@ from bleuprint.runtime.reexec import reexec_for_speed
 
 reexec_for_speed()
 
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_resolved
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime.errors import run
 from bleuprint.serving.made_text import make_text
@@ -12,7 +12,7 @@ from bleuprint.serving.made_text import make_text
 
 def main() -> None:
     (name,) = stage_args.names(__doc__, "TEXT")
-    make_text(load(), name)
+    make_text(load_resolved(), name)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """Write reports/: the page, the table, the records behind it and the summary for DVC."""
 
-from bleuprint.config.experiment import load
-from bleuprint.config.notes import lost_anchors
+from bleuprint.config.experiment import load_resolved
 from bleuprint.pipeline import stage_args
 from bleuprint.pipeline.leftovers import set_aside
 from bleuprint.report.preparation import check_preparation
@@ -12,9 +11,7 @@ from bleuprint.tracking.sync import sync
 
 def main() -> None:
     stage_args.names(__doc__)
-    settings = load()
-    for note in lost_anchors():
-        say(note, "note")
+    settings = load_resolved()
     set_aside(settings)
     check_preparation(settings)
     write_reports(settings)

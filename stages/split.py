@@ -1,7 +1,7 @@
 """Draw the validation and test sets that a corpus lacks."""
 
 from bleuprint.config import paths
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_resolved
 from bleuprint.corpus.split import split_folder
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime import environment
@@ -11,7 +11,7 @@ from bleuprint.text.parallel import TextFolder
 
 def main() -> None:
     (name,) = stage_args.names(__doc__, "CORPUS")
-    corpus = load().corpus(name)
+    corpus = load_resolved().corpus(name)
     before = TextFolder(paths.folder(name, "filter"), corpus.source, corpus.target)
     split = paths.folder(name, "split")
     ledger = paths.ledger(name, "split")

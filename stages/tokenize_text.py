@@ -4,7 +4,7 @@ The script is not called tokenize.py, which would hide Python's module of that n
 """
 
 from bleuprint.config import paths
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_resolved
 from bleuprint.corpus.steps.sharded import run_step
 from bleuprint.corpus.tokenize import Tokenizing
 from bleuprint.pipeline import stage_args
@@ -14,7 +14,7 @@ from bleuprint.runtime.errors import run
 
 def main() -> None:
     name, work = stage_args.shard(__doc__)
-    step = Tokenizing.of(name, load().corpus(name))
+    step = Tokenizing.of(name, load_resolved().corpus(name))
     run_step(step, paths.shards(name, "tokenize"), work, environment.workers())
 
 

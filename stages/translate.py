@@ -4,7 +4,7 @@ from bleuprint.runtime.reexec import reexec_for_speed
 
 reexec_for_speed()
 
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_resolved
 from bleuprint.config.paths import folder
 from bleuprint.decoding.translate import translate_tests
 from bleuprint.model.weights import training_fingerprint
@@ -15,7 +15,7 @@ from bleuprint.tracking.timings import write_translation
 
 
 def main() -> None:
-    cell, settings = stage_args.cell(__doc__), load()
+    cell, settings = stage_args.cell(__doc__), load_resolved()
     model = cell.models / "averaged"
     decode = settings.system_on(cell.system, cell.corpus).decode
     seconds = translate_tests(folder(cell.corpus, "binary"), model, decode, cell.results)

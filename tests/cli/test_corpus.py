@@ -1,7 +1,7 @@
 import pytest
 
 from bleuprint.cli.corpus import pairs_as_text
-from bleuprint.config.experiment import Units, Words
+from bleuprint.config.corpus import Units, Words
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.tokenizers import Tokenize
 from corpora import PAIRS

@@ -16,7 +16,7 @@ def test_a_model_or_none(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("comet:\n", "comet is empty: remove the key, or add entries"),
+        ("comet:\n", "comet: is empty: remove the key, or add entries"),
         (COMET.replace("c0c0", "C0C0"), "comet.own-model: sha256 is 'C0C0"),
         (f"{COMET}{COMET.partition(chr(10))[2].replace('own', 'other')}", "comet.other-model: a s"),
         (COMET.replace("folder", "model"), "comet.own-model.model: unknown key"),

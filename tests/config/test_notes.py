@@ -3,11 +3,9 @@
 import subprocess
 
 import pytest
-from dvc.utils.hydra import apply_overrides
 
 from bleuprint.config.experiment import load
-from bleuprint.config.notes import check_tokenizers, lost_anchors, notes, precision
-from bleuprint.config.set_param import rewritten
+from bleuprint.config.notes import check_tokenizers, notes, precision
 from bleuprint.runtime.errors import UserError
 from params import PARAMS
 
@@ -64,82 +62,6 @@ def test_compiling_for_a_cpu(project):
     assert note.startswith("systems.base.train.compile: takes minutes")
 
 
-CHAIN = """\
-tiny:
-  train: &tiny_train {warmup: 1, rate: 2, keep: {last: 5}}
-small: &small
-  train: &small_train
-    <<: *tiny_train
-    warmup: 3
-"""
-LARGE = """\
-large:
-  <<: *small
-  train: {<<: *small_train, 'rate': 4}
-"""
-
-
-@pytest.mark.parametrize("text", [CHAIN, CHAIN + LARGE])
-def test_dvc_exp_run_is_noted_though_it_leaves_some_anchors(project, text):
-    path = project / "params.yaml"
-    path.write_text(text)
-    commit(project)
-    assert list(lost_anchors()) == []
-    apply_overrides(path, ["tiny.train.rate=5"])  # as dvc exp run -S does
-    assert "&tiny_train" in path.read_text()
-    (note,) = lost_anchors()
-    assert note.startswith(
-        "params.yaml: rewritten by -S of an experiment: an edit no longer reaches"
-    )
-    assert note.endswith("git checkout params.yaml restores the file of the last commit")
-    commit(project)
-    assert list(lost_anchors()) == []
-
-
-def test_a_file_that_merged_nothing_has_lost_nothing(project):
-    path = project / "params.yaml"
-    path.write_text("tiny: {rate: 1, 'warmup': 2}\n")
-    commit(project)
-    apply_overrides(path, ["tiny.rate=5"])
-    assert rewritten(path) and list(lost_anchors()) == []
-
-
-def test_a_row_that_is_removed_with_its_anchors_is_not_noted(project):
-    (project / "params.yaml").write_text(CHAIN + LARGE)
-    commit(project)
-    (project / "params.yaml").write_text(CHAIN.replace("&small\n", "\n"))
-    assert list(lost_anchors()) == []
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("  base:\n", "  base: &base\n"),  # one more
-        ("&model", ""),  # one fewer
-        ("d_model: 8", "d_model: 16"),
-    ],
-)
-def test_other_edits_lose_no_anchor(project, old, new):
-    (project / "params.yaml").write_text(PARAMS.replace(old, new))
-    assert list(lost_anchors()) == []
-
-
-def test_outside_git_nothing_is_compared(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "params.yaml").write_text("systems: {}\n")
-    assert list(lost_anchors()) == []
-
-
-def test_a_temporary_run_has_its_own_settings(project, monkeypatch):
-    path = project / "params.yaml"
-    path.write_text(CHAIN)
-    commit(project)
-    apply_overrides(path, ["tiny.train.rate=5"])
-    assert list(lost_anchors())
-    monkeypatch.setenv("DVC_ROOT", str(project.parent))
-    assert list(lost_anchors()) == []
-
-
 def test_a_file_from_outside_the_project(project):
     (project / "inputs" / "a.de").unlink()
     (project / "inputs" / "a.de").symlink_to("/etc/hostname")
@@ -166,9 +88,7 @@ def test_a_language_that_spacy_cannot_tokenize(project, language, reason):
     (project / "params.yaml").write_text(text.replace('target: "no"', 'target: "en"'))
     check_tokenizers(load())
     (project / "params.yaml").write_text(text.replace('target: "no"', f'target: "{language}"'))
-    message = (
-        rf"params\.yaml:16: corpora\.own: tokenize\.name spacy, language '{language}': .*{reason}"
-    )
+    message = f"corpora.own.tokenize: tokenize.name spacy, language .{language}.: .*{reason}"
     with pytest.raises(UserError, match=message) as refused:
         check_tokenizers(load())
     assert "\n" not in str(refused.value)

@@ -26,7 +26,7 @@ def test_a_row_beside_the_systems(tmp_path):
     assert (row.about, row.tests["held-out"].path) == ("system A, 3 May", "inputs/outside/a.no")
     assert cells_of(settings) == [Cell("base", "own", 3), Cell("base", "own", 1)]
     assert rows_of(settings)[2:] == [Cell("online-a", "own", 3), Cell("online-a", "own", 1)]
-    with pytest.raises(UserError, match="online-a is a row from outside, without a model here"):
+    with pytest.raises(UserError, match="online-a is an external system, without a model here"):
         settings.system_on("online-a", "own")
 
 
@@ -63,7 +63,7 @@ def test_settings_of_systems_are_known_by_the_same_fingerprint_without(tmp_path)
         (
             OUTSIDE[OUTSIDE.index("  own") :],
             "systems:\n",
-            "params.yaml:18: outside is empty: remove the key, or add entries",
+            "params.yaml:18: outside: is empty: remove the key, or add entries",
         ),
         (
             OUTSIDE[OUTSIDE.index("    online") :],

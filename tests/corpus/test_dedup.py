@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from bleuprint.config.experiment import Dedup
+from bleuprint.config.corpus import Dedup
 from bleuprint.corpus import dedup
 from bleuprint.corpus.dedup import Deduplication
 from bleuprint.corpus.steps.shard import Shard

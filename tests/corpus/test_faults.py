@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from bleuprint.config.corpus import Corpus
 from bleuprint.config.corpus_files import File
-from bleuprint.config.experiment import Corpus, load
+from bleuprint.config.experiment import load
 from bleuprint.config.paths import given
 from bleuprint.corpus import faults
 from bleuprint.corpus.clean import Cleaning

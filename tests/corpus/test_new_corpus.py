@@ -110,7 +110,7 @@ def test_text_of_less_than_one_update_is_noted(project, pairs, noted):
     assert new.train_pairs == pairs * 0.8
     notes = list(new.notes(load().systems))
     assert [note.startswith("about 4 pairs with ") for note in notes] == [True] * noted
-    size = load().systems["base"].train.update_size[1]
+    size = load().system("base").train.update_size[1]
     assert all(f"one update of base (train.tokens_per_update: {size}): lower" in n for n in notes)
 
 

@@ -3,7 +3,7 @@ from itertools import chain
 
 import pytest
 
-from bleuprint.config.experiment import Split
+from bleuprint.config.corpus import Split
 from bleuprint.corpus.split import split_folder
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import Pair, TextFolder

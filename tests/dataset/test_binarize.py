@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from bleuprint.config.experiment import Bpe, Units
+from bleuprint.config.corpus import Bpe, Units
 from bleuprint.corpus.steps.shard import Shard
 from bleuprint.corpus.steps.sharded import run_step
 from bleuprint.dataset import binarize

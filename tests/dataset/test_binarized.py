@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bleuprint.config.experiment import Bpe, Units, Words
+from bleuprint.config.corpus import Bpe, Units, Words
 from bleuprint.dataset import binarized
 from bleuprint.dataset.binarized import BinaryCorpus, write_header
 from bleuprint.rules import EDITS

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sentencepiece import SentencePieceProcessor
 
-from bleuprint.config.experiment import SentencePiece, Units
+from bleuprint.config.corpus import SentencePiece, Units
 from bleuprint.dataset import learn_sentencepiece
 from bleuprint.dataset.learn_bpe import learn_segmentation
 from bleuprint.dataset.statistics import CorpusStatistics

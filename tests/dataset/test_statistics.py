@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bleuprint.config.experiment import Bpe, Units, Words
+from bleuprint.config.corpus import Bpe, Units, Words
 from bleuprint.dataset import statistics
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.dataset.statistics import CorpusStatistics

@@ -1,8 +1,7 @@
 """Settings that are edited while DVC runs a training."""
 
+import json
 import time
-
-from ruamel.yaml import YAML
 
 import micro
 import warm
@@ -10,9 +9,9 @@ import warm
 STAGE = "train@tiny-own-1"
 
 
-def test_a_training_whose_settings_were_edited_is_not_recorded_and_not_repeated(reproduced):
+def test_an_edit_while_a_training_runs_is_of_the_next_run(reproduced):
     reproduced.edit("params.yaml", "max_updates: 60", "max_updates: 90")
-    before, trainings = _recorded(reproduced), reproduced.root / "work" / "trainings"
+    trainings = reproduced.root / "work" / "trainings"
     known = {*trainings.glob("*/checkpoint-*")}
     process = reproduced.start("dvc", "repro", STAGE, path=warm.folder())
     try:
@@ -20,22 +19,17 @@ def test_a_training_whose_settings_were_edited_is_not_recorded_and_not_repeated(
         while not {*trainings.glob("*/checkpoint-*")} - known:
             assert process.poll() is None and time.monotonic() < deadline
             time.sleep(0.01)
-        reproduced.edit("params.yaml", "label_smoothing: 0.1", "label_smoothing: 0.3")
+        reproduced.edit("params.yaml", "clip_norm: 1.0", "clip_norm: 3.0")
         output, _ = process.communicate(timeout=120)
     finally:
         micro.kill(process)
-    assert process.returncode
-    said = "bleuprint: error: params.yaml (systems.tiny.train) was edited while this ran: run dvc"
-    assert said in output, output
-    assert _recorded(reproduced) == before
-    last = next(trainings.glob("tiny.own.1.*/checkpoint-0000090")) / "sha256.json"
-    written = last.stat().st_mtime_ns
+    assert process.returncode == 0, output
+    # what it computed with is what DVC records
+    from dvc.utils.serialize import load_yaml
 
-    reproduced.edit("params.yaml", "label_smoothing: 0.3", "label_smoothing: 0.1")
-    assert micro.ran(reproduced.run("dvc", "repro", STAGE)) == [STAGE]
-    assert STAGE not in reproduced.changed()
-    assert last.stat().st_mtime_ns == written
-
-
-def _recorded(project):
-    return YAML(typ="safe").load(project.read("dvc.lock"))["stages"][STAGE]
+    params = load_yaml(str(reproduced.root / "dvc.lock"))["stages"][STAGE]["params"]
+    recorded = params["reports/resolved.json"]["cells.tiny.own.train"]
+    assert (recorded["max_updates"], recorded["clip_norm"]) == (90, 1.0)
+    curves = json.loads(reproduced.read("results/tiny/own/1/training.json"))
+    assert curves["updates"] == 90
+    assert micro.ran(reproduced.run("dvc", "repro", STAGE)) == ["resolve", STAGE]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bleuprint.config.experiment import Bpe, Units, Words
+from bleuprint.config.corpus import Bpe, Units, Words
 from bleuprint.rules import CHECKS
 from bleuprint.rules import EDITS as KNOWN_EDITS
 from bleuprint.rules.rule import edited

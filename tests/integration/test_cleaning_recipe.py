@@ -2,7 +2,8 @@
 
 from dataclasses import asdict, replace
 
-from bleuprint.config.experiment import Corpus, load
+from bleuprint.config.corpus import Corpus
+from bleuprint.config.experiment import load
 from bleuprint.corpus.faults import has_known_faults
 from root import ROOT
 

@@ -107,7 +107,7 @@ def test_bleu_tells_a_sound_model(
     model = dataclasses.replace(system.model, encoder_layers=LAYERS, decoder_layers=LAYERS)
     job = Job(
         cell=Cell("tiny", "phrasebook", 1),
-        system=System(model, settings, Average(last=1), system.decode),
+        system=System(model=model, train=settings, average=Average(last=1), decode=system.decode),
         corpus=text.root / "binary",
         texts=text.root / "split",
         code="code",

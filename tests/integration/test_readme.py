@@ -65,8 +65,8 @@ def test_examples_of_settings_load(tmp_path: Path) -> None:
     assert end in PARAMS
     path.write_text(PARAMS.replace(end, f"\n{row}{by_corpus}{end}") + outside, encoding="utf-8")
     settings = load(path)
-    assert settings.systems["small-smoother"].train.label_smoothing == 0.2
-    assert settings.systems["small-smoother"].model == settings.systems["small"].model
+    assert settings.system("small-smoother").train.label_smoothing == 0.2
+    assert settings.system("small-smoother").model == settings.system("small").model
     assert settings.outside_on("phrasebook-en-de").keys() == {"online-a"}
     own = {corpus: settings.system_on("small-by-corpus", corpus) for corpus in PHRASEBOOK}
     assert [system.train.label_smoothing for system in own.values()] == [0.1, 0]

@@ -144,7 +144,7 @@ def test_wmt14_is_trained_as_in_the_paper(corpus: str) -> None:
 
 def test_the_course_has_as_many_parameters_as_its_notebook_prints() -> None:
     with torch.device("meta"):
-        model = Transformer(SETTINGS["course-multi30k"].systems["course"].model, 8015, 6192)
+        model = Transformer(SETTINGS["course-multi30k"].system("course").model, 8015, 6192)
     assert count_parameters(model) == 9_233_200
 
 

@@ -68,7 +68,7 @@ def test_a_row_differs_from_base_in_just_what_its_letter_says(row: str) -> None:
 
 @pytest.mark.parametrize("row", [row for row in PHRASEBOOK.systems if row in TABLE_3])
 def test_the_phrasebook_has_the_papers_rows_in_small(row: str) -> None:
-    paper, small = PAPER.systems[row].model, PHRASEBOOK.systems[row].model
+    paper, small = PAPER.system(row).model, PHRASEBOOK.system(row).model
     for size in ("d_model", "d_ff", "d_k", "d_v"):
         assert getattr(paper, size) * 3 == 16 * getattr(small, size)
     assert paper.heads == small.heads
@@ -77,8 +77,8 @@ def test_the_phrasebook_has_the_papers_rows_in_small(row: str) -> None:
         3 * small.decoder_layers,
     )
     assert paper.dropout == small.dropout
-    smoothing = PAPER.systems[row].train.label_smoothing
-    assert smoothing == PHRASEBOOK.systems[row].train.label_smoothing
+    smoothing = PAPER.system(row).train.label_smoothing
+    assert smoothing == PHRASEBOOK.system(row).train.label_smoothing
 
 
 # The vocabularies with which the paper's numbers agree: see test_parameters.
@@ -86,7 +86,7 @@ def test_the_phrasebook_has_the_papers_rows_in_small(row: str) -> None:
 def test_rows_have_as_many_parameters_as_the_paper_says(row: str) -> None:
     vocabulary = 36_000 if row == "big" else 41_000
     with torch.device("meta"):
-        model = Transformer(PAPER.systems[row].model, vocabulary, vocabulary)
+        model = Transformer(PAPER.system(row).model, vocabulary, vocabulary)
     assert round(count_parameters(model) / 1e6) == TABLE_3[row][1]
 
 
@@ -96,7 +96,7 @@ def test_each_row_is_held_against_the_number_of_the_paper() -> None:
     assert [number.perplexity for number in PAPER.published] == PERPLEXITIES
     for number in PAPER.published:
         assert number.system is not None
-        decode, average = (getattr(PAPER.systems[number.system], n) for n in ("decode", "average"))
+        decode, average = (getattr(PAPER.system(number.system), n) for n in ("decode", "average"))
         used = number.beam, number.length_penalty, number.average
         assert used == (
             decode.beam,

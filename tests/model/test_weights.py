@@ -13,7 +13,7 @@ import torch
 from safetensors.numpy import load_file, save_file
 
 import systems
-from bleuprint.config.experiment import Units, Words
+from bleuprint.config.corpus import Units, Words
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.model.transformer import Transformer
 from bleuprint.model.weights import WEIGHTS, load_model, named_weights, write_description

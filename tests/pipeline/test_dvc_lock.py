@@ -9,7 +9,6 @@ import pytest
 
 import warm
 from bleuprint.pipeline import dvc_lock
-from bleuprint.pipeline.settle import settle
 from bleuprint.runtime.errors import UserError
 
 STAGE = """\
@@ -73,10 +72,10 @@ def test_a_whole_dvc_lock_and_one_with_conflicts_are_left(project, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_settle_says_the_way_out_of_a_conflict(project):
+def test_a_conflict_says_the_way_out(project):
     (project / "dvc.lock").write_text(f"{HEAD}<<<<<<< HEAD\n=======\n>>>>>>> b\n")
     with pytest.raises(UserError, match="both sides of a git merge; take one: git checkout --ours"):
-        settle(project)
+        dvc_lock.check_no_conflict(project / "dvc.lock")
 
 
 def test_an_output_that_has_changed_since_it_was_recorded(tmp_path):

@@ -1,16 +1,14 @@
-"""What params.yaml no longer names is found, set aside for the report, and removed."""
+"""What params.yaml no longer names is set aside for the report."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-from filelock import FileLock
 
 import micro
 from bleuprint.config.comet import Comet
 from bleuprint.config.experiment import load
-from bleuprint.pipeline.leftovers import OF_REPORT, leftovers, remove, set_aside, training_lock
-from bleuprint.runtime.schema import load_yaml
+from bleuprint.pipeline.leftovers import OF_REPORT, set_aside
+from bleuprint.runtime.yaml_tree import load_yaml
 from root import ROOT
 
 STALE = [
@@ -50,24 +48,6 @@ def files(root):
     return {str(path.relative_to(root)) for path in found} - {"params.yaml", "dvc.yaml"}
 
 
-def test_what_is_not_named_is_listed_with_its_size_and_removed(project):
-    found = leftovers(load(project / "params.yaml"), project)
-    paths = [str(path) for path, _ in found]
-    assert all(any(name.startswith(path) for path in paths) for name in STALE)
-    assert {size for _, size in found} == {5}
-    remove((path for path, _ in found), project)
-    assert files(project) == set(NAMED)
-    assert not (project / "models/deep").exists()
-    assert leftovers(load(project / "params.yaml"), project) == []
-
-
-def test_a_training_at_work_is_not_listed(project):
-    work = Path("work/trainings/deep.own.1.0123456789abcdef")
-    with FileLock(training_lock(project / work)):
-        found = leftovers(load(project / "params.yaml"), project)
-    assert work not in [path for path, _ in found]
-
-
 def test_the_folders_of_the_report_are_those_of_the_pipeline():
     deps = load_yaml(ROOT / "dvc.yaml")["stages"]["report"]["deps"]
     assert {path for path in deps if path.startswith(("data/", "results"))} == {*OF_REPORT}
@@ -82,7 +62,7 @@ def test_what_the_report_would_read_is_set_aside(project, capsys):
         assert files(project) == expected
         assert not (project / "results/gone").exists()
         (note,) = capsys.readouterr().err.splitlines()
-        assert "moved to work/removed (bleuprint clean): results/deep/own/1, results/tiny" in note
+        assert "moved to work/removed: results/deep/own/1, results/tiny" in note
         for name in moved:
             (project / name).parent.mkdir(parents=True, exist_ok=True)
             (project / name).write_text("12345")
@@ -94,7 +74,6 @@ def test_a_made_text_that_is_not_named_leaves_the_folder_that_clean_depends_on(p
         path.parent.mkdir(parents=True)
         path.write_text("12345")
     settings = load(project / "params.yaml")
-    assert Path("data/raw/own/made.gone") in [path for path, _ in leftovers(settings, project)]
     set_aside(settings, project)
     assert kept.exists() and not removed.parent.exists()
     assert (project / "work/removed/data/raw/own/made.gone/a").exists()
@@ -111,11 +90,9 @@ def test_rows_from_outside_are_named_by_their_corpus(tmp_path):
         (comet := place.parent.with_name(f"{corpus}.comet")).mkdir()
         (comet / "2024.json").touch()
     settings = load(tmp_path / "params.yaml")
-    gone = ["results/outside/gone", "results/outside/gone.comet"]
-    named = [*gone, "results/outside/own.comet"]
-    assert [str(path) for path, _ in leftovers(settings, tmp_path)] == named
-    settings = replace(settings, comet={"m": Comet("python", "folder", "0" * 64)})
-    assert [str(path) for path, _ in leftovers(settings, tmp_path)] == gone
+    set_aside(replace(settings, comet={"m": Comet("python", "folder", "0" * 64)}), tmp_path)
+    assert (tmp_path / "results/outside/own.comet/2024.json").exists()
     set_aside(settings, tmp_path)
     assert (tmp_path / "work/removed/results/outside/gone/2024/scores.json").exists()
     assert (tmp_path / "results/outside/own/2024/scores.json").exists()
+    assert not (tmp_path / "results/outside/own.comet").exists()

@@ -7,12 +7,14 @@ from typing import Literal
 import pytest
 
 from bleuprint.config.bibtex import entries
+from bleuprint.config.corpus import SentencePiece, Units
 from bleuprint.config.corpus_files import LicenseAndCitation
-from bleuprint.config.experiment import SentencePiece, Settings, Units
+from bleuprint.config.experiment import Settings
 from bleuprint.report.citations import check_published, citations
 from bleuprint.runtime.errors import UserError
 from bleuprint.text import segmenter
 from recipes import SETTINGS
+from systems import only_systems
 
 NEEDED = {
     "inproceedings": {"author", "title", "booktitle", "year"},
@@ -64,9 +66,9 @@ def test_methods_are_cited_by_experiments_that_use_them() -> None:
     tanaka, phrasebook = SETTINGS["slides-tanaka"], SETTINGS["phrasebook"]
     assert not methods & parse(citations(tanaka)).keys()
     assert methods - parse(citations(phrasebook)).keys() == {"provilkov-etal-2020-bpe"}
-    small = phrasebook.systems["small"]
+    small = phrasebook.system("small")
     dropout = replace(small, train=replace(small.train, bpe_dropout=0.1))
-    assert methods <= parse(citations(replace(phrasebook, systems={"small": dropout}))).keys()
+    assert methods <= parse(citations(only_systems(phrasebook, {"small": dropout}))).keys()
     english = phrasebook.corpora["phrasebook-en-de"]
     tokens = replace(english, tokenize=replace(english.tokenize, name="spacy"))
     cited = parse(citations(replace(phrasebook, corpora={"phrasebook-en-de": tokens}))).keys()
@@ -106,7 +108,7 @@ def test_entries_stand_in_the_order_of_use_below_what_they_are_used_for() -> Non
 
 def test_what_every_experiment_rests_on_is_cited_and_what_one_does_not_use_is_not() -> None:
     phrasebook = SETTINGS["phrasebook"]
-    small = phrasebook.systems["small"]
+    small = phrasebook.system("small")
     always = {
         *("vaswani-etal-2017-attention", "paszke-etal-2019-pytorch", "papineni-etal-2002-bleu"),
         *(
@@ -132,16 +134,14 @@ def test_what_every_experiment_rests_on_is_cited_and_what_one_does_not_use_is_no
         ),
         (replace(small, decode=fast), "klein-etal-2020-opennmt"),
     ):
-        assert {*always, used} <= parse(
-            citations(replace(phrasebook, systems={"a": system}))
-        ).keys()
+        assert {*always, used} <= parse(citations(only_systems(phrasebook, {"a": system}))).keys()
     plain = replace(small, train=replace(small.train, label_smoothing=0.0, optimizer=adamw))
-    cited = parse(citations(replace(phrasebook, systems={"a": plain}))).keys()
+    cited = parse(citations(only_systems(phrasebook, {"a": plain}))).keys()
     assert not cited & {
         *("kingma-ba-2015-adam", "szegedy-etal-2016-rethinking", "klein-etal-2020-opennmt"),
         *("riezler-maxwell-2005-pitfalls", "kocmi-etal-2024-navigating"),
     }
-    both = replace(phrasebook, systems={"a": plain, "b": small})
+    both = only_systems(phrasebook, {"a": plain, "b": small})
     tested = {"riezler-maxwell-2005-pitfalls", "kocmi-etal-2024-navigating"}
     assert tested <= parse(citations(both)).keys()
 

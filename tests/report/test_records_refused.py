@@ -24,6 +24,7 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, sha256_of, write_json
 from bleuprint.scoring.score import score_cell
 from bleuprint.tracking.cell_results import CellResults
+from systems import with_systems
 
 
 def test_translations_of_another_training(copy: tuple[Path, Settings]) -> None:
@@ -45,7 +46,7 @@ def test_settings_edited_since_translating(copy: tuple[Path, Settings]) -> None:
     root, settings = copy
     small = settings.system("small")
     changed = replace(small, decode=replace(small.decode, engine="ctranslate2", precision="int8"))
-    edited = replace(settings, systems={**settings.systems, "small": changed})
+    edited = with_systems(settings, {"small": changed})
     with pytest.raises(
         UserError, match=r"small/news-en-de/3/translation\.json: translated with decode\.engine pyt"
     ):
@@ -170,7 +171,7 @@ def test_results_of_other_settings_are_refused(copy: tuple[Path, Settings]) -> N
     assert CellResults.open(settings, cell, root).check().training.updates == 500
     tiny = settings.system("tiny")
     smoothed = dataclasses.replace(tiny, train=dataclasses.replace(tiny.train, label_smoothing=0.3))
-    changed = dataclasses.replace(settings, systems={**settings.systems, "tiny": smoothed})
+    changed = with_systems(settings, {"tiny": smoothed})
     with pytest.raises(UserError, match=r"1/training\.json: not run with these settings; run: dvc"):
         CellResults.open(changed, cell, root)
 
@@ -254,7 +255,7 @@ def test_an_average_edited_since_translating(copy: tuple[Path, Settings]) -> Non
     root, settings = copy
     small = settings.system("small")
     changed = replace(small, average=Average(updates=(1, 1000), ensemble=True))
-    edited = replace(settings, systems={**settings.systems, "small": changed})
+    edited = with_systems(settings, {"small": changed})
     with pytest.raises(UserError, match=r"translation\.json: translated with average \{'last'"):
         collect(edited, root)
 
@@ -263,7 +264,7 @@ def test_an_ensemble_is_recorded_with_its_models(copy: tuple[Path, Settings]) ->
     root, settings = copy
     small = settings.system("small")
     several = replace(small, average=Average(updates=(1, 1000), ensemble=True))
-    edited = replace(settings, systems={**settings.systems, "small": several})
+    edited = with_systems(settings, {"small": several})
     for path in (root / "results" / "small").rglob("translation.json"):
         averaged = {"settings": several.average.given, "updates": [10, 20, 30]}
         write_json(path, {**read_json(path), "averaged": averaged})

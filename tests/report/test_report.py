@@ -25,9 +25,10 @@ from bleuprint.report.grid import NONE, Grid
 from bleuprint.report.records import check_settings, collect
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import sha256_of, write_json
-from bleuprint.runtime.schema import load_yaml
+from bleuprint.runtime.yaml_tree import load_yaml
 from pages import Page
 from root import ROOT
+from systems import with_systems
 
 STAGE = ROOT / "stages" / "report.py"
 
@@ -268,8 +269,8 @@ def test_a_cell_left_out_is_a_dash(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_a_baseline_is_the_first_system_of_its_corpus(tmp_path: Path) -> None:
     settings = trees.settings_in(tmp_path, systems=("tiny", "small", "last"))
     trees.write_all(tmp_path, settings)
-    row = dataclasses.replace(settings.systems["tiny"], corpora={"news-en-de": Overrides()})
-    settings = dataclasses.replace(settings, systems={**settings.systems, "tiny": row})
+    row = dataclasses.replace(settings.system("tiny"), corpora={"news-en-de": Overrides()})
+    settings = with_systems(settings, {"tiny": row})
     report.write_reports(settings, tmp_path)
     records = load(tmp_path)
     baselines = records.groupby("corpus").baseline.agg(lambda names: "".join(set(names.dropna())))

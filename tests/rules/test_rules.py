@@ -13,7 +13,8 @@ import bleuprint
 from bleuprint.rules import CHECKS, EDITS
 from bleuprint.rules.rule import Check, Edit
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.schema import Named, build, load_yaml
+from bleuprint.runtime.schema import Named, build
+from bleuprint.runtime.yaml_tree import load_yaml
 from root import ROOT
 
 # The rules of the recipe's first corpus, and their line.

@@ -16,7 +16,7 @@ from bleuprint.corpus.download.formats import lines
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.guess_encoding import guess_encoding
 from bleuprint.runtime.line_stream import read_lines_together
-from bleuprint.runtime.schema import load_yaml
+from bleuprint.runtime.yaml_tree import load_yaml
 from bleuprint.text import parallel
 
 GERMAN = "x: eins\ny: so „schön“, süß\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import result_trees as trees
-from bleuprint.config.experiment import Corpus
+from bleuprint.config.corpus import Corpus
 from bleuprint.scoring.output_faults import (
     ANY,
     LANGUAGE,

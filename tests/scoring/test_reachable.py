@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from bleuprint.config.experiment import Corpus, SentencePiece, Units, Words, load
+from bleuprint.config.corpus import Corpus, SentencePiece, Units, Words
+from bleuprint.config.experiment import load
 from bleuprint.config.paths import folder, given
 from bleuprint.rules import EDITS
 from bleuprint.rules.rule import Edit

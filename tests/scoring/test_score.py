@@ -10,7 +10,7 @@ import pytest
 import processes
 import result_trees as trees
 import systems
-from bleuprint.config.experiment import Corpus
+from bleuprint.config.corpus import Corpus
 from bleuprint.config.paths import Cell, folder
 from bleuprint.corpus.test_sets import Description
 from bleuprint.decoding.translation_record import ReferenceLoss

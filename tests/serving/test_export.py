@@ -15,6 +15,7 @@ from bleuprint.runtime.html import markdown_text
 from bleuprint.scoring.metrics import METRICS
 from bleuprint.serving.export import export, packages, readme
 from mlservers import write_project
+from systems import with_systems
 
 
 def test_a_readme_has_scores_licenses_and_provenance(
@@ -41,7 +42,7 @@ def test_an_ensemble_is_refused(tmp_path: Path) -> None:
     settings, cell = write_project(tmp_path, seeds=(1,)), Cell("tiny", "news-en-de", 1)
     tiny = settings.system("tiny")
     several = replace(tiny, average=Average(updates=(1, 1000), ensemble=True))
-    settings = replace(settings, systems={**settings.systems, "tiny": several})
+    settings = with_systems(settings, {"tiny": several})
     with pytest.raises(UserError, match=r"^average.ensemble: an exported folder has one model"):
         export(settings, cell, tmp_path / "out", "float32")
     assert not (tmp_path / "out").exists()

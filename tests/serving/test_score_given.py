@@ -33,9 +33,7 @@ def test_what_was_found_has_the_score_it_was_found_with(
     assert [line.split("\t")[1] for line in again] == list(texts) and said == ""
     monkeypatch.chdir(toy)
     settings = load()
-    translator = load_translator(
-        settings, Cell("micro", "toy", 1), settings.systems["micro"].decode
-    )
+    translator = load_translator(settings, Cell("micro", "toy", 1), settings.system("micro").decode)
     same = [
         translator.ids(text, given=True) == (found.pieces[0].tokens if found.pieces else [])
         for text, found in zip(texts, translator(lines), strict=True)
@@ -53,9 +51,7 @@ def test_a_score_by_hand(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     found, _ = run(toy, f"--score={given}", str(tmp_path / "source"))
     monkeypatch.chdir(toy)
     settings = load()
-    translator = load_translator(
-        settings, Cell("micro", "toy", 1), settings.systems["micro"].decode
-    )
+    translator = load_translator(settings, Cell("micro", "toy", 1), settings.system("micro").decode)
     source = [*translator.ids("be ba"), EOS]
     for line, text in zip(found, ["BA BE", " BA"], strict=True):
         target = [*translator.ids(text, given=True), EOS]

@@ -9,7 +9,8 @@ import pytest
 
 import processes
 import trainings
-from bleuprint.config.experiment import SentencePiece, Units, load
+from bleuprint.config.corpus import SentencePiece, Units
+from bleuprint.config.experiment import load
 from bleuprint.config.paths import Cell
 from bleuprint.config.system import Keep
 from bleuprint.serving.translator import load_translator

@@ -95,7 +95,7 @@ def server(toy: Path) -> Iterator[Server]:
 def translator_in(toy: Path, monkeypatch: pytest.MonkeyPatch) -> Translator:
     monkeypatch.chdir(toy)
     settings = load()
-    return load_translator(settings, Cell("micro", "toy", 1), settings.systems["micro"].decode)
+    return load_translator(settings, Cell("micro", "toy", 1), settings.system("micro").decode)
 
 
 def test_it_translates_as_the_command_does(
@@ -103,9 +103,7 @@ def test_it_translates_as_the_command_does(
 ) -> None:
     monkeypatch.chdir(toy)
     settings = load()
-    translator = load_translator(
-        settings, Cell("micro", "toy", 1), settings.systems["micro"].decode
-    )
+    translator = load_translator(settings, Cell("micro", "toy", 1), settings.system("micro").decode)
     usual = TrainingLengths.of(translator.corpus)
     lines = ["be ba", "", "du be\u2028gi"]
     status, found = server.translate(text="\n".join(lines) + "\n", n_best=2)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from bleuprint.config.experiment import Bpe, Dedup, Units
+from bleuprint.config.corpus import Bpe, Dedup, Units
 from bleuprint.rules import CHECKS
 from bleuprint.rules import EDITS as KNOWN_EDITS
 from bleuprint.rules.rule import Check, Edit

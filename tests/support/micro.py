@@ -20,94 +20,51 @@ from root import ROOT
 PARAMS = """\
 experiment: micro
 seeds: [1]
-published: []
 corpora:
-  own: &own
-    source: "en"
-    target: "de"
+  own:
+    source: en
+    target: de
     license_and_citation: {own: {license: none, bibtex: "@misc{own,}"}}
     files:
       train:
         a: {license_and_citation: own, source: {path: inputs/a.en}, target: {path: inputs/a.de}}
-      valid: {}
-      tests: {}
-    clean: {unicode: {form: NFC}, non_printing: {}}
-    dedup: {pairs: true, sources: false, targets: false, decontaminate: normalized}
     filter: {length: {min: 1, max: 100}, ratio: {max: 3.0}}
-    split: {valid: 0.05, test: 0.05, seed: 1}
-    tokenize: {name: moses, lowercase: false, hyphens: false, escape: false}
-    vocabulary: {bpe: {num_merges: 40, joint: true, threshold: 0, learner: incremental}}
+    vocabulary: {bpe: {num_merges: 40, learner: incremental}}
 systems:
   tiny:
-    model: &model
-      encoder_layers: 1
-      decoder_layers: 1
-      d_model: 32
-      d_ff: 48
-      heads: 2
-      d_k: 16
-      d_v: 16
-      dropout: {embedding: 0.1, residual: 0.1, attention: 0.0, activation: 0.0}
-      norm: post
-      normalization: layer
-      positional_encoding: sinusoidal
-      scale_embeddings: true
-      scale_attention: true
-      max_positions: 1024
-      activation: relu
-      layer_drop: 0.0
-      bias: true
-      output_bias: false
-      tie_embeddings: all
-      init: scaled
-    train: &train
+    model: {encoder_layers: 1, decoder_layers: 1, d_model: 32, d_ff: 48, heads: 2}
+    train:
       tokens_per_update: 300
       max_tokens: 300
       max_updates: 60
-      optimizer: {name: adam, betas: [0.9, 0.98], eps: 1.0e-9, weight_decay: 0.0}
-      lr_schedule: {inverse_sqrt: {lr: 0.02, warmup_updates: 20, warmup_init_lr: 0.0}}
+      lr_schedule: {inverse_sqrt: {lr: 0.02, warmup_updates: 20}}
       clip_norm: 1.0
-      label_smoothing: 0.1
-      label_smoothing_target: uniform
-      bpe_dropout: 0.0
-      precision: float32
-      compile: false
-      validation_metric: loss
       validate_every: 60
       checkpoint_every: 30
-      keep: {last: 2, best: 0, every: 0}
+      keep: {last: 2}
     average: {last: 2}
-    decode: &decode {beam: 2, length_penalty: {kind: gnmt, alpha: 0.6}, max_len_a: 1, max_len_b: 5,
-                     min_length: 0, no_repeat_ngram: 0, allow_unk: true, engine: pytorch,
-                     precision: float32}
+    decode: {beam: 2, max_len_b: 5}
   wide:
-    model: {<<: *model, d_ff: 64}
-    train:
-      <<: *train
-      lr_schedule: {inverse_sqrt: {lr: 0.015, warmup_updates: 20, warmup_init_lr: 0.0}}
-    average: {last: 2}
-    decode: *decode
+    like: tiny
+    model: {d_ff: 64}
+    train: {lr_schedule: {inverse_sqrt: {lr: 0.015}}}
 """
 THIRD_SYSTEM = """\
   deep:
-    model: {<<: *model, encoder_layers: 2}
-    train: *train
+    like: tiny
+    model: {encoder_layers: 2}
     average: {last: 1}
-    decode: *decode
 """
 SECOND_CORPUS = """\
   other:
-    <<: *own
-    vocabulary: {bpe: {num_merges: 10, joint: true, threshold: 0, learner: incremental}}
+    like: own
+    vocabulary: {bpe: {num_merges: 10}}
 """
 # Its training text is continued by a translation of that of the first corpus.
 MADE_TEXT = """\
     files:
       train:
-        a: {license_and_citation: own, source: {path: inputs/a.en}, target: {path: inputs/a.de}}
         forward: {license_and_citation: own, source: {path: inputs/a.en}}
-      valid: {}
-      tests: {}
 made_texts:
   forward: {part_of: other, system: tiny, corpus: own}
 """
@@ -131,6 +88,7 @@ _SOURCES = (
     "Snakefile",
     "environment.yaml",
     "profiles",
+    "corpora",
     "stages",
     "src",
     ".dvc/config",

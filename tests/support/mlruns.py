@@ -11,6 +11,7 @@ from bleuprint.runtime.files import read_json, write_json
 from bleuprint.tracking.runs import NESTED
 from bleuprint.tracking.sync import DECODING
 from mlservers import runs_in
+from systems import with_systems
 
 
 def store(root: Path) -> str:
@@ -51,7 +52,7 @@ def decoded_otherwise(cell: Cell, beam: int, score: float) -> Settings:
     settings = load()
     system = settings.system(cell.system)
     other = dataclasses.replace(system, decode=dataclasses.replace(system.decode, beam=beam))
-    return dataclasses.replace(settings, systems={**settings.systems, cell.system: other})
+    return with_systems(settings, {cell.system: other})
 
 
 def bleu(cell: Cell) -> float:

@@ -12,7 +12,8 @@ import pytest
 from ruamel.yaml import YAML
 
 import systems
-from bleuprint.config.experiment import Corpus, Settings, load
+from bleuprint.config.corpus import Corpus
+from bleuprint.config.experiment import Settings, load
 from bleuprint.config.paths import Cell, folder, given
 from bleuprint.config.system import Average
 from bleuprint.corpus.test_sets import describe_test_sets

@@ -1,8 +1,10 @@
 """Settings of small systems, of which each test changes those that it is about."""
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
+from bleuprint.config.experiment import Settings
 from bleuprint.config.optimization import InverseSqrt, LrSchedule, Optimizer
 from bleuprint.config.system import (
     Average,
@@ -72,7 +74,7 @@ DECODE = Decode(
     precision="float32",
 )
 
-SYSTEM = System(MODEL, TRAIN, Average(last=1), DECODE)
+SYSTEM = System(model=MODEL, train=TRAIN, average=Average(last=1), decode=DECODE)
 
 
 def model(**changes: Any) -> Model:
@@ -111,3 +113,19 @@ def _dropout(changes: dict[str, Any]) -> dict[str, Any]:
     if isinstance(share := changes.get("dropout"), float):
         changes["dropout"] = dataclasses.replace(NO_DROPOUT, embedding=share, residual=share)
     return changes
+
+
+def with_systems(settings: Settings, systems: Mapping[str, System]) -> Settings:
+    """The settings with these systems, the same on all corpora."""
+    return dataclasses.replace(settings, cells={**settings.cells, **_cells(settings, systems)})
+
+
+def only_systems(settings: Settings, systems: Mapping[str, System]) -> Settings:
+    """The settings with these systems alone."""
+    return dataclasses.replace(settings, cells=_cells(settings, systems))
+
+
+def _cells(
+    settings: Settings, systems: Mapping[str, System]
+) -> dict[str, dict[str, System | None]]:
+    return {name: dict.fromkeys(settings.corpora, system) for name, system in systems.items()}

@@ -15,12 +15,13 @@ import torch
 from ruamel.yaml import YAML
 
 import systems
-from bleuprint.config.experiment import Bpe, Units, load
+from bleuprint.config.corpus import Bpe, Units
+from bleuprint.config.experiment import load
 from bleuprint.config.paths import Cell, folder
 from bleuprint.config.system import Keep
 from bleuprint.pipeline.train_stage import check_training
 from bleuprint.runtime import reexec
-from bleuprint.runtime.code import code_fingerprint
+from bleuprint.runtime.closure import code_fingerprint
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.text.tokenizers import Tokenize
 from bleuprint.training.job import Fingerprints, Job

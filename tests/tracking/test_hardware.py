@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import torch
 
-from bleuprint.config.experiment import SentencePiece, Units, load
+from bleuprint.config.corpus import SentencePiece, Units
+from bleuprint.config.experiment import load
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.text import segmenter
 from bleuprint.tracking import hardware as machine

@@ -18,6 +18,7 @@ from bleuprint.tracking.sync import read_cell, sync, sync_all
 from bleuprint.tracking.tracker import Tracker
 from mlruns import bleu, decoded_otherwise, decodings, dump, named, store
 from mlservers import history, runs_in
+from systems import with_systems
 
 COMET = "comet/news-en-de/first"
 SECONDS = 3725.0  # as result_trees has it
@@ -194,7 +195,7 @@ def test_scores_of_other_references_or_settings_are_left_out(root: Path) -> None
     settings, cell = load(), Cell("tiny", "news-en-de", 1)
     decode = dataclasses.replace(settings.system("tiny").decode, beam=7)
     system = dataclasses.replace(settings.system("tiny"), decode=decode)
-    other = dataclasses.replace(settings, systems={**settings.systems, "tiny": system})
+    other = with_systems(settings, {"tiny": system})
     one = read_cell(other, cell)
     assert one and "decode.beam" in one.problem and "params.yaml has 7" in one.problem
     references = root / "data" / "split" / "news-en-de" / "test.first.de"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import systems
-from bleuprint.config.experiment import Units, Words
+from bleuprint.config.corpus import Units, Words
 from bleuprint.config.optimization import Constant, Cosine, LrSchedule
 from bleuprint.config.paths import Cell
 from bleuprint.config.system import Average, Keep, System

@@ -201,7 +201,7 @@ def test_the_loss_is_a_mean_over_the_tokens_that_dropout_made(
     once = {"max_updates": 1, "checkpoint_every": 1, "keep": Keep(last=1, best=0, every=0)}
     settings = dataclasses.replace(job.system.train, bpe_dropout=0.9, **once)
     shape = dataclasses.replace(job.system.model, dropout=systems.NO_DROPOUT)
-    job = dataclasses.replace(job, system=System(shape, settings, Average(1), job.system.decode))
+    job = dataclasses.replace(job, system=System(settings, shape, Average(1), job.system.decode))
     _, state, _ = train_here(job, tmp_path / "work")
 
     corpus = BinaryCorpus(job.corpus)

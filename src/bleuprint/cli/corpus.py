@@ -1,4 +1,4 @@
-"""Commands that look at corpora: cite, inspect, new-corpus, rules, show."""
+"""Commands that look at corpora: cite, inspect, new-corpus, show."""
 
 import argparse
 import re
@@ -45,24 +45,6 @@ def add_commands(commands: Commands) -> None:
         "files", nargs=2, type=Path, metavar="FILE", help="the source text, then the target text"
     )
     new.set_defaults(command=_new_corpus)
-
-    rules = commands.add_parser(
-        "rules",
-        help="train with all cleaning rules, with none, and without each: what each gains; prints "
-        "first how many trainings and how long; Ctrl-C ends it, the same command continues",
-    )
-    rules.add_argument("corpus", metavar="CORPUS", help="a corpus of params.yaml")
-    rules.add_argument("--system", help="system to train (the first of params.yaml)")
-    rules.add_argument(
-        "--seeds", type=count, default=3, help="number of seeds to train with (%(default)s)"
-    )
-    rules.add_argument(
-        "--pairs",
-        type=count,
-        default=100_000,
-        help="most pairs to use of each training text (%(default)s)",
-    )
-    rules.set_defaults(command=_rules, computes=True)
 
     show = commands.add_parser("show", help="pairs of a binarized corpus as text")
     show.add_argument("corpus", metavar="CORPUS", help="a corpus of params.yaml")
@@ -141,7 +123,7 @@ def _restoring(entry: "Draft", settings: Settings) -> "Draft":
         return entry
     if found is None:
         return entry
-    dropout = any(system.train.bpe_dropout for system in settings.systems.values())
+    dropout = any(settings.system(name).train.bpe_dropout for name in settings.systems)
     pieces = None if found.step != TOKENIZE or dropout or entry.segmented else _pieces(entry)
     what = f"reachable BLEU is {found.bleu} with {corpus.tokenize.name}"
     say(f"{what}: {found.help if pieces is None else 'the entry has SentencePiece'}", "note")
@@ -153,7 +135,7 @@ def _pieces(entry: "Draft") -> int | None:
 
     Tried on half of the samples' distinct lines: others are held out or dropped.
     """
-    from bleuprint.config.experiment import SentencePiece
+    from bleuprint.config.corpus import SentencePiece
     from bleuprint.dataset.learn_sentencepiece import feasible_size
 
     if entry.pairs > _FEW_PAIRS:
@@ -161,26 +143,6 @@ def _pieces(entry: "Draft") -> int | None:
     lines = sorted({line for side in entry.samples for line in side})[::2]
     settings = SentencePiece("unigram", entry.merges, joint=True, byte_fallback=True)
     return feasible_size(settings, lines)
-
-
-def _rules(given: argparse.Namespace) -> None:
-    from bleuprint.pipeline.forecast import forecast
-    from bleuprint.pipeline.rule_gains import make, table
-    from bleuprint.report.cost_columns import duration
-
-    experiment = make(given.corpus, given.system, given.seeds, given.pairs)
-    say = f"{len(experiment.variants)} corpora, {len(experiment.seeds)} seeds"
-    if trainings := experiment.unscored():
-        settings = load()
-        cell = paths.Cell(experiment.system, given.corpus, settings.seeds[0])
-        made = forecast(settings, cell, anew=True)
-        seconds = None if made.seconds is None else made.seconds * trainings
-        say += f": {trainings} trainings of {experiment.system}, "
-        say += "of unknown length" if seconds is None else f"{duration(seconds)} one by one"
-    print(f"{experiment.root.relative_to(environment.root())}: {say}", flush=True)
-    experiment.run()
-    for line in table(experiment):
-        print(line)
 
 
 def _show(given: argparse.Namespace) -> None:

@@ -15,16 +15,11 @@ EXAMPLES: dict[str, dict[str, str]] = {
     "A run": {
         "reproduce": "bleuprint reproduce",
     },
-    "Variants of the experiment": {
-        "exp": "bleuprint exp run --temp -S systems.small.train.label_smoothing=0.0",
-        "rules": "bleuprint rules phrasebook-en-de",
-    },
     "Results": {
         "table": "bleuprint table",
         "compare": "bleuprint compare tiny small",
         "verify": "bleuprint verify HEAD~1",
         "power": "bleuprint power --difference 0.5",
-        "plots": "bleuprint plots HEAD~1",
         "gap": "bleuprint gap --system course",
         "cite": "bleuprint cite > references.bib",
         "numbers": "bleuprint numbers > numbers.tex",
@@ -42,14 +37,10 @@ EXAMPLES: dict[str, dict[str, str]] = {
     },
     "Data and disk": {
         "show": "bleuprint show phrasebook-en-de --lines 10:20",
-        "work": "bleuprint work",
-        "clean": "bleuprint clean",
-        "settle": "bleuprint settle",
         "record": "bleuprint record",
     },
     "The shell and the manual": {
         "completion": "source <(bleuprint completion bash)",
-        "reference": "bleuprint reference settings > docs/settings.md",
     },
 }
 

@@ -4,14 +4,13 @@ import argparse
 import difflib
 import sys
 from collections.abc import Iterable
-from pathlib import Path
 
 import shtab
 
 from bleuprint import __version__
-from bleuprint.cli import corpus, exp, models, pipeline, scores, translate
+from bleuprint.cli import corpus, models, pipeline, scores, translate
 from bleuprint.cli.help import Parser, add_examples
-from bleuprint.cli.options import Commands, check_root
+from bleuprint.cli.options import Commands
 from bleuprint.runtime.environment import complete_user
 from bleuprint.runtime.errors import run
 from bleuprint.runtime.reexec import reexec_for_speed
@@ -21,8 +20,6 @@ from bleuprint.runtime.streams import prepare
 def main() -> None:
     """Run the command that the command line names."""
     complete_user()
-    if sys.argv[1:2] == ["exp"]:  # its options are those of dvc
-        exp.exp(sys.argv[2:])
     prepare()
     parser, commands = command_parser()
     _check_name(parser, commands.choices)
@@ -49,7 +46,6 @@ def command_parser() -> tuple[argparse.ArgumentParser, Commands]:
     for group in (pipeline, corpus, translate, models, scores):
         group.add_commands(commands)
     _add_completion(commands, parser)
-    _add_reference(commands)
     add_examples(commands)
     parser.set_defaults(computes=False, command=None)
     return parser, commands
@@ -59,21 +55,6 @@ def _add_completion(commands: Commands, parser: argparse.ArgumentParser) -> None
     completion = commands.add_parser("completion", help="the completion of commands for a shell")
     completion.add_argument("shell", choices=shtab.SUPPORTED_SHELLS)
     completion.set_defaults(command=lambda given: print(shtab.complete(parser, given.shell)))
-
-
-def _add_reference(commands: Commands) -> None:
-    reference = commands.add_parser("reference", help="a page of docs/ that is generated")
-    reference.add_argument("page", choices=("settings", "commands"))
-    reference.set_defaults(command=lambda given: print(_page(given.page, commands), end=""))
-
-
-def _page(name: str, commands: Commands) -> str:
-    from bleuprint.cli.reference import commands_page, settings_page
-
-    if name == "commands":
-        return commands_page(commands)
-    check_root()
-    return settings_page(Path("recipes"))
 
 
 def _check_name(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:

@@ -1,17 +1,13 @@
-"""Commands to use with `dvc repro` and `snakemake`: check, settle, clean, work and others."""
+"""Commands to use with `dvc repro` and `snakemake`: check, schema, plan, reproduce, record."""
 
 import argparse
 import json
-import os
-import subprocess
-import sys
 
-from bleuprint.cli.options import Commands, check_root
-from bleuprint.config.experiment import Settings, load
+from bleuprint.cli.options import Commands
+from bleuprint.config.experiment import load
 from bleuprint.config.notes import check_tokenizers, notes
-from bleuprint.runtime import environment
-from bleuprint.runtime.errors import UserError, say
-from bleuprint.runtime.json_schema import json_schema
+from bleuprint.config.params_schema import params_schema
+from bleuprint.runtime.errors import say
 
 
 def add_commands(commands: Commands) -> None:
@@ -22,27 +18,15 @@ def add_commands(commands: Commands) -> None:
     schema.set_defaults(command=_schema)
 
     plan = commands.add_parser(
-        "plan", help="what dvc repro would run, why, and how long trainings would take here"
+        "plan", help="what dvc repro would run, why, and how long it took before"
     )
-    plan.set_defaults(command=_plan, computes=True)
+    plan.set_defaults(command=_plan)
 
     reproduce = commands.add_parser(
         "reproduce",
-        help="check, settle, plan, dvc repro with a line a stage, scores: make reproduce",
+        help="check, plan, dvc repro with a line a stage, scores: make reproduce",
     )
     reproduce.set_defaults(command=_reproduce)
-
-    commands.add_parser(  # main calls `exp`
-        "exp",
-        help="dvc exp; run -S changes only the named entry, also where entries share settings",
-    )
-
-    settle = commands.add_parser(
-        "settle",
-        help="before dvc repro: repair dvc.lock after a kill, set results of removed rows aside, "
-        "record edits of comments, docstrings and formatting without running stages",
-    )
-    settle.set_defaults(command=_settle)
 
     record = commands.add_parser(
         "record", help="record in DVC the stages that a killed Snakemake run has finished"
@@ -50,25 +34,6 @@ def add_commands(commands: Commands) -> None:
     # used by the Snakefile: the stage, its digest and its input files
     record.add_argument("--begin", nargs="+", help=argparse.SUPPRESS)
     record.set_defaults(command=_record)
-
-    clean = commands.add_parser(
-        "clean", help="list what params.yaml no longer names: models, data, trainings, downloads"
-    )
-    clean.add_argument("--yes", action="store_true", help="remove what is listed")
-    clean.set_defaults(command=_clean)
-
-    work = commands.add_parser(
-        "work", help="list the trainings, downloads and other files in work/, and remove them"
-    )
-    work.add_argument("--clear", action="store_true", help="remove what is not in use")
-    work.add_argument("paths", nargs="*", metavar="PATH", help="list or remove only these (all)")
-    work.set_defaults(command=_work)
-
-    plots = commands.add_parser(
-        "plots", help="curves and scores of the working tree beside those of other revisions"
-    )
-    plots.add_argument("revisions", nargs="*", metavar="REVISION", help="revisions of git (HEAD)")
-    plots.set_defaults(command=_plots)
 
 
 def _check(_: argparse.Namespace) -> None:
@@ -92,30 +57,20 @@ def _check(_: argparse.Namespace) -> None:
 def _plan(_: argparse.Namespace) -> None:
     from bleuprint.cli.plan import lines
 
-    for line in lines(load()):
+    for line in lines():
         print(line, flush=True)
 
 
 def _reproduce(given: argparse.Namespace) -> None:
     from bleuprint.cli.reproduce import changes, run_dvc
     from bleuprint.cli.scores import print_summary
+    from bleuprint.pipeline.dvc_lock import repair
 
     _check(given)
-    _settle(given)
+    repair()
     run_dvc()
     print_summary()
     print(changes())
-
-
-def _settle(_: argparse.Namespace) -> None:
-    from bleuprint.pipeline.dvc_lock import repair
-    from bleuprint.pipeline.leftovers import set_aside
-    from bleuprint.pipeline.settle import lines, settle
-
-    repair()
-    set_aside(load())
-    for line in lines(settle()):
-        print(line)
 
 
 def _record(given: argparse.Namespace) -> None:
@@ -128,55 +83,5 @@ def _record(given: argparse.Namespace) -> None:
         recording.record()
 
 
-def _clean(given: argparse.Namespace) -> None:
-    from bleuprint.pipeline.leftovers import leftovers, remove
-
-    unnamed = leftovers(load())
-    if not unnamed:
-        print("nothing to remove: every file belongs to params.yaml")
-        return
-    for path, size in unnamed:
-        print(f"{size / 1e6:10.1f} MB  {path}")
-    print(f"{sum(size for _, size in unnamed) / 1e6:10.1f} MB not named in params.yaml", end="")
-    if given.yes:
-        remove(path for path, _ in unnamed)
-        print(": removed")
-    else:
-        print("; to remove it: bleuprint clean --yes")
-
-
-def _work(given: argparse.Namespace) -> None:
-    from bleuprint.pipeline.leftovers import remove
-    from bleuprint.pipeline.work_files import cache_size, entries
-
-    check_root()
-    known = {str(entry.path): entry for entry in entries()}
-    names = [os.path.normpath(path) for path in given.paths]
-    if unknown := [name for name in names if name not in known]:
-        raise UserError(f"{unknown[0]}: not in the list of `bleuprint work`")
-    for name in names or known:
-        entry = known[name]
-        days = f"{entry.age / 86400:.1f} days"
-        state = " (in use)" if entry.in_use else ": removed" if given.clear else ""
-        print(f"{entry.size / 1e6:10.1f} MB  {days:>12}  {name}  {entry.about}{state}")
-        if given.clear and not entry.in_use:
-            remove([entry.path])
-    size = cache_size()
-    print(f"{size / 1e6:10.1f} MB                .dvc/cache  (dvc gc --workspace clears it)")
-
-
 def _schema(_: argparse.Namespace) -> None:
-    print(json.dumps(json_schema(Settings), indent=1))
-
-
-def _plots(given: argparse.Namespace) -> None:
-    from bleuprint.report.dvc_plots import write_html_template
-
-    check_root()
-    template = environment.work() / "plots.html"
-    template.parent.mkdir(exist_ok=True)
-    write_html_template(template)
-    command = ["dvc", "plots", "diff", "--html-template", str(template)]
-    done = subprocess.run([*command, "--out", str(template.with_suffix("")), *given.revisions])
-    if done.returncode:
-        sys.exit(done.returncode)  # dvc has printed its error
+    print(json.dumps(params_schema(), indent=1))

@@ -41,16 +41,14 @@ def add_commands(commands: Commands) -> None:
     compare.set_defaults(command=_compare)
 
     verify = commands.add_parser(
-        "verify",
-        help="whether it is the same result as another, or the working tree belongs together",
+        "verify", help="whether the results are those of another report, and where they differ"
     )
     verify.add_argument(
         "other",
-        nargs="?",
         metavar="OTHER",
         help="results.json, a release, a folder with reports/, a revision of git, an experiment "
-        "of DVC (the working tree alone); exit status: 0 the same bytes, 3 the same within the "
-        "noise of seeds, 4 different, 1 an error",
+        "of DVC; exit status: 0 the same bytes, 3 the same within the noise of seeds, "
+        "4 different, 1 an error",
     )
     verify.set_defaults(command=_verify)
 
@@ -151,14 +149,11 @@ def _compare(given: argparse.Namespace) -> None:
 
 
 def _verify(given: argparse.Namespace) -> None:
-    from bleuprint.pipeline import verify, verify_tree
+    from bleuprint.pipeline import verify
     from bleuprint.text.unicode import blank_unprinted
 
     check_root()
-    if given.other:
-        lines, status = verify.lines_of_other(given.other)
-    else:
-        lines, status = verify_tree.lines()
+    lines, status = verify.lines(verify.open_report("."), verify.open_report(given.other))
     print(*map(blank_unprinted, lines), sep="\n")
     if status:
         sys.stdout.flush()
@@ -182,8 +177,8 @@ def _power(given: argparse.Namespace) -> None:
         _, records = _results()
     else:
         names = [n for n in settings.systems if n != baseline and given.system in (None, n)]
-        systems = {name: settings.system(name) for name in (baseline, *names)}
-        records = collect(dataclasses.replace(settings, systems=systems))
+        cells = {name: settings.cells[name] for name in (baseline, *names)}
+        records = collect(dataclasses.replace(settings, cells=cells))
     if given.system:
         records = records[records.system.isin([baseline, given.system])]
     show(power_table.parts(records, given.difference))

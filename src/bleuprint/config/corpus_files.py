@@ -5,17 +5,19 @@ Part of the settings in `experiment.py`.
 
 import os
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
+from annotated_types import Ge, Interval
+
 from bleuprint.config import bibtex
 from bleuprint.config.corpus_names import Mtdata, Opus, statmt
 from bleuprint.runtime.environment import NETRC
-from bleuprint.runtime.schema import Range, SettingError
+from bleuprint.runtime.schema import Name, SettingError
 from bleuprint.runtime.secrets import has_secret
 
 Format = Literal[
@@ -52,7 +54,7 @@ class File:
     path: str | None = None
     archive_member: tuple[str, ...] = ()
     sha256: str | None = None
-    size: Annotated[int, Range(0)] | None = None
+    size: Annotated[int, Ge(0)] | None = None
 
     def __post_init__(self) -> None:
         for name in filter(None, (self.url, *self.mirrors, self.path)):
@@ -121,14 +123,14 @@ class Text:
     source: File | None = None
     target: File | None = None
     both: File | None = None
-    columns: tuple[Annotated[int, Range(1)], Annotated[int, Range(1)]] | None = None
-    pairs: Annotated[int, Range(1)] | None = None
-    pairs_seed: Annotated[int, Range(0, 2**32 - 1)] | None = None
+    columns: tuple[Annotated[int, Ge(1)], Annotated[int, Ge(1)]] | None = None
+    pairs: Annotated[int, Ge(1)] | None = None
+    pairs_seed: Annotated[int, Interval(ge=0, le=2**32 - 1)] | None = None
     alignment: File | None = None
     opus: Opus | None = None
     mtdata: Mtdata | None = None
     tag: str | None = None
-    repeat: Annotated[int, Range(1)] | None = None
+    repeat: Annotated[int, Ge(1)] | None = None
     translator: str | None = None
 
     def __post_init__(self) -> None:
@@ -205,7 +207,7 @@ class Text:
         return replace(self, opus=None, mtdata=None, source=files[0], target=files[1])
 
 
-Parts = dict[str, Text]
+Parts = dict[Name, Text]
 
 
 @dataclass(frozen=True)
@@ -213,8 +215,8 @@ class Files:
     """The sets of a corpus; each is the concatenation of its parts in this order."""
 
     train: Parts
-    valid: Parts
-    tests: dict[str, Parts]
+    valid: Parts = field(default_factory=dict)
+    tests: dict[Name, Parts] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.train:

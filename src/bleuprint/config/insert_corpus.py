@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 from bleuprint.config.experiment import load
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import whole_file
-from bleuprint.runtime.schema import load_yaml
+from bleuprint.runtime.yaml_tree import load_yaml
 
 
 def insert_corpus(path: Path, name: str, entry: str, example: Path | None = None) -> str | None:

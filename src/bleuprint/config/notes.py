@@ -7,18 +7,15 @@ from pathlib import Path
 import psutil
 
 from bleuprint.config.experiment import Settings
-from bleuprint.config.set_param import committed, rewritten
 from bleuprint.config.system import System
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import not_a_file
-from bleuprint.runtime.schema import line_of, load_yaml
 from bleuprint.text.tokenizers import tokenizer_for
 
 
-def notes(settings: Settings, path: Path = Path("params.yaml")) -> Iterator[str]:
+def notes(settings: Settings) -> Iterator[str]:
     """All notes, one line each."""
-    yield from lost_anchors(path)
     for name, corpus in settings.corpora.items():
         for side, place in corpus.files.outside(Path(), environment.root()).items():
             yield f"corpora.{name}: {side} is read from outside the project: {place}"
@@ -33,15 +30,8 @@ def notes(settings: Settings, path: Path = Path("params.yaml")) -> Iterator[str]
                     f"systems.{row}.model.max_positions is {most}, but filter.length of {name} "
                     f"keeps sentences of up to {limits[0]} words: one of {most} ends the training"
                 )
-    for row, system in settings.systems.items():
-        schedule = system.train.lr_schedule
-        warmup = getattr(schedule.inverse_sqrt or schedule.noam, "warmup_updates", 0)
-        if (updates := system.train.max_updates) and warmup > updates:
-            yield (
-                f"systems.{row}.train: warmup_updates {warmup} is above max_updates {updates}: "
-                "the learning rate never reaches its peak"
-            )
     cells = [cell for name in settings.corpora for cell in settings.systems_on(name).items()]
+    yield from dict.fromkeys(note for cell in cells for note in _warmup(*cell))
     available = psutil.virtual_memory().total
     yield from dict.fromkeys(note for cell in cells for note in memory(*cell, available, "memory"))
     if not environment.has_gpu():
@@ -49,7 +39,17 @@ def notes(settings: Settings, path: Path = Path("params.yaml")) -> Iterator[str]
         yield from dict.fromkeys(note for cell in cells for note in precision(*cell, info))
 
 
-def check_tokenizers(settings: Settings, path: Path = Path("params.yaml")) -> None:
+def _warmup(name: str, system: System) -> Iterator[str]:
+    schedule = system.train.lr_schedule
+    warmup = getattr(schedule.inverse_sqrt or schedule.noam, "warmup_updates", 0)
+    if (updates := system.train.max_updates) and warmup > updates:
+        yield (
+            f"systems.{name}.train: warmup_updates {warmup} is above max_updates {updates}: "
+            "the learning rate never reaches its peak"
+        )
+
+
+def check_tokenizers(settings: Settings) -> None:
     """Raise UserError if spaCy lacks a language, or packages that it needs for it.
 
     `load` does not ask it, since loading spaCy takes seconds.
@@ -59,8 +59,7 @@ def check_tokenizers(settings: Settings, path: Path = Path("params.yaml")) -> No
             try:
                 tokenizer_for(language, corpus.tokenize)
             except UserError as error:
-                line = line_of(load_yaml(path)["corpora"][name], "tokenize")
-                raise UserError(f"{path}:{line}: corpora.{name}: {error}") from None
+                raise UserError(f"params.yaml: corpora.{name}.tokenize: {error}") from None
 
 
 def memory(name: str, system: System, available: int, what: str) -> Iterator[str]:
@@ -84,14 +83,3 @@ def precision(name: str, system: System, cpuinfo: Path) -> Iterator[str]:
             yield f"systems.{name}.{part}.precision {value}: this machine's CPU does not have it"
     if system.train.compile:
         yield f"systems.{name}.train.compile: takes minutes, which do not pay off on CPUs"
-
-
-def lost_anchors(path: Path = Path("params.yaml")) -> Iterator[str]:
-    """A note if `dvc exp run -S` has written out what the last commit merges."""
-    if environment.is_copy() or not path.exists() or not rewritten(path):
-        return
-    if b"<<:" in committed(path):
-        yield (
-            f"{path}: rewritten by -S of an experiment: an edit no longer reaches the entries that "
-            f"were merged (<<) from it; git checkout {path} restores the file of the last commit"
-        )

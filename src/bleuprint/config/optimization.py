@@ -3,14 +3,16 @@
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, Literal
 
-from bleuprint.runtime.schema import Range, Share
+from annotated_types import Interval
+
+from bleuprint.runtime.schema import Share
 
 # Upper bounds are far above any value in use: what exceeds them works on no machine.
 # 3e38 is about the largest number of float32.
-Above0 = Annotated[float, Range(0, 3e38, open_low=True)]
-AtLeast0 = Annotated[float, Range(0, 3e38)]
-Updates = Annotated[int, Range(1, 10**9)]
-Warmup = Annotated[int, Range(0, 10**9)]
+Above0 = Annotated[float, Interval(gt=0, le=3e38)]
+AtLeast0 = Annotated[float, Interval(ge=0, le=3e38)]
+Updates = Annotated[int, Interval(ge=1, le=10**9)]
+Warmup = Annotated[int, Interval(ge=0, le=10**9)]
 
 
 @dataclass(frozen=True)
@@ -18,21 +20,24 @@ class Optimizer:
     """Adam (Kingma and Ba 2015) and SGD, with `weight_decay` added to the gradient, or AdamW
     (Loshchilov and Hutter 2019), with weights multiplied by 1 - learning rate * `weight_decay`.
 
-    Adam and AdamW need `betas` and `eps`; SGD needs `momentum` (0: none), which is torch's:
-    velocity = momentum * velocity + gradient, weights -= learning rate * velocity.
+    `betas` and `eps` are of Adam and AdamW, by default those of the paper; `momentum` is
+    of SGD, by default 0, and torch's: velocity = momentum * velocity + gradient, weights -=
+    learning rate * velocity.
     """
 
-    name: Literal["adam", "adamw", "sgd"]
-    weight_decay: AtLeast0
+    name: Literal["adam", "adamw", "sgd"] = "adam"
+    weight_decay: AtLeast0 = 0.0
     betas: tuple[Share, Share] | None = None
     eps: Above0 | None = None
     momentum: Share | None = None
 
     def __post_init__(self) -> None:
-        for field in ("betas", "eps", "momentum"):
-            needed = (field == "momentum") == (self.name == "sgd")
-            if needed == (getattr(self, field) is None):
-                raise ValueError(f"name {self.name} {'needs' if needed else 'has no'} {field}")
+        for name, default in (("betas", (0.9, 0.98)), ("eps", 1e-9), ("momentum", 0.0)):
+            used = (name == "momentum") == (self.name == "sgd")
+            if not used and getattr(self, name) is not None:
+                raise ValueError(f"name {self.name} has no {name}")
+            if used and getattr(self, name) is None:
+                object.__setattr__(self, name, default)
 
 
 @dataclass(frozen=True)
@@ -43,8 +48,8 @@ class InverseSqrt:
     """
 
     lr: Above0
-    warmup_updates: Warmup
-    warmup_init_lr: AtLeast0
+    warmup_updates: Warmup = 4000
+    warmup_init_lr: AtLeast0 = 0.0
 
     def __post_init__(self) -> None:
         if self.warmup_init_lr > self.lr:
@@ -58,8 +63,8 @@ class Noam:
     Without warmup (0) it is the limit of the formula, factor * d_model^-0.5 * update^-0.5.
     """
 
-    factor: Above0
-    warmup_updates: Warmup
+    factor: Above0 = 1.0
+    warmup_updates: Warmup = 4000
 
 
 @dataclass(frozen=True)
@@ -76,7 +81,7 @@ class Cosine:
     lr: Above0
     warmup_updates: Warmup
     max_updates: Updates
-    min_lr: AtLeast0
+    min_lr: AtLeast0 = 0.0
 
     def __post_init__(self) -> None:
         if self.warmup_updates >= self.max_updates:

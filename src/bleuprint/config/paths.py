@@ -9,10 +9,8 @@ from typing import NamedTuple
 
 from bleuprint.config.outside import OUTSIDE
 
-# The settings that systems have on single corpora (Settings.overrides), which DVC compares.
-OVERRIDES = Path("reports", "overrides.json")
-# The MD5 of the files in inputs/ by corpus, likewise.
-INPUTS = Path("reports", "inputs.json")
+# All settings, after inheritance and defaults; DVC compares its keys.
+RESOLVED = Path("reports", "resolved.json")
 # The file in a corpus's statistics folder.
 STATISTICS = "statistics.json"
 FAULTS = "faults.json"

@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from annotated_types import Ge, Interval
+
 from bleuprint.config import bibtex
 from bleuprint.config.system import Average, LengthPenalty
-from bleuprint.runtime.schema import Count, Range, SettingError
+from bleuprint.runtime.schema import Count, SettingError
 from bleuprint.text.unicode import blank_unprinted
 
 
@@ -24,7 +26,7 @@ class Published:
     source: str
     corpus: str
     test: str
-    bleu: Annotated[float, Range(0, 100)]
+    bleu: Annotated[float, Interval(ge=0, le=100)]
     scored: Literal[
         "sacrebleu",
         "lower-cased",
@@ -39,7 +41,7 @@ class Published:
     average: Average | None = None
     beam: Count | None = None
     length_penalty: LengthPenalty | None = None
-    perplexity: Annotated[float, Range(1)] | None = None
+    perplexity: Annotated[float, Ge(1)] | None = None
     bibtex: str | None = None
 
     def __post_init__(self) -> None:

@@ -1,15 +1,16 @@
 """The settings of a system, a row of the table: its model, training, averaging and decoding."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
-from bleuprint.config.optimization import AtLeast0, LrSchedule, Optimizer, Updates, check_one
-from bleuprint.runtime.flatten import dotted
-from bleuprint.runtime.schema import Count, Range, Share
+from annotated_types import Ge, Interval
 
-Layers = Annotated[int, Range(1, 10_000)]
-Width = Annotated[int, Range(1, 1_000_000)]
-Tokens = Annotated[int, Range(1, 10**9)]
+from bleuprint.config.optimization import AtLeast0, LrSchedule, Noam, Optimizer, Updates, check_one
+from bleuprint.runtime.schema import Count, Share
+
+Layers = Annotated[int, Interval(ge=1, le=10_000)]
+Width = Annotated[int, Interval(ge=1, le=1_000_000)]
+Tokens = Annotated[int, Interval(ge=1, le=10**9)]
 # The largest beam.
 WIDEST = 1000
 
@@ -20,17 +21,18 @@ class Dropout:
     residual stream, of attention weights, of the feed-forward networks' inner activations.
     """
 
-    embedding: Share
-    residual: Share
-    attention: Share
-    activation: Share
+    embedding: Share = 0.1
+    residual: Share = 0.1
+    attention: Share = 0.0
+    activation: Share = 0.0
 
 
 @dataclass(frozen=True)
 class Model:
     """The Transformer's shape, in the paper's names.
 
-    `d_k`, `d_v`: the size of each head's queries and keys, and of its values. `max_positions`: the
+    `d_k`, `d_v`: the size of each head's queries and keys, and of its values, by default d_model /
+    heads. `max_positions`: the
     most tokens of a sentence, EOS (or BOS) included. `layer_drop`: the probability with which
     training skips a layer. `bias`: whether linear layers have one; `output_bias`: whether the
     projection to the vocabulary has one. `tie_embeddings`: which of source embedding, target
@@ -45,28 +47,35 @@ class Model:
     two thirds of `d_ff` keep the number of parameters.
     """
 
-    encoder_layers: Layers
-    decoder_layers: Layers
-    d_model: Width
-    d_ff: Width
-    heads: Annotated[int, Range(1, 10_000)]
-    d_k: Width
-    d_v: Width
-    norm: Literal["post", "pre"]
-    normalization: Literal["layer", "rms"]
-    positional_encoding: Literal["sinusoidal", "learned", "rotary", "none"]
-    scale_embeddings: bool
-    scale_attention: bool
-    max_positions: Annotated[int, Range(2, 1_000_000)]
-    activation: Literal["relu", "gelu", "swiglu"]
-    dropout: Dropout
-    layer_drop: Share
-    bias: bool
-    output_bias: bool
-    tie_embeddings: Literal["all", "decoder", "none"]
-    init: Literal["xavier", "scaled", "small"]
+    encoder_layers: Layers = 6
+    decoder_layers: Layers = 6
+    d_model: Width = 512
+    d_ff: Width = 2048
+    heads: Annotated[int, Interval(ge=1, le=10_000)] = 8
+    d_k: Width = 0
+    d_v: Width = 0
+    norm: Literal["post", "pre"] = "post"
+    normalization: Literal["layer", "rms"] = "layer"
+    positional_encoding: Literal["sinusoidal", "learned", "rotary", "none"] = "sinusoidal"
+    scale_embeddings: bool = True
+    scale_attention: bool = True
+    max_positions: Annotated[int, Interval(ge=2, le=1_000_000)] = 1024
+    activation: Literal["relu", "gelu", "swiglu"] = "relu"
+    dropout: Dropout = Dropout()
+    layer_drop: Share = 0.0
+    bias: bool = True
+    output_bias: bool = False
+    tie_embeddings: Literal["all", "decoder", "none"] = "all"
+    init: Literal["xavier", "scaled", "small"] = "scaled"
 
     def __post_init__(self) -> None:
+        for name in ("d_k", "d_v"):
+            if not getattr(self, name):  # left out
+                if self.d_model % self.heads:
+                    raise ValueError(
+                        f"d_model {self.d_model} is no multiple of heads {self.heads}: give {name}"
+                    )
+                object.__setattr__(self, name, self.d_model // self.heads)
         if self.positional_encoding == "sinusoidal" and self.d_model % 2:
             raise ValueError(
                 f"d_model {self.d_model} is odd, and sinusoidal positional encodings need it even"
@@ -94,9 +103,9 @@ class Keep:
     0: none. Best: lowest validation loss or highest BLEU (`train.validation_metric`).
     """
 
-    last: Count
-    best: Annotated[int, Range(0)]
-    every: Annotated[int, Range(0)]
+    last: Count = 5
+    best: Annotated[int, Ge(0)] = 0
+    every: Annotated[int, Ge(0)] = 0
 
 
 @dataclass(frozen=True)
@@ -120,18 +129,18 @@ class Train:
     """
 
     max_tokens: Tokens
-    optimizer: Optimizer
-    lr_schedule: LrSchedule
-    clip_norm: AtLeast0
-    label_smoothing: Share
-    label_smoothing_target: Literal["uniform", "non_target"]
-    bpe_dropout: Share
-    precision: Literal["float32", "tf32", "bfloat16"]
-    compile: bool
-    validation_metric: Literal["loss", "bleu"]
-    validate_every: Updates
-    checkpoint_every: Updates
-    keep: Keep
+    optimizer: Optimizer = field(default_factory=Optimizer)
+    lr_schedule: LrSchedule = field(default_factory=lambda: LrSchedule(noam=Noam()))
+    clip_norm: AtLeast0 = 0.0
+    label_smoothing: Share = 0.1
+    label_smoothing_target: Literal["uniform", "non_target"] = "uniform"
+    bpe_dropout: Share = 0.0
+    precision: Literal["float32", "tf32", "bfloat16"] = "float32"
+    compile: bool = False
+    validation_metric: Literal["loss", "bleu"] = "loss"
+    validate_every: Updates = 1000
+    checkpoint_every: Updates = 1000
+    keep: Keep = Keep()
     tokens_per_update: Tokens | None = None
     sentences_per_update: Tokens | None = None
     ema: Share | None = None
@@ -205,8 +214,8 @@ class LengthPenalty:
     ((5 + length) / 6)^alpha (gnmt; Wu et al. 2016) or length^alpha (length; fairseq's lenpen).
     """
 
-    kind: Literal["gnmt", "length"]
-    alpha: Annotated[float, Range(0, 10)]
+    kind: Literal["gnmt", "length"] = "gnmt"
+    alpha: Annotated[float, Interval(ge=0, le=10)] = 0.6
 
 
 @dataclass(frozen=True)
@@ -220,15 +229,15 @@ class Decode:
     bfloat16 the engine pytorch.
     """
 
-    beam: Annotated[int, Range(1, WIDEST)]
-    length_penalty: LengthPenalty
-    max_len_a: Annotated[float, Range(0, 1000)]
-    max_len_b: Annotated[int, Range(0, 100_000)]
-    min_length: Annotated[int, Range(0, 100_000)]
-    no_repeat_ngram: Annotated[int, Range(0, 100_000)]
-    allow_unk: bool
-    engine: Literal["pytorch", "ctranslate2"]
-    precision: Literal["float32", "bfloat16", "int8"]
+    beam: Annotated[int, Interval(ge=1, le=WIDEST)] = 4
+    length_penalty: LengthPenalty = LengthPenalty()
+    max_len_a: Annotated[float, Interval(ge=0, le=1000)] = 1.0
+    max_len_b: Annotated[int, Interval(ge=0, le=100_000)] = 50
+    min_length: Annotated[int, Interval(ge=0, le=100_000)] = 0
+    no_repeat_ngram: Annotated[int, Interval(ge=0, le=100_000)] = 0
+    allow_unk: bool = True
+    engine: Literal["pytorch", "ctranslate2"] = "pytorch"
+    precision: Literal["float32", "bfloat16", "int8"] = "float32"
 
     def __post_init__(self) -> None:
         if (self.engine, self.precision) == ("pytorch", "int8"):
@@ -245,10 +254,10 @@ class Decode:
 class System:
     """The settings of a system on a corpus."""
 
-    model: Model
     train: Train
-    average: Average
-    decode: Decode
+    model: Model = Model()
+    average: Average = Average(last=5)
+    decode: Decode = Decode()
 
     def __post_init__(self) -> None:
         model, keep, train = self.model, self.train.keep, self.train
@@ -297,53 +306,3 @@ class System:
                 f"average.updates [{first}, {last}]: training keeps none of these, but {kept}: "
                 "raise keep.last, or set keep.every"
             )
-
-
-@dataclass(frozen=True)
-class Overrides:
-    """The sections of a system that differ on one corpus; None: those of the system."""
-
-    model: Model | None = None
-    train: Train | None = None
-    average: Average | None = None
-    decode: Decode | None = None
-
-
-@dataclass(frozen=True)
-class Row(System):
-    """One row of the table: a system, and `corpora`, those it is trained on, with what differs
-    there. None: all corpora, with the same settings.
-    """
-
-    corpora: dict[str, Overrides] | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.corpora is not None and not self.corpora:
-            raise ValueError("corpora is empty: leave it out for all corpora, or name some")
-        for corpus in self.corpora or ():
-            try:
-                self.on(corpus)
-            except ValueError as error:
-                raise ValueError(f"corpora.{corpus}: {error}") from None
-
-    def on(self, corpus: str) -> System | None:
-        """The settings on a corpus; None if the system is not trained on it."""
-        if self.corpora is not None and corpus not in self.corpora:
-            return None
-        overrides = (self.corpora or {}).get(corpus, Overrides())
-        sections = {each.name: getattr(overrides, each.name) for each in fields(Overrides)}
-        return System(**{name: given or getattr(self, name) for name, given in sections.items()})
-
-    def dotted(self) -> dict[str, str]:
-        """All settings by dotted key; of a corpus those that differ from the system's own."""
-        own = dotted({each.name: getattr(self, each.name) for each in fields(Overrides)})
-        if self.corpora is None:
-            return own
-        overridden = {
-            f"corpora.{corpus}.{key}": value
-            for corpus in self.corpora
-            for key, value in dotted(self.on(corpus)).items()
-            if own.get(key) != value
-        }
-        return {**own, "corpora": ", ".join(self.corpora), **overridden}

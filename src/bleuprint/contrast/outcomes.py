@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import torch
 
+from bleuprint.config.corpus import Corpus
 from bleuprint.config.corpus_files import Parts
-from bleuprint.config.experiment import Corpus
 from bleuprint.contrast.minimal_pairs import PAIRS, TARGETS, minimal_pairs
 from bleuprint.contrast.perturbations import perturbations
 from bleuprint.contrast.record import CONTRAST, Contents, Outcome, TestOutcomes

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from bleuprint.config import paths
-from bleuprint.config.experiment import Corpus
+from bleuprint.config.corpus import Corpus
 from bleuprint.corpus.steps.filtering import KeepOrDrop, PairwiseStep
 from bleuprint.corpus.steps.ledger import Ledger, SetCounts
 from bleuprint.corpus.steps.sharded import settings_sha256

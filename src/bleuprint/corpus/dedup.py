@@ -19,7 +19,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from bleuprint.config.experiment import Corpus, Dedup
+from bleuprint.config.corpus import Corpus, Dedup
 from bleuprint.corpus.heldout import HASH_BYTES, HeldOutSentences, hash_of
 from bleuprint.corpus.steps.filtering import (
     DroppedBy,

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Self
 
-from bleuprint.config.experiment import Corpus
+from bleuprint.config.corpus import Corpus
 from bleuprint.corpus.clean import Cleaning
 from bleuprint.corpus.dedup import Deduplication, dropping_rules
 from bleuprint.corpus.filter import Filtering

@@ -6,7 +6,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Self
 
-from bleuprint.config.experiment import Corpus
+from bleuprint.config.corpus import Corpus
 from bleuprint.corpus.alignment.word_translation import (
     MAX_PAIRS,
     MAX_TOKENS,

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bleuprint.config import paths
-from bleuprint.config.experiment import Corpus
+from bleuprint.config.corpus import Corpus
 from bleuprint.corpus.clean import Cleaning
 from bleuprint.corpus.dedup import Deduplication
 from bleuprint.corpus.download.download import Sample, download_corpus

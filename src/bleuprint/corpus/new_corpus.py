@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ruamel.yaml import YAML
 
-from bleuprint.config.experiment import Corpus
+from bleuprint.config.corpus import Corpus
 from bleuprint.config.system import System
 from bleuprint.corpus.download.download import Sample
 from bleuprint.corpus.download.fetch import Source

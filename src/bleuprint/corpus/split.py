@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from bleuprint.config.experiment import Split
+from bleuprint.config.corpus import Split
 from bleuprint.corpus.heldout import Decontaminate, HeldOutSentences
 from bleuprint.corpus.steps.filtering import (
     DroppedBy,

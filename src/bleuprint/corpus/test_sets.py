@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 
 from bleuprint.config import paths
-from bleuprint.config.experiment import Corpus
+from bleuprint.config.corpus import Corpus
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_object, sha256_of, whole_folder, write_json
 from bleuprint.runtime.progress import track

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from bleuprint.config.experiment import Corpus
+from bleuprint.config.corpus import Corpus
 from bleuprint.corpus.steps.filtering import KeepOrDrop, PairwiseStep
 from bleuprint.corpus.steps.ledger import Ledger
 from bleuprint.corpus.steps.sharded import step_files

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from numpy.lib import format as npy
 
 from bleuprint.config import paths
-from bleuprint.config.experiment import Corpus, Units
+from bleuprint.config.corpus import Corpus, Units
 from bleuprint.corpus.steps.filtering import check_pairs
 from bleuprint.corpus.steps.ledger import Ledger
 from bleuprint.corpus.steps.shard import Shard

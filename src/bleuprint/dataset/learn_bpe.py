@@ -12,8 +12,8 @@ from pathlib import Path
 
 from subword_nmt.learn_bpe import learn_bpe
 
-from bleuprint.config.experiment import Bpe as BpeSettings
-from bleuprint.config.experiment import Units
+from bleuprint.config.corpus import Bpe as BpeSettings
+from bleuprint.config.corpus import Units
 from bleuprint.corpus.steps.shard import Shard
 from bleuprint.dataset.bpe_learner import learn_merges
 from bleuprint.dataset.learn_sentencepiece import learn_sentencepiece

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from sentencepiece import SentencePieceTrainer
 
-from bleuprint.config.experiment import SentencePiece
+from bleuprint.config.corpus import SentencePiece
 from bleuprint.corpus.steps.shard import Shard
 from bleuprint.dataset.subwords.pieces import MODEL, Pieces
 from bleuprint.dataset.subwords.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary

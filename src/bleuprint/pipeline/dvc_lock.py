@@ -12,9 +12,8 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from copy import deepcopy
 from pathlib import Path
 from platform import node
 from typing import Any
@@ -23,7 +22,7 @@ from bleuprint.runtime.code import git
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.files import whole_file
 from bleuprint.runtime.machine_errors import describe
-from bleuprint.runtime.schema import load_yaml
+from bleuprint.runtime.yaml_tree import load_yaml
 
 _LOCKS = ExitStack()
 _LOCKS_OF_PROCESS = ExitStack()
@@ -36,7 +35,7 @@ def open_repo(root: Path) -> Iterator[Any]:
     from dvc.repo import Repo
 
     try:
-        with params_parsed_once(), Repo(str(root)) as repo:
+        with Repo(str(root)) as repo:
             yield repo
     except (DvcException, OSError) as error:
         if isinstance(error, OSError) and error.errno == errno.EROFS:
@@ -44,33 +43,13 @@ def open_repo(root: Path) -> Iterator[Any]:
         raise UserError(describe(error) or str(error)) from error
 
 
-def md5_of_folder(sums: Mapping[str, str]) -> str:
-    """The hash that DVC gives a folder, by the MD5 of its files by path below it."""
-    listed = [{"md5": digest, "relpath": name} for name, digest in sorted(sums.items())]
-    return f"{hashlib.md5(json.dumps(listed, sort_keys=True).encode()).hexdigest()}.dir"
+def changed_stages(root: Path = Path()) -> dict[str, Any]:
+    """The stages that `dvc status` finds changed, with their changes. Waits for DVC's lock."""
+    from dvc.repo import lock_repo
 
-
-@contextmanager
-def params_parsed_once() -> Iterator[None]:
-    """Let DVC parse each state of params.yaml once: it does so four times a stage, 50 ms each."""
-    from dvc.dependency import param
-
-    load, parsed = param.load_path, dict[tuple[str, int, int], Any]()
-
-    def load_once(path: str, fs: Any, **options: Any) -> Any:
-        if options or fs.protocol != "local" or not fs.exists(path):
-            return load(path, fs, **options)
-        state = Path(path).stat()
-        key = str(path), state.st_mtime_ns, state.st_size
-        if key not in parsed:
-            parsed[key] = load(path, fs)
-        return deepcopy(parsed[key])  # dvc.lock would have aliases for what stages share
-
-    param.load_path = load_once
-    try:
-        yield
-    finally:
-        param.load_path = load
+    with open_repo(root) as repo, lock_repo(repo):
+        # the names of stages have a path in front of them if this is not run from the root
+        return {name.rpartition(":")[2]: changes for name, changes in repo.status().items()}
 
 
 def recorded_stages(root: Path) -> set[str]:
@@ -175,7 +154,7 @@ def check_whole(lock: Path) -> None:
     """Raise UserError if dvc.lock is not complete, or has the marks of a merge."""
     check_no_conflict(lock)
     if not _is_whole(lock):
-        raise UserError(f"{lock}: damaged, as by a killed process; bleuprint settle repairs it")
+        raise UserError(f"{lock}: damaged, as by a killed process; bleuprint reproduce repairs it")
 
 
 def is_conflict(path: Path) -> bool:

@@ -1,33 +1,23 @@
-"""Refuses the result of a stage whose settings or code were edited while it ran.
+"""Refuses the result of a stage whose code, or whose resolved settings, changed while it ran.
 
-DVC hashes what a stage depends on after the stage has ended, and would record the edited settings
-and code as those of its outputs.
+DVC hashes what a stage depends on after the stage has ended, and would record what stands there
+then as what its outputs were made with. An edit of params.yaml is harmless: stages and DVC read
+reports/resolved.json, which the stage resolve alone writes.
 """
 
-import json
-import os
 import re
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
 
-from bleuprint.config.experiment import Settings, load
-from bleuprint.config.paths import INPUTS, OVERRIDES
-from bleuprint.pipeline.params_files import input_files
-from bleuprint.runtime import fingerprint
+from bleuprint.config.paths import RESOLVED
+from bleuprint.runtime.closure import code_fingerprint
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import json_text, read_json
-from bleuprint.runtime.schema import load_yaml
+from bleuprint.runtime.files import read_object
 
-_PARAMS, _GRAPH = Path("params.yaml"), Path("dvc.yaml")
-# What stages write for DVC to compare: it is to agree with params.yaml and inputs/.
-_WRITTEN: dict[Path, Callable[[Settings], Mapping[str, Any]]] = {
-    OVERRIDES: Settings.overrides,
-    INPUTS: input_files,
-}
+_GRAPH = Path("dvc.yaml")
 
 
 def stage_entry(script: str) -> dict[str, Any]:
@@ -44,76 +34,46 @@ def stage_entry(script: str) -> dict[str, Any]:
 
 
 class EditCheck:
-    """What the stage stages/`script` with `arguments` read at its start, of all that DVC records.
+    """What the stage stages/`script` with `arguments` finds in reports/resolved.json at its start.
 
     `entry`: the stage's in dvc.yaml.
     """
 
     def __init__(self, entry: Mapping[str, Any], script: str, arguments: list[str]) -> None:
         names = re.findall(r"\$\{([^}]*)\}", entry["cmd"].partition(f"stages/{script}")[2])
-        self._values = dict(zip(names, arguments, strict=False))
         self._stage = script.removesuffix(".py")
-        self._keys = [*self._keys_of(entry)]
-        self._read = {(path, key): _value(_content(path), key) for path, key in self._keys}
-        code = [path for path in entry["deps"] if path.startswith(("src/", "stages/"))]
-        self._code = {path: path.read_bytes() for path in fingerprint.files_of(code, Path())}
-        began = _began()
-        # edited while Python imported it: which version it read is not known
-        self._early = [path for path in self._code if path.stat().st_ctime > began]
+        keys = _keys(entry, dict(zip(names, arguments, strict=False)))
+        content = _content()
+        self._read = {key: _value(content, key) for key in keys}
+        self._code = _value(content, ("code", self._stage))
 
     def __call__(self) -> None:
-        """Raise UserError, naming the file and setting, if something else stands there now."""
-        if (edited := next(self._edited(), None)) is None:
-            return
-        kept = "; with the settings and code as they were, its training is not repeated"
-        raise UserError(
-            f"{edited} was edited while this ran: run dvc repro again"
-            f"{kept if self._stage == 'train' else ''}"
-        )
-
-    def _edited(self) -> Iterator[str]:
-        for path in self._early:
-            yield str(path)
-        for path, before in self._code.items():
-            now = path.read_bytes() if path.is_file() else None
-            if now is None or (now != before and _mark(path, now) != _mark(path, before)):
-                yield str(path)
-        try:
-            settings = load()
-            content = {_PARAMS: load_yaml(_PARAMS)}
-            for path in {path for path, _ in self._keys} & _WRITTEN.keys():
-                content[path] = json.loads(json_text(_WRITTEN[path](settings)))
-        except (UserError, FileNotFoundError):
-            yield str(_PARAMS)
-            return
-        for path, key in self._keys:
-            if path in content and self._read[path, key] != _value(content[path], key):
-                place = "a file in inputs/" if path == INPUTS else str(_PARAMS)
-                yield f"{place} ({'.'.join(key)})"
-
-    def _keys_of(self, entry: Mapping[str, Any]) -> Iterator[tuple[Path, tuple[str, ...]]]:
-        """The settings that the stage depends on: their files, and their keys from the outermost.
-
-        Files that are not there are left out, as where a stage runs without those before it.
-        """
-        for params in entry.get("params", ()):
-            of_file = params if isinstance(params, Mapping) else {str(_PARAMS): [params]}
-            for file, keys in of_file.items():
-                if Path(file).exists():
-                    for key in keys:
-                        yield Path(file), self._filled(key)
-        if str(_PARAMS) in entry["deps"]:
-            yield _PARAMS, ()
-
-    def _filled(self, key: str) -> tuple[str, ...]:
-        """The parts of a key, up to one that the arguments do not tell."""
-        text = re.sub(r"\$\{([^}]*)\}", lambda found: self._values.get(found[1], found[0]), key)
-        known, unknown, _ = text.partition("${")
-        return tuple(filter(None, (known.rpartition(".")[0] if unknown else known).split(".")))
+        """Raise UserError if DVC would record other settings or code than the stage began with."""
+        content = _content()
+        edited = next((key for key, read in self._read.items() if _value(content, key) != read), ())
+        what = f"{RESOLVED} ({'.'.join(edited)})" if edited else ""
+        if not what and self._code and code_fingerprint(self._stage) != self._code:
+            what = f"the code of stages/{self._stage}.py"
+        if what:
+            kept = "; with the settings and code as they were, its training is not repeated"
+            raise UserError(
+                f"{what} was edited while this ran: run dvc repro again"
+                f"{kept if self._stage == 'train' else ''}"
+            )
 
 
-def _content(path: Path) -> Any:
-    return load_yaml(path) if path == _PARAMS else read_json(path)
+def _keys(entry: Mapping[str, Any], values: Mapping[str, str]) -> Iterator[tuple[str, ...]]:
+    """The parts of the keys that a stage depends on, each up to one that no argument tells."""
+    for params in entry.get("params", ()):
+        for key in params[RESOLVED.as_posix()]:
+            text = re.sub(r"\$\{([^}]*)\}", lambda found: values.get(found[1], found[0]), key)
+            known, unknown, _ = text.partition("${")
+            known = known.rpartition(".")[0] if unknown else known
+            yield tuple(filter(None, known.split(".")))
+
+
+def _content() -> Mapping[str, Any]:
+    return read_object(RESOLVED) if RESOLVED.exists() else {}
 
 
 def _value(content: Any, keys: tuple[str, ...]) -> Any:
@@ -121,14 +81,3 @@ def _value(content: Any, keys: tuple[str, ...]) -> Any:
     for key in keys:
         content = content.get(key) if isinstance(content, Mapping) else None
     return content
-
-
-def _mark(path: Path, content: bytes) -> str:
-    return fingerprint.of_file(path.name, content)
-
-
-def _began() -> float:
-    """When this process began, in seconds of the system's clock."""
-    ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
-    age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
-    return time.time() - age

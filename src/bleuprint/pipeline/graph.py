@@ -7,17 +7,17 @@ import hashlib
 import json
 import shlex
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from bleuprint.config import experiment, paths
+from bleuprint.config import paths
 from bleuprint.pipeline.dvc_lock import open_repo
-from bleuprint.pipeline.params_files import contents
 from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import read_object
 
 WORK = Path("work", "snakemake")
 FINISHED = WORK / "finished"
@@ -72,28 +72,23 @@ class Stage:
         return f"{self.command}{gather} && mv {mark}.begun {mark}"
 
 
-def stages(root: Path = Path()) -> list[Stage]:
-    """All stages. Raises UserError at a mistake in params.yaml or dvc.yaml."""
-    settings = experiment.load(root / "params.yaml")
-    written = contents(settings, root)
-    overrides = {
-        f"{system}.{corpus}.{section}": value
-        for system, of_system in written[paths.OVERRIDES].items()
-        for corpus, sections in of_system.items()
-        for section, value in sections.items()
-    }
-    params = {str(paths.OVERRIDES): overrides, str(paths.INPUTS): written[paths.INPUTS]}
-    left_out = {
-        (system, corpus)
-        for system, row in settings.systems.items()
-        for corpus in settings.corpora
-        if row.on(corpus) is None
-    }
+def stages(root: Path = Path(), content: Mapping[str, Any] | None = None) -> list[Stage]:
+    """All stages, by the `content` of reports/resolved.json, or that of the file.
+
+    Raises UserError at a mistake in dvc.yaml, or without that file.
+    """
+    if content is None:
+        try:
+            content = read_object(root / paths.RESOLVED)
+        except FileNotFoundError:
+            raise UserError(
+                f"{paths.RESOLVED}: no such file; dvc repro resolve writes it"
+            ) from None
     with open_repo(root) as repo:
         loaded = repo.stage.load_all(str(root / "dvc.yaml"))
         if not loaded:
             raise UserError(f"{root / 'dvc.yaml'}: no stages; git checkout dvc.yaml restores them")
-        return [_stage(stage, params, left_out) for stage in loaded]
+        return [_stage(stage, content) for stage in loaded]
 
 
 def inputs(graph: Iterable[Stage], root: Path = Path()) -> dict[str, list[str]]:
@@ -136,39 +131,37 @@ def mark_of(name: str) -> Path:
     return FINISHED / name
 
 
-def _stage(
-    stage: Any,
-    params: Mapping[str, Mapping[str, Any]],
-    left_out: Collection[tuple[str, str]],
-) -> Stage:
-    """One of DVC's stages as a Stage; `left_out`: systems with corpora they are not trained on.
+def _stage(stage: Any, content: Mapping[str, Any]) -> Stage:
+    """One of DVC's stages as a Stage.
 
-    `params`: the values by dotted key of the params files that stages write. Such a file is no
-    dependency, since Snakemake would run all cells again when it is written; files in inputs/ are.
+    reports/resolved.json is a dependency of the report alone: of others its keys are, since
+    Snakemake would run them all again when it is written.
     """
-    written = [entry for entry in stage.params if entry.def_path in params]
-    known = {key: params[entry.def_path][key] for entry in written for key in entry.params}
-    read = {k: v for entry in stage.params for k, v in entry.read_params().items()}
-    local = [known[key] for e in written if e.def_path == str(paths.INPUTS) for key in e.params]
-    cell = Path(stage.outs[0].def_path).parts[1:3]  # models/SYSTEM/CORPUS/SEED
+    keys = [key for entry in stage.params for key in entry.params]
+    values = {key: _at(content, key, stage.name) for key in keys}
+    local = (path for key in keys if key.startswith("inputs.") for path in values[key])
     return Stage(
         name=stage.name,
         command=stage.cmd,
-        dependencies=(
-            *(entry.def_path for entry in stage.deps if entry not in stage.params),
-            # without those that are missing, which download says
-            *(path for files in local for path, md5 in files.items() if md5),
-        ),
+        dependencies=(*(each.def_path for each in stage.deps if each not in stage.params), *local),
         outputs=tuple(output.def_path for output in stage.outs),
         kept=tuple(output.def_path for output in stage.outs if not output.use_cache),
-        parameters=read | known,
+        parameters=values,
         threads=stage.meta["threads"],
         memory_gb=stage.meta["memory_gb"],
         hours=stage.meta["hours"],
         # none for a cell that is left out, whose stages do nothing (stage_args)
-        gpu=0 if cell in left_out else stage.meta.get("gpu", 0),
+        gpu=0 if any(value is False for value in values.values()) else stage.meta.get("gpu", 0),
         sharded=stage.meta.get("sharded", False),
     )
+
+
+def _at(content: Any, key: str, stage: str) -> Any:
+    for name in key.split("."):
+        if not isinstance(content, Mapping) or name not in content:
+            raise UserError(f"{paths.RESOLVED} has no {key} for {stage}: dvc repro resolve")
+        content = content[name]
+    return content
 
 
 def _parents(path: str) -> list[str]:

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bleuprint.config.paths import INPUTS
-from bleuprint.pipeline.dvc_lock import check_whole, open_repo, recorded_stages
+from bleuprint.pipeline.dvc_lock import changed_stages, check_whole, recorded_stages
 from bleuprint.pipeline.graph import Stage, inputs, stages
-from bleuprint.pipeline.params_files import current_params
+from bleuprint.pipeline.resolve import resolve
 
 _NEW = "has not run yet"
 
@@ -28,15 +27,10 @@ def planned_stages(root: Path = Path()) -> list[PlannedStage]:
     others, too, if a stage ran with the same inputs before. Raises UserError at a mistake in
     params.yaml or dvc.yaml, or a conflict in dvc.lock.
     """
-    from dvc.repo import lock_repo
-
     if (lock := root / "dvc.lock").exists():
         check_whole(lock)
-    graph = stages(root)
-    # under DVC's lock, since a `dvc repro` that runs would read these files
-    with open_repo(root) as repo, lock_repo(repo), current_params(root):
-        # the names of stages have a path in front of them if this is not run from the root
-        status = {name.rpartition(":")[2]: changes for name, changes in repo.status().items()}
+    resolve(root)  # before the others, as `dvc repro` runs it
+    graph, status = stages(root), changed_stages(root)
     recorded = recorded_stages(root)
     makers = {path: stage.name for stage in graph for path in stage.outputs}
     planned: dict[str, PlannedStage] = {}
@@ -64,12 +58,18 @@ def _reasons(
     made = {path for path in needed if path in makers}
     for change in changes:
         for path, state in change.get("changed deps", {}).items():
-            if path == str(INPUTS):
-                yield "its files in inputs/ have changed"
-            elif isinstance(state, Mapping):  # settings
-                yield f"{path}: {next(iter(state))}"
+            if isinstance(state, Mapping):
+                yield f"{_what(next(iter(state)))} changed"
             elif path not in made and not any(each.startswith(f"{path}/") for each in made):
                 yield f"{path} has changed"
         for path, state in change.get("changed outs", {}).items():
             if state == "not in cache":
                 yield f"{path} is neither here nor in DVC's cache"
+
+
+def _what(key: str) -> str:
+    """What a key of reports/resolved.json stands for."""
+    kind, _, name = key.partition(".")
+    return {"code": "its code has", "inputs": f"files of {name} in inputs/ have"}.get(
+        kind, f"{key.replace('cells.', 'systems.', 1)} has"
+    )

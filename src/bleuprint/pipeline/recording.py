@@ -17,7 +17,6 @@ from pathlib import Path
 
 from bleuprint.pipeline.dvc_lock import open_repo
 from bleuprint.pipeline.graph import FINISHED, Stage, files_at, inputs, mark_of, stages
-from bleuprint.pipeline.params_files import current_params
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.machine_errors import describe
 
@@ -44,8 +43,7 @@ def record(root: Path = Path()) -> None:
     done = {stage.name for stage in graph if _is_valid(stage, files[stage.name], lock, root)}
     if done:
         try:
-            with current_params(root):
-                _commit(done, root)
+            _commit(done, root)
         except Exception as error:  # DVC's errors have no common class; its own commands do this
             raise UserError(
                 f"DVC did not record the finished stages: {describe(error) or error}; "

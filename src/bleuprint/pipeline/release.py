@@ -5,6 +5,7 @@ It quotes text of corpora in reports/index.html alone.
 
 import shutil
 from collections.abc import Sequence
+from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,8 @@ from ruamel.yaml import YAML
 
 from bleuprint import __version__
 from bleuprint.config.experiment import Settings
-from bleuprint.config.paths import INPUTS, OVERRIDES, Cell
-from bleuprint.pipeline import verify_tree
-from bleuprint.pipeline.graph import stages
-from bleuprint.pipeline.ro_crate import METADATA, About, ro_crate
+from bleuprint.config.paths import RESOLVED, Cell
+from bleuprint.pipeline.dvc_lock import changed_stages
 from bleuprint.report import frame, main_table
 from bleuprint.report.citations import citations
 from bleuprint.report.grid import bullets, markdown
@@ -25,11 +24,13 @@ from bleuprint.report.report import PAGE, write_page
 from bleuprint.report.system_results import METRICS, system_results
 from bleuprint.runtime.code import commit, git
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import whole_folder, write_json
+from bleuprint.runtime.files import sha256_of, whole_folder
 from bleuprint.runtime.html import environment
 from bleuprint.runtime.secrets import has_secret
 from bleuprint.serving.export import export
 from bleuprint.tracking.cell_results import cells_of
+
+SUMS = "SHA256SUMS"
 
 _TEMPLATES = environment(Path(__file__).with_name("templates"), autoescape=False)
 _PROJECT = ("params.yaml", "dvc.yaml", "dvc.lock", "constraints.txt")
@@ -39,14 +40,26 @@ _REPORTS = (
 )
 
 
+@dataclass(frozen=True)
+class About:
+    """What a release is, who made it, under which terms."""
+
+    name: str
+    description: str
+    authors: list[str]
+    published: str
+    license: str
+    address: str | None
+    commit: str | None
+
+
 def release(
     settings: Settings, output: Path, system: str | None = None, corpus: str | None = None
 ) -> None:
     """Write the release of the project in the working folder, with the weights of the first seed.
 
     `system`, `corpus`: the weights of these alone. Raises UserError if there is none of the name,
-    if `output` is not empty, if the working tree does not belong together, or if the code differs
-    from its commit.
+    if `output` is not empty, if a stage is not up to date, or if the code differs from its commit.
     """
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise UserError(f"{output}: exists already, and is not an empty folder")
@@ -66,9 +79,8 @@ def release(
     for cell in cells:
         if not (averaged := cell.models / "averaged").exists():
             raise UserError(f"{averaged}: no such folder; run: dvc repro, or dvc pull")
-    problems, verdict = verify_tree.lines()
-    if verdict:
-        raise UserError(f"the working tree does not belong together: {problems[0]}")
+    if changed := [*changed_stages()]:
+        raise UserError(f"{changed[0]} is not up to date: run dvc repro first (dvc status)")
     if (head := commit()) and head.endswith("+"):
         raise UserError(f"the code differs from its commit {head[:-1]}: commit it first")
     records = frame.load()
@@ -84,14 +96,20 @@ def release(
         }
         for name, text in texts.items():
             (folder / name).write_text(text, encoding="utf-8", newline="\n")
-        write_json(folder / METADATA, ro_crate(folder, about, stages()))
+        (folder / SUMS).write_text(_sums(folder), encoding="utf-8")
+
+
+def _sums(folder: Path) -> str:
+    """The SHA-256 of every file, as `sha256sum` writes and checks them."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return "".join(f"{sha256_of(path)}  {path.relative_to(folder)}\n" for path in files)
 
 
 def _copy(folder: Path) -> None:
     """Copy settings, graph and reports."""
     (folder / frame.REPORTS).mkdir()
     reports = (frame.REPORTS / name for name in _REPORTS)
-    for path in (*map(Path, _PROJECT), *reports, OVERRIDES, INPUTS):
+    for path in (*map(Path, _PROJECT), *reports, RESOLVED):
         if path.exists():  # a project may lack constraints.txt
             shutil.copyfile(path, folder / path)
 

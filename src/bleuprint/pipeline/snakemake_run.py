@@ -3,6 +3,7 @@
 import atexit
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,14 @@ def record_at_exit(workflow: Any) -> None:
             record_or_print_error()
 
     atexit.register(record_left)
+
+
+def refuse_config(config: Mapping[str, Any]) -> None:
+    """Raise UserError at --config, of which nothing would be read."""
+    if config:
+        raise UserError(
+            f"--config {' '.join(config)}: has no effect; edit params.yaml, or use dvc exp run -S"
+        )
 
 
 def use_this_python() -> None:

@@ -7,13 +7,13 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import load_resolved
 from bleuprint.config.paths import Cell
 from bleuprint.corpus.steps.shard import Shard
 from bleuprint.pipeline.edit_check import EditCheck, stage_entry
 from bleuprint.runtime import machine_errors
 from bleuprint.runtime.errors import AT_SUCCESS, UserError
-from bleuprint.runtime.schema import load_yaml
+from bleuprint.runtime.yaml_tree import load_yaml
 from bleuprint.tracking.timings import stage_file, write_seconds
 
 
@@ -55,8 +55,8 @@ def cell(description: str | None) -> Cell:
         raise UserError(f"seed {seed!r} is not a whole number")
     named = Cell(system, corpus, int(seed))
     with suppress(UserError):  # the stage reports it, a training in all its processes
-        settings = load()
-        if settings.system(system).on(corpus) is None and corpus in settings.corpora:
+        settings = load_resolved()
+        if corpus not in settings.on_corpora(system) and corpus in settings.corpora:
             _write_empty(named)
             print(f"{system} is not trained on {corpus} (systems.{system}.corpora): nothing to do")
             sys.exit()

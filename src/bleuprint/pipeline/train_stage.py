@@ -3,28 +3,26 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
-from datetime import timedelta
+from dataclasses import asdict
 from pathlib import Path
 
 import psutil
 import torch
 from filelock import Timeout
 
-from bleuprint.config.experiment import Settings, load
-from bleuprint.config.notes import lost_anchors, memory
+from bleuprint.config.experiment import Settings, load_resolved
+from bleuprint.config.notes import memory
 from bleuprint.config.paths import Cell, folder
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.model.linear import check_bfloat16
-from bleuprint.pipeline.leftovers import training_lock
 from bleuprint.runtime import environment
-from bleuprint.runtime.code import code_fingerprint
+from bleuprint.runtime.closure import code_fingerprint
 from bleuprint.runtime.distributed.group import Group, init_process_group, started
 from bleuprint.runtime.distributed.launch import start_processes
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.locks import FileLock
 from bleuprint.tracking.hardware import machine_of
-from bleuprint.tracking.timings import forecast_file, read_seconds, write_training
+from bleuprint.tracking.timings import write_training
 from bleuprint.tracking.training_log import TrainingLog
 from bleuprint.training.job import Fingerprints, Job
 from bleuprint.training.outputs import export_checkpoints, export_results
@@ -51,20 +49,19 @@ def train_cell(cell: Cell) -> None:
         log = TrainingLog(settings, job, fingerprints, group, work)
         work.mkdir(parents=True, exist_ok=True)
         trainer = Trainer(job, group, work, fingerprints, log)
-        planned = read_seconds(forecast_file(cell, fingerprints.settings))
         if group.is_main:
-            print(_start(job, trainer, group, planned), file=sys.stderr, flush=True)
+            print(_start(job, trainer, group), file=sys.stderr, flush=True)
         trainer.run()
         if group.is_main:
             export_checkpoints(job, work, fingerprints, cell.models / "checkpoints")
             export_results(trainer.state, fingerprints, cell.results)
             cost = log.stopwatch.cost(trainer.state, job.system.train.precision)
-            write_training(cell, fingerprints.all, replace(cost, forecast_seconds=planned))
+            write_training(cell, fingerprints.all, cost)
     group.close()
 
 
-def _start(job: Job, trainer: Trainer, group: Group, planned: float | None) -> str:
-    """What is trained, how long, and on what."""
+def _start(job: Job, trainer: Trainer, group: Group) -> str:
+    """What is trained, and on what."""
     train, machine = job.system.train, machine_of(group)
     setting, size = train.update_size
     ends = [f"{train.max_updates:,} updates"] if train.max_updates is not None else []
@@ -73,13 +70,11 @@ def _start(job: Job, trainer: Trainer, group: Group, planned: float | None) -> s
     device = f"{machine['processes']} x {machine['device']}"
     if group.device.type == "cpu":
         device += f" with {machine['threads']} threads"
-    line = (
+    return (
         f"train {job.cell.system} {job.cell.corpus}, seed {job.cell.seed}: "
         f"{trainer.state.parameters:,} parameters, {' or '.join(ends) or 'patience'}; updates of "
         f"{size:,} {of} in {train.precision} on {device}"
     )
-    known = planned is not None and not trainer.state.update
-    return f"{line}; forecast {timedelta(seconds=round(planned or 0))}" if known else line
 
 
 def check_training(job: Job, fingerprints: Fingerprints, group: Group) -> None:
@@ -97,7 +92,7 @@ def check_training(job: Job, fingerprints: Fingerprints, group: Group) -> None:
             )
     _check_lengths(job, corpus)
     if group.is_main:
-        for note in (*lost_anchors(), *memory(job.cell.system, job.system, *_memory_of(group))):
+        for note in memory(job.cell.system, job.system, *_memory_of(group)):
             say(note, "note")
 
 
@@ -166,7 +161,7 @@ def _locked(work: Path, group: Group) -> Iterator[None]:
     Raises UserError instead if the training has several processes, which would time out waiting.
     """
     work.parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(training_lock(work))
+    lock = FileLock(work.with_name(f"{work.suffix}.lock"))  # of all cells with this training
     if group.is_main:
         try:
             lock.acquire(timeout=0)
@@ -183,8 +178,8 @@ def _locked(work: Path, group: Group) -> Iterator[None]:
 
 
 def _settings_with(cell: Cell) -> Settings:
-    """params.yaml; raises UserError if it has no such cell."""
-    settings = load()
+    """The settings; raises UserError if there is no such cell."""
+    settings = load_resolved()
     settings.system_on(cell.system, cell.corpus)
     settings.check_seed(cell.seed)
     return settings

@@ -1,4 +1,4 @@
-"""The command `bleuprint verify`: is it the same result, and does the working tree belong together?
+"""The command `bleuprint verify`: are the results those of another report?
 
 Of another report only results.json, costs.csv and dvc.lock are read, so that it needs neither the
 other's data nor its models.
@@ -18,19 +18,16 @@ import pandas as pd
 
 from bleuprint.pipeline.dvc_lock import check_no_conflict
 from bleuprint.pipeline.first_difference import first_difference
-from bleuprint.pipeline.ro_crate import METADATA
-from bleuprint.pipeline.verify_release import is_release, problems_of
 from bleuprint.report.frame import COSTS, RESULTS, STORED, missing_columns, read
 from bleuprint.report.revision import commit_of
 from bleuprint.report.same_results import SEEDS_BLEU, Compared, Verdict, compared
 from bleuprint.runtime.code import git
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.schema import parse_yaml
+from bleuprint.runtime.yaml_tree import parse_yaml
 
 _LOCK = Path("dvc.lock")
 # Causes, and groups of results, that are written out.
 _MOST = 3
-_LINES = 10
 _TEXTS = {Verdict.DIFFERENT: "different", Verdict.WITHIN_NOISE: "within the noise of seeds"}
 
 
@@ -53,7 +50,9 @@ class Report:
         path = f"{self.name}: {_LOCK}"
         content = parse_yaml(self.lock, path) if self.lock else {"stages": {}}
         if not isinstance(content, dict) or not isinstance(content.get("stages"), dict):
-            raise UserError(f"{path}: damaged, as by a killed process; bleuprint settle repairs it")
+            raise UserError(
+                f"{path}: damaged, as by a killed process; bleuprint reproduce repairs it"
+            )
         return dict(content["stages"])
 
     @property
@@ -93,23 +92,6 @@ def open_report(name: str) -> Report:
             return _report(name, Path(temporary, RESULTS), Path(temporary))
         except UserError as error:
             raise UserError(str(error).replace(f"{temporary}/", f"{name}: ")) from None
-
-
-def lines_of_other(name: str) -> tuple[list[str], Verdict]:
-    """The working tree compared with another report; of a release also the sums of its files.
-
-    At most ten lines. Raises UserError as `open_report` and `lines` do.
-    """
-    folder = Path(name)
-    changed = list(problems_of(folder)) if (released := is_release(folder)) else []
-    text, verdict = lines(open_report("."), open_report(name))
-    if changed:
-        more = [f"files that changed besides: {len(changed) - 2}"] if len(changed) > 2 else []
-        text = [*changed[:2], *more, *text][:_LINES]
-        verdict = Verdict.DIFFERENT
-    elif released and len(text) < _LINES:
-        text.append(f"all files of {name} have the sums of its {METADATA} and dvc.lock")
-    return text, verdict
 
 
 def lines(here: Report, there: Report) -> tuple[list[str], Verdict]:

@@ -107,7 +107,7 @@ def _counts(settings: Settings, root: Path) -> dict[str, Fact]:
 
 def _systems(settings: Settings) -> Fact:
     """The settings of the systems: of the baseline their number, of others what differs."""
-    (baseline, given), *others = ((name, each.dotted()) for name, each in settings.systems.items())
+    (baseline, given), *others = ((name, settings.dotted(name)) for name in settings.systems)
     lines = [f"systems.{baseline}: {counted(len(given), 'setting')}"]
     for name, system in others:
         keys = [key for key in {**given, **system} if given.get(key) != system.get(key)]

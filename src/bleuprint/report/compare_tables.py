@@ -107,7 +107,7 @@ def _settings(side: Side, pair: Pair) -> _Texts:
     rows = {corpus: row for corpus in pair.corpora if (row := side.outside(corpus))}
     own = dotted({"outside": rows} if rows else {})
     if not pair.of_others:
-        own = settings.system(side.system).dotted()
+        own = settings.dotted(side.system)
     every = {**own, **others}
     return {(key,): value for key, value in every.items()}
 

@@ -50,7 +50,6 @@ COUNTED: dict[str, _Cell] = {
 }
 MEASURED: dict[str, _Cell] = {
     "Time": _mean("train_seconds", duration),
-    "Forecast": _mean("forecast_seconds", duration),
     "Tokens/s": _mean("train_tokens_per_second", "{:,.0f}".format),
     "Memory": _mean("peak_memory", lambda size: f"{size / 1e9:.1f} GB"),
     "Seconds x devices x sustained FLOPS": _mean("training_flops_by_time", power),

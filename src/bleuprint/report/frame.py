@@ -54,7 +54,7 @@ _WHOLE = (
 # The types of columns that may be missing in every row.
 DTYPES = {
     **dict.fromkeys(("devices", "peak_memory"), "Int64"),
-    **dict.fromkeys(("train_seconds", "forecast_seconds", "train_tokens_per_second"), "float64"),
+    **dict.fromkeys(("train_seconds", "train_tokens_per_second"), "float64"),
     "translate_seconds": "float64",
     # of a training that was resumed with others, all of them: "1 + 2"
     **dict.fromkeys(("device", "processes", "threads", "commit", "versions"), "str"),

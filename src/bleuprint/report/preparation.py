@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from bleuprint.config import paths
-from bleuprint.config.experiment import Corpus, Settings
+from bleuprint.config.corpus import Corpus
+from bleuprint.config.experiment import Settings
 from bleuprint.corpus.clean import Cleaning
 from bleuprint.corpus.dedup import Deduplication
 from bleuprint.corpus.filter import Filtering

@@ -24,7 +24,7 @@ from bleuprint.report.frame import frame_of, with_measured
 from bleuprint.report.record_checks import ROUNDING, chain_of
 from bleuprint.report.system_results import METRICS, of_metric, with_differences
 from bleuprint.runtime import fingerprint
-from bleuprint.runtime.code import code_fingerprint
+from bleuprint.runtime.closure import code_fingerprint
 from bleuprint.runtime.errors import UserError
 from bleuprint.scoring import metrics
 from bleuprint.scoring.output_faults import output_faults

@@ -76,7 +76,7 @@ class Unicode(Edit):
     """Normalizes a sentence to a Unicode form; NFKC also replaces ligatures (ﬁ by fi)."""
 
     rank: ClassVar[int] = 20
-    form: Literal["NFC", "NFKC"]
+    form: Literal["NFC", "NFKC"] = "NFC"
 
     def edit(self, sentence: str, language: str) -> str:  # noqa: ARG002
         return normalized(self.form, sentence)

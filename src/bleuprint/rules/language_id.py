@@ -6,11 +6,11 @@ from functools import cache
 from typing import Annotated, ClassVar
 
 import numpy as np
+from annotated_types import Gt
 
 from bleuprint.rules.language_likelihoods import LanguageLikelihoods
 from bleuprint.rules.letters import SCRIPTS
 from bleuprint.rules.rule import Candidate, SideCheck
-from bleuprint.runtime.schema import Range
 from bleuprint.text.unicode import blank_white
 
 # Characters that are enough to identify a language.
@@ -29,7 +29,7 @@ class LanguageId(SideCheck):
     rank: ClassVar[int] = 200
     known_languages: ClassVar[Collection[str]] = SCRIPTS.keys()
     # Without evidence, a language listed with two scripts is twice as likely as another.
-    likelier: Annotated[float, Range(2, open_low=True)]
+    likelier: Annotated[float, Gt(2)]
 
     def passes(self, sentence: str, language: str) -> bool:
         return self._pass([sentence], [language])[0]

@@ -7,8 +7,9 @@ language without spaces is one word.
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
+from annotated_types import Ge
+
 from bleuprint.rules.rule import Candidate, Check, SideCheck
-from bleuprint.runtime.schema import Range
 from bleuprint.text.unicode import blank_white
 
 
@@ -17,8 +18,8 @@ class Length(Check):
     """Drops a pair with a side of fewer than `min` or more than `max` tokens."""
 
     rank: ClassVar[int] = 20
-    min: Annotated[int, Range(1)]
-    max: Annotated[int, Range(1)]
+    max: Annotated[int, Ge(1)]
+    min: Annotated[int, Ge(1)] = 1
 
     def __post_init__(self) -> None:
         if self.min > self.max:
@@ -38,7 +39,7 @@ class Ratio(Check):
     """
 
     rank: ClassVar[int] = 30
-    max: Annotated[float, Range(1)]
+    max: Annotated[float, Ge(1)]
 
     def keeps(self, candidate: Candidate) -> bool:
         shorter, longer = sorted(len(tokens) for tokens in candidate.tokens)
@@ -50,7 +51,7 @@ class LongestWord(SideCheck):
     """Drops a pair with a word of more than `max` characters."""
 
     rank: ClassVar[int] = 50
-    max: Annotated[int, Range(1)]
+    max: Annotated[int, Ge(1)]
 
     def passes(self, sentence: str, language: str) -> bool:  # noqa: ARG002
         if len(sentence) <= self.max:

@@ -9,9 +9,9 @@ from functools import cache
 from typing import Annotated, ClassVar
 
 import regex
+from annotated_types import Interval
 
 from bleuprint.rules.rule import SideCheck
-from bleuprint.runtime.schema import Range
 from bleuprint.text.unicode import CharacterTable
 
 _LANGUAGES = {
@@ -62,7 +62,7 @@ def _by_language() -> dict[str, tuple[str, ...]]:
 SCRIPTS = _by_language()
 
 
-Share = Annotated[float, Range(0, 1)]
+Share = Annotated[float, Interval(ge=0, le=1)]
 
 
 @dataclass(frozen=True)

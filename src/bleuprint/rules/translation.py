@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
+from annotated_types import Interval
+
 from bleuprint.rules.rule import Candidate, Check
-from bleuprint.runtime.schema import Range
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ class AlignmentScore(Check):
     rank: ClassVar[int] = 300
     needs_translations: ClassVar[bool] = True
     # the least score is that of an empty side, log 0.05
-    min: Annotated[float, Range(-3, 10)]
+    min: Annotated[float, Interval(ge=-3, le=10)]
 
     def keeps(self, candidate: Candidate) -> bool:
         return candidate.alignment_score >= self.min

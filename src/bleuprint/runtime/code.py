@@ -1,24 +1,10 @@
-"""The code: its commit, and the fingerprint of what decides a stage's outputs."""
+"""The commit of the code, and what git says."""
 
 import subprocess
 from contextlib import suppress
 from pathlib import Path
 
-from bleuprint.runtime import fingerprint
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.schema import load_yaml
-
-
-def code_fingerprint(stage: str, root: Path = Path()) -> str:
-    """The fingerprint of the package's files and folders that a stage of dvc.yaml depends on.
-
-    Comments, docstrings and formatting do not count.
-    """
-    path = root / "dvc.yaml"
-    entry = load_yaml(path)["stages"][stage]
-    dependencies = map(str, entry.get("do", entry)["deps"])
-    code = [dependency for dependency in dependencies if dependency.startswith("src/")]
-    return fingerprint.of_code(code, root)
 
 
 def commit() -> str | None:

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +25,11 @@ def of_settings(*settings: Any) -> str:
 def _plain(value: Any) -> Any:
     """Settings as JSON values; class names are included, since rules may have equal fields.
 
-    Fields at their default are left out, so that a new optional setting changes no fingerprint.
+    What is not set (None) is left out, so that a new optional setting changes no fingerprint.
     """
     if dataclasses.is_dataclass(value):
-        fields = {
-            field.name: getattr(value, field.name)
-            for field in dataclasses.fields(value)
-            if getattr(value, field.name) != field.default
-        }
+        given = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        fields = {name: entry for name, entry in given.items() if entry is not None}
         return {type(value).__name__: _plain(fields)}
     if isinstance(value, Mapping):
         return {key: _plain(entry) for key, entry in value.items()}
@@ -66,6 +64,7 @@ def files_of(paths: Iterable[str], root: Path) -> list[Path]:
     return sorted(result)
 
 
+@cache
 def of_file(name: str, content: bytes) -> str:
     """The SHA-256 of a file's syntax tree (Python), of its values (YAML), or of its bytes."""
     if name.endswith(".py"):

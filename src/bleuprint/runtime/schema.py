@@ -1,137 +1,76 @@
-"""YAML 1.2 to frozen dataclasses; unknown keys and values of a wrong type are errors.
+"""Documents as frozen dataclasses, validated by pydantic.
 
-PyYAML reads YAML 1.1, where `1e-05` is a string and `no` is False; ruamel reads 1.2, like DVC.
-Errors name the file, the line, the key and the value, and the nearest known key.
+The dataclasses are the standard library's, so that code builds them without checks. What a document
+says is checked: unknown keys, missing ones, types and ranges, and what `__post_init__` refuses with
+a ValueError. All errors are reported at once, each with file, line, key, value and nearest name.
 """
 
-import dataclasses
 import difflib
-import math
-import re
-import types
-import typing
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from io import BytesIO
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, TypeVar, cast, get_type_hints
 
-from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from annotated_types import Ge, Interval
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, StringConstraints, TypeAdapter
+from pydantic_core import CoreSchema, SchemaValidator, ValidationError, core_schema
 
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.not_utf8 import not_utf8
+from bleuprint.runtime.yaml_tree import Place
 
 T = TypeVar("T")
 
-# The types that a setting may have: what is accepted, and the type in words.
-_SCALARS: dict[type, tuple[Any, str]] = {
-    float: (int | float, "a number"),
-    int: (int, "a whole number"),
-    bool: (bool, "true or false"),
-    str: (str, "text"),
-}
-# A name that a user gives to an entry, as a regular expression, and its length in characters.
-NAME = "[A-Za-z0-9][A-Za-z0-9_-]*"
+# A name that a user gives to an entry becomes a name of files, stages and experiments.
+NAME = "^[A-Za-z0-9][A-Za-z0-9_-]*$"
 MAX_NAME = 100
-# The values of a document; a few lines of aliases may stand for billions.
-MAX_VALUES = 1_000_000
-# Characters that no file name, and no UTF-8, can hold.
-_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+Name = Annotated[str, StringConstraints(pattern=NAME, max_length=MAX_NAME)]
+Count = Annotated[int, Ge(1)]
+Share = Annotated[float, Interval(ge=0, lt=1)]
+
+# What a message says of a value, by pydantic's type of the error.
+_SAID = {
+    "int_type": "is not a whole number",
+    "float_type": "is not a number",
+    "finite_number": "is not a finite number",
+    "bool_type": "is not true or false",
+    "string_type": "is not text (quote it: '...')",
+    "tuple_type": "is not a list: [...]",
+    "dict_type": "is not a mapping of names",
+    "dataclass_type": "is not a mapping",
+    "literal_error": "is not one of {expected}",
+    "greater_than_equal": "is out of range: at least {ge:.10g}",
+    "greater_than": "is out of range: above {gt:.10g}",
+    "less_than_equal": "is out of range: at most {le:.10g}",
+    "less_than": "is out of range: below {lt:.10g}",
+}
+_NAME = (
+    f"a name is of letters (a to z, A to Z), digits, '-' and '_', at most {MAX_NAME}, and begins "
+    "with a letter or digit"
+)
 
 
-@dataclasses.dataclass(frozen=True)
-class Range:
-    """The bounds of a number, inclusive unless `open_low` or `open_high`."""
-
-    low: float = -math.inf
-    high: float = math.inf
-    open_low: bool = False
-    open_high: bool = False
-
-    def holds(self, value: float) -> bool:
-        above = value > self.low if self.open_low else value >= self.low
-        below = value < self.high if self.open_high else value <= self.high
-        return above and below
-
-    def __str__(self) -> str:
-        if self.high == math.inf:
-            return f"{'above' if self.open_low else 'at least'} {self.low:.10g}"
-        if not self.open_low and not self.open_high:
-            return f"from {self.low:.10g} to {self.high:.10g}"
-        below = f"{'below' if self.open_high else 'at most'} {self.high:.10g}"
-        return f"{'above' if self.open_low else 'from'} {self.low:.10g}, {below}"
-
-
-def _check_name(text: str, place: "_Place") -> None:
-    """Names of the user's entries become names of files, stages and experiments."""
-    if len(text) > MAX_NAME:
-        raise place.error(f"a name of {len(text)} characters: at most {MAX_NAME}")
-    if not re.fullmatch(NAME, text):
-        raise place.error(
-            "a name is of letters (a to z, A to Z), digits, '-' and '_', "
-            f"and begins with a letter or digit, not {_shown(text)}"
-        )
-
-
-Name = Annotated[str, _check_name]
-Count = Annotated[int, Range(1)]
-Share = Annotated[float, Range(0, 1, open_high=True)]
-
-
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Named:
     """A mapping from names of dataclasses to fields; read as a tuple in the order of `kinds`."""
 
     kinds: Mapping[str, type]
 
-
-def load_yaml(path: Path) -> Any:
-    """The document in `path` with its line numbers (ruamel's round-trip types)."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file; run from the project's root") from None
-    except UnicodeDecodeError as error:
-        raise not_utf8(path, BytesIO(error.object)) from None
-    return parse_yaml(text, str(path))
-
-
-def parse_yaml(text: str, path: str) -> Any:
-    """The same of the content of a file; `path` is for messages."""
-    try:
-        document = YAML(typ="rt").load(text)
-    except MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        problem = str(error.problem).partition(" with value")[0]
-        hint = " (is it indented like its neighbors?)" if "<block" in problem else ""
-        if re.match(" *\t", "".join(text.split("\n")[line - 1 : line])):
-            problem, hint = "the line is indented with a tab: use spaces", ""
-        raise UserError(f"{path}:{line}: not valid YAML: {problem}{hint}") from None
-    except YAMLError as error:
-        raise UserError(f"{path}: not valid YAML: {str(error).splitlines()[0]}") from None
-    except RecursionError:
-        raise UserError(f"{path}: not valid YAML: nested too deeply") from None
-    except ValueError as error:  # of Python, at a number or a date
-        raise UserError(f"{path}: not valid YAML: {error}") from None
-    except AttributeError:  # of ruamel, at a merge that is not read yet
-        raise UserError(f"{path}: not valid YAML: an entry is merged (<<) into itself") from None
-    if _size(document, {}) > MAX_VALUES:
-        raise UserError(
-            f"{path}: not valid YAML: an entry contains itself by an alias (*), or aliases repeat "
-            f"entries until there are more than {MAX_VALUES:,}"
+    def __get_pydantic_core_schema__(self, _: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        entries = {
+            name: core_schema.typed_dict_field(handler.generate_schema(kind), required=False)
+            for name, kind in self.kinds.items()
+        }
+        return core_schema.no_info_after_validator_function(
+            lambda given: tuple(given[name] for name in self.kinds if name in given),
+            core_schema.typed_dict_schema(entries, extra_behavior="forbid"),
         )
-    return document
 
-
-def _size(value: Any, known: dict[int, float]) -> float:
-    """How many values there are in one, each alias counted; infinite if it contains itself."""
-    if not isinstance(value, Mapping | list):
-        return 1
-    if id(value) not in known:
-        known[id(value)] = math.inf  # as long as it is open
-        entries = value.values() if isinstance(value, Mapping) else value
-        known[id(value)] = 1 + sum(_size(entry, known) for entry in entries)
-    return known[id(value)]
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return handler(schema)
 
 
 class SettingError(ValueError):
@@ -143,155 +82,37 @@ class SettingError(ValueError):
 
 
 def build(kind: type[T], document: Any, path: Path) -> T:
-    """A `kind`, a dataclass, from a YAML document; raises UserError at the first error."""
-    return typing.cast(T, _value(kind, document, _Place(path)))
-
-
-@dataclasses.dataclass(frozen=True)
-class _Place:
-    """A position in a document, for messages."""
-
-    path: Path
-    key: str = ""
-    line: int | None = None
-
-    def child(self, parent: Any, name: str | int) -> "_Place":
-        key = f"{self.key}.{name}" if self.key else str(name)
-        return _Place(self.path, key, line_of(parent, name) or self.line)
-
-    def error(self, message: str) -> UserError:
-        line = f":{self.line}" if self.line is not None else ""
-        key = f" {self.key}:" if self.key else ""
-        return UserError(f"{self.path}{line}:{key} {message}")
-
-
-def line_of(parent: Any, name: str | int) -> int | None:
-    """The line of `name`, from 1; merge keys (`<<`) are followed to the anchor."""
-    marks = getattr(parent, "lc", None)
-    if marks is None:
-        return None
+    """A `kind`, a dataclass, from a document; raises UserError with a line for each error."""
     try:
-        position = marks.key(name) if isinstance(parent, Mapping) else marks.item(name)
-        return int(position[0]) + 1
-    except (KeyError, TypeError, AttributeError):
-        bases = (base for base in getattr(parent, "merge", ()) if name in base)
-        return next((line_of(base, name) for base in bases), None)
+        return cast(T, _validator(cast(Any, kind))[0].validate_python(document))
+    except ValidationError as error:
+        lines = (_line(kind, document, Place(path), dict(each)) for each in error.errors())
+        raise UserError("\n".join(dict.fromkeys(lines))) from None
 
 
-def _value(kind: Any, value: Any, place: _Place) -> Any:
-    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
-    if origin is Annotated:
-        if isinstance(arguments[1], Named):
-            return _named(arguments[1].kinds, value, place)
-        result = _value(arguments[0], value, place)
-        for bound in arguments[1:]:
-            if isinstance(bound, Range) and not bound.holds(result):
-                raise place.error(f"{_shown(result)} is out of range: {bound}")
-            if bound is _check_name:
-                _check_name(result, place)
-        return result
-    if origin is Literal:
-        if value not in arguments:
-            known = ", ".join("true" if each is True else str(each) for each in arguments)
-            raise place.error(f"{_shown(value)} is not one of {known}")
-        return arguments[arguments.index(value)]
-    if origin in (types.UnionType, typing.Union):
-        kinds = [argument for argument in arguments if argument is not type(None)]
-        if len(kinds) == 1:
-            return None if value is None else _value(kinds[0], value, place)
-    if origin is dict:
-        return _mapping(arguments[1], value, place)
-    if origin is tuple:
-        return _sequence(arguments, value, place)
-    if dataclasses.is_dataclass(kind):
-        return _record(kind, value, place)
-    return _scalar(kind, value, place)
+def dump(value: Any) -> Any:
+    """What `build` reads back as the same value, in JSON's types; what is not set is left out."""
+    if is_dataclass(value):
+        given = {each.name: getattr(value, each.name) for each in fields(value)}
+        named = _named(cast(Any, type(value)))
+        return {
+            name: {rule.name(): dump(rule) for rule in entry} if name in named else dump(entry)
+            for name, entry in given.items()
+            if entry is not None
+        }
+    if isinstance(value, Mapping):
+        return {name: dump(entry) for name, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [dump(entry) for entry in value]
+    return value
 
 
-def _scalar(kind: type, value: Any, place: _Place) -> Any:
-    if kind not in _SCALARS:  # in a user's rule
-        name = kind.__qualname__ if type(kind) is type else kind
-        raise place.error(
-            f"declared as {name}, which no setting can be: "
-            "int, float, bool, str, Literal, tuple, or one of these | None"
-        )
-    accepted, in_words = _SCALARS[kind]
-    if kind is int and isinstance(value, float) and value.is_integer():  # 1e5
-        value = int(value)
-    if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
-        text = value is not None and not isinstance(value, Mapping | list)
-        hint = " (quote it: '...')" if kind is str and text else ""
-        raise place.error(f"{_shown(value)} is not {in_words}{hint}")
-    if kind is str and _UNSTORABLE.search(value):
-        raise place.error(f"{_shown(value)} holds NUL or half of a surrogate pair")
-    try:
-        result = kind(value)
-    except OverflowError:  # a whole number beyond floating point
-        result = math.inf
-    if kind is float and not math.isfinite(result):
-        raise place.error(f"{_shown(value)} is not a finite number")
-    return result
-
-
-def _mapping(kind: Any, value: Any, place: _Place) -> dict[str, Any]:
-    each = f", each with {_fields(kind)}" if dataclasses.is_dataclass(kind) else ""
-    result = {}
-    for name, entry, here in _entries(value, place, f"of names{each}"):
-        if not isinstance(name, str):
-            raise here.error(f"name {name!r} is not text: quote it")
-        _check_name(name, here)
-        result[str(name)] = _value(kind, entry, here)
-    return result
-
-
-def _entries(
-    value: Any, place: _Place, expected: str, known: Collection[str] | None = None
-) -> Iterator[tuple[Any, Any, _Place]]:
-    """The keys, values and places of a mapping; raises UserError at a key that is not `known`."""
-    if not isinstance(value, Mapping):
-        raise place.error(f"{_shown(value)} is not a mapping {expected}")
-    for name in value:
-        if known is not None and name not in known:
-            raise place.child(value, name).error(unknown(name, known))
-    for name, entry in value.items():
-        yield name, entry, place.child(value, name)
-
-
-def _sequence(kinds: tuple[Any, ...], value: Any, place: _Place) -> tuple[Any, ...]:
-    if not isinstance(value, list):
-        raise place.error(f"{_shown(value)} is not a list: [...]")
-    if kinds[-1] is Ellipsis:
-        kinds = (kinds[0],) * len(value)
-    elif len(kinds) != len(value):
-        raise place.error(f"{_shown(value)} has {len(value)} entries, not {len(kinds)}")
-    pairs = zip(kinds, value, strict=True)
-    return tuple(_value(kind, item, place.child(value, i)) for i, (kind, item) in enumerate(pairs))
-
-
-def _record(kind: Any, value: Any, place: _Place) -> Any:
-    fields, all_hints = dataclasses.fields(kind), typing.get_type_hints(kind, include_extras=True)
-    hints = {field.name: all_hints[field.name] for field in fields}
-    expected = f"with {_fields(kind)}" if fields else "without keys: {}"
-    entries = _entries(value, place, expected, hints)
-    given = {name: _value(hints[name], entry, here) for name, entry, here in entries}
-    for field in fields:
-        if field.default == () == given.get(field.name):
-            here = place.child(value, field.name)
-            raise here.error("is an empty list: give at least one entry, or leave the key out")
-        if field.name not in given and field.default is dataclasses.MISSING:
-            raise place.error(f"the key {field.name!r} is missing")
-    try:
-        return kind(**given)
-    except ValueError as error:
-        for key in error.keys if isinstance(error, SettingError) else ():
-            place, value = place.child(value, key), value[key]
-        raise place.error(str(error)) from None
-
-
-def _named(kinds: Mapping[str, type], value: Any, place: _Place) -> tuple[Any, ...]:
-    entries = _entries(value, place, f"of {', '.join(kinds)}", kinds)
-    built = {name: _record(kinds[name], entry, here) for name, entry, here in entries}
-    return tuple(built[name] for name in kinds if name in built)
+def json_schema(kind: Any) -> dict[str, Any]:
+    """The JSON Schema of a dataclass, for editors."""
+    schema = TypeAdapter(kind).json_schema()
+    for each in (schema, *schema["$defs"].values()):
+        each.setdefault("additionalProperties", False)
+    return schema
 
 
 def unknown(name: Any, known: Collection[str]) -> str:
@@ -301,15 +122,113 @@ def unknown(name: Any, known: Collection[str]) -> str:
     return f"unknown key; {f'did you mean {near[0]!r}?' if near else names}"
 
 
-def _fields(kind: Any) -> str:
-    return ", ".join(field.name for field in dataclasses.fields(kind))
+@cache
+def _named(kind: Any) -> set[str]:
+    """The fields of a dataclass that are `Named`."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {
+        each.name
+        for each in fields(kind)
+        if any(isinstance(mark, Named) for mark in getattr(hints[each.name], "__metadata__", ()))
+    }
+
+
+@cache
+def _validator(kind: Any) -> tuple[SchemaValidator, CoreSchema]:
+    schema = TypeAdapter(kind).core_schema
+    return SchemaValidator(_strict(schema)), schema
+
+
+def _strict(schema: Any) -> Any:
+    """A schema that takes no text for a number, no 1 for true and no infinity.
+
+    pydantic's own strict mode would refuse mappings for dataclasses, too.
+    """
+    if isinstance(schema, list):
+        return [_strict(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    inner = {key: value if key == "default" else _strict(value) for key, value in schema.items()}
+    match schema.get("type"):
+        case "int":  # 1e5 is a whole number
+            return core_schema.no_info_before_validator_function(_whole, inner | {"strict": True})
+        case "float":
+            return inner | {"strict": True, "allow_inf_nan": False}
+        case "bool" | "str":
+            return inner | {"strict": True}
+        case "dataclass-args":
+            return inner | {"extra_behavior": "forbid"}
+    return inner
+
+
+def _whole(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _line(kind: Any, document: Any, root: Place, error: dict[str, Any]) -> str:
+    """An error of pydantic as a line."""
+    keys, context = [key for key in error["loc"] if key != "[key]"], error.get("ctx", {})
+    keys += getattr(cause := context.get("error"), "keys", ())
+    if error["type"] == "missing":
+        keys = keys[:-1]
+    place, value = root, document
+    for key in keys:
+        place, value = place.child(value, key), value[key] if _has(value, key) else None
+    return str(place.error(_message(kind, keys, error) if cause is None else str(cause)))
+
+
+def _message(kind: Any, keys: Sequence[str | int], error: dict[str, Any]) -> str:
+    context, shown = error.get("ctx", {}), _shown(error["input"])
+    if "expected" in context:
+        named = context["expected"].replace(" or ", ", ").replace("'", "")
+        context["expected"] = named.replace("True", "true")
+    match error["type"]:
+        case "missing":
+            return f"the key {error['loc'][-1]!r} is missing"
+        case "unexpected_keyword_argument" | "extra_forbidden":
+            return unknown(keys[-1], _known(_validator(kind)[1], keys[:-1]))
+        case "string_pattern_mismatch" | "string_too_long":
+            return f"{_NAME}, not {shown}"
+        case "string_type" if error["loc"][-1] == "[key]":
+            return f"name {shown} is not text: quote it"
+        case of:
+            said = _SAID.get(of, error["msg"].replace("Input should", "should"))
+            return f"{shown} {said.format_map(context)}"
+
+
+def _has(value: Any, key: str | int) -> bool:
+    if isinstance(value, list):
+        return isinstance(key, int) and key < len(value)
+    return isinstance(value, Mapping) and key in value
+
+
+def _known(schema: Any, keys: Sequence[str | int]) -> list[str]:
+    """The keys that a schema knows in the mapping at `keys`."""
+    definitions = {each["ref"]: each for each in schema.get("definitions", ())}
+
+    def at(schema: Any, keys: Sequence[str | int]) -> list[str]:
+        match schema["type"]:
+            case "definition-ref":
+                return at(definitions[schema["schema_ref"]], keys)
+            case "dataclass-args" | "typed-dict":
+                entries = schema["fields"]
+                named = entries if isinstance(entries, dict) else {e["name"]: e for e in entries}
+                return at(named[keys[0]]["schema"], keys[1:]) if keys else [*named]
+            case "dict":
+                return at(schema["values_schema"], keys[1:])
+            case "tuple":
+                return at(schema["items_schema"][0], keys[1:])
+            case _:
+                return at(schema["schema"], keys)
+
+    return at(schema, keys)
 
 
 def _shown(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()  # as in YAML
+    if value is None:
+        return "an empty value"
     try:
-        text = "an empty value" if value is None else repr(value)
+        text = json.dumps(value) if isinstance(value, bool) else repr(value)
     except ValueError:  # of Python, which prints no numbers of more than 4,300 digits
         text = "a number of thousands of digits"
     return text if len(text) <= 60 else f"{text[:57]}..."

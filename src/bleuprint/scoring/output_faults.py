@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TypedDict
 
-from bleuprint.config.experiment import Corpus
+from bleuprint.config.corpus import Corpus
 from bleuprint.dataset.subwords.vocabulary import SPECIALS, UNK
 from bleuprint.rules.copied import Identical, Numbers
 from bleuprint.rules.language_id import LanguageId

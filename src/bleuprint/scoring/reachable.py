@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from bleuprint.config.experiment import Corpus
+from bleuprint.config.corpus import Corpus
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.rules.rule import edited
 from bleuprint.runtime.files import read_object, reading, write_json

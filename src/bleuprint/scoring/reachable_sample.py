@@ -7,8 +7,9 @@ from typing import NamedTuple
 from unicodedata import normalize
 
 from bleuprint.config import paths
+from bleuprint.config.corpus import Corpus
 from bleuprint.config.corpus_files import Text
-from bleuprint.config.experiment import Corpus, Settings
+from bleuprint.config.experiment import Settings
 from bleuprint.corpus.download.download import local_pairs
 from bleuprint.corpus.inspect import visible
 from bleuprint.rules.rule import edited

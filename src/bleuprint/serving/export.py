@@ -5,7 +5,8 @@ import dataclasses
 import shutil
 from pathlib import Path
 
-from bleuprint.config.experiment import Corpus, Settings
+from bleuprint.config.corpus import Corpus
+from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell, folder
 from bleuprint.dataset.binarized import SEGMENTATION, BinaryCorpus
 from bleuprint.dataset.subwords.pieces import MODEL

@@ -25,10 +25,10 @@ class Tokenize:
     option of spaCy, keeps its tokens of white space.
     """
 
-    name: Literal["moses", "spacy", "segmenter", "characters", "none"]
-    lowercase: bool
-    hyphens: bool
-    escape: bool
+    name: Literal["moses", "spacy", "segmenter", "characters", "none"] = "moses"
+    lowercase: bool = False
+    hyphens: bool = False
+    escape: bool = False
     white_space: bool = False
     plain: bool = False
 

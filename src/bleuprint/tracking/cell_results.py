@@ -196,7 +196,7 @@ class CellResults(ScoredTranslations):
 def cells_of(settings: Settings) -> list[Cell]:
     """Every cell of an experiment that is trained, systems first."""
     cells = map(Cell._make, product(settings.systems, settings.corpora, settings.seeds))
-    return [cell for cell in cells if settings.systems[cell.system].on(cell.corpus)]
+    return [cell for cell in cells if settings.cells[cell.system].get(cell.corpus)]
 
 
 def settings_sha256(settings: Settings, cell: Cell) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from bleuprint.config.experiment import Corpus
+from bleuprint.config.corpus import Corpus
 from bleuprint.runtime.code import commit
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.text.segmenter import segmenter_packages

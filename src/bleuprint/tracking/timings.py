@@ -20,7 +20,7 @@ class Training:
 
     `flops_by_time` = seconds x `devices` x `sustained_flops`; `mfu`: counted operations as a share
     of `peak_flops`. `peak_memory`: of rank 0, in bytes. `rates`: target tokens per second at the
-    points of the curve. `forecast_seconds`: by `bleuprint plan`, before it. None: unknown.
+    points of the curve. None: unknown.
     """
 
     seconds: float
@@ -36,7 +36,6 @@ class Training:
     peak_flops: float | None = None
     mfu: float | None = None
     versions: str | None = None
-    forecast_seconds: float | None = None
     rates: Sequence[float] | None = None
 
 
@@ -65,7 +64,7 @@ def write_translation(
 
 
 def write_seconds(path: Path, seconds: float) -> None:
-    """Record a duration in the file of a translation, a stage or a forecast."""
+    """Record a duration in the file of a translation or a stage."""
     write_json(path, {"seconds": round(seconds, 3)})
 
 
@@ -93,6 +92,7 @@ def stage_file(command: Sequence[str]) -> Path:
     return Path("timings", "stages", f"{'@'.join((Path(script).stem, *arguments))}.json")
 
 
-def forecast_file(cell: Cell, settings_sha256: str) -> Path:
-    """The file of the last forecast for a training with these settings of model and training."""
-    return cell.timings / f"forecast-{settings_sha256[:16]}.json"
+def last_training_seconds(cell: Cell) -> float | None:
+    """The duration of the training of a cell that ended here last; None without any."""
+    files = sorted(cell.timings.glob("train-*.json"), key=lambda path: path.stat().st_mtime)
+    return read_seconds(files[-1]) if files else None

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from subword_nmt import apply_bpe
 
-from bleuprint.config.experiment import Bpe as BpeSettings
+from bleuprint.config.corpus import Bpe as BpeSettings
 from bleuprint.dataset.learn_bpe import learn_codes
 from bleuprint.dataset.subwords.bpe import Bpe, join
 from bleuprint.dataset.subwords.vocabulary import write_counts

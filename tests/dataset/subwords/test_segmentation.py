@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bleuprint.config.experiment import Bpe, Units, Words
+from bleuprint.config.corpus import Bpe, Units, Words
 from bleuprint.dataset.learn_bpe import count_words, learn_segmentation
 from bleuprint.dataset.subwords import segmentation
 from bleuprint.dataset.subwords.segmentation import Segmentation

@@ -5,18 +5,19 @@ from pathlib import Path
 
 import result_trees as trees
 from bleuprint.report.page.differences import descriptions
+from systems import with_systems
 
 
 def test_a_line_says_the_size_of_the_first_and_what_differs_in_the_others(tmp_path: Path) -> None:
     settings = trees.settings_in(tmp_path, ("base", "same", "big", "other"))
-    base = settings.systems["base"]
+    base = settings.system("base")
     big = replace(
         base, model=replace(base.model, d_model=64), train=replace(base.train, max_updates=77)
     )
     dropout = replace(base.model.dropout, embedding=0.5, residual=0.5, attention=0.5)
     model = replace(base.model, dropout=dropout, bias=False, norm="pre", activation="gelu")
-    systems = {**settings.systems, "big": big, "other": replace(base, model=model)}
-    found = descriptions(replace(settings, systems=systems))
+    changed = {"big": big, "other": replace(base, model=model)}
+    found = descriptions(with_systems(settings, changed))
     assert found["base"].startswith(
         f"{base.model.encoder_layers} + {base.model.decoder_layers} layers, "
         f"d_model {base.model.d_model}, d_ff {base.model.d_ff}, {base.model.heads} heads"

@@ -21,7 +21,7 @@ from bleuprint.report.page.model import (
     target_distribution,
 )
 from pages import Page
-from systems import MODEL
+from systems import MODEL, only_systems
 
 
 def test_no_position_sees_a_later_one() -> None:
@@ -106,9 +106,9 @@ def test_a_system_without_smoothing_or_results(tmp_path: Path) -> None:
     """It has no curve of learning rates."""
     settings = trees.settings_in(tmp_path, ("base",), {"news-en-de": ("first",)})
     trees.write_texts(tmp_path, settings)
-    base = settings.systems["base"]
+    base = settings.system("base")
     plain = replace(base, train=replace(base.train, label_smoothing=0.0))
-    settings = replace(settings, systems={"base": plain})
+    settings = only_systems(settings, {"base": plain})
     records = result_rows.frame(result_rows.record("other", "news-en-de", "first", 20.0))
     section = model(ReportContext(settings, records, tmp_path))
     text = Page(f'<section id="model">{section.body}</section>').sections["model"]

@@ -19,6 +19,7 @@ from bleuprint.report.published import gap_tables
 from bleuprint.report.published.gap import Gap, cells_of, gaps, measured
 from bleuprint.report.published.variants import Variant, Variants, Varied, path_of
 from bleuprint.runtime.files import write_json
+from systems import only_systems
 
 CORPUS, TEST = "news-en-de", "first"
 MISSING = ": too few checkpoints kept, or published has changed: bleuprint gap"
@@ -174,11 +175,11 @@ def test_their_best_checkpoint_may_be_ours(tmp_path: Path) -> None:
     """As in the course's recipe, where both take the best: nothing was changed."""
     best = Average(best=1)
     settings = trees.settings_in(tmp_path)
-    tiny = settings.systems["tiny"]
+    tiny = settings.system("tiny")
     keep = Keep(last=1, best=1, every=0)
     train = dataclasses.replace(tiny.train, keep=keep, validate_every=10)
     tiny = dataclasses.replace(tiny, average=best, train=train)
-    settings = dataclasses.replace(settings, systems={"tiny": tiny})
+    settings = only_systems(settings, {"tiny": tiny})
     own = dataclasses.replace(SCORES[0], variant=dataclasses.replace(OWN, average=best))
     own = dataclasses.replace(own, hypotheses="47" * 32)
     number = dataclasses.replace(NUMBER, average=best)

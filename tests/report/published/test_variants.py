@@ -100,7 +100,7 @@ def lines(path: Path) -> list[str]:
 def test_the_cell_as_it_is_scores_what_its_translations_score(
     trained: Path, found: Variants
 ) -> None:
-    one = of(found, own(load(trained / "params.yaml").systems["micro"]))
+    one = of(found, own(load(trained / "params.yaml").system("micro")))
     hypotheses = trained / CELL.results / "hypotheses" / "test.x.en"
     references = trained / "data" / "split" / "toy" / "test.x.en"
     assert one is not None
@@ -111,7 +111,7 @@ def test_the_cell_as_it_is_scores_what_its_translations_score(
 
 
 def test_each_step_and_all_of_them_together_are_translated(trained: Path, found: Variants) -> None:
-    base = own(load(trained / "params.yaml").systems["micro"])
+    base = own(load(trained / "params.yaml").system("micro"))
     tried = {one.variant for one in found.varied}
     theirs = [
         dataclasses.replace(base, average=Average(last=2)),

@@ -15,7 +15,7 @@ from typing import ClassVar
 from filelock import Timeout
 
 from bleuprint.config import paths
-from bleuprint.config.experiment import Corpus
+from bleuprint.config.corpus import Corpus
 from bleuprint.corpus.steps.ledger import read_ledger
 from bleuprint.corpus.steps.shard import Shard
 from bleuprint.runtime import fingerprint

@@ -23,8 +23,9 @@ def changes(systems: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, str
 
 def descriptions(settings: Settings) -> dict[str, str]:
     """A line on each system: of the first its size, of the others what differs from it."""
-    dotted = {name: system.dotted() for name, system in settings.systems.items()}
-    first, system = next(iter(settings.systems.items()))
+    dotted = {name: settings.dotted(name) for name in settings.systems}
+    first = settings.systems[0]
+    system = settings.system(first)
     model, train = system.model, system.train
     text = (
         f"{model.encoder_layers} + {model.decoder_layers} layers, d_model {model.d_model}, "

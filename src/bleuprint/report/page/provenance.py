@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 
+from bleuprint.config.corpus import Corpus
 from bleuprint.config.corpus_files import SIDES
-from bleuprint.config.experiment import Corpus, Settings
+from bleuprint.config.experiment import Settings
 from bleuprint.config.made_texts import MadeText
 from bleuprint.report.citations import citations
 from bleuprint.report.grid import NONE
@@ -15,7 +16,7 @@ from bleuprint.runtime.flatten import dotted
 
 def provenance(context: ReportContext) -> Section:
     settings = context.settings
-    systems = {name: system.dotted() for name, system in settings.systems.items()}
+    systems = {name: settings.dotted(name) for name in settings.systems}
     known = context.records.astype(object).where(context.records.notna(), None)
     commits = list(context.trainings.commit.dropna().unique())
     data = {

@@ -1,0 +1,194 @@
+"""The settings of a corpus: its texts, and how they are cleaned, divided and tokenized."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Annotated, Any, Literal, TypeVar
+
+from annotated_types import Ge, Interval
+
+from bleuprint.config.corpus_files import Files, LicenseAndCitation, Text
+from bleuprint.rules import CHECKS, EDITS
+from bleuprint.rules.rule import Check, Edit, edited
+from bleuprint.runtime.schema import Name, Named, SettingError, Share
+from bleuprint.text.segmenter import check_segmenter
+from bleuprint.text.tokenizers import Tokenize, tokenizer_for
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Dedup:
+    """Which training pairs are dropped as duplicates, or as contained in a held-out set.
+
+    Of equal pairs (`pairs`), or of pairs with equal `sources` or `targets`, the first is kept.
+    `decontaminate`: how sentences are compared with those of validation and test sets: not at all
+    (none), as they are (exact), or without regard to case, punctuation, spaces and compatible
+    characters (normalized).
+    """
+
+    pairs: bool = True
+    sources: bool = False
+    targets: bool = False
+    decontaminate: Literal["none", "exact", "normalized"] = "normalized"
+
+
+@dataclass(frozen=True)
+class Split:
+    """Shares of the pairs that become validation and test sets if a corpus has none.
+
+    With `every`, validation takes every n-th pair instead of a random share.
+    """
+
+    valid: Share = 0.05
+    test: Share = 0.05
+    seed: Annotated[int, Interval(ge=0, le=2**32 - 1)] = 1
+    every: Annotated[int, Ge(2)] | None = None
+
+    def __post_init__(self) -> None:
+        if self.valid + self.test >= 1:
+            raise ValueError(f"valid {self.valid} and test {self.test} leave no training pairs")
+        if self.every is not None and self.valid:
+            raise ValueError(f"valid {self.valid} and every {self.every}: valid must be 0")
+
+
+@dataclass(frozen=True)
+class Bpe:
+    """Byte-pair encoding, learned from both languages together (`joint`) or from each alone.
+
+    `threshold`: subwords rarer than this in their language are split again, as by subword-nmt's
+    --vocabulary-threshold. `learner`: the implementation; both learn the same merges.
+    """
+
+    num_merges: Annotated[int, Interval(ge=0, le=10_000_000)]
+    joint: bool = True
+    threshold: Annotated[int, Interval(ge=0, le=10_000_000)] = 0
+    learner: Literal["incremental", "subword-nmt"] = "subword-nmt"
+
+
+@dataclass(frozen=True)
+class Words:
+    """Whole words: the `max_size` most frequent that occur at least `min_count` times."""
+
+    joint: bool = False
+    max_size: Annotated[int, Interval(ge=1, le=10**9)] = 10**9
+    min_count: Annotated[int, Interval(ge=1, le=10_000_000)] = 1
+
+
+@dataclass(frozen=True)
+class SentencePiece:
+    """Subwords of SentencePiece: by a `unigram` language model, or by its own `bpe`.
+
+    `size`: of the vocabulary, which includes the four special tokens and, with `byte_fallback`, 256
+    bytes, by which unknown characters are spelled.
+    """
+
+    model: Literal["unigram", "bpe"] = "unigram"
+    size: Annotated[int, Interval(ge=5, le=10_000_000)] = 8000
+    joint: bool = True
+    byte_fallback: bool = False
+
+
+@dataclass(frozen=True)
+class Units:
+    """The tokens of the model: subwords (`bpe` or `sentencepiece`) or `words`."""
+
+    bpe: Bpe | None = None
+    words: Words | None = None
+    sentencepiece: SentencePiece | None = None
+
+    def __post_init__(self) -> None:
+        if len(self._kinds()) != 1:
+            raise ValueError("needs one of bpe, words and sentencepiece")
+
+    @property
+    def joint(self) -> bool:
+        """Whether both languages share one vocabulary."""
+        return self._kinds()[0].joint
+
+    def _kinds(self) -> list[Bpe | Words | SentencePiece]:
+        return [kind for kind in (self.bpe, self.words, self.sentencepiece) if kind is not None]
+
+
+def _default_edits() -> tuple[Edit, ...]:
+    return (_rule(EDITS, "unicode"), _rule(EDITS, "non_printing"))
+
+
+def _default_checks() -> tuple[Check, ...]:
+    return (_rule(CHECKS, "length", max=250),)
+
+
+def _rule(kinds: Mapping[str, type[R]], name: str, **settings: Any) -> R:
+    return kinds[name](**settings)
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """One column of the table: a language pair, its texts and their preparation."""
+
+    source: str
+    target: str
+    license_and_citation: dict[Name, LicenseAndCitation]
+    files: Files
+    vocabulary: Units
+    clean: Annotated[tuple[Edit, ...], Named(EDITS)] = field(default_factory=_default_edits)
+    dedup: Dedup = Dedup()
+    filter: Annotated[tuple[Check, ...], Named(CHECKS)] = field(default_factory=_default_checks)
+    split: Split = Split()
+    tokenize: Tokenize = field(default_factory=Tokenize)
+
+    def __post_init__(self) -> None:
+        for side in ("source", "target"):
+            if not re.fullmatch("[a-z]{2,3}", language := getattr(self, side)):
+                raise SettingError(
+                    [side], f"{language!r}: a language is two or three letters, such as 'de'"
+                )
+        if self.source == self.target:
+            raise ValueError(f"source and target are both {self.source!r}")
+        if self.tokenize.name == "segmenter":
+            check_segmenter([self.source, self.target])
+        if self.tokenize.name == "characters" and self.vocabulary.sentencepiece is not None:
+            raise ValueError(
+                "tokenize.name characters: not with vocabulary.sentencepiece, which reads its "
+                "token ▁ as a space; use none"
+            )
+        for rule, side in product((*self.clean, *self.filter), (self.source, self.target)):
+            rule.check_language(side)
+        for name, text in self.files.texts().items():
+            if text.license_and_citation not in self.license_and_citation:
+                keys = name.replace("test.", "tests.", 1).split(".")
+                raise SettingError(
+                    ["files", *keys, "license_and_citation"],
+                    f"no entry {text.license_and_citation!r} in license_and_citation",
+                )
+        try:
+            files = self.files.of_languages(self.source, self.target)
+        except SettingError as error:
+            raise SettingError(["files", *error.keys], str(error)) from None
+        # names stand for files, and the same files by name or by URL are the same settings
+        object.__setattr__(self, "files", files)
+        for part, text in self.files.train.items():
+            self._check_part(part, text)
+
+    def _check_part(self, part: str, text: Text) -> None:
+        """Raise SettingError at a `tag` that is not one token, and at copies that dedup drops."""
+        keys = ["files", "train", part]
+        if text.tag is not None and self.vocabulary.sentencepiece is not None:
+            message = f"{text.tag!r}: not with vocabulary.sentencepiece, for which it is rare text"
+            raise SettingError([*keys, "tag"], message)
+        if text.tag is not None:
+            word = edited(text.tag, self.source, self.clean)
+            if (tokens := tokenizer_for(self.source, self.tokenize).tokenize(word)) != [text.tag]:
+                message = f"clean and tokenize turn {text.tag!r} into {tokens}: not one token"
+                raise SettingError([*keys, "tag"], message)
+        drops = [key for key in ("pairs", "sources", "targets") if getattr(self.dedup, key)]
+        if (text.repeat or 1) > 1 and drops:
+            message = f"{text.repeat}: dedup.{drops[0]} would drop the copies"
+            raise SettingError([*keys, "repeat"], message)
+
+    def deciding(self) -> dict[str, Any]:
+        """The settings that can change a result: all but license and citation."""
+        settings = dict(vars(self))
+        del settings["license_and_citation"]
+        return settings

@@ -1,0 +1,170 @@
+"""params.yaml with its entries whole: `like`, `from`, and what a system has on single corpora.
+
+`like: NAME` gives an entry all that the entry NAME has; what it says itself is merged into that,
+mapping by mapping, and `null` removes a key. `from: NAME` gives a corpus the files that
+corpora/NAME.yaml describes by language. `corpora` of a system names the corpora that it is trained
+on, each with what differs there, merged likewise. The result has `cells`, the settings of each
+system by corpus, in place of `systems`.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from bleuprint.config.corpus_files import Text
+from bleuprint.runtime.schema import unknown
+from bleuprint.runtime.yaml_tree import Place, Tree, load_tree
+
+# The settings of a system on a corpus.
+SECTIONS = ("model", "train", "average", "decode")
+_LANGUAGE = re.compile("[a-z]{2,3}")
+_TEXT = {each.name for each in fields(Text)}
+
+
+def expand(document: Any, path: Path, root: Path) -> Any:
+    """`document`, the content of params.yaml at `path`, with whole entries.
+
+    `root` has the folder corpora/. What is not as expected is left for validation. Raises UserError
+    at `like` and `from` of unknown names, at a circle, and at `null` for a key that is not there.
+    """
+    if not isinstance(document, Tree):
+        return document
+    places = dict(document.places)
+    whole: dict[str, Any] = dict(document)
+    if isinstance(corpora := document.get("corpora"), Tree):
+        entries = {name: _inherited(corpora, name) for name in corpora}
+        files = {name: _with_files(entry, root) for name, entry in entries.items()}
+        whole["corpora"] = Tree(files, corpora.places)
+    if isinstance(systems := whole.pop("systems", None), Tree):
+        found = whole.get("corpora")
+        names = [name for name in found if isinstance(name, str)] if found else []
+        rows = {
+            name: _cells(_inherited(systems, name), names, systems.places[name]) for name in systems
+        }
+        whole["cells"] = Tree(rows, systems.places)
+        places["cells"] = places["systems"]
+    elif systems is not None:
+        whole["cells"], places["cells"] = systems, places["systems"]
+    elif "cells" in whole:
+        raise places["cells"].error(unknown("cells", ["systems"]))
+    else:
+        places["cells"] = Place(path, "systems")
+    return Tree(whole, places)
+
+
+def merged(base: Tree, own: Tree) -> Tree:
+    """`base` with the entries of `own`, mapping by mapping; null removes an entry of `base`."""
+    entries, places = dict(base), dict(base.places)
+    for name, value in own.items():
+        if value is None:
+            if name not in base:
+                raise own.places[name].error(f"null, but nothing to remove: {unknown(name, base)}")
+            del entries[name], places[name]
+            continue
+        inner = entries.get(name)
+        entries[name] = (
+            merged(inner, value) if isinstance(inner, Tree) and isinstance(value, Tree) else value
+        )
+        places[name] = own.places[name]
+    return Tree(entries, places)
+
+
+def _inherited(entries: Tree, name: str, chain: tuple[str, ...] = ()) -> Any:
+    """An entry with what it has by `like`; `chain`: the entries that have it by theirs."""
+    own = entries[name]
+    if not isinstance(own, Tree) or "like" not in own:
+        return own
+    base, place = own["like"], own.places["like"]
+    if not isinstance(base, str) or base not in entries:
+        raise place.error(f"no entry {base!r} here; there are: {', '.join(map(str, entries))}")
+    if base in (chain := (*chain, name)):
+        circle = " -> ".join((*chain[chain.index(base) :], base))
+        raise place.error(f"a circle of entries, each like the next: {circle}")
+    whole = _inherited(entries, base, chain)
+    if not isinstance(whole, Tree):
+        return whole  # which validation refuses
+    return merged(whole, _without(own, "like"))
+
+
+def _without(tree: Tree, *names: str) -> Tree:
+    return Tree({k: v for k, v in tree.items() if k not in names}, tree.places)
+
+
+def _cells(row: Any, corpora: list[str], at: Place) -> Any:
+    """A system's settings by corpus, None where it is not trained; `at`: where the row stands."""
+    if not isinstance(row, Tree):
+        return row
+    own, given = _without(row, "corpora"), row.get("corpora")
+    if "corpora" not in row:
+        return Tree(dict.fromkeys(corpora, own), dict.fromkeys(corpora, at))
+    place = row.places["corpora"]
+    if not isinstance(given, Tree) or not given:
+        raise place.error("names no corpora: leave it out for all, or give a mapping by name")
+    for name, different in given.items():
+        if name not in corpora:
+            there = ", ".join(corpora)
+            raise given.places[name].error(f"no such corpus; there are: {there}")
+        if different is not None and not isinstance(different, Tree):
+            raise given.places[name].error("not a mapping; {} for the same settings")
+    trained = {name: each for name, each in given.items() if each is not None}
+    cells = {name: merged(own, trained[name]) if name in trained else None for name in corpora}
+    return Tree(cells, dict.fromkeys(corpora, at) | given.places)
+
+
+def _with_files(entry: Any, root: Path) -> Any:
+    """A corpus with the files that `from` names, and its own merged into them."""
+    if not isinstance(entry, Tree) or "from" not in entry:
+        return entry
+    name, place, folder = entry["from"], entry.places["from"], root / "corpora"
+    path = folder / f"{name}.yaml"
+    if not isinstance(name, str) or not path.is_file():
+        there = ", ".join(sorted(file.stem for file in folder.glob("*.yaml")))
+        raise place.error(f"no file {path}; there are: {there or 'none'}")
+    described = load_tree(path)
+    if not isinstance(described, Tree):
+        raise Place(path).error("is not a mapping of license_and_citation and files")
+    sides = {entry.get(side): side for side in ("source", "target")}
+    return merged(_of_languages(described, sides), _without(entry, "from"))
+
+
+def _of_languages(described: Tree, sides: Mapping[Any, str]) -> Tree:
+    """A described corpus with its files by side instead of by language.
+
+    `sides`: source and target by language.
+    """
+    licenses = described.get("license_and_citation")
+    only = [*licenses] if isinstance(licenses, Tree) and len(licenses) == 1 else []
+
+    def text(part: Any, place: Place) -> Any:
+        if not isinstance(part, Tree):
+            return part
+        languages = [key for key in part if key not in _TEXT and _LANGUAGE.fullmatch(str(key))]
+        if missing := [str(each) for each in sides if languages and each not in languages]:
+            there = ", ".join(languages)
+            raise place.error(f"has no text in {missing[0]!r}; there are: {there}")
+        entries = {k: v for k, v in part.items() if k not in languages}
+        places = dict(part.places)
+        for language in languages:
+            if side := sides.get(language):
+                entries[side], places[side] = part[language], part.places[language]
+        if only and "license_and_citation" not in entries:
+            entries["license_and_citation"] = only[0]
+        return Tree(entries, places)
+
+    def parts(trees: Any) -> Any:
+        if not isinstance(trees, Tree):
+            return trees
+        return Tree({k: text(v, trees.places[k]) for k, v in trees.items()}, trees.places)
+
+    files = described.get("files")
+    if not isinstance(files, Tree):
+        return described
+    sets = {name: parts(files[name]) for name in ("train", "valid") if name in files}
+    if isinstance(tests := files.get("tests"), Tree):
+        sets["tests"] = Tree({k: parts(v) for k, v in tests.items()}, tests.places)
+    elif tests is not None:
+        sets["tests"] = tests
+    rest = {k: v for k, v in files.items() if k not in sets}
+    return Tree({**described, "files": Tree({**sets, **rest}, files.places)}, described.places)

@@ -1,0 +1,98 @@
+"""The code that decides what each stage writes: its script, and the modules that it imports."""
+
+import ast
+import re
+from pathlib import Path
+
+from bleuprint.runtime import fingerprint
+
+# Packages that decide how things are found, run, shown or written, but no result.
+_UNDECIDING = ("runtime", "config", "tracking", "serving", "cli", "pipeline/stage_args.py")
+# But these translate a training text, or score translations.
+_DECIDING = ("serving/made_text.py", "serving/score_outside.py", "serving/translator.py")
+# The report shows what the others write: all of them decide it.
+_REPORT = "report"
+
+
+def code_fingerprints(root: Path = Path()) -> dict[str, str]:
+    """The fingerprint of each script in stages/ and what it imports, by the script's name.
+
+    Comments, docstrings and formatting do not count (fingerprint.of_code).
+    """
+    code = Code(root)
+    scripts = sorted(path.stem for path in (root / "stages").glob("*.py"))
+    return {name: code.fingerprint(name) for name in scripts if name != "resolve"}
+
+
+def code_fingerprint(name: str, root: Path = Path()) -> str:
+    """That of the script stages/NAME.py."""
+    return Code(root).fingerprint(name)
+
+
+class Code:
+    """The scripts and the package below `root`, as they are now; paths are relative to it."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        package = root / "src" / "bleuprint"
+        files = [path for path in package.rglob("*") if path.is_file()]
+        self._files = {
+            path.relative_to(package).as_posix()
+            for path in files
+            if "__pycache__" not in path.parts
+        }
+        self._imports: dict[str, set[str]] = {}
+
+    def fingerprint(self, name: str) -> str:
+        files = sorted(f"src/bleuprint/{path}" for path in self.closure(name))
+        return fingerprint.of_code([f"stages/{name}.py", *files], self._root)
+
+    def closure(self, name: str) -> set[str]:
+        """The files of the package that decide what a script does.
+
+        Modules that it imports, those that they import, and so on, with the data files beside
+        them; with one rule all, since their folder is searched for them.
+        """
+        whole = name == _REPORT
+        found, todo = set[str](), [f"../../stages/{name}.py"]
+        while todo:
+            new = self._imports_of(todo.pop())
+            if any(path.startswith("rules/") for path in new):
+                new |= {path for path in self._files if re.fullmatch(r"rules/\w+\.py", path)}
+            new = {path for path in new & self._files if _decides(path, whole)} - found
+            found |= new
+            todo += new
+        if not whole:  # what the modules of pipeline import decides, but not they themselves
+            found = {path for path in found if not path.startswith("pipeline/")}
+        folders = {Path(path).parent for path in found} - {Path()}
+        data = {path for path in self._files if not path.endswith(".py")}
+        return found | {path for path in data if Path(path).parent in folders}
+
+    def _imports_of(self, path: str) -> set[str]:
+        """The modules of the package that a file imports, wherever in the file it does."""
+        if path not in self._imports:
+            code = (self._root / "src" / "bleuprint" / path).read_bytes()
+            self._imports[path] = {
+                self._module("/".join(package), alias.name)
+                for node in ast.walk(ast.parse(code))
+                if isinstance(node, ast.ImportFrom)
+                for top, *package in [(node.module or "").split(".")]
+                if top == "bleuprint"
+                for alias in node.names
+            }
+        return set(self._imports[path])
+
+    def _module(self, package: str, name: str) -> str:
+        """The file from which `from bleuprint.PACKAGE import NAME` takes something."""
+        inner = f"{package}/{name}".lstrip("/")
+        for path in (f"{inner}.py", f"{inner}/__init__.py", f"{package}.py"):
+            if path in self._files:
+                return path
+        return f"{package}/__init__.py".lstrip("/")
+
+
+def _decides(path: str, whole: bool) -> bool:
+    without = ("cli",) if whole else _UNDECIDING
+    return path in _DECIDING or not any(
+        path == each or path.startswith(f"{each}/") for each in without
+    )

@@ -1,0 +1,14 @@
+"""Write the settings after inheritance and defaults, and the code's fingerprints, for DVC."""
+
+from bleuprint.pipeline import stage_args
+from bleuprint.pipeline.resolve import resolve
+from bleuprint.runtime.errors import run
+
+
+def main() -> None:
+    stage_args.names(__doc__)
+    resolve()
+
+
+if __name__ == "__main__":
+    run(main)

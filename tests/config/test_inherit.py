@@ -1,0 +1,179 @@
+"""`like`, `from` and settings on single corpora: what an entry has, and where its values stand."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bleuprint.config.experiment import Settings, load, load_resolved
+from bleuprint.config.paths import RESOLVED
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import write_json
+from bleuprint.runtime.fingerprint import of_settings
+from bleuprint.tracking.cell_results import cells_of
+from params import PARAMS, read
+from root import ROOT
+
+ROWS = """\
+  big: {like: base, model: {d_ff: 32}, decode: {beam: 3}}
+  bigger: {like: big, model: {d_model: 16, d_k: 8, d_v: 8}}
+  rotary: {like: base, train: {lr_schedule: {inverse_sqrt: null, constant: {lr: 0.1}}}}
+  some:
+    like: base
+    corpora:
+      other: {train: {label_smoothing: 0.2}, average: {last: null, best: 1}}
+"""
+CORPUS = "  other: {like: own, target: en, filter: {ratio: null}}\nsystems:\n"
+TEXT = PARAMS.replace("systems:\n", CORPUS).replace("published: []", f"{ROWS}published: []")
+KEEP = "keep: {last: 2, best: 0, every: 0}"
+TEXT = TEXT.replace(KEEP, KEEP.replace("best: 0", "best: 1"))
+
+
+def test_a_row_says_what_differs(tmp_path: Path) -> None:
+    settings = read(tmp_path, TEXT)
+    base, big, bigger, rotary = map(settings.system, ("base", "big", "bigger", "rotary"))
+    assert (big.model.d_ff, big.decode.beam) == (32, 3)
+    assert (big.model.d_model, big.train, big.average) == (8, base.train, base.average)
+    assert (bigger.model.d_ff, bigger.model.d_model, bigger.decode) == (32, 16, big.decode)
+    schedule = rotary.train.lr_schedule
+    assert schedule.inverse_sqrt is None and schedule.constant is not None
+    # however settings are written, they are the same
+    written = PARAMS.replace("d_ff: 16", "d_ff: 32").replace("{beam: 1,", "{beam: 3,")
+    plain = read(tmp_path, written.replace("best: 0", "best: 1")).system("base")
+    assert plain == big and of_settings(plain) == of_settings(big) != of_settings(base)
+
+
+def test_a_corpus_says_what_differs(tmp_path: Path) -> None:
+    own, other = read(tmp_path, TEXT).corpora.values()
+    assert (other.source, other.target, own.target) == ("de", "en", "no")
+    assert [rule.name() for rule in other.filter] == ["length"]
+    assert other.vocabulary == own.vocabulary
+
+
+def test_a_system_has_other_settings_on_a_corpus(tmp_path: Path) -> None:
+    settings = read(tmp_path, TEXT)
+    some, base = settings.system("some"), settings.system_on("base", "other")
+    assert (some.train.label_smoothing, base.train.label_smoothing) == (0.2, 0.1)
+    assert (some.average.best, some.average.last) == (1, None)
+    assert some.model == base.model
+    assert ("some", "own", 1) not in cells_of(settings)
+    assert "some" not in settings.systems_on("own")
+    message = "some is not trained on own; systems.some.corpora has: other"
+    with pytest.raises(UserError, match=f"^params.yaml: {message}$"):
+        settings.system_on("some", "own")
+    shown = settings.dotted("some")
+    assert shown["corpora"] == "other" and shown["train.label_smoothing"] == "0.2"
+
+
+def test_what_differs_by_corpus_is_shown_by_corpus(tmp_path: Path) -> None:
+    row = "    corpora: {own: {}, other: {decode: {beam: 5}}}\n  big:"
+    shown = read(tmp_path, TEXT.replace("  big:", row, 1)).dotted("base")
+    assert (shown["own.decode.beam"], shown["other.decode.beam"]) == ("1", "5")
+    assert "decode.beam" not in shown and shown["decode.min_length"] == "0"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "{like: base, model: {d_ff: 32}",
+            "{like: bsae, model: {}",
+            "62: systems.big.like: no e",
+        ),
+        ("{like: base, model: {d_ff: 32}", "{like: big, model: {}", "big -> big"),
+        ("{like: base, model: {d_ff: 32}", "{like: bigger, model: {}", "big -> bigger -> big"),
+        ("{like: base, model: {d_ff: 32}", "{like: [base], model: {}", "no entry ['base'] here"),
+        ("d_ff: 32", "d_f: 32", ":62: systems.big.model.d_f: unknown key; did you mean 'd_ff'?"),
+        ("inverse_sqrt: null", "invers_sqrt: null", "did you mean 'inverse_sqrt'?"),
+        (
+            "      other: {train",
+            "      none: {train",
+            "68: systems.some.corpora.none: no such",
+        ),
+        ("smoothing: 0.2", "smoothing: 2", "some.corpora.other.train.label_smoothing: 2 is out"),
+        (
+            "null, best: 1}",
+            "null, best: 9}",
+            "some.corpora.other: average.best 9: train",
+        ),
+        ("    corpora:\n      other:", "    corpora: [other] #", "systems.some.corpora: names no"),
+        ("{like: own, target", "{from: nowhere, target", "other.from: no file "),
+        ("  big: {like", "  big: {liek", "systems.big.liek: unknown key"),
+    ],
+)
+def test_a_mistake_is_named_where_it_stands(
+    tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    assert TEXT.count(old) >= 1
+    with pytest.raises(UserError) as raised:
+        read(tmp_path, TEXT.replace(old, new, 1))
+    assert message in str(raised.value)
+
+
+def test_all_mistakes_are_said_at_once(tmp_path: Path) -> None:
+    text = TEXT.replace("d_ff: 32", "d_ff: none").replace("heads: 2", "head: 2")
+    with pytest.raises(UserError) as raised:
+        read(tmp_path, text.replace("seeds: [1]", "seeds: [one]"))
+    lines = str(raised.value).splitlines()
+    keys = ("seeds.0", "systems.base.model.head", "systems.big.model.d_ff")
+    assert [key for key in keys if not any(f" {key}: " in line for line in lines)] == []
+    assert len(lines) == len(keys)  # once, though rows inherit them
+
+
+FILES = """\
+license_and_citation: {mine: {license: none, bibtex: "@misc{mine,}"}}
+files:
+  train:
+    a: {de: {path: inputs/a.de}, no: {path: inputs/a.no}, en: {path: inputs/a.en}}
+  tests:
+    first: {a: {de: {path: inputs/t.de}, no: {path: inputs/t.no}}}
+"""
+
+
+def test_a_corpus_is_described_once_by_language(tmp_path: Path) -> None:
+    (tmp_path / "corpora").mkdir()
+    (tmp_path / "corpora" / "mine.yaml").write_text(FILES)
+    given = "  back: {from: mine, source: no, target: de, vocabulary: {words: {max_size: 9}}}\n"
+    tags = "tie_embeddings: all"
+    text = TEXT.replace("systems:\n", f"{given}systems:\n").replace(tags, "tie_embeddings: none")
+    corpus = read(tmp_path, text).corpus("back")
+    text_a, test = corpus.files.train["a"], corpus.files.tests["first"]["a"]
+    assert (text_a.license_and_citation, text_a.source.path) == ("mine", "inputs/a.no")
+    assert (text_a.target.path, test.source.path) == ("inputs/a.de", "inputs/t.no")
+    with pytest.raises(UserError, match=r"mine\.yaml:6: .*first\.a: has no text in 'en'"):
+        read(tmp_path, text.replace("from: mine, source: no", "from: mine, source: en"))
+    (tmp_path / "corpora" / "mine.yaml").write_text(FILES.replace("path: inputs/a.de", "pth: x"))
+    with pytest.raises(UserError, match=r"mine\.yaml:4: files\.train\.a\.de\.pth: unknown key"):
+        read(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    "path", [ROOT / "params.yaml", *sorted((ROOT / "recipes").glob("*.yaml"))], ids=lambda p: p.stem
+)
+def test_resolved_settings_are_read_back(tmp_path: Path, path: Path) -> None:
+    settings = load(path, ROOT)
+    write_json(tmp_path / RESOLVED, {**settings.resolved(), "inputs": {}, "code": {}})
+    assert load_resolved(tmp_path) == settings
+
+
+def test_dvc_sets_a_value_of_a_row_alone(tmp_path: Path) -> None:
+    """`dvc exp run -S` writes the whole file again: no other value may change."""
+    from dvc.utils.hydra import apply_overrides
+
+    path = ROOT / "params.yaml"
+    (copy := tmp_path / "params.yaml").write_bytes(path.read_bytes())
+    apply_overrides(copy, ["systems.tiny.train.clip_norm=2.5", "++systems.small.decode.beam=2"])
+    before, after = load(path), load(copy, ROOT)
+    tiny, small = (before.system(name) for name in ("tiny", "small"))
+    clipped = [replace(system.train, clip_norm=2.5) for system in (tiny, small)]
+    assert after.system("tiny") == replace(tiny, train=clipped[0])
+    decode = replace(small.decode, beam=2)
+    assert after.system("small") == replace(small, train=clipped[1], decode=decode)
+    assert after.corpora == before.corpora
+
+
+def test_what_is_not_set_is_left_out(tmp_path: Path) -> None:
+    """So that a new optional setting makes nothing out of date."""
+    settings: Settings = read(tmp_path)
+    train = settings.resolved()["cells"]["base"]["own"]["train"]
+    assert "patience" not in train and train["max_updates"] == 10
