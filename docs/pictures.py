@@ -74,7 +74,6 @@ _BANDS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("train", "overrides"),
         ("average",),
         ("translate",),
-        ("", "contrast"),
         ("score",),
         ("", "comet"),
     ),

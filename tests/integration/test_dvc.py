@@ -10,7 +10,7 @@ import micro
 from bleuprint.pipeline import graph
 from bleuprint.pipeline.rules import rules
 
-CELL = ("train", "average", "translate", "score", "contrast")
+CELL = ("train", "average", "translate", "score")
 TINY = {f"{stage}@tiny-own-1" for stage in CELL}
 WIDE = {f"{stage}@wide-own-1" for stage in CELL}
 # The stages that depend on the whole of params.yaml.

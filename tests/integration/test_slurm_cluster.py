@@ -37,7 +37,7 @@ def test_the_whole_graph_with_a_job_that_fails_once(cluster, slurm_project, by_d
         kind = comment.removeprefix("rule_").partition("_wildcards")[0]
         asked[kind] = job.get("TresPerJob"), job["CPUs/Task"], job["MinMemoryNode"]
     gpus = {kind for kind, (gpu, _, _) in asked.items() if gpu == "gres:gpu:1"}
-    assert gpus == {"train", "translate", "contrast"}
+    assert gpus == {"train", "translate"}
     assert asked["train"][1:] == ("8", "32000M")
     assert asked["score"] == (None, "1", "4000M")
     assert asked["filter"] == (None, "8", "16000M")  # of the second try

@@ -12,7 +12,7 @@ import pytest
 import micro
 from bleuprint.pipeline import graph, recording
 
-CELL = ("train", "average", "translate", "score", "contrast")
+CELL = ("train", "average", "translate", "score")
 TINY = {f"{stage}@tiny-own-1" for stage in CELL}
 WIDE = {f"{stage}@wide-own-1" for stage in CELL}
 

@@ -52,7 +52,7 @@ def made(tmp_path_factory):
     project.write(
         "params.yaml", project.read("params.yaml") + "    corpora: {own: {}, other: null}\n"
     )
-    for script in ("train", "average", "translate", "score", "contrast", "report"):
+    for script in ("train", "average", "translate", "score", "report"):
         project.write(f"stages/{script}.py", STAND_IN)
     # data is there, without stages that make it
     pipeline = load_yaml(project.root / "dvc.yaml")
@@ -146,7 +146,7 @@ EDITS = {
         {f"train@{cell}-1" for cell in ("tiny-own", "tiny-other", "wide-own", "wide-other")},
     ),
 }
-DOWNSTREAM = ("train", "average", "contrast", "translate", "score")
+DOWNSTREAM = ("train", "average", "translate", "score")
 
 
 @pytest.mark.parametrize(("path", "old", "new", "stale"), EDITS.values(), ids=EDITS)
@@ -196,7 +196,7 @@ def test_a_cell_left_out_has_empty_outputs_and_no_gpu(by_dvc):
             place = by_dvc.root / path
             file = place / "empty" if place.is_dir() else place
             assert file.read_text() == "{}\n"
-    for kind in ("train", "translate", "contrast"):
+    for kind in ("train", "translate"):
         gpus = [stages[f"{kind}@{cell}-1"].gpu for cell in ("wide-other", "wide-own")]
         assert gpus == [0, 1], kind
 

@@ -64,7 +64,7 @@ def wildcards(rule):
 def test_what_computes_with_a_model_asks_for_a_gpu(rules):
     asked = {name: slurm.resources(rule) for name, rule in rules.items()}
     gpus = {name: given["gpu"](wildcards(rules[name])) for name, given in asked.items()}
-    assert {name for name, gpu in gpus.items() if gpu} == {"train", "translate", "contrast"}
+    assert {name for name, gpu in gpus.items() if gpu} == {"train", "translate"}
     assert asked["train"]["runtime"] == 24 * 60
     assert all(given["nodes"] == 1 for given in asked.values())
 

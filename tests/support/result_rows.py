@@ -53,7 +53,6 @@ def record(system: str, corpus: str, test: str, bleu: float, **changes: Any) -> 
         "by_length": [length("1-10", 400, bleu + 3), length("over 50", 600, bleu - 3)],
         "by_count": [count("0", 50, 10), count("100+", 1200, 600)],
         "faults": [fault("any fault", 5), fault("numbers", 4, references=10)],
-        "contrast": [contrast("number", 95), contrast("case", 80)],
         "parameters": 2_570_000,
         "training_flops": 3.28e18,
         "source_tokens": 9_000_000,
@@ -92,12 +91,6 @@ def fault(name: str, lines: int, references: int = 0, p: float | None = None) ->
     return {"name": name, **counts, "references": references, "p": p}
 
 
-def contrast(name: str, correct: int, p: float | None = None) -> dict[str, Any]:
-    """An entry of contrast of 100 pairs; its interval is made up."""
-    counts = {"correct": correct, "low": correct - 5, "high": correct + 3, "of": 100}
-    return {"name": name, **counts, "p": p}
-
-
 def against(baseline: str, bootstrap: float, randomization: float | None = None) -> dict[str, Any]:
     """The columns of paired tests, the same in all metrics.
 
@@ -116,7 +109,6 @@ def frame(*rows: dict[str, Any], missing: str = "") -> pd.DataFrame:
     news = records.corpus.str.startswith("news")
     times: dict[str, Any] = {
         "train_seconds": news.map({True: 43_200.0, False: 61.0}),
-        "forecast_seconds": news.map({True: 40_000.0, False: None}),
         "train_tokens_per_second": 51_234.4,
         **{"device": "Fast Chip", "processes": 8, "threads": 4, "commit": "abcdef0123456789"},
         **{"devices": 4, "sustained_flops": 9.5e12, "peak_memory": 2_450_000_000},

@@ -73,7 +73,7 @@ class Cell(NamedTuple):
     @property
     def results(self) -> Path:
         """Reproducible outputs: training.json, curves.json, hypotheses/, translation.json,
-        attention.json, contrast.json and scores.json.
+        attention.json and scores.json.
         """
         return Path("results", self._path)
 

@@ -29,7 +29,7 @@ COSTS = REPORTS / "costs.csv"
 
 # Columns that results.json of earlier versions lacks.
 _LATER = re.compile(
-    "outside|faults|contrast|averaged_sha256|decode_sha256|scored_with|chain_sha256"
+    "outside|faults|averaged_sha256|decode_sha256|scored_with|chain_sha256"
     "|chrf2pp.*|comet.*|(chrf2|ter)_(difference|p.*)"
     "|.*(standard_error|human_agreement)|dbleu.*|by_document|.*document_(low|high|p_.*)"
 )
@@ -108,11 +108,10 @@ def read(path: Path, root: Path) -> pd.DataFrame:
     if not path.exists():
         raise UserError(f"{path}: no such file; run: dvc repro")
     try:
-        rows = read_json(path)
+        # without the columns that an earlier version had
+        rows = [{name: row[name] for name in STORED if name in row} for row in read_json(path)]
         missing = missing_columns(rows)
-        complete = all(set(row) <= {*STORED} for row in rows) and all(
-            map(_LATER.fullmatch, missing)
-        )
+        complete = all(map(_LATER.fullmatch, missing))
     except (ValueError, TypeError):
         complete = False
     if not complete:

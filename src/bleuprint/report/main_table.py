@@ -10,7 +10,6 @@ from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
 from bleuprint.config.published import Published
 from bleuprint.report import (
-    contrast_tables,
     cost_columns,
     document_tables,
     fault_tables,
@@ -95,7 +94,6 @@ def parts(records: pd.DataFrame, published: Sequence[Published] = ()) -> Iterato
     yield ""
     yield from document_tables.parts(records)
     yield from fault_tables.parts(records)
-    yield from contrast_tables.parts(records)
     yield f"More: {REPORTS / 'index.html'} (everything, on one page), {REPORTS / 'table.md'},"
     yield f"{RESULTS} (scores, signatures and fingerprints of every cell), and the runs"
     yield "side by side in MLflow: make ui"

@@ -15,7 +15,7 @@ from bleuprint.runtime.files import reading
 
 # Lists of objects, as in scores.json; by_count is None where tokens are characters, by_document
 # where the test set does not say its documents.
-LISTS = ("variants", "by_length", "by_count", "faults", "by_document", "contrast")
+LISTS = ("variants", "by_length", "by_count", "faults", "by_document")
 # By which a score may be outside its interval, since both are rounded.
 ROUNDING = 1e-3
 

@@ -18,7 +18,6 @@ from bleuprint.report.comet_scores import (
     one_model,
     paired_comet,
 )
-from bleuprint.report.contrast_tables import contrast_counts
 from bleuprint.report.fault_tables import fault_counts
 from bleuprint.report.frame import frame_of, with_measured
 from bleuprint.report.record_checks import ROUNDING, chain_of
@@ -42,14 +41,14 @@ def collect(settings: Settings, root: Path = Path()) -> pd.DataFrame:
     BLEU of scores.json, or if the curves are not those of training.json.
     """
     runs = {cell: open_results(settings, cell, root).check() for cell in rows_of(settings)}
-    trained = {cell: run for cell, run in runs.items() if isinstance(run, CellResults)}
-    for run in trained.values():
-        _ = run.curves  # which are checked as they are read
+    for run in runs.values():
+        if isinstance(run, CellResults):
+            _ = run.curves  # which are checked as they are read
     paired = dict[tuple[Cell, str], dict[str, Any]]()
     for corpus, seed in product(settings.corpora, settings.seeds):
         rows = (*settings.systems_on(corpus), *settings.outside_on(corpus))
         paired |= _paired([runs[Cell(row, corpus, seed)] for row in rows])
-    faults, contrast = fault_counts(runs), contrast_counts(trained)
+    faults = fault_counts(runs)
     code = code_fingerprint("report", root)
     tested = ("p_bootstrap", "p_randomization", "standard_error")
     untested = dict.fromkeys(of_metric(metric, each) for metric in METRICS for each in tested)
@@ -59,7 +58,6 @@ def collect(settings: Settings, root: Path = Path()) -> pd.DataFrame:
             **_row(run, test),
             **{"baseline": None, **untested, **paired.get((cell, test), {})},
             "faults": faults.get((cell, test)),
-            "contrast": contrast.get((cell, test)),
             "code_sha256": code,
         }
         for cell, run in runs.items()

@@ -12,7 +12,6 @@ import pandas as pd
 
 from bleuprint.config.experiment import Settings
 from bleuprint.report import (
-    contrast_tables,
     document_tables,
     dvc_plots,
     fault_tables,
@@ -113,7 +112,6 @@ def table_md(settings: Settings, records: pd.DataFrame, root: Path) -> str:
         score_tables=score_tables,
         document_tables=document_tables,
         fault_tables=fault_tables,
-        contrast_tables=contrast_tables,
         gaps=gap_tables.markdown_of(settings, measured(settings, records, root)),
         test_sets=_test_sets(records),
         signatures=_signatures(records),

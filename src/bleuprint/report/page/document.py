@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 from bleuprint.report.page.attention import attention
 from bleuprint.report.page.context import ReportContext
-from bleuprint.report.page.contrast import contrast
 from bleuprint.report.page.corpora import corpora
 from bleuprint.report.page.curves import curves
 from bleuprint.report.page.documents import documents
@@ -25,7 +24,6 @@ SECTIONS: tuple[Callable[[ReportContext], Section | None], ...] = (
     gap_section,
     documents,
     faults,
-    contrast,
     sentences,
     attention,
     curves,
