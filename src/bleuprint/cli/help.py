@@ -23,7 +23,6 @@ EXAMPLES: dict[str, dict[str, str]] = {
         "gap": "bleuprint gap --system course",
         "cite": "bleuprint cite > references.bib",
         "numbers": "bleuprint numbers > numbers.tex",
-        "checklist": "bleuprint checklist",
         "ui": "bleuprint ui --port 5001",
         "mlflow-sync": "bleuprint mlflow-sync",
     },

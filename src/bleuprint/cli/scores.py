@@ -1,4 +1,4 @@
-"""Commands that show scores: table, compare, power, gap, numbers, checklist."""
+"""Commands that show scores: table, compare, power, gap, numbers."""
 
 import argparse
 import dataclasses
@@ -74,11 +74,6 @@ def add_commands(commands: Commands) -> None:
         "numbers", help="every number as a LaTeX macro, which stops compiling when it is stale"
     )
     numbers.set_defaults(command=_numbers)
-
-    checklist = commands.add_parser(
-        "checklist", help="the checklists of ACL and ML reproducibility, answered from the records"
-    )
-    checklist.set_defaults(command=_checklist)
 
 
 def _results() -> tuple[Settings, "DataFrame"]:
@@ -221,10 +216,3 @@ def _numbers(_: argparse.Namespace) -> None:
     from bleuprint.report.paper_numbers import numbers_tex
 
     print(numbers_tex(_noted_results()[1]), end="")
-
-
-def _checklist(_: argparse.Namespace) -> None:
-    from bleuprint.report.checklist import checklist
-    from bleuprint.report.terminal import show
-
-    show(checklist(*_noted_results()))
