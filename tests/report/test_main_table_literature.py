@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from bleuprint.config.published import Published
-from bleuprint.report import main_table
+from bleuprint.report import main_table, score_tables
 from bleuprint.report.frame import csv_text
 from bleuprint.report.grid import latex
 from bleuprint.report.published import literature
@@ -148,6 +148,30 @@ def test_ours_are_scored_as_the_published_numbers_are() -> None:
         main_table.notes(ours, numbers)
     )
     assert "other variants" not in " ".join(main_table.notes(ours, numbers[2:]))
+
+
+def test_differences_are_from_scores_that_are_counted_alike() -> None:
+    ours = frame(
+        *(
+            {**record("base", "talks-en-fr", "only", bleu), "seed": seed}
+            for seed, bleu in ((1, 36.0), (2, 37.0))
+        ),
+    )
+    where = ("talks-en-fr", "only")
+    numbers = [
+        Published("Third", "Poe 2022", *where, 35.0, "sacrebleu", "base"),
+        Published("Other", "Roe 2021", *where, 37.5, "intl", "base"),
+        Published("Paper", "Doe 2020", *where, 38.0, "otherwise", "base"),
+        Published("Words", "Doe 2020", *where, 38.0, "compound-split", "base"),
+        Published("Paper", "Doe 2020", "talks-en-fr", "gone", 38.0, "intl", "base"),
+        Published("Nobody's", "Doe 2020", *where, 38.0, "intl"),
+    ]
+    # means of two seeds: 36.5, and by intl 0.5 less; no score is compound-split here
+    assert list(score_tables.published_differences(ours, numbers)) == [
+        "base minus Third (published), talks-en-fr only: +1.5 BLEU, sacreBLEU's default.",
+        "base minus Other (published), talks-en-fr only: -1.5 BLEU, intl.",
+    ]
+    assert "base minus Other (published)" in "".join(main_table.notes(ours, numbers))
 
 
 def test_a_name_of_two_sources_is_qualified_by_them() -> None:

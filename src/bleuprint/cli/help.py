@@ -20,7 +20,6 @@ EXAMPLES: dict[str, dict[str, str]] = {
         "compare": "bleuprint compare tiny small",
         "verify": "bleuprint verify HEAD~1",
         "power": "bleuprint power --difference 0.5",
-        "gap": "bleuprint gap --system course",
         "cite": "bleuprint cite > references.bib",
         "numbers": "bleuprint numbers > numbers.tex",
         "ui": "bleuprint ui --port 5001",

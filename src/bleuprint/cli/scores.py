@@ -1,4 +1,4 @@
-"""Commands that show scores: table, compare, power, gap, numbers."""
+"""Commands that show scores: table, compare, power, numbers."""
 
 import argparse
 import dataclasses
@@ -61,14 +61,6 @@ def add_commands(commands: Commands) -> None:
         "--difference", type=_difference, help="BLEU to find (the difference that was measured)"
     )
     power.set_defaults(command=_power)
-
-    gap = commands.add_parser(
-        "gap", help="translate as published numbers were, and split the gap to them into steps"
-    )
-    gap.add_argument("--system", help="measure this system alone")
-    gap.add_argument("--corpus", help="measure on this corpus alone")
-    gap.add_argument("--seed", type=int, help="measure the training of this seed alone")
-    gap.set_defaults(command=_gap, computes=True)
 
     numbers = commands.add_parser(
         "numbers", help="every number as a LaTeX macro, which stops compiling when it is stale"
@@ -188,28 +180,6 @@ def _difference(text: str) -> float:
     if not 0 < number <= 100:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0, 100 at most")
     return number
-
-
-def _gap(given: argparse.Namespace) -> None:
-    from bleuprint.report.published import gap_tables
-    from bleuprint.report.published.gap import cells_of, measured
-    from bleuprint.report.published.variants import measure
-    from bleuprint.report.terminal import show
-
-    settings, records = _results()
-    cells = [
-        cell
-        for cell in cells_of(settings)
-        if given.system in (None, cell.system)
-        and given.corpus in (None, cell.corpus)
-        and given.seed in (None, cell.seed)
-    ]
-    if not cells:
-        raise UserError("params.yaml: no published number names such a system, corpus and seed")
-    for trained in cells:
-        measure(settings, trained)
-    show(gap_tables.parts(settings, measured(settings, records)))
-    print("To show it in the report: dvc repro --single-item --force report")
 
 
 def _numbers(_: argparse.Namespace) -> None:

@@ -17,9 +17,8 @@ class Published:
 
     `name`: its row of the table; `source`: where it was published. `scored`: a variant of
     bleu_variants.VARIANTS, sacreBLEU's default (sacrebleu), or one that is not computed here
-    (otherwise). With a `system`, the gap between that system's score and this one is broken down
-    as far as it can be measured. `perplexity`: of the references, per token of that system.
-    `bibtex`: its publication. The other fields: what its authors are known to have used.
+    (otherwise). With a `system`, the report has the difference of that system's score, counted
+    alike. `perplexity`: of the references, per token of that system. `bibtex`: its publication.
     """
 
     name: str

@@ -154,7 +154,7 @@ def notes(
             "Columns of other BLEU are for comparison with published numbers: published ones as "
             f"printed, ours scored in the same way. {OTHERWISE}: in ways not computed here."
         )
-    lines += literature.notes(numbers)
+    lines += [*literature.notes(numbers), *score_tables.published_differences(records, published)]
     return lines if root is None else [*lines, *score_tables.reachable_notes(records, root)]
 
 

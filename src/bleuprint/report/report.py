@@ -30,8 +30,6 @@ from bleuprint.report.frame import (
 from bleuprint.report.grid import NONE, Grid, bullets, grid, markdown
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.funnel import training_counts
-from bleuprint.report.published import gap_tables
-from bleuprint.report.published.gap import measured
 from bleuprint.report.records import collect
 from bleuprint.report.system_results import METRICS
 from bleuprint.runtime.errors import UserError
@@ -112,7 +110,6 @@ def table_md(settings: Settings, records: pd.DataFrame, root: Path) -> str:
         score_tables=score_tables,
         document_tables=document_tables,
         fault_tables=fault_tables,
-        gaps=gap_tables.markdown_of(settings, measured(settings, records, root)),
         test_sets=_test_sets(records),
         signatures=_signatures(records),
         funnel=_funnel(settings, root),

@@ -77,6 +77,21 @@ def variant_means(records: pd.DataFrame) -> pd.DataFrame:
     return _means(records, "variants", "name", "score")
 
 
+def published_differences(records: pd.DataFrame, published: Sequence[Published]) -> Iterator[str]:
+    """A line for each published number that names a system: its BLEU, counted alike, minus this."""
+    headlines, means = records.groupby(PLACE, sort=False).bleu.mean(), variant_means(records)
+    for number in published:
+        place = (number.system, number.corpus, number.test)
+        scores = headlines if number.scored == "sacrebleu" else means.get(number.scored)
+        if scores is None or pd.isna(ours := scores.get(place)):
+            continue
+        counted = "sacreBLEU's default" if number.scored == "sacrebleu" else number.scored
+        yield (
+            f"{number.system} minus {number.name} (published), {number.corpus} {number.test}: "
+            f"{ours - number.bleu:+z.1f} BLEU, {counted}."
+        )
+
+
 def by_length(records: pd.DataFrame) -> Grid:
     """BLEU by source length, and the length ratio."""
     records = marked(records)

@@ -9,7 +9,6 @@ import pandas as pd
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
 from bleuprint.report.frame import cells_in, trained
-from bleuprint.report.published.gap import Gap, measured
 from bleuprint.report.system_results import SystemResult, system_results
 from bleuprint.training.history import Curves
 
@@ -25,11 +24,6 @@ class ReportContext:
     @cached_property
     def results(self) -> list[SystemResult]:
         return system_results(self.records)
-
-    @cached_property
-    def gaps(self) -> list[Gap]:
-        """The gaps to published numbers that were measured."""
-        return measured(self.settings, self.records, self.root)
 
     @cached_property
     def cells(self) -> list[Cell]:

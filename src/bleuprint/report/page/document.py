@@ -11,7 +11,7 @@ from bleuprint.report.page.faults import faults
 from bleuprint.report.page.funnel import kept
 from bleuprint.report.page.model import model
 from bleuprint.report.page.provenance import provenance
-from bleuprint.report.page.scores import bleu_variants, cost, gap_section, scores
+from bleuprint.report.page.scores import bleu_variants, cost, scores
 from bleuprint.report.page.section import TEMPLATES, Section
 from bleuprint.report.page.sentences import sentences
 from bleuprint.report.page.summary import summary
@@ -21,7 +21,6 @@ SECTIONS: tuple[Callable[[ReportContext], Section | None], ...] = (
     summary,
     scores,
     bleu_variants,
-    gap_section,
     documents,
     faults,
     sentences,

@@ -12,7 +12,6 @@ from bleuprint.report.cost_columns import COUNTED, MEASURED
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.differences import descriptions
 from bleuprint.report.page.section import Section, paragraphs
-from bleuprint.report.published import gap_tables
 from bleuprint.report.system_results import METRICS
 from bleuprint.runtime.html import counted
 
@@ -84,15 +83,6 @@ def _scored(record: Any) -> Iterator[dict[str, Any]]:
             "hypotheses": record.hypotheses_sha256,
         }
     yield from record.variants
-
-
-def gap_section(context: ReportContext) -> Section | None:
-    """A part for each published number that names a system of ours."""
-    hints = gap_tables.hints(context.settings, context.gaps)
-    if not context.gaps and not hints:
-        return None
-    data = {"tables": gap_tables, "gaps": context.gaps, "hints": hints}
-    return Section("gap", "Why not the published score?", data)
 
 
 def cost(context: ReportContext) -> Section:

@@ -11,7 +11,6 @@ from bleuprint.report.page.findings import Finding, best_systems
 from bleuprint.report.page.funnel import kept, total
 from bleuprint.report.page.glance import glances
 from bleuprint.report.page.section import Section
-from bleuprint.report.published import gap_tables
 from bleuprint.runtime.html import counted
 from bleuprint.training.history import Validation
 
@@ -32,8 +31,6 @@ def summary(context: ReportContext) -> Section:
 
 def _findings(context: ReportContext) -> Iterator[Finding]:
     yield from best_systems(context.results)
-    for gap in context.gaps:
-        yield Finding(gap_tables.heading(gap.published), gap_tables.sentence(gap), "gap")
     if shown := power_table.summary(context.records):
         yield Finding("The smallest difference that this can show", shown)
     for each in document_tables.findings(context.records):
