@@ -12,12 +12,10 @@ from markupsafe import Markup, escape
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.colors import Colormap
 
 # After Okabe and Ito (2008), distinct with any color vision: without yellow, and with orange and
 # sky blue darker, for a contrast of at least 3:1 on white.
 _COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#a66f00", "#3a93c8", "#000000")
-_HEAT = "#4a96cd"
 # What the page's style sheet says of each color, which depends on the reader's theme.
 _THEMED = {
     **{color: f"var(--c{number})" for number, color in enumerate(_COLORS)},
@@ -25,7 +23,6 @@ _THEMED = {
     "#ffffff": "var(--paper)",
     "#dddddd": "var(--line)",
     "#cccccc": "var(--line)",  # frames of legends
-    _HEAT: "rgb(var(--heat))",
 }
 # matplotlib's line styles, as SVG's stroke-dasharray.
 _DASHES = {"-": "", "--": "6 3", ":": "2 2", "-.": "6 3 2 3"}
@@ -66,14 +63,6 @@ def legend(systems: Sequence[str]) -> list[dict[str, str]]:
 def line_id(system: int, part: Literal["line", "band"] = "line") -> str:
     """The gid of a system's line in a chart, or of the band around it: scripts find it by this."""
     return f"of-{system}.{part}"
-
-
-def heat_map() -> "Colormap":
-    """From the paper, transparent, to a color on which text can be read."""
-    from matplotlib.colors import LinearSegmentedColormap, to_rgb
-
-    color = to_rgb(_HEAT)
-    return LinearSegmentedColormap.from_list("heat", [(*color, 0.0), (*color, 1.0)])
 
 
 def chart(
