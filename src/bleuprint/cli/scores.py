@@ -62,9 +62,7 @@ def add_commands(commands: Commands) -> None:
     )
     power.set_defaults(command=_power)
 
-    numbers = commands.add_parser(
-        "numbers", help="every number as a LaTeX macro, which stops compiling when it is stale"
-    )
+    numbers = commands.add_parser("numbers", help="every number as a LaTeX macro")
     numbers.set_defaults(command=_numbers)
 
 

@@ -1,18 +1,12 @@
-r"""numbers.tex: every number of the report as `\bleuprint{NAME}`, for papers.
+r"""numbers.tex: every number of the report as `\bleuprint{NAME}`, for papers."""
 
-LaTeX stops at a name that the file lacks, if the report's files have changed since, and if the
-numbers were edited.
-"""
-
-import hashlib
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator
 
 import pandas as pd
 
 from bleuprint.config.paths import Cell
 from bleuprint.report import cost_columns
-from bleuprint.report.frame import COSTS, RESULTS, trained
+from bleuprint.report.frame import trained
 from bleuprint.report.grid import NONE, tex_text
 from bleuprint.report.system_results import (
     SystemResult,
@@ -32,76 +26,20 @@ _COSTS = {
     "peak_memory": cost_columns.MEASURED["Memory"],
     "mfu": cost_columns.MEASURED["MFU"],
 }
-# \bleuprint is expandable, so that \num and \edef can use it. Needs a LaTeX of 2020 or later, whose
-# \file_mdfive_hash:n and \tex_mdfivesum:D are the same in pdfTeX, LuaTeX and XeTeX.
-_MACROS = r"""% Numbers of reports/: \input this file, then \bleuprint{SYSTEM/CORPUS/TEST/bleu}.
-% Written by: bleuprint numbers > numbers.tex
-\NeedsTeXFormat{LaTeX2e}[2020/02/02]
-% The project's folder, as seen by LaTeX; empty: a copy without reports/, which is not checked.
-\providecommand\bleuprintroot{.}
-\ExplSyntaxOn
-\cs_set:Npn \bleuprint #1
-  { \cs_if_exist_use:cF { bleuprint / #1 } { \bleuprint_unknown:n {#1} } }
-\cs_set_protected:Npn \bleuprint_unknown:n #1
-  { \PackageError { bleuprint } { numbers.tex~has~no~number~\tl_to_str:n {#1} } { } }
-\cs_set_protected:Npn \bleuprint_check:nn #1#2
-  {
-    \file_if_exist:nTF { \bleuprintroot / #1 }
-      {
-        \str_if_eq:eeF { \file_mdfive_hash:n { \bleuprintroot / #1 } } {#2}
-          { \bleuprint_stop:n { #1~has~changed~since;~run:~bleuprint~numbers~>~numbers.tex } }
-      }
-      { \bleuprint_stop:n { no~\bleuprintroot / #1;~define~\string\bleuprintroot } }
-  }
-\cs_set_protected:Npn \bleuprint_stop:n #1
-  { \PackageError { bleuprint } { numbers.tex:~#1 } { } \tex_end:D }
-\cs_set_protected:Npn \bleuprint_checks:n #1
-  {
-    \tl_if_empty:oTF { \bleuprintroot }
-      { \PackageWarning { bleuprint } { numbers.tex~is~not~compared~with~reports/ } }
-      {#1}
-  }
-% Each definition enters the sum, without spaces, with the sum of those before.
-\str_clear_new:N \l_bleuprint_sum_str
-\cs_set_protected:Npn \bleuprintdefine #1#2
-  {
-    \cs_set:cpn { bleuprint / #1 } {#2}
-    \str_set:Nn \l_tmpa_str { #1#2 }
-    \str_remove_all:Nn \l_tmpa_str { ~ }
-    \str_set:Nx \l_bleuprint_sum_str
-      { \tex_mdfivesum:D { \l_bleuprint_sum_str \l_tmpa_str } }
-  }
-\cs_set_protected:Npn \bleuprintsum #1
-  {
-    \str_if_eq:eeF { \l_bleuprint_sum_str } {#1}
-      { \bleuprint_stop:n { edited~by~hand;~run:~bleuprint~numbers~>~numbers.tex } }
-  }
+# Expandable, so that \num and \edef can use it; an unknown name is an undefined control sequence.
+_HEAD = r"""% Written by: bleuprint numbers > numbers.tex
+% \input this file, then \bleuprint{SYSTEM/CORPUS/TEST/bleu}.
+\newcommand\bleuprint[1]{\ifcsname bleuprint/#1\endcsname
+  \csname bleuprint/#1\endcsname\else\bleuprintNoSuchNumber{#1}\fi}
 """
 
 
-def numbers_tex(records: pd.DataFrame, root: Path = Path()) -> str:
-    """The file: its macros, the MD5 of the report's files in `root`, the numbers with theirs."""
-    paths = [path for path in (RESULTS, COSTS) if (root / path).exists()]
-    sums = {path: hashlib.md5((root / path).read_bytes()).hexdigest().upper() for path in paths}
-    checks = "".join(
-        f"  \\bleuprint_check:nn {{ {path.as_posix()} }} {{ {md5} }}\n"
-        for path, md5 in sums.items()
+def numbers_tex(records: pd.DataFrame) -> str:
+    r"""The file: a \newcommand for each number, by its name."""
+    return _HEAD + "".join(
+        f"\\expandafter\\newcommand\\csname bleuprint/{name}\\endcsname{{{text}}}\n"
+        for name, text in paper_numbers(records).items()
     )
-    numbers = paper_numbers(records)
-    defined = "".join(f"\\bleuprintdefine{{{name}}}{{{text}}}\n" for name, text in numbers.items())
-    return (
-        f"{_MACROS}\\bleuprint_checks:n {{\n{checks}}}\n\\ExplSyntaxOff\n"
-        f"{defined}\\bleuprintsum{{{_sum(numbers)}}}\n\\endinput\n"
-    )
-
-
-def _sum(numbers: Mapping[str, str]) -> str:
-    """The MD5 that \\bleuprintdefine computes."""
-    md5 = ""
-    for name, text in numbers.items():
-        defined = f"{md5}{name}{text}".replace(" ", "")
-        md5 = hashlib.md5(defined.encode()).hexdigest().upper()
-    return md5
 
 
 def paper_numbers(records: pd.DataFrame) -> dict[str, str]:
