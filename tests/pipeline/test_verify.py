@@ -80,7 +80,7 @@ def compared(first: Path, second: Path) -> tuple[list[str], Verdict]:
 
 
 def test_the_same_bytes_from_a_file_and_a_folder(tmp_path: Path) -> None:
-    here, there = write(tmp_path / "a"), write(tmp_path / "b", code_sha256="00" * 32)
+    here, there = write(tmp_path / "a"), write(tmp_path / "b")
     for other in (there, there / RESULTS, (there / RESULTS).parent):
         text, verdict = compared(here, other)
         assert verdict == Verdict.SAME_BYTES == 0

@@ -7,7 +7,6 @@ import shutil
 import warnings
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -271,31 +270,6 @@ def test_an_ensemble_is_recorded_with_its_models(copy: tuple[Path, Settings]) ->
     records = collect(edited, root)
     models = records.groupby("system").models.unique()
     assert {system: list(each) for system, each in models.items()} == {"small": [3], "tiny": [1]}
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"difference": 9.0}, "difference 9.0 of small on news-en-de, first, is not that of the"),
-        ({"bleu": 99.9}, "BLEU 99.9 of tiny on news-en-de, first, is outside its interval"),
-        ({"ter_low": "x"}, "damaged: could not convert string to float"),
-        (None, "a system has two records of one test set"),
-    ],
-)
-def test_a_report_that_was_edited(
-    saved: tuple[Path, Settings], change: dict[str, Any] | None, message: str
-) -> None:
-    root, _ = saved
-    path = root / "reports" / "results.json"
-    assert len(load(root)) > 1
-    rows = read_json(path)
-    if change is None:
-        rows.append(rows[0])
-    else:
-        next(row for row in rows if all(row[key] is not None for key in change)).update(change)
-    write_json(path, rows)
-    with pytest.raises(UserError, match=f"^{path}: {message}[^\n]*$"):
-        load(root)
 
 
 def test_a_notebook_is_warned_of_changes_since_the_report(saved: tuple[Path, Settings]) -> None:

@@ -10,13 +10,14 @@ from typing import Any
 import pandas as pd
 
 from bleuprint.comet.score import CometScores, read_comet
-from bleuprint.report.record_checks import ROUNDING
 from bleuprint.runtime.errors import UserError
 from bleuprint.scoring.metrics import DIGITS
 from bleuprint.scoring.significance import PairedTest, mean_interval, paired_test_of_means
 from bleuprint.tracking.cell_results import CellResults, ScoredTranslations
 
 POINTS = 100
+# By which a score may be outside its interval, since both are rounded.
+ROUNDING = 1e-3
 
 
 def comet_columns(run: ScoredTranslations, test: str) -> dict[str, Any]:

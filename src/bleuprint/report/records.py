@@ -13,6 +13,7 @@ from bleuprint.config.paths import Cell, folder
 from bleuprint.corpus.test_sets import read_description
 from bleuprint.report import document_tables
 from bleuprint.report.comet_scores import (
+    ROUNDING,
     check_one_signature,
     comet_columns,
     one_model,
@@ -20,10 +21,8 @@ from bleuprint.report.comet_scores import (
 )
 from bleuprint.report.fault_tables import fault_counts
 from bleuprint.report.frame import frame_of, with_measured
-from bleuprint.report.record_checks import ROUNDING, chain_of
 from bleuprint.report.system_results import METRICS, of_metric, with_differences
 from bleuprint.runtime import fingerprint
-from bleuprint.runtime.closure import code_fingerprint
 from bleuprint.runtime.errors import UserError
 from bleuprint.scoring import metrics
 from bleuprint.scoring.output_faults import output_faults
@@ -49,7 +48,6 @@ def collect(settings: Settings, root: Path = Path()) -> pd.DataFrame:
         rows = (*settings.systems_on(corpus), *settings.outside_on(corpus))
         paired |= _paired([runs[Cell(row, corpus, seed)] for row in rows])
     faults = fault_counts(runs)
-    code = code_fingerprint("report", root)
     tested = ("p_bootstrap", "p_randomization", "standard_error")
     untested = dict.fromkeys(of_metric(metric, each) for metric in METRICS for each in tested)
     untested |= document_tables.tests_of(None)
@@ -58,7 +56,6 @@ def collect(settings: Settings, root: Path = Path()) -> pd.DataFrame:
             **_row(run, test),
             **{"baseline": None, **untested, **paired.get((cell, test), {})},
             "faults": faults.get((cell, test)),
-            "code_sha256": code,
         }
         for cell, run in runs.items()
         for test in run.tests
@@ -189,7 +186,6 @@ def _row(run: ScoredTranslations, test: str) -> dict[str, Any]:
         metric = scores[key]  # type: ignore[literal-required]
         row |= {column: metric["score"], f"{column}_signature": metric["signature"]}
         row |= {f"{column}_low": metric["low"], f"{column}_high": metric["high"]}
-    row["chain_sha256"] = chain_of(row)
     return row | comet_columns(run, test)
 
 

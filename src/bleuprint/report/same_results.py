@@ -18,8 +18,8 @@ SEEDS_BLEU = 0.3
 _KEY = [*Cell._fields, "test"]
 # Fingerprints of what made a result; the other columns are the result.
 _FINGERPRINTS = (
-    *("settings_sha256", "code_sha256", "binary_sha256", "training_sha256"),
-    *("averaged_sha256", "decode_sha256", "scored_with", "chain_sha256"),
+    *("settings_sha256", "binary_sha256", "training_sha256"),
+    *("averaged_sha256", "decode_sha256", "scored_with"),
 )
 _TESTS = ("difference", "human_agreement", "p", "p_holm", "p_bootstrap", "p_randomization")
 _OF_REPORT = [
@@ -77,7 +77,7 @@ class Compared:
     @property
     def stage(self) -> str:
         """The kind of the first stage from which they differ, by the columns."""
-        fingerprints = (name for name in _FINGERPRINTS[2:4] if self.differs(name))
+        fingerprints = (name for name in _FINGERPRINTS[1:3] if self.differs(name))
         differing = {*self.columns, *fingerprints}
         if differing <= {*_OF_REPORT}:
             return "report"
@@ -100,8 +100,6 @@ class Compared:
             yield "data"
         elif self.differs("training_sha256") and not self.differs("settings_sha256"):
             yield "code of the training"
-        if self.stage == "report" and self.differs("code_sha256"):
-            yield "code of the report"
         if self.differs("averaged_sha256") and all(self._both("averaged_sha256")):
             yield "checkpoints that were averaged"
         if self.differs("scored_with") and all(self._both("scored_with")):

@@ -57,7 +57,7 @@ def test_the_commands_are_those_that_were_tried(page: Page, context: ReportConte
     assert "git checkout" not in text and "make reproduce" in text
     (commit,) = context.records.commit.unique()
     assert f"Trained at commit {commit};" in text
-    assert all(code[:12] in text for code in context.records.code_sha256)
+    assert all(sha[:12] in text for sha in context.records.training_sha256)
 
 
 def test_nothing_is_asked_of_a_network(text: str, page: Page) -> None:
