@@ -2,7 +2,7 @@
 
 import pickle
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import result_trees as trees
 from bleuprint.config.experiment import Settings
 from bleuprint.report import report
 from bleuprint.report.frame import RESULTS, save
-from bleuprint.report.page import curves, model
+from bleuprint.report.page import curves
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.records import collect
 
@@ -25,8 +25,6 @@ def fast() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         trees.few_samples(patch)
         patch.setattr(curves, "_chart", drawn_once)
-        for name in ("_mask", "_targets", "_lines"):
-            patch.setattr(model, name, once(getattr(model, name)))
         yield
 
 
@@ -46,18 +44,6 @@ def drawn_once(context: ReportContext, *chart: Any) -> Markup:
     if key not in _DRAWN:
         _DRAWN[key] = _chart(context, *chart)
     return _DRAWN[key]
-
-
-def once(draw: Callable[..., Markup]) -> Callable[..., Markup]:
-    """The charts of "The model", whose arguments are all that they are drawn from."""
-
-    def drawn(*args: Any, **kwargs: Any) -> Markup:
-        key = pickle.dumps((draw.__name__, args, kwargs))
-        if key not in _DRAWN:
-            _DRAWN[key] = draw(*args, **kwargs)
-        return _DRAWN[key]
-
-    return drawn
 
 
 @pytest.fixture(scope="module", name="made")
