@@ -110,7 +110,8 @@ docs: setup
 	@echo "open $(CURDIR)/work/site/docs/index.html"
 
 ui: setup
-	@bleuprint ui --port $(PORT)
+	@MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false mlflow ui --host 127.0.0.1 --port $(PORT) \
+	  --backend-store-uri "sqlite:///$(CURDIR)/mlflow.db" --workers 1
 
 recipe:
 	@test -n "$(NAME)" || { echo "make recipe NAME=...: one of $(RECIPES)"; exit 2; }

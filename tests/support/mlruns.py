@@ -8,8 +8,6 @@ from typing import Any
 from bleuprint.config.experiment import Settings, load
 from bleuprint.config.paths import Cell
 from bleuprint.runtime.files import read_json, write_json
-from bleuprint.tracking.runs import NESTED
-from bleuprint.tracking.sync import DECODING
 from mlservers import runs_in
 from systems import with_systems
 
@@ -24,19 +22,10 @@ def dump(root: Path) -> list[str]:
 
 
 def named(root: Path, experiment: str = "trial_run") -> tuple[Any, dict[str, Any]]:
-    """All runs but those of decodings, by name."""
+    """All runs by name."""
     client, runs = runs_in(store(root), experiment)
-    runs = [run for run in runs if DECODING not in run.data.tags]
     assert len(runs) == len({run.info.run_name for run in runs})
     return client, {run.info.run_name: run for run in runs}
-
-
-def decodings(root: Path, training: str) -> dict[str, Any]:
-    """The decodings of a training, by name."""
-    client, runs = named(root)
-    place = client.get_experiment_by_name("trial_run").experiment_id
-    query = f"tags.`{NESTED}` = '{runs[training].info.run_id}'"
-    return {run.info.run_name: run for run in client.search_runs([place], query)}
 
 
 def decoded_otherwise(cell: Cell, beam: int, score: float) -> Settings:

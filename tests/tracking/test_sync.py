@@ -16,7 +16,7 @@ from bleuprint.runtime.files import read_json, write_json
 from bleuprint.tracking.runs import GROUP
 from bleuprint.tracking.sync import read_cell, sync, sync_all
 from bleuprint.tracking.tracker import Tracker
-from mlruns import bleu, decoded_otherwise, decodings, dump, named, store
+from mlruns import bleu, decoded_otherwise, dump, named, store
 from mlservers import history, runs_in
 from systems import with_systems
 
@@ -26,7 +26,7 @@ SECONDS = 3725.0  # as result_trees has it
 
 def test_a_sync_makes_all_and_a_second_one_changes_nothing(root: Path) -> None:
     settings = load()
-    assert len(list(sync(settings))) == 4 + 1  # runs, columns
+    assert len(list(sync(settings))) == 4
     before = dump(root)
     assert list(sync(settings)) == []
     (said,) = sync_all(settings)
@@ -34,11 +34,11 @@ def test_a_sync_makes_all_and_a_second_one_changes_nothing(root: Path) -> None:
     assert dump(root) == before
 
     client, runs = named(root)
-    assert set(runs) == {f"{s} {seed}" for s in ("tiny", "small") for seed in (1, 2)}
+    assert set(runs) == {f"{s} news-en-de {n}" for s in ("tiny", "small") for n in (1, 2)}
     groups = {name: run.data.tags[GROUP] for name, run in runs.items()}
-    assert groups["tiny 1"] == groups["tiny 2"]
+    assert groups["tiny news-en-de 1"] == groups["tiny news-en-de 2"]
     assert len(set(groups.values())) == 2
-    one = runs["tiny 2"]
+    one = runs["tiny news-en-de 2"]
     assert history(client, one, "train/loss") == [(10, 5.0), (20, 4.0)]
     assert history(client, one, "train/tokens_per_second") == [(10, 500.0), (20, 250.0)]
     assert history(client, one, "valid/bleu") == [(20, 1.5)]
@@ -61,7 +61,7 @@ def test_a_sync_makes_all_and_a_second_one_changes_nothing(root: Path) -> None:
 def test_points_are_spaced_evenly_over_the_duration(root: Path) -> None:
     list(sync(load()))
     client, runs = named(root)
-    run = runs["tiny 1"]
+    run = runs["tiny news-en-de 1"]
     assert run.info.end_time - run.info.start_time == SECONDS * 1000
     points = client.get_metric_history(run.info.run_id, "train/loss")
     assert [p.timestamp - run.info.start_time for p in sorted(points, key=lambda p: p.step)] == [
@@ -84,7 +84,7 @@ def test_a_run_that_was_logged_in_part_is_completed(root: Path) -> None:
     assert "run tiny news-en-de 1: completed" in said
     assert "run tiny news-en-de 2: made" in said
     client, runs = named(root)
-    run = runs["tiny 1"]
+    run = runs["tiny news-en-de 1"]
     assert (run.info.run_id, run.info.status) == (part.info.run_id, "FINISHED")
     assert run.info.end_time - run.info.start_time == SECONDS * 1000
     assert history(client, run, "train/loss") == [(10, 5.0), (20, 4.0)]
@@ -105,7 +105,7 @@ def test_new_scores_take_the_place_of_old_ones(root: Path) -> None:
         write_json(path, content)
         list(sync(settings))
         _, runs = named(root)
-        assert runs["tiny 1"].data.metrics["bleu/news-en-de/first"] == better
+        assert runs["tiny news-en-de 1"].data.metrics["bleu/news-en-de/first"] == better
 
 
 def test_comet_is_logged_if_it_is_of_the_translations(root: Path) -> None:
@@ -118,37 +118,24 @@ def test_comet_is_logged_if_it_is_of_the_translations(root: Path) -> None:
     for hypotheses, logged in (("of others", {}), (files["hypotheses"], {COMET: 81.25})):
         write_json(cell.results / "comet.json", {"first": {**comet, "hypotheses": hypotheses}})
         list(sync(settings))
-        metrics = named(root)[1]["tiny 1"].data.metrics
+        metrics = named(root)[1]["tiny news-en-de 1"].data.metrics
         assert {name: value for name, value in metrics.items() if "comet" in name} == logged
 
 
-def test_several_decodings_of_a_training_are_runs_below_it(root: Path) -> None:
-    cell, training = Cell("tiny", "news-en-de", 1), "tiny 1"
+def test_another_search_takes_the_place_of_the_scores(root: Path) -> None:
+    cell, training = Cell("tiny", "news-en-de", 1), "tiny news-en-de 1"
     list(sync(load()))
-    first = bleu(cell)
-    assert not decodings(root, training)
     settings = decoded_otherwise(cell, beam=6, score=71.0)
-    said = list(sync(settings))
-    assert "run tiny news-en-de 1: completed" in said
-    scores = {
-        n: run.data.metrics["bleu/news-en-de/first"] for n, run in decodings(root, training).items()
-    }
-    assert scores == {"beam 2, alpha 0.6": first, "beam 6, alpha 0.6": 71.0}
-    one = decodings(root, training)["beam 2, alpha 0.6"]
-    assert one.data.params["decode.beam"] == "2" and "loss/news-en-de/first" in one.data.metrics
-    _, runs = named(root)
-    held = runs[training].data
+    assert list(sync(settings)) == [f"run {training}: completed"]
+    held = named(root)[1][training].data
     assert held.metrics["bleu/news-en-de/first"] == 71.0 and held.tags["decode.beam"] == "6"
     assert "train/loss" in held.metrics and "decode.beam" not in held.params
-    before = dump(root)
     assert list(sync(settings)) == []
-    assert dump(root) == before
 
 
 def test_an_experiment_in_a_copy_leaves_the_scores_and_the_page_of_the_project(
     root: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cell, training = Cell("tiny", "news-en-de", 1), "tiny 1"
     page = root / "reports" / "index.html"
     page.parent.mkdir()
     page.write_text("<p>of the project")
@@ -159,13 +146,12 @@ def test_an_experiment_in_a_copy_leaves_the_scores_and_the_page_of_the_project(
     monkeypatch.chdir(copy)
     monkeypatch.setenv("DVC_ROOT", str(root))
     Path("reports", "index.html").write_text("<p>of the experiment")
-    settings = decoded_otherwise(cell, beam=6, score=71.0)
-    assert list(sync(settings, make=False)) == ["run tiny news-en-de 1: completed"]
+    settings = decoded_otherwise(Cell("tiny", "news-en-de", 1), beam=6, score=71.0)
+    assert list(sync(settings, make=False)) == []
     client, after = named(root)
     assert {name: run.data.to_dictionary() for name, run in after.items()} == {
         name: run.data.to_dictionary() for name, run in before.items()
     }
-    assert len(decodings(root, training)) == 2
     kept = client.download_artifacts(after["report"].info.run_id, "index.html")
     assert Path(kept).read_text() == "<p>of the project"
     monkeypatch.chdir(root)
@@ -187,8 +173,8 @@ def test_scores_of_other_files_are_left_out_and_named(root: Path, changed: str, 
     assert len(lines) == 1
     assert re.match(f"{mine}: its scores are left out: .*{said}", lines[0])
     _, runs = named(root)
-    assert "bleu/news-en-de/first" not in runs["tiny 1"].data.metrics
-    assert "valid/bleu" in runs["tiny 1"].data.metrics
+    assert "bleu/news-en-de/first" not in runs["tiny news-en-de 1"].data.metrics
+    assert "valid/bleu" in runs["tiny news-en-de 1"].data.metrics
 
 
 def test_scores_of_other_references_or_settings_are_left_out(root: Path) -> None:
@@ -217,8 +203,8 @@ def test_the_report_stage_completes_runs_and_makes_none_of_a_training(root: Path
     Tracker(one.description).close("FINISHED")
     list(sync(settings, make=False))
     _, runs = named(root)
-    assert set(runs) == {"tiny"}  # the only one
-    assert "bleu/news-en-de/first" in runs["tiny"].data.metrics
+    assert set(runs) == {"tiny news-en-de 2"}
+    assert "bleu/news-en-de/first" in runs["tiny news-en-de 2"].data.metrics
 
 
 def test_cells_without_results_of_these_settings_are_named(root: Path) -> None:
@@ -232,7 +218,7 @@ def test_cells_without_results_of_these_settings_are_named(root: Path) -> None:
         "system small, corpus news-en-de, seed 2",
     ]
     _, runs = named(root)
-    assert set(runs) == {"tiny 2", "small 1"}
+    assert set(runs) == {"tiny news-en-de 2", "small news-en-de 1"}
     assert list(sync_all(load())) == [f"nothing new to log: MLflow at {store(root)}", *lines]
 
 

@@ -22,7 +22,6 @@ EXAMPLES: dict[str, dict[str, str]] = {
         "power": "bleuprint power --difference 0.5",
         "cite": "bleuprint cite > references.bib",
         "numbers": "bleuprint numbers > numbers.tex",
-        "ui": "bleuprint ui --port 5001",
         "mlflow-sync": "bleuprint mlflow-sync",
     },
     "A trained system": {

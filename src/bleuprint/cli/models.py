@@ -6,7 +6,6 @@ from pathlib import Path
 from bleuprint.cli.options import (
     Commands,
     add_cell_options,
-    check_root,
     trained_cell,
     whole_number,
 )
@@ -65,10 +64,6 @@ def add_commands(commands: Commands) -> None:
     )
     sync.set_defaults(command=_sync)
 
-    ui = commands.add_parser("ui", help="MLflow's pages on 127.0.0.1, of this project's trainings")
-    ui.add_argument("--port", type=whole_number(1, 65535), default=5000, help="(%(default)s)")
-    ui.set_defaults(command=_ui)
-
 
 def _train(given: argparse.Namespace) -> None:
     from bleuprint.pipeline.train_stage import train_cell
@@ -111,10 +106,3 @@ def _log_model(given: argparse.Namespace) -> None:
     address = log_model(settings, trained_cell(settings, given), given.precision)
     print(f"MLflow at {mask(store.uri())}: model version {address}")
     print(f'mlflow.pyfunc.load_model("{address}").predict(["..."])')
-
-
-def _ui(given: argparse.Namespace) -> None:
-    from bleuprint.tracking.ui_server import serve
-
-    check_root()
-    serve(given.port)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mlflow.tracking import MlflowClient
 
 FINGERPRINT, GROUP = "bleuprint.fingerprint", "bleuprint.group"
-NOTE, NESTED, COMMIT = "mlflow.note.content", "mlflow.parentRunId", "mlflow.source.git.commit"
+NOTE, COMMIT = "mlflow.note.content", "mlflow.source.git.commit"
 # MLflow's limits: characters of a parameter, metrics in one request
 _VALUE, _METRICS = 6000, 1000
 

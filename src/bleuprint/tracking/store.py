@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError, one_line
@@ -33,13 +33,6 @@ for _name, _value in {
 }.items():
     os.environ.setdefault(_name, _value)
 _FILE = "sqlite:///"
-# Where a database holds addresses of artifacts.
-_ADDRESSES = (
-    ("experiments", "artifact_location"),
-    ("runs", "artifact_uri"),
-    ("logged_models", "artifact_location"),
-    ("model_versions", "storage_location"),
-)
 # Seconds to wait for other processes that create the database.
 _LOCKED = 120
 # The packages of modules by which SQLAlchemy reaches databases, where they differ in name.
@@ -75,9 +68,7 @@ def client() -> "MlflowClient":
     # Processes that create the database at the same time crash in its migrations.
     with lock():
         _check_database()
-        client = MlflowClient(uri(), registry_uri=uri())
-        _relocate(client)
-        return client
+        return MlflowClient(uri(), registry_uri=uri())
 
 
 def _check_address() -> None:
@@ -131,9 +122,25 @@ def experiment(client: "MlflowClient", name: str) -> "Experiment":
     if client.get_experiment_by_name(name) is None:
         with suppress(MlflowException):  # another process was first
             client.create_experiment(name, artifact_location=_artifacts(name))
-    if experiment := client.get_experiment_by_name(name):
+    if experiment := find_experiment(client, name):
         return experiment
     raise MlflowException(f"experiment {name!r} could not be created")
+
+
+def find_experiment(client: "MlflowClient", name: str) -> "Experiment | None":
+    """The experiment called `name`, if there is one.
+
+    Raises MlflowException if its artifacts are those of another folder: MLflow stores absolute
+    addresses, in a project that was copied or moved those of the original.
+    """
+    from mlflow.exceptions import MlflowException
+
+    found = client.get_experiment_by_name(name)
+    if found and uri().startswith(_FILE) and found.artifact_location != _artifacts(name):
+        raise MlflowException(
+            "of a project in another folder: delete the database, then run bleuprint mlflow-sync"
+        )
+    return found
 
 
 def _artifacts(experiment: str) -> str | None:
@@ -146,33 +153,6 @@ def _artifacts(experiment: str) -> str | None:
     local = uri().startswith(_FILE)
     root = Path(_database()).resolve().parent if local else environment.root().resolve()
     return (root / "mlartifacts" / experiment).as_uri()
-
-
-def _relocate(client: "MlflowClient") -> None:
-    """Make the experiments of a database refer to the artifacts in the folder beside it.
-
-    MLflow stores absolute addresses: in a project that was copied or moved, those of the original.
-    """
-    from mlflow.entities import ViewType
-    from sqlalchemy import create_engine, text
-
-    moved = [
-        {"old": found.artifact_location, "new": place}
-        for found in client.search_experiments(ViewType.ALL)
-        if found.artifact_location != (place := _artifacts(found.name))
-        and found.artifact_location.endswith(f"/mlartifacts/{quote(found.name)}")
-    ]
-    if not moved:
-        return
-    engine = create_engine(uri())
-    with engine.begin() as database:
-        for table, column in _ADDRESSES:
-            update = text(
-                f"UPDATE {table} SET {column} = :new || substr({column}, length(:old) + 1) "
-                f"WHERE substr({column} || '/', 1, length(:old) + 1) = :old || '/'"
-            )
-            database.execute(update, moved)
-    engine.dispose()
 
 
 @contextmanager

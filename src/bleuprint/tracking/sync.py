@@ -1,8 +1,7 @@
 """Log the stages' outputs to MLflow: complete the runs that exist, create those that do not.
 
-A run is a training, with the scores of one decoding: the project's. If there are others, a run for
-each is below it. An experiment in a temporary folder adds its own and leaves the project's as they
-are.
+A run is a training, with the scores of its translations. An experiment in a temporary folder leaves
+the project's scores as they are.
 
 The outputs contain no time of day. A run created from them ends when it is created and starts
 earlier by the duration of its training, over which the points of its curves are spaced evenly. Its
@@ -10,21 +9,24 @@ tag `bleuprint.times` says so.
 """
 
 import dataclasses
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bleuprint.comet.score import read_comet
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import sha256_of
 from bleuprint.runtime.secrets import mask
-from bleuprint.tracking import run_names, runs, store, ui_views
+from bleuprint.scoring.metrics import DIGITS, METRICS
+from bleuprint.scoring.output_faults import ANY
+from bleuprint.scoring.score import SetScores
+from bleuprint.tracking import runs, store
 from bleuprint.tracking.cell_results import CellResults, cells_of
-from bleuprint.tracking.decodings import DECODING, SCORED, decoding_of, log_decodings
 from bleuprint.tracking.runs import Content, Description
 from bleuprint.tracking.timings import Training, read_training
 from bleuprint.training.history import Curves
@@ -43,27 +45,26 @@ _REBUILT = "rebuilt: ended when it was synchronized; duration as measured, point
 class TrainedCell:
     """A finished training for MLflow.
 
-    `decoding`: its translations and their scores; without it, `problem` may say why.
+    `scores`: its metrics by test set, with the settings of decoding, `decode`; without them,
+    `problem` may say why.
     """
 
     description: Description
     content: Content
     seconds: float
-    decoding: Content | None = None
+    scores: Mapping[str, float] = field(default_factory=dict)
+    decode: Mapping[str, str] = field(default_factory=dict)
     problem: str = ""
 
     def content_in(self, run: "Run | None") -> Content:
         """The content for its run, with scores unless the run keeps those of the project."""
-        if self.decoding is None:
-            return self.content
-        mark = self.decoding.tags[DECODING]
-        scored = run is not None and any(map(ui_views.is_score, run.data.metrics))
-        if environment.is_copy() and run and scored and run.data.tags.get(SCORED) != mark:
+        scored = run is not None and any(name.split("/")[0] in METRICS for name in run.data.metrics)
+        if environment.is_copy() and scored:
             return self.content
         return dataclasses.replace(
             self.content,
-            tags={**self.content.tags, **self.decoding.params, SCORED: mark},
-            summary={**self.content.summary, **self.decoding.summary},
+            tags={**self.content.tags, **self.decode},
+            summary={**self.content.summary, **self.scores},
         )
 
 
@@ -115,9 +116,29 @@ def read_cell(settings: Settings, cell: Cell) -> TrainedCell | None:
     content = dataclasses.replace(
         content, tags=tags, points=_points(results.curves, measured), summary=summary
     )
-    decoding = decoding_of(results, scores) if scores else None
     seconds = measured.seconds if measured else 0.0
-    return TrainedCell(description, content, seconds, decoding, problem)
+    decode = runs.parameters({"decode": results.translation.decode}) if scores else {}
+    return TrainedCell(description, content, seconds, _metrics(results, scores), decode, problem)
+
+
+def _metrics(results: CellResults, scores: Mapping[str, SetScores]) -> dict[str, float]:
+    """The metrics of each test set, KIND/CORPUS/SET."""
+    found: dict[str, float] = {}
+    for test, metrics in scores.items():
+        place = f"{results.cell.corpus}/{test}"
+        for kind in (name for name in METRICS if name in metrics):
+            found[f"{kind}/{place}"] = metrics[kind]["score"]  # type: ignore[literal-required]
+        if loss := metrics["loss"]:
+            found |= {f"loss/{place}": loss["loss"], f"perplexity/{place}": loss["perplexity"]}
+        for fault in metrics.get("faults", ()):
+            if fault["name"] == ANY:  # one of a dozen, which would hide other metrics in Compare
+                found[f"test_faulty_lines/{place}"] = float(len(fault["lines"]))
+    if results.settings.comet and results.comet.exists():
+        for test, comet in read_comet(results.comet).items():
+            if test in scores and comet["hypotheses"] == scores[test]["hypotheses"]:
+                place = f"{results.cell.corpus}/{test}"
+                found[f"comet/{place}"] = round(100 * comet["score"], DIGITS)
+    return found
 
 
 def _log_cell(client: "MlflowClient", experiment: str, trained: TrainedCell, make: bool) -> str:
@@ -125,21 +146,17 @@ def _log_cell(client: "MlflowClient", experiment: str, trained: TrainedCell, mak
     run = runs.find(client, experiment, trained.description.tags)
     if run is None and not make:
         return ""
-    content, done = trained.content_in(run), ""
+    content = trained.content_in(run)
     if run is None:
         content = dataclasses.replace(content, tags={**content.tags, TIMES: _REBUILT})
-        run, done = runs.create(client, experiment, content, trained.seconds), "made"
-    else:
-        changed = runs.complete(client, run, content)
-        if run.info.status != "FINISHED":
-            end = run.info.start_time + round(1000 * trained.seconds)
-            client.set_terminated(run.info.run_id, "FINISHED", end if trained.seconds else None)
-            changed = True
-        done = "completed" if changed else ""
-    changed = trained.decoding is not None and log_decodings(
-        client, experiment, run, trained.description.cell, trained.decoding
-    )
-    return done or ("completed" if changed else "")
+        runs.create(client, experiment, content, trained.seconds)
+        return "made"
+    changed = runs.complete(client, run, content)
+    if run.info.status != "FINISHED":
+        end = run.info.start_time + round(1000 * trained.seconds)
+        client.set_terminated(run.info.run_id, "FINISHED", end if trained.seconds else None)
+        changed = True
+    return "completed" if changed else ""
 
 
 def _log_all(settings: Settings, trained: Sequence[TrainedCell], make: bool) -> Iterator[str]:
@@ -147,20 +164,14 @@ def _log_all(settings: Settings, trained: Sequence[TrainedCell], make: bool) -> 
         client = store.client()
         if make and trained:
             store.experiment(client, settings.experiment)
-        experiment = client.get_experiment_by_name(settings.experiment)
+        experiment = store.find_experiment(client, settings.experiment)
         if experiment is None:
             return
         for entry in trained:
             if done := _log_cell(client, experiment.experiment_id, entry, make):
                 yield f"run {entry.content.name}: {done}"
-        named = run_names.rename(client, experiment.experiment_id)
-        if environment.is_copy():  # the page and the columns stay those of the project
-            return
-        yield from _log_report(client, experiment.experiment_id, settings.experiment)
-        names = (name for entry in trained if entry.decoding for name in entry.decoding.summary)
-        metrics = list(dict.fromkeys(names))
-        if ui_views.decorate(client, experiment, settings, metrics) or named:
-            yield f"experiment {settings.experiment}: names of runs, columns"
+        if not environment.is_copy():  # the page stays that of the project
+            yield from _log_report(client, experiment.experiment_id, settings.experiment)
 
 
 def _log_report(client: "MlflowClient", experiment: str, name: str) -> Iterator[str]:
