@@ -1,7 +1,6 @@
 """The report page in a browser, opened from a file."""
 
 import math
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -217,27 +216,6 @@ def test_pointing_at_a_chart_shows_values(page: Browser) -> None:
         "document.querySelector('#curves figure svg').dispatchEvent(new Event('pointerleave'))"
     )
     assert not tip.is_displayed()
-
-
-def test_a_histogram_is_drawn_to_scale(page: Browser) -> None:
-    """Heights of bars are those of the counts that are read aloud, from the axis up."""
-    found = page.script(
-        """const svg = document.querySelector(".histogram svg");
-        const box = (one) => one.getBoundingClientRect();
-        const marks = [...svg.querySelectorAll(".grid")].map((one) => box(one).top);
-        const texts = [...svg.querySelectorAll(".grid + text")].map((one) => +one.textContent);
-        const counts = [...svg.querySelectorAll("rect")].map((one) =>
-          [+one.textContent.match(/: (\\d+) line/)[1], box(one).top, box(one).bottom]);
-        return [marks, texts, counts, svg.getAttribute("aria-label")]"""
-    )
-    marks, texts, counts, label = found
-    unit = (marks[0] - marks[-1]) / (texts[-1] - texts[0])
-    assert len(counts) == 20 and max(count for count, _, _ in counts) > 0
-    for count, top, bottom in counts:
-        assert bottom == pytest.approx(marks[0], abs=1) and top >= marks[-1] - 1
-        assert bottom - top == pytest.approx(count * unit, abs=1)
-    read = re.findall(r"tiny (\d+), d (\d+);", label)
-    assert [int(each) for pair in read for each in pair] == [count for count, _, _ in counts]
 
 
 def test_any_pair_of_systems_is_compared(page: Browser) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from bleuprint.report.frame import marked
-from bleuprint.report.grid import NONE, Column, Grid, Number, Row, grid
+from bleuprint.report.grid import NONE, Column, Grid, Number, Row
 from bleuprint.report.system_results import METRICS, PLACE, holm, of_metric, p_text
 from bleuprint.scoring.document_scores import ByDocument
 from bleuprint.scoring.significance import SIGNIFICANT, PairedTest
@@ -104,28 +104,6 @@ def findings(records: pd.DataFrame) -> Iterator[str]:
                 f"significant by line ({p_text(row.p_bootstrap)}), not by document "
                 f"({p_text(row.document_p_bootstrap)})."
             )
-
-
-def each(records: pd.DataFrame, systems: list[str]) -> Grid:
-    """BLEU and chrF2 of each document of a test set by `systems`, means over seeds."""
-    scored = records[records.system.isin(systems)][["system", "by_document"]].explode("by_document")
-    table = pd.DataFrame(list(scored.by_document)).assign(system=list(scored.system))
-    means = table.pivot_table(["bleu", "chrf"], "document", "system", sort=False)
-    lines = table.drop_duplicates("document").set_index("document").lines
-    rows = [
-        (
-            document,
-            Number(f"{lines[document]:,}", int(lines[document])),
-            *(
-                Number.of(values[key, system], "{:.1f}".format)
-                for system in systems
-                for key in _METRICS.values()
-            ),
-        )
-        for document, values in means.iterrows()
-    ]
-    heads = [f"{system}, {METRICS[metric]}" for system in systems for metric in _METRICS]
-    return grid(["Document"], ["Lines", *heads], rows)
 
 
 def parts(records: pd.DataFrame) -> Iterator[str | Grid]:

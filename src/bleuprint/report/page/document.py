@@ -6,7 +6,6 @@ from bleuprint.report.page.attention import attention
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.corpora import corpora
 from bleuprint.report.page.curves import curves
-from bleuprint.report.page.documents import documents
 from bleuprint.report.page.faults import faults
 from bleuprint.report.page.funnel import kept
 from bleuprint.report.page.model import model
@@ -21,7 +20,6 @@ SECTIONS: tuple[Callable[[ReportContext], Section | None], ...] = (
     summary,
     scores,
     bleu_variants,
-    documents,
     faults,
     sentences,
     attention,

@@ -1,6 +1,5 @@
-"""Any two systems on a test set: difference, lines, scores of lines, and n-grams."""
+"""Any two systems on a test set: their difference, and the lines in which one is better."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -8,8 +7,6 @@ from itertools import combinations
 import numpy as np
 
 from bleuprint.report.grid import NONE, Grid, Number, grid
-from bleuprint.report.ngram_diff import Ngram, NgramDifference, matches, most_ahead, ngrams
-from bleuprint.report.page.histogram import Histogram, histogram
 from bleuprint.report.page.lines import SetLines
 from bleuprint.report.system_results import SystemResult, p_text, paired_t
 from bleuprint.scoring.bleu import bleu_metric
@@ -19,9 +16,6 @@ from bleuprint.scoring.significance import (
     resampled_counts,
     resampled_scores,
 )
-
-# N-grams of each system in which it is ahead.
-_NGRAMS = 8
 
 
 @dataclass(frozen=True)
@@ -40,8 +34,7 @@ class Difference:
 class Pair:
     """Two systems on a test set, by the outputs of the first seed.
 
-    `better`, `worse`, `same`: lines of the second by the BLEU of the line. `more`: the n-grams in
-    which each is ahead of the other.
+    `better`, `worse`, `same`: lines of the second by the BLEU of the line.
     """
 
     first: str
@@ -50,30 +43,15 @@ class Pair:
     better: int
     worse: int
     same: int
-    histogram: Histogram
-    more: Mapping[str, Sequence[NgramDifference]]
 
 
 def pairs(lines: SetLines, tested: Mapping[tuple[str, str], Difference]) -> list[Pair]:
     """Every two systems of a test set whose outputs are shown."""
-    tokenize = bleu_metric([], lines.languages[1]).tokenizer
-    matched = {
-        name: matches(outputs, lines.references, tokenize)
-        for name, outputs in lines.outputs.items()
-    }
-    whole = Counter[Ngram]()
-    for line in lines.references:
-        whole.update(ngrams(tokenize(line).split()))
     found = []
     for first, second in combinations(lines.outputs, 2):
         delta = lines.bleu[second] - lines.bleu[first]
-        more = {
-            first: most_ahead(matched[first], matched[second], whole, _NGRAMS),
-            second: most_ahead(matched[second], matched[first], whole, _NGRAMS),
-        }
         better, worse, same = (int(which.sum()) for which in (delta > 0, delta < 0, delta == 0))
-        drawn = histogram(lines.bleu[first], lines.bleu[second])
-        found.append(Pair(first, second, tested[first, second], better, worse, same, drawn, more))
+        found.append(Pair(first, second, tested[first, second], better, worse, same))
     return found
 
 

@@ -11,7 +11,6 @@ from bleuprint.report.page.pairs import matrix, pair_differences, pairs
 from bleuprint.report.page.section import TEMPLATES, Section
 from bleuprint.report.word_diff import Kind, differences
 from bleuprint.scoring.metrics import sentence_chrf
-from bleuprint.scoring.significance import SIGNIFICANT
 from bleuprint.text.unicode import blank_unprinted
 
 # Bytes that all lists of lines together may take of the page: the page has 5 MB in all.
@@ -32,7 +31,6 @@ def sentences(context: ReportContext) -> Section | None:
         "sets": parts,
         "seeds": context.settings.seeds,
         "printed": blank_unprinted,
-        "significant": SIGNIFICANT,
     }
     return Section("sentences", "Translations", data)
 

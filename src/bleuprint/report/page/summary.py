@@ -34,7 +34,7 @@ def _findings(context: ReportContext) -> Iterator[Finding]:
     if shown := power_table.summary(context.records):
         yield Finding("The smallest difference that this can show", shown)
     for each in document_tables.findings(context.records):
-        yield Finding("By document", each, "documents")
+        yield Finding("By document", each)
     yield Finding("Cost", _cost(context), "cost")
     yield Finding("Data", _data(context), "data")
 
