@@ -256,18 +256,13 @@ def test_the_corpus_of_the_docs_loads_with_each_of_their_parts(tmp_path: Path) -
     params = yaml.load(ROOT / "params.yaml")
     params["corpora"] = yaml.load(whole)
     loaded = [yaml.load(snippet) for snippet in snippets]
-    (test_set,) = [each for each in loaded if "wmt22" in each]
-    training = [each for each in loaded if not {"made_texts", "wmt22"} & each.keys()]
+    training = [each for each in loaded if "made_texts" not in each]
     files = params["corpora"]["mine-de-en"]["files"]
-    files["tests"] = {**files.get("tests", {}), **test_set}
     files["train"].update(part for each in training for part in each.items())
     path = tmp_path / "params.yaml"
     yaml.dump(params, path)
-    loaded_files = load(path).corpora["mine-de-en"].files
-    assert loaded_files.tests["wmt22"]["all"].format == "wmt-xml"
-    train = loaded_files.train
-    named = {"news", "books", "debates", "linked"}
-    assert train.keys() == {"letters", "minutes", "web", "europarl", "nested"} | named
+    train = load(path).corpora["mine-de-en"].files.train
+    assert train.keys() == {"letters", "minutes", "web", "europarl", "nested", "news"}
     assert train["letters"].columns == (2, 1)
 
 

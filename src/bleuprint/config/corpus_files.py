@@ -15,18 +15,16 @@ from urllib.request import url2pathname
 from annotated_types import Ge, Interval
 
 from bleuprint.config import bibtex
-from bleuprint.config.corpus_names import Mtdata, Opus, statmt
+from bleuprint.config.corpus_names import Opus
 from bleuprint.runtime.environment import NETRC
 from bleuprint.runtime.schema import Name, SettingError
 from bleuprint.runtime.secrets import has_secret
 
-Format = Literal[
-    "plain", "documents", "tsv", "tmx", "ted-tags", "ted-xml", "sgml", "wmt-xml", "xces"
-]
+Format = Literal["plain", "documents", "tsv", "tmx", "ted-tags", "ted-xml", "sgml"]
 # The formats with both sides in one file.
-TWO_SIDED = frozenset({"tsv", "tmx", "wmt-xml"})
+TWO_SIDED = frozenset({"tsv", "tmx"})
 # The keys of a text's files.
-SIDES = ("source", "target", "both", "alignment")
+SIDES = ("source", "target", "both")
 
 _SPLITS = ("train", "valid", "test")
 # The URLs of embedded corpora.
@@ -106,14 +104,11 @@ class File:
 class Text:
     """One parallel text in two files, `source` and `target`, or in one, `both`; or by name.
 
-    In the format xces, `source` and `target` are archives of documents, and `alignment` has links
-    of their sentences. `opus`, a corpus of OPUS, and `mtdata`, a text of WMT by mtdata's name
-    without languages, stand for files; with `opus`, xces reads its documents instead of its lines.
+    `opus`, a corpus of OPUS, stands for its files with a sentence a line.
     A training text in plain format may have one of `source` and `target` alone: a system translates
     the other side, see made_texts.py; `tag` is then put before each source, as a word.
     `license_and_citation`: the corpus's entry for this text. `columns`: the columns of source and
-    target in a tsv file, from 1. `translator`: whose references are taken of a wmt-xml file that
-    has those of several. `pairs`: how many pairs of a training text are taken: the first
+    target in a tsv file, from 1. `pairs`: how many pairs of a training text are taken: the first
     ones, or with `pairs_seed` as many drawn at random; they stay in their order. `repeat`: how many
     times a training text is taken.
     """
@@ -126,35 +121,27 @@ class Text:
     columns: tuple[Annotated[int, Ge(1)], Annotated[int, Ge(1)]] | None = None
     pairs: Annotated[int, Ge(1)] | None = None
     pairs_seed: Annotated[int, Interval(ge=0, le=2**32 - 1)] | None = None
-    alignment: File | None = None
     opus: Opus | None = None
-    mtdata: Mtdata | None = None
     tag: str | None = None
     repeat: Annotated[int, Ge(1)] | None = None
-    translator: str | None = None
 
     def __post_init__(self) -> None:
-        if self.translator is not None and self.format != "wmt-xml":
-            raise ValueError(f"translator {self.translator!r} is for format wmt-xml")
         if self.pairs_seed is not None and self.pairs is None:
             raise ValueError(f"pairs_seed {self.pairs_seed} needs pairs")
-        if self.opus is not None or self.mtdata is not None:
+        if self.opus is not None:
             self._check_name()
         else:
             self._check_files()
 
     def _check_name(self) -> None:
-        """Raise ValueError if a text by name has another name, files or another format, too."""
-        keys = ("opus", "mtdata", *SIDES, "columns")
-        given = [key for key in keys if getattr(self, key) is not None]
-        if len(given) > 1:
-            raise ValueError(f"has {' and '.join(given)}: {given[0]} stands for all files")
-        if self.format not in (("plain", "xces") if self.opus else ("plain",)):
-            raise ValueError(f"format {self.format} with {given[0]}, which says how to read it")
+        """Raise ValueError if a text by name has files or another format, too."""
+        given = [key for key in (*SIDES, "columns") if getattr(self, key) is not None]
+        if given:
+            raise ValueError(f"has opus and {' and '.join(given)}: opus stands for all files")
+        if self.format != "plain":
+            raise ValueError(f"format {self.format} with opus, which says how to read it")
 
     def _check_files(self) -> None:
-        if (self.format == "xces") != (self.alignment is not None):
-            raise ValueError("format xces needs alignment, and no other format has it")
         if self.format in TWO_SIDED:
             if self.both is None or self.source is not None or self.target is not None:
                 raise ValueError(f"format {self.format} has both sides in one file: needs both")
@@ -164,47 +151,29 @@ class Text:
             raise ValueError("format tsv needs columns, and no other format has them")
         if self.columns is not None and len(set(self.columns)) == 1:
             raise ValueError(f"columns {list(self.columns)}: source and target are the same")
-        archives = (self.source, self.target) if self.alignment else ()
-        if any(file is not None and file.archive_member for file in archives):
-            raise ValueError("format xces reads documents of whole archives, no archive_member")
         if self.tag is not None and self.made is None:
             raise ValueError(f"tag {self.tag!r} is for a text that a system translates")
 
     @property
     def made(self) -> Literal["source", "target"] | None:
         """The side that a system translates, if any."""
-        by_name = self.opus is not None or self.mtdata is not None
-        if by_name or self.both is not None or (self.source and self.target):
+        if self.opus is not None or self.both is not None or (self.source and self.target):
             return None
         return "target" if self.source else "source"
 
     @property
     def files(self) -> tuple[File, ...]:
-        """The two files, source first, or the one file with both sides; the alignment last."""
+        """The two files, source first, or the one file with both sides."""
         files: list[File | None] = [getattr(self, side) for side in SIDES]
         return tuple(file for file in files if file is not None)
 
     def of_languages(self, source: str, target: str) -> "Text":
-        """The text with files in place of its name; raises ValueError if it lacks the pair."""
-        if self.mtdata is not None:
-            url, columns, members = statmt(self.mtdata, source, target)
-            if members is None:
-                tsv = File(url)
-                return replace(self, mtdata=None, format="tsv", both=tsv, columns=columns)
-        elif self.opus is None:
+        """The text with files in place of its name."""
+        if self.opus is None:
             return self
-        elif self.format == "xces":
-            return replace(
-                self,
-                opus=None,
-                source=File(self.opus.documents(source)),
-                target=File(self.opus.documents(target)),
-                alignment=File(self.opus.alignment(source, target)),
-            )
-        else:
-            url, members = self.opus.moses(source, target)
+        url, members = self.opus.moses(source, target)
         files = [File(url, archive_member=(member,)) for member in members]
-        return replace(self, opus=None, mtdata=None, source=files[0], target=files[1])
+        return replace(self, opus=None, source=files[0], target=files[1])
 
 
 Parts = dict[Name, Text]
@@ -268,19 +237,13 @@ class Files:
         }
 
     def of_languages(self, source: str, target: str) -> "Files":
-        """The sets with files in place of names; raises SettingError if a text lacks the pair."""
+        """The sets with files in place of names."""
 
-        def named(parts: Parts, *keys: str) -> Parts:
-            files = {}
-            for part, text in parts.items():
-                try:
-                    files[part] = text.of_languages(source, target)
-                except ValueError as error:
-                    raise SettingError([*keys, part], str(error)) from None
-            return files
+        def named(parts: Parts) -> Parts:
+            return {part: text.of_languages(source, target) for part, text in parts.items()}
 
-        tests = {name: named(parts, "tests", name) for name, parts in self.tests.items()}
-        return Files(named(self.train, "train"), named(self.valid, "valid"), tests)
+        tests = {name: named(parts) for name, parts in self.tests.items()}
+        return Files(named(self.train), named(self.valid), tests)
 
     def outside(self, *roots: Path) -> dict[str, str]:
         """The files outside the project, by SET.PART.SIDE; `roots`: the project's folders."""

@@ -106,7 +106,7 @@ def _at_hand(name: str, corpus: Corpus, test: str, parts: list[Text], root: Path
 def _is_local(text: Text) -> bool:
     """Whether a text's first lines can be read at once from files in inputs/."""
     files = [Path(file.path) for file in text.files if file.path is not None]
-    streamed = text.format not in ("documents", "xces") and not text.made
+    streamed = text.format != "documents" and not text.made
     return streamed and len(files) == len(text.files) and all(path.is_file() for path in files)
 
 

@@ -188,10 +188,7 @@ def _pairs(
     documents: MutableSequence[str],
 ) -> Iterator[Pair]:
     with ExitStack() as opened:
-        archives = (text.source, text.target) if text.format == "xces" else ()
-        streams = [
-            opened.enter_context(_open(file, source, whole=file in archives)) for file in text.files
-        ]
+        streams = [opened.enter_context(_open(file, source)) for file in text.files]
         try:
             yield from read_text(text, streams, languages, counts, documents)
         except Damaged:
@@ -203,14 +200,14 @@ def _pairs(
 
 
 @contextmanager
-def _open(file: File, source: Source, whole: bool) -> Iterator[BinaryIO]:
-    """A stream of an unpacked file, or of a `whole` archive."""
+def _open(file: File, source: Source) -> Iterator[BinaryIO]:
+    """A stream of an unpacked file."""
     if file.url in EMBEDDED:
         yield BytesIO("".join(f"{sentence}\n" for sentence in _embedded(file.url)).encode())
         return
     path, name = fetch(file, source), file.url or file.path or ""
     try:
-        with path.open("rb") if whole else open_member(path, name, file.archive_member) as stream:
+        with open_member(path, name, file.archive_member) as stream:
             yield stream
     except Damaged as error:
         if str(error).startswith((f"{name}:", f"{name}!")):  # not another file that is open

@@ -16,13 +16,12 @@ from bleuprint.corpus.steps.ledger import SetCounts
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import Pair
 
-# xces has its own tests: its archives must be able to seek
-FORMATS = [name for name in get_args(Format) if name != "xces"]
+FORMATS = list(get_args(Format))
 PARALLEL = [name for name in FORMATS if name not in TWO_SIDED and name != "documents"]
 BY_LINES = ["plain", "documents", "tsv", "ted-tags"]
-MARKED_UP = ["sgml", "ted-xml", "tmx", "wmt-xml"]
+MARKED_UP = ["sgml", "ted-xml", "tmx"]
 # Read by expat.
-XML = ["tmx", "wmt-xml"]
+XML = ["tmx"]
 
 PAIRS = [
     Pair("Die Katze schläft.", "The cat lies by the stove."),
@@ -140,21 +139,6 @@ def _tmx(source: list[str], target: list[str]) -> list[str]:
     ]
 
 
-def _wmt_xml(source: list[str], target: list[str]) -> list[str]:
-    docs = ""
-    for id, part in (("a.1", slice(2)), ("b.2", slice(2, None))):
-        sides = [
-            "".join(f'<seg id="{n}"> {escape(s)} </seg>\n' for n, s in enumerate(side[part], 1))
-            for side in (source, target)
-        ]
-        docs += (
-            f'<doc origlang="de" id="{id}">\n<src lang="de">\n<p>\n{sides[0]}</p>\n</src>\n'
-            f'<ref lang="en" translator="A">\n<p>\n{sides[1]}</p>\n</ref>\n'
-            f'<hyp lang="en" system="S"><seg id="1">no</seg></hyp></doc>\n'
-        )
-    return [f"<?xml version='1.0' encoding='utf-8'?>\n<dataset id=\"x\">\n{docs}</dataset>\n"]
-
-
 _WRITERS = {
     "plain": _plain,
     "documents": _plain,
@@ -163,7 +147,6 @@ _WRITERS = {
     "sgml": _sgml,
     "ted-xml": _ted_xml,
     "tmx": _tmx,
-    "wmt-xml": _wmt_xml,
 }
 
 

@@ -1,15 +1,11 @@
 """The formats of published parallel text: binary streams in, pairs out.
 
 Streams are read once, from start to end, in bounded memory except by documents, which are aligned
-in memory; only archives of documents (xces) must be files, and a pair of documents is in memory. A
-malformed file, or files that are not parallel, raise an error that names file and line. Only whole
-pairs are dropped, and counted:
+in memory. A malformed file, or files that are not parallel, raise an error that names file and
+line. Only whole pairs are dropped, and counted:
 
 - `metadata`: a line about a talk in both files of ted-tags;
 - `one_language`: a unit of a TMX file that lacks one of the two languages;
-- `one_sided`: a link of an XCES alignment with sentences of one language only;
-- `testsuite` and `no_reference`: a sentence of a wmt-xml file that is not of the test set proper,
-  or that the chosen translator has not translated;
 - `1-0` and `0-1`: a sentence of one side of documents without a translation in the other.
 """
 
@@ -22,8 +18,6 @@ from bleuprint.corpus.download.formats.lines import read_lines, read_plain, read
 from bleuprint.corpus.download.formats.sgml import read_segments
 from bleuprint.corpus.download.formats.ted_tags import read_ted_tags
 from bleuprint.corpus.download.formats.tmx import read_tmx
-from bleuprint.corpus.download.formats.wmt_xml import read_wmt_xml
-from bleuprint.corpus.download.formats.xces import read_xces
 from bleuprint.corpus.steps.ledger import SetCounts
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import Pair
@@ -42,7 +36,7 @@ def read_text(
 
     `counts` counts the dropped pairs by the names above, and not those returned; it is complete
     after the last pair, and so is `documents`: the id of each pair's document if the format is
-    sgml, ted-xml or wmt-xml, otherwise nothing. No sentence contains a \\n. Raises UserError if the
+    sgml or ted-xml, otherwise nothing. No sentence contains a \\n. Raises UserError if the
     files are not of `text.format`, not parallel or without pairs.
     """
     names = [file.name for file in text.files]
@@ -64,11 +58,6 @@ def read_text(
             pairs = read_ted_tags(streams, names, counts)
         case "sgml" | "ted-xml":
             pairs = read_segments(streams, names, text.format == "ted-xml", documents)
-        case "wmt-xml":
-            name, translator = names[0], text.translator
-            pairs = read_wmt_xml(streams[0], name, languages, translator, counts, documents)
-        case "xces":
-            pairs = read_xces(streams, names, counts)
     first = next(pairs, None)
     if first is None:
         drops = ", ".join(f"{count} by {rule}" for rule, count in sorted(counts.dropped.items()))
