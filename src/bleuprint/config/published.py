@@ -6,8 +6,7 @@ from typing import Annotated, Literal
 from annotated_types import Ge, Interval
 
 from bleuprint.config import bibtex
-from bleuprint.config.system import Average, LengthPenalty
-from bleuprint.runtime.schema import Count, SettingError
+from bleuprint.runtime.schema import SettingError
 from bleuprint.text.unicode import blank_unprinted
 
 
@@ -37,9 +36,6 @@ class Published:
         "otherwise",
     ]
     system: str | None = None
-    average: Average | None = None
-    beam: Count | None = None
-    length_penalty: LengthPenalty | None = None
     perplexity: Annotated[float, Ge(1)] | None = None
     bibtex: str | None = None
 
