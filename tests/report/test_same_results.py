@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from scipy.stats import ttest_ind
 
-from bleuprint.report.same_results import Verdict, changed_columns, compared, seeds_noise
+from bleuprint.report.same_results import Verdict, compared, seeds_noise
 from result_rows import against, frame, record
 
 MACHINE = {
@@ -173,12 +173,3 @@ def test_tests_between_systems_count_only_if_both_have_the_same_systems(
     assert result.stage == "report" and result.verdict == Verdict.DIFFERENT
     fewer = other[other.system == "small"]
     assert {each.verdict for each in compared(records, fewer)} == {Verdict.SAME_BYTES}
-
-
-def test_changed_columns_are_named_with_their_place(records: pd.DataFrame) -> None:
-    assert list(changed_columns(records, records.copy())) == []
-    other = edited(records, "tiny", bleu=1.5)[1:]
-    changes = list(changed_columns(records, other))
-    assert changes[0][1:] == ("the result", "present", "missing")
-    assert changes[-1][0] == "tiny on news-en-de, seed 1, first" and changes[-1][1] == "bleu"
-    assert changes[-1][3] == 1.5

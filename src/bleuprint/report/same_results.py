@@ -157,25 +157,6 @@ def compared(
     return results
 
 
-def changed_columns(
-    stored: pd.DataFrame, computed: pd.DataFrame
-) -> Iterator[tuple[str, str, Any, Any]]:
-    """The place, column and both values where records differ that should be the same.
-
-    A result that one side lacks is missing there.
-    """
-    old, new = _by_key(stored), _by_key(computed)
-    for key in dict.fromkeys((*old, *new)):
-        place = "{} on {}, seed {}, {}".format(*key)
-        if key not in old or key not in new:
-            states = ["present" if key in side else "missing" for side in (old, new)]
-            yield place, "the result", states[0], states[1]
-            continue
-        for name in STORED:
-            if not _equal(old[key][name], new[key][name]):
-                yield place, name, old[key][name], new[key][name]
-
-
 def seeds_noise(first: pd.Series, second: pd.Series) -> float:
     """The largest difference of two means, over as many seeds each, that is noise at 95 %.
 
