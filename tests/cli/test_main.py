@@ -184,7 +184,7 @@ def test_a_closed_standard_output_is_no_error_but_of_a_translation(project):
 
 
 def test_elsewhere_than_at_the_root_that_is_the_error(project):
-    commands = "table", "check", "clean", "plan", "settle", "record", "work", "plots", "ui"
+    commands = "table", "check", "clean", "plan", "settle", "record", "work", "plots"
     for command in (*map(str.split, commands), ["verify", "HEAD"]):
         error = run(project / "inputs", *COMMAND, *command, status=1)
         assert error == "bleuprint: error: params.yaml: no such file; run from the project's root\n"
