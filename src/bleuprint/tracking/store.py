@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError, one_line
@@ -136,7 +136,8 @@ def find_experiment(client: "MlflowClient", name: str) -> "Experiment | None":
     from mlflow.exceptions import MlflowException
 
     found = client.get_experiment_by_name(name)
-    if found and uri().startswith(_FILE) and found.artifact_location != _artifacts(name):
+    place, ours = found and found.artifact_location, f"/mlartifacts/{quote(name)}"
+    if place and uri().startswith(_FILE) and place != _artifacts(name) and place.endswith(ours):
         raise MlflowException(
             "of a project in another folder: delete the database, then run bleuprint mlflow-sync"
         )
