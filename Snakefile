@@ -22,7 +22,6 @@ with exit_on_error():
     if workflow.is_main_process:
         dvc_lock.unlock_after_kill()
         snakemake_run.record_at_exit(workflow)
-        dvc_lock.repair()
         snakemake_run.refuse_config(config)
         STAGES = graph.stages(content=resolve.resolved(load()))
     else:
@@ -32,7 +31,6 @@ snakemake_run.use_this_python()
 
 
 onstart:
-    snakemake_run.lift_default_rate_limit(workflow)
     with exit_on_error():
         slurm.check(workflow)
         resolve.resolve()

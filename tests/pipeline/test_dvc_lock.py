@@ -1,4 +1,4 @@
-"""dvc.lock cut short by a kill, and Snakemake's lock left by one."""
+"""A dvc.lock cut short by a kill, and Snakemake's lock left by one."""
 
 import shutil
 import subprocess
@@ -11,25 +11,7 @@ import warm
 from bleuprint.pipeline import dvc_lock
 from bleuprint.runtime.errors import UserError
 
-STAGE = """\
-  {name}:
-    cmd: env PYTHONPATH=src python stages/{name}.py
-    deps:
-    - path: data/ä
-      hash: md5
-      md5: 988c6f0688801f9b88e4663547bd71e5.dir
-      size: 357
-      nfiles: 1
-    outs:
-    - path: data/{name}
-      hash: md5
-      md5: 1f86863da7d23b8c45a2e626e3abe303.dir
-      size: 50151
-      nfiles: 17
-"""
-NAMES = [f"stage@{number}" for number in range(12)]
 HEAD = "schema: '2.0'\nstages:\n"
-LOCK = HEAD + "".join(STAGE.format(name=name) for name in NAMES)
 
 
 @pytest.fixture
@@ -39,37 +21,11 @@ def project(tmp_path):
     return tmp_path
 
 
-def stages(text):
-    from dvc.schema import COMPILED_LOCKFILE_SCHEMA
-    from dvc.utils.serialize import parse_yaml
-
-    return COMPILED_LOCKFILE_SCHEMA(parse_yaml(text, "dvc.lock"))["stages"]
-
-
-def test_whole_entries_of_a_dvc_lock_cut_short_are_kept(project, capsys):
-    lock, content = project / "dvc.lock", LOCK.encode()
-    every = [len(content) * tenth // 10 for tenth in range(10)]
-    for end in (*every, *range(len(content) - 450, len(content), 15)):
-        lock.write_bytes(content[:end])
-        dvc_lock.repair(project)
-        complete = {
-            name
-            for name, after in zip(NAMES, [*NAMES[1:], None], strict=True)
-            if end >= (content.index(f"  {after}:".encode()) if after else len(content))
-        }
-        found = set(stages(lock.read_text())) if lock.exists() else set()
-        assert found == complete, end
-        at_an_entry = content[end:].startswith(b"  stage@") and end
-        assert at_an_entry or "dvc.lock was damaged" in capsys.readouterr().err
-
-
-def test_a_whole_dvc_lock_and_one_with_conflicts_are_left(project, capsys):
-    conflict = LOCK.replace("50151\n      nfiles: 17\n", "5\n<<<<<<< HEAD\n=======\n>>>>>>> b\n", 1)
-    for text in (LOCK, conflict):
-        (project / "dvc.lock").write_text(text)
-        dvc_lock.repair(project)
-        assert (project / "dvc.lock").read_text() == text
-    assert capsys.readouterr().err == ""
+def test_a_dvc_lock_that_was_cut_short_says_the_way_out(project):
+    (project / "dvc.yaml").write_text("stages:\n  a: {cmd: 'true'}\n")
+    (project / "dvc.lock").write_text(f"{HEAD}  a:\n    cmd: 'true'\n    o")
+    with pytest.raises(UserError, match=r"dvc\.lock'.* corrupted; run: git checkout dvc\.lock"):
+        dvc_lock.changed_stages(project)
 
 
 def test_a_conflict_says_the_way_out(project):
@@ -90,32 +46,6 @@ def test_an_output_that_has_changed_since_it_was_recorded(tmp_path):
     for damaged in ("", "schema: '2.0'\nstages:\n"):
         (tmp_path / "dvc.lock").write_text(damaged)
         assert not dvc_lock.differs(Path("out"), tmp_path)
-
-
-def test_entries_that_are_lost_are_taken_from_the_commit(project, capsys):
-    lock = project / "dvc.lock"
-    lock.write_text(LOCK.replace("size: 50151", "size: 50152"))
-    name = ("-c", "user.name=a", "-c", "user.email=a@localhost")
-    for command in (["add", "dvc.lock"], ["commit", "-qm", "a"]):
-        subprocess.run(["git", *name, *command], cwd=project, check=True)
-    lock.write_text(LOCK[: LOCK.index("stage@5") + 30])
-    dvc_lock.repair(project)
-    found = stages(lock.read_text())
-    assert list(found) == NAMES
-    sizes = [stage["outs"][0]["size"] for stage in found.values()]
-    assert sizes == [50151] * 5 + [50152] * 7
-    assert "5 entries kept, 7 taken from git's HEAD" in capsys.readouterr().err
-
-
-def test_dvc_list_of_locks_cut_short_is_removed(project):
-    from dvc.repo import Repo
-    from dvc.rwlock import rwlock
-
-    locks = project / ".dvc" / "tmp" / "rwlock"
-    locks.write_text("")
-    dvc_lock.repair(project)
-    with Repo(str(project)) as repo, rwlock(repo.tmp_dir, repo.fs, "test", [], [], False):
-        pass
 
 
 SNAKEMAKE = """\

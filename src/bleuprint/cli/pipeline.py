@@ -64,22 +64,19 @@ def _plan(_: argparse.Namespace) -> None:
 def _reproduce(given: argparse.Namespace) -> None:
     from bleuprint.cli.reproduce import changes, run_dvc
     from bleuprint.cli.scores import print_summary
-    from bleuprint.pipeline.dvc_lock import repair
 
     _check(given)
-    repair()
     run_dvc()
     print_summary()
     print(changes())
 
 
 def _record(given: argparse.Namespace) -> None:
-    from bleuprint.pipeline import dvc_lock, recording
+    from bleuprint.pipeline import recording
 
     if given.begin:
         recording.begin(*given.begin)
     else:
-        dvc_lock.repair()
         recording.record()
 
 

@@ -1,4 +1,4 @@
-"""Locks of DVC and Snakemake, and what killed processes leave of them and of dvc.lock.
+"""DVC's repository, and the locks of DVC and Snakemake.
 
 DVC removes a stage's outputs before it runs the stage; without a lock on what Snakemake will write,
 `dvc repro` in the same folder would remove what Snakemake has made and not yet recorded. DVC's
@@ -9,7 +9,6 @@ Snakemake anywhere.
 import errno
 import fcntl
 import hashlib
-import json
 import re
 import shutil
 from collections.abc import Iterable, Iterator
@@ -18,9 +17,7 @@ from pathlib import Path
 from platform import node
 from typing import Any
 
-from bleuprint.runtime.code import git
 from bleuprint.runtime.errors import UserError, say
-from bleuprint.runtime.files import whole_file
 from bleuprint.runtime.machine_errors import describe
 from bleuprint.runtime.yaml_tree import load_yaml
 
@@ -40,7 +37,10 @@ def open_repo(root: Path) -> Iterator[Any]:
     except (DvcException, OSError) as error:
         if isinstance(error, OSError) and error.errno == errno.EROFS:
             raise UserError(f"the checkout is read-only: {error.filename}") from error
-        raise UserError(describe(error) or str(error)) from error
+        text = describe(error) or str(error)
+        if re.search(r"dvc\.lock'.*(invalid|corrupted)", text):  # cut short by a kill
+            text += "; run: git checkout dvc.lock, then dvc repro, which uses DVC's run cache"
+        raise UserError(text) from error
 
 
 def changed_stages(root: Path = Path()) -> dict[str, Any]:
@@ -55,31 +55,8 @@ def changed_stages(root: Path = Path()) -> dict[str, Any]:
 def recorded_stages(root: Path) -> set[str]:
     """The names of the stages in dvc.lock."""
     lock = root / "dvc.lock"
-    entries = _entries(lock.read_bytes()) if lock.exists() else []
-    return {_name(entry).strip(" :") for entry in entries}
-
-
-def repair(root: Path = Path()) -> None:
-    """Repair dvc.lock and DVC's list of locks, if DVC was killed while it wrote one of them.
-
-    The complete entries of dvc.lock are kept, and the others taken from git's HEAD; DVC takes
-    stages that are in neither from its run cache. Raises UserError if DVC is running.
-    """
-    from dvc.lock import make_lock
-    from dvc.repo import lock_repo
-    from dvc.rwlock import RWLOCK_FILE, RWLOCK_LOCK
-
-    path, locks = root / "dvc.lock", root / ".dvc" / "tmp" / RWLOCK_FILE
-    if _is_whole(path) and _is_json(locks):
-        return
-    with open_repo(root) as repo, lock_repo(repo):
-        if not _is_whole(path):  # no other process is writing it
-            _repair_lock(path, root)
-        hardlink = repo.config["core"].get("hardlink_lock", False)
-        guard = str(locks.with_name(RWLOCK_LOCK))
-        with make_lock(guard, tmp_dir=repo.tmp_dir, hardlink_lock=hardlink):
-            if not _is_json(locks):
-                locks.unlink()
+    text = lock.read_text(encoding="utf-8") if lock.exists() else ""
+    return set(re.findall(r"(?m)^  (\S+):$", text))  # to parse it takes a quarter of a second
 
 
 def unlock_after_kill(root: Path = Path()) -> None:
@@ -150,75 +127,7 @@ def check_no_conflict(lock: Path) -> None:
         )
 
 
-def check_whole(lock: Path) -> None:
-    """Raise UserError if dvc.lock is not complete, or has the marks of a merge."""
-    check_no_conflict(lock)
-    if not _is_whole(lock):
-        raise UserError(f"{lock}: damaged, as by a killed process; bleuprint reproduce repairs it")
-
-
 def is_conflict(path: Path) -> bool:
     """Whether a file has the marks that git leaves at a conflict of a merge."""
     text = path.read_text(encoding="utf-8", errors="replace")
     return re.search("^(<<<<<<<|>>>>>>>) ", text, re.MULTILINE) is not None
-
-
-def _repair_lock(path: Path, root: Path) -> None:
-    """Write dvc.lock without its last entry, which is cut short."""
-    kept = _entries(path.read_bytes())[:-1]
-    names = {_name(entry) for entry in kept}
-    committed = _entries(git(root, "show", "HEAD:./dvc.lock"))
-    taken = [entry for entry in committed if _name(entry) not in names]
-    if kept or taken:
-        with whole_file(path) as partial:
-            partial.write_text("".join(("schema: '2.0'\nstages:\n", *kept, *taken)), "utf-8")
-    else:
-        path.unlink()
-    say(
-        f"dvc.lock was damaged, as by a killed process: {len(kept)} entries kept, {len(taken)} "
-        "taken from git's HEAD; other stages come from DVC's run cache",
-        "note",
-    )
-
-
-def _entries(lock: bytes) -> list[str]:
-    """The texts of the stages in dvc.lock."""
-    return re.split(r"(?m)^(?=  \S)", lock.decode(errors="replace"))[1:]
-
-
-def _name(entry: str) -> str:
-    return entry.partition("\n")[0]
-
-
-def _is_whole(path: Path) -> bool:
-    """Whether dvc.lock is complete, or damaged in another way than by a killed process."""
-    from dvc.exceptions import DvcException
-    from dvc.schema import COMPILED_LOCKFILE_SCHEMA
-    from dvc.utils.serialize import parse_yaml
-    from voluptuous import Invalid
-
-    if not path.exists() or is_conflict(path):
-        return True
-    text = path.read_text(encoding="utf-8", errors="replace")
-    entries = _entries(path.read_bytes())
-    try:
-        # the last one alone: to parse all takes a quarter of a second
-        last = parse_yaml(f"schema: '2.0'\nstages:\n{entries[-1]}", path)
-        (entry,) = COMPILED_LOCKFILE_SCHEMA(last)["stages"].values()
-        out = entry["outs"][-1]
-    except (DvcException, Invalid, LookupError, ValueError):
-        return False
-    return (
-        text.endswith("\n") and "size" in out and ("nfiles" in out) == out["md5"].endswith(".dir")
-    )
-
-
-def _is_json(path: Path) -> bool:
-    """Whether a file, if it exists, can be parsed."""
-    try:
-        json.loads(path.read_bytes())
-    except FileNotFoundError:
-        return True
-    except ValueError:
-        return False
-    return True

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from bleuprint.config.paths import RESOLVED
 from bleuprint.runtime.flatten import dotted
 
 # Outputs that also tell how a stage ran, and so may differ where its texts or weights do not.
@@ -33,27 +34,22 @@ def _causes(lock: Mapping[str, Any], *stages: Mapping[str, Any]) -> Iterator[str
     if not stages[1]:
         yield "no such stage there"
         return
-    settings = [dotted(stage.get("params", {}).get("params.yaml", {})) for stage in stages]
-    for key in dict.fromkeys((*settings[0], *settings[1])):
-        values = [side.get(key, "none") for side in settings]
-        if values[0] != values[1]:
+    params = [dotted(stage.get("params", {}).get(str(RESOLVED), {})) for stage in stages]
+    for key in dict.fromkeys((*params[0], *params[1])):
+        values = [side.get(key, "none") for side in params]
+        kind, _, name = key.partition(".")
+        if values[0] == values[1]:
+            continue
+        if kind == "code":
+            yield f"code of stages/{name}.py"
+        elif kind == "inputs":
+            yield f"data {name.partition('.')[2]}"
+        else:
             yield f"settings {key} {' and '.join(values)}"
-    overrides = [stage.get("params", {}).get("reports/overrides.json") for stage in stages]
-    if overrides[0] != overrides[1]:
-        yield "settings of single corpora"
-    local = [dict[str, Any]() for _ in stages]
-    for of, stage in zip(local, stages, strict=True):
-        for files in stage.get("params", {}).get("reports/inputs.json", {}).values():
-            of.update(files)
-    for path in dict.fromkeys((*local[0], *local[1])):
-        if local[0].get(path) != local[1].get(path):
-            yield f"data {path}"
     made = {out for stage in lock.values() for out in _sums(stage, "outs")}
     old, new = (_sums(stage, "deps") for stage in stages)
     for path in (path for path in dict.fromkeys((*old, *new)) if old.get(path) != new.get(path)):
-        if path.startswith(("src/", "stages/")):
-            yield f"code {path}"
-        elif not any(_overlap(path, out) for out in made):
+        if not any(_overlap(path, out) for out in made):
             yield f"data {path}"
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bleuprint.pipeline.dvc_lock import changed_stages, check_whole, recorded_stages
+from bleuprint.pipeline.dvc_lock import changed_stages, check_no_conflict, recorded_stages
 from bleuprint.pipeline.graph import Stage, inputs, stages
 from bleuprint.pipeline.resolve import resolve
 
@@ -28,7 +28,7 @@ def planned_stages(root: Path = Path()) -> list[PlannedStage]:
     params.yaml or dvc.yaml, or a conflict in dvc.lock.
     """
     if (lock := root / "dvc.lock").exists():
-        check_whole(lock)
+        check_no_conflict(lock)
     resolve(root)  # before the others, as `dvc repro` runs it
     graph, status = stages(root), changed_stages(root)
     recorded = recorded_stages(root)

@@ -45,14 +45,3 @@ def use_this_python() -> None:
     """Put this Python first on PATH, for the stages' commands."""
     here = str(Path(sys.executable).parent)
     os.environ["PATH"] = f"{here}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
-
-
-def lift_default_rate_limit(workflow: Any) -> None:
-    """Remove Snakemake's default limit of 100 new jobs a second; one given by the user stays.
-
-    For each job that has ended, Snakemake looks at all waiting jobs again once in the limit's time
-    until the run is over: a third of a core after 400 jobs.
-    """
-    limiter = workflow.scheduler.job_rate_limiter
-    if limiter and (limiter.max_jobs, limiter.timespan) == (100, 1):
-        workflow.scheduler.job_rate_limiter = None

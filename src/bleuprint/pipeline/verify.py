@@ -51,7 +51,7 @@ class Report:
         content = parse_yaml(self.lock, path) if self.lock else {"stages": {}}
         if not isinstance(content, dict) or not isinstance(content.get("stages"), dict):
             raise UserError(
-                f"{path}: damaged, as by a killed process; bleuprint reproduce repairs it"
+                f"{path}: damaged, as by a killed process; run: git checkout dvc.lock, dvc repro"
             )
         return dict(content["stages"])
 
