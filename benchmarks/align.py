@@ -18,15 +18,16 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parent.parent))
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "support"))
 
 from bleuprint.corpus.alignment.align import Document, align, align_by_lengths
 from bleuprint.corpus.alignment.gale_church import LengthScorer
 from bleuprint.corpus.alignment.lattice import Bead, best_path
-from bleuprint.corpus.phrasebook import english, french, german
-from bleuprint.corpus.phrasebook.grammar import Writer
 from bleuprint.runtime import environment
 from documents import cut, f1
+from tools.phrasebook import english, french, german
+from tools.phrasebook.grammar import Writer
 
 _LANGUAGES = {"de": german, "fr": french}
 

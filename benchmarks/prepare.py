@@ -37,11 +37,13 @@ from pathlib import Path
 
 import psutil
 
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
 from bleuprint.config.experiment import load
 from bleuprint.corpus.download.fetch import Source, fetch
-from bleuprint.corpus.phrasebook import english, german
-from bleuprint.corpus.phrasebook.grammar import Writer
 from bleuprint.text.parallel import Pair, PairWriter
+from tools.phrasebook import english, german
+from tools.phrasebook.grammar import Writer
 
 ROOT = Path(__file__).parent.parent
 # The scripts that prepare a corpus, in the order of dvc.yaml.

@@ -1,8 +1,7 @@
-"""Statistics of a binarized corpus, the reachable BLEU of its test sets, known faults found."""
+"""Statistics of a binarized corpus, and the reachable BLEU of its test sets."""
 
 from bleuprint.config import paths
 from bleuprint.config.experiment import load_resolved
-from bleuprint.corpus.faults import has_known_faults, trace_faults
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.dataset.statistics import CorpusStatistics
 from bleuprint.pipeline import stage_args
@@ -16,8 +15,6 @@ def main() -> None:
     binary = BinaryCorpus(paths.folder(name, "binary"))
     CorpusStatistics.from_corpus(binary).write(output / paths.STATISTICS)
     write_reachable(corpus, binary, paths.folder(name, "split"), output / REACHABLE)
-    if has_known_faults(corpus):
-        trace_faults(name, corpus).write(output / paths.FAULTS)
 
 
 if __name__ == "__main__":

@@ -4,8 +4,8 @@ from dataclasses import asdict, replace
 
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.experiment import load
-from bleuprint.corpus.faults import has_known_faults
 from root import ROOT
+from tools.phrasebook.known_faults import has_known_faults
 
 CORPORA = load(ROOT / "recipes" / "cleaning-phrasebook.yaml").corpora
 CLEANED, *VARIANTS = CORPORA.items()

@@ -68,10 +68,10 @@ def test_something_inside_an_output_is_that_output(stages):
 def test_a_folder_of_files_is_each_file_in_it(project, stages):
     cache = project.root / "src/bleuprint/corpus/phrasebook/__pycache__"
     cache.mkdir(exist_ok=True)
-    (cache / "grammar.pyc").touch()
+    (cache / "__init__.pyc").touch()
     assert "inputs/a.en" in graph.inputs(stages.values(), project.root)["download@own"]
     wanted = graph.inputs(stages.values(), project.root)["resolve"]
-    assert "src/bleuprint/corpus/phrasebook/grammar.py" in wanted
+    assert "src/bleuprint/corpus/phrasebook/phrasebook.tar.xz" in wanted
     assert not [path for path in wanted if "__pycache__" in path]
 
 

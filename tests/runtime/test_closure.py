@@ -48,6 +48,12 @@ def test_what_a_script_imports_directly_and_through_others(project: Path) -> Non
     assert Code(project).closure("report") == {*("report/page.py", "tracking/store.py")}
 
 
+def test_the_text_of_the_phrasebook_decides_what_download_writes() -> None:
+    closures = {name: Code(ROOT).closure(name) for name in ("download", "clean", "train")}
+    text = "corpus/phrasebook/phrasebook.tar.xz"
+    assert [name for name, files in closures.items() if text in files] == ["download"]
+
+
 @pytest.mark.parametrize(
     ("file", "text", "changes"),
     [

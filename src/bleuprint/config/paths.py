@@ -13,7 +13,6 @@ from bleuprint.config.outside import OUTSIDE
 RESOLVED = Path("reports", "resolved.json")
 # The file in a corpus's statistics folder.
 STATISTICS = "statistics.json"
-FAULTS = "faults.json"
 
 
 def folder(corpus: str, stage: str, root: Path = Path()) -> Path:

@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 
-from bleuprint.config.paths import FAULTS, folder
-from bleuprint.corpus.faults import FaultReport, RuleHits
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.corpora import corpora
 from bleuprint.report.page.summary import summary
@@ -127,24 +125,6 @@ def test_overlap_and_samples_are_told(context: ReportContext) -> None:
     assert "pair 1,234" in body and "<b>" not in body
     assert '→ <bdi lang="en">&lt;b&gt;</bdi>' in body
     assert corpora(context).body == body
-
-
-def test_known_faults_are_shown_by_fault_and_by_rule(context: ReportContext) -> None:
-    assert "The faults that are known" not in corpora(context).body
-    path = folder("news-en-de", "statistics", context.root) / FAULTS
-    rules = {"length": RuleHits({"cut": 3, "": 1}), "mojibake": RuleHits({"mojibake": 2})}
-    lines, dropped = {"": 1234, "cut": 4, "mojibake": 2}, {"cut": 3, "": 1}
-    FaultReport(lines, dropped, {"mojibake": 2}, rules).write(path)
-    body = corpora(context).body
-    path.unlink()
-    assert "of 1,234 lines without a fault 1 were dropped" in body
-    folded = body.split("<summary>Which of the known faults the rules find</summary>")[1]
-    assert folded.split("</details>")[0].count("<table") == 2
-    rows = Tables(body).rows
-    assert ["cut", "4", "3", "0", "1", "75.0 %", "length 3"] in rows
-    assert ["mojibake", "2", "0", "2", "0", "100.0 %", "mojibake 2"] in rows
-    assert ["length", "4", "1", "75.0 %"] in rows
-    assert ["mojibake", "2", "0", "100.0 %"] in rows
 
 
 def test_statistics_of_a_corpus(context: ReportContext) -> None:

@@ -7,7 +7,7 @@ ends, markup) is removed.
 import re
 import shutil
 from collections import deque
-from collections.abc import Iterator, MutableSequence
+from collections.abc import Iterable, Iterator, MutableSequence
 from contextlib import ExitStack, contextmanager
 from io import BytesIO
 from itertools import islice
@@ -215,7 +215,7 @@ def _open(file: File, source: Source) -> Iterator[BinaryIO]:
         raise
 
 
-def _embedded(url: str) -> Iterator[str]:
+def _embedded(url: str) -> Iterable[str]:
     """The sentences of an embedded corpus."""
     # imported here: other corpora do not use them
     from bleuprint.corpus import phrasebook, toy_tasks

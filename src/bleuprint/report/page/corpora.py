@@ -7,8 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from bleuprint.config.paths import FAULTS, STATISTICS, folder
-from bleuprint.corpus.faults import FaultReport
+from bleuprint.config.paths import STATISTICS, folder
 from bleuprint.corpus.steps.ledger import SAMPLE_CHARACTERS, SetCounts
 from bleuprint.dataset.statistics import CorpusStatistics
 from bleuprint.report.page.context import ReportContext
@@ -68,7 +67,6 @@ def _hidden(sample: Mapping[str, Any]) -> bool:
 
 def _corpus(context: ReportContext, name: str) -> dict[str, Any]:
     described = folder(name, "statistics", context.root)
-    faults = described / FAULTS
     by_stage = list(training_counts(name, context.root))
     funnel = list(_funnel(by_stage))
     idle = [row for row in funnel if row[1] and not any(row[3:5])]
@@ -85,7 +83,6 @@ def _corpus(context: ReportContext, name: str) -> dict[str, Any]:
             for rule, samples in counts.samples.items()
         ],
         "overlap": sum(pairs.dropped.get(rule, 0) for rule in _OVERLAP),
-        "faults": FaultReport.read(faults) if faults.exists() else None,
         "statistics": CorpusStatistics.read(described / STATISTICS),
     }
 

@@ -2,20 +2,18 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self
 
 from bleuprint.config.corpus import Corpus
 from bleuprint.corpus.clean import Cleaning
 from bleuprint.corpus.dedup import Deduplication, dropping_rules
 from bleuprint.corpus.filter import Filtering
-from bleuprint.corpus.phrasebook import FAULTS, LANGUAGES, NOISY, noisy_lines
-from bleuprint.corpus.phrasebook.noise import Triple
 from bleuprint.corpus.steps.filtering import KeepOrDrop
 from bleuprint.corpus.steps.ledger import SetCounts
-from bleuprint.runtime.files import read_object, write_json
 from bleuprint.text.parallel import Pair
+from tools.phrasebook import FAULTS, LANGUAGES, NOISY, noisy_lines
+from tools.phrasebook.noise import Triple
 
 
 @dataclass
@@ -66,15 +64,6 @@ class FaultReport:
     def faults(self) -> list[str]:
         return [fault for fault in FAULTS if self.lines.get(fault)]
 
-    def write(self, path: Path) -> None:
-        write_json(path, asdict(self))
-
-    @classmethod
-    def read(cls, path: Path) -> Self:
-        content = read_object(path, ("lines", "dropped", "restored", "rules"))
-        rules = {rule: RuleHits(**hits) for rule, hits in content.pop("rules").items()}
-        return cls(**content, rules=rules)
-
 
 def has_known_faults(corpus: Corpus) -> bool:
     """Whether the training text of a corpus is the whole noisy text and nothing else."""
@@ -108,9 +97,7 @@ def trace_faults(name: str, corpus: Corpus, root: Path = Path()) -> FaultReport:
             trace.drop(check, fault)
         elif pair == right and fault:
             trace.restored[fault] += 1
-    # dataclasses.asdict does not copy a Counter
-    lines, dropped, restored = map(dict, (trace.lines, trace.dropped, trace.restored))
-    return FaultReport(lines, dropped, restored, trace.rules)
+    return FaultReport(trace.lines, trace.dropped, trace.restored, trace.rules)
 
 
 class _Trace:

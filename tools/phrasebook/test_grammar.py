@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from bleuprint.corpus.phrasebook import english, french, german, lexicon
-from bleuprint.corpus.phrasebook.lexicon import Adjective, Noun, Verb, Words, verbs
-from bleuprint.corpus.phrasebook.trees import Clause, Phrase, Place, Sentence
+from tools.phrasebook import english, french, german, lexicon
+from tools.phrasebook.lexicon import Adjective, Noun, Verb, Words, verbs
+from tools.phrasebook.trees import Clause, Phrase, Place, Sentence
 
 
 def noun(en: str) -> Noun:

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TypeVar
 
-from bleuprint.corpus.phrasebook.lexicon import (
+from tools.phrasebook.lexicon import (
     NOTHING,
     NUMBERS,
     PRONOUNS,
@@ -20,7 +20,7 @@ from bleuprint.corpus.phrasebook.lexicon import (
     nouns,
     prepositions,
 )
-from bleuprint.corpus.phrasebook.trees import Clause, Phrase, Place
+from tools.phrasebook.trees import Clause, Phrase, Place
 
 Item = TypeVar("Item")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from bleuprint.corpus.phrasebook.lexicon import Adjective, Name, Noun, Pronoun, Weather
-from bleuprint.corpus.phrasebook.trees import Clause, Phrase, Place, Sentence, joined
+from tools.phrasebook.lexicon import Adjective, Name, Noun, Pronoun, Weather
+from tools.phrasebook.trees import Clause, Phrase, Place, Sentence, joined
 
 AVOIR = ("ai", "as", "a", "avons", "ont")
 ETRE = ("suis", "es", "est", "sommes", "sont")

@@ -1,13 +1,17 @@
-"""The embedded corpus: the properties that it guarantees."""
+"""The embedded corpus: the properties that it guarantees, and the file of it in the package."""
 
 import hashlib
+import lzma
 import re
 import unicodedata
 from collections import Counter
 
 import pytest
 
-from bleuprint.corpus.phrasebook import LANGUAGES, SPLITS, generate, lexicon, sentences
+from bleuprint.corpus import phrasebook
+from root import ROOT
+from tools.phrasebook import LANGUAGES, NOISY, SPLITS, generate, lexicon, sentences
+from tools.phrasebook.__main__ import TEXTS, archive
 
 SIZES = {"train": 14_000, "valid": 500, "test": 500}
 HASHES = {
@@ -28,6 +32,14 @@ HASHES = {
 def test_the_bytes_are_always_the_same(split: str, language: str) -> None:
     text = "".join(f"{line}\n" for line in sentences(split, language))
     assert hashlib.sha256(text.encode()).hexdigest() == HASHES[split, language]
+
+
+def test_the_package_has_what_the_grammar_writes() -> None:
+    # versions of xz may compress the same archive differently
+    assert lzma.decompress((ROOT / TEXTS).read_bytes()) == archive()
+    for split in (*SPLITS, NOISY):
+        for language in LANGUAGES:
+            assert phrasebook.sentences(split, language) == list(sentences(split, language))
 
 
 def test_sizes() -> None:

@@ -8,7 +8,7 @@ from itertools import combinations
 
 import pytest
 
-from bleuprint.corpus.phrasebook import FAULTS, LANGUAGES, Line, generate, noisy_lines, sentences
+from tools.phrasebook import FAULTS, LANGUAGES, Line, generate, noisy_lines, sentences
 
 PAIRS = list(combinations(range(3), 2))
 HASHES = {

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from bleuprint.corpus.phrasebook import french, lexicon
-from bleuprint.corpus.phrasebook.lexicon import NOTHING, Noun, Pronoun, Verb
-from bleuprint.corpus.phrasebook.phrases import Phrases, is_named, kind_of, pronoun
-from bleuprint.corpus.phrasebook.trees import Clause, Phrase, Place, Sentence
+from tools.phrasebook import french, lexicon
+from tools.phrasebook.lexicon import NOTHING, Noun, Pronoun, Verb
+from tools.phrasebook.phrases import Phrases, is_named, kind_of, pronoun
+from tools.phrasebook.trees import Clause, Phrase, Place, Sentence
 
 # What a question word replaces, and what does not go with it.
 ASKED_FOR: dict[str, dict[str, Any]] = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bleuprint.corpus.phrasebook import lexicon
-from bleuprint.corpus.phrasebook.lexicon import NOTHING
+from tools.phrasebook import lexicon
+from tools.phrasebook.lexicon import NOTHING
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bleuprint.corpus.phrasebook.lexicon import Name, Noun, Pronoun, Weather
-from bleuprint.corpus.phrasebook.trees import Clause, Phrase, Place, Sentence, joined
+from tools.phrasebook.lexicon import Name, Noun, Pronoun, Weather
+from tools.phrasebook.trees import Clause, Phrase, Place, Sentence, joined
 
 BE = ("am", "are", "is", "are", "are")
 WAS = ("was", "were", "was", "were", "were")

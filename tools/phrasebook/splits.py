@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from functools import cache
 
-from bleuprint.corpus.phrasebook import english, french, german
-from bleuprint.corpus.phrasebook.grammar import Writer
-from bleuprint.corpus.phrasebook.noise import Line, Triple, with_faults
+from tools.phrasebook import english, french, german
+from tools.phrasebook.grammar import Writer
+from tools.phrasebook.noise import Line, Triple, with_faults
 
 LANGUAGES = ("en", "de", "fr")
 SPLITS = {"train": 14_000, "valid": 500, "test": 500}

@@ -1,0 +1,1 @@
+"""Programs that make files of the project; none of them is needed to run it."""
