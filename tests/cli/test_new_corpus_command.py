@@ -1,22 +1,38 @@
-"""The commands of README.md's how-to for a corpus of one's own, in a project of recipe `own`."""
+"""new-corpus: entries that load, what is refused, and README.md's how-to in a project of `own`."""
 
 import re
 import shlex
-import shutil
 
 import pytest
 
 from bleuprint.cli.main import command_parser
 from bleuprint.config.experiment import load
 from bleuprint.corpus import phrasebook
-from bleuprint.corpus.new_corpus import Draft
+from bleuprint.corpus.new_corpus import NewCorpus, insert
+from bleuprint.corpus.tool_formats import tool_format
 from bleuprint.dataset.learn_sentencepiece import learn_model
 from bleuprint.dataset.subwords.pieces import Pieces
 from bleuprint.runtime.errors import UserError
 from bleuprint.scoring.reachable_sample import loss
+from corpora import TORTURE
+from params import PARAMS
 from root import ROOT
 
+OWN = (ROOT / "recipes" / "own.yaml").read_text(encoding="utf-8")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+TEXTS = [list(phrasebook.sentences("valid", language)) for language in ("en", "de")]
+GOOD = [*zip(*TEXTS, strict=True)]
+START, END = PARAMS.index("  own:\n"), PARAMS.index("systems:\n")
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "inputs").mkdir()
+    (tmp_path / "recipes").mkdir()
+    for name in ("recipes/own.yaml", "params.yaml"):
+        (tmp_path / name).write_text(OWN, encoding="utf-8")
+    return tmp_path
 
 
 def run(line):
@@ -26,32 +42,28 @@ def run(line):
     given.command(given)
 
 
-def test_what_the_readme_says(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "recipes").mkdir()
-    (tmp_path / "inputs").mkdir()
-    shutil.copy(ROOT / "recipes" / "own.yaml", tmp_path / "recipes")
-    shutil.copy(ROOT / "recipes" / "own.yaml", tmp_path / "params.yaml")
+def new_corpus(project, pairs, names=("mine.en", "mine.de"), languages=None):
+    files = [project / "inputs" / name for name in names]
+    for side, path in enumerate(files):
+        path.write_bytes("".join(f"{pair[side]}\n" for pair in pairs).encode())
+    return NewCorpus.of([path.relative_to(project) for path in files], languages)
+
+
+def test_what_the_readme_says(project, capsys):
     (line,) = re.findall(r"(?m)^\$ (bleuprint new-corpus .*)", README)
-    for name in shlex.split(line)[2:]:
-        language = name[-2:]
-        text = "".join(f"{each}\n" for each in phrasebook.sentences("valid", language))
-        (tmp_path / name).write_text(text, encoding="utf-8", newline="\n")
+    new_corpus(project, [pair[::-1] for pair in GOOD], ("mine.de", "mine.en"))
     run(line)
     output = capsys.readouterr()
-    assert output.out.startswith("500 pairs: no rule changes or drops any\n")
-    assert not output.err
-    assert "\nparams.yaml has a new entry in place of mine-de-en; " in output.out
-    entry = output.out[output.out.index("  mine-de-en:\n") :]
-    params = (tmp_path / "params.yaml").read_text(encoding="utf-8")
+    start = "500 pairs; params.yaml has a new entry in place of the example:\n\n  mine-de-en:\n"
+    assert output.out.startswith(start) and not output.err
+    entry = output.out.partition("\n\n")[2].partition("\n\n")[0]
+    params = (project / "params.yaml").read_text(encoding="utf-8")
     assert entry in params and "  mine-de-en:" not in params.replace(entry, "")
     run("bleuprint check")
     output = capsys.readouterr()
     assert output.out == "own: params.yaml is valid\n"
     assert "no such file" not in output.err  # the note on an entry without its files
-    settings = load()
-    assert list(settings.systems_on("mine-de-en")) == ["small", "medium"]
-    monkeypatch.setattr(Draft, "suggest", None)  # refused before a sample is cleaned
+    assert list(load().systems_on("mine-de-en")) == ["small", "medium"]
     with pytest.raises(UserError, match="has an entry mine-de-en already"):
         run(line)
 
@@ -60,45 +72,166 @@ def test_what_the_readme_says(tmp_path, monkeypatch, capsys):
 SPACED = ["' {} '", "'{}'"]
 
 
-@pytest.mark.parametrize("spoiled", [False, True])
-def test_a_tokenizer_that_does_not_restore_the_text(tmp_path, monkeypatch, capsys, spoiled):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "inputs").mkdir()
-    shutil.copy(ROOT / "recipes" / "own.yaml", tmp_path / "params.yaml")
-    lines = [list(phrasebook.sentences("valid", language)) for language in ("en", "de")]
+@pytest.mark.parametrize(("spoiled", "dropout"), [(False, 0.0), (True, 0.0), (True, 0.1)])
+def test_a_tokenizer_that_does_not_restore_the_text(project, capsys, spoiled, dropout):
+    pairs = GOOD
     if spoiled:
-        lines[1] = [SPACED[number % 2].format(line) for number, line in enumerate(lines[1])]
-    for language, side in zip(("en", "de"), lines, strict=True):
-        text = "".join(f"{line}\n" for line in side)
-        (tmp_path / f"inputs/odd.{language}").write_text(text, encoding="utf-8")
+        pairs = [(a, SPACED[number % 2].format(b)) for number, (a, b) in enumerate(GOOD)]
+    assert "bpe_dropout: 0.0" in OWN
+    params = OWN.replace("bpe_dropout: 0.0", f"bpe_dropout: {dropout}")
+    (project / "params.yaml").write_text(params, encoding="utf-8")
+    new_corpus(project, pairs, ("odd.en", "odd.de"))
     run("bleuprint new-corpus inputs/odd.en inputs/odd.de")
-    noted = "reachable BLEU is " in capsys.readouterr().err
+    noted = capsys.readouterr().err
+    assert ("reachable BLEU is " in noted) == spoiled
     corpus = load().corpora["odd-en-de"]
-    assert noted == spoiled == (corpus.tokenize.name == "none")
-    if spoiled:
-        pieces = corpus.vocabulary.sentencepiece
-        model = Pieces(written(tmp_path, learn_model("odd", pieces, [*lines[0], *lines[1]])))
-        assert [model.join(model.split(line)) for line in lines[1]] == lines[1]
-        assert loss(lines[1], corpus, given=True) is None
+    if not spoiled or dropout:
+        assert corpus.tokenize.name == "moses" and corpus.vocabulary.bpe
+        assert ("with vocabulary.sentencepiece restores all text" in noted) == spoiled
+        return
+    lines = [pair[1] for pair in pairs]
+    (project / "model").write_bytes(
+        learn_model("odd", corpus.vocabulary.sentencepiece, [*TEXTS[0], *lines])
+    )
+    model = Pieces(project / "model")
+    assert [model.join(model.split(line)) for line in lines] == lines
+    assert loss(lines, corpus, given=True) is None
     run("bleuprint check")
     assert "reachable" not in capsys.readouterr().err
 
 
-def test_bpe_dropout_keeps_bpe(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "inputs").mkdir()
-    own = (ROOT / "recipes" / "own.yaml").read_text(encoding="utf-8")
-    assert "bpe_dropout: 0.0" in own
-    (tmp_path / "params.yaml").write_text(own.replace("bpe_dropout: 0.0", "bpe_dropout: 0.1"))
-    for language in ("en", "de"):
-        side = phrasebook.sentences("valid", language)
-        text = "".join(f"{SPACED[n % 2].format(line)}\n" for n, line in enumerate(side))
-        (tmp_path / f"inputs/odd.{language}").write_text(text, encoding="utf-8")
-    run("bleuprint new-corpus inputs/odd.en inputs/odd.de")
-    assert "with vocabulary.sentencepiece restores all text" in capsys.readouterr().err
-    assert load().corpora["odd-en-de"].vocabulary.bpe
+def test_odd_characters_and_names(project):
+    (project / "params.yaml").write_text(PARAMS)
+    pairs = [[f"{a}{odd}", f"{b}{odd} x"] for (a, b), odd in zip(GOOD, TORTURE, strict=False)]
+    names = ("my \"text\" ü:#.en", "my \"text\" ü:#.de")  # fmt: skip
+    new = new_corpus(project, pairs, names)
+    assert new.pairs == len(TORTURE)
+    insert(project / "params.yaml", new, None)
+    files = load().corpora["my-text-u-en-de"].files.sides()
+    assert [file.path for file in files.values()] == [f"inputs/{name}" for name in names]
 
 
-def written(folder, model):
-    (folder / "model").write_bytes(model)
-    return folder / "model"
+def test_checks_that_cannot_judge_the_text_are_left_out(project):
+    few, many, unknown = (
+        {rule.name() for rule in new_corpus(project, *given).corpus.filter}
+        for given in ((GOOD,), (GOOD * 2,), (GOOD, ("a.en", "a.de"), ("en", "chr")))
+    )
+    assert many - few == {"alignment_score"} and few - unknown == {"language_id"}
+
+
+@pytest.mark.parametrize(
+    ("names", "languages", "name"),
+    [
+        (("Übung.en", "Übung.de"), None, "Ubung-en-de"),
+        (("Cafe\u0301_2-en.txt", "Cafe\u0301_2-de.txt"), None, "Cafe-2-en-de"),
+        (("文.en", "文.de"), None, "mine-en-de"),
+        (("a.de-en.en", "a.de-en.de"), None, "a-en-de"),
+        (("one.txt", "two.txt"), ("en", "chr"), "mine-en-chr"),
+    ],
+)
+def test_languages_and_name(project, names, languages, name):
+    assert new_corpus(project, GOOD, names, languages).name == name
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("short.de", b"Ein Satz.\n", r"inputs/mine\.en has 500 lines and inputs/short\.de has 1: "),
+        ("latin.de", "gut\nschön\n".encode("latin-1"), r"latin\.de:2: byte 4 .* CP1252 .*: iconv"),
+        ("wide.de", "schön\n".encode("utf-16-le"), r"wide\.de: .* looks like UTF-16LE: iconv"),
+        ("x.txt", b"", r"x\.txt: unknown language: name both, such as: --languages de en"),
+        ("none.de", None, r"inputs/none\.de: no such file"),
+        ("../out.de", b"", r"path is 'inputs/\.\./out\.de': local files must be below inputs/"),
+    ],
+)
+def test_files_that_cannot_be_used_are_refused(project, name, content, message):
+    new_corpus(project, GOOD)
+    if content is not None:
+        (project / "inputs" / name).write_bytes(content)
+    with pytest.raises(UserError, match=message):
+        run(f"bleuprint new-corpus inputs/mine.en inputs/{name}")
+
+
+class TestInsert:
+    @pytest.fixture
+    def new(self, project):
+        return new_corpus(project, GOOD)
+
+    @pytest.mark.parametrize("recipe", ["own", "phrasebook", "back-translation-phrasebook"])
+    def test_all_other_lines_stay_as_they_are(self, project, new, recipe):
+        path = project / "params.yaml"
+        path.write_bytes(before := (ROOT / "recipes" / f"{recipe}.yaml").read_bytes())
+        assert not insert(path, new, None)
+        after = path.read_text(encoding="utf-8")
+        assert after.replace(f"\n{new.entry}", "") == before.decode()
+        # before the comment on what follows
+        assert after.partition(f"\n{new.entry}")[0].splitlines()[-1].startswith("    ")
+        assert list(load(path).corpora)[-1] == new.name
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            PARAMS.replace("\n", "\r\n"),
+            PARAMS[:START] + PARAMS[START:END].replace("  ", "   ") + PARAMS[END:],
+            PARAMS[: START - len("corpora:\n")]
+            + PARAMS[END:]
+            + f"corpora:\n{PARAMS[START:END]}".rstrip("\n"),
+        ],
+        ids=["Windows", "deeper", "last"],
+    )
+    def test_line_ends_and_places(self, project, new, text):
+        path = project / "params.yaml"
+        path.write_bytes(text.encode())
+        insert(path, new, None)
+        after = path.read_bytes().decode()
+        assert after.count("\r\n") in (0, after.count("\n"))
+        assert load(path).corpora == {**load(path).corpora, new.name: new.corpus}
+        assert list(load(path).corpora) == ["own", new.name]
+
+    def test_the_entry_of_a_recipe_is_replaced_if_nobody_changed_it(self, project, new):
+        path = project / "params.yaml"
+        path.write_text(PARAMS)
+        assert insert(path, new, PARAMS)
+        assert path.read_text() == PARAMS[:START] + new.entry + PARAMS[END:]
+        path.write_text(PARAMS.replace("valid: 0.05", "valid: 0.06"))
+        assert not insert(path, new, PARAMS)
+        assert list(load(path).corpora) == ["own", new.name]
+
+    @pytest.mark.parametrize(
+        ("old", "new_text", "message"),
+        [
+            ("  own:\n", "  mine-en-de:\n", r"params\.yaml:4: .* an entry mine-en-de already"),
+            ("    tie_embeddings: all", "    x: 1", r"params\.yaml:\d+: .*x"),
+            ("systems:\n  base:\n", "systems:\n  base:\n    corpora: {own: {}}\n", "no system is"),
+        ],
+    )
+    def test_what_cannot_be_inserted_is_refused(self, project, new, old, new_text, message):
+        path = project / "params.yaml"
+        path.write_text(text := PARAMS.replace(old, new_text))
+        assert text != PARAMS
+        with pytest.raises(UserError, match=message):
+            insert(path, new, None)
+        assert path.read_text() == text
+        assert {each.name for each in project.iterdir()} == {"params.yaml", "inputs", "recipes"}
+
+
+@pytest.mark.parametrize(
+    ("line", "format"),
+    [
+        ("the dog &apos;s house is well @-@ known .", "tokens of Moses"),
+        ("ein Satz@@ ende .", "BPE"),
+        ("ein Satz@@", "BPE"),
+        ("\u2581ein \u2581Satz ende", "SentencePiece"),
+        ('{"translation": {"de": "ein Satz"}}', "JSON"),
+        ("00:00:01,000 --> 00:00:02,500", "subtitles"),
+        ('msgstr "ein Satz"', "gettext"),
+        ("  <source>ein Satz</source>", "XML"),
+        ('"ein ""Satz"" mehr"\r', "spreadsheet"),
+        ('"Ein Satz", sagte er, "mehr nicht."', None),
+        ("Er schrieb an a@@b und {dies}: 3 --> 4 <b>Satz</b>", None),
+    ],
+)
+def test_lines_of_other_tools_are_named(line, format):
+    found = tool_format([*TEXTS[1], *[line] * 200])
+    assert (found is None) if format is None else (format in found)
+    assert tool_format([*TEXTS[1], *[line] * 20]) is None

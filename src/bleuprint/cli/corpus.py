@@ -14,7 +14,7 @@ from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError, say
 
 if TYPE_CHECKING:
-    from bleuprint.corpus.new_corpus import Draft
+    from bleuprint.corpus.new_corpus import NewCorpus
     from bleuprint.dataset.binarized import BinaryCorpus
 
 # Below it, a text may not have as many subwords as are usual.
@@ -38,11 +38,12 @@ def add_commands(commands: Commands) -> None:
     )
     inspect.set_defaults(command=_inspect)
 
-    new = commands.add_parser(
-        "new-corpus", help="add two files in inputs/ to params.yaml, with rules that suit them"
-    )
+    new = commands.add_parser("new-corpus", help="add two parallel files in inputs/ to params.yaml")
     new.add_argument(
         "files", nargs=2, type=Path, metavar="FILE", help="the source text, then the target text"
+    )
+    new.add_argument(
+        "--languages", nargs=2, metavar="CODE", help="theirs, such as de en (their names' ends)"
     )
     new.set_defaults(command=_new_corpus)
 
@@ -84,65 +85,50 @@ def _inspect(given: argparse.Namespace) -> None:
 
 
 def _new_corpus(given: argparse.Namespace) -> None:
-    from bleuprint.config.insert_corpus import insert_corpus, replaced_by
-    from bleuprint.corpus.download.fetch import source_of_environment
-    from bleuprint.corpus.new_corpus import draft, report
+    from bleuprint.corpus.new_corpus import NewCorpus, insert
 
     params, example = Path("params.yaml"), Path("recipes", "own.yaml")
     settings = load()  # before the files are read, which may take minutes
-    entry = draft(given.files)
-    replaced_by(params, entry.name, example)
-    for note in entry.notes():
+    new = NewCorpus.of(given.files, given.languages)
+    for note in new.notes():
         say(note, "note")
-    entry = _restoring(entry, settings)
-    scratch = environment.work() / "new-corpus"
-    new = entry.suggest(source_of_environment(), scratch, environment.workers())
-    replaced = insert_corpus(params, new.name, new.entry, example)
-    for note in new.notes(load().systems_on(new.name)):
-        say(note, "note")
-    for line in report(new):
-        print(line)
-    place = "" if replaced is None else f" in place of {replaced}"
-    print(f"params.yaml has a new entry{place}; state the license of the text in it:")
-    print(new.entry, end="")
+    new = _restoring(new, settings)
+    text = example.read_text(encoding="utf-8") if example.exists() else None
+    replaced = insert(params, new, text)
+    place = " in place of the example" if replaced else ""
+    print(f"{new.pairs:,} pairs; params.yaml has a new entry{place}:\n\n{new.entry}")
+    print(f"State the license of the text in it. What the rules drop: bleuprint inspect {new.name}")
 
 
-def _restoring(entry: "Draft", settings: Settings) -> "Draft":
-    """The draft; with SentencePiece if the tokenizer does not restore the target text."""
-    from bleuprint.corpus.new_corpus import EDITS
+def _restoring(new: "NewCorpus", settings: Settings) -> "NewCorpus":
+    """The entry; with SentencePiece if the tokenizer does not restore the target text."""
+    from bleuprint.config.corpus import SentencePiece
+    from bleuprint.dataset.learn_sentencepiece import feasible_size
     from bleuprint.rules.rule import edited
     from bleuprint.scoring.reachable import TOKENIZE
     from bleuprint.scoring.reachable_sample import loss
 
-    corpus = entry.corpus([*EDITS], [])
-    lines = [edited(line, corpus.target, corpus.clean) for line in entry.samples[1]]
+    corpus = new.corpus
+    lines = [edited(pair.target, corpus.target, corpus.clean) for pair in new.sample]
     try:
         found = loss(lines, corpus, given=False)
     except UserError as error:  # BLEU needs a package
         say(str(error), "note")
-        return entry
+        return new
     if found is None:
-        return entry
+        return new
+    pieces, help_ = None, found.help
     dropout = any(settings.system(name).train.bpe_dropout for name in settings.systems)
-    pieces = None if found.step != TOKENIZE or dropout or entry.segmented else _pieces(entry)
-    what = f"reachable BLEU is {found.bleu} with {corpus.tokenize.name}"
-    say(f"{what}: {found.help if pieces is None else 'the entry has SentencePiece'}", "note")
-    return replace(entry, pieces=pieces)
-
-
-def _pieces(entry: "Draft") -> int | None:
-    """The size of a vocabulary that SentencePiece can learn from the training text; None: of none.
-
-    Tried on half of the samples' distinct lines: others are held out or dropped.
-    """
-    from bleuprint.config.corpus import SentencePiece
-    from bleuprint.dataset.learn_sentencepiece import feasible_size
-
-    if entry.pairs > _FEW_PAIRS:
-        return entry.merges
-    lines = sorted({line for side in entry.samples for line in side})[::2]
-    settings = SentencePiece("unigram", entry.merges, joint=True, byte_fallback=True)
-    return feasible_size(settings, lines)
+    if found.step == TOKENIZE and not dropout and not new.segmented:
+        # tried on half of the distinct lines: others are held out or dropped
+        some = sorted({line for pair in new.sample for line in pair})[::2]
+        pieces = feasible_size(SentencePiece(size=new.merges, byte_fallback=True), some)
+    if pieces is not None:
+        help_ = "the entry has SentencePiece"
+        # a text of more pairs has as many pieces as are usual
+        new = replace(new, pieces=new.merges if new.pairs > _FEW_PAIRS else pieces)
+    say(f"reachable BLEU is {found.bleu} with {corpus.tokenize.name}: {help_}", "note")
+    return new
 
 
 def _show(given: argparse.Namespace) -> None:

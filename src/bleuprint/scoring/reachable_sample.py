@@ -1,6 +1,7 @@
 """Reachable BLEU before anything has run: of lines at hand, with an example and what helps."""
 
 from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -121,7 +122,7 @@ def _example(texts: Texts, step: str) -> str:
     if step == names[0]:
         return ""
     before, after = texts[names[names.index(step) - 1]], texts[step]
-    changed = [_changed(*pair) for pair in zip(before, after, strict=True)]
+    changed = (_changed(*pair) for pair in zip(before, after, strict=True) if pair[0] != pair[1])
     old, new = min(filter(any, changed), key=lambda pair: len("".join(pair)))
     if normalize("NFC", old) == normalize("NFC", new):  # which look the same
         return f"; {_cut(ascii(old))} becomes {_cut(ascii(new))}"
@@ -129,17 +130,12 @@ def _example(texts: Texts, step: str) -> str:
 
 
 def _changed(before: str, after: str) -> tuple[str, str]:
-    """The first word of two lines that differs; if their numbers of words differ, all words between
-    those that they begin and end with alike. Empty if no word differs.
-    """
+    """The first words of two lines that differ; empty if only their spaces do."""
     old, new = before.split(), after.split()
-    if len(old) == len(new):
-        return next((pair for pair in zip(old, new, strict=True) if pair[0] != pair[1]), ("", ""))
-    start = next((i for i, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), len(old))
-    start = min(start, len(new))
-    ends = zip(reversed(old[start:]), reversed(new[start:]), strict=False)
-    end = next((i for i, (a, b) in enumerate(ends) if a != b), min(len(old), len(new)) - start)
-    return " ".join(old[start : len(old) - end]), " ".join(new[start : len(new) - end])
+    codes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    changes = ((old[a:b], new[c:d]) for tag, a, b, c, d in codes if tag != "equal")
+    words = next(changes, ([], []))
+    return " ".join(words[0]), " ".join(words[1])
 
 
 def _cut(text: str) -> str:

@@ -119,7 +119,7 @@ def _write_text(
     once = SetCounts()
     chosen = _chosen(key, text, languages, source, once, documents)
     if sample:
-        chosen = iter(_drawn(chosen, sample, once))
+        chosen = iter(draw(chosen, sample, once))
     with Progress(f"read {key.removeprefix('corpora.')}", None, "pairs") as progress:
         while block := list(islice(chosen, BLOCK_PAIRS)):
             writer.write_packed(*packed(block))
@@ -169,7 +169,7 @@ def local_pairs(text: Text, languages: tuple[str, str]) -> Iterator[Pair]:
     return _pairs(text, languages, Source(None, Path(), None), SetCounts(), _NOWHERE)
 
 
-def _drawn(pairs: Iterator[Pair], sample: Sample, counts: SetCounts) -> list[Pair]:
+def draw(pairs: Iterator[Pair], sample: Sample, counts: SetCounts) -> list[Pair]:
     """A simple random sample, in random order (Vitter 1985, algorithm R)."""
     random, drawn = Random(sample.seed), list(islice(pairs, sample.pairs))
     for seen, pair in enumerate(pairs, len(drawn) + 1):
