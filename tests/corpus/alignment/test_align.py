@@ -7,7 +7,7 @@ from bleuprint.corpus.alignment.align import Document, align, align_by_lengths
 from bleuprint.corpus.alignment.gale_church import LengthScorer
 from bleuprint.corpus.alignment.lattice import KINDS, Band, best_path
 from bleuprint.corpus.alignment.word_translation import learn, word_ids
-from bleuprint.corpus.alignment.words import Translations, WordScorer, words
+from bleuprint.corpus.alignment.words import WordScorer, words
 from bleuprint.corpus.phrasebook import sentences
 from documents import cut, f1
 
@@ -63,7 +63,7 @@ def test_scores_by_words_are_those_of_the_table_bead_by_bead(pairs):
     rows, columns = (len(side) + 1 for side in document)
     band = Band(np.zeros(rows, np.int64), np.full(rows, columns))
     by_lengths = lengths(band, 0, rows).reshape(len(KINDS), rows, columns)
-    scores = WordScorer(lengths, *ids, Translations.of(table))(band, 0, rows)
+    scores = WordScorer(lengths, *ids, table)(band, 0, rows)
     scores = scores.reshape(by_lengths.shape)
     for kind, (di, dj) in enumerate(KINDS):
         for i in range(rows):
@@ -82,19 +82,15 @@ def test_scores_by_words_are_those_of_the_table_bead_by_bead(pairs):
 
 def _sums(table, source, target):
     """The log-likelihood ratios of all words of the target, and of the source, word by word."""
-    links = dict(zip(table.links.tolist(), range(len(table.links)), strict=True))
-    numbers = table.numbers
-    s, t = (word_ids(n, side).tolist() for n, side in zip(numbers, (source, target), strict=True))
+    s, t = (
+        word_ids(n, side).tolist() for n, side in zip(table.numbers, (source, target), strict=True)
+    )
     sums = []
-    for given, found, direction, own in (s, t, 0, True), (t, s, 1, False):
-        evidence = table.evidence[direction]
+    for given, found, evidence in (s, t, table.forward), (t, s, table.backward):
+        links = evidence.links if given is s else evidence.links.T.tocsr()
         total = 0.0
         for word in found:
-            ratio = evidence.null[word] + sum(evidence.prior[g] for g in given)
-            for g in given:
-                code = (g, word) if own else (word, g)
-                place = links.get(code[0] * len(table.target_words) + code[1])
-                ratio += 0.0 if place is None else evidence.links[place]
+            ratio = evidence.null[word] + sum(evidence.prior[g] + links[g, word] for g in given)
             total += np.log(0.05 + 0.95 * ratio / (len(given) + 1))
         sums.append(total)
     return sums

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from math import isqrt
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from bleuprint.corpus.alignment.gale_church import LengthScorer
 from bleuprint.corpus.alignment.lattice import Band, Bead, Posteriors, best_path, posteriors
@@ -22,7 +22,7 @@ from bleuprint.corpus.alignment.word_translation import (
     learn,
     word_ids,
 )
-from bleuprint.corpus.alignment.words import Translations, WordScorer, words
+from bleuprint.corpus.alignment.words import WordScorer, words
 from bleuprint.runtime.process_pool import map_parts
 from bleuprint.runtime.progress import track
 
@@ -35,6 +35,8 @@ AT_EDGE = 1e-3
 MAX_CELLS = 1 << 27
 # The sentences of the documents that a worker is given at once.
 _PART_SENTENCES = 2000
+
+_T, _R = TypeVar("_T"), TypeVar("_R")
 
 
 class Document(NamedTuple):
@@ -50,17 +52,28 @@ def align(documents: Sequence[Document], workers: int) -> Iterator[list[Bead]]:
     All documents are in memory, and of the largest one 8 bytes a cell of the band searched, which
     has about the square root of the number of its sentences on each side of the diagonal.
     """
-    count, ratio = len(documents), _ratio(documents)
-    found = map_parts(partial(_first_pass, ratio), _parts(documents, documents), workers)
-    passed = list(track(chain.from_iterable(found), "align by lengths", count, "documents"))
-    table = _learn(documents, passed)
-    bands = [(*both, posterior.band) for both, posterior in zip(documents, passed, strict=True)]
-    aligned = map_parts(partial(_second_pass, ratio, table), _parts(bands, documents), workers)
-    yield from track(chain.from_iterable(aligned), "align by words", count, "documents")
+    ratio = _ratio(documents)
+    first = partial(align_by_lengths, ratio=ratio)
+    passed = list(_each(first, [(text,) for text in documents], documents, workers))
+    second = partial(_best, ratio, _learn(documents, passed))
+    bands = [posterior.band for posterior in passed]
+    yield from _each(second, [*zip(documents, bands, strict=True)], documents, workers)
 
 
-_Searched = tuple[Sequence[str], Sequence[str], Band]
-_T = TypeVar("_T")
+def _each(
+    function: Callable[..., _R],
+    arguments: Sequence[tuple[Any, ...]],
+    documents: Sequence[Document],
+    workers: int,
+) -> Iterator[_R]:
+    """What a function returns for the arguments of each document."""
+    found = map_parts(partial(partial, _all, function), _parts(arguments, documents), workers)
+    each = chain.from_iterable(found)
+    yield from track(each, "align sentences", len(documents), "documents")
+
+
+def _all(function: Callable[..., _R], part: Sequence[tuple[Any, ...]]) -> list[_R]:
+    return [function(*arguments) for arguments in part]
 
 
 def _ratio(documents: Sequence[Document]) -> float:
@@ -86,10 +99,6 @@ def _parts(items: Sequence[_T], documents: Sequence[Document]) -> Iterator[list[
         yield part
 
 
-def _first_pass(ratio: float) -> Callable[[list[Document]], list[Posteriors]]:
-    return lambda part: [align_by_lengths(document, ratio) for document in part]
-
-
 def align_by_lengths(document: Document, ratio: float) -> Posteriors:
     """The posterior probabilities by lengths, in a band that is widened if it is too narrow."""
     score = LengthScorer.of(document.source, document.target, ratio)
@@ -106,45 +115,29 @@ def align_by_lengths(document: Document, ratio: float) -> Posteriors:
 def _learn(documents: Sequence[Document], passed: Sequence[Posteriors]) -> WordTranslations | None:
     """The word translations in the pairs that are certain; None if there are none."""
     total = sum(len(posterior.pairs) for posterior in passed)
-    pairs = _certain(documents, passed)
-    drawn = (pair for number, pair in enumerate(pairs) if is_drawn(number, total))
-    tokens = ((words(source), words(target)) for source, target in drawn)
+    places = (
+        (document, pair)
+        for document, posterior in zip(documents, passed, strict=True)
+        for pair in posterior.pairs.tolist()
+    )
+    tokens = (
+        (words(document.source[source]), words(document.target[target]))
+        for number, (document, (source, target)) in enumerate(places)
+        if is_drawn(number, total)
+    )
     usable = (pair for pair in tokens if all(0 < len(side) <= MAX_TOKENS for side in pair))
     first = next(usable, None)
     return None if first is None else learn(chain([first], usable))
 
 
-def _certain(
-    documents: Sequence[Document], passed: Sequence[Posteriors]
-) -> Iterator[tuple[str, str]]:
-    for document, posterior in zip(documents, passed, strict=True):
-        for source, target in posterior.pairs.tolist():
-            yield document.source[source], document.target[target]
-
-
-def _second_pass(
-    ratio: float, table: WordTranslations | None
-) -> Callable[[list[_Searched]], list[list[Bead]]]:
-    translations = None if table is None else Translations.of(table)
-
-    def align_part(part: list[_Searched]) -> list[list[Bead]]:
-        return [_best(*searched, ratio, translations) for searched in part]
-
-    return align_part
-
-
 def _best(
-    source: Sequence[str],
-    target: Sequence[str],
-    band: Band,
-    ratio: float,
-    translations: Translations | None,
+    ratio: float, table: WordTranslations | None, document: Document, band: Band
 ) -> list[Bead]:
-    lengths = LengthScorer.of(source, target, ratio)
-    if translations is None:
+    lengths = LengthScorer.of(*document, ratio)
+    if table is None:
         return best_path(band, lengths)
-    source_ids, target_ids = (
+    source, target = (
         [word_ids(numbers, words(sentence)) for sentence in side]
-        for numbers, side in zip(translations.numbers, (source, target), strict=True)
+        for numbers, side in zip(table.numbers, document, strict=True)
     )
-    return best_path(band, WordScorer(lengths, source_ids, target_ids, translations))
+    return best_path(band, WordScorer(lengths, source, target, table))

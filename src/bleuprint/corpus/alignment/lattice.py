@@ -9,7 +9,6 @@ the sum of those of its beads, natural logarithms of weights.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -20,8 +19,8 @@ Ints = npt.NDArray[np.int64]
 
 # The number of source and of target sentences of a bead. The last one stays in its row.
 KINDS = ((1, 1), (1, 0), (2, 1), (1, 2), (2, 2), (0, 1))
-# Cells whose beads are scored at once, which bounds temporary arrays.
-_BLOCK = 1 << 14
+# Rows of the lattice, and about how many cells, whose beads are scored at once.
+_ROWS, _CELLS = 48, 1 << 16
 
 
 class Bead(NamedTuple):
@@ -64,10 +63,10 @@ class Band:
         return rows, np.arange(widths.sum()) + np.repeat(self.lo[first:last] - starts, widths)
 
     def blocks(self) -> list[tuple[int, int]]:
-        """Ranges of rows with about _BLOCK cells."""
-        ends = np.arange(_BLOCK, self.starts[-1], _BLOCK)
-        cuts = np.unique([0, *np.searchsorted(self.starts, ends), len(self.lo)])
-        return [(int(first), int(last)) for first, last in pairwise(cuts)]
+        """Ranges of rows whose beads are scored at once, which bounds temporary arrays."""
+        rows = len(self.lo)
+        step = min(_ROWS, max(1, _CELLS // int((self.hi - self.lo).max())))
+        return [(first, min(first + step, rows)) for first in range(0, rows, step)]
 
 
 class Scorer(Protocol):

@@ -10,16 +10,13 @@ GPL), and NLTK's IBMModel1 loops over words in Python.
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from safetensors.numpy import load_file, save_file
+from scipy.sparse import csr_array
 
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import system_errors, whole_file
 
 ITERATIONS = 5
 # Words that occur less often, and words that are not in the text, are all the word RARE.
@@ -49,25 +46,39 @@ Floats = npt.NDArray[np.floating[Any]]
 Integers = npt.NDArray[np.integer[Any]]
 
 
-@dataclass(frozen=True, eq=False)
-class WordTranslations:
-    """Translation probabilities between words, which are in lower case.
+class Evidence(NamedTuple):
+    """How much likelier than by chance a word is beside a given word of the other side.
 
-    `links`: two words that occur in one pair, as the number source * len(target_words) + target,
-    ascending; `forward` and `backward`: t(target | source) and t(source | target) of each link;
-    `null_forward` and `null_backward`: t(word | NULL) of each target and each source word;
-    `source_counts` and `target_counts`: the occurrences of each word.
+    `links`, (source words, target words): of words that occur in one pair; `null`: of each word,
+    beside NULL; `prior`: of any word, beside each given one (the share of the prior).
     """
 
-    source_words: tuple[str, ...]
-    target_words: tuple[str, ...]
-    source_counts: Integers
-    target_counts: Integers
-    links: Integers
-    forward: Floats
-    backward: Floats
-    null_forward: Floats
-    null_backward: Floats
+    links: csr_array
+    null: Floats
+    prior: Floats
+
+
+def ratios(explained: Floats, given: int | Integers) -> Floats:
+    """p(word | given words) / p(word) by Model 1, where each given word and NULL is as likely.
+
+    `explained`: the sums of the evidence of all given words and NULL; `given`: their number.
+    """
+    return UNEXPLAINED + (1 - UNEXPLAINED) / (given + 1) * explained
+
+
+@dataclass(frozen=True, eq=False)
+class WordTranslations:
+    """What is known of the words of two languages, which are in lower case.
+
+    `numbers`: the ids of source and of target words; `codes`: the links, as the number
+    source * target words + target, ascending; `forward`: the evidence of target words beside source
+    words, `backward`: of source words beside target words.
+    """
+
+    numbers: tuple[dict[str, int], dict[str, int]]
+    codes: Integers
+    forward: Evidence
+    backward: Evidence
 
     def score(self, source: Tokens, target: Tokens) -> float:
         """The mean over the words of both sides of log(p(word | other side) / p(word)).
@@ -80,79 +91,19 @@ class WordTranslations:
             return float(np.log(UNEXPLAINED))
         sides = source[:_MAX_SCORED], target[:_MAX_SCORED]
         sources, targets = map(word_ids, self.numbers, sides)
-        codes = sources[:, None] * len(self.target_words) + targets
-        places = np.minimum(np.searchsorted(self.links, codes), len(self.links) - 1)
-        known = self.links[places] == codes
-        forward, backward = self.evidence
-        ratios = (
-            forward.ratios(sources, targets, np.where(known, forward.links[places], 0.0)),
-            backward.ratios(targets, sources, np.where(known, backward.links[places], 0.0).T),
-        )
-        return float(sum(np.log(ratio).mean() for ratio in ratios) / 2)
-
-    def save(self, path: Path) -> None:
-        """Write the table as safetensors; the same table is the same bytes."""
-        arrays = {
-            name: value for name, value in vars(self).items() if isinstance(value, np.ndarray)
-        }
-        for name in ("source_words", "target_words"):
-            arrays[name] = np.frombuffer("\n".join(getattr(self, name)).encode(), np.uint8)
-        with whole_file(path) as unfinished, system_errors(path):
-            save_file(arrays, unfinished)
-
-    @classmethod
-    def load(cls, path: Path) -> Self:
-        """The table that `save` wrote."""
-        arrays: dict[str, Any] = load_file(path)
-        for name in ("source_words", "target_words"):
-            arrays[name] = tuple(arrays[name].tobytes().decode().split("\n"))
-        return cls(**arrays)
-
-    @cached_property
-    def numbers(self) -> list[dict[str, int]]:
-        """The ids of source and of target words, for `word_ids`."""
-        sides = self.source_words, self.target_words
-        return [{word: number for number, word in enumerate(words)} for words in sides]
-
-    @cached_property
-    def evidence(self) -> tuple["Evidence", "Evidence"]:
-        """Of target words beside source words, and of source words beside target words."""
-        sources, targets = np.divmod(self.links, len(self.target_words))
-        counts = self.source_counts, self.target_counts
-        return (
-            _evidence(*counts, sources, targets, self.forward, self.null_forward),
-            _evidence(*counts[::-1], targets, sources, self.backward, self.null_backward),
-        )
-
-
-class Evidence(NamedTuple):
-    """How much likelier than by chance a word is beside a given word of the other side.
-
-    By link, beside NULL, and of any word beside a given one (the share of the prior).
-    """
-
-    links: Floats
-    null: Floats
-    prior: Floats
-
-    def ratios(self, given: Integers, words: Integers, links: Floats) -> Floats:
-        """p(word | given words) / p(word) of each word; `links` is of shape (given, words)."""
-        total = links.sum(0) + self.prior[given].sum() + self.null[words]
-        ratios: Floats = UNEXPLAINED + (1 - UNEXPLAINED) / (len(given) + 1) * total
-        return ratios
-
-
-def _evidence(
-    given_counts: Integers,
-    word_counts: Integers,
-    given: Integers,
-    words: Integers,
-    probabilities: Floats,
-    null: Floats,
-) -> Evidence:
-    chance = np.maximum(word_counts, 1) / word_counts.sum()
-    prior = _PRIOR / (given_counts + _PRIOR)
-    return Evidence(probabilities * (1 - prior[given]) / chance[words], null / chance, prior)
+        codes = sources[:, None] * len(self.numbers[1]) + targets
+        places = np.minimum(np.searchsorted(self.codes, codes), len(self.codes) - 1)
+        known = self.codes[places] == codes
+        means = []
+        for evidence, given, words in (
+            (self.forward, sources, targets),
+            (self.backward, targets, sources),
+        ):
+            links = np.where(known, evidence.links.data[places], 0.0)
+            beside = (links if given is sources else links.T).sum(0)
+            explained = beside + evidence.prior[given].sum() + evidence.null[words]
+            means.append(np.log(ratios(explained, len(given))).mean())
+        return float(sum(means) / 2)
 
 
 def word_ids(numbers: dict[str, int], tokens: Tokens) -> Integers:
@@ -183,20 +134,19 @@ def learn(pairs: Iterable[tuple[Tokens, Tokens]], iterations: int = ITERATIONS) 
     drawn = np.array([is_drawn(number, count, most) for number in range(count)])
     source, target = (side.text(drawn) for side in sides)
     del sides
-    forward, backward = _learn(source, target, iterations), _learn(target, source, iterations)
-    return _table(source, target, forward, backward)
+    return _table(source, target, iterations)
 
 
 class _Text(NamedTuple):
-    """One side of a text: its words, and the ids and the length of each sentence, end to end."""
+    """One side of a text: the ids of its words, and those and the length of each sentence."""
 
-    words: tuple[str, ...]
+    numbers: dict[str, int]
     ids: Integers
     lengths: Integers
 
     @property
     def counts(self) -> Integers:
-        return np.bincount(self.ids, minlength=len(self.words))
+        return np.bincount(self.ids, minlength=len(self.numbers))
 
 
 class _Side:
@@ -221,97 +171,84 @@ class _Side:
         often[RARE] = True
         new = np.where(often, np.cumsum(often) - 1, RARE).astype(np.int32)
         words = (word for word, keep in zip(self._numbers, often.tolist(), strict=True) if keep)
-        return _Text(tuple(words), new[ids], lengths[drawn])
+        numbers = {word: number for number, word in enumerate(words)}
+        return _Text(numbers, new[ids], lengths[drawn])
 
 
-class _Chunk(NamedTuple):
-    """Links of some words: a word has one to each given word of its pair, and to NULL.
+def _table(source: _Text, target: _Text, iterations: int) -> WordTranslations:
+    """The translations of both directions, whose links are the same but for those of NULL."""
+    sizes = len(source.numbers), len(target.numbers)
+    codes, forward = model_1(source, target, iterations)
+    others, backward = model_1(target, source, iterations)
+    # those of NULL, the last given word, come last
+    links = int(np.searchsorted(codes, sizes[0] * sizes[1]))
+    nulls = codes[links:] - sizes[0] * sizes[1], others[links:] - sizes[0] * sizes[1]
+    null_forward, null_backward = np.zeros(sizes[1]), np.zeros(sizes[0])
+    null_forward[nulls[0]], null_backward[nulls[1]] = forward[links:], backward[links:]
+    sources, targets = np.divmod(codes[:links], sizes[1])
+    backward = backward[np.searchsorted(others[:links], targets * sizes[0] + sources)]
+    kept = (forward[:links] >= _MIN_PROBABILITY) | (backward >= _MIN_PROBABILITY)
+    sources, targets = sources[kept], targets[kept]
 
-    `places` in the table of each two linked words; `links`: indices of `places`; `starts` and
-    `sizes` of the groups of links of one word.
-    """
+    def evidence(
+        given: _Text, words: _Text, linked: tuple[Integers, Integers], values: Floats, null: Floats
+    ) -> Evidence:
+        chance = np.maximum(words.counts, 1) / words.counts.sum()
+        prior = _PRIOR / (given.counts + _PRIOR)
+        likelier = values.astype(np.float32) * (1 - prior[linked[0]]) / chance[linked[1]]
+        matrix = csr_array((likelier, (sources, targets)), sizes)
+        return Evidence(matrix, null.astype(np.float32) / chance, prior)
 
-    places: Integers
-    links: Integers
-    starts: Integers
-    sizes: Integers
+    return WordTranslations(
+        (source.numbers, target.numbers),
+        codes[:links][kept],
+        evidence(source, target, (sources, targets), forward[:links][kept], null_forward),
+        evidence(target, source, (targets, sources), backward[kept], null_backward),
+    )
 
 
-def _learn(given: _Text, text: _Text, iterations: int) -> tuple[Integers, Floats]:
-    """t(word | given word) of all linked words, by the number given * len(text.words) + word.
+def model_1(given: _Text, text: _Text, iterations: int) -> tuple[Integers, Floats]:
+    """t(word | given word) of all linked words, by the number given * words of text + word.
 
     NULL is the given word after the last one.
     """
     chunks, codes = _chunks(given, text)
     probabilities = np.ones(len(codes))
-    givens = codes // len(text.words)
+    givens = codes // len(text.numbers)
     for _ in range(iterations):
         counts = np.zeros(len(codes))
-        for chunk in chunks:
-            shares = probabilities[chunk.places][chunk.links]
-            shares /= np.repeat(np.add.reduceat(shares, chunk.starts), chunk.sizes)
-            counts[chunk.places] += np.bincount(chunk.links, shares, len(chunk.places))
+        for links, sizes in chunks:
+            shares = probabilities[links]
+            shares /= np.repeat(np.add.reduceat(shares, np.cumsum(sizes) - sizes), sizes)
+            counts += np.bincount(links, shares, len(codes))
         probabilities = counts / np.bincount(givens, counts)[givens]
     return codes, probabilities
 
 
-def _chunks(given: _Text, text: _Text) -> tuple[list[_Chunk], Integers]:
-    """The links of all words in order, and the numbers of linked words."""
-    sentence_sizes = given.lengths + 1
-    ids = np.insert(given.ids, np.cumsum(given.lengths), len(given.words)).astype(np.int64)
-    sizes = np.repeat(sentence_sizes, text.lengths)
-    firsts = np.repeat(np.cumsum(sentence_sizes) - sentence_sizes, text.lengths)
+def _chunks(given: _Text, text: _Text) -> tuple[list[tuple[Integers, Integers]], Integers]:
+    """The links of all words in order, and the numbers of linked words, ascending.
+
+    A word has a link to each given word of its pair, and to NULL. A chunk: the place of each link's
+    number, and how many links each word has.
+    """
+    lengths = given.lengths + 1
+    ids = np.insert(given.ids, np.cumsum(given.lengths), len(given.numbers)).astype(np.int64)
+    sizes = np.repeat(lengths, text.lengths)
+    firsts = np.repeat(np.cumsum(lengths) - lengths, text.lengths)
     ends = np.cumsum(sizes, dtype=np.int64)
     chunks, start = [], 0
     while start < len(sizes):
         done = ends[start] - sizes[start]
         stop = max(start + 1, int(np.searchsorted(ends, done + _CHUNK)))
-        own = slice(start, stop)
-        starts = ends[own] - sizes[own] - done
-        places = np.arange(ends[stop - 1] - done) + np.repeat(firsts[own] - starts, sizes[own])
-        codes = ids[places] * len(text.words) + np.repeat(text.ids[own], sizes[own])
-        codes, links = np.unique(codes, return_inverse=True)
-        chunks.append(_Chunk(codes, links.astype(np.int32), starts, sizes[own]))
+        own = sizes[start:stop]
+        begins = firsts[start:stop] - (np.cumsum(own) - own)
+        given_ids = ids[np.arange(own.sum()) + np.repeat(begins, own)]
+        numbers = given_ids * len(text.numbers) + np.repeat(text.ids[start:stop], own)
+        numbers, links = np.unique(numbers, return_inverse=True)
+        chunks.append((numbers, links.astype(np.int32), own))
         start = stop
-    codes = np.unique(np.concatenate([chunk.places for chunk in chunks]))
-    for number, chunk in enumerate(chunks):
-        places = np.searchsorted(codes, chunk.places).astype(np.int32)
-        chunks[number] = chunk._replace(places=places)
-    return chunks, codes
-
-
-def _table(
-    source: _Text,
-    target: _Text,
-    forward: tuple[Integers, Floats],
-    backward: tuple[Integers, Floats],
-) -> WordTranslations:
-    """The table of both directions, whose links are the same but for those of NULL."""
-    sizes = len(source.words), len(target.words)
-    (codes, probabilities), nulls = _without_null(forward, *sizes)
-    (others, reverse), reverse_nulls = _without_null(backward, *sizes[::-1])
-    sources, targets = np.divmod(codes, sizes[1])
-    reverse = reverse[np.searchsorted(others, targets * sizes[0] + sources)]
-    kept = (probabilities >= _MIN_PROBABILITY) | (reverse >= _MIN_PROBABILITY)
-    return WordTranslations(
-        source.words,
-        target.words,
-        source.counts,
-        target.counts,
-        codes[kept],
-        probabilities[kept].astype(np.float32),
-        reverse[kept].astype(np.float32),
-        nulls,
-        reverse_nulls,
-    )
-
-
-def _without_null(
-    learned: tuple[Integers, Floats], given: int, words: int
-) -> tuple[tuple[Integers, Floats], Floats]:
-    """The links without those to NULL, and t(word | NULL) of each word."""
-    codes, probabilities = learned
-    first = int(np.searchsorted(codes, given * words))
-    null = np.zeros(words, np.float32)
-    null[codes[first:] - given * words] = probabilities[first:]
-    return (codes[:first], probabilities[:first]), null
+    codes = np.unique(np.concatenate([numbers for numbers, _, _ in chunks]))
+    return [
+        (np.searchsorted(codes, numbers).astype(np.int32)[links], own)
+        for numbers, links, own in chunks
+    ], codes

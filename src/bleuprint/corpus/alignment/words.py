@@ -11,17 +11,15 @@ from scipy.sparse import csr_array
 from bleuprint.corpus.alignment.gale_church import PRIORS, LengthScorer
 from bleuprint.corpus.alignment.lattice import KINDS, Band, Floats
 from bleuprint.corpus.alignment.word_translation import (
-    UNEXPLAINED,
     Evidence,
     Integers,
     WordTranslations,
+    ratios,
 )
 
 # A character of a script without spaces between words is a word, and so is a mark or symbol.
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 _WORD = regex.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])[\w\p{{M}}])+|\S")
-# Rows whose sentences are scored at once, as a rectangle around the band.
-_ROWS = 48
 
 
 def words(sentence: str) -> list[str]:
@@ -46,60 +44,24 @@ class _Words(NamedTuple):
         return cls(ids, counts, tokens.astype(float))
 
 
-@dataclass(frozen=True)
-class _Direction:
-    """How much likelier words are beside given words of the other side than by chance."""
+def _gains(
+    evidence: Evidence, links: Floats, given: _Words, found: _Words
+) -> tuple[Floats, Floats]:
+    """The sum of log(p(word | given) / p(word)) over the words of each sentence of `found`.
 
-    links: csr_array  # (given words, words)
-    evidence: Evidence
-
-    @classmethod
-    def of(cls, evidence: Evidence, given: Integers, words: Integers) -> Self:
-        shape = len(evidence.prior), len(evidence.null)
-        return cls(csr_array((evidence.links.astype(float), (given, words)), shape), evidence)
-
-    def gains(self, given: _Words, found: _Words) -> tuple[Floats, Floats]:
-        """The sum of log(p(word | given) / p(word)) over the words of each sentence of `found`.
-
-        Twice (given, found): beside each given sentence, and beside it and the one before it (of
-        the first, the last).
-        """
-        links = self.links[given.ids][:, found.ids].toarray()
-        prior = given.counts @ self.evidence.prior[given.ids]
-        one = given.counts @ links + prior[:, None]
-        two = one + np.roll(one, 1, axis=0)
-        tokens = given.tokens, given.tokens + np.roll(given.tokens, 1)
-        null = self.evidence.null[found.ids]
-        first, second = (
-            (found.counts @ np.log(_ratios(explained + null, count)).T).T
-            for explained, count in zip((one, two), tokens, strict=True)
-        )
-        return first, second
-
-
-def _ratios(explained: Floats, tokens: Floats) -> Floats:
-    """p(word | given) / p(word) by Model 1, where each given token and NULL is as likely."""
-    return UNEXPLAINED + (1 - UNEXPLAINED) / (tokens[:, None] + 1) * explained
-
-
-@dataclass(frozen=True)
-class Translations:
-    """The words of both languages, and both directions of their translations."""
-
-    numbers: tuple[dict[str, int], dict[str, int]]
-    forward: _Direction
-    backward: _Direction
-
-    @classmethod
-    def of(cls, table: WordTranslations) -> Self:
-        sources, targets = np.divmod(table.links, len(table.target_words))
-        forward, backward = table.evidence
-        source_numbers, target_numbers = table.numbers
-        return cls(
-            (source_numbers, target_numbers),
-            _Direction.of(forward, sources, targets),
-            _Direction.of(backward, targets, sources),
-        )
+    Twice (given, found): beside each given sentence, and beside it and the one before it (of the
+    first, the last). `links`: the evidence of the words of `found` beside those of `given`.
+    """
+    prior = given.counts @ evidence.prior[given.ids]
+    one = given.counts @ links + prior[:, None]
+    two = one + np.roll(one, 1, axis=0)
+    tokens = given.tokens, given.tokens + np.roll(given.tokens, 1)
+    null = evidence.null[found.ids]
+    first, second = (
+        (found.counts @ np.log(ratios(explained + null, count[:, None])).T).T
+        for explained, count in zip((one, two), tokens, strict=True)
+    )
+    return first, second
 
 
 @dataclass(frozen=True)
@@ -115,18 +77,14 @@ class WordScorer:
     lengths: LengthScorer
     source: Sequence[Integers]
     target: Sequence[Integers]
-    translations: Translations
+    translations: WordTranslations
 
     def __call__(self, band: Band, first: int, last: int) -> Floats:
         scores = self.lengths(band, first, last)
         for kind, (di, dj) in enumerate(KINDS):
             if not (di and dj):
                 scores[kind, scores[kind] > -np.inf] = np.log(PRIORS[kind])
-        for start in range(first, last, _ROWS):
-            stop = min(start + _ROWS, last)
-            here = slice(*(band.starts[[start, stop]] - band.starts[first]))
-            scores[:, here] += self._by_words(band, start, stop)
-        return scores
+        return scores + self._by_words(band, first, last)
 
     def _by_words(self, band: Band, first: int, last: int) -> Floats:
         """The part of words, (KINDS, cells); any number where a bead begins too early."""
@@ -139,8 +97,13 @@ class WordScorer:
         if not (len(source) and len(target)):
             return scores
         given, found = _Words.of(source), _Words.of(target)
-        forward = self.translations.forward.gains(given, found)
-        backward = self.translations.backward.gains(found, given)
+        table = self.translations
+        beside, reverse = (
+            evidence.links[given.ids][:, found.ids].toarray()
+            for evidence in (table.forward, table.backward)
+        )
+        forward = _gains(table.forward, beside, given, found)
+        backward = _gains(table.backward, reverse.T, found, given)
         i, j = rows - start - 1, columns - left - 1
         for kind, (di, dj) in enumerate(KINDS):
             if di and dj:
