@@ -36,7 +36,8 @@ MAX_CELLS = 1 << 27
 # The sentences of the documents that a worker is given at once.
 _PART_SENTENCES = 2000
 
-_T, _R = TypeVar("_T"), TypeVar("_R")
+_T = TypeVar("_T")
+_R = TypeVar("_R")
 
 
 class Document(NamedTuple):

@@ -58,7 +58,7 @@ class Evidence(NamedTuple):
     prior: Floats
 
 
-def ratios(explained: Floats, given: int | Integers) -> Floats:
+def ratios(explained: Floats, given: int | Floats) -> Floats:
     """p(word | given words) / p(word) by Model 1, where each given word and NULL is as likely.
 
     `explained`: the sums of the evidence of all given words and NULL; `given`: their number.
