@@ -4,6 +4,7 @@ Pages are docs/*.md and three files beside docs/, so that links are those that G
 """
 
 import re
+import sys
 from pathlib import Path
 
 from sphinx.application import Sphinx
@@ -11,6 +12,11 @@ from sphinx.application import Sphinx
 from bleuprint import __version__
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "docs"))
+import reference  # noqa: E402
+
+# made from the code, below the text of the page in git
+GENERATED = {"docs/settings": reference.settings, "docs/commands": reference.commands}
 
 project = "bleuprint"
 author = "the bleuprint authors"
@@ -45,6 +51,8 @@ def _edit(_: Sphinx, page: str, source: list[str]) -> None:
     source[0] = re.sub(
         r"\[([^]`]+)\]\(([./]*reports/[^)]+\.md)\)", r"{download}`\1 <\2>`", source[0]
     )
+    if page in GENERATED:
+        source[0] += GENERATED[page]()
     if page == "docs/index":  # the navigation, from its lists
         for heading, text in re.findall(r"(?ms)^## (.*?)\n(.*?)(?=^## |\Z)", source[0]):
             pages = "\n".join(re.findall(r"^- .*?\(([\w./]+)\.md\)", text, re.MULTILINE))

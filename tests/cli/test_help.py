@@ -13,8 +13,7 @@ def test_each_command_is_in_the_help_once_with_an_example_of_its_own_options():
     for name, example in (pair for group in EXAMPLES.values() for pair in group.items()):
         line = re.sub(r"^source <\((.*)\)$| > .*", r"\1", example)
         assert shlex.split(line)[:2] == ["bleuprint", name]
-        if name != "exp":  # its options are those of dvc
-            commands.choices[name].parse_args(shlex.split(line)[2:])
+        commands.choices[name].parse_args(shlex.split(line)[2:])
 
 
 def test_help_says_what_each_command_does():

@@ -31,7 +31,6 @@ COMMANDS = [
     ("texts", "check"),
     ("texts", "inspect own"),
     ("texts", "show grün"),
-    (str(ROOT), "reference commands"),
     (str(ROOT), "cite"),
 ]
 PROGRAM = """

@@ -11,7 +11,7 @@ import processes
 from bleuprint import __version__
 from bleuprint.text.parallel import TextFolder
 from corpora import PAIRS, write_set
-from params import PARAMS
+from params import PARAMS, write_resolved
 from root import ROOT
 from steps import DATA_STAGES
 
@@ -32,6 +32,7 @@ def run(root, *command, status=0):
 def prepared(tmp_path_factory):
     root = tmp_path_factory.mktemp("cli")
     (root / "params.yaml").write_text(PARAMS)
+    write_resolved(root)
     write_set(TextFolder(root / "inputs", "de", "no"), "a", [*PAIRS, LONG])
     for stage in DATA_STAGES:
         run(root, STAGES / f"{stage}.py", "own")
@@ -115,6 +116,7 @@ def test_alone_it_prints_its_help_and_its_version(tmp_path):
 def test_inspect_shows_what_rules_drop_before_anything_is_run(project):
     shutil.rmtree(project / "data")
     shutil.rmtree(project / "timings")
+    shutil.rmtree(project / "reports")
     shown = run(project, *COMMAND, "inspect", "own")
     assert "  length: 1 dropped, 14.29%\n" in shown
     assert "   -  sehr sehr" in shown
@@ -184,8 +186,7 @@ def test_a_closed_standard_output_is_no_error_but_of_a_translation(project):
 
 
 def test_elsewhere_than_at_the_root_that_is_the_error(project):
-    commands = "table", "check", "clean", "plan", "settle", "record", "work", "plots"
-    for command in (*map(str.split, commands), ["verify", "HEAD"]):
+    for command in (["table"], ["check"], ["plan"], ["record"], ["verify", "HEAD"]):
         error = run(project / "inputs", *COMMAND, *command, status=1)
         assert error == "bleuprint: error: params.yaml: no such file; run from the project's root\n"
     assert not (project / "inputs" / "work").exists()

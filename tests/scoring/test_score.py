@@ -20,6 +20,7 @@ from bleuprint.scoring import metrics, score
 from bleuprint.scoring.bleu_variants import TOKENS, VARIANTS, bleu_variants
 from bleuprint.scoring.breakdown import bleu_by_length
 from bleuprint.scoring.document_scores import document_scores
+from params import write_resolved
 from root import ROOT
 from scoring import SEPARATORS, sacrebleu, text
 
@@ -236,6 +237,7 @@ class TestStage:
         beam = systems.DECODE.beam
         assert text.count(f"beam: {beam}\n") == 2
         params.write_text(text.replace(f"beam: {beam}\n", "beam: 9\n", 1))
+        write_resolved(tmp_path)
         expected = f"decode.beam {beam}, but params.yaml has 9; run: dvc repro"
         self.fails(tmp_path, cell, f"1/translation.json: translated with {expected}")
 

@@ -3,6 +3,8 @@
 from pathlib import Path
 
 from bleuprint.config.experiment import Settings, load
+from bleuprint.config.paths import RESOLVED
+from bleuprint.runtime.files import write_json
 
 PARAMS = """\
 experiment: trial
@@ -74,3 +76,9 @@ def read(folder: Path, text: str = PARAMS) -> Settings:
     path = folder / "params.yaml"
     path.write_text(text)
     return load(path)
+
+
+def write_resolved(root: Path) -> None:
+    """Write the settings that stages read, without fingerprints of files and code."""
+    settings = load(root / "params.yaml")
+    write_json(root / RESOLVED, {**settings.resolved(), "inputs": {}, "code": {}})

@@ -32,6 +32,7 @@ from bleuprint.scoring import significance
 from bleuprint.scoring.score import score_cell
 from bleuprint.tracking import timings
 from bleuprint.tracking.cell_results import settings_sha256
+from params import write_resolved
 
 STAGES = ("download", "clean", "dedup", "filter", "split", "tokenize", "binarize")
 
@@ -61,7 +62,10 @@ def settings_in(
     seeds: tuple[int, ...] = (1,),
     outside: dict[str, Any] | None = None,
 ) -> Settings:
-    """Write params.yaml and read it; `corpora` maps names that end in a pair to test sets."""
+    """The settings of a params.yaml in `root`, which is written, as is what stages read.
+
+    `corpora` maps names that end in a pair of languages to test sets.
+    """
     corpora = corpora or {"news-en-de": ("first", "second"), "talks-en-fr": ("only",)}
     params = {
         "experiment": "trial_run",
@@ -76,6 +80,7 @@ def settings_in(
         YAML().dump(params, file)
     # names the code whose fingerprint the records hold; that of a tree is none
     shutil.copy(Path(__file__).parents[2] / "dvc.yaml", root)
+    write_resolved(root)
     return load(root / "params.yaml")
 
 

@@ -29,6 +29,7 @@ from bleuprint.training.observer import Observer
 from bleuprint.training.train_state import TrainState
 from bleuprint.training.trainer import Trainer
 from corpora import TOKENIZE
+from params import write_resolved
 from prepared import prepare
 from processes import loaded, run
 from root import ROOT
@@ -89,7 +90,7 @@ def write_graph(root: Path) -> None:
 def write_params(
     root: Path, units: Units | None = None, tokenize: Tokenize = TOKENIZE, **train: Any
 ) -> None:
-    """params.yaml with one system, `micro`; its corpus's files are not used any more."""
+    """Settings with one system, `micro`; the files of its corpus are not used any more."""
     sides = {"source": {"path": "inputs/a.de"}, "target": {"path": "inputs/a.en"}}
     file = {"license_and_citation": "toy", **sides}
     units = units or merges(60)
@@ -119,6 +120,7 @@ def write_params(
     }
     with (root / "params.yaml").open("w", encoding="utf-8") as stream:
         YAML().dump(content, stream)
+    write_resolved(root)
 
 
 def environment(processes: int = 1) -> dict[str, str]:
@@ -184,6 +186,7 @@ def fresh(made: Path, root: Path) -> Path:
     """The same project, untrained."""
     shutil.copytree(made / "data", root / "data")
     shutil.copy(made / "params.yaml", root / "params.yaml")
+    write_resolved(root)
     write_graph(root)
     return root
 

@@ -16,6 +16,7 @@ from bleuprint.config.paths import Cell
 from bleuprint.tracking.runs import FINGERPRINT, GROUP, Description
 from bleuprint.tracking.tracker import Tracker
 from mlservers import MlServer, history, runs_in
+from params import write_resolved
 from trainings import STAGES, environment, project
 
 CELL = Cell("tiny", "toy", 1)
@@ -226,6 +227,7 @@ def test_a_server_that_is_up_gets_the_run_of_a_training(mlserver: MlServer, tmp_
     root = project(tmp_path / "project", max_updates=20)
     params = (root / "params.yaml").read_text()
     (root / "params.yaml").write_text(re.sub(r"seeds:\s*- 1\n", "seeds: [1, 2]\n", params))
+    write_resolved(root)
     command = [sys.executable, str(STAGES / "train.py"), "micro", "toy", "2"]
     reached = {**environment(), "MLFLOW_TRACKING_URI": mlserver.uri}
     done = processes.run_text(command, root, reached)

@@ -3,7 +3,7 @@
 import argparse
 import json
 
-from bleuprint.cli.options import Commands
+from bleuprint.cli.options import Commands, check_root
 from bleuprint.config.experiment import load
 from bleuprint.config.notes import check_tokenizers, notes
 from bleuprint.config.params_schema import params_schema
@@ -77,6 +77,7 @@ def _record(given: argparse.Namespace) -> None:
     if given.begin:
         recording.begin(*given.begin)
     else:
+        check_root()
         recording.record()
 
 

@@ -11,6 +11,7 @@ from bleuprint.config.system import System
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import not_a_file
+from bleuprint.runtime.yaml_tree import load_tree
 from bleuprint.text.tokenizers import tokenizer_for
 
 
@@ -49,7 +50,7 @@ def _warmup(name: str, system: System) -> Iterator[str]:
         )
 
 
-def check_tokenizers(settings: Settings) -> None:
+def check_tokenizers(settings: Settings, path: Path = Path("params.yaml")) -> None:
     """Raise UserError if spaCy lacks a language, or packages that it needs for it.
 
     `load` does not ask it, since loading spaCy takes seconds.
@@ -59,7 +60,9 @@ def check_tokenizers(settings: Settings) -> None:
             try:
                 tokenizer_for(language, corpus.tokenize)
             except UserError as error:
-                raise UserError(f"params.yaml: corpora.{name}.tokenize: {error}") from None
+                entries = load_tree(path)["corpora"]
+                place = entries[name].places.get("tokenize", entries.places[name])
+                raise place.error(str(error)) from None
 
 
 def memory(name: str, system: System, available: int, what: str) -> Iterator[str]:
