@@ -18,12 +18,11 @@ endif
 # the tests and the pipeline start hundreds of processes, which would compile all modules again
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup reproduce table plots test test-slow test-cluster browser cluster lint ui recipe docs
+.PHONY: help setup reproduce table test test-slow test-cluster browser cluster lint ui recipe docs
 
 help:
 	@echo "make reproduce     run the experiment in params.yaml, print its table"
 	@echo "make table         print its table once more"
-	@echo "make plots         its curves and scores beside those of HEAD, or of REVS=\"A B\""
 	@echo "make recipe NAME=  put recipes/NAME.yaml in place of params.yaml"
 	@echo "make ui            compare the trainings in MLflow, http://127.0.0.1:5000"
 	@echo "make docs          the manual as a site, work/site/docs/index.html"
@@ -59,10 +58,6 @@ reproduce: setup
 
 table: setup
 	@bleuprint table
-
-# of the working tree and HEAD, or of REVS="HEAD~1 an-experiment"; the page needs no network
-plots: setup
-	@bleuprint plots $(REVS)
 
 # one worker more than cores, since many tests wait for the processes they start
 test: setup

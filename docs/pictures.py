@@ -58,8 +58,8 @@ def _text(x: float, y: float, text: str, *classes: str) -> str:
 
 # Rows of stages, from the top: the left column is the way of the text, the right one is beside it.
 _BANDS: Mapping[str, tuple[tuple[str, ...], ...]] = {
+    "first, for all others: settings and code": (("resolve",),),
     "for each corpus": (
-        ("", "inputs"),
         ("download", "make_text"),
         ("clean",),
         ("dedup",),
@@ -71,7 +71,7 @@ _BANDS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("", "describe_corpus"),
     ),
     "for each cell: a system, a corpus, a seed": (
-        ("train", "overrides"),
+        ("train",),
         ("average",),
         ("translate",),
         ("score",),
@@ -83,7 +83,7 @@ _X, _BOX, _HIGH, _ROW, _BAND = (130, 350), 140, 30, 48, 26  # centers; sizes in 
 
 
 def edges(stages: Mapping[str, Any]) -> set[tuple[str, str]]:
-    """(a, b) if stage b of dvc.yaml reads an output of a, and of no stage between them.
+    """(a, b) if stage b reads an output of a, and of no stage between them.
 
     Without those from systems to make_text, which go from one corpus to another.
     """
@@ -94,7 +94,8 @@ def edges(stages: Mapping[str, Any]) -> set[tuple[str, str]]:
 
     bodies = {name: stage.get("do", stage) for name, stage in stages.items()}
     read = {
-        name: paths(body["deps"]) | paths(p for p in body.get("params", ()) if isinstance(p, dict))
+        name: paths(body.get("deps", ()))
+        | paths(p for p in body.get("params", ()) if isinstance(p, dict))
         for name, body in bodies.items()
     }
     found = {
@@ -135,6 +136,7 @@ def graph_svg() -> str:
         y += _BAND + 8
     assert set(place) == set(stages), "a stage is not drawn: see _BANDS"
     lanes = iter(range(436, 488, 8))
+    del stages["resolve"]  # whose output all others read
     for a, b in sorted(edges(stages)):
         (x1, y1), (x2, y2) = place[a], place[b]
         if y1 == y2:

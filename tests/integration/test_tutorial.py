@@ -16,18 +16,20 @@ BLOCKS = re.findall(r"^```bash\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 LATEX = shutil.which("pdflatex") and not subprocess.call(
     ["kpsewhich", "booktabs.sty"], stdout=subprocess.DEVNULL
 )
-PARAMS = (ROOT / "recipes" / "phrasebook.yaml").read_text("utf-8")
+PARAMS = (ROOT / "params.yaml").read_text("utf-8")
 
 
 def test_the_edit_makes_the_experiment_that_is_told(tmp_path: Path) -> None:
     (tmp_path / "params.yaml").write_text(PARAMS, "utf-8")
+    shutil.copytree(ROOT / "corpora", tmp_path / "corpora")
     (block,) = [block for block in BLOCKS if block.startswith("sed")]
     edit = block.removesuffix("bleuprint check\n")
     subprocess.run(["bash", "-ec", edit], cwd=tmp_path, check=True)
     settings = load(tmp_path / "params.yaml")
     assert settings.seeds == (1, 2, 3)
     assert list(settings.corpora) == ["phrasebook-en-de"]
-    tiny, rotary, last = settings.systems.values()
+    assert list(settings.systems) == ["tiny", "tiny-rotary", "tiny-last"]
+    tiny, rotary, last = map(settings.system, settings.systems)
     assert tiny.train.max_updates == 400 and tiny.train == rotary.train == last.train
     assert (tiny.model.positional_encoding, rotary.model.positional_encoding) == (
         "sinusoidal",
