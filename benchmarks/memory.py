@@ -1,6 +1,6 @@
 """The resident memory of a command and its processes over time, as a picture and a JSON file.
 
-    python benchmarks/memory.py reports/memory -- bleuprint train small multi30k-de-en 1
+    python benchmarks/memory.py reports/memory -- python stages/train.py small multi30k-de-en 1
 
 Writes memory.svg and memory.json. Memory is the sum of the resident sets of the command and of its
 descendants, read every second. Where the command's log names updates (a training), a sample counts

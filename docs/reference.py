@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bleuprint.cli.help import EXAMPLES
 from bleuprint.cli.main import command_parser
 from bleuprint.config.params_schema import params_schema
 
@@ -31,17 +30,14 @@ def settings() -> str:
 
 
 def commands() -> str:
-    """A section for each command, those of one purpose together."""
+    """A section for each command."""
     _, parsers = command_parser()
-    helps = {action.dest: action.help or "" for action in parsers._choices_actions}
     text = ""
-    for purpose, examples in EXAMPLES.items():
-        text += f"\n## {purpose}\n"
-        for name, example in examples.items():
-            text += f"\n### `bleuprint {name}`\n\n{helps[name][:1].upper()}{helps[name][1:]}.\n"
-            text += f"\n```\n{example}\n```\n"
-            if rows := "".join(_argument(each) for each in parsers.choices[name]._actions):
-                text += f"\n| argument | meaning |\n|---|---|\n{rows}"
+    for name, command in parsers.choices.items():
+        example = (command.epilog or "").removeprefix("example: ")
+        text += f"\n## `bleuprint {name}`\n\n{command.description}\n\n```\n{example}\n```\n"
+        if rows := "".join(_argument(each) for each in command._actions):
+            text += f"\n| argument | meaning |\n|---|---|\n{rows}"
     return text
 
 

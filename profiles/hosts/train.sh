@@ -13,11 +13,11 @@ echo "$2 $3 $4" | grep -qE '^[0-9]+ [1-9][0-9]* [1-9][0-9]*$' ||
 command -v torchrun > /dev/null || { echo "no torchrun: source .venv/bin/activate" >&2; exit 1; }
 endpoint=$1 number=$2 hosts=$3 processes=$4
 shift 4
-code=$(cd "$(dirname "$0")/../../src" && pwd)
-export PYTHONPATH="${PYTHONPATH:+$PYTHONPATH:}$code"
+project=$(cd "$(dirname "$0")/../.." && pwd)
+export PYTHONPATH="${PYTHONPATH:+$PYTHONPATH:}$project/src"
 # With equal hosts torchrun computes the ranks instead of asking host 0, which may be lost.
 export TORCH_ELASTIC_WORKER_IDENTICAL=1
 export PET_MAX_RESTARTS="${PET_MAX_RESTARTS:-3}"  # torchrun's --max-restarts
 exec torchrun --nnodes "$hosts" --node-rank "$number" --nproc-per-node "$processes" \
   --master-addr "${endpoint%:*}" --master-port "${endpoint##*:}" \
-  --rdzv-conf "timeout=${BLEUPRINT_TIMEOUT:-300}" -m bleuprint.cli.main train "$@"
+  --rdzv-conf "timeout=${BLEUPRINT_TIMEOUT:-300}" "$project/stages/train.py" "$@"

@@ -69,12 +69,15 @@ def test_show_prints_pairs_as_text(project):
         (("inspect", "own", "--pairs", "0"), 2, "not a whole number from 1"),
         (("inspect", "own", "--samples", "6"), 2, "'6' is not a whole number from 1 to 5"),
         (("inspect", "own", "--seed", "-1"), 2, "'-1' is not a whole number from 0"),
-        (("train", "tiny", "own", "one"), 2, "'one' is not a whole number from 0"),
-        (("train", "big", "own", "1"), 1, "no systems entry 'big'"),
+        (("serve", "--system", "big", "--corpus", "own"), 1, "no systems entry 'big'"),
+        (
+            ("export", "--system", "base", "--corpus", "own"),
+            1,
+            "export needs either FOLDER or --mlflow",
+        ),
         (("show", "own", "--units"), 2, "bleuprint show: error: unrecognized arguments: --units"),
         (("show", "own", "--units"), 2, "usage: bleuprint show [-h]"),
         (("--sytem",), 2, "bleuprint: error: unrecognized arguments: --sytem"),
-        (("train", "base", "own", "7"), 1, "params.yaml: no seed 7; there are: 1"),
         (
             ("translate", "--system", "base", "--corpus", "own", "--seed", "9"),
             1,
@@ -91,7 +94,7 @@ def test_mistakes_are_one_line(project, arguments, status, message):
 
 
 @pytest.mark.parametrize(
-    "arguments", [("translate",), ("serve",), ("export", "folder"), ("log-model",)]
+    "arguments", [("translate",), ("serve",), ("export", "folder"), ("export", "--mlflow")]
 )
 def test_a_training_without_its_average_is_named_with_the_next_step(project, arguments):
     (project / "models" / "base" / "own" / "1" / "checkpoints").mkdir(parents=True)
@@ -114,9 +117,8 @@ def test_alone_it_prints_its_help_and_its_version(tmp_path):
 
 
 def test_inspect_shows_what_rules_drop_before_anything_is_run(project):
-    shutil.rmtree(project / "data")
-    shutil.rmtree(project / "timings")
-    shutil.rmtree(project / "reports")
+    for folder in ("data", "reports", "timings"):
+        shutil.rmtree(project / folder)
     shown = run(project, *COMMAND, "inspect", "own")
     assert "  length: 1 dropped, 14.29%\n" in shown
     assert "   -  sehr sehr" in shown
@@ -145,7 +147,7 @@ def test_check_asks_spacy_for_its_languages(project):
     pytest.importorskip("spacy")
     (project / "params.yaml").write_text(PARAMS.replace("name: moses", "name: spacy"))
     error = run(project, *COMMAND, "check", status=1)
-    assert "params.yaml:16: corpora.own: " in error and error.count("\n") == 1
+    assert "params.yaml: corpora.own.tokenize: " in error and error.count("\n") == 1
 
 
 def test_cite_prints_the_bibtex_of_what_is_used(project):

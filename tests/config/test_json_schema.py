@@ -19,7 +19,7 @@ PARAMS = YAML(typ="safe").load((ROOT / "params.yaml").read_text(encoding="utf-8"
 
 
 def test_the_committed_schema_is_that_of_the_settings() -> None:
-    """After a change of settings or rules: bleuprint schema > docs/params.schema.json."""
+    """After a change of settings or rules: bleuprint check --schema > docs/params.schema.json."""
     assert json.loads((ROOT / "docs" / "params.schema.json").read_text("utf-8")) == SCHEMA
     Draft7Validator.check_schema(SCHEMA)
 

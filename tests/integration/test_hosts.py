@@ -216,7 +216,7 @@ def workers(host: str) -> list[int]:
     return [
         pid
         for pid, command in processes(host).items()
-        if "bleuprint.cli.main" in command and "torchrun" not in command
+        if "stages/train.py" in command and "torchrun" not in command
     ]
 
 

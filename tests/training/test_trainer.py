@@ -4,7 +4,6 @@ import dataclasses
 import json
 import random
 import signal
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -27,10 +26,8 @@ from bleuprint.training.data_loader import BatchReader
 from bleuprint.training.loss import batch_loss
 from bleuprint.training.outputs import export_checkpoints
 from hashes import sha256_of_folder
-from processes import run
 from trainings import (
     checkpoints,
-    environment,
     fresh,
     job_in,
     merges,
@@ -40,7 +37,6 @@ from trainings import (
     train,
     train_here,
     wait_for_checkpoint,
-    without_mlflow,
     write_params,
 )
 
@@ -81,14 +77,6 @@ def test_the_same_settings_give_the_same_bytes(trained: Path, tmp_path: Path) ->
     assert weights(again) == weights(trained)
     assert facts(again) == facts(trained)
     assert curves(again) == curves(trained)
-
-
-def test_the_command_does_what_the_stage_does(trained: Path, tmp_path: Path) -> None:
-    root = fresh(trained, tmp_path)
-    command = [sys.executable, "-m", "bleuprint.cli.main", "train", "micro", "toy", "1"]
-    run(command, root, {**environment(), **without_mlflow(root)}).check_returncode()
-    assert weights(root) == weights(trained)
-    assert facts(root) == facts(trained)
 
 
 @pytest.mark.parametrize("processes", [2, pytest.param(3, marks=pytest.mark.slow)])

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bleuprint.cli.options import Commands, count, whole_number
+from bleuprint.cli.options import Commands, add_command, count, whole_number
 from bleuprint.config import paths
 from bleuprint.config.experiment import Settings, load
 from bleuprint.runtime import environment
@@ -22,10 +22,13 @@ _FEW_PAIRS = 20_000
 
 
 def add_commands(commands: Commands) -> None:
-    cite = commands.add_parser("cite", help="the BibTeX of what the experiment uses")
-    cite.set_defaults(command=_cite)
-
-    inspect = commands.add_parser("inspect", help="what each rule would drop, with samples")
+    add_command(commands, _cite, "the BibTeX of what the experiment uses", "cite > references.bib")
+    inspect = add_command(
+        commands,
+        _inspect,
+        "what each rule would drop, with samples",
+        "inspect phrasebook-en-de",
+    )
     inspect.add_argument("corpus", metavar="CORPUS", help="a corpus of params.yaml")
     inspect.add_argument(
         "--pairs", type=count, default=100_000, help="pairs to draw from each text (%(default)s)"
@@ -36,25 +39,30 @@ def add_commands(commands: Commands) -> None:
     inspect.add_argument(
         "--samples", type=whole_number(1, 5), default=3, help="samples of each rule (%(default)s)"
     )
-    inspect.set_defaults(command=_inspect)
-
-    new = commands.add_parser("new-corpus", help="add two parallel files in inputs/ to params.yaml")
+    new = add_command(
+        commands,
+        _new_corpus,
+        "add two parallel files in inputs/ to params.yaml",
+        "new-corpus inputs/mine.de inputs/mine.en",
+    )
     new.add_argument(
         "files", nargs=2, type=Path, metavar="FILE", help="the source text, then the target text"
     )
     new.add_argument(
         "--languages", nargs=2, metavar="CODE", help="theirs, such as de en (their names' ends)"
     )
-    new.set_defaults(command=_new_corpus)
-
-    show = commands.add_parser("show", help="pairs of a binarized corpus as text")
+    show = add_command(
+        commands,
+        _show,
+        "pairs of a binarized corpus as text",
+        "show phrasebook-en-de --lines 10:20",
+    )
     show.add_argument("corpus", metavar="CORPUS", help="a corpus of params.yaml")
     show.add_argument("--set", default="train", help="train, valid or test.NAME (%(default)s)")
     show.add_argument(
         "--lines", type=_lines, metavar="M:N", help="pairs M to N, counted from 1 (the first 10)"
     )
     show.add_argument("--subwords", action="store_true", help="show subwords, not sentences")
-    show.set_defaults(command=_show)
 
 
 def _lines(text: str) -> tuple[int, int]:

@@ -9,12 +9,19 @@ import shtab
 
 from bleuprint import __version__
 from bleuprint.cli import corpus, models, pipeline, scores, translate
-from bleuprint.cli.help import Parser, add_examples
 from bleuprint.cli.options import Commands
 from bleuprint.runtime.environment import complete_user
 from bleuprint.runtime.errors import run
 from bleuprint.runtime.reexec import reexec_for_speed
 from bleuprint.runtime.streams import prepare
+
+_START = """\
+start here:
+  make reproduce            run the experiment in params.yaml and print its table
+  bleuprint plan            after an edit of params.yaml: what dvc repro would run, and why
+  bleuprint COMMAND --help  a command's options, with an example
+  docs/                     the manual
+"""
 
 
 def main() -> None:
@@ -38,23 +45,21 @@ def main() -> None:
 
 def command_parser() -> tuple[argparse.ArgumentParser, Commands]:
     """The parser of the command line, and its commands."""
-    parser = Parser(prog="bleuprint")
-    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
-    commands = parser.add_subparsers(
-        metavar="COMMAND", dest="name", parser_class=argparse.ArgumentParser
+    parser = argparse.ArgumentParser(
+        prog="bleuprint",
+        usage="%(prog)s COMMAND ...",
+        description=_START,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    shtab.add_argument_to(
+        parser, "--completion", help="print the completion of commands for a shell"
+    )
+    parser.set_defaults(command=None)
+    commands = parser.add_subparsers(title="commands", metavar="", dest="name", prog="bleuprint")
     for group in (pipeline, corpus, translate, models, scores):
         group.add_commands(commands)
-    _add_completion(commands, parser)
-    add_examples(commands)
-    parser.set_defaults(computes=False, command=None)
     return parser, commands
-
-
-def _add_completion(commands: Commands, parser: argparse.ArgumentParser) -> None:
-    completion = commands.add_parser("completion", help="the completion of commands for a shell")
-    completion.add_argument("shell", choices=shtab.SUPPORTED_SHELLS)
-    completion.set_defaults(command=lambda given: print(shtab.complete(parser, given.shell)))
 
 
 def _check_name(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:

@@ -1,4 +1,4 @@
-"""What several commands share: types of arguments, and the options that name a training."""
+"""What commands share: how they are declared, types of arguments, options that name a training."""
 
 import argparse
 from collections.abc import Callable
@@ -10,6 +10,28 @@ from bleuprint.config.paths import Cell
 from bleuprint.runtime.errors import UserError
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+
+def add_command(
+    commands: Commands,
+    run: Callable[[argparse.Namespace], None],
+    about: str,
+    example: str,
+    computes: bool = False,
+) -> argparse.ArgumentParser:
+    """The parser of a command, which the first word of `example` names.
+
+    `run` gets what was parsed; `about`: its line in the help; `computes`: whether torch is loaded,
+    for which the process starts again with its settings.
+    """
+    command = commands.add_parser(
+        example.partition(" ")[0],
+        help=about,
+        description=f"{about[0].upper()}{about[1:]}.",
+        epilog=f"example: bleuprint {example}",
+    )
+    command.set_defaults(command=run, computes=computes)
+    return command
 
 
 def whole_number(low: int, high: int | None = None) -> Callable[[str], int]:

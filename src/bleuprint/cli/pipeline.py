@@ -1,9 +1,9 @@
-"""Commands to use with `dvc repro` and `snakemake`: check, schema, plan, reproduce, record."""
+"""Commands to use with `dvc repro` and `snakemake`: check, plan, reproduce, record."""
 
 import argparse
 import json
 
-from bleuprint.cli.options import Commands, check_root
+from bleuprint.cli.options import Commands, add_command, check_root
 from bleuprint.config.experiment import load
 from bleuprint.config.notes import check_tokenizers, notes
 from bleuprint.config.params_schema import params_schema
@@ -11,38 +11,39 @@ from bleuprint.runtime.errors import say
 
 
 def add_commands(commands: Commands) -> None:
-    check = commands.add_parser("check", help="check params.yaml; nothing is run")
-    check.set_defaults(command=_check)
-
-    schema = commands.add_parser("schema", help="the JSON Schema of params.yaml, for editors")
-    schema.set_defaults(command=_schema)
-
-    plan = commands.add_parser(
-        "plan", help="what dvc repro would run, why, and how long it took before"
+    check = add_command(commands, _check, "check params.yaml; nothing is run", "check")
+    check.add_argument(
+        "--schema", action="store_true", help="print the JSON Schema of params.yaml, for editors"
     )
-    plan.set_defaults(command=_plan)
-
-    reproduce = commands.add_parser(
+    add_command(
+        commands, _plan, "what dvc repro would run, why, and how long it took before", "plan"
+    )
+    add_command(
+        commands,
+        _reproduce,
+        "check, plan, dvc repro with a line a stage, scores: make reproduce",
         "reproduce",
-        help="check, plan, dvc repro with a line a stage, scores: make reproduce",
     )
-    reproduce.set_defaults(command=_reproduce)
-
-    record = commands.add_parser(
-        "record", help="record in DVC the stages that a killed Snakemake run has finished"
+    record = add_command(
+        commands,
+        _record,
+        "record what has finished: in DVC after a killed Snakemake run, in MLflow what it lacks",
+        "record",
     )
     # used by the Snakefile: the stage, its digest and its input files
     record.add_argument("--begin", nargs="+", help=argparse.SUPPRESS)
-    record.set_defaults(command=_record)
 
 
-def _check(_: argparse.Namespace) -> None:
+def _check(given: argparse.Namespace) -> None:
     from bleuprint.comet.score import missing_parts
     from bleuprint.report.citations import check_published
     from bleuprint.scoring import reachable_sample
     from bleuprint.scoring.bleu import bleu_metric
     from bleuprint.serving.score_outside import check_files
 
+    if getattr(given, "schema", False):
+        print(json.dumps(params_schema(), indent=1))
+        return
     settings = load()
     check_tokenizers(settings)
     for corpus in settings.corpora.values():
@@ -76,10 +77,10 @@ def _record(given: argparse.Namespace) -> None:
 
     if given.begin:
         recording.begin(*given.begin)
-    else:
-        check_root()
-        recording.record()
+        return
+    from bleuprint.tracking.sync import sync
 
-
-def _schema(_: argparse.Namespace) -> None:
-    print(json.dumps(params_schema(), indent=1))
+    check_root()
+    recording.record()
+    for line in sync(load()):
+        print(line, flush=True)

@@ -1,32 +1,41 @@
-"""Commands that show scores: table, compare, power, numbers."""
+"""Commands that show scores: table, compare, verify, numbers."""
 
 import argparse
-import dataclasses
 import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bleuprint.cli.options import Commands, check_root, count
+from bleuprint.cli.options import Commands, add_command, check_root, count
 from bleuprint.config.experiment import Settings, load
-from bleuprint.runtime.errors import UserError, say
+from bleuprint.runtime.errors import say
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 
 def add_commands(commands: Commands) -> None:
-    table = commands.add_parser("table", help="the experiment's scores and costs")
+    table = add_command(commands, _table, "the experiment's scores and costs", "table")
     table.add_argument(
         "--format",
         choices=("terminal", "markdown", "csv", "latex"),
         default="terminal",
         help="(%(default)s)",
     )
-    table.set_defaults(command=_table)
-
-    compare = commands.add_parser(
-        "compare", help="differences of settings, data, code, curves, scores and translations"
+    table.add_argument(
+        "--power",
+        type=_difference,
+        nargs="?",
+        const=math.nan,
+        metavar="BLEU",
+        help="instead: the differences that test sets and seeds can show, and how many lines and "
+        "seeds a difference of BLEU takes (the measured one)",
+    )
+    compare = add_command(
+        commands,
+        _compare,
+        "differences of settings, data, code, curves, scores and translations",
+        "compare tiny small",
     )
     revision = "SYSTEM, SYSTEM@REVISION or REVISION: a commit of git or an experiment of DVC"
     compare.add_argument("first", metavar="A", help=revision)
@@ -38,10 +47,11 @@ def add_commands(commands: Commands) -> None:
         default=10,
         help="number of better, and of worse sentences (%(default)s)",
     )
-    compare.set_defaults(command=_compare)
-
-    verify = commands.add_parser(
-        "verify", help="whether the results are those of another report, and where they differ"
+    verify = add_command(
+        commands,
+        _verify,
+        "whether the results are those of another report, and where they differ",
+        "verify HEAD~1",
     )
     verify.add_argument(
         "other",
@@ -50,42 +60,24 @@ def add_commands(commands: Commands) -> None:
         "of DVC; exit status: 0 the same bytes, 3 the same within the noise of seeds, "
         "4 different, 1 an error",
     )
-    verify.set_defaults(command=_verify)
-
-    power = commands.add_parser(
-        "power", help="the differences that test sets and seeds show, and what smaller ones take"
-    )
-    power.add_argument("--system", help="compare this system alone")
-    power.add_argument("--baseline", help="the system to compare with (the first of params.yaml)")
-    power.add_argument(
-        "--difference", type=_difference, help="BLEU to find (the difference that was measured)"
-    )
-    power.set_defaults(command=_power)
-
-    numbers = commands.add_parser("numbers", help="every number as a LaTeX macro")
-    numbers.set_defaults(command=_numbers)
+    add_command(commands, _numbers, "every number as a LaTeX macro", "numbers > numbers.tex")
 
 
 def _results() -> tuple[Settings, "DataFrame"]:
-    """The settings and the records of the last report, which must be of these settings."""
+    """The settings and the records of the last report, which must be of these settings.
+
+    Notes if the records have changed since the report.
+    """
+    from bleuprint.pipeline.dvc_lock import differs
     from bleuprint.report import frame
     from bleuprint.report.records import check_settings
 
     settings = load()  # first: in another folder than the root this is what is missing
     records = frame.load()
     check_settings(records, settings, frame.RESULTS)
-    return settings, records
-
-
-def _noted_results() -> tuple[Settings, "DataFrame"]:
-    """The same, with a note if the records have changed since."""
-    from bleuprint.pipeline.dvc_lock import differs
-    from bleuprint.report import frame
-
-    results = _results()
     if differs(frame.RESULTS):
         say(f"{frame.RESULTS}: {frame.CHANGED}", "note")
-    return results
+    return settings, records
 
 
 def print_summary() -> None:
@@ -100,7 +92,7 @@ def _results_with_page() -> tuple[Settings, "DataFrame"]:
     """The settings and the noted records; the page is written if it is older than they are."""
     from bleuprint.report.report import write_page_if_outdated
 
-    results = _noted_results()
+    results = _results()
     try:
         write_page_if_outdated(*results)
     except OSError as error:  # the scores can be printed in any case
@@ -109,10 +101,14 @@ def _results_with_page() -> tuple[Settings, "DataFrame"]:
 
 
 def _table(given: argparse.Namespace) -> None:
-    from bleuprint.report import frame, main_table
+    from bleuprint.report import frame, main_table, power_table
     from bleuprint.report.grid import bullets, markdown
     from bleuprint.report.terminal import show
 
+    if given.power is not None:
+        sought = None if math.isnan(given.power) else given.power
+        show(power_table.parts(_results()[1], sought))
+        return
     settings, records = _results_with_page()
     published = settings.published
     if given.format == "csv":
@@ -145,30 +141,6 @@ def _verify(given: argparse.Namespace) -> None:
         sys.exit(status)
 
 
-def _power(given: argparse.Namespace) -> None:
-    from bleuprint.report import power_table
-    from bleuprint.report.records import collect
-    from bleuprint.report.terminal import show
-
-    settings = load()
-    first, *_ = settings.systems
-    baseline = given.baseline or first
-    outside = {name for rows in (settings.outside or {}).values() for name in rows}
-    if given.system and given.system not in outside:
-        settings.system(given.system)
-    if given.system == baseline:
-        raise UserError(f"{baseline}: compared with itself")
-    if baseline == first:
-        _, records = _results()
-    else:
-        names = [n for n in settings.systems if n != baseline and given.system in (None, n)]
-        cells = {name: settings.cells[name] for name in (baseline, *names)}
-        records = collect(dataclasses.replace(settings, cells=cells))
-    if given.system:
-        records = records[records.system.isin([baseline, given.system])]
-    show(power_table.parts(records, given.difference))
-
-
 def _difference(text: str) -> float:
     """For argparse: a difference in BLEU."""
     try:
@@ -183,4 +155,4 @@ def _difference(text: str) -> float:
 def _numbers(_: argparse.Namespace) -> None:
     from bleuprint.report.paper_numbers import numbers_tex
 
-    print(numbers_tex(_noted_results()[1]), end="")
+    print(numbers_tex(_results()[1]), end="")

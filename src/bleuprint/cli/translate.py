@@ -6,7 +6,14 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from bleuprint.cli.options import Commands, add_cell_options, count, trained_cell, whole_number
+from bleuprint.cli.options import (
+    Commands,
+    add_cell_options,
+    add_command,
+    count,
+    trained_cell,
+    whole_number,
+)
 from bleuprint.config.experiment import Settings, load
 from bleuprint.config.paths import Cell
 from bleuprint.config.system import WIDEST, Decode
@@ -14,8 +21,12 @@ from bleuprint.runtime.errors import UserError
 
 
 def add_commands(commands: Commands) -> None:
-    translate = commands.add_parser(
-        "translate", help="translate sentences with a trained system, one line for each line"
+    translate = add_command(
+        commands,
+        _translate,
+        "translate sentences with a trained system, one line for each line",
+        "translate --system small --corpus phrasebook-en-de FILE",
+        computes=True,
     )
     translate.add_argument(
         "files", nargs="*", metavar="FILE", help="files to translate (standard input)"
@@ -41,7 +52,6 @@ def add_commands(commands: Commands) -> None:
         metavar="FILE",
         help="score the lines of FILE as translations of the input, one FILE, without translating",
     )
-    translate.set_defaults(command=_translate, computes=True)
 
 
 def _attention_file(text: str) -> Path:

@@ -115,8 +115,8 @@ def summary(records: pd.DataFrame) -> str:
     )
     return (
         f"To be found significant in {POWER:.0%} of such experiments, a difference from the "
-        f"baseline has to be {needed}. Smaller ones take more sentences or seeds: bleuprint power "
-        "says how many."
+        f"baseline has to be {needed}. Smaller ones take more sentences or seeds: bleuprint table "
+        "--power says how many."
     )
 
 
