@@ -18,7 +18,7 @@ def main() -> None:
     try:
         list(sync(settings, make=False))
     except Exception as error:  # whatever happens to the view, the reports are written
-        say(f"scores are not in MLflow ({error}): run bleuprint mlflow-sync", "note")
+        say(f"scores are not in MLflow ({error}): run bleuprint record", "note")
 
 
 if __name__ == "__main__":

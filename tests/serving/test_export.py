@@ -53,7 +53,7 @@ def test_an_ensemble_is_refused(tmp_path: Path) -> None:
     [
         ("moses", ("en", "de"), ["sacremoses"]),
         ("spacy", ("en", "de"), ["spacy", "sacremoses"]),
-        ("segmenter", ("ja", "en"), ["sacremoses", "fugashi", "unidic-lite"]),
+        ("segmenter", ("ja", "en"), ["fugashi", "unidic-lite", "sacremoses"]),
         ("none", ("en", "de"), []),
     ],
 )

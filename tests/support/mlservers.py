@@ -27,6 +27,12 @@ CURVES: dict[str, Any] = {
     "validation": [{"update": 20, "loss": 4.5, "bleu": 1.5}],
 }
 RATES = [500.0, 250.0]
+# what `bleuprint record` does after it has recorded stages in DVC
+SYNC = """
+from bleuprint.config.experiment import load
+from bleuprint.tracking.sync import sync
+print(*sync(load()), sep="\\n")
+"""
 # without the eight processes that wait for jobs it starts sooner
 _QUIET = {"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
 

@@ -121,7 +121,7 @@ def test_a_database_of_another_mlflow_says_of_which(
     with pytest.raises(UserError) as error, store.failures_named():
         store.client()
     assert str(error.value).startswith(f"MLflow at sqlite:///{path}: {problem}")
-    assert str(error.value).endswith(", which bleuprint mlflow-sync fills")
+    assert str(error.value).endswith(", which bleuprint record fills")
     assert path.read_bytes() == before
 
 

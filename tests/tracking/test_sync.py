@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 
 from bleuprint.config.comet import Comet
-from bleuprint.config.experiment import load
+from bleuprint.config.experiment import Settings, load
 from bleuprint.config.paths import Cell
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, write_json
-from bleuprint.tracking.runs import GROUP
-from bleuprint.tracking.sync import read_cell, sync, sync_all
+from bleuprint.tracking.sync import read_cell, sync
 from bleuprint.tracking.tracker import Tracker
 from mlruns import bleu, decoded_otherwise, dump, named, store
 from mlservers import history, runs_in
@@ -24,20 +23,20 @@ COMET = "comet/news-en-de/first"
 SECONDS = 3725.0  # as result_trees has it
 
 
+def changed(settings: Settings, make: bool = True) -> list[str]:
+    """The lines of runs."""
+    return [line for line in sync(settings, make) if line.startswith("run ")]
+
+
 def test_a_sync_makes_all_and_a_second_one_changes_nothing(root: Path) -> None:
     settings = load()
     assert len(list(sync(settings))) == 4
     before = dump(root)
     assert list(sync(settings)) == []
-    (said,) = sync_all(settings)
-    assert said == f"nothing new to log: MLflow at {store(root)}"
     assert dump(root) == before
 
     client, runs = named(root)
     assert set(runs) == {f"{s} news-en-de {n}" for s in ("tiny", "small") for n in (1, 2)}
-    groups = {name: run.data.tags[GROUP] for name, run in runs.items()}
-    assert groups["tiny news-en-de 1"] == groups["tiny news-en-de 2"]
-    assert len(set(groups.values())) == 2
     one = runs["tiny news-en-de 2"]
     assert history(client, one, "train/loss") == [(10, 5.0), (20, 4.0)]
     assert history(client, one, "train/tokens_per_second") == [(10, 500.0), (20, 250.0)]
@@ -68,7 +67,6 @@ def test_points_are_spaced_evenly_over_the_duration(root: Path) -> None:
         SECONDS * 1000 / 2,
         SECONDS * 1000,
     ]
-    assert run.data.tags["bleuprint.times"].startswith("rebuilt")
 
 
 def test_a_run_that_was_logged_in_part_is_completed(root: Path) -> None:
@@ -89,7 +87,6 @@ def test_a_run_that_was_logged_in_part_is_completed(root: Path) -> None:
     assert run.info.end_time - run.info.start_time == SECONDS * 1000
     assert history(client, run, "train/loss") == [(10, 5.0), (20, 4.0)]
     assert history(client, run, "valid/loss") == [(20, 4.5)]
-    assert "bleuprint.times" not in run.data.tags  # these were seen by a clock
     before = dump(root)
     assert list(sync(settings)) == []
     assert dump(root) == before
@@ -126,34 +123,28 @@ def test_another_search_takes_the_place_of_the_scores(root: Path) -> None:
     cell, training = Cell("tiny", "news-en-de", 1), "tiny news-en-de 1"
     list(sync(load()))
     settings = decoded_otherwise(cell, beam=6, score=71.0)
-    assert list(sync(settings)) == [f"run {training}: completed"]
+    assert changed(settings) == [f"run {training}: completed"]
     held = named(root)[1][training].data
     assert held.metrics["bleu/news-en-de/first"] == 71.0 and held.tags["decode.beam"] == "6"
     assert "train/loss" in held.metrics and "decode.beam" not in held.params
-    assert list(sync(settings)) == []
+    assert changed(settings) == []
 
 
-def test_an_experiment_in_a_copy_leaves_the_scores_and_the_page_of_the_project(
+def test_an_experiment_in_a_copy_leaves_the_scores_of_the_project(
     root: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = root / "reports" / "index.html"
-    page.parent.mkdir()
-    page.write_text("<p>of the project")
     list(sync(load()))
     _, before = named(root)
     copy = tmp_path_factory.mktemp("exps") / "copy"  # as `dvc exp run --temp` makes it
     shutil.copytree(root, copy, ignore=shutil.ignore_patterns("mlflow.db", "mlartifacts"))
     monkeypatch.chdir(copy)
     monkeypatch.setenv("DVC_ROOT", str(root))
-    Path("reports", "index.html").write_text("<p>of the experiment")
     settings = decoded_otherwise(Cell("tiny", "news-en-de", 1), beam=6, score=71.0)
-    assert list(sync(settings, make=False)) == []
-    client, after = named(root)
+    assert changed(settings, make=False) == []
+    _, after = named(root)
     assert {name: run.data.to_dictionary() for name, run in after.items()} == {
         name: run.data.to_dictionary() for name, run in before.items()
     }
-    kept = client.download_artifacts(after["report"].info.run_id, "index.html")
-    assert Path(kept).read_text() == "<p>of the project"
     monkeypatch.chdir(root)
     assert list(sync(load())) == []
 
@@ -169,7 +160,7 @@ def test_an_experiment_in_a_copy_leaves_the_scores_and_the_page_of_the_project(
 def test_scores_of_other_files_are_left_out_and_named(root: Path, changed: str, said: str) -> None:
     mine, other = Cell("tiny", "news-en-de", 1), Cell("small", "news-en-de", 1)
     shutil.copy(other.results / changed, mine.results / changed)
-    lines = [line for line in sync_all(load()) if "left out" in line]
+    lines = [line for line in sync(load()) if "left out" in line]
     assert len(lines) == 1
     assert re.match(f"{mine}: its scores are left out: .*{said}", lines[0])
     _, runs = named(root)
@@ -195,7 +186,7 @@ def test_scores_of_other_references_or_settings_are_left_out(root: Path) -> None
 
 def test_the_report_stage_completes_runs_and_makes_none_of_a_training(root: Path) -> None:
     settings = load()
-    assert list(sync(settings, make=False)) == []
+    assert changed(settings, make=False) == []
     client, _ = runs_in(store(root), "trial_run")
     assert client.get_experiment_by_name("trial_run") is None
     one = read_cell(settings, Cell("tiny", "news-en-de", 2))
@@ -211,7 +202,7 @@ def test_cells_without_results_of_these_settings_are_named(root: Path) -> None:
     shutil.rmtree(root / "results" / "small" / "news-en-de" / "2")
     path = Cell("tiny", "news-en-de", 1).results / "training.json"
     write_json(path, {**read_json(path), "settings": "0" * 64})
-    said = list(sync_all(load()))
+    said = list(sync(load()))
     lines = [line for line in said if "dvc pull or dvc repro" in line]
     assert [line.split(":")[0] for line in lines] == [
         "system tiny, corpus news-en-de, seed 1",
@@ -219,13 +210,7 @@ def test_cells_without_results_of_these_settings_are_named(root: Path) -> None:
     ]
     _, runs = named(root)
     assert set(runs) == {"tiny news-en-de 2", "small news-en-de 1"}
-    assert list(sync_all(load())) == [f"nothing new to log: MLflow at {store(root)}", *lines]
-
-
-def test_nothing_at_all_is_an_error(root: Path) -> None:
-    shutil.rmtree(root / "results")
-    with pytest.raises(UserError, match=r"^nothing to log: 4 of 4 trainings missing$"):
-        list(sync_all(load()))
+    assert list(sync(load())) == lines
 
 
 def test_a_store_that_cannot_be_reached_is_one_line(

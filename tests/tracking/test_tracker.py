@@ -13,9 +13,9 @@ import pytest
 
 import processes
 from bleuprint.config.paths import Cell
-from bleuprint.tracking.runs import FINGERPRINT, GROUP, Description
+from bleuprint.tracking.runs import FINGERPRINT, Description
 from bleuprint.tracking.tracker import Tracker
-from mlservers import MlServer, history, runs_in
+from mlservers import SYNC, MlServer, history, runs_in
 from params import write_resolved
 from trainings import STAGES, environment, project
 
@@ -23,8 +23,8 @@ CELL = Cell("tiny", "toy", 1)
 
 
 def description(fingerprint: str = "f1", cell: Cell = CELL, trial: str = "trial") -> Description:
-    settings = {"train": {"max_updates": 9, "betas": (0.9, 0.98)}, "parameters": 12}
-    return Description(trial, cell, fingerprint, "d" * 64, settings, "c" * 64)
+    params = {"train.max_updates": "9", "train.betas": "0.9, 0.98", "parameters": "12"}
+    return Description(trial, cell, fingerprint, params)
 
 
 @pytest.fixture
@@ -86,8 +86,6 @@ def test_a_resumed_training_continues_its_run_and_doubles_nothing(root: Path) ->
     }
     tags = {name: run.data.tags[name] for name in ("system", "corpus", "seed", FINGERPRINT)}
     assert tags == {"system": "tiny", "corpus": "toy", "seed": "1", FINGERPRINT: "f1"}
-    assert "dvc repro score@tiny-toy-1" in run.data.tags["mlflow.note.content"]
-    assert run.data.tags["mlflow.source.name"] == "stages/train.py"
 
 
 def test_a_training_that_is_met_again_keeps_its_end(root: Path) -> None:
@@ -101,15 +99,6 @@ def test_a_training_that_is_met_again_keeps_its_end(root: Path) -> None:
         again.close(status)
     _, (after,) = runs_in(store(root), "trial")
     assert after.info.to_proto() == before.info.to_proto()
-
-
-def test_runs_that_differ_in_their_seed_alone_have_one_group(root: Path) -> None:
-    for seed, cell in ((1, CELL), (2, Cell("tiny", "toy", 2)), (3, Cell("other", "toy", 1))):
-        Tracker(description(f"f{seed}", cell)).close("FINISHED")
-    _, runs = runs_in(store(root), "trial")
-    groups = {run.info.run_name: run.data.tags[GROUP] for run in runs}
-    assert groups["tiny toy 1"] == groups["tiny toy 2"] != groups["other toy 1"]
-    assert groups["tiny toy 1"].startswith("tiny toy ")
 
 
 @pytest.mark.slow
@@ -144,7 +133,7 @@ def test_a_store_that_cannot_be_used_is_reported_and_stops_nothing(
     said = capsys.readouterr().err.splitlines()
     assert all(line.startswith("MLflow: ") for line in said)
     assert said[-1].startswith(f"MLflow: 2 metrics and the end of {CELL} are not logged (")
-    assert said[-1].endswith("run bleuprint mlflow-sync after the training")
+    assert said[-1].endswith("run bleuprint record after the training")
     assert uri or "(unable to open database file)" in said[-1]
 
 
@@ -206,13 +195,12 @@ def test_a_training_whose_server_is_away_is_logged_by_a_sync(
     lost = {**environment(), "MLFLOW_TRACKING_URI": away}
     said = processes.run_text(command, root, lost)
     said.check_returncode()
-    assert "run bleuprint mlflow-sync" in said.stderr
+    assert "run bleuprint record" in said.stderr
     assert (root / "results" / "micro" / "toy" / "1" / "training.json").exists()
     assert "Traceback" not in said.stderr and "Retry" not in said.stderr
 
     reached = {**environment(), "MLFLOW_TRACKING_URI": mlserver.uri}
-    sync = [sys.executable, "-m", "bleuprint", "mlflow-sync"]
-    processes.run(sync, root, reached).check_returncode()
+    processes.run([sys.executable, "-c", SYNC], root, reached).check_returncode()
     client, (run,) = runs_in(mlserver.uri, "toy")
     assert [step for step, _ in history(client, run, "train/loss")] == list(range(1, 51))
     assert {"valid/loss", "valid/bleu", "train/tokens_per_second"} <= run.data.metrics.keys()

@@ -16,8 +16,8 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import sha256_of, whole_folder, write_json
 from bleuprint.runtime.html import environment
 from bleuprint.scoring.metrics import METRICS
-from bleuprint.text.segmenter import segmenter_packages
 from bleuprint.tracking.cell_results import CellResults
+from bleuprint.tracking.hardware import text_libraries
 
 _PACKAGE = Path(__file__).parents[1]
 _TEMPLATES = environment(Path(__file__).with_name("templates"), autoescape=False)
@@ -86,15 +86,7 @@ def readme(settings: Settings, cell: Cell, precision: Precision) -> str:
 
 def packages(corpus: Corpus) -> list[str]:
     """What the exported script needs."""
-    tokenizer = corpus.tokenize.name
-    return [
-        "ctranslate2",
-        *(["spacy"] if tokenizer == "spacy" else []),
-        *(["sacremoses"] if tokenizer in ("moses", "spacy", "segmenter") else []),
-        *(segmenter_packages((corpus.source, corpus.target)) if tokenizer == "segmenter" else []),
-        *(["subword-nmt"] if corpus.vocabulary.bpe else []),
-        *(["sentencepiece"] if corpus.vocabulary.sentencepiece else []),
-    ]
+    return ["ctranslate2", *text_libraries(corpus)]
 
 
 def script_modules() -> list[Path]:

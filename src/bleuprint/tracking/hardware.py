@@ -30,17 +30,17 @@ _PEAKS = Path(__file__).with_name("gpu_peaks.csv")
 
 
 def text_libraries(corpus: Corpus) -> list[str]:
-    """The packages that decide a corpus's tokens and subwords."""
-    languages = [corpus.source, corpus.target]
+    """The packages that make a corpus's tokens and subwords."""
     tokenizers = {
         "moses": ["sacremoses"],
         "spacy": ["spacy", "sacremoses"],
-        "segmenter": [*segmenter_packages(languages), "sacremoses"],
+        "segmenter": [*segmenter_packages((corpus.source, corpus.target)), "sacremoses"],
     }
-    bpe = corpus.vocabulary.bpe
-    learners = ["subword-nmt"] if bpe is not None and bpe.learner == "subword-nmt" else []
-    learners += ["sentencepiece"] if corpus.vocabulary.sentencepiece is not None else []
-    return tokenizers.get(corpus.tokenize.name, []) + learners
+    return [
+        *tokenizers.get(corpus.tokenize.name, []),
+        *(["subword-nmt"] if corpus.vocabulary.bpe else []),
+        *(["sentencepiece"] if corpus.vocabulary.sentencepiece else []),
+    ]
 
 
 def machine_of(group: Group, libraries: Iterable[str] = ()) -> dict[str, Any]:

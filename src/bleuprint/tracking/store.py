@@ -122,8 +122,8 @@ def experiment(client: "MlflowClient", name: str) -> "Experiment":
     if client.get_experiment_by_name(name) is None:
         with suppress(MlflowException):  # another process was first
             client.create_experiment(name, artifact_location=_artifacts(name))
-    if experiment := find_experiment(client, name):
-        return experiment
+    if found := find_experiment(client, name):
+        return found
     raise MlflowException(f"experiment {name!r} could not be created")
 
 
@@ -139,7 +139,7 @@ def find_experiment(client: "MlflowClient", name: str) -> "Experiment | None":
     place, ours = found and found.artifact_location, f"/mlartifacts/{quote(name)}"
     if place and uri().startswith(_FILE) and place != _artifacts(name) and place.endswith(ours):
         raise MlflowException(
-            "of a project in another folder: delete the database, then run bleuprint mlflow-sync"
+            "of a project in another folder: delete the database, then run bleuprint record"
         )
     return found
 
@@ -201,10 +201,10 @@ def _schema_differs(revision: str) -> str:
     if any(versions.glob(f"{revision}_*.py")):
         return (
             "made by an older MLflow: copy the database, then run 'mlflow db upgrade' on it, or "
-            "set MLFLOW_TRACKING_URI to another one, which bleuprint mlflow-sync fills"
+            "set MLFLOW_TRACKING_URI to another one, which bleuprint record fills"
         )
     return (
         f"made by a newer MLflow (schema {revision}) than {__version__}, which is installed here: "
         "install that one, or set MLFLOW_TRACKING_URI to another database, which bleuprint "
-        "mlflow-sync fills"
+        "record fills"
     )

@@ -1,7 +1,7 @@
 """Log a running training to MLflow from a thread; a failure never stops the training.
 
 The thread also imports MLflow (about three seconds). What cannot be logged is kept and tried again;
-`bleuprint mlflow-sync` logs what is lost in the end.
+`bleuprint record` logs what is lost in the end.
 """
 
 import getpass
@@ -9,28 +9,22 @@ import sys
 import threading
 import time
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bleuprint.runtime.code import commit
 from bleuprint.runtime.errors import one_line
 from bleuprint.runtime.streams import shown
 from bleuprint.tracking import runs, store
-from bleuprint.tracking.runs import Description
+from bleuprint.tracking.runs import FINISHED, Description, Point
 
 if TYPE_CHECKING:
     from mlflow.entities import Run
     from mlflow.tracking import MlflowClient
 
-_FINISHED = "FINISHED"
 # Seconds that a training waits for MLflow at its end: if it finished; and if it failed, since other
 # processes may wait for its error.
 _FINISHED_WAIT, _FAILED_WAIT = 60.0, 8.0
 _PAUSE = 10.0  # seconds between attempts
-
-
-# A metric's name, value, time in milliseconds, and update: the arguments of MLflow's Metric.
-_Point = tuple[str, float, int, int]
 
 
 class Tracker:
@@ -38,7 +32,7 @@ class Tracker:
 
     def __init__(self, description: Description) -> None:
         self._description = description
-        self._unsent: list[_Point] = []
+        self._unsent: list[Point] = []
         self._status = ""
         self._problem, self._done = "it did not answer in time", False
         self._connection: _Connection | None = None
@@ -49,7 +43,7 @@ class Tracker:
 
     def log(self, update: int, metrics: dict[str, float]) -> None:
         now = int(time.time() * 1000)
-        self._unsent += [(name, value, now, update) for name, value in metrics.items()]
+        self._unsent += [Point(name, value, now, update) for name, value in metrics.items()]
         self._news.set()
 
     def close(self, status: str) -> None:
@@ -57,10 +51,10 @@ class Tracker:
         self._status = status
         self._closed.set()
         self._news.set()
-        self._thread.join(_FINISHED_WAIT if status == _FINISHED else _FAILED_WAIT)
+        self._thread.join(_FINISHED_WAIT if status == FINISHED else _FAILED_WAIT)
         if not self._done:
             lost = f"{len(self._unsent)} metrics and the end of {self._description.cell}"
-            why = f"({self._problem}): run bleuprint mlflow-sync after the training"
+            why = f"({self._problem}): run bleuprint record after the training"
             _say(f"{lost} are not logged {why}")
 
     def _serve(self) -> None:
@@ -93,41 +87,38 @@ class Tracker:
 
 
 class _Connection:
-    """A client and a run, continued or new."""
+    """A client and the run of this training, continued or new; a finished one keeps its end."""
 
     def __init__(self, description: Description) -> None:
         self._client = store.client()
         self._run = _start(self._client, description)
         names = [name for name in self._run.data.metrics if name.startswith(("train/", "valid/"))]
         self._logged = runs.logged_steps(self._client, self._run, names)
-        self._is_open = self._run.info.status != _FINISHED
 
-    def send(self, points: list[_Point]) -> None:
+    def send(self, points: list[Point]) -> None:
         """Log metrics; a resumed training repeats some updates, which are not logged twice."""
         from mlflow.entities import Metric
 
-        metrics = [Metric(*point) for point in points]
-        new = [each for each in metrics if each.step not in self._logged.get(each.key, ())]
-        runs.log_metrics(self._client, self._run, new)
+        new = [p for p in points if p.update not in self._logged.get(p.name, ())]
+        self._client.log_batch(self._run.info.run_id, metrics=[Metric(*point) for point in new])
 
     def end(self, status: str) -> None:
-        if self._is_open:
+        if self._run.info.status != FINISHED:
             # not before its start, also if the clock was set back
             now = max(int(time.time() * 1000), self._run.info.start_time)
             self._client.set_terminated(self._run.info.run_id, status, now)
 
 
 def _start(client: "MlflowClient", description: Description) -> "Run":
-    """The run of this fingerprint, continued, or a new one; a finished one keeps its end."""
     experiment = store.experiment(client, description.experiment).experiment_id
-    if run := runs.find(client, experiment, description.tags):
-        if run.info.status != _FINISHED:
+    if run := runs.find(client, experiment, description):
+        if run.info.status != FINISHED:
             client.update_run(run.info.run_id, status="RUNNING")
         return run
-    content = runs.initial_content(description, commit())
+    tags = runs.commit_tags(commit())
     with suppress(Exception):  # some machines have no name for their user
-        content = replace(content, tags={**content.tags, "mlflow.user": getpass.getuser()})
-    return runs.create(client, experiment, content)
+        tags["mlflow.user"] = getpass.getuser()
+    return runs.create(client, experiment, description, tags)
 
 
 def _say(message: str) -> None:

@@ -1,6 +1,5 @@
 """An observer of the trainer that prints progress, measures durations and logs to MLflow."""
 
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
@@ -28,7 +27,8 @@ class TrainingLog(Observer):
         group: Group,
         folder: Path,
     ) -> None:
-        self._experiment, self._job, self._marks = settings.experiment, job, fingerprints
+        self._experiment, self._job = settings.experiment, job
+        self._fingerprint = fingerprints.all
         memory = partial(peak_memory, group.device)
         libraries = text_libraries(settings.corpus(job.cell.corpus))
         self.stopwatch = Stopwatch(folder, machine_of(group, libraries), memory)
@@ -36,13 +36,12 @@ class TrainingLog(Observer):
         self._progress: Progress | None = None
 
     def started(self, state: TrainState, expected_updates: int | None) -> None:
-        job, fingerprints = self._job, self._marks
-        facts = {
-            **asdict(fingerprints),
-            "fingerprint": fingerprints.all,
-            "parameters": state.parameters,
-        }
-        self._tracker = Tracker(Description.of(self._experiment, job.cell, job.system, facts))
+        job = self._job
+        self._tracker = Tracker(
+            Description.of(
+                self._experiment, job.cell, job.system, self._fingerprint, state.parameters
+            )
+        )
         label = f"train {job.cell.system} {job.cell.corpus}"
         self._progress = Progress(label, expected_updates, "updates", state.update)
         self.stopwatch.start(state.update)
