@@ -2,7 +2,7 @@
 
 from bleuprint.config import paths
 from bleuprint.config.experiment import load_resolved
-from bleuprint.corpus.download.download import download_corpus, remove_others
+from bleuprint.corpus.download.download import download_corpus
 from bleuprint.corpus.download.fetch import source_of_environment
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime.errors import run
@@ -15,7 +15,6 @@ def main() -> None:
     raw = TextFolder(paths.given(name), corpus.source, corpus.target)
     source = source_of_environment()
     download_corpus(name, corpus.files, raw, paths.ledger(name, "download"), source)
-    remove_others(paths.folder(name, "raw"), corpus.files)
 
 
 if __name__ == "__main__":

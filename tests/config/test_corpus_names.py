@@ -3,7 +3,6 @@
 import pytest
 
 from bleuprint.config.corpus_files import File
-from bleuprint.config.corpus_names import opus_name
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.errors import UserError
 from params import PARAMS, read
@@ -68,8 +67,3 @@ def test_a_text_by_name_is_the_same_setting_as_its_files(tmp_path):
 )  # fmt: skip
 def test_mistakes_are_refused_with_line_and_key(tmp_path, text, message):
     assert refused(tmp_path, text).startswith(f"9: corpora.own.files.train.a{message}")
-
-
-def test_urls_of_opus_are_recognized():
-    assert opus_name(f"{HOST}Books/v1.2/moses/de-en.txt.zip") == "Books v1.2 of de-en"
-    assert opus_name("https://example.org/OPUS-Books/v1/moses/de-en.txt.zip") is None

@@ -7,7 +7,7 @@ from itertools import combinations
 from bleuprint.config import paths
 from bleuprint.config.corpus_files import File, Files, Text
 from bleuprint.corpus.clean import Cleaning, RawText
-from bleuprint.corpus.download.download import download_corpus, remove_others
+from bleuprint.corpus.download.download import download_corpus
 from bleuprint.corpus.download.fetch import Source
 from bleuprint.text.parallel import BLOCK_PAIRS, TextFolder
 from corpora import LINE_ENDS_ELSEWHERE, write_set
@@ -71,12 +71,3 @@ def test_clean_reads_made_texts_after_the_others_in_any_shards(tmp_path):
         assert list(TextFolder(step.output, "de", "no").pairs("train")) == expected
         counts = json.loads(step.ledger.read_text())["sets"]["train"]
         assert counts["pairs_in"] == counts["pairs_out"] == len(expected)
-
-
-def test_texts_of_former_settings_are_removed(tmp_path):
-    mono = Text("x", source=PHRASE["de"])
-    for name in ("given", "made.mono", "made.former"):
-        (tmp_path / name).mkdir()
-    (tmp_path / "train.de").touch()
-    remove_others(tmp_path, Files({"mono": mono}, {}, {}))
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["given", "made.mono"]

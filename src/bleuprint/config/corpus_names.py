@@ -32,9 +32,3 @@ class Opus:
         pair = "-".join(sorted((source, target)))
         url = f"{_OPUS}{self.corpus}/{self.version}/moses/{pair}.txt.zip"
         return url, (f"{self.corpus}.{pair}.{source}", f"{self.corpus}.{pair}.{target}")
-
-
-def opus_name(url: str) -> str | None:
-    """Corpus, version and languages of a URL of OPUS, for messages; None for any other URL."""
-    found = re.fullmatch(rf"{_OPUS}([^/]+)/([^/]+)/moses/([^/.]+)\..*", url)
-    return f"{found[1]} {found[2]} of {found[3]}" if found else None

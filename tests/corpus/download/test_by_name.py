@@ -12,7 +12,6 @@ from bleuprint.corpus.download.fetch import Source
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import TextFolder
 from corpora import TORTURE
-from servers import status
 
 OPUS = "/object.pouta.csc.fi/OPUS-Books/v1"
 LINES = [*(f"a{character}b" for character in TORTURE), "Grüße.", ""]
@@ -70,9 +69,6 @@ def test_opus_without_the_pair_is_named_with_its_url(host, refused):
     assert (
         f"{host.prefix}{OPUS}/moses/de-fr.txt.zip: cannot be fetched: HTTP 404 Not Found" in message
     )
-    assert "OPUS seems to have no Books v1 of de-fr: https://opus.nlpl.eu lists" in message
-    host.script[f"{OPUS}/moses/de-fr.txt.zip"] = [status(403)]
-    assert "OPUS seems" not in refused(BOOKS, "de", "fr")
 
 
 def test_a_zip_with_other_members_is_refused_with_their_names(host, refused):

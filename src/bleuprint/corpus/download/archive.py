@@ -8,13 +8,15 @@ import difflib
 import errno
 import io
 import lzma
+import shutil
 import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, BinaryIO
+from tempfile import TemporaryFile
+from typing import IO, Any, BinaryIO, cast
 
 from bleuprint.corpus.download.unpacked import DECOMPRESSORS, Unpacked
 from bleuprint.runtime.errors import UserError
@@ -101,6 +103,10 @@ def _open_inner(file: IO[bytes], archive: str, name: str, inner: str) -> IO[byte
         raise UserError(f"{name}: not an archive ({known}): it has no member {inner}")
     member = _relative(inner)
     names: list[str] = []
+    if extension in (".zip", ".tar") and not file.seekable():
+        packed, file = file, TemporaryFile()  # noqa: SIM115 - closed with the stream
+        shutil.copyfileobj(packed, file, _BLOCK)
+        file.seek(0)
     if extension == ".zip":
         zipped = zipfile.ZipFile(file)
         # of several with one name the last, as unzip takes
@@ -131,10 +137,7 @@ def _relative(member: str) -> str:
 
 
 def _decompressed(file: IO[bytes], extension: str | None) -> IO[bytes]:
-    if not extension:
-        return file
-    unpacked: IO[bytes] = io.BufferedReader(Unpacked(file, extension), _BLOCK)
-    return unpacked
+    return cast(IO[bytes], Unpacked(file, extension)) if extension else file
 
 
 def _extension(name: str, extensions: Iterable[str]) -> str | None:

@@ -5,31 +5,27 @@ ends, markup) is removed.
 """
 
 import re
-import shutil
-from collections import deque
-from collections.abc import Iterable, Iterator, MutableSequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from io import BytesIO
 from itertools import islice
 from pathlib import Path
 from random import Random
 from typing import BinaryIO, NamedTuple
 
+from bleuprint.config import paths
 from bleuprint.config.corpus_files import EMBEDDED, File, Files, Text
 from bleuprint.corpus.download.archive import Damaged, open_member
-from bleuprint.corpus.download.document_ids import write_document_ids
 from bleuprint.corpus.download.fetch import Source, accept, doubts, fetch, reject
 from bleuprint.corpus.download.formats import read_text
 from bleuprint.corpus.download.lockfile import read_lock
 from bleuprint.corpus.steps.ledger import Ledger, SetCounts
 from bleuprint.runtime import environment, fingerprint
-from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.files import whole_folder
 from bleuprint.runtime.progress import Progress
 from bleuprint.text.parallel import BLOCK_PAIRS, Pair, PairWriter, TextFolder, packed
-
-# For the ids of documents that nobody needs.
-_NOWHERE: MutableSequence[str] = deque(maxlen=0)
 
 
 class Sample(NamedTuple):
@@ -60,27 +56,13 @@ def download_corpus(
     with whole_folder(raw.path) as partial:
         for name, parts in files.sets().items():
             if parts:
-                documents: list[str] = []
-                with raw.at(partial).writer(name) as writer:
-                    for part, text in parts.items():
-                        counts = ledger.open(f"{name}.{part}")
-                        key = f"corpora.{corpus}.files.{name}.{part}"
-                        if text.made:
-                            (partial / part).mkdir()
-                            with raw.at(partial / part).writer(name) as alone:
-                                _write_text(
-                                    key, text, raw.languages, source, None, alone, counts, _NOWHERE
-                                )
-                            continue
-                        drawn = sample if name == "train" else None
-                        ids = list[str]() if name.startswith("test.") else _NOWHERE
-                        for _ in range(text.repeat or 1):
-                            _write_text(
-                                key, text, raw.languages, source, drawn, writer, counts, ids
-                            )
-                        documents += [f"{part}/{id}" if id and len(parts) > 1 else id for id in ids]
-                if name.startswith("test."):
-                    write_document_ids(raw.at(partial), name, documents)
+                key = f"corpora.{corpus}.files.{name}"
+                readings = {
+                    part: _Reading(f"{key}.{part}", text, raw.languages, source)
+                    for part, text in parts.items()
+                }
+                drawn = sample if name == "train" else None
+                _write_set(name, readings, raw.at(partial), ledger, drawn)
         sums = read_lock(source.lock) if source.lock else {}
         urls = {file.url for file in files.sides().values() if file.sha256 is None}
         ledger.redirected = {
@@ -91,82 +73,115 @@ def download_corpus(
         ledger.write(ledger_path)
 
 
-def remove_others(folder: Path, files: Files) -> None:
-    """Remove from a corpus's folder what no stage writes any more.
-
-    Those are translations of former texts, and the text where former versions wrote it.
-    """
-    stages = {"given", *(f"made.{part}" for part in files.made())}
-    for path in folder.glob("*"):
-        if path.name not in stages:
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
-
-
-def _write_text(
-    key: str,
-    text: Text,
-    languages: tuple[str, str],
-    source: Source,
+def _write_set(
+    name: str,
+    readings: Mapping[str, "_Reading"],
+    folder: TextFolder,
+    ledger: Ledger,
     sample: Sample | None,
-    writer: PairWriter,
-    counts: SetCounts,
-    documents: MutableSequence[str],
 ) -> None:
-    """Write a text, and count its pairs; of one that a system translates, the copies made later.
+    ids: list[str] = []
+    with folder.writer(name) as writer:
+        for part, reading in readings.items():
+            counts, repeat = ledger.open(f"{name}.{part}"), reading.text.repeat or 1
+            if reading.text.made:  # copies are made later
+                (folder.path / part).mkdir()
+                with folder.at(folder.path / part).writer(name) as alone:
+                    once = reading.write(alone, None)
+                for _ in range(repeat):
+                    counts.add(once)
+                continue
+            for _ in range(repeat):
+                counts.add(reading.write(writer, sample))
+            several = f"{part}/" if len(readings) > 1 else ""
+            ids += [id and f"{several}{id}" for id in reading.documents]
+    if name.startswith("test.") and any(ids):
+        _write_documents(folder, name, ids)
 
-    `documents` gets the ids of the documents of all its pairs, if the format says them.
+
+def _write_documents(folder: TextFolder, name: str, ids: Sequence[str]) -> None:
+    """Write a file of the ids of documents beside a test set, unless lines lack one.
+
+    The stages from clean to split copy test sets byte for byte, so that it holds there, too; it
+    stays with the downloaded text, and no training depends on it.
     """
-    once = SetCounts()
-    chosen = _chosen(key, text, languages, source, once, documents)
-    if sample:
-        chosen = iter(draw(chosen, sample, once))
-    with Progress(f"read {key.removeprefix('corpora.')}", None, "pairs") as progress:
-        while block := list(islice(chosen, BLOCK_PAIRS)):
-            writer.write_packed(*packed(block))
-            once.keep(len(block))
-            progress.advance(len(block))
-    for _ in range((text.repeat or 1) if text.made else 1):
-        counts.add(once)
-
-
-def _chosen(
-    key: str,
-    text: Text,
-    languages: tuple[str, str],
-    source: Source,
-    counts: SetCounts,
-    documents: MutableSequence[str],
-) -> Iterator[Pair]:
-    """The pairs of a text, or as many of them as `text.pairs` says; the text is then read twice.
-
-    `key`: that of the text in params.yaml. Drawn by selection sampling, which keeps the order and
-    needs no memory (Knuth, The Art of Computer Programming, volume 2, section 3.4.2, algorithm S).
-    Raises UserError if the text has fewer pairs.
-    """
-    pairs = _pairs(text, languages, source, counts, documents)
-    if text.pairs is None:
-        yield from pairs
+    lines, known = folder.count(name), sum(map(bool, ids))
+    if known < lines:
+        say(f"{name}: {lines - known} of {lines} lines are of no document: none is used", "note")
         return
-    left, wanted = (
-        sum(1 for _ in _pairs(text, languages, source, SetCounts(), deque(maxlen=0))),
-        text.pairs,
-    )
-    if left < wanted:
-        names = " and ".join(file.name for file in text.files)
-        raise UserError(f"{key}.pairs is {wanted}, but {names} have {left} pairs")
-    random = None if text.pairs_seed is None else Random(text.pairs_seed)
-    for pair in pairs:
-        if wanted and (random is None or random.random() * left < wanted):
-            wanted -= 1
-            yield pair
-        else:
-            counts.leave_out("pairs")
-        left -= 1
+    text = "".join(f"{' '.join(id.split(chr(10)))}\n" for id in ids)
+    paths.document_ids(folder.path, name).write_bytes(text.encode())
+
+
+@dataclass
+class _Reading:
+    """Reads a text; `key`: its place in params.yaml.
+
+    `documents`: the ids of the documents of its pairs, if the format says them.
+    """
+
+    key: str
+    text: Text
+    languages: tuple[str, str]
+    source: Source
+    documents: list[str] = field(default_factory=list)
+
+    def write(self, writer: PairWriter, sample: Sample | None) -> SetCounts:
+        """Write the text or a sample of it, and count its pairs."""
+        counts = SetCounts()
+        chosen = self._chosen(counts)
+        if sample:
+            chosen = iter(draw(chosen, sample, counts))
+        with Progress(f"read {self.key.removeprefix('corpora.')}", None, "pairs") as progress:
+            while block := list(islice(chosen, BLOCK_PAIRS)):
+                writer.write_packed(*packed(block))
+                counts.keep(len(block))
+                progress.advance(len(block))
+        return counts
+
+    def _chosen(self, counts: SetCounts) -> Iterator[Pair]:
+        """The pairs, or as many of them as `text.pairs` says; the text is then read twice.
+
+        Drawn by selection sampling, which keeps the order and needs no memory (Knuth, The Art of
+        Computer Programming, volume 2, section 3.4.2, algorithm S). Raises UserError if the text
+        has fewer pairs.
+        """
+        if (wanted := self.text.pairs) is None:
+            yield from self.pairs(counts)
+            return
+        left = sum(1 for _ in self.pairs(SetCounts()))
+        if left < wanted:
+            names = " and ".join(file.name for file in self.text.files)
+            raise UserError(f"{self.key}.pairs is {wanted}, but {names} have {left} pairs")
+        seed = self.text.pairs_seed
+        random = None if seed is None else Random(seed)
+        for pair in self.pairs(counts):
+            if wanted and (random is None or random.random() * left < wanted):
+                wanted -= 1
+                yield pair
+            else:
+                counts.leave_out("pairs")
+            left -= 1
+
+    def pairs(self, counts: SetCounts) -> Iterator[Pair]:
+        """All pairs; `counts` has what the format drops."""
+        files, source = self.text.files, self.source
+        self.documents.clear()
+        with ExitStack() as opened:
+            streams = [opened.enter_context(_open(file, source)) for file in files]
+            try:
+                yield from read_text(self.text, streams, self.languages, counts, self.documents)
+            except Damaged:
+                raise
+            except UserError as error:
+                raise UserError(f"{error}{doubts(files, source)}") from None
+        for file in files:
+            accept(file, source)
 
 
 def local_pairs(text: Text, languages: tuple[str, str]) -> Iterator[Pair]:
     """All pairs of a text in files of inputs/."""
-    return _pairs(text, languages, Source(None, Path(), None), SetCounts(), _NOWHERE)
+    return _Reading("", text, languages, Source(None, Path(), None)).pairs(SetCounts())
 
 
 def draw(pairs: Iterator[Pair], sample: Sample, counts: SetCounts) -> list[Pair]:
@@ -178,25 +193,6 @@ def draw(pairs: Iterator[Pair], sample: Sample, counts: SetCounts) -> list[Pair]
             drawn[place] = pair
     random.shuffle(drawn)
     return drawn
-
-
-def _pairs(
-    text: Text,
-    languages: tuple[str, str],
-    source: Source,
-    counts: SetCounts,
-    documents: MutableSequence[str],
-) -> Iterator[Pair]:
-    with ExitStack() as opened:
-        streams = [opened.enter_context(_open(file, source)) for file in text.files]
-        try:
-            yield from read_text(text, streams, languages, counts, documents)
-        except Damaged:
-            raise
-        except UserError as error:
-            raise UserError(f"{error}{doubts(text.files, source)}") from None
-    for file in text.files:
-        accept(file, source)
 
 
 @contextmanager

@@ -18,7 +18,6 @@ from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
 from bleuprint.config.corpus_files import File
-from bleuprint.config.corpus_names import opus_name
 from bleuprint.corpus.download.http import Unreachable, has_size, transfer
 from bleuprint.corpus.download.lockfile import forget, read_lock, record
 from bleuprint.runtime import environment
@@ -148,8 +147,6 @@ def _first(
     if _Mismatch in kinds and lock is not None and file.url is not None:
         what = f"the entry {file.url} from {lock} and what is in work/downloads"
         messages.append(f"to accept the new file, remove {what}")
-    if "HTTP 404" in messages[-1] and (name := opus_name(file.url or "")):
-        messages.append(f"OPUS seems to have no {name}: https://opus.nlpl.eu lists what it has")
     if source.mirror is not None:
         messages.append(f"BLEUPRINT_MIRROR is {source.mirror}")
     elif Unreachable in kinds:

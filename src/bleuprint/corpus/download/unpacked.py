@@ -8,7 +8,7 @@ import bz2
 import io
 import lzma
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import IO, Any
 
 _BLOCK = 1 << 18
@@ -20,13 +20,8 @@ class _Gzip:
     def __init__(self) -> None:
         self._zlib = zlib.decompressobj(16 + zlib.MAX_WBITS)
 
-    @property
-    def eof(self) -> bool:
-        return self._zlib.eof
-
-    @property
-    def unused_data(self) -> bytes:
-        return self._zlib.unused_data
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._zlib, name)  # eof and unused_data
 
     @property
     def needs_input(self) -> bool:
@@ -42,98 +37,79 @@ DECOMPRESSORS: dict[str, Callable[[], Any]] = {
     ".xz": lzma.LZMADecompressor,
 }
 _PROGRAMS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz"}
-_ERRORS = (EOFError, OSError, lzma.LZMAError, zlib.error)
 
 
 class Unpacked(io.RawIOBase):
-    """The unpacked bytes of `file`; can seek if `file` can.
+    """The unpacked bytes of `file`, which can be passed over but not gone back to.
 
     Reading raises EOFError, OSError, lzma.LZMAError or zlib.error at damage.
     """
 
     def __init__(self, file: IO[bytes], extension: str) -> None:
-        self._file, self._extension = file, extension
-        self._stream: Any = None
-        self._packed, self._is_over = b"", False
-        # bytes read and unpacked, and where the last whole stream ended, packed and unpacked
-        self._read, self._position, self._whole = 0, 0, (0, 0)
-        self._rewind()
+        self._blocks, self._block, self._position = _blocks(file, extension), b"", 0
 
     def readable(self) -> bool:
         return True
 
-    def seekable(self) -> bool:
-        return self._file.seekable()
-
     def tell(self) -> int:
         return self._position
 
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Go to a place, by unpacking what is before it again if it is behind."""
-        if whence == io.SEEK_END:
-            while self.read(_BLOCK):
-                pass
-        target = offset if whence == io.SEEK_SET else self._position + offset
-        if target < self._position:
-            self._file.seek(0)
-            self._rewind()
-        while self._position < target and self.read(min(_BLOCK, target - self._position)):
+    def seek(self, offset: int, _: int = io.SEEK_SET) -> int:
+        while self._position < offset and self.read(min(_BLOCK, offset - self._position)):
             pass
         return self._position
 
     def readinto(self, buffer: Any) -> int:
-        while not self._is_over:
-            if self._stream.eof:
-                self._next_stream()
-                continue
-            data = self._packed or (self._take() if self._stream.needs_input else b"")
-            self._packed = b""
-            ended = self._stream.needs_input and not data
-            try:
-                unpacked = self._stream.decompress(data, len(buffer))
-                if ended and not unpacked and not self._stream.eof:
-                    raise EOFError("it ends within a stream" if self._read else "empty")
-            except _ERRORS as error:
-                raise self._located(error) from None
-            if unpacked:
-                self._position += len(unpacked)
-                buffer[: len(unpacked)] = unpacked
-                return len(unpacked)
-        return 0
+        """Fills the buffer, unless the end comes before."""
+        done = 0
+        while done < len(buffer) and (self._block or (block := next(self._blocks, b""))):
+            block = self._block or block
+            part = block[: len(buffer) - done]
+            buffer[done : done + len(part)] = part
+            done, self._block = done + len(part), block[len(part) :]
+        self._position += done
+        return done
 
-    def _rewind(self) -> None:
-        self._stream, self._packed = DECOMPRESSORS[self._extension](), b""
-        self._is_over = False
-        self._read, self._position, self._whole = 0, 0, (0, 0)
 
-    def _take(self) -> bytes:
-        data = self._file.read(_BLOCK)
-        self._read += len(data)
+def _blocks(file: IO[bytes], extension: str) -> Iterator[bytes]:
+    # of all bytes, and of those of whole streams: how many packed, how many unpacked
+    read, written, whole, saved = 0, 0, 0, 0
+    packed, ended = b"", False
+
+    def take() -> bytes:
+        nonlocal read
+        data = file.read(_BLOCK)
+        read += len(data)
         return data
 
-    def _next_stream(self) -> None:
-        """Pass over padding, and begin the next stream if there is one."""
-        rest = self._stream.unused_data
-        self._whole = self._read - len(rest), self._position
-        zeros = 0
-        while rest := rest or self._take():
-            found = rest.lstrip(b"\0")
-            zeros += len(rest) - len(found)
-            if rest := found:
-                break
-        if self._extension == ".xz" and zeros % 4:
-            raise self._located(OSError(f"padding of {zeros} zeros, which is no multiple of four"))
-        if rest:
-            self._stream, self._packed = DECOMPRESSORS[self._extension](), rest
-        self._is_over = not rest
-
-    def _located(self, error: Exception) -> Exception:
-        """An error of what follows a whole stream, with what can be saved."""
-        end, unpacked = self._whole
-        if not end or unpacked != self._position:
-            return error
-        program = _PROGRAMS[self._extension]
-        return OSError(
-            f"what follows byte {end:,}, where a stream ends, cannot be unpacked ({error}); "
-            f"{program} -dc writes what is before it, {unpacked:,} bytes, if the rest may be lost"
-        )
+    try:
+        while not ended:
+            stream = DECOMPRESSORS[extension]()
+            while not stream.eof:
+                needed = stream.needs_input
+                packed = packed or (take() if needed else b"")
+                unpacked = stream.decompress(packed, _BLOCK)
+                if needed and not (packed or unpacked or stream.eof):
+                    raise EOFError("it ends within a stream" if read else "empty")
+                packed = b""
+                written += len(unpacked)
+                if unpacked:
+                    yield unpacked
+            packed = stream.unused_data
+            whole, saved, zeros = read - len(packed), written, 0
+            while not ended and not packed.strip(b"\0"):
+                zeros += len(packed)
+                packed = take()
+                ended = not packed
+            zeros += len(packed) - len(packed.lstrip(b"\0"))
+            packed = packed.lstrip(b"\0")
+            if extension == ".xz" and zeros % 4:
+                raise OSError(f"padding of {zeros} zeros, which is no multiple of four")
+    except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
+        if not whole or saved != written or getattr(error, "errno", None) is not None:
+            raise
+        raise OSError(
+            f"what follows byte {whole:,}, where a stream ends, cannot be unpacked ({error}); "
+            f"{_PROGRAMS[extension]} -dc writes what is before it, {saved:,} bytes, if the rest "
+            "may be lost"
+        ) from None
