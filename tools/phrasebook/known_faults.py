@@ -9,7 +9,6 @@ from bleuprint.config.corpus import Corpus
 from bleuprint.corpus.clean import Cleaning
 from bleuprint.corpus.dedup import Deduplication, dropping_rules
 from bleuprint.corpus.filter import Filtering
-from bleuprint.corpus.steps.filtering import KeepOrDrop
 from bleuprint.corpus.steps.ledger import SetCounts
 from bleuprint.text.parallel import Pair
 from tools.phrasebook import FAULTS, LANGUAGES, NOISY, noisy_lines
@@ -75,14 +74,14 @@ def has_known_faults(corpus: Corpus) -> bool:
 
 def trace_faults(name: str, corpus: Corpus, root: Path = Path()) -> FaultReport:
     """Follow each line through clean, dedup and filter; the output of clean is below `root`."""
-    cleaning = Cleaning.of(name, corpus, root).filter_for("train")
+    cleaning = Cleaning.of(name, corpus, root)
     dedup = Deduplication.of(name, corpus, root)
     columns = [LANGUAGES.index(language) for language in (corpus.source, corpus.target)]
     trace, cleaned = _Trace(), []
     for line in noisy_lines():
         pair, right = (_pair(text, columns) for text in (line.text, line.right))
         trace.lines[line.fault] += 1
-        if (new := trace.apply(cleaning, line.fault, pair)) is not None:
+        if (new := trace.clean(cleaning, line.fault, pair)) is not None:
             cleaned.append((line.fault, new, right))
     left = []
     for (fault, pair, right), rule in zip(cleaned, dropping_rules(dedup), strict=True):
@@ -107,10 +106,10 @@ class _Trace:
         self.lines, self.dropped, self.restored = Counter[str](), Counter[str](), Counter[str]()
         self.rules: dict[str, RuleHits] = {}
 
-    def apply(self, keep_or_drop: KeepOrDrop, fault: str, pair: Pair) -> Pair | None:
-        """The pair after a stage; None if it is dropped."""
+    def clean(self, step: Cleaning, fault: str, pair: Pair) -> Pair | None:
+        """The pair after clean; None if it is dropped."""
         counts = SetCounts()
-        new = keep_or_drop(1, pair, counts)
+        new = step.clean(1, pair, counts)
         for rule in counts.changed:
             self._hit(rule, fault)
         for rule in counts.dropped:

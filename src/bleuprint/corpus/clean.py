@@ -4,18 +4,17 @@ Validation and test sets are copied byte for byte, so that systems are scored on
 the stage tokenize applies the same edits to them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
 from bleuprint.config import paths
 from bleuprint.config.corpus import Corpus
-from bleuprint.corpus.steps.filtering import KeepOrDrop, PairwiseStep
-from bleuprint.corpus.steps.ledger import Ledger, SetCounts
-from bleuprint.corpus.steps.sharded import settings_sha256
+from bleuprint.corpus.steps.filtering import FilteredBlock, FilterStep
+from bleuprint.corpus.steps.ledger import SetCounts
 from bleuprint.rules.rule import Edits, apply
-from bleuprint.text.parallel import Block, Pair, TextFolder
+from bleuprint.text.parallel import Block, Pair, TextFolder, packed
 from bleuprint.text.unicode import blank_white, single_spaces
 
 EMPTY = "empty_side"
@@ -61,7 +60,7 @@ class RawText(TextFolder):
 
 
 @dataclass(frozen=True)
-class Cleaning(PairwiseStep):
+class Cleaning(FilterStep):
     """The stage for one corpus."""
 
     stage = "clean"
@@ -73,20 +72,20 @@ class Cleaning(PairwiseStep):
         raw, output = RawText.of(name, corpus, root), paths.folder(name, cls.stage, root)
         return cls(name, raw, output, paths.ledger(name, cls.stage, root), corpus.clean)
 
-    def new_ledger(self) -> Ledger:
-        return Ledger(
-            self.stage,
-            self.corpus,
-            settings_sha256(self),
-            (EMPTY,),
-            tuple(edit.name() for edit in self.edits),
-        )
+    @property
+    def rules(self) -> tuple[Sequence[str], Sequence[str]]:
+        return [EMPTY], [edit.name() for edit in self.edits]
 
-    def filter_for(self, name: str) -> KeepOrDrop:  # noqa: ARG002
-        return self._keep_or_drop
+    def filter_block(self, name: str, block: Block) -> FilteredBlock:  # noqa: ARG002
+        counts, kept = SetCounts(), []
+        for number, pair in block.numbered():
+            if (new := self.clean(number, pair, counts)) is not None:
+                counts.keep()
+                kept.append(new)
+        return FilteredBlock(*packed(kept), counts)
 
-    def _keep_or_drop(self, number: int, pair: Pair, counts: SetCounts) -> Pair | None:
-        """Apply the edits to a pair, and drop it if a side is empty.
+    def clean(self, number: int, pair: Pair, counts: SetCounts) -> Pair | None:
+        """Apply the edits to a pair; None if a side is empty.
 
         Without edits it stays as it is, also its spaces.
         """

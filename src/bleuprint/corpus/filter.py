@@ -1,6 +1,6 @@
 """The stage filter: drops training pairs that fail a check; held-out sets are copied."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -16,9 +16,9 @@ from bleuprint.corpus.alignment.word_translation import (
 )
 from bleuprint.corpus.alignment.words import words
 from bleuprint.corpus.steps.filtering import FilteredBlock, FilterStep
-from bleuprint.corpus.steps.ledger import Ledger, SetCounts
+from bleuprint.corpus.steps.ledger import SetCounts
 from bleuprint.corpus.steps.shard import Shard
-from bleuprint.corpus.steps.sharded import settings_sha256, step_files
+from bleuprint.corpus.steps.sharded import step_files
 from bleuprint.rules.rule import Candidate, Check, Tokens, rule_error
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import Block, Pair, packed
@@ -39,13 +39,9 @@ class Filtering(FilterStep):
         files = step_files(name, corpus, "dedup", "filter", root)
         return cls(*files, corpus.filter, corpus.tokenize)
 
-    def new_ledger(self) -> Ledger:
-        return Ledger(
-            self.stage,
-            self.corpus,
-            settings_sha256(self),
-            tuple(check.name() for check in self.checks),
-        )
+    @property
+    def rules(self) -> tuple[Sequence[str], Sequence[str]]:
+        return [check.name() for check in self.checks], ()
 
     def process_shard(self, shard: Shard, part: Path, workers: int) -> None:
         """Write the pairs kept of a shard of train, and its counts."""
@@ -71,9 +67,7 @@ class Filtering(FilterStep):
 
         Raises UserError if a check fails with an exception, naming the pair.
         """
-        languages, tokenizers = self.before.languages, self._tokenizers
-        score = partial(self._score, translations) if translations else None
-        candidates = [Candidate(pair, languages, tokenizers, score) for pair in pairs]
+        candidates = [self._candidate(pair, translations) for pair in pairs]
         rules: list[str | None] = [None] * len(pairs)
         for check in self.checks:
             left = [index for index, rule in enumerate(rules) if rule is None]
@@ -92,37 +86,28 @@ class Filtering(FilterStep):
         """The word translations of `count` pairs, if a check needs them."""
         if not any(check.needs_translations for check in self.checks):
             return None
+        drawn = (pair for number, pair in enumerate(pairs) if is_drawn(number, count, MAX_PAIRS))
+        # long ones may take minutes
+        short = (pair for pair in drawn if all(side.count(" ") < MAX_TOKENS for side in pair))
         try:
-            return learn(self._drawn(pairs, count))
+            return learn(self._words(self._candidate(pair)) for pair in short)
         except UserError as error:
             raise UserError(f"corpus {self.corpus}: {error}") from None
 
-    def _score(self, translations: WordTranslations, candidate: Candidate) -> float:
-        return translations.score(*self._words(candidate.pair, candidate))
+    def _candidate(self, pair: Pair, translations: WordTranslations | None = None) -> Candidate:
+        languages = self.before.languages
+        source, target = (tokenizer_for(each, self.tokenize).tokenize for each in languages)
+        score = partial(self._score, translations) if translations else None
+        return Candidate(pair, languages, (source, target), score)
 
-    def _words(self, pair: Pair, candidate: Candidate | None = None) -> tuple[Tokens, Tokens]:
+    def _score(self, translations: WordTranslations, candidate: Candidate) -> float:
+        return translations.score(*self._words(candidate))
+
+    def _words(self, candidate: Candidate) -> tuple[Tokens, Tokens]:
         """The tokens of a pair; its words if the corpus's tokens are none."""
         if self.tokenize.name in ("none", "characters"):
-            return words(pair.source), words(pair.target)
-        if candidate is not None:
-            return candidate.tokens
-        source, target = self._tokenizers
-        return source(pair.source), target(pair.target)
-
-    def _drawn(self, pairs: Iterable[Pair], count: int) -> Iterator[tuple[Tokens, Tokens]]:
-        """The tokens of pairs drawn evenly, but for long ones, which may take minutes."""
-        for number, pair in enumerate(pairs):
-            short = all(side.count(" ") < MAX_TOKENS for side in pair)
-            if short and is_drawn(number, count, MAX_PAIRS):
-                yield self._words(pair)
-
-    @property
-    def _tokenizers(self) -> tuple[Callable[[str], Tokens], Callable[[str], Tokens]]:
-        source, target = self.before.languages
-        return (
-            tokenizer_for(source, self.tokenize).tokenize,
-            tokenizer_for(target, self.tokenize).tokenize,
-        )
+            return words(candidate.pair.source), words(candidate.pair.target)
+        return candidate.tokens
 
 
 def _run(check: Check, candidates: Sequence[Candidate]) -> Iterator[bool]:

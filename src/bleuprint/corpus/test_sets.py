@@ -4,7 +4,7 @@ Memory grows with the test sets; the training text is read once.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from itertools import chain
 from pathlib import Path
 
@@ -66,11 +66,8 @@ def describe_test_sets(
     its tokens.
     """
     split, tokenized = (TextFolder(path, corpus.source, corpus.target) for path in (texts, tokens))
-    tests = {}
-    for test in names_of_test_sets(corpus, split):
-        described = _described(split, tokenized, test)
-        documents = _documents(paths.document_ids(given, f"test.{test}"), described.lines)
-        tests[test] = replace(described, documents=documents)
+    names = names_of_test_sets(corpus, split)
+    tests = {test: _described(given, split, tokenized, test) for test in names}
     in_words = corpus.tokenize.name != "characters"
     counts = _training_counts(name, tokenized, tests.values()) if in_words else {}
     with whole_folder(folder) as unfinished:
@@ -92,13 +89,15 @@ def read_description(folder: Path, test: str) -> Description:
     return Description(**{name: content[name] for name in names if name in content})
 
 
-def _described(texts: TextFolder, tokens: TextFolder, test: str) -> Description:
+def _described(given: Path, texts: TextFolder, tokens: TextFolder, test: str) -> Description:
     sources, references = texts.files(f"test.{test}")
     lines = sum(1 for _ in texts.pairs(f"test.{test}"))
-    pairs = list(tokens.pairs(f"test.{test}"))
-    if len(pairs) != lines:
-        where = tokens.files(f"test.{test}")[0]
-        raise UserError(f"{where} has {len(pairs)} lines and {sources} has {lines}; run: dvc repro")
+    pairs, ids = list(tokens.pairs(f"test.{test}")), paths.document_ids(given, f"test.{test}")
+    documents = list(read_lines(ids)) if ids.exists() else None
+    for path, each in (tokens.files(f"test.{test}")[0], pairs), (ids, documents):
+        if each is not None and len(each) != lines:
+            counts = f"{path} has {len(each)} lines and {sources} has {lines}"
+            raise UserError(f"{counts}; run: dvc repro")
     return Description(
         lines=lines,
         sources=sha256_of(sources),
@@ -106,17 +105,8 @@ def _described(texts: TextFolder, tokens: TextFolder, test: str) -> Description:
         source_tokens=[len(pair.source.split()) for pair in pairs],
         reference_tokens=[pair.target for pair in pairs],
         training_counts=None,
+        documents=documents,
     )
-
-
-def _documents(path: Path, lines: int) -> list[str] | None:
-    """The document of each line of a test set, None if it does not say them."""
-    if not path.exists():
-        return None
-    ids = list(read_lines(path))
-    if len(ids) != lines:
-        raise UserError(f"{path} has {len(ids)} lines and the test set has {lines}; run: dvc repro")
-    return ids
 
 
 def _training_counts(name: str, tokens: TextFolder, tests: Iterable[Description]) -> dict[str, int]:

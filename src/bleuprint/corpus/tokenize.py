@@ -5,16 +5,16 @@ from pathlib import Path
 from typing import Self
 
 from bleuprint.config.corpus import Corpus
-from bleuprint.corpus.steps.filtering import KeepOrDrop, PairwiseStep
-from bleuprint.corpus.steps.ledger import Ledger
+from bleuprint.corpus.steps.filtering import FilteredBlock, FilterStep
+from bleuprint.corpus.steps.ledger import Ledger, SetCounts
 from bleuprint.corpus.steps.sharded import step_files
 from bleuprint.rules.rule import Edits, edited
-from bleuprint.text.parallel import Pair, TextFolder
+from bleuprint.text.parallel import Block, Pair, TextFolder, packed
 from bleuprint.text.tokenizers import Tokenize, tokenizer_for
 
 
 @dataclass(frozen=True)
-class Tokenizing(PairwiseStep):
+class Tokenizing(FilterStep):
     """The stage for one corpus.
 
     The sets in `given`, published with the corpus, were not cleaned: `edits` are applied to them
@@ -32,17 +32,17 @@ class Tokenizing(PairwiseStep):
         files = step_files(name, corpus, "split", "tokens", root, cls.stage)
         return cls(*files, corpus.tokenize, corpus.clean, frozenset(corpus.files.given()))
 
-    def filter_for(self, name: str) -> KeepOrDrop:
+    def filter_block(self, name: str, block: Block) -> FilteredBlock:
         """Tokenizes pairs, and keeps all."""
         edits = self.edits if name in self.given and name != "train" else ()
-        languages = self.before.languages
-        tokenizers = [tokenizer_for(language, self.settings) for language in languages]
-
-        def tokens(pair: Pair, side: int) -> str:
-            sentence = edited(pair[side], languages[side], edits) if edits else pair[side]
-            return " ".join(tokenizers[side].tokenize(sentence))
-
-        return lambda _, pair, __: Pair(tokens(pair, 0), tokens(pair, 1))
+        languages, pairs, counts = self.before.languages, block.pairs(), SetCounts()
+        counts.keep(len(pairs))
+        sides = []
+        for language, side in zip(languages, zip(*pairs, strict=True), strict=True):
+            tokenizer = tokenizer_for(language, self.settings)
+            lines = (edited(line, language, edits) if edits else line for line in side)
+            sides.append([" ".join(tokenizer.tokenize(line)) for line in lines])
+        return FilteredBlock(*packed([*map(Pair, *sides)]), counts)
 
     def write_held_out(self, after: TextFolder, ledger: Ledger, workers: int) -> None:
         """Tokenize the held-out sets."""

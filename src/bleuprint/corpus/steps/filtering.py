@@ -2,7 +2,7 @@
 
 import shutil
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,7 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, whole_folder, write_json
 from bleuprint.runtime.process_pool import map_parts
 from bleuprint.runtime.progress import Progress
-from bleuprint.text.parallel import Block, Pair, TextFolder, packed
+from bleuprint.text.parallel import Block, TextFolder
 
 _COUNTS = "counts.json"
 
@@ -42,10 +42,6 @@ class NothingLeft(UserError):
         self.counts = counts
 
 
-# Returns the pair to keep, or counts it as dropped and returns None; the int is its number.
-KeepOrDrop = Callable[[int, Pair, SetCounts], Pair | None]
-
-
 @dataclass(frozen=True)
 class FilterStep(Step):
     """A stage on one corpus that filters `before` into the folder `output`."""
@@ -54,9 +50,14 @@ class FilterStep(Step):
     def filter_block(self, name: str, block: Block) -> FilteredBlock:
         """The pairs that are kept of a block of the set `name`."""
 
+    @property
+    def rules(self) -> tuple[Sequence[str], Sequence[str]]:
+        """The names of the rules that may drop a pair, and of the edits."""
+        return (), ()
+
     def new_ledger(self) -> Ledger:
         """The stage's ledger, without sets."""
-        return Ledger(self.stage, self.corpus, settings_sha256(self))
+        return Ledger(self.stage, self.corpus, settings_sha256(self), *self.rules)
 
     def write_held_out(self, after: TextFolder, ledger: Ledger, workers: int) -> None:  # noqa: ARG002
         """Write validation and test sets: copies, unless a stage overrides this."""
@@ -105,23 +106,6 @@ class FilterStep(Step):
         for files, joined in zip(zip(*texts, strict=True), after.files("train"), strict=True):
             join_files(files, joined)
         check_not_empty(counts, "train", ledger)
-
-
-@dataclass(frozen=True)
-class PairwiseStep(FilterStep):
-    """A stage that changes or drops each pair without regard to others."""
-
-    @abstractmethod
-    def filter_for(self, name: str) -> KeepOrDrop:
-        """The filter of pairs of the set `name`; made for each block of pairs."""
-
-    def filter_block(self, name: str, block: Block) -> FilteredBlock:
-        keep_or_drop, counts, kept = self.filter_for(name), SetCounts(), []
-        for number, pair in block.numbered():
-            if (new := keep_or_drop(number, pair, counts)) is not None:
-                counts.keep()
-                kept.append(new)
-        return FilteredBlock(*packed(kept), counts)
 
 
 def check_pairs(parts: Sequence[Path], pairs: int, expected: int) -> None:

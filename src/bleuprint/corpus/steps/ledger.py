@@ -99,8 +99,8 @@ class Ledger:
     stage: str
     corpus: str
     settings: str
-    rules: tuple[str, ...] = ()
-    edits: tuple[str, ...] = ()
+    rules: Sequence[str] = ()
+    edits: Sequence[str] = ()
     sets: dict[str, SetCounts] = field(default_factory=dict)
     outside: dict[str, str] = field(default_factory=dict)
     redirected: dict[str, str] = field(default_factory=dict)
