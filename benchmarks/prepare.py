@@ -12,7 +12,7 @@ languages: Multi30k's English to German and to French, and its German to French,
 Multi30k is read from BLEUPRINT_MIRROR. The stages run as `dvc repro` runs them, one process after
 the other, in a scratch folder. Memory is the proportional set size of all processes of a stage
 together, sampled ten times a second. With `pip install tokenizers`, Hugging Face's BPE is learned
-from the same tokens, for comparison with learn_bpe.
+from the same tokens, for comparison with learn_vocabulary.
 """
 
 import argparse
@@ -110,7 +110,9 @@ def main() -> None:
         (project / "params.yaml").write_text(PARAMS.format(merges=given.merges) + systems)
         runs = {f"{n} workers": prepare(project, n) for n in given.workers}
         if importlib.util.find_spec("tokenizers"):
-            runs["tokenizers"] = beside(project, "learn_bpe", "--hugging-face", "", given.merges)
+            runs["tokenizers"] = beside(
+                project, "learn_vocabulary", "--hugging-face", "", given.merges
+            )
         if not given.no_plain:
             runs["plain loop"] = beside(project, "all", "--plain", "inputs", given.merges)
     show(runs, pairs)
@@ -234,7 +236,7 @@ def plain_loop(folder: Path, merges: int) -> None:
     codes = StringIO()
     began = time.monotonic()
     learn_bpe([f"{word} {n}" for word, n in words.items()], codes, merges, is_dict=True)
-    _say("learn_bpe", len(words), began)
+    _say("learn_vocabulary", len(words), began)
     bpe, counts = BPE(codes), Counter[str]()
 
     def segmented(line: str) -> str:

@@ -7,8 +7,8 @@ prints the tables of docs/scaling.md. Nothing in them is measured but what the f
 
 - A stage's CPU seconds grow with the text's bytes. With several workers they take time by Amdahl's
   law, its parallel share taken from the runs of one and two workers.
-- Of learn_bpe this is the counting; learning the merges goes by different words, and is measured
-  apart (benchmarks/limits.py).
+- Of learn_vocabulary this is the counting; learning the merges goes by different words, and is
+  measured apart (benchmarks/limits.py).
 - Storage: the text lies in six stages' outputs, and as ids in a seventh; DVC's cache shares these
   files where its links can, or holds them once more.
 - Training: operations counted from the shapes (bleuprint.model.flops); a GPU does a share of its

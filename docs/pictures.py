@@ -66,7 +66,7 @@ _BANDS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("filter",),
         ("split",),
         ("tokenize", "describe_tests"),
-        ("learn_bpe", "score_outside"),
+        ("learn_vocabulary", "score_outside"),
         ("binarize", "comet_outside"),
         ("", "describe_corpus"),
     ),

@@ -99,7 +99,11 @@ def test_rows_made_with_merge_keys(tmp_path):
             "{min_words: 1}",
             "14: corpora.own.filter.min_words: unknown key; known here: identical, length, ratio",
         ),
-        ("vocabulary:", "learn_bpe:", "17: corpora.own.learn_bpe: unknown key; known here: source"),
+        (
+            "vocabulary:",
+            "learn_vocabulary:",
+            "17: corpora.own.learn_vocabulary: unknown key; known here: source",
+        ),
         (
             "decontaminate: normalized",
             "decontaminate: fuzzy",

@@ -12,7 +12,7 @@ from bleuprint.corpus.steps.sharded import run_step
 from bleuprint.dataset import binarize
 from bleuprint.dataset.binarize import Binarizing
 from bleuprint.dataset.binarized import BinaryCorpus
-from bleuprint.dataset.learn_bpe import learn_segmentation
+from bleuprint.dataset.learn_vocabulary import learn_segmentation
 from bleuprint.dataset.subwords.segmentation import Segmentation
 from bleuprint.dataset.subwords.vocabulary import EOS, UNK, Vocabulary
 from bleuprint.runtime.errors import UserError

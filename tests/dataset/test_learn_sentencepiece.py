@@ -10,7 +10,7 @@ from sentencepiece import SentencePieceProcessor
 
 from bleuprint.config.corpus import SentencePiece, Units
 from bleuprint.dataset import learn_sentencepiece
-from bleuprint.dataset.learn_bpe import learn_segmentation
+from bleuprint.dataset.learn_vocabulary import learn_segmentation
 from bleuprint.dataset.statistics import CorpusStatistics
 from bleuprint.dataset.subwords.segmentation import Segmentation
 from bleuprint.dataset.subwords.vocabulary import BOS, EOS, PAD, SPECIALS, UNK

@@ -24,7 +24,7 @@ KINDS = ("SIGKILL", "ENOSPC", "EIO", "EMFILE")
 # by the name of the stage, in the order of the graph
 STAGES = (
     *("inputs", "download@own", "clean@own", "dedup@own", "filter@own", "split@own"),
-    *("tokenize@own", "learn_bpe@own", "binarize@own", "describe_corpus@own"),
+    *("tokenize@own", "learn_vocabulary@own", "binarize@own", "describe_corpus@own"),
     *("describe_tests@own", "overrides", "train@tiny-own-1", "average@tiny-own-1"),
     *("translate@tiny-own-1", "score@tiny-own-1", "contrast@tiny-own-1", "report"),
 )
@@ -105,7 +105,7 @@ def _outputs(project, stage):
 
 @pytest.mark.parametrize(
     "name",
-    ["dedup@own", "learn_bpe@own", "train@tiny-own-1", "translate@tiny-own-1"],
+    ["dedup@own", "learn_vocabulary@own", "train@tiny-own-1", "translate@tiny-own-1"],
 )
 def test_too_little_memory_is_one_line(project, stages, tried, name):
     """RLIMIT_AS from what Python itself needs up to what the stage needs."""

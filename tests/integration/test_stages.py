@@ -44,14 +44,14 @@ def test_all_stages_in_a_row(project):
     for name in DATA_STAGES:
         done = stage(project, name, "own", start=as_dvc_does)
         assert done.returncode == 0
-        assert name == "learn_bpe" or not done.stderr
+        assert name == "learn_vocabulary" or not done.stderr
     corpus = BinaryCorpus(project / paths.folder("own", "binary"))
     assert [corpus.sets[name].pairs for name in corpus.sets] == [4, 1, 1]
     ledgers = project / paths.ledger("own", "clean").parent
     assert {file.stem for file in ledgers.iterdir()} == {
         name.removesuffix("_text")
         for name in DATA_STAGES
-        if name not in ("describe_corpus", "describe_tests", "learn_bpe")
+        if name not in ("describe_corpus", "describe_tests", "learn_vocabulary")
     }
     made = ("raw", "clean", "dedup", "filter", "split", "tokens", "tests", "bpe", "binary")
     for name in (*made, "statistics"):

@@ -47,11 +47,13 @@ def test_a_file_in_inputs_concerns_the_corpora_that_name_it(reproduced):
 
 def test_an_edit_of_code_or_command_is_named(reproduced):
     reproduced.edit("src/bleuprint/training/lr_schedule.py", "import math", "import math, sys")
-    reproduced.edit("dvc.yaml", "python stages/learn_bpe.py", "python -X dev stages/learn_bpe.py")
+    reproduced.edit(
+        "dvc.yaml", "python stages/learn_vocabulary.py", "python -X dev stages/learn_vocabulary.py"
+    )
     plan = planned(reproduced)
     assert plan["train@tiny-own-1"] == "its code has changed"
-    assert plan["learn_bpe@own"] == "its command has changed"
-    assert plan["binarize@own"] == "after learn_bpe@own"
+    assert plan["learn_vocabulary@own"] == "its command has changed"
+    assert plan["binarize@own"] == "after learn_vocabulary@own"
     assert "tokenize@own" not in plan
 
 

@@ -49,7 +49,7 @@ def write_lock(
             {"models": weights, "results/training.json": f"t{data}{weights}"},
             train,
         ),
-        "learn_bpe@news-en-de": stage(
+        "learn_vocabulary@news-en-de": stage(
             {},
             {"data/bin": bpe, "data/ledgers/l.json": f"l{data}{model}"},
             {"inputs.news-en-de": {"inputs/a.en": data}},
@@ -110,8 +110,8 @@ def test_within_the_noise_of_seeds(tmp_path: Path) -> None:
     [
         ({"smoothing": 0.2}, "train", "settings cells.small.news-en-de.train.label_smoothing"),
         ({"model": "n"}, "train", "code of stages/train.py"),
-        ({"bpe": "c", "data": "e"}, "learn_bpe", "data inputs/a.en"),
-        ({"bpe": "c"}, "learn_bpe", "nothing that is recorded differs: another machine or"),
+        ({"bpe": "c", "data": "e"}, "learn_vocabulary", "data inputs/a.en"),
+        ({"bpe": "c"}, "learn_vocabulary", "nothing that is recorded differs: another machine or"),
         ({"data": "e"}, "train", "dvc.lock has the same outputs: a results.json is not of its"),
     ],
 )

@@ -13,7 +13,7 @@ from bleuprint.corpus.steps.sharded import Step
 from bleuprint.corpus.tokenize import Tokenizing
 from bleuprint.dataset.binarize import Binarizing
 from bleuprint.dataset.binarized import BinaryCorpus
-from bleuprint.dataset.learn_bpe import learn_segmentation
+from bleuprint.dataset.learn_vocabulary import learn_segmentation
 from bleuprint.rules.rule import Check, Edit
 from bleuprint.text.parallel import TextFolder
 from bleuprint.text.tokenizers import Tokenize

@@ -47,7 +47,7 @@ class Binarizing(Step):
     """The stage binarize for one corpus.
 
     The output records `tokenize` and `edits`, the settings of the stages before, so that it
-    suffices to prepare a sentence for a model. `vocabulary`: of the stage learn_bpe.
+    suffices to prepare a sentence for a model. `vocabulary`: of the stage learn_vocabulary.
     """
 
     stage = "binarize"

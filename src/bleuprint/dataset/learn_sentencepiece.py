@@ -46,7 +46,7 @@ def learn_sentencepiece(
         files = [languages[language] for language in group]
         step = max(1, -(-tokens.count("train") * len(files) // _MAX_LINES))
         lines = chain.from_iterable(islice(read_lines(file), 0, None, step) for file in files)
-        what = f"learn_bpe {corpus} {'+'.join(group)}"
+        what = f"learn_vocabulary {corpus} {'+'.join(group)}"
         model = learn_model(corpus, settings, track(lines, what, None, "lines"))
         for language in group:
             (folder / f"{MODEL}.{language}").write_bytes(model)

@@ -10,7 +10,7 @@ import pytest
 from subword_nmt import apply_bpe
 
 from bleuprint.config.corpus import Bpe as BpeSettings
-from bleuprint.dataset.learn_bpe import learn_codes
+from bleuprint.dataset.learn_vocabulary import learn_codes
 from bleuprint.dataset.subwords.bpe import Bpe, join
 from bleuprint.dataset.subwords.vocabulary import write_counts
 from bleuprint.runtime.errors import UserError

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bleuprint.config.corpus import Bpe, Units, Words
-from bleuprint.dataset.learn_bpe import count_words, learn_segmentation
+from bleuprint.dataset.learn_vocabulary import count_words, learn_segmentation
 from bleuprint.dataset.subwords import segmentation
 from bleuprint.dataset.subwords.segmentation import Segmentation
 from bleuprint.dataset.subwords.vocabulary import EOS, SPECIALS, UNK, Vocabulary

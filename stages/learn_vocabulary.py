@@ -2,7 +2,7 @@
 
 from bleuprint.config import paths
 from bleuprint.config.experiment import load_resolved
-from bleuprint.dataset.learn_bpe import learn_segmentation
+from bleuprint.dataset.learn_vocabulary import learn_segmentation
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import run

@@ -1,4 +1,4 @@
-"""Learning BPE codes and vocabularies from the training text.
+"""Learning how text is split into the tokens of the model, and their vocabularies.
 
 Memory grows with the number of distinct words; learn_sentencepiece.py says how it does there.
 """
@@ -112,7 +112,7 @@ def learn_codes(what: str, settings: BpeSettings, words: Mapping[str, int]) -> s
 def _learn_bpe(corpus: str, settings: BpeSettings, group: WordCounts, folder: Path) -> None:
     """Write the codes of a group and the subwords that each language may use."""
     words = sum(group.values(), Counter[str]())
-    codes = learn_codes(f"learn_bpe {corpus} {'+'.join(group)}", settings, words)
+    codes = learn_codes(f"learn_vocabulary {corpus} {'+'.join(group)}", settings, words)
     for language in group:
         (folder / f"codes.{language}").write_bytes(codes.encode())
         if settings.threshold:
