@@ -1,10 +1,8 @@
-"""Attention as numbers, pages and pictures: they show the weights that the model uses."""
+"""Attention as numbers and pages: they show the weights that the model uses."""
 
 import base64
 import os
 import re
-import struct
-import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
@@ -27,7 +25,7 @@ from bleuprint.decoding.attention import (
 )
 from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.errors import UserError
-from bleuprint.serving.attention_file import AttentionFile, write_png
+from bleuprint.serving.attention_file import AttentionFile, SentenceMaps
 from prepared import Prepared, prepare
 from trainings import environment, toy_pairs
 
@@ -83,7 +81,7 @@ def random_map(
 
 def page_of(attention: AttentionMap, path: Path) -> str:
     file = AttentionFile(path, ("ar", "ja"))
-    file.add("a:1", "x", "a", [{"cross": attention}])
+    file.add("a:1", SentenceMaps("x", "a", [{"cross": attention}]))
     file.write()
     return path.read_text(encoding="utf-8")
 
@@ -214,51 +212,6 @@ def test_a_page_escapes_and_isolates_and_asks_for_nothing(tmp_path: Path) -> Non
     assert not any(word in text for word in ("http:", "https:", "url(", "@import", "src="))
 
 
-@pytest.mark.slow  # matplotlib rebuilds its font cache
-def test_a_picture_of_odd_characters_says_nothing_on_the_side(tmp_path: Path) -> None:
-    folders = [str(Path(module).parent) for module in (__file__, systems.__file__)]
-    code = f"""
-import sys; sys.path[:0] = {folders!r}
-from pathlib import Path; from test_attention import *
-maps = dict(cross=random_map(ODD, ODD[::-1]), encoder=random_map(ODD[:2], ODD))
-write_png([maps], Path("a.png"))
-"""
-    # a home of its own, without a cache of fonts
-    env = {**environment(), "MPLCONFIGDIR": str(tmp_path / "new")}
-    command = [sys.executable, "-W", "error", "-c", code]
-    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
-    assert (done.returncode, done.stderr, done.stdout) == (0, "", "")
-    small, large = size(tmp_path / "a.png"), tmp_path / "b.png"
-    assert min(small) > 300
-    write_png([{"cross": random_map(["x"] * 40, ["y"] * 60)}], large)
-    assert size(large)[0] > size(large)[1] > small[1]
-
-
-def test_a_picture_is_dark_where_the_weight_is(tmp_path: Path) -> None:
-    from matplotlib.image import imread
-
-    last = np.array([[0, 0, 1], [0, 1, 0], [0, 0, 1]], dtype=np.float32)
-    weights = np.stack([np.eye(3, dtype=np.float32), last])[:, None]
-    write_png([{"cross": AttentionMap(["a"] * 3, ["b"] * 3, weights)}], tmp_path / "a.png")
-    pixels = imread(tmp_path / "a.png")[:, :, :3]
-    # the frame's black lines enclose the map; Blues ends in (8, 48, 107)
-    dark = (np.abs(pixels - np.array([8, 48, 107]) / 255) < 0.01).all(-1)
-    columns = np.flatnonzero(dark.sum(0) > 20)
-    left = np.split(columns, np.flatnonzero(np.diff(columns) > 1) + 1)[0]
-    # from the left: the middle cell, then right beside it the last column's two
-    heights = dark[:, left].sum(0)
-    assert sorted(set(np.round(heights / heights.min()).astype(int))) == [1, 2]
-    assert heights[0] < heights[-1]
-
-
-def size(path: Path) -> tuple[int, int]:
-    """Width and height of a PNG in pixels."""
-    content = path.read_bytes()
-    assert content[:8] == b"\x89PNG\r\n\x1a\n"
-    width, height = struct.unpack(">II", content[16:24])
-    return width, height
-
-
 def run(root: Path, *arguments: str, text: str = "", status: int = 0) -> tuple[list[str], str]:
     """The lines that `translate` printed, and its stderr."""
     env = {**environment(), "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
@@ -297,44 +250,26 @@ def test_a_sentence_in_pieces_has_a_map_of_each(toy: Path, tmp_path: Path) -> No
     assert [len(table[0]) for table in firsts] == [1 + 256, 1 + 46]
 
 
-def test_one_sentence_is_pictured(toy: Path, tmp_path: Path) -> None:
-    found, said = run(toy, f"--attention={tmp_path / 'a.png'}", text="be ba\n")
-    assert len(found) == 1 and said == ""
-    assert min(size(tmp_path / "a.png")) > 300
-
-
 @pytest.mark.parametrize(
-    ("arguments", "text", "status", "printed", "message"),
+    ("argument", "message"),
     [
-        (("--attention=a.txt",), "be\n", 2, 0, "'a.txt' ends in neither .html nor .png"),
-        (("--attention=params.yaml/a.html",), "be\n", 2, 0, "is no folder that can be written to"),
-        (("--attention=n.png",), "be\nba\nbu\n", 1, 1, "standard input:2: n.png holds the"),
-        (("--attention=n.png",), "", 1, 0, "n.png: no sentence to draw"),
+        ("--attention=a.txt", "'a.txt' does not end in .html"),
+        ("--attention=params.yaml/a.html", "is no folder that can be written to"),
     ],
 )
-def test_what_no_file_holds_is_refused(
-    toy: Path, arguments: tuple[str, ...], text: str, status: int, printed: int, message: str
-) -> None:
-    found, said = run(toy, *arguments, text=text, status=status)
+def test_what_no_file_holds_is_refused(toy: Path, argument: str, message: str) -> None:
+    found, said = run(toy, argument, text="be\n", status=2)
     assert message in said and "Traceback" not in said
-    assert len(found) == printed
-    assert not [*toy.glob("*n.png*"), *toy.glob("*n.html*")]
+    assert not found and not [*toy.glob("a.*")]
 
 
-@pytest.mark.parametrize(
-    ("name", "tokens", "heads", "fit", "most"),
-    [
-        ("a.html", 400, 1, 2, "1,000,000"),  # 3 x 400 x 400 cells each
-        ("a.png", 174, 1, 0, "30,000"),
-        ("a.png", 123, 2, 0, "30,000"),
-    ],
-)
-def test_a_file_does_not_grow_beyond_what_can_be_opened(
-    tmp_path: Path, name: str, tokens: int, heads: int, fit: int, most: str
-) -> None:
-    file = AttentionFile(tmp_path / name, ("de", "en"))
-    attention = random_map(["x"] * tokens, ["y"] * tokens, layers=1, heads=heads)
-    for number in range(fit):
-        file.add(f"a:{number}", "y", "x", [{"cross": attention}])
-    with pytest.raises(UserError, match=rf"^a:3: .*{name} has no room for more than {most} cells"):
-        file.add("a:3", "y", "x", [{"cross": attention}])
+def test_a_page_does_not_grow_beyond_what_can_be_opened(tmp_path: Path) -> None:
+    file = AttentionFile(tmp_path / "a.html", ("de", "en"))
+    attention = random_map(["x"] * 400, ["y"] * 400, layers=1, heads=1)
+    sentence = SentenceMaps("y", "x", [{"cross": attention}])  # 3 x 400 x 400 cells
+    for number in range(2):
+        file.add(f"a:{number}", sentence)
+    with pytest.raises(
+        UserError, match=r"^a:3: .*a.html has no room for more than 1,000,000 cells"
+    ):
+        file.add("a:3", sentence)

@@ -1,4 +1,4 @@
-"""Warnings of lost text: by hand, and by the command."""
+"""Warnings of lost text, by hand."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bleuprint.serving.lost_text import TrainingLengths, Warned
+from bleuprint.serving.lost_text import TrainingLengths
 from bleuprint.serving.translator import Piece, Translated, Translation
 
 USUAL = TrainingLengths(longest=20, ratio=1.2)
@@ -49,24 +49,3 @@ def test_lengths_are_those_of_the_training_text() -> None:
         source="de", target="en", side=lambda name, language: {"train": side}[name][language]
     )
     assert TrainingLengths.of(corpus) == TrainingLengths(longest=5, ratio=1.0)
-
-
-def test_few_lines_are_named_and_the_others_counted(capsys: pytest.CaptureFixture[str]) -> None:
-    warned = Warned(USUAL)
-    for number in range(1, 1008):
-        warned.line(f"text.de:{number}", translated((3, 0), text=""))
-        warned.line(f"sound.de:{number}", translated((3, 3)))
-    warned.end()
-    lines = capsys.readouterr().err.splitlines()
-    assert lines == [
-        *(f"bleuprint: warning: text.de:{n}: the translation is empty" for n in range(1, 6)),
-        "bleuprint: warning: and 1,002 more lines: text may be missing",
-    ]
-
-
-def test_one_more_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
-    warned = Warned(USUAL)
-    for number in range(1, 7):
-        warned.line(f"text.de:{number}", translated((3, 0), text=""))
-    warned.end()
-    assert "and 1 more line: " in capsys.readouterr().err.splitlines()[-1]

@@ -76,6 +76,13 @@ def test_a_test_set_is_translated_as_by_the_pipeline(root: Path) -> None:
     assert all(float(a[2]) >= float(b[2]) for a, b in zip(rows[::2], rows[1::2], strict=True))
 
 
+def test_few_lines_are_warned_of_and_the_others_counted(root: Path) -> None:
+    _, said = run(root, text=b"ba " * 300 + b"\n" + 6 * (b"be " * 300 + b"\n"))
+    *named, last = said.splitlines()
+    assert [re.search(r"input:(\d)", line)[1] for line in named] == [*"12345"]  # type: ignore[index]
+    assert last == "bleuprint: warning: and 2 more lines: text may be missing"
+
+
 def hypotheses() -> str:
     return str(CELL.results / "hypotheses" / "test.x.en")
 

@@ -5,6 +5,7 @@ import os
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bleuprint.cli.options import (
     Commands,
@@ -17,7 +18,13 @@ from bleuprint.cli.options import (
 from bleuprint.config.experiment import Settings, load
 from bleuprint.config.paths import Cell
 from bleuprint.config.system import WIDEST, Decode
-from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.errors import UserError, say
+
+if TYPE_CHECKING:
+    from bleuprint.serving.translator import Translator
+
+# Lines of which it is said that text may be missing.
+_WARNED = 5
 
 
 def add_commands(commands: Commands) -> None:
@@ -45,7 +52,7 @@ def add_commands(commands: Commands) -> None:
         "--attention",
         type=_attention_file,
         metavar="FILE",
-        help="write attention weights, as .html, or of one line as .png",
+        help="write the attention weights of each line as a page, FILE.html",
     )
     translate.add_argument(
         "--score",
@@ -55,8 +62,8 @@ def add_commands(commands: Commands) -> None:
 
 
 def _attention_file(text: str) -> Path:
-    if Path(text).suffix not in (".html", ".png"):
-        raise argparse.ArgumentTypeError(f"{text!r} ends in neither .html nor .png")
+    if Path(text).suffix != ".html":
+        raise argparse.ArgumentTypeError(f"{text!r} does not end in .html")
     folder = next(parent for parent in Path(text).absolute().parents if parent.exists())
     if not folder.is_dir() or not os.access(folder, os.W_OK):
         raise argparse.ArgumentTypeError(f"{text}: {folder} is no folder that can be written to")
@@ -66,31 +73,48 @@ def _attention_file(text: str) -> Path:
 def _translate(given: argparse.Namespace) -> None:
     settings, cell, decode = _checked(given)
     # they load torch, which takes seconds: what is wrong with the arguments is said before
-    from bleuprint.serving.attention_file import AttentionFile
-    from bleuprint.serving.lost_text import TrainingLengths, Warned
     from bleuprint.serving.score_given import score_file
     from bleuprint.serving.sentence_translator import SentenceTranslator
-    from bleuprint.serving.translator import load_translator, translate_streams
+    from bleuprint.serving.translator import load_translator
 
     translator = load_translator(settings, cell, decode, SentenceTranslator)
-    attention = None
-    if given.attention:
-        corpus = translator.corpus
-        attention = AttentionFile(given.attention, (corpus.source, corpus.target))
-    warned = Warned(TrainingLengths.of(translator.corpus))
     if given.score:
-        output = score_file(translator, Path(given.files[0]), Path(given.score))
+        for lines in score_file(translator, Path(given.files[0]), Path(given.score)):
+            print(*lines, sep="\n", flush=True)
     else:
-        output = translate_streams(
-            translator, given.files, given.n_best, given.scores, attention, warned.line
-        )
-    for lines in output:
-        for line in lines:
-            print(line)
+        _translate_lines(translator, given)
+
+
+def _translate_lines(translator: "Translator", given: argparse.Namespace) -> None:
+    """Print the translations, warn of lost text, and write the maps that were requested."""
+    from bleuprint.serving.attention_file import AttentionFile, SentenceMaps
+    from bleuprint.serving.lost_text import TrainingLengths
+    from bleuprint.serving.translator import translate_lines
+
+    corpus = translator.corpus
+    usual, warned, number = TrainingLengths.of(corpus), 0, 0
+    page = given.attention and AttentionFile(given.attention, (corpus.source, corpus.target))
+    for block in translate_lines(translator, given.files, given.n_best or 1):
+        for place, text, translated in block:
+            if warnings := list(usual.warnings(translated)):
+                warned += 1
+                if warned <= _WARNED:
+                    say(f"{place}: {'; '.join(warnings)}", "warning")
+            best = translated.best
+            if page:
+                maps = translator.attention(translated)
+                page.add(place, SentenceMaps(text, best[0].text, maps))
+            if given.n_best is not None:
+                for each in best:
+                    print(f"{number} ||| {each.text} ||| {each.score:.6f}")
+            else:
+                print(f"{best[0].score:.6f}\t{best[0].text}" if given.scores else best[0].text)
+            number += 1
         sys.stdout.flush()
-    warned.end()
-    if attention:
-        attention.write()
+    if (more := warned - _WARNED) > 0:
+        say(f"and {more:,} more line{'s' * (more > 1)}: text may be missing", "warning")
+    if page:
+        page.write()
 
 
 def _checked(given: argparse.Namespace) -> tuple[Settings, Cell, Decode]:

@@ -5,15 +5,12 @@ from dataclasses import dataclass
 from typing import Self
 
 from bleuprint.dataset.binarized import BinaryCorpus
-from bleuprint.runtime.errors import say
 from bleuprint.serving.translator import Translated
 
 # Shorter sentences, in tokens, have translations of any length.
 _SHORT = 8
 # Of the references of Multi30k's test sets 1 in 1,300 is shorter.
 _SHARE = 0.5
-# Lines of which translate warns.
-_MOST = 5
 
 
 @dataclass(frozen=True)
@@ -56,22 +53,3 @@ class TrainingLengths:
                     "text may be missing"
                 )
                 return
-
-
-class Warned:
-    """Warnings of lines on stderr: of the first few, then how many there are."""
-
-    def __init__(self, usual: TrainingLengths) -> None:
-        self.usual, self._lines = usual, 0
-
-    def line(self, place: str, translated: Translated) -> None:
-        """Warn of a line; `place` names it."""
-        if warnings := list(self.usual.warnings(translated)):
-            self._lines += 1
-            if self._lines <= _MOST:
-                say(f"{place}: {'; '.join(warnings)}", "warning")
-
-    def end(self) -> None:
-        """Say of how many more lines there would be warnings."""
-        if (more := self._lines - _MOST) > 0:
-            say(f"and {more:,} more line{'s' * (more > 1)}: text may be missing", "warning")

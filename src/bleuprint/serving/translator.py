@@ -1,11 +1,12 @@
 """Translating any sentences with a trained system: text in, text out."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import BufferedReader
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -22,7 +23,6 @@ from bleuprint.decoding.translate import create_engine
 from bleuprint.rules.rule import Edits, edited
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.line_stream import read_lines_together
-from bleuprint.serving.attention_file import AttentionFile
 
 # Lines that are translated together, at most.
 _LINES = 512
@@ -55,6 +55,14 @@ class Translated:
     best: list[Translation]
     beyond: int
     pieces: list[Piece]
+
+
+class Line(NamedTuple):
+    """A line with its place (file and number) and what it was translated to."""
+
+    place: str
+    text: str
+    translated: Translated
 
 
 def load_translator(
@@ -143,40 +151,20 @@ class Translator:
         return [Translation(" ".join(filter(None, texts)), log / penalty)]
 
 
-def translate_streams(
-    translator: Translator,
-    files: Sequence[str],
-    best: int | None,
-    scores: bool,
-    attention: AttentionFile | None = None,
-    watch: Callable[[str, Translated], None] | None = None,
-) -> Iterator[list[str]]:
-    """Lines of output for the lines of files, one after the other, or of standard input.
+def translate_lines(
+    translator: Translator, files: Sequence[str], best: int = 1
+) -> Iterator[list[Line]]:
+    """The lines of files, one after the other, or of standard input, with `best` translations.
 
-    Yields them as soon as they are translated, some together. With `best`, an n-best list as Moses
-    writes it: LINE ||| TEXT ||| SCORE, lines counted from 0. `attention` collects the maps of each
-    line; raises UserError at the first line that it has no room for. `watch` gets each line's place
-    and translation.
+    Yields them as soon as they are translated, some together.
     """
-    before = 0
     for stream, name in _opened(files):
-        number = 0
         for lines in read_lines_together(stream, name, _LINES):
-            results = translator([text for _, text in lines], best or 1)
-            output: list[str] = []
-            for (number, text), translated in zip(lines, results, strict=True):
-                if watch:
-                    watch(f"{name}:{number}", translated)
-                if attention:
-                    maps = translator.attention(translated)
-                    try:
-                        attention.add(f"{name}:{number}", text, translated.best[0].text, maps)
-                    except UserError:
-                        yield output
-                        raise
-                output += _formatted(before + number - 1, translated.best, best, scores)
-            yield output
-        before += number
+            results = translator([text for _, text in lines], best)
+            yield [
+                Line(f"{name}:{number}", text, translated)
+                for (number, text), translated in zip(lines, results, strict=True)
+            ]
 
 
 def _opened(files: Sequence[str]) -> Iterator[tuple[BufferedReader, str]]:
@@ -189,9 +177,3 @@ def _opened(files: Sequence[str]) -> Iterator[tuple[BufferedReader, str]]:
     for file in files:
         with Path(file).open("rb") as stream:
             yield stream, file
-
-
-def _formatted(number: int, best: list[Translation], most: int | None, scores: bool) -> list[str]:
-    if most is not None:
-        return [f"{number} ||| {each.text} ||| {each.score:.6f}" for each in best]
-    return [f"{best[0].score:.6f}\t{best[0].text}" if scores else best[0].text]
