@@ -66,4 +66,4 @@ def test_packages_of_the_tokenizers(
     changed = copy(corpus)
     for key, value in (("tokenize", tokenize), ("source", languages[0]), ("target", languages[1])):
         object.__setattr__(changed, key, value)
-    assert packages(changed) == ["ctranslate2", *needed, "subword-nmt"]
+    assert packages(changed) == ["ctranslate2", "psutil", *needed, "subword-nmt"]

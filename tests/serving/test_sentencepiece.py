@@ -72,10 +72,7 @@ def test_all_ways_to_translate_print_the_same(
     assert [each.best[0].text for each in found] == expected
     output = tmp_path / "exported"
     run(root, "export", *command, str(output))
-    for side, language in (("source", "de"), ("target", "en")):
-        model = root / f"data/binary/toy/segmentation/sentencepiece.{language}"
-        assert (output / f"{side}.spm").read_bytes() == model.read_bytes()
-    assert "pip install ctranslate2 sentencepiece\n" in (output / "README.md").read_text()
+    assert "pip install ctranslate2 psutil sentencepiece\n" in (output / "README.md").read_text()
     script = [sys.executable, "-I", str(output / "translate.py")]
     done = subprocess.run(script, input=source, capture_output=True, check=True, cwd=tmp_path)
     assert done.stdout.decode().split("\n")[:-1] == expected

@@ -9,7 +9,6 @@ from bleuprint.config.corpus import Corpus
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell, folder
 from bleuprint.dataset.binarized import SEGMENTATION, BinaryCorpus
-from bleuprint.dataset.subwords.pieces import MODEL
 from bleuprint.decoding.ctranslate2_convert import Precision, convert
 from bleuprint.model.weights import load_model
 from bleuprint.runtime.errors import UserError
@@ -48,14 +47,7 @@ def export(settings: Settings, cell: Cell, output: Path, precision: Precision) -
     del about["engine"]  # CTranslate2's alone
     with whole_folder(output) as partial:
         convert(model, (source, target), partial / "model", precision)
-        for name in ("codes", "allowed"):
-            path = corpus.folder / SEGMENTATION / f"{name}.{corpus.source}"
-            if path.exists():
-                shutil.copyfile(path, partial / name)
-        for side, language in zip(("source", "target"), languages, strict=True):
-            path = corpus.folder / SEGMENTATION / f"{MODEL}.{language}"
-            if path.exists():
-                shutil.copyfile(path, partial / f"{side}.spm")
+        shutil.copytree(corpus.folder / SEGMENTATION, partial / SEGMENTATION)
         shutil.copyfile(Path(__file__).with_name("standalone.py"), partial / "translate.py")
         for module in script_modules():
             copy = partial / "bleuprint" / module
@@ -86,7 +78,7 @@ def readme(settings: Settings, cell: Cell, precision: Precision) -> str:
 
 def packages(corpus: Corpus) -> list[str]:
     """What the exported script needs."""
-    return ["ctranslate2", *text_libraries(corpus)]
+    return ["ctranslate2", "psutil", *text_libraries(corpus)]
 
 
 def script_modules() -> list[Path]:

@@ -3,9 +3,9 @@
     python translate.py FILE... > OUTPUT
     echo "Two dogs run." | python translate.py
 
-README.md says what to install, settings.json how sentences become tokens and subwords, and how the
-model is searched. The tokenizers are those of the project that made it, in the folder bleuprint; it
-needs nothing else of that. Sentences should be as clean as the training text was.
+README.md says what to install, settings.json how sentences become tokens, and how the model is
+searched. Tokens and subwords are made by the code of the project that made it, in the folder
+bleuprint; it needs nothing else of that. Sentences should be as clean as the training text was.
 """
 
 import argparse
@@ -78,42 +78,22 @@ class Text:
 
     def __init__(self, settings: dict[str, Any]) -> None:
         sys.path.insert(0, str(HERE))
+        from bleuprint.dataset.subwords.segmentation import Segmentation
         from bleuprint.text.tokenizers import Tokenize, tokenizer_for
 
-        chosen = Tokenize(
-            **{each.name: settings[each.name] for each in dataclasses.fields(Tokenize)}
-        )
-        self._tokenize = tokenizer_for(settings["source"], chosen).tokenize
-        self._detokenize = tokenizer_for(settings["target"], chosen).detokenize
-        self._bpe = self._pieces = None
-        if (HERE / "source.spm").exists():
-            from sentencepiece import SentencePieceProcessor
-
-            self._pieces = SentencePieceProcessor(model_file=str(HERE / "source.spm"))
-            self._target = SentencePieceProcessor(model_file=str(HERE / "target.spm"))
-        if (HERE / "codes").exists():
-            from subword_nmt.apply_bpe import BPE, read_vocabulary
-
-            allowed = None
-            if (HERE / "allowed").exists():
-                with (HERE / "allowed").open(encoding="utf-8") as file:
-                    allowed = read_vocabulary(file, None)
-            with (HERE / "codes").open(encoding="utf-8") as file:
-                self._bpe = BPE(file, vocab=allowed)
+        names = [each.name for each in dataclasses.fields(Tokenize)]
+        chosen = Tokenize(**{name: settings[name] for name in names})
+        source, target = settings["source"], settings["target"]
+        self._tokenize = tokenizer_for(source, chosen).tokenize
+        self._detokenize = tokenizer_for(target, chosen).detokenize
+        self._segment = Segmentation.read(HERE / "segmentation", source).segment
+        self._join = Segmentation.read(HERE / "segmentation", target).join
 
     def subwords(self, sentence: str) -> list[str]:
-        tokens = self._tokenize(sentence)
-        if self._pieces is not None:
-            return list(self._pieces.encode(" ".join(tokens), out_type=str))
-        return tokens if self._bpe is None else self._bpe.segment_tokens(tokens)
+        return self._segment(self._tokenize(sentence))
 
     def sentence(self, subwords: list[str]) -> str:
-        tokens = subwords
-        if self._bpe is not None:
-            tokens = f"{' '.join(subwords)} ".replace("@@ ", "").split()
-        if self._pieces is not None:
-            tokens = self._target.decode(subwords).split()
-        return self._detokenize(tokens)
+        return self._detokenize(self._join(subwords))
 
 
 def search(

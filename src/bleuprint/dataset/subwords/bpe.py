@@ -9,8 +9,6 @@ from itertools import pairwise
 from pathlib import Path
 from random import Random
 
-from subword_nmt.apply_bpe import check_vocab_and_split
-
 from bleuprint.dataset.subwords.vocabulary import read_counts
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import read_lines
@@ -29,6 +27,10 @@ class Bpe:
 
     def __init__(self, codes: Path, allowed: Path | None = None) -> None:
         """`allowed`: a file of subwords and counts; merges that make other subwords are undone."""
+        # imported here: an exported system without it does not need the package
+        from subword_nmt.apply_bpe import check_vocab_and_split
+
+        self._undo = check_vocab_and_split
         lines = list(read_lines(codes))
         if not lines or lines[0] + "\n" != HEADER:
             raise UserError(f"{codes}:1: not the codes of a byte-pair encoding")
@@ -59,7 +61,7 @@ class Bpe:
             symbols = _merge(symbols, ranks, first)
         symbols[-1] = symbols[-1].removesuffix(END)
         if self._allowed:
-            symbols = check_vocab_and_split(symbols, self._parts, self._allowed, CONTINUED)
+            symbols = self._undo(symbols, self._parts, self._allowed, CONTINUED)
         return _mark_continued(symbols)
 
 

@@ -7,8 +7,6 @@ text is a space, as to SentencePiece everywhere. Its ids are ours, special token
 from collections.abc import Sequence
 from pathlib import Path
 
-from sentencepiece import SentencePieceProcessor
-
 from bleuprint.runtime.errors import UserError
 
 # The name of a model's file, before the language.
@@ -21,6 +19,9 @@ class Pieces:
 
     def __init__(self, path: Path) -> None:
         """Raises UserError if the file is missing or no model."""
+        # imported here: an exported system without it does not need the package
+        from sentencepiece import SentencePieceProcessor
+
         self._path = path
         try:
             self._processor = SentencePieceProcessor(model_file=str(path))
