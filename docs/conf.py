@@ -52,7 +52,7 @@ def _edit(_: Sphinx, page: str, source: list[str]) -> None:
         r"\[([^]`]+)\]\(([./]*reports/[^)]+\.md)\)", r"{download}`\1 <\2>`", source[0]
     )
     if page in GENERATED:
-        source[0] += GENERATED[page]()
+        source[0] += "\n" + GENERATED[page]()
     if page == "docs/index":  # the navigation, from its lists
         for heading, text in re.findall(r"(?ms)^## (.*?)\n(.*?)(?=^## |\Z)", source[0]):
             pages = "\n".join(re.findall(r"^- .*?\(([\w./]+)\.md\)", text, re.MULTILINE))

@@ -15,7 +15,7 @@ def test_each_quoted_message_is_in_the_code() -> None:
         node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Constant)
     )
     texts = "\0".join(node.value for node in constants if isinstance(node.value, str))
-    messages = re.findall(r"^### `(.*)`$", PAGE, re.MULTILINE)
+    messages = re.findall(r"^\*\*`(.*?)`\*\*: ", PAGE, re.MULTILINE)
     assert len(messages) >= 20
     for message in messages:
         for part in re.split("…|; ", message):

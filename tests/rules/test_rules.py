@@ -26,14 +26,15 @@ NO_QUESTIONS = """
 from dataclasses import dataclass
 from typing import Annotated
 
+from annotated_types import Ge
+
 from bleuprint.rules.lengths import Length
 from bleuprint.rules.rule import Candidate, Check
-from bleuprint.runtime.schema import Range
 
 
 @dataclass(frozen=True)
 class NoQuestions(Check):
-    marks: Annotated[int, Range(1)]
+    marks: Annotated[int, Ge(1)]
 
     def keeps(self, candidate: Candidate) -> bool:
         return all(side.count("?") < self.marks for side in candidate.pair)
@@ -215,7 +216,7 @@ def test_mistakes_in_the_settings_of_ones_own_rule(copied, filter, message):
         ("@dataclass(frozen=True)\n", "", "10: NoQuestions needs @dataclass(frozen=True) above it"),
         ("(frozen=True)", "", "10: TypeError: cannot inherit non-frozen dataclass from a frozen"),
         ("keeps(", "keep(", "10: NoQuestions has no method keeps; the name of a base class begins"),
-        ("Annotated[int, Range(1)]", "'Count'", "10: NoQuestions has a setting of unknown type: "),
+        ("Annotated[int, Ge(1)]", "'Count'", "10: NoQuestions has a setting of unknown type: "),
         ("from typing", "from typin", "3: ModuleNotFoundError: No module named 'typin'"),
     ],
 )
@@ -259,7 +260,7 @@ def test_what_rules_are_built_upon_is_no_rule(copied):
 
 @pytest.mark.parametrize("kind", ["list[int]", "tuple", "int | float", "type(None)"])
 def test_a_setting_of_a_type_that_is_not_read_is_named(copied, kind):
-    rule = NO_QUESTIONS.replace("Annotated[int, Range(1)]", kind)
+    rule = NO_QUESTIONS.replace("Annotated[int, Ge(1)]", kind)
     done = copied(rule, "{no_questions: {marks: 2}}", "-m", "bleuprint", "check")
     kind = kind.replace("type(None)", "NoneType")
     assert done.stderr == (
