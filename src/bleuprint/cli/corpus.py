@@ -49,7 +49,10 @@ def add_commands(commands: Commands) -> None:
         "files", nargs=2, type=Path, metavar="FILE", help="the source text, then the target text"
     )
     new.add_argument(
-        "--languages", nargs=2, metavar="CODE", help="theirs, such as de en (their names' ends)"
+        "--languages",
+        nargs=2,
+        metavar="CODE",
+        help="their languages, such as de en (the ends of their names)",
     )
     show = add_command(
         commands,

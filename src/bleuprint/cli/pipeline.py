@@ -21,13 +21,13 @@ def add_commands(commands: Commands) -> None:
     add_command(
         commands,
         _reproduce,
-        "check, plan, dvc repro with a line a stage, scores: make reproduce",
+        "check params.yaml, run dvc repro with one line per stage, print the scores",
         "reproduce",
     )
     record = add_command(
         commands,
         _record,
-        "record what has finished: in DVC after a killed Snakemake run, in MLflow what it lacks",
+        "record finished stages in DVC after a killed Snakemake run, and missing runs in MLflow",
         "record",
     )
     # used by the Snakefile: the stage, its digest and its input files

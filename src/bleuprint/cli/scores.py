@@ -34,23 +34,23 @@ def add_commands(commands: Commands) -> None:
     compare = add_command(
         commands,
         _compare,
-        "differences of settings, data, code, curves, scores and translations",
+        "compare two systems or revisions: settings, data, curves, scores, translations",
         "compare tiny small",
     )
     revision = "SYSTEM, SYSTEM@REVISION or REVISION: a commit of git or an experiment of DVC"
     compare.add_argument("first", metavar="A", help=revision)
-    compare.add_argument("second", metavar="B", help="what to compare it with, likewise")
+    compare.add_argument("second", metavar="B", help="what to compare it with, in the same form")
     compare.add_argument("--corpus", help="one corpus, with sentences")
     compare.add_argument(
         "--sentences",
         type=count,
         default=10,
-        help="number of better, and of worse sentences (%(default)s)",
+        help="how many better and how many worse sentences to show (%(default)s)",
     )
     verify = add_command(
         commands,
         _verify,
-        "whether the results are those of another report, and where they differ",
+        "compare the results with another report, and name the first stage that differs",
         "verify HEAD~1",
     )
     verify.add_argument(

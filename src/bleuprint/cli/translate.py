@@ -23,7 +23,7 @@ from bleuprint.runtime.errors import UserError, say
 if TYPE_CHECKING:
     from bleuprint.serving.translator import Translator
 
-# Lines of which it is said that text may be missing.
+# How many lines that may have lost text are named.
 _WARNED = 5
 
 
