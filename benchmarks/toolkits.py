@@ -87,12 +87,12 @@ def read_recipe(name: str) -> dict[str, Any]:
 
 def prepare(project: Path, params: dict[str, Any], corpus: str) -> None:
     """Send a corpus of `params` through all data stages, in the scratch folder."""
+    for name in ("dvc.yaml", "corpora", "src", "stages"):
+        (project / name).symlink_to(ROOT / name)
     (project / "params.yaml").write_text(json.dumps(params), encoding="utf-8")
-    # they name and hold the code whose fingerprint a training bears
-    (project / "dvc.yaml").symlink_to(ROOT / "dvc.yaml")
-    (project / "src").symlink_to(SOURCE)
-    for stage in STAGES:
-        command = [sys.executable, str(ROOT / "stages" / f"{stage}.py"), corpus]
+    for stage in ("resolve", *STAGES):
+        names = [] if stage == "resolve" else [corpus]
+        command = [sys.executable, str(ROOT / "stages" / f"{stage}.py"), *names]
         own = {**environment(), "PYTHONPATH": SOURCE}
         subprocess.run(command, cwd=project, env=own, check=True)
 

@@ -187,8 +187,8 @@ def make_corpus(project: Path, size: Size, updates: int, rounds: int) -> dict[st
     corpus = recipe["corpora"][name]
     corpus["vocabulary"]["bpe"]["num_merges"] = MERGES
     # what is held out is drawn, and little: training ends with a translation of it
-    corpus["files"] |= {"valid": {}, "tests": {}}
-    corpus["split"] |= {"valid": 0.001, "test": 0.001}
+    corpus["files"] = {"valid": None, "tests": None}
+    corpus["split"] = {"valid": 0.001, "test": 0.001}
     params = {
         "experiment": "benchmark",
         "seeds": list(range(1, rounds + 1)),

@@ -77,8 +77,8 @@ def test_a_tokenizer_that_does_not_restore_the_text(project, capsys, spoiled, dr
     pairs = GOOD
     if spoiled:
         pairs = [(a, SPACED[number % 2].format(b)) for number, (a, b) in enumerate(GOOD)]
-    assert "bpe_dropout: 0.0" in OWN
-    params = OWN.replace("bpe_dropout: 0.0", f"bpe_dropout: {dropout}")
+    assert "      max_updates: 3000" in OWN
+    params = OWN.replace("      max_up", f"      bpe_dropout: {dropout}\n      max_up", 1)
     (project / "params.yaml").write_text(params, encoding="utf-8")
     new_corpus(project, pairs, ("odd.en", "odd.de"))
     run("bleuprint new-corpus inputs/odd.en inputs/odd.de")
@@ -160,12 +160,13 @@ class TestInsert:
     @pytest.mark.parametrize("recipe", ["own", "phrasebook", "back-translation-phrasebook"])
     def test_all_other_lines_stay_as_they_are(self, project, new, recipe):
         path = project / "params.yaml"
+        (project / "corpora").symlink_to(ROOT / "corpora")
         path.write_bytes(before := (ROOT / "recipes" / f"{recipe}.yaml").read_bytes())
         assert not insert(path, new, None)
         after = path.read_text(encoding="utf-8")
         assert after.replace(f"\n{new.entry}", "") == before.decode()
         # before the comment on what follows
-        assert after.partition(f"\n{new.entry}")[0].splitlines()[-1].startswith("    ")
+        assert after.partition(f"\n{new.entry}")[0].splitlines()[-1].startswith("  ")
         assert list(load(path).corpora)[-1] == new.name
 
     @pytest.mark.parametrize(

@@ -142,9 +142,31 @@ def test_a_corpus_is_described_once_by_language(tmp_path: Path) -> None:
     assert (text_a.target.path, test.source.path) == ("inputs/a.de", "inputs/t.no")
     with pytest.raises(UserError, match=r"mine\.yaml:6: .*first\.a: has no text in 'en'"):
         read(tmp_path, text.replace("from: mine, source: no", "from: mine, source: en"))
+    own = "files: {train: {a: {no: {path: inputs/b.no}, target: {size: 7}}}, tests: {first: null}}"
+    whole = read(tmp_path, text.replace("from: mine", f"from: mine, {own}")).corpus("back").files
+    assert whole.train["a"].source == replace(text_a.source, path="inputs/b.no")
+    assert whole.train["a"].target == replace(text_a.target, size=7) and not whole.tests
     (tmp_path / "corpora" / "mine.yaml").write_text(FILES.replace("path: inputs/a.de", "pth: x"))
     with pytest.raises(UserError, match=r"mine\.yaml:4: files\.train\.a\.de\.pth: unknown key"):
         read(tmp_path, text)
+
+
+def test_a_described_corpus_has_the_licenses_that_its_texts_name(tmp_path: Path) -> None:
+    (tmp_path / "corpora").mkdir()
+    other = '  other: {license: none, bibtex: "@misc{other,}"}'
+    mine = FILES.split("\n")[0].partition("{")[2].removesuffix("}")
+    files = FILES.split("\n", 1)[1].replace("a: {", "a: {license_and_citation: mine, ")
+    files = files.replace(
+        "first: {a: {license_and_citation: mine", "first: {a: {license_and_citation: other"
+    )
+    written = f"license_and_citation:\n  {mine}\n{other}\n{files}"
+    (tmp_path / "corpora" / "mine.yaml").write_text(written)
+    given = "  b: {from: mine, source: no, target: de, vocabulary: {words: {max_size: 9}}}\n"
+    text = TEXT.replace("systems:\n", f"{given}systems:\n")
+    text = text.replace("tie_embeddings: all", "tie_embeddings: none")
+    assert [*read(tmp_path, text).corpus("b").license_and_citation] == ["mine", "other"]
+    text = text.replace("from: mine,", "from: mine, files: {tests: {first: null}},")
+    assert [*read(tmp_path, text).corpus("b").license_and_citation] == ["mine"]
 
 
 @pytest.mark.parametrize(

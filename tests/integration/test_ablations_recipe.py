@@ -9,7 +9,7 @@ from bleuprint.training.lr_schedule import learning_rate
 from root import ROOT
 from setting_changes import changes
 
-SYSTEMS = load(ROOT / "recipes" / "ablations-phrasebook.yaml").systems
+SYSTEMS = load(ROOT / "recipes" / "ablations-phrasebook.yaml").systems_on("phrasebook-en-de")
 SCHEDULE = "train.lr_schedule.inverse_sqrt"
 
 CHANGES = {

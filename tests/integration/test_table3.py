@@ -62,9 +62,9 @@ def test_the_recipes_have_the_rows_of_the_paper() -> None:
 
 @pytest.mark.parametrize("row", CHANGES)
 def test_a_row_differs_from_base_in_just_what_its_letter_says(row: str) -> None:
-    for systems in (PAPER.systems, PHRASEBOOK.systems):
-        if row in systems:
-            assert changes(systems["base"], systems[row]) == CHANGES[row]
+    for settings in (PAPER, PHRASEBOOK):
+        if row in settings.systems:
+            assert changes(settings.system("base"), settings.system(row)) == CHANGES[row]
 
 
 @pytest.mark.parametrize("row", [row for row in PHRASEBOOK.systems if row in TABLE_3])

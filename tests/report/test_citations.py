@@ -156,7 +156,8 @@ def with_abouts(*bibtex: str) -> Settings:
         )
         for number, text in enumerate(bibtex)
     }
-    return replace(base, corpora=corpora)
+    cells = {"small": dict.fromkeys(corpora, base.system("small"))}
+    return replace(base, corpora=corpora, cells=cells)
 
 
 def test_an_entry_of_two_corpora_names_both() -> None:

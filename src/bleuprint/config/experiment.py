@@ -173,13 +173,15 @@ class Settings:
 def load(path: Path = Path("params.yaml"), root: Path | None = None) -> Settings:
     """Read and check params.yaml; raises UserError with file, line, key and value of each mistake.
 
-    `root`: the folder with corpora/, by default that of `path`.
+    `root`: the folder with corpora/, by default that of `path` or, for a recipe, the one above.
     """
+    above = (each for each in path.parents[:2] if (each / "corpora").is_dir())
+    root = root or next(above, path.parent)
     document = load_tree(path)
     for key in ("made_texts", "comet", "outside"):
         if isinstance(document, Tree) and document.get(key, ()) is None:  # DVC fails at it
             raise document.places[key].error("is empty: remove the key, or add entries")
-    return build(Settings, expand(document, path, root or path.parent), path)
+    return build(Settings, expand(document, path, root), path)
 
 
 def load_resolved(root: Path = Path()) -> Settings:

@@ -2,13 +2,14 @@
 
 `like: NAME` gives an entry all that the entry NAME has; what it says itself is merged into that,
 mapping by mapping, and `null` removes a key. `from: NAME` gives a corpus the files that
-corpora/NAME.yaml describes by language. `corpora` of a system names the corpora that it is trained
-on, each with what differs there, merged likewise. The result has `cells`, the settings of each
-system by corpus, in place of `systems`.
+corpora/NAME.yaml describes by language, with the licenses that the remaining texts name; what it
+says itself, by language or as `source` and `target`, is merged into them. `corpora` of a system
+names the corpora that it is trained on, each with what differs there, merged likewise. The result
+has `cells`, the settings of each system by corpus, in place of `systems`.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -126,16 +127,13 @@ def _with_files(entry: Any, root: Path) -> Any:
     if not isinstance(described, Tree):
         raise Place(path).error("is not a mapping of license_and_citation and files")
     sides = {entry.get(side): side for side in ("source", "target")}
-    return merged(_of_languages(described, sides), _without(entry, "from"))
+    return _cited(_of_languages(merged(described, _without(entry, "from")), sides))
 
 
-def _of_languages(described: Tree, sides: Mapping[Any, str]) -> Tree:
-    """A described corpus with its files by side instead of by language.
-
-    `sides`: source and target by language.
-    """
-    licenses = described.get("license_and_citation")
-    only = [*licenses] if isinstance(licenses, Tree) and len(licenses) == 1 else []
+def _of_languages(corpus: Tree, sides: Mapping[Any, str]) -> Tree:
+    """A corpus with its files by side instead of by language; `sides`: source and target."""
+    if not isinstance(files := corpus.get("files"), Tree):
+        return corpus
 
     def text(part: Any, place: Place) -> Any:
         if not isinstance(part, Tree):
@@ -144,27 +142,48 @@ def _of_languages(described: Tree, sides: Mapping[Any, str]) -> Tree:
         if missing := [str(each) for each in sides if languages and each not in languages]:
             there = ", ".join(languages)
             raise place.error(f"has no text in {missing[0]!r}; there are: {there}")
-        entries = {k: v for k, v in part.items() if k not in languages}
-        places = dict(part.places)
+        entries, places = dict(_without(part, *languages)), dict(part.places)
         for language in languages:
             if side := sides.get(language):
-                entries[side], places[side] = part[language], part.places[language]
-        if only and "license_and_citation" not in entries:
-            entries["license_and_citation"] = only[0]
+                file, own = part[language], entries.get(side)
+                if isinstance(file, Tree) and isinstance(own, Tree):
+                    file = merged(file, own)
+                entries[side] = file
+                places.setdefault(side, part.places[language])
         return Tree(entries, places)
 
-    def parts(trees: Any) -> Any:
-        if not isinstance(trees, Tree):
-            return trees
-        return Tree({k: text(v, trees.places[k]) for k, v in trees.items()}, trees.places)
+    return Tree({**corpus, "files": _each_text(files, text)}, corpus.places)
 
-    files = described.get("files")
-    if not isinstance(files, Tree):
-        return described
+
+def _cited(corpus: Tree) -> Tree:
+    """A corpus with the licenses that its texts name; a text without has the only one there is."""
+    licenses, files = corpus.get("license_and_citation"), corpus.get("files")
+    if not isinstance(licenses, Tree) or not isinstance(files, Tree):
+        return corpus
+    named: set[Any] = set()
+
+    def text(part: Any, _: Place) -> Any:
+        if isinstance(part, Tree) and len(licenses) == 1:
+            part = Tree({"license_and_citation": next(iter(licenses)), **part}, part.places)
+        if isinstance(part, Tree):
+            named.add(str(part.get("license_and_citation")))
+        return part
+
+    files = _each_text(files, text)
+    unnamed = [name for name in licenses if name not in named]
+    changed = {"license_and_citation": _without(licenses, *unnamed), "files": files}
+    return Tree({**corpus, **changed}, corpus.places)
+
+
+def _each_text(files: Tree, change: Callable[[Any, Place], Any]) -> Tree:
+    """The sets of a corpus with each of their texts changed."""
+
+    def parts(texts: Any) -> Any:
+        if not isinstance(texts, Tree):
+            return texts
+        return Tree({k: change(v, texts.places[k]) for k, v in texts.items()}, texts.places)
+
     sets = {name: parts(files[name]) for name in ("train", "valid") if name in files}
     if isinstance(tests := files.get("tests"), Tree):
         sets["tests"] = Tree({k: parts(v) for k, v in tests.items()}, tests.places)
-    elif tests is not None:
-        sets["tests"] = tests
-    rest = {k: v for k, v in files.items() if k not in sets}
-    return Tree({**described, "files": Tree({**sets, **rest}, files.places)}, described.places)
+    return Tree({**files, **sets}, files.places)

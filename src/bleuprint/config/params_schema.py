@@ -7,7 +7,7 @@ from bleuprint.runtime.schema import NAME, json_schema
 
 
 def params_schema() -> dict[str, Any]:
-    """That of `Settings` as params.yaml writes it: with `like`, `from` and null, no key required.
+    """That of `Settings` as params.yaml writes it: with `like`, `from`, null and files by language.
 
     What code checks, such as a relation of two settings, only `bleuprint check` reports.
     """
@@ -18,8 +18,8 @@ def params_schema() -> dict[str, Any]:
     for kind in (schema, *kinds.values()):
         kind.pop("required", None)
     for kind in kinds.values():
-        for key, entry in kind.get("properties", {}).items():
-            kind["properties"][key] = {"anyOf": [entry, {"type": "null"}]}
+        _allow_null(kind)
+    kinds["Text"]["patternProperties"] = {"^(?!tag$)[a-z]{2,3}$": {"$ref": "#/$defs/File"}}
     kinds["Corpus"]["properties"] |= {"like": name, "from": name}
     cell = {"anyOf": [{"$ref": "#/$defs/System"}, {"type": "null"}]}
     overrides = {"additionalProperties": cell, "type": "object"}
@@ -32,3 +32,11 @@ def params_schema() -> dict[str, Any]:
     }
     schema["required"] = ["experiment", "seeds", "corpora", "systems"]
     return schema
+
+
+def _allow_null(kind: dict[str, Any]) -> None:
+    """Allow null for each key of a mapping and of those in it: it removes what is inherited."""
+    for keys in ("properties", "patternProperties"):
+        for key, entry in kind.get(keys, {}).items():
+            _allow_null(entry)
+            kind[keys][key] = {"anyOf": [entry, {"type": "null"}]}
