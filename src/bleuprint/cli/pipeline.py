@@ -15,6 +15,9 @@ def add_commands(commands: Commands) -> None:
     check.add_argument(
         "--schema", action="store_true", help="print the JSON Schema of params.yaml, for editors"
     )
+    check.add_argument(
+        "--resolved", metavar="SYSTEM", help="print all its settings, and where each comes from"
+    )
     add_command(
         commands, _plan, "what dvc repro would run, why, and how long it took before", "plan"
     )
@@ -35,15 +38,23 @@ def add_commands(commands: Commands) -> None:
 
 
 def _check(given: argparse.Namespace) -> None:
+    from bleuprint.cli.resolved import lines
+
+    if given.schema:
+        print(json.dumps(params_schema(), indent=1))
+    elif given.resolved:
+        print(*lines(given.resolved), sep="\n")
+    else:
+        _check_settings()
+
+
+def _check_settings() -> None:
     from bleuprint.comet.score import missing_parts
     from bleuprint.report.citations import check_published
     from bleuprint.scoring import reachable_sample
     from bleuprint.scoring.bleu import bleu_metric
     from bleuprint.serving.score_outside import check_files
 
-    if getattr(given, "schema", False):
-        print(json.dumps(params_schema(), indent=1))
-        return
     settings = load()
     check_tokenizers(settings)
     for corpus in settings.corpora.values():
@@ -62,11 +73,11 @@ def _plan(_: argparse.Namespace) -> None:
         print(line, flush=True)
 
 
-def _reproduce(given: argparse.Namespace) -> None:
+def _reproduce(_: argparse.Namespace) -> None:
     from bleuprint.cli.reproduce import changes, run_dvc
     from bleuprint.cli.scores import print_summary
 
-    _check(given)
+    _check_settings()
     run_dvc()
     print_summary()
     print(changes())

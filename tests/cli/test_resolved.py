@@ -1,0 +1,29 @@
+"""`bleuprint check --resolved`: values after inheritance and defaults, each with its place."""
+
+from pathlib import Path
+
+from bleuprint.cli.resolved import lines
+from root import ROOT
+
+ON_ONE = "    corpora: {phrasebook-en-de: {}, phrasebook-en-fr: {train: {label_smoothing: 0.2}}}\n"
+
+
+def test_each_value_has_the_file_line_and_key_that_it_comes_from(tmp_path: Path) -> None:
+    (tmp_path / "corpora").symlink_to(ROOT / "corpora")
+    path = tmp_path / "params.yaml"
+    text = (ROOT / "params.yaml").read_text(encoding="utf-8") + ON_ONE
+    path.write_text(text, encoding="utf-8")
+    found = dict(line.split(": ", 1) for line in lines("small", path))
+
+    def at(part: str, key: str) -> str:
+        (number,) = (n for n, line in enumerate(text.split("\n"), 1) if part in line)
+        return f"# {path}:{number}: systems.{key}"
+
+    assert found["model.heads"] == f"4  {at('heads:', 'tiny.model.heads')}"
+    assert found["model.d_ff"] == f"512  {at('d_ff: 512', 'small.model.d_ff')}"
+    assert found["decode.beam"] == "4  # default"
+    key = "small.corpora.phrasebook-en-fr.train.label_smoothing"
+    assert (
+        found["phrasebook-en-fr.train.label_smoothing"] == f"0.2  {at('label_smoothing: 0.2', key)}"
+    )
+    assert found["phrasebook-en-de.train.label_smoothing"] == "0.1  # default"
