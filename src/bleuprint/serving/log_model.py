@@ -39,7 +39,7 @@ def _log(trained: TrainedCell, needed: list[str], folder: Path) -> str:
     from mlflow.models import Model
 
     client, cell = store.client(), trained.description.cell
-    experiment = store.experiment(client, trained.description.experiment).experiment_id
+    experiment = store.experiment(client, trained.description.experiment)
     run = runs.find(client, experiment, trained.description)
     assert run is not None  # the sync has made it
     mlflow.set_tracking_uri(store.uri())

@@ -20,7 +20,6 @@ from bleuprint.runtime.locks import FileLock
 from bleuprint.runtime.secrets import mask
 
 if TYPE_CHECKING:
-    from mlflow.entities import Experiment
     from mlflow.tracking import MlflowClient
 
 # Set before MLflow is imported: its own defaults wait for minutes and print addresses and bars.
@@ -67,7 +66,8 @@ def client() -> "MlflowClient":
         return MlflowClient(uri(), registry_uri=uri())
     # Processes that create the database at the same time crash in its migrations.
     with lock():
-        _check_database()
+        with closing(sqlite3.connect(_database())) as database:
+            database.execute("SELECT name FROM sqlite_master")  # or MLflow retries for minutes
         return MlflowClient(uri(), registry_uri=uri())
 
 
@@ -77,30 +77,18 @@ def _check_address() -> None:
     user, _, _ = address.partition("://")[2].rpartition("@")
     if ":" not in user or address.startswith(_FILE):
         return
+    wrong = "@" in user
     if address.startswith("http"):
         try:
             parts = urlsplit(address)
             wrong = "@" not in parts.netloc and parts.port is None
         except ValueError:  # the port is no number, or a bracket is not closed
             wrong = True
-    else:
-        wrong = "@" in user
     if wrong:
         raise UserError(
             f"MLFLOW_TRACKING_URI is {mask(address)}: in a user name or password write / as %2F, "
             "? as %3F, # as %23, @ as %40"
         )
-
-
-def _check_database() -> None:
-    """Raise MlflowException if the file cannot be read: MLflow would retry for minutes."""
-    from mlflow.exceptions import MlflowException
-
-    try:
-        with closing(sqlite3.connect(_database())) as database:
-            database.execute("SELECT name FROM sqlite_master")
-    except sqlite3.Error as error:
-        raise MlflowException(str(error)) from error
 
 
 def _database() -> str:
@@ -115,20 +103,8 @@ def lock() -> FileLock:
     return FileLock(environment.work() / "mlflow.lock", timeout=_LOCKED)
 
 
-def experiment(client: "MlflowClient", name: str) -> "Experiment":
-    """The experiment called `name`, created if necessary."""
-    from mlflow.exceptions import MlflowException
-
-    if client.get_experiment_by_name(name) is None:
-        with suppress(MlflowException):  # another process was first
-            client.create_experiment(name, artifact_location=_artifacts(name))
-    if found := find_experiment(client, name):
-        return found
-    raise MlflowException(f"experiment {name!r} could not be created")
-
-
-def find_experiment(client: "MlflowClient", name: str) -> "Experiment | None":
-    """The experiment called `name`, if there is one.
+def experiment(client: "MlflowClient", name: str, make: bool = True) -> str:
+    """The id of the experiment called `name`, created if necessary; without `make` maybe none, "".
 
     Raises MlflowException if its artifacts are those of another folder: MLflow stores absolute
     addresses, in a project that was copied or moved those of the original.
@@ -136,12 +112,20 @@ def find_experiment(client: "MlflowClient", name: str) -> "Experiment | None":
     from mlflow.exceptions import MlflowException
 
     found = client.get_experiment_by_name(name)
-    place, ours = found and found.artifact_location, f"/mlartifacts/{quote(name)}"
-    if place and uri().startswith(_FILE) and place != _artifacts(name) and place.endswith(ours):
+    if found is None and make:
+        with suppress(MlflowException):  # another process was first
+            client.create_experiment(name, artifact_location=_artifacts(name))
+        found = client.get_experiment_by_name(name)
+        if found is None:
+            raise MlflowException(f"experiment {name!r} could not be created")
+    if found is None:
+        return ""
+    place, ours = found.artifact_location, f"/mlartifacts/{quote(name)}"
+    if uri().startswith(_FILE) and place != _artifacts(name) and place.endswith(ours):
         raise MlflowException(
             "of a project in another folder: delete the database, then run bleuprint record"
         )
-    return found
+    return str(found.experiment_id)
 
 
 def _artifacts(experiment: str) -> str | None:
@@ -167,7 +151,7 @@ def failures_named() -> Iterator[None]:
 
     try:
         yield
-    except (MlflowException, SQLAlchemyError, OSError, ModuleNotFoundError) as error:
+    except (MlflowException, SQLAlchemyError, sqlite3.Error, OSError, ImportError) as error:
         raise UserError(f"MLflow at {mask(uri())}: {reason(error)}") from error
 
 

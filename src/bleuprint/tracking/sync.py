@@ -116,11 +116,9 @@ def _metrics(results: CellResults, scores: Mapping[str, SetScores]) -> dict[str,
 
 def _log_all(name: str, trained: Sequence[TrainedCell], make: bool) -> Iterator[str]:
     client = store.client()
-    if make:
-        store.experiment(client, name)
-    if experiment := store.find_experiment(client, name):
+    if experiment := store.experiment(client, name, make):
         for entry in trained:
-            if done := _log_cell(client, experiment.experiment_id, entry, make):
+            if done := _log_cell(client, experiment, entry, make):
                 yield f"run {' '.join(map(str, entry.description.cell))}: {done}"
 
 

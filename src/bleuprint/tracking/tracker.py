@@ -110,7 +110,7 @@ class _Connection:
 
 
 def _start(client: "MlflowClient", description: Description) -> "Run":
-    experiment = store.experiment(client, description.experiment).experiment_id
+    experiment = store.experiment(client, description.experiment)
     if run := runs.find(client, experiment, description):
         if run.info.status != FINISHED:
             client.update_run(run.info.run_id, status="RUNNING")
