@@ -168,7 +168,7 @@ def by_dvc(clean, made_once):
 
     def make(folder: Path) -> None:
         project = clean.copy(folder)
-        assert len(project.repro()) == 23
+        assert len(project.repro()) == 20
         project.commit()
 
     return micro.Project(made_once("dvc", make))
