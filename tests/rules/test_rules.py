@@ -14,7 +14,7 @@ from bleuprint.rules import CHECKS, EDITS
 from bleuprint.rules.rule import Check, Edit
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import Named, build
-from bleuprint.runtime.yaml_tree import load_yaml
+from bleuprint.runtime.yaml_tree import load_tree
 from root import ROOT
 
 # The rules of the recipe's first corpus, and their line.
@@ -27,7 +27,6 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from annotated_types import Ge
-
 from bleuprint.rules.lengths import Length
 from bleuprint.rules.rule import Candidate, Check
 
@@ -63,7 +62,7 @@ class Chosen:
 def chosen(tmp_path, clean="{}", filter="{}"):
     path = tmp_path / "rules.yaml"
     path.write_text(f"clean: {clean}\nfilter: {filter}\n")
-    return build(Chosen, load_yaml(path), Path("rules.yaml"))
+    return build(Chosen, load_tree(path), path)
 
 
 def test_rules_by_name_in_the_order_in_which_they_run():
@@ -99,7 +98,7 @@ def test_the_order_in_the_settings_does_not_matter(tmp_path):
     ("filter", "message"),
     [
         ("{lenght: {min: 1, max: 9}}", "filter.lenght: unknown key; did you mean 'length'?"),
-        ("{length: {min: 1, maximum: 9}}", "filter.length.maximum: unknown key; did you mean"),
+        ("{length: {max: 1, maximum: 9}}", "filter.length.maximum: unknown key; did you mean"),
         ("{length: {min: 1}}", "filter.length: the key 'max' is missing"),
         ("{length: {min: 0, max: 9}}", "filter.length.min: 0 is out of range: at least 1"),
         ("{length: {min: 9, max: 8}}", "filter.length: min 9 is above max 8"),
@@ -108,14 +107,8 @@ def test_the_order_in_the_settings_does_not_matter(tmp_path):
         ("{longest_word: {max: 40.5}}", "filter.longest_word.max: 40.5 is not a whole number"),
         ("{alphabetic: {min: 1.5}}", "filter.alphabetic.min: 1.5 is out of range"),
         ("{script: {min: -0.1}}", "filter.script.min: -0.1 is out of range"),
-        (
-            "{language_id: {likelier: 2}}",
-            "filter.language_id.likelier: 2.0 is out of range: above 2",
-        ),
-        (
-            "{alignment_score: {min: 11}}",
-            "filter.alignment_score.min: 11.0 is out of range: from -3",
-        ),
+        ("{language_id: {likelier: 2}}", "filter.language_id.likelier: 2 is out of range: above 2"),
+        ("{alignment_score: {min: 11}}", "filter.alignment_score.min: 11 is out of range: at most"),
         ("{alignment_score: {min: high}}", "filter.alignment_score.min: 'high' is not a number"),
         ("{numbers: {max: 3}}", "filter.numbers.max: unknown key"),
         ("{numbers: }", "filter.numbers: an empty value is not a mapping"),
@@ -124,13 +117,14 @@ def test_the_order_in_the_settings_does_not_matter(tmp_path):
 def test_a_mistake_in_a_rules_settings_is_named_with_its_place(tmp_path, filter, message):
     with pytest.raises(UserError) as error:
         chosen(tmp_path, filter=filter)
-    assert str(error.value).startswith(f"rules.yaml:2: {message}")
+    assert str(error.value).startswith(f"{tmp_path}/rules.yaml:2: {message}")
 
 
 def test_a_form_that_unicode_does_not_have(tmp_path):
     with pytest.raises(UserError) as error:
         chosen(tmp_path, clean="{unicode: {form: nfc}}")
-    assert str(error.value) == "rules.yaml:1: clean.unicode.form: 'nfc' is not one of NFC, NFKC"
+    place = f"{tmp_path}/rules.yaml:1: clean.unicode.form"
+    assert str(error.value) == f"{place}: 'nfc' is not one of NFC, NFKC"
 
 
 @pytest.mark.parametrize("name", ["script", "language_id"])
@@ -170,16 +164,6 @@ def copied(tmp_path):
     return run
 
 
-def test_a_rule_of_ones_own_is_a_file_and_a_line(copied):
-    done = copied(NO_QUESTIONS, "{no_questions: {marks: 2}, ratio: {max: 3}}", "-c", JUDGE)
-    assert done.stdout.splitlines() == [
-        "['ratio', 'no_questions'] NoQuestions(marks=2)",
-        "True",
-        "False",
-        "True",
-    ], done.stderr
-
-
 def test_the_rule_in_the_documentation_does_what_it_says(copied):
     text = (ROOT / "docs" / "preparation.md").read_text()
     rule = re.search(r"```python\n(.*?)```", text, re.DOTALL)[1]
@@ -190,22 +174,6 @@ def test_the_rule_in_the_documentation_does_what_it_says(copied):
         "False",
         "True",
     ], done.stderr
-
-
-@pytest.mark.parametrize(
-    ("filter", "message"),
-    [
-        ("{no_question: {marks: 2}}", "no_question: unknown key; did you mean 'no_questions'?"),
-        ("{no_questions: {marks: 0}}", "no_questions.marks: 0 is out of range: at least 1"),
-        ("{no_questions: {mark: 2}}", "no_questions.mark: unknown key; did you mean 'marks'?"),
-        ("{no_questions: {}}", "no_questions: the key 'marks' is missing"),
-    ],
-)
-def test_mistakes_in_the_settings_of_ones_own_rule(copied, filter, message):
-    done = copied(NO_QUESTIONS, filter, "-m", "bleuprint", "check")
-    place = f"bleuprint: error: params.yaml:{LINE}: corpora.phrasebook-en-de.filter"
-    assert done.stderr.splitlines() == [f"{place}.{message}"]
-    assert done.returncode == 1
 
 
 @pytest.mark.parametrize(
@@ -256,18 +224,6 @@ def test_what_rules_are_built_upon_is_no_rule(copied):
     rule = f"{above}@dataclass(frozen=True)\nclass NoQuestions(_Marks):\n    def {keeps}"
     done = copied(rule, "{no_questions: {marks: 2}, ratio: {max: 3}}", "-c", JUDGE)
     assert done.stdout.startswith("['ratio', 'no_questions'] NoQuestions(marks=2)"), done.stderr
-
-
-@pytest.mark.parametrize("kind", ["list[int]", "tuple", "int | float", "type(None)"])
-def test_a_setting_of_a_type_that_is_not_read_is_named(copied, kind):
-    rule = NO_QUESTIONS.replace("Annotated[int, Ge(1)]", kind)
-    done = copied(rule, "{no_questions: {marks: 2}}", "-m", "bleuprint", "check")
-    kind = kind.replace("type(None)", "NoneType")
-    assert done.stderr == (
-        f"bleuprint: error: params.yaml:{LINE}: corpora.phrasebook-en-de.filter.no_questions.marks"
-        f": declared as {kind}, which no setting can be: int, float, bool, str, Literal, tuple, "
-        "or one of these | None\n"
-    )
 
 
 def test_two_rules_of_one_name(copied):
