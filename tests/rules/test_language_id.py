@@ -7,7 +7,7 @@ import sys
 import pytest
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-from bleuprint.corpus.phrasebook import noisy_lines
+from bleuprint.corpus import phrasebook
 from bleuprint.rules import CHECKS
 from bleuprint.rules.language_likelihoods import LanguageLikelihoods
 from bleuprint.rules.letters import SCRIPTS
@@ -98,7 +98,8 @@ print(_model().of([{GERMAN * 5!r}]).round(12).tolist())
 
 def sentences():
     """Whole ones, their first words, and text in no language; of mixed lengths."""
-    texts = [" ".join(line.text) for line in noisy_lines()[:200]]
+    sides = (phrasebook.sentences("noisy", language) for language in ("en", "de", "fr"))
+    texts = [" ".join(lines) for lines in zip(*sides, strict=True)][:200]
     heads = [" ".join(text.split()[: n % 6]) for n, text in enumerate(texts)]
     odd = ["\r\x85\u2028\x1c\0", "\ufeffHund", "Hund", "\ud800", "e\u0301t\u00e9"]
     odd += ["12", "\u3042" * 999]

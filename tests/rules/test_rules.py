@@ -17,10 +17,9 @@ from bleuprint.runtime.schema import Named, build
 from bleuprint.runtime.yaml_tree import load_tree
 from root import ROOT
 
-# The rules of the recipe's first corpus, and their line.
+# The rules of the recipe's first corpus.
 PARAMS = (ROOT / "recipes" / "phrasebook.yaml").read_text()
 FILTER = re.search(r"^    filter: .*$", PARAMS, re.MULTILINE)
-LINE = PARAMS[: FILTER.start()].count("\n") + 1
 
 NO_QUESTIONS = """
 from dataclasses import dataclass

@@ -53,19 +53,6 @@ def test_redirects_are_followed_also_when_resuming(tmp_path, host):
     assert ranges(host) == [None, f"bytes={HALF}-"]
 
 
-def test_a_redirect_loop_is_one_line(tmp_path, host):
-    host.script["/a"] = [status(302, Location="/b")] * 20
-    host.script["/b"] = [status(302, Location="/a")] * 20
-    assert "redirects" in refused(tmp_path, File(url=host.url("/a")))
-
-
-def test_a_redirect_to_a_local_file_is_not_followed(tmp_path, host):
-    (tmp_path / "secret").write_bytes(BODY)
-    host.script["/x"] = [status(302, Location=(tmp_path / "secret").as_uri())]
-    assert "No connection adapters" in refused(tmp_path, File(url=host.url("/x")))
-    assert left(tmp_path) == []
-
-
 @pytest.mark.parametrize("code", [404, 403, 410])
 def test_a_missing_page_is_requested_once(tmp_path, host, code, pauses):
     host.script["/no"] = [status(code)] * 9
@@ -73,16 +60,6 @@ def test_a_missing_page_is_requested_once(tmp_path, host, code, pauses):
     assert host.url("/no") in message and f"HTTP {code}" in message
     assert "BLEUPRINT_MIRROR" in message
     assert len(host.seen) == 1 and pauses == []
-
-
-def test_a_status_other_than_200_is_refused(tmp_path, host):
-    host.script["/x"] = [status(204)]
-    assert "HTTP 204" in refused(tmp_path, File(url=host.url("/x")))
-
-
-def test_a_part_that_was_not_requested_is_refused(tmp_path, host):
-    host.script["/x"] = [status(206, b"abc", Content_Range="bytes 0-2/9")]
-    assert "HTTP 206" in refused(tmp_path, File(url=host.url("/x")))
 
 
 def test_a_stored_file_with_another_sum_is_fetched_again(tmp_path, host):

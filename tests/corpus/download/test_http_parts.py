@@ -46,14 +46,6 @@ def part_of(body, begin):
     return status(206, body[begin:], Content_Range=f"bytes {begin}-{len(body) - 1}/{len(body)}")
 
 
-@pytest.mark.parametrize("span", [f"bytes {HALF + 1}-9/9", "bytes 0-9/10", "lines 1-2/3", ""])
-def test_a_part_that_begins_elsewhere_is_not_used(tmp_path, host, span):
-    url = host.put("/x", BODY)
-    host.script["/x"] = [cut(HALF), status(206, BODY[HALF + 1 :], Content_Range=span)]
-    assert get(tmp_path, File(url=url, sha256=sum_of(BODY))) == BODY
-    assert ranges(host) == [None, REST, None]
-
-
 def test_a_part_shorter_than_requested_is_resumed(tmp_path, host):
     url = host.put("/x", BODY)
     span = f"bytes {HALF}-{HALF + 999}/{len(BODY)}"
