@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from bleuprint.cli.resolved import lines
+from recipes import PATHS
 from root import ROOT
 
 ON_ONE = "    corpora: {phrasebook-en-de: {}, phrasebook-en-fr: {train: {label_smoothing: 0.2}}}\n"
@@ -27,3 +28,14 @@ def test_each_value_has_the_file_line_and_key_that_it_comes_from(tmp_path: Path)
         found["phrasebook-en-fr.train.label_smoothing"] == f"0.2  {at('label_smoothing: 0.2', key)}"
     )
     assert found["phrasebook-en-de.train.label_smoothing"] == "0.1  # default"
+
+
+def test_a_corpus_has_the_lines_of_its_description() -> None:
+    path = PATHS["table2"]
+    found = dict(line.split(": ", 1) for line in lines("wmt14-en-fr", path))
+    url, place = found["files.train.un.source.url"].split("  # ")
+    file, number, key = place.split(":", 2)
+    assert (Path(file), key) == (ROOT / "corpora/wmt14-en-fr.yaml", " files.train.un.en.url")
+    assert Path(file).read_text("utf-8").split("\n")[int(number) - 1].strip() == f"url: {url}"
+    assert found["filter.ratio.max"].endswith(": corpora.wmt14-en-fr.filter.ratio.max")
+    assert found["filter.length.min"] == "1  # default"

@@ -16,7 +16,9 @@ def add_commands(commands: Commands) -> None:
         "--schema", action="store_true", help="print the JSON Schema of params.yaml, for editors"
     )
     check.add_argument(
-        "--resolved", metavar="SYSTEM", help="print all its settings, and where each comes from"
+        "--resolved",
+        metavar="NAME",
+        help="print all settings of a system or a corpus, and where each comes from",
     )
     add_command(
         commands, _plan, "what dvc repro would run, why, and how long it took before", "plan"

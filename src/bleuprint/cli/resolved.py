@@ -1,25 +1,31 @@
-"""The lines of `bleuprint check --resolved SYSTEM`: its settings, and where each comes from."""
+"""The lines of `bleuprint check --resolved NAME`: its settings, and where each comes from."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
-from bleuprint.config.experiment import load
-from bleuprint.config.inherit import expand
-from bleuprint.runtime.yaml_tree import Tree, load_tree
+from bleuprint.config.experiment import load, load_entries
+from bleuprint.runtime.flatten import dotted
+from bleuprint.runtime.yaml_tree import Tree
 
 
-def lines(system: str, path: Path = Path("params.yaml")) -> Iterator[str]:
-    """Settings by dotted key, those that differ by corpus once for each; then file, line and key.
+def lines(name: str, path: Path = Path("params.yaml")) -> Iterator[str]:
+    """Settings of a corpus or a system by dotted key; then file, line and key.
 
-    Raises UserError at a mistake in the file, or if it has no such system.
+    Those of a system that differ by corpus come once for each. Raises UserError at a mistake in the
+    file, or if it has no such corpus or system.
     """
-    settings = load(path)
-    cells = expand(load_tree(path), path, path.parent)["cells"]
-    first = next(iter(settings.on_corpora(system)))
-    for name, value in settings.dotted(system).items():
-        corpus, _, key = name.partition(".")
-        given = (corpus, key) if corpus in settings.corpora else (first, name)
-        yield f"{name}: {value}  # {_place(cells[system], [given[0], *given[1].split('.')])}"
+    settings, entries = load(path), load_entries(path)
+    if name in settings.corpora:
+        for key, value in dotted(settings.corpora[name]).items():
+            place = _place(entries["corpora"][name], key.split("."))
+            yield f"{key}: {' '.join(value.split())}  # {place}"
+        return
+    first = next(iter(settings.on_corpora(name)))
+    for where, value in settings.dotted(name).items():
+        corpus, _, key = where.partition(".")
+        given = (corpus, key) if corpus in settings.corpora else (first, where)
+        place = _place(entries["cells"][name], [given[0], *given[1].split(".")])
+        yield f"{where}: {value}  # {place}"
 
 
 def _place(tree: Tree, keys: list[str]) -> str:

@@ -175,13 +175,17 @@ def load(path: Path = Path("params.yaml"), root: Path | None = None) -> Settings
 
     `root`: the folder with corpora/, by default that of `path` or, for a recipe, the one above.
     """
-    above = (each for each in path.parents[:2] if (each / "corpora").is_dir())
-    root = root or next(above, path.parent)
+    return build(Settings, load_entries(path, root), path)
+
+
+def load_entries(path: Path, root: Path | None = None) -> Any:
+    """The content of params.yaml with whole entries, each with its place, not yet checked."""
     document = load_tree(path)
     for key in ("made_texts", "comet", "outside"):
         if isinstance(document, Tree) and document.get(key, ()) is None:  # DVC fails at it
             raise document.places[key].error("is empty: remove the key, or add entries")
-    return build(Settings, expand(document, path, root), path)
+    above = (each for each in path.parents[:2] if (each / "corpora").is_dir())
+    return expand(document, path, root or next(above, path.parent))
 
 
 def load_resolved(root: Path = Path()) -> Settings:

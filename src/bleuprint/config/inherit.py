@@ -164,7 +164,9 @@ def _cited(corpus: Tree) -> Tree:
 
     def text(part: Any, _: Place) -> Any:
         if isinstance(part, Tree) and len(licenses) == 1:
-            part = Tree({"license_and_citation": next(iter(licenses)), **part}, part.places)
+            only = next(iter(licenses))
+            place = {"license_and_citation": licenses.places[only]}
+            part = Tree({"license_and_citation": only, **part}, place | part.places)
         if isinstance(part, Tree):
             named.add(str(part.get("license_and_citation")))
         return part
