@@ -43,7 +43,7 @@ def pytest_collection_modifyitems(items):
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item):
     marks = {mark.name for mark in item.iter_markers()}
-    micro.Project.warm = not marks & {"cluster", "kills"}
+    micro.Project.warm = not marks & {"cluster", "long"}
 
 
 @pytest.fixture
@@ -172,6 +172,18 @@ def by_dvc(clean, made_once):
         project.commit()
 
     return micro.Project(made_once("dvc", make))
+
+
+@pytest.fixture(scope="session")
+def stand_in(made_once):
+    """A project whose stages compute nothing (see stand_ins); all have run. Not to be changed."""
+    import micro
+    import stand_ins
+
+    def make(folder: Path) -> None:
+        stand_ins.run(stand_ins.make(folder))
+
+    return micro.Project(made_once("stand-in", make))
 
 
 @pytest.fixture

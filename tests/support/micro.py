@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 import warm
+from bleuprint.pipeline.dvc_lock import changed_stages
 from bleuprint.runtime import reexec
 from root import ROOT
 
@@ -144,7 +145,7 @@ class Project:
             start_new_session=True,  # so that a signal can go to all it has started
         )
 
-    def run(self, *command: str, status: int | None = 0, timeout: float = 240) -> str:
+    def run(self, *command: str, status: int | None = 0, timeout: float = 600) -> str:
         """What a command printed; fails if it ends with another status, None being any."""
         process = self.start(*command, path=warm.folder() if self.warm else "")
         try:
@@ -163,7 +164,7 @@ class Project:
 
     def changed(self) -> set[str]:
         """The stages that `dvc status` reports as changed."""
-        return set(json.loads(self.run("dvc", "status", "--json")))
+        return set(changed_stages(self.root))
 
     def recorded(self) -> set[str]:
         """The stages in dvc.lock."""
@@ -240,6 +241,9 @@ def make(root: Path) -> Project:
     project.write("src/mlflow.py", "raise ImportError('not in this test')\n")
     project.write("params.yaml", PARAMS)
     (root / "inputs").mkdir()
+    shutil.copy(
+        ROOT / "inputs/README.md", root / "inputs"
+    )  # the copies of experiments have it alone
     draw, words = random.Random(1), ["ba", "deo", "fi", "gu", "kam", "leon", "min", "nu"]
     sentences = [draw.choices(words, k=draw.randint(3, 6)) for _ in range(300)]
     project.write("inputs/a.en", "".join(f"{' '.join(s)}\n" for s in sentences))

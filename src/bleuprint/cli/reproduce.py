@@ -15,8 +15,8 @@ from bleuprint.runtime.machine_errors import memory
 
 # What DVC prints: commands, blank lines, stages that do not run, and advice that `changes` gives.
 _NOISE = re.compile(
-    r"> |$|.* didn't change, skipping|(Updating|Generating) lock file|To (track|enable)|	git add"
-    r"|Use `dvc push`"
+    r"> |$|.* didn't change, skipping|(Updating|Generating) lock file|To (track|enable)"
+    r"|\t(git add|dvc config)|Use `dvc push`"
 )
 
 

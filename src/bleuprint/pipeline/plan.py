@@ -55,7 +55,8 @@ def _reasons(
 
     `changes`: as `dvc status` has them.
     """
-    made = {path for path in needed if path in makers}
+    # without reports/resolved.json, which is written already
+    made = {path for path in needed if makers.get(path, "resolve") != "resolve"}
     for change in changes:
         for path, state in change.get("changed deps", {}).items():
             if isinstance(state, Mapping):

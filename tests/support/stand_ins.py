@@ -1,0 +1,105 @@
+"""A micro project whose stages compute nothing, for tests of what makes a stage stale.
+
+dvc.yaml, the Snakefile and the stage resolve are the real ones. The other scripts in stages/ write
+to each output what decides it: their settings, and the files that they depend on. Those of a
+training run the shell command WHILE_TRAINING first.
+"""
+
+import ast
+import json
+import runpy
+import sys
+from contextlib import chdir
+from pathlib import Path
+from unittest.mock import patch
+
+import micro
+from bleuprint.pipeline import graph, recording
+from bleuprint.pipeline.resolve import resolve
+from bleuprint.runtime.yaml_tree import load_yaml
+
+# The file `b` is not there.
+_SECOND_CORPUS = """\
+  other:
+    like: own
+    vocabulary: {bpe: {num_merges: 10}}
+    files:
+      train:
+        b: {license_and_citation: own, source: {path: inputs/b.en}, target: {path: inputs/b.de}}
+"""
+_CORPORA = """\
+    corpora:
+      own: {decode: {beam: 3}}
+      other: {train: {label_smoothing: 0.2}}
+"""
+_SCRIPT = """\
+import json, os, re, subprocess, sys
+from hashlib import sha256
+from pathlib import Path
+
+ENTRY = json.loads(%r)
+NAMES = re.findall(r"\\$\\{([^}]*)\\}", ENTRY["cmd"])
+VALUES = dict(zip(NAMES, sys.argv[1:]))
+
+def filled(text):
+    return re.sub(r"\\$\\{([^}]*)\\}", lambda found: VALUES[found[1]], text)
+
+def value(key):
+    found = RESOLVED
+    for name in key.split("."):
+        found = found and found[name]
+    return found
+
+if ENTRY["cmd"].startswith("env PYTHONPATH=src python stages/train.py"):
+    subprocess.run(os.environ.get("WHILE_TRAINING", "true"), shell=True, check=True)
+RESOLVED = json.loads(Path("reports/resolved.json").read_bytes())
+keys = [filled(key) for each in ENTRY.get("params", ()) for key in each["reports/resolved.json"]]
+content = [sys.argv, [value(key) for key in keys if not key.startswith("code.")]]
+for path in map(Path, map(filled, ENTRY.get("deps", ()))):
+    files = sorted(path.rglob("*")) if path.is_dir() else [path]
+    content += [[str(f), sha256(f.read_bytes()).hexdigest()] for f in files if f.is_file()]
+for out in (*ENTRY["outs"], *ENTRY.get("metrics", ()), *%r):
+    path = Path(filled(out if isinstance(out, str) else next(iter(out))))
+    path = path if path.suffix else path / "file"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content))
+"""
+
+
+def make(root: Path) -> micro.Project:
+    """Two systems on two corpora: `tiny` with other settings on each, `wide` on the first alone."""
+    project = micro.make(root)
+    project.edit("params.yaml", "systems:\n", f"{_SECOND_CORPUS}systems:\n")
+    project.edit("params.yaml", "  wide:\n", f"{_CORPORA}  wide:\n")
+    left_out = "    corpora: {own: {}, other: null}\n"
+    project.write("params.yaml", project.read("params.yaml") + left_out)
+    for stage in load_yaml(root / "dvc.yaml")["stages"].values():
+        entry = stage.get("do", stage)
+        script = root / entry["cmd"].split()[3]
+        if script.stem != "resolve":
+            # the page is an output of Snakemake's report alone
+            page = ("reports/index.html",) * (script.stem == "report")
+            text = _SCRIPT % (json.dumps(entry), page)
+            script.write_text(f"{text}\n{_imports(script)}\n")
+    project.commit()
+    return project
+
+
+def _imports(script: Path) -> str:
+    """A function with the imports of a script: by them the code that decides it is found."""
+    nodes = ast.walk(ast.parse(script.read_bytes()))
+    lines = [ast.unparse(node) for node in nodes if isinstance(node, ast.ImportFrom)]
+    return "\n    ".join(["def imports():", *lines])
+
+
+def run(project: micro.Project) -> None:
+    """Run all stages in this process, record them in DVC, and commit."""
+    with chdir(project.root):
+        resolve()
+        stages = graph.stages()
+        for stage in stages[1:]:
+            command = stage.command.split()[3:]
+            with patch.object(sys, "argv", command):
+                runpy.run_path(command[0])
+        recording._commit({stage.name for stage in stages}, Path())
+    project.commit()
