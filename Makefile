@@ -18,7 +18,7 @@ endif
 # the tests and the pipeline start hundreds of processes, which would compile all modules again
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup reproduce table test test-slow test-cluster browser cluster lint ui recipe docs
+.PHONY: help setup reproduce table test test-slow test-long test-cluster browser cluster lint ui recipe docs
 
 help:
 	@echo "make reproduce     run the experiment in params.yaml, print its table"
@@ -27,7 +27,8 @@ help:
 	@echo "make ui            compare the trainings in MLflow, http://127.0.0.1:5000"
 	@echo "make docs          the manual as a site, work/site/docs/index.html"
 	@echo "make test          the tests"
-	@echo "make test-slow     the longest tests"
+	@echo "make test-slow     more tests: of pages in a browser, of documents, of variants"
+	@echo "make test-long     the longest: faults and kills at many moments"
 	@echo "make test-cluster  those on a real SLURM, on several hosts, with a real S3 server"
 	@echo "make cluster       Debian's SLURM, for these; needs root"
 	@echo "make browser       Debian's Chromium, for the tests of pages; needs root"
@@ -64,7 +65,10 @@ test: setup
 	python -m pytest -n "$$(($$(nproc) + 1))" --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 test-slow: setup
-	python -m pytest -m slow -n logical --maxprocesses 4
+	python -m pytest -m slow -n "$$(($$(nproc) + 1))" --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+
+test-long: setup
+	python -m pytest -m long -n logical --maxprocesses 4
 
 test-cluster: setup
 	python -m pytest -m cluster -n 4 --dist loadfile --no-loadscope-reorder

@@ -1,6 +1,6 @@
 """Counts what the suite of faults tries, for docs/faults.md.
 
-`pytest tests/faults -n 0 -m "slow or not slow" --faults-report docs/faults.md` writes the counts of
+`pytest tests/faults -n 0 -m "" --faults-report docs/faults.md` writes the counts of
 a run into the page's table; rows of tests that did not run stay as they are.
 """
 

@@ -1,11 +1,14 @@
-"""Settings that are edited while DVC runs a training."""
+"""Settings that are edited while DVC runs a real training (see also test_resolve)."""
 
 import json
 import time
 
+import pytest
+
 import micro
 import warm
 
+pytestmark = pytest.mark.slow
 STAGE = "train@tiny-own-1"
 
 

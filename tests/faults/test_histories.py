@@ -13,7 +13,7 @@ import pytest
 
 import micro
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 COUNT = int(os.environ.get("BLEUPRINT_HISTORIES", "1"))
 SEED = int(os.environ.get("BLEUPRINT_KILLS_SEED", "1"))
 STEPS = 6

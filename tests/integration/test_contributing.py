@@ -10,6 +10,8 @@ import pytest
 import micro
 from root import ROOT
 
+pytestmark = pytest.mark.slow
+
 PAGE = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
 SECTIONS = dict(re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
 RULE = (ROOT / "docs" / "preparation.md").read_text("utf-8")
@@ -75,7 +77,6 @@ def test_a_setting_changes_a_training_and_is_checked(reproduced: micro.Project) 
     assert "clip_value" in reproduced.read("docs/params.schema.json")
 
 
-@pytest.mark.slow
 def test_a_metric_is_scored_and_shown(reproduced: micro.Project) -> None:
     follow(reproduced, "A metric")
     ran = reproduced.repro()

@@ -13,6 +13,8 @@ import pytest
 from browser import Browser, chromium
 from root import ROOT
 
+pytestmark = pytest.mark.slow
+
 PAGES = [
     *sorted(f"docs/{path.stem}" for path in (ROOT / "docs").glob("*.md")),
     *sorted(path.stem for path in ROOT.glob("*.md")),

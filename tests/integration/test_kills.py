@@ -1,6 +1,6 @@
 """SIGKILL at random moments, and the same command again: the result is the same, byte for byte.
 
-`pytest -m kills`: 20 kills of what `make reproduce` runs and half as many of Snakemake, in projects
+`make test-long`: 20 kills of what `make reproduce` runs and half as many of Snakemake, in projects
 of five kills each. BLEUPRINT_KILLS is another number, BLEUPRINT_KILLS_SEED repeats a run.
 """
 
@@ -14,7 +14,7 @@ import pytest
 
 import micro
 
-pytestmark = pytest.mark.kills
+pytestmark = pytest.mark.long
 KILLS = int(os.environ.get("BLEUPRINT_KILLS", "20"))
 SEED = int(os.environ.get("BLEUPRINT_KILLS_SEED", time.time_ns() % 1_000_000))
 CHAIN = 5

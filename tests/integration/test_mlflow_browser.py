@@ -11,6 +11,8 @@ from bleuprint.tracking.sync import sync
 from browser import Browser, chromium
 from mlservers import MlServer, write_project
 
+pytestmark = pytest.mark.slow
+
 CELLS = [Cell(system, "news-en-de", 1) for system in ("tiny", "small")]
 
 

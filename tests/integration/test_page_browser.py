@@ -12,6 +12,8 @@ from bleuprint.report.page.document import document
 from bleuprint.report.records import collect
 from browser import Browser, chromium
 
+pytestmark = pytest.mark.slow
+
 # Seven and more systems: of the last ones the lines are not shown at first.
 SYSTEMS = ("tiny", "small", "c", "d", "e", "f", "g", "h")
 

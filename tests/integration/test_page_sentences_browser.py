@@ -14,6 +14,8 @@ from bleuprint.report.page.document import document
 from bleuprint.runtime.files import sha256_of
 from browser import Browser, chromium
 
+pytestmark = pytest.mark.slow
+
 TREE = Path("reports", "index.html")
 LISTED = "[...document.querySelectorAll('.lines article')].filter((one) => !one.hidden)"
 

@@ -13,6 +13,8 @@ import pytest
 import bleuprint
 from root import ROOT
 
+pytestmark = pytest.mark.slow
+
 IMAGES = ROOT / "docs" / "images"
 
 

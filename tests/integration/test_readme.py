@@ -14,6 +14,8 @@ from bleuprint.config.optimization import LrSchedule, Optimizer
 from bleuprint.config.system import Average, Dropout, Keep, Model, Train
 from root import ROOT
 
+pytestmark = pytest.mark.slow
+
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 EXPERIMENTS = (ROOT / "docs" / "experiments.md").read_text(encoding="utf-8")
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")

@@ -10,6 +10,8 @@ import micro
 from bleuprint.config.experiment import load
 from root import ROOT
 
+pytestmark = pytest.mark.slow
+
 RECIPES = sorted(path.stem for path in (ROOT / "recipes").glob("*.yaml"))
 PHRASEBOOK = (
     "phrasebook",
@@ -32,7 +34,6 @@ def brief(name: str) -> str:
     return json.dumps({**recipe, "seeds": [1]})
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", EMBEDDED)
 def test_an_embedded_recipe_runs(tmp_path: Path, name: str) -> None:
     project = micro.make(tmp_path)
@@ -42,7 +43,6 @@ def test_an_embedded_recipe_runs(tmp_path: Path, name: str) -> None:
     assert project.changed() == set()
 
 
-@pytest.mark.slow
 def test_every_recipe_is_dry_run(tmp_path: Path) -> None:
     project = micro.make(tmp_path)
     for name in RECIPES:

@@ -10,6 +10,8 @@ from test_server import Server, serving
 
 from browser import Browser, chromium
 
+pytestmark = pytest.mark.slow
+
 MARKUP = '<img src="http://evil.example/x" onerror="document.title=1"> be'
 
 

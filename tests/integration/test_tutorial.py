@@ -11,6 +11,8 @@ import micro
 from bleuprint.config.experiment import load
 from root import ROOT
 
+pytestmark = pytest.mark.slow
+
 PAGE = (ROOT / "docs" / "tutorial.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```bash\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 LATEX = shutil.which("pdflatex") and not subprocess.call(
@@ -38,7 +40,6 @@ def test_the_edit_makes_the_experiment_that_is_told(tmp_path: Path) -> None:
     assert tiny.model == last.model and (tiny.average.last, last.average.last) == (5, 1)
 
 
-@pytest.mark.slow
 def test_every_command_runs_in_a_clone(tmp_path: Path) -> None:
     """With trainings of six updates; without LaTeX, of which test_paper_numbers has a test."""
     project = micro.make(tmp_path / "project")

@@ -147,6 +147,7 @@ def test_with_bpe_dropout_more_tokens_are_trained_on(trained: Path, dropped: Pat
     assert losses(dropped)[-1] < losses(dropped)[0]
 
 
+@pytest.mark.slow
 def test_killed_with_bpe_dropout_it_ends_with_the_same_weights(
     dropped: Path, tmp_path: Path
 ) -> None:
@@ -237,6 +238,7 @@ def test_vocabularies_apart_make_a_model_that_reads_back(
     assert state.curve[-1]["loss"] < 0.9 * state.curve[0]["loss"]
 
 
+@pytest.mark.slow
 def test_a_checkpoint_cut_short_is_refused(trained: Path, tmp_path: Path) -> None:
     root = fresh(trained, tmp_path)
     process = start(root)
@@ -251,6 +253,7 @@ def test_a_checkpoint_cut_short_is_refused(trained: Path, tmp_path: Path) -> Non
     assert weights(root) == weights(trained)
 
 
+@pytest.mark.slow
 def test_other_settings_start_afresh(trained: Path, tmp_path: Path) -> None:
     root = fresh(trained, tmp_path)
     process = start(root)
@@ -265,6 +268,7 @@ def test_other_settings_start_afresh(trained: Path, tmp_path: Path) -> None:
     assert weights(root) == weights(trained)
 
 
+@pytest.mark.slow
 def test_half_precision_learns_as_well(trained: Path, tmp_path: Path) -> None:
     half = fresh(trained, tmp_path)
     write_params(half, precision="bfloat16")
