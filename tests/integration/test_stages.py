@@ -14,7 +14,7 @@ from bleuprint.corpus.filter import Filtering
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.text.parallel import TextFolder
 from corpora import CHECKED, PAIRS, TOKENIZE, write_set
-from params import PARAMS
+from params import PARAMS, write_resolved
 from root import ROOT
 from steps import DATA_STAGES, run_sharded
 
@@ -35,6 +35,7 @@ def stage(root, name, *arguments, start=processes.run_text):
 @pytest.fixture
 def project(tmp_path):
     (tmp_path / "params.yaml").write_text(PARAMS)
+    write_resolved(tmp_path)
     inputs = TextFolder(tmp_path / "inputs", "de", "no")
     write_set(inputs, "a", PAIRS)
     return tmp_path
@@ -61,6 +62,7 @@ def test_all_stages_in_a_row(project):
     left = [path for path in project.rglob("*") if path.is_file() and path.suffix != ".lock"]
     assert {path.relative_to(project).parts[0] for path in left} == {
         "params.yaml",
+        "reports",
         "inputs",
         "data",
         "timings",

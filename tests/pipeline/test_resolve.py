@@ -1,184 +1,176 @@
-"""The stage resolve, and what it makes stale in both graphs.
-
-The graph is that from `train` on; the scripts of its other stages are replaced by one that writes
-their outputs and computes nothing.
-"""
+"""The stage resolve, and what it makes stale in both graphs (with the stages of stand_ins)."""
 
 import json
 import re
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
 
 import pytest
-from ruamel.yaml import YAML
 
-import micro
-from bleuprint.pipeline import graph
-from bleuprint.runtime.yaml_tree import load_yaml
+from bleuprint.pipeline import graph, recording
+from bleuprint.pipeline.resolve import resolve
+from micro import Project, ran
 
-CORPORA = """\
-    corpora:
-      own: {decode: {beam: 3}}
-      other: {train: {label_smoothing: 0.2}}
-"""
-STAND_IN = """\
-import sys
-from pathlib import Path
-from bleuprint.pipeline import stage_args
-from bleuprint.runtime.yaml_tree import load_yaml
-
-def main():
-    kind = Path(sys.argv[0]).stem
-    stage = load_yaml(Path("dvc.yaml"))["stages"][kind]
-    if "matrix" in stage:
-        stage_args.cell(None)  # ends the stage if the cell is left out
-    page = ["reports/index.html"] if kind == "report" else []  # of Snakemake's report alone
-    for output in (*stage["outs"], *stage.get("metrics", ()), *page):
-        path = output if isinstance(output, str) else next(iter(output))
-        for name, value in zip(("system", "corpus", "seed"), sys.argv[1:]):
-            path = path.replace(f"${{item.{name}}}", value)
-        path = Path(path) if Path(path).suffix else Path(path, "file")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(" ".join(sys.argv))
-
-main()
-"""
+LOCK = "dvc.lock"
+RESOLVED = "reports/resolved.json"
+CELLS = ("tiny-own", "tiny-other", "wide-own", "wide-other")
+LATER = ("average", "translate", "score")
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """Two systems on two corpora: `tiny` with other settings on each, `wide` on the first alone."""
-    project = micro.make(tmp_path_factory.mktemp("resolve") / "project")
-    project.edit("params.yaml", "systems:\n", f"{micro.SECOND_CORPUS}systems:\n")
-    project.edit("params.yaml", "  wide:\n", f"{CORPORA}  wide:\n")
-    project.write(
-        "params.yaml", project.read("params.yaml") + "    corpora: {own: {}, other: null}\n"
-    )
-    for script in ("train", "average", "translate", "score", "report"):
-        project.write(f"stages/{script}.py", STAND_IN)
-    # data is there, without stages that make it
-    pipeline = load_yaml(project.root / "dvc.yaml")
-    stages = pipeline["stages"].items()
-    pipeline["stages"] = {name: stage for name, stage in stages if "foreach" not in stage}
-    with (project.root / "dvc.yaml").open("w") as file:
-        YAML().dump(pipeline, file)
-    for path in ("binary", "tokens", "split", "tests", "ledgers", "statistics"):
-        for corpus in ("own", "other"):
-            (folder := project.root / "data" / path / corpus).mkdir(parents=True)
-            (folder / "file").touch()
-    project.commit()
-    return project
+def project(stand_in: Project, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project in which all has run; each test takes its edits back."""
+    return stand_in.copy(tmp_path_factory.mktemp("resolve") / "project")
 
 
-@pytest.fixture(scope="module")
-def by_dvc(made, tmp_path_factory):
-    project = made.copy(tmp_path_factory.mktemp("dvc") / "project")
-    project.repro()
-    return project
+@contextmanager
+def edited(project: Project, texts: dict[str, str]) -> Iterator[None]:
+    """Files with other texts, put back as they were, as is what resolve writes."""
+    paths = [project.root / name for name in (*texts, RESOLVED)]
+    before = {path: path.read_text() if path.exists() else None for path in paths}
+    try:
+        for name, text in texts.items():
+            project.write(name, text)
+        yield
+    finally:
+        for path, text in before.items():
+            path.unlink() if text is None else path.write_text(text)
 
 
-@pytest.fixture(scope="module")
-def by_snakemake(made, tmp_path_factory):
-    project = made.copy(tmp_path_factory.mktemp("snakemake") / "project")
-    project.snakemake()
-    return project
+@cache
+def digests(root: Path, content: str) -> dict[str, str]:
+    """Those of the stages, by the text of reports/resolved.json; no test edits dvc.yaml."""
+    return {stage.name: stage.digest for stage in graph.stages(root, json.loads(content))}
 
 
-def would_run(project):
-    """The stages of Snakemake's dry run, without its own target."""
-    return set(re.findall(r"^Job \d+: (\S+)$", project.snakemake("-n"), re.M))
+def stale(project: Project, texts: dict[str, str], *, own_code: bool = False) -> set[str]:
+    """The stages that an edit makes stale once resolve has run, without those after them.
+
+    For DVC by its status, and for Snakemake by the digests of its rules: they must agree.
+    `own_code`: resolve runs by the project's code, in a process.
+    """
+    content = project.read(RESOLVED)
+    with edited(project, texts):
+        project.run("python", "stages/resolve.py") if own_code else resolve(project.root)
+        found = project.changed() - {"resolve"}
+        now = project.read(RESOLVED)
+    before, after = (digests(project.root, text) for text in (content, now))
+    differ = {name for name in before if before[name] != after[name]}
+    # the report depends on the whole file
+    assert found == differ | ({"report"} if now != content else set())
+    return found - {"report"}
 
 
-CELL = ("train", "average", "translate")
-EDITS = {
-    "a setting on a corpus": (
-        "params.yaml",
-        "label_smoothing: 0.2",
-        "label_smoothing: 0.3",
-        {"train@tiny-other-1"},
-    ),
-    "of decoding, which wide inherits": (
-        "params.yaml",
+SETTINGS = {
+    "on a corpus": ("label_smoothing: 0.2", "label_smoothing: 0.3", {"train@tiny-other-1"}),
+    "of decoding on a corpus, which wide inherits": (
         "beam: 3",
         "beam: 4",
         {"translate@tiny-own-1", "translate@wide-own-1"},
     ),
     "of a row and those like it": (
-        "params.yaml",
         "clip_norm: 1.0",
         "clip_norm: 2.0",
         {"train@tiny-own-1", "train@tiny-other-1", "train@wide-own-1"},
     ),
-    "of a row alone": ("params.yaml", "d_ff: 64", "d_ff: 32", {"train@wide-own-1"}),
+    "of a row, where those like it say otherwise": (
+        "lr: 0.02,",
+        "lr: 0.03,",
+        {"train@tiny-own-1", "train@tiny-other-1"},
+    ),
+    "of a row alone": ("d_ff: 64", "d_ff: 32", {"train@wide-own-1"}),
     "a cell comes": (
-        "params.yaml",
         "{own: {}, other: null}",
         "{own: {}}",
-        {f"{kind}@wide-other-1" for kind in CELL},
+        {f"{kind}@wide-other-1" for kind in ("train", "average", "translate")},
     ),
     "a cell goes": (
-        "params.yaml",
         "      own: {decode: {beam: 3}}\n",
         "      own: null\n",
-        {f"{kind}@tiny-own-1" for kind in CELL} | {"translate@wide-own-1"},
+        {f"{kind}@tiny-own-1" for kind in ("train", "average", "translate")}
+        | {"translate@wide-own-1"},
     ),
-    "a comment": ("params.yaml", "seeds: [1]", "seeds: [1] # one", set()),
-    "a default": (
-        "src/bleuprint/config/system.py",
-        "label_smoothing: Share = 0.1",
-        "label_smoothing: Share = 0.15",
-        {"train@tiny-own-1", "train@wide-own-1"},
+    "of a corpus and those like it": (
+        "ratio: {max: 3.0}",
+        "ratio: {max: 2.0}",
+        {f"{kind}@{name}" for kind in ("filter", "describe_corpus") for name in ("own", "other")},
     ),
-    "a docstring of the model": (
-        "src/bleuprint/model/transformer.py",
-        '"""',
-        '"""Now: ',
-        set(),
+    "of a corpus, where those like it say otherwise": (
+        "num_merges: 40",
+        "num_merges: 30",
+        {"learn_vocabulary@own", "binarize@own"},
     ),
-    "code of the report": (
-        "src/bleuprint/report/grid.py",
-        "\nNONE = ",
-        "\nMORE = 1\nNONE = ",
-        set(),
-    ),
-    "code of training": (
-        "src/bleuprint/training/lr_schedule.py",
-        "\n\n\ndef ",
-        "\n\n\nMORE = 1\n\n\ndef ",
-        {f"train@{cell}-1" for cell in ("tiny-own", "tiny-other", "wide-own", "wide-other")},
-    ),
+    "a comment": ("seeds: [1]", "seeds: [1] # one", set()),
 }
-DOWNSTREAM = ("train", "average", "translate", "score")
 
 
-@pytest.mark.parametrize(("path", "old", "new", "stale"), EDITS.values(), ids=EDITS)
-def test_an_edit_makes_stale_what_it_changes(by_dvc, tmp_path, path, old, new, stale):
-    project = by_dvc.copy(tmp_path / "dvc")
-    before = project.read("reports/resolved.json")
-    text = project.read(path)
-    assert old in text
-    project.write(path, text.replace(old, new, 1))
-    assert project.changed() == {"resolve"}
-    project.run("dvc", "repro", "resolve")
-    report = {"report"} if project.read("reports/resolved.json") != before else set()
-    assert project.changed() == stale | report
+@pytest.mark.parametrize(("old", "new", "expected"), SETTINGS.values(), ids=SETTINGS)
+def test_a_setting_makes_stale_what_it_changes(
+    project: Project, old: str, new: str, expected: set[str]
+) -> None:
+    text = project.read("params.yaml")
+    assert text.count(old) == 1
+    assert stale(project, {"params.yaml": text.replace(old, new)}) == expected
 
 
-@pytest.mark.slow
-def test_snakemake_runs_it_with_all_that_depends_on_it(by_snakemake, tmp_path):
-    project = by_snakemake.copy(tmp_path / "snakemake")
-    project.edit("params.yaml", "label_smoothing: 0.2", "label_smoothing: 0.3")
-    later = {f"{kind}@tiny-other-1" for kind in DOWNSTREAM}
-    assert would_run(project) == later | {"resolve", "report"}
+def test_a_default_makes_stale_what_it_changes(project: Project) -> None:
+    name, old = "src/bleuprint/config/system.py", "label_smoothing: Share = 0.1"
+    code = project.read(name)
+    assert code.count(old) == 1
+    texts = {name: code.replace(old, "label_smoothing: Share = 0.15")}
+    expected = {"train@tiny-own-1", "train@wide-own-1"}  # tiny on other says otherwise
+    assert stale(project, texts, own_code=True) == expected
 
 
-@pytest.mark.slow
-def test_both_run_and_record_the_same(by_dvc, by_snakemake):
-    assert by_snakemake.changed() == by_dvc.changed() == would_run(by_snakemake) == set()
-    for name in ("dvc.lock", "reports/resolved.json", "results/wide/own/1/scores.json"):
-        assert by_snakemake.read(name) == by_dvc.read(name) != ""
+def test_a_file_in_inputs_makes_its_corpora_stale(project: Project) -> None:
+    own = project.read("inputs/a.en")
+    assert stale(project, {"inputs/a.en": f"{own}more\n"}) == {"download@own", "download@other"}
+    assert stale(project, {"inputs/b.en": "more\n"}) == {"download@other"}
+    assert stale(project, {"inputs/c.en": "more\n"}) == set()
 
 
-def test_the_file_has_what_each_cell_computes_with(by_dvc):
-    written = json.loads(by_dvc.read("reports/resolved.json"))
+def test_comments_and_docstrings_make_nothing_stale(project: Project) -> None:
+    """In each module of each package; DVC's own run of it has resolve alone."""
+    texts = {}
+    for folder in ("src/bleuprint", "stages"):
+        for path in (project.root / folder).rglob("*.py"):
+            text = path.read_text()
+            documented = text.replace('"""', '"""Now: ', 1)
+            texts[str(path.relative_to(project.root))] = f"{documented}\n\n# a comment\n"
+    assert len({Path(name).parent for name in texts}) > 15
+    assert stale(project, texts) == set()
+    with edited(project, {**texts, LOCK: project.read(LOCK)}):
+        assert project.repro() == ["resolve"]
+
+
+def in_packages(project: Project, *packages: str) -> dict[str, str]:
+    """A new constant in each module of some packages."""
+    package = project.root / "src" / "bleuprint"
+    modules = [path for name in packages for path in (package / name).rglob("*.py")]
+    return {
+        str(path.relative_to(project.root)): f"{path.read_text()}\nMORE = 1\n" for path in modules
+    }
+
+
+def test_code_makes_stale_what_it_decides(project: Project) -> None:
+    shown = in_packages(project, "tracking", "report", "serving", "cli")
+    assert len(shown) > 60 and stale(project, shown) == set()
+    trained = {f"train@{cell}-1" for cell in CELLS}
+    schedule = "src/bleuprint/training/lr_schedule.py"
+    assert stale(project, {schedule: f"{project.read(schedule)}\nMORE = 1\n"}) == trained
+    translated = {f"translate@{cell}-1" for cell in CELLS}
+    assert stale(project, in_packages(project, "model")) >= trained | translated
+
+
+def test_going_back_runs_nothing(project: Project) -> None:
+    assert project.changed() == set()
+
+
+def test_the_file_has_what_each_cell_computes_with(project: Project) -> None:
+    written = json.loads(project.read(RESOLVED))
     tiny, wide = (written["cells"][name] for name in ("tiny", "wide"))
     assert tiny["other"]["train"]["label_smoothing"] == 0.2
     assert tiny["own"]["train"]["label_smoothing"] == 0.1  # the default
@@ -188,23 +180,109 @@ def test_the_file_has_what_each_cell_computes_with(by_dvc):
     assert [*written["inputs"]["own"]] == ["inputs/a.de", "inputs/a.en"]
 
 
-def test_a_cell_left_out_has_empty_outputs_and_no_gpu(by_dvc):
-    stages = {stage.name: stage for stage in graph.stages(by_dvc.root)}
-    for kind in DOWNSTREAM:
-        stage = stages[f"{kind}@wide-other-1"]
-        for path in stage.outputs:
-            place = by_dvc.root / path
-            file = place / "empty" if place.is_dir() else place
-            assert file.read_text() == "{}\n"
+def test_a_cell_left_out_asks_for_no_gpu_and_commands_say_so(project: Project) -> None:
+    stages = {stage.name: stage for stage in graph.stages(project.root)}
     for kind in ("train", "translate"):
         gpus = [stages[f"{kind}@{cell}-1"].gpu for cell in ("wide-other", "wide-own")]
         assert gpus == [0, 1], kind
-
-
-def test_a_command_for_a_cell_left_out_is_one_line(by_dvc):
     cell = ("--system", "wide", "--corpus", "other")
-    message = (
+    assert project.run("bleuprint", "translate", *cell, status=1) == (
         "bleuprint: error: params.yaml: wide is not trained on other; systems.wide.corpora has: "
         "own\n"
     )
-    assert by_dvc.run("bleuprint", "translate", *cell, status=1) == message
+
+
+def with_later(*cells: str) -> set[str]:
+    return {f"{kind}@{cell}-1" for kind in LATER for cell in cells}
+
+
+def test_an_experiment_runs_its_row_and_those_like_it(stand_in: Project, tmp_path: Path) -> None:
+    project = stand_in.copy(tmp_path / "project")
+    setting = "systems.tiny.decode.max_len_b=6"
+    output = project.run("dvc", "exp", "run", "--temp", "-S", setting)
+    decoded = {name for name in with_later(*CELLS[:3]) if not name.startswith("average")}
+    assert set(ran(output)) == {"resolve", *decoded, "report"}
+    assert project.run("git", "status", "--porcelain") == ""
+
+
+@pytest.mark.slow
+def test_queued_experiments_run_their_row_alone_where_others_say_otherwise(
+    stand_in: Project, tmp_path: Path
+) -> None:
+    from dvc.repo import Repo
+
+    project = stand_in.copy(tmp_path / "project")
+    setting = "systems.tiny.train.lr_schedule.inverse_sqrt.lr=0.03,0.04"
+    project.run("dvc", "exp", "run", "--queue", "-S", setting)
+    project.run("dvc", "exp", "run", "--run-all")
+    assert project.run("git", "status", "--porcelain") == ""
+    with Repo(str(project.root)) as repo:
+        (found,) = repo.experiments.ls().values()
+    base = entries(project.read(LOCK))
+    rates = set()
+    for _, revision in found:
+        changed = entries(project.run("git", "show", f"{revision}:{LOCK}"))
+        cells = CELLS[:2]
+        expected = with_later(*cells) | {f"train@{cell}-1" for cell in cells}
+        assert {name for name in base if base[name] != changed[name]} == {
+            *expected,
+            *("resolve", "report"),
+        }
+        rates.add(changed["train@tiny-own-1"].partition("lr: ")[2].partition("\n")[0])
+    assert rates == {"0.03", "0.04"}
+
+
+def entries(lock: str) -> dict[str, str]:
+    """The texts of dvc.lock by stage."""
+    texts = re.split(r"\n  (?=\S)", lock.partition("\nstages:")[2])[1:]
+    return {text.partition(":")[0]: text for text in texts}
+
+
+@pytest.mark.parametrize("engine", ["dvc", "snakemake"])
+def test_an_edit_while_a_training_runs_is_of_the_next_run(
+    stand_in: Project, tmp_path: Path, engine: str
+) -> None:
+    """What is computed and what DVC records agree: both are of the settings before the edit."""
+    project = stand_in.copy(tmp_path / "project")
+    project.edit("params.yaml", "clip_norm: 1.0", "clip_norm: 2.0")
+    edit = "sed -i 's/clip_norm: 2.0/clip_norm: 3.0/' params.yaml"
+    project.environment["WHILE_TRAINING"] = edit
+    outputs = "models/tiny/own/1/checkpoints"
+    if engine == "dvc":
+        project.run("dvc", "repro", "train@tiny-own-1")
+    else:
+        (project.root / outputs / "file").unlink()
+        (project.root / outputs).rmdir()
+        project.snakemake(outputs)
+    assert "clip_norm: 3.0" in project.read("params.yaml")
+    assert '"clip_norm": 2.0' in project.read(f"{outputs}/file")
+    assert "clip_norm: 2.0" in entries(project.read(LOCK))["train@tiny-own-1"]
+    assert "resolve" in project.changed()
+    resolve(project.root)
+    assert {f"train@{cell}-1" for cell in CELLS[:3]} <= project.changed()
+
+
+def test_a_clone_that_has_pulled_is_up_to_date(stand_in: Project, tmp_path: Path) -> None:
+    from dvc.repo import Repo
+
+    project = stand_in.copy(tmp_path / "project")
+    with Repo(str(project.root)) as repo:
+        repo.add([f"{project.root}/inputs/a.{side}" for side in ("en", "de")])
+    recording._commit({"resolve"}, project.root)  # which depends on the whole folder
+    config = project.read(".dvc/config").replace("[core]\n", "[core]\n    remote = here\n", 1)
+    remote = f"['remote \"here\"']\n    url = {tmp_path / 'remote'}\n"
+    project.write(".dvc/config", f"{config}\n{remote}")
+    project.commit()
+    subprocess.run(["git", "clone", "-q", project.root, tmp_path / "clone"], check=True)
+    clone = Project(tmp_path / "clone")
+    with Repo(str(project.root)) as repo:
+        assert repo.push() > 50
+    assert clone.changed()
+    with Repo(str(clone.root)) as repo:
+        repo.pull()
+    assert clone.changed() == set()
+    assert clone.read("models/tiny/own/1/averaged/file") == project.read(
+        "models/tiny/own/1/averaged/file"
+    )
+    resolve(clone.root)
+    assert clone.run("git", "status", "--porcelain") == ""

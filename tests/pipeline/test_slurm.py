@@ -9,6 +9,7 @@ from snakemake.settings.types import ResourceSettings
 
 import micro
 from bleuprint.pipeline import dvc_lock, graph, slurm
+from bleuprint.pipeline.resolve import resolve
 from bleuprint.pipeline.rules import rules as rules_of
 from bleuprint.pipeline.slurm import (
     check_overrides,
@@ -24,6 +25,7 @@ LIMITS = "quick*|4:00:00\ngpu|2-00:30:00\ntiny|30:00\nlong|infinite\n"
 @pytest.fixture(scope="module")
 def rules(tmp_path_factory):
     root = micro.make(tmp_path_factory.mktemp("cluster") / "project").root
+    resolve(root)
     return {rule.name: rule for rule in rules_of(graph.stages(root), root=root)}
 
 

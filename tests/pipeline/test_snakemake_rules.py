@@ -6,12 +6,15 @@ import pytest
 
 import micro
 from bleuprint.pipeline import graph
+from bleuprint.pipeline.resolve import resolve
 from bleuprint.pipeline.rules import rules as rules_of
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    return micro.make(tmp_path_factory.mktemp("rules") / "project")
+    project = micro.make(tmp_path_factory.mktemp("rules") / "project")
+    resolve(project.root)
+    return project
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from params import write_resolved
 from trainings import project, start
 
 
@@ -16,6 +17,7 @@ def renamed(root: Path, names: list[str]) -> None:
     text = params.read_text()
     head, system = text.split("  micro:\n")
     params.write_text(head + "".join(f"  {name}:\n{system}" for name in names))
+    write_resolved(root)
 
 
 @pytest.fixture

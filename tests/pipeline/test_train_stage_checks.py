@@ -14,6 +14,7 @@ from bleuprint.config.system import Keep
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.errors import UserError
 from bleuprint.training.optimizer import FlatOptimizer
+from params import write_resolved
 from trainings import (
     checkpoints,
     fresh,
@@ -60,6 +61,7 @@ def test_a_mistake_in_one_hosts_settings_is_not_waited_for(
     roots = [fresh(untrained, tmp_path / name) for name in ("here", "there")]
     settings = roots[1] / "params.yaml"
     settings.write_text(settings.read_text().replace("micro:", "other:"))
+    write_resolved(roots[1])
     said = together(roots, monkeypatch)
     assert "error: params.yaml: no systems entry 'micro'; there are: other\n" in said[1]
     assert "only 1 of 2" not in said[0]
