@@ -54,8 +54,8 @@ def test_each_rule_reports_what_it_did(corpus, tmp_path, monkeypatch):
 def test_a_stage_that_drops_all_pairs_shows_what_drops_them(corpus, tmp_path):
     write_set(TextFolder(tmp_path / "inputs", "de", "no"), "a", [LONG, LONG])
     inspection = inspected(corpus, tmp_path, 1000)
-    assert inspection.last == inspection.stages["filter"]
-    assert (inspection.last.dropped["length"], inspection.last.pairs_out) == (1, 0)
+    last = inspection.stages["filter"]
+    assert (last.dropped["length"], last.pairs_out) == (1, 0)
     lines = list(report(inspection, 1))
     assert "  length: 1 dropped, 100.00%" in lines and "ein sehr" in "".join(lines)
 

@@ -36,14 +36,6 @@ class Inspection:
     sample: Sample
     stages: dict[str, SetCounts]
 
-    @property
-    def drawn(self) -> int:
-        return self.stages["clean"].pairs_in
-
-    @property
-    def last(self) -> SetCounts:
-        return [*self.stages.values()][-1]
-
 
 def inspect_corpus(
     name: str, corpus: Corpus, sample: Sample, source: Source, scratch: Path, workers: int
@@ -64,32 +56,23 @@ def inspect_corpus(
         raw = TextFolder(paths.given(name, root), corpus.source, corpus.target)
         ledger = paths.ledger(name, "download", root)
         download_corpus(name, corpus.files, raw, ledger, source, sample)
-        steps: dict[str, Step] = {
-            "clean": Cleaning.of(name, corpus, root),
-            "dedup": Deduplication.of(name, corpus, root),
-            "filter": Filtering.of(name, corpus, root),
-        }
+        stages: dict[str, SetCounts] = {}
+        for kind in (Cleaning, Deduplication, Filtering):
+            step: Step = kind.of(name, corpus, root)
+            try:
+                run_step(step, paths.shards(name, step.stage, root), None, workers)
+            except NothingLeft as error:
+                stages[step.stage] = error.counts
+                break
+            stages[step.stage] = read_ledger(step.ledger)["train"]
         texts = (text for key, text in read_ledger(ledger).items() if key.startswith("train."))
         pairs = sum(text.pairs_out + text.dropped.get("sample", 0) for text in texts)
-        return Inspection(pairs, sample, dict(_run(steps, name, root, workers)))
-
-
-def _run(
-    steps: dict[str, Step], name: str, root: Path, workers: int
-) -> Iterator[tuple[str, SetCounts]]:
-    """The counts of train of each stage, up to the first that drops all pairs."""
-    for stage, step in steps.items():
-        try:
-            run_step(step, paths.shards(name, stage, root), None, workers)
-        except NothingLeft as error:
-            yield stage, error.counts
-            return
-        yield stage, read_ledger(step.ledger)["train"]
+        return Inspection(pairs, sample, stages)
 
 
 def report(inspection: Inspection, samples: int) -> Iterator[str]:
     """The lines that `bleuprint inspect` prints, rule by rule."""
-    drawn = inspection.drawn
+    drawn = inspection.stages["clean"].pairs_in
     whole = drawn == inspection.pairs
     if not whole:
         yield (

@@ -16,18 +16,15 @@ from pathlib import Path
 from sentencepiece import SentencePieceTrainer
 
 from bleuprint.config.corpus import SentencePiece
-from bleuprint.corpus.steps.shard import Shard
+from bleuprint.dataset.count_units import Splitter, count_units
 from bleuprint.dataset.subwords.pieces import MODEL, Pieces
 from bleuprint.dataset.subwords.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.process_pool import map_parts
-from bleuprint.runtime.progress import Progress, track
+from bleuprint.runtime.progress import track
 from bleuprint.text.parallel import TextFolder, read_lines
 
 # A model is learned from every n-th line of train, such that there are at most this many.
 _MAX_LINES = 5_000_000
-# Train is split into this many parts to count its pieces in parallel.
-_PARTS = 8
 # The pieces of a model with `byte_fallback` that are bytes.
 _BYTES = 256
 
@@ -50,7 +47,8 @@ def learn_sentencepiece(
         model = learn_model(corpus, settings, track(lines, what, None, "lines"))
         for language in group:
             (folder / f"{MODEL}.{language}").write_bytes(model)
-    counts = _count_pieces(corpus, tokens, folder, workers)
+    splitter = partial(_piece_splitter, folder)
+    counts = count_units(f"count pieces {corpus}", tokens, workers, splitter)
     for group in groups:
         count = sum((counts[language] for language in group), Counter[int]())
         pieces = Pieces(folder / f"{MODEL}.{group[0]}").pieces()
@@ -106,36 +104,8 @@ def feasible_size(settings: SentencePiece, lines: Sequence[str]) -> int | None:
     return None
 
 
-def _count_pieces(
-    corpus: str, tokens: TextFolder, folder: Path, workers: int
-) -> dict[str, Counter[int]]:
-    """How often each piece occurs in train, by language and id."""
-    counts = {language: Counter[int]() for language in tokens.languages}
-    total = tokens.count("train")
-    parts = [shard.bounds(total) for shard in Shard.all(_PARTS)]
-    with Progress(f"count pieces {corpus}", len(parts), "parts") as progress:
-        for part in map_parts(partial(_PieceCounter, tokens, folder), parts, workers):
-            for pieces, more in zip(counts.values(), part, strict=True):
-                pieces.update(more)
-            progress.advance()
-    return counts
-
-
-class _PieceCounter:
-    """Returns how often each piece occurs in a part of train, on both sides."""
-
-    def __init__(self, tokens: TextFolder, folder: Path) -> None:
-        self._tokens = tokens
-        self._models = [Pieces(folder / f"{MODEL}.{language}") for language in tokens.languages]
-
-    def __call__(self, bounds: tuple[int, int | None]) -> Sequence[Counter[int]]:
-        counts = [Counter[int]() for _ in self._models]
-        for block in self._tokens.blocks("train", *bounds):
-            for lines, pieces, count in zip(
-                zip(*block.pairs(), strict=True), self._models, counts, strict=True
-            ):
-                count.update(_ids(pieces, lines))
-        return counts
+def _piece_splitter(folder: Path, language: str) -> Splitter[int]:
+    return partial(_ids, Pieces(folder / f"{MODEL}.{language}"))
 
 
 def _ids(pieces: Pieces, lines: Iterable[str]) -> Iterator[int]:

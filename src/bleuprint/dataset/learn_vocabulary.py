@@ -5,29 +5,24 @@ Memory grows with the number of distinct words; learn_sentencepiece.py says how 
 
 import io
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr
-from functools import partial
 from pathlib import Path
 
 from subword_nmt.learn_bpe import learn_bpe
 
 from bleuprint.config.corpus import Bpe as BpeSettings
 from bleuprint.config.corpus import Units
-from bleuprint.corpus.steps.shard import Shard
 from bleuprint.dataset.bpe_learner import learn_merges
+from bleuprint.dataset.count_units import Splitter, count_units
 from bleuprint.dataset.learn_sentencepiece import learn_sentencepiece
 from bleuprint.dataset.subwords.bpe import HEADER, Bpe
 from bleuprint.dataset.subwords.segmentation import ABOUT, read_bpe
 from bleuprint.dataset.subwords.vocabulary import Vocabulary, most_frequent, write_counts
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import whole_folder, write_json
-from bleuprint.runtime.process_pool import map_parts
-from bleuprint.runtime.progress import Progress, track
+from bleuprint.runtime.progress import track
 from bleuprint.text.parallel import TextFolder
-
-# Train is split into this many parts to count its words in parallel.
-_PARTS = 8
 
 # Word counts by language: both languages of a joint vocabulary, or one.
 WordCounts = dict[str, Counter[str]]
@@ -62,28 +57,18 @@ def learn_segmentation(
 
 def count_words(corpus: str, tokens: TextFolder, workers: int = 1) -> WordCounts:
     """How often each word occurs in train, in the order of first occurrence."""
-    counts: WordCounts = {tokens.source: Counter(), tokens.target: Counter()}
-    total = tokens.count("train")
-    parts = [shard.bounds(total) for shard in Shard.all(_PARTS)]
-    with Progress(f"count words {corpus}", len(parts), "parts") as progress:
-        for part in map_parts(partial(partial, _count_words, tokens), parts, workers):
-            for words, more in zip(counts.values(), part, strict=True):
-                words.update(more)
-            progress.advance()
+    counts = count_units(f"count words {corpus}", tokens, workers, _word_splitter)
     for words in counts.values():
         del words[""]
     return counts
 
 
-def _count_words(
-    tokens: TextFolder, bounds: tuple[int, int | None]
-) -> tuple[Counter[str], Counter[str]]:
-    """How often each word occurs in a part of train, on both sides."""
-    source, target = Counter[str](), Counter[str]()
-    for block in tokens.blocks("train", *bounds):
-        for lines, words in zip(zip(*block.pairs(), strict=True), (source, target), strict=True):
-            words.update(" ".join(lines).split(" "))
-    return source, target
+def _word_splitter(_: str) -> Splitter[str]:
+    return _words
+
+
+def _words(lines: Sequence[str]) -> list[str]:
+    return " ".join(lines).split(" ")
 
 
 def learn_codes(what: str, settings: BpeSettings, words: Mapping[str, int]) -> str:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from bleuprint.dataset.binarized import BinaryCorpus, Sentences
 from bleuprint.dataset.subwords.vocabulary import SPECIALS, UNK
 from bleuprint.runtime.files import read_object, write_json
+from bleuprint.runtime.schema import build
 
 # `sentence_lengths` has one bin for each length up to this many words, and one for all beyond.
 MAX_SENTENCE_LENGTH = 200
@@ -84,14 +85,7 @@ class CorpusStatistics:
 
     @classmethod
     def read(cls, path: Path) -> "CorpusStatistics":
-        content = read_object(path, ("joint", "sets", "vocabularies"))
-        sets = {
-            name: {language: SideStatistics(**side) for language, side in sides.items()}
-            for name, sides in content["sets"].items()
-        }
-        entries = content["vocabularies"].items()
-        vocabularies = {language: VocabularyStatistics(**entry) for language, entry in entries}
-        return cls(content["joint"], sets, vocabularies)
+        return build(cls, read_object(path), path)
 
     def write(self, path: Path) -> None:
         write_json(path, dataclasses.asdict(self))
