@@ -17,9 +17,9 @@ from bleuprint.runtime.schema import Named, build
 from bleuprint.runtime.yaml_tree import load_tree
 from root import ROOT
 
-# The rules of the recipe's first corpus.
-PARAMS = (ROOT / "recipes" / "phrasebook.yaml").read_text()
-FILTER = re.search(r"^    filter: .*$", PARAMS, re.MULTILINE)
+PARAMS = (ROOT / "params.yaml").read_text()
+# The rules of the first corpus.
+FILTER = re.search(r"^    filter:\n( {6}.*\n)+", PARAMS, re.MULTILINE)
 
 NO_QUESTIONS = """
 from dataclasses import dataclass
@@ -147,10 +147,11 @@ def copied(tmp_path):
     package = tmp_path / "bleuprint"
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(Path(bleuprint.__file__).parent, package, ignore=ignored)
+    (tmp_path / "corpora").symlink_to(ROOT / "corpora")
 
     def run(rule, filter, *arguments):
         (package / "rules" / "mine.py").write_text(rule)
-        params = f"{PARAMS[: FILTER.start()]}    filter: {filter}{PARAMS[FILTER.end() :]}"
+        params = PARAMS.replace(FILTER[0], f"    filter: {filter}\n")
         (tmp_path / "params.yaml").write_text(params)
         return subprocess.run(
             [sys.executable, *arguments],
