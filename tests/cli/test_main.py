@@ -1,4 +1,5 @@
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -147,7 +148,7 @@ def test_check_asks_spacy_for_its_languages(project):
     pytest.importorskip("spacy")
     (project / "params.yaml").write_text(PARAMS.replace("name: moses", "name: spacy"))
     error = run(project, *COMMAND, "check", status=1)
-    assert "params.yaml: corpora.own.tokenize: " in error and error.count("\n") == 1
+    assert "params.yaml:16: corpora.own.tokenize: " in error and error.count("\n") == 1
 
 
 def test_cite_prints_the_bibtex_of_what_is_used(project):
@@ -207,3 +208,11 @@ def test_a_link_that_leads_to_itself_is_one_line(project):
     (project / "params.yaml").symlink_to("params.yaml")
     error = run(project, *COMMAND, "check", status=1)
     assert error == "bleuprint: error: Too many levels of symbolic links: params.yaml\n"
+
+
+def test_all_mistakes_are_named_each_in_its_line(project):
+    edited = PARAMS.replace("d_ff:", "d_fff:").replace("heads: 2", "heads: two")
+    (project / "params.yaml").write_text(edited)
+    lines = run(project, *COMMAND, "check", status=1).splitlines()
+    place = re.compile(r"bleuprint: error: params\.yaml:\d+: systems\.base\.")
+    assert len(lines) == 2 and all(map(place.match, lines))

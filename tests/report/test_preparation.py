@@ -10,11 +10,11 @@ from bleuprint.runtime.errors import UserError
 @pytest.mark.parametrize(
     ("stage", "old", "new"),
     [
-        ("clean", "form: NFC", "form: NFKC"),
-        ("dedup", "sources: false", "sources: true"),
+        ("clean", "    vocab", "    clean: {unicode: {form: NFKC}}\n    vocab"),
+        ("dedup", "    vocab", "    dedup: {sources: true}\n    vocab"),
         ("filter", "max: 100", "max: 7"),
-        ("split", "split: {valid: 0.05", "split: {valid: 0.1"),
-        ("filter", "hyphens: false", "hyphens: true"),  # it counts tokens
+        ("split", "    vocab", "    split: {valid: 0.1}\n    vocab"),
+        ("filter", "    vocab", "    tokenize: {hyphens: true}\n    vocab"),  # it counts tokens
         ("binarize", "num_merges: 40,", "num_merges: 41,"),
         ("download", "source: {path: inputs/a.en}", "source: {path: inputs/b.en}"),
     ],
@@ -33,6 +33,7 @@ def test_every_setting_of_preparation_is_compared(by_dvc, tmp_path, stage, old, 
 def test_settings_that_were_committed_without_a_run_are_refused(reproduced):
     """dvc commit --force takes the outputs on disk for those of the new settings."""
     reproduced.edit("params.yaml", "max: 100", "max: 7")
+    reproduced.run("dvc", "repro", "resolve")
     reproduced.run("dvc", "commit", "--force", "--quiet", "filter@own")
     output = reproduced.run("dvc", "repro", status=255)
     line = "filter.json: filter of own ran with other settings than those of params.yaml; run: "

@@ -6,7 +6,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
@@ -31,6 +31,14 @@ class UserError(Exception):
     """
 
     status = 1
+
+
+class UserErrors(UserError):
+    """Several errors, such as all mistakes of a file; each is reported in one line."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self.lines = [*lines]
+        super().__init__("\n".join(self.lines))
 
 
 class PeerLost(Exception):
@@ -61,7 +69,7 @@ def run(main: Callable[[], None]) -> NoReturn:
         if sys.stdout:  # None if the caller has closed it
             sys.stdout.flush()
     except (UserError, PeerLost, Interrupted) as error:
-        _end(error.status, str(error))
+        _end(error.status, *_lines(error))
     except KeyboardInterrupt:
         _end(130, "interrupted")
     except BrokenPipeError:
@@ -83,7 +91,8 @@ def exit_on_error() -> Iterator[None]:
     try:
         yield
     except UserError as error:
-        say(str(error))
+        for each in _lines(error):
+            say(each)
         sys.exit(1)
     except Exception as error:
         if not (line := machine_errors.describe(error)):
@@ -119,10 +128,14 @@ def say(message: str, kind: str = "error") -> None:
     terminal().flush()
 
 
-def _end(status: int, message: str) -> NoReturn:
-    message = one_line(message)
-    if not _recorded(status, message):
-        say(message)
+def _lines(error: Exception) -> list[str]:
+    return error.lines if isinstance(error, UserErrors) else [str(error)]
+
+
+def _end(status: int, *messages: str) -> NoReturn:
+    if not _recorded(status, one_line("; ".join(messages))):
+        for message in messages:
+            say(message)
     _exit(status)
 
 

@@ -17,7 +17,7 @@ from annotated_types import Ge, Interval
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, StringConstraints, TypeAdapter
 from pydantic_core import CoreSchema, SchemaValidator, ValidationError, core_schema
 
-from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.errors import UserErrors
 from bleuprint.runtime.yaml_tree import Place
 
 T = TypeVar("T")
@@ -82,12 +82,12 @@ class SettingError(ValueError):
 
 
 def build(kind: type[T], document: Any, path: Path) -> T:
-    """A `kind`, a dataclass, from a document; raises UserError with a line for each error."""
+    """A `kind`, a dataclass, from a document; raises UserErrors with a line for each error."""
     try:
         return cast(T, _validator(cast(Any, kind))[0].validate_python(document))
     except ValidationError as error:
         lines = (_line(kind, document, Place(path), dict(each)) for each in error.errors())
-        raise UserError("\n".join(dict.fromkeys(lines))) from None
+        raise UserErrors(dict.fromkeys(lines)) from None
 
 
 def dump(value: Any) -> Any:
