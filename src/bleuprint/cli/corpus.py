@@ -22,13 +22,8 @@ _FEW_PAIRS = 20_000
 
 
 def add_commands(commands: Commands) -> None:
-    add_command(commands, _cite, "the BibTeX of what the experiment uses", "cite > references.bib")
-    inspect = add_command(
-        commands,
-        _inspect,
-        "what each rule would drop, with samples",
-        "inspect phrasebook-en-de",
-    )
+    add_command(commands, _cite, "cite > references.bib")
+    inspect = add_command(commands, _inspect, "inspect phrasebook-en-de")
     inspect.add_argument("corpus", metavar="CORPUS", help="a corpus of params.yaml")
     inspect.add_argument(
         "--pairs", type=count, default=100_000, help="pairs to draw from each text (%(default)s)"
@@ -39,12 +34,7 @@ def add_commands(commands: Commands) -> None:
     inspect.add_argument(
         "--samples", type=whole_number(1, 5), default=3, help="samples of each rule (%(default)s)"
     )
-    new = add_command(
-        commands,
-        _new_corpus,
-        "add two parallel files in inputs/ to params.yaml",
-        "new-corpus inputs/mine.de inputs/mine.en",
-    )
+    new = add_command(commands, _new_corpus, "new-corpus inputs/mine.de inputs/mine.en")
     new.add_argument(
         "files", nargs=2, type=Path, metavar="FILE", help="the source text, then the target text"
     )
@@ -54,12 +44,7 @@ def add_commands(commands: Commands) -> None:
         metavar="CODE",
         help="their languages, such as de en (the ends of their names)",
     )
-    show = add_command(
-        commands,
-        _show,
-        "pairs of a binarized corpus as text",
-        "show phrasebook-en-de --lines 10:20",
-    )
+    show = add_command(commands, _show, "show phrasebook-en-de --lines 10:20")
     show.add_argument("corpus", metavar="CORPUS", help="a corpus of params.yaml")
     show.add_argument("--set", default="train", help="train, valid or test.NAME (%(default)s)")
     show.add_argument(
@@ -76,12 +61,14 @@ def _lines(text: str) -> tuple[int, int]:
 
 
 def _cite(_: argparse.Namespace) -> None:
+    """The BibTeX of what the experiment uses."""
     from bleuprint.report.citations import citations
 
     print(citations(load()), end="")
 
 
 def _inspect(given: argparse.Namespace) -> None:
+    """What each rule would drop, with samples."""
     from bleuprint.corpus.download.download import Sample
     from bleuprint.corpus.download.fetch import source_of_environment
     from bleuprint.corpus.inspect import inspect_corpus, report
@@ -96,6 +83,7 @@ def _inspect(given: argparse.Namespace) -> None:
 
 
 def _new_corpus(given: argparse.Namespace) -> None:
+    """Add two parallel files in inputs/ to params.yaml."""
     from bleuprint.corpus.new_corpus import NewCorpus, insert
 
     params, example = Path("params.yaml"), Path("recipes", "own.yaml")
@@ -143,6 +131,7 @@ def _restoring(new: "NewCorpus", settings: Settings) -> "NewCorpus":
 
 
 def _show(given: argparse.Namespace) -> None:
+    """Pairs of a binarized corpus as text."""
     from bleuprint.dataset.binarized import BinaryCorpus
 
     load().corpus(given.corpus)

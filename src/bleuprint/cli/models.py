@@ -17,21 +17,14 @@ from bleuprint.runtime.secrets import mask
 
 def add_commands(commands: Commands) -> None:
     serve = add_command(
-        commands,
-        _serve,
-        "a page and a JSON endpoint on 127.0.0.1 to try a trained system",
-        "serve --system small --corpus phrasebook-en-de",
-        computes=True,
+        commands, _serve, "serve --system small --corpus phrasebook-en-de", computes=True
     )
     add_cell_options(serve)
     port = whole_number(0, 65535)
     serve.add_argument("--port", type=port, default=8000, help="0: any free port (%(default)s)")
 
     export = add_command(
-        commands,
-        _export,
-        "a trained system for CTranslate2, without this project: a folder, or a model in MLflow",
-        "export FOLDER --system small --corpus phrasebook-en-de",
+        commands, _export, "export FOLDER --system small --corpus phrasebook-en-de"
     )
     export.add_argument("folder", metavar="FOLDER", nargs="?", help="the folder to make")
     export.add_argument(
@@ -42,18 +35,14 @@ def add_commands(commands: Commands) -> None:
         "--precision", choices=("float32", "int8"), default="float32", help="(%(default)s)"
     )
 
-    release = add_command(
-        commands,
-        _release,
-        "the experiment as a folder for others: weights, results, sums, a card",
-        "release FOLDER",
-    )
+    release = add_command(commands, _release, "release FOLDER")
     release.add_argument("folder", metavar="FOLDER", help="the folder to make")
     release.add_argument("--system", help="the weights of this system alone (all)")
     release.add_argument("--corpus", help="the weights on this corpus alone (all)")
 
 
 def _serve(given: argparse.Namespace) -> None:
+    """A page and a JSON endpoint on 127.0.0.1 to try a trained system."""
     from bleuprint.serving.server import serve
 
     settings = load()
@@ -61,6 +50,7 @@ def _serve(given: argparse.Namespace) -> None:
 
 
 def _export(given: argparse.Namespace) -> None:
+    """A trained system for CTranslate2, without this project: a folder, or a model in MLflow."""
     from bleuprint.serving.export import export
     from bleuprint.serving.log_model import log_model
     from bleuprint.tracking import store
@@ -78,6 +68,7 @@ def _export(given: argparse.Namespace) -> None:
 
 
 def _release(given: argparse.Namespace) -> None:
+    """The experiment as a folder for others: weights, results, sums, a card."""
     from bleuprint.pipeline.release import release
 
     release(load(), Path(given.folder), given.system, given.corpus)

@@ -15,19 +15,19 @@ Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 def add_command(
     commands: Commands,
     run: Callable[[argparse.Namespace], None],
-    about: str,
     example: str,
     computes: bool = False,
 ) -> argparse.ArgumentParser:
     """The parser of a command, which the first word of `example` names.
 
-    `run` gets what was parsed; `about`: its line in the help; `computes`: whether torch is loaded,
-    for which the process starts again with its settings.
+    `run` gets what was parsed; its docstring is the help. `computes`: whether torch is loaded, for
+    which the process starts again with its settings.
     """
+    about = " ".join((run.__doc__ or "").split())
     command = commands.add_parser(
         example.partition(" ")[0],
-        help=about,
-        description=f"{about[0].upper()}{about[1:]}.",
+        help=f"{about[:1].lower()}{about[1:-1]}",
+        description=about,
         epilog=f"example: bleuprint {example}",
     )
     command.set_defaults(command=run, computes=computes)

@@ -11,7 +11,7 @@ from bleuprint.runtime.errors import say
 
 
 def add_commands(commands: Commands) -> None:
-    check = add_command(commands, _check, "check params.yaml; nothing is run", "check")
+    check = add_command(commands, _check, "check")
     check.add_argument(
         "--schema", action="store_true", help="print the JSON Schema of params.yaml, for editors"
     )
@@ -20,26 +20,15 @@ def add_commands(commands: Commands) -> None:
         metavar="NAME",
         help="print all settings of a system or a corpus, and where each comes from",
     )
-    add_command(
-        commands, _plan, "what dvc repro would run, why, and how long it took before", "plan"
-    )
-    add_command(
-        commands,
-        _reproduce,
-        "check params.yaml, run dvc repro with one line per stage, print the scores",
-        "reproduce",
-    )
-    record = add_command(
-        commands,
-        _record,
-        "record finished stages in DVC after a killed Snakemake run, and missing runs in MLflow",
-        "record",
-    )
+    add_command(commands, _plan, "plan")
+    add_command(commands, _reproduce, "reproduce")
+    record = add_command(commands, _record, "record")
     # used by the Snakefile: the stage, its digest and its input files
     record.add_argument("--begin", nargs="+", help=argparse.SUPPRESS)
 
 
 def _check(given: argparse.Namespace) -> None:
+    """Check params.yaml; nothing is run."""
     from bleuprint.cli.resolved import lines
 
     if given.schema:
@@ -69,6 +58,7 @@ def _check_settings() -> None:
 
 
 def _plan(_: argparse.Namespace) -> None:
+    """What dvc repro would run, why, and how long it took before."""
     from bleuprint.cli.plan import lines
 
     for line in lines():
@@ -76,6 +66,7 @@ def _plan(_: argparse.Namespace) -> None:
 
 
 def _reproduce(_: argparse.Namespace) -> None:
+    """Check params.yaml, run dvc repro with one line per stage, print the scores."""
     from bleuprint.cli.reproduce import changes, run_dvc
     from bleuprint.cli.scores import print_summary
 
@@ -86,6 +77,7 @@ def _reproduce(_: argparse.Namespace) -> None:
 
 
 def _record(given: argparse.Namespace) -> None:
+    """Record finished stages in DVC after a killed Snakemake run, and missing runs in MLflow."""
     from bleuprint.pipeline import recording
 
     if given.begin:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def add_commands(commands: Commands) -> None:
-    table = add_command(commands, _table, "the experiment's scores and costs", "table")
+    table = add_command(commands, _table, "table")
     table.add_argument(
         "--format",
         choices=("terminal", "markdown", "csv", "latex"),
@@ -31,12 +31,7 @@ def add_commands(commands: Commands) -> None:
         help="instead: the differences that test sets and seeds can show, and how many lines and "
         "seeds a difference of BLEU takes (the measured one)",
     )
-    compare = add_command(
-        commands,
-        _compare,
-        "compare two systems or revisions: settings, data, curves, scores, translations",
-        "compare tiny small",
-    )
+    compare = add_command(commands, _compare, "compare tiny small")
     revision = "SYSTEM, SYSTEM@REVISION or REVISION: a commit of git or an experiment of DVC"
     compare.add_argument("first", metavar="A", help=revision)
     compare.add_argument("second", metavar="B", help="what to compare it with, in the same form")
@@ -47,12 +42,7 @@ def add_commands(commands: Commands) -> None:
         default=10,
         help="how many better and how many worse sentences to show (%(default)s)",
     )
-    verify = add_command(
-        commands,
-        _verify,
-        "compare the results with another report, and name the first stage that differs",
-        "verify HEAD~1",
-    )
+    verify = add_command(commands, _verify, "verify HEAD~1")
     verify.add_argument(
         "other",
         metavar="OTHER",
@@ -60,7 +50,7 @@ def add_commands(commands: Commands) -> None:
         "of DVC; exit status: 0 the same bytes, 3 the same within the noise of seeds, "
         "4 different, 1 an error",
     )
-    add_command(commands, _numbers, "every number as a LaTeX macro", "numbers > numbers.tex")
+    add_command(commands, _numbers, "numbers > numbers.tex")
 
 
 def _results() -> tuple[Settings, "DataFrame"]:
@@ -101,6 +91,7 @@ def _results_with_page() -> tuple[Settings, "DataFrame"]:
 
 
 def _table(given: argparse.Namespace) -> None:
+    """The experiment's scores and costs."""
     from bleuprint.report import frame, main_table, power_table
     from bleuprint.report.grid import bullets, markdown
     from bleuprint.report.terminal import show
@@ -123,6 +114,7 @@ def _table(given: argparse.Namespace) -> None:
 
 
 def _compare(given: argparse.Namespace) -> None:
+    """Compare two systems or revisions: settings, data, curves, scores, translations."""
     from bleuprint.report.compare import compare
     from bleuprint.report.terminal import show
 
@@ -130,6 +122,7 @@ def _compare(given: argparse.Namespace) -> None:
 
 
 def _verify(given: argparse.Namespace) -> None:
+    """Compare the results with another report, and name the first stage that differs."""
     from bleuprint.pipeline import verify
     from bleuprint.text.unicode import blank_unprinted
 
@@ -153,6 +146,7 @@ def _difference(text: str) -> float:
 
 
 def _numbers(_: argparse.Namespace) -> None:
+    """Every number as a LaTeX macro."""
     from bleuprint.report.paper_numbers import numbers_tex
 
     print(numbers_tex(_results()[1]), end="")

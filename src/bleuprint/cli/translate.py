@@ -31,7 +31,6 @@ def add_commands(commands: Commands) -> None:
     translate = add_command(
         commands,
         _translate,
-        "translate sentences with a trained system, one line for each line",
         "translate --system small --corpus phrasebook-en-de FILE",
         computes=True,
     )
@@ -71,6 +70,7 @@ def _attention_file(text: str) -> Path:
 
 
 def _translate(given: argparse.Namespace) -> None:
+    """Translate sentences with a trained system, one line for each line."""
     settings, cell, decode = _checked(given)
     # they load torch, which takes seconds: what is wrong with the arguments is said before
     from bleuprint.serving.score_given import score_file
