@@ -76,7 +76,7 @@ def test_a_score_by_hand(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
         ),
         (("params.yaml",), b"", b"", "--score needs one FILE of input"),
         (("--n-best=2",), b"", b"", "it excludes --n-best"),
-        (("--attention=a.png",), b"", b"", "it excludes --attention"),
+        (("--attention=a.html",), b"", b"", "it excludes --attention"),
     ],
 )
 def test_errors_are_reported_in_one_line(
