@@ -27,7 +27,14 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # They take minutes each: run first, so that no worker is alone with one at the end.
 # test_dvc after test_snakemake, whose worker has its first fixture already.
-LONG = ("test_snakemake", "test_trainer", "test_learning", "test_dvc", "test_launch")
+LONG = (
+    "test_snakemake",
+    "test_trainer",
+    "test_resolve",
+    "test_learning",
+    "test_dvc",
+    "test_launch",
+)
 
 
 def pytest_configure(config):

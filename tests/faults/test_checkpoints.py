@@ -27,14 +27,14 @@ def latest(place):
 
 
 @pytest.mark.parametrize(
-    ("before", "kinds"),
+    ("before", "kinds", "each"),
     [
-        (10, ("SIGKILL", "ENOSPC")),
-        pytest.param(10, ALL_KINDS, marks=pytest.mark.slow),
-        pytest.param(None, KINDS, marks=pytest.mark.slow),
+        (10, ("SIGKILL", "ENOSPC"), 4),
+        pytest.param(10, ALL_KINDS, 1, marks=pytest.mark.slow),
+        pytest.param(None, KINDS, 1, marks=pytest.mark.slow),
     ],
 )
-def test_checkpoints(tmp_path, tried, before, kinds):
+def test_checkpoints(tmp_path, tried, before, kinds, each):
     def prepare(place):
         if before:
             save(place, before)
@@ -44,7 +44,7 @@ def test_checkpoints(tmp_path, tried, before, kinds):
         save(place)
 
     tried[f"a {'first' if before is None else 'further'} checkpoint"] = sweep(
-        tmp_path, resume_and_save, prepare, latest, kinds
+        tmp_path, resume_and_save, prepare, latest, kinds, each=each
     )
 
 

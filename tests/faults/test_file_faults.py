@@ -49,7 +49,7 @@ def nothing(place):
 OPERATIONS = [
     ("a file", write_file, old_file),
     ("a folder", write_folder, old_folder),
-    ("a folder that is a link", write_folder, old_link),
+    pytest.param("a folder that is a link", write_folder, old_link, marks=pytest.mark.slow),
     pytest.param("a new file", write_file, nothing, marks=pytest.mark.slow),
     pytest.param("a new folder", write_folder, nothing, marks=pytest.mark.slow),
 ]
