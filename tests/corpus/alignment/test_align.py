@@ -48,7 +48,7 @@ def test_a_gap_wider_than_the_band_widens_it(pairs):
 
 def test_the_number_of_workers_changes_nothing(pairs, monkeypatch):
     documents, _ = cut(pairs, length=50, rate=0.15, seed=3)
-    monkeypatch.setattr("bleuprint.corpus.alignment.align._PART_SENTENCES", 300)
+    monkeypatch.setattr("bleuprint.corpus.alignment.align._AT_ONCE", 3)
     assert list(align(documents, 1)) == list(align(documents, 3))
 
 

@@ -16,13 +16,13 @@ from typing import Any, NamedTuple, TypeVar
 from bleuprint.corpus.alignment.gale_church import LengthScorer
 from bleuprint.corpus.alignment.lattice import Band, Bead, Posteriors, best_path, posteriors
 from bleuprint.corpus.alignment.word_translation import (
-    MAX_TOKENS,
     WordTranslations,
     is_drawn,
     learn,
     word_ids,
 )
 from bleuprint.corpus.alignment.words import WordScorer, words
+from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.process_pool import map_parts
 from bleuprint.runtime.progress import track
 
@@ -33,11 +33,10 @@ IMPROBABLE = 1e-6
 AT_EDGE = 1e-3
 # A band is not widened beyond: 1 GB.
 MAX_CELLS = 1 << 27
-# The sentences of the documents that a worker is given at once.
-_PART_SENTENCES = 2000
+# Documents that a worker is given at once.
+_AT_ONCE = 32
 
-_T = TypeVar("_T")
-_R = TypeVar("_R")
+R = TypeVar("R")
 
 
 class Document(NamedTuple):
@@ -54,26 +53,23 @@ def align(documents: Sequence[Document], workers: int) -> Iterator[list[Bead]]:
     has about the square root of the number of its sentences on each side of the diagonal.
     """
     ratio = _ratio(documents)
-    first = partial(align_by_lengths, ratio=ratio)
-    passed = list(_each(first, [(text,) for text in documents], documents, workers))
-    second = partial(_best, ratio, _learn(documents, passed))
+    passed = list(_each(partial(align_by_lengths, ratio=ratio), workers, documents))
     bands = [posterior.band for posterior in passed]
-    yield from _each(second, [*zip(documents, bands, strict=True)], documents, workers)
+    yield from _each(partial(_best, ratio, _learn(documents, passed)), workers, documents, bands)
 
 
 def _each(
-    function: Callable[..., _R],
-    arguments: Sequence[tuple[Any, ...]],
-    documents: Sequence[Document],
-    workers: int,
-) -> Iterator[_R]:
-    """What a function returns for the arguments of each document."""
-    found = map_parts(partial(partial, _all, function), _parts(arguments, documents), workers)
-    each = chain.from_iterable(found)
-    yield from track(each, "align sentences", len(documents), "documents")
+    function: Callable[..., R], workers: int, documents: Sequence[Document], *others: Sequence[Any]
+) -> Iterator[R]:
+    """What a function returns for each document, and for what `others` have of it."""
+    arguments = [*zip(documents, *others, strict=True)]
+    starts = range(0, len(arguments), _AT_ONCE)
+    parts = (arguments[start : start + _AT_ONCE] for start in starts)
+    found = chain.from_iterable(map_parts(partial(partial, _all, function), parts, workers))
+    yield from track(found, "align sentences", len(documents), "documents")
 
 
-def _all(function: Callable[..., _R], part: Sequence[tuple[Any, ...]]) -> list[_R]:
+def _all(function: Callable[..., R], part: Sequence[tuple[Any, ...]]) -> list[R]:
     return [function(*arguments) for arguments in part]
 
 
@@ -84,20 +80,6 @@ def _ratio(documents: Sequence[Document]) -> float:
         for side in (0, 1)
     )
     return target / source if source and target else 1.0
-
-
-def _parts(items: Sequence[_T], documents: Sequence[Document]) -> Iterator[list[_T]]:
-    """The items, one a document, by about _PART_SENTENCES sentences of their documents."""
-    part: list[_T] = []
-    sentences = 0
-    for item, document in zip(items, documents, strict=True):
-        part.append(item)
-        sentences += len(document.source) + len(document.target)
-        if sentences >= _PART_SENTENCES:
-            yield part
-            part, sentences = [], 0
-    if part:
-        yield part
 
 
 def align_by_lengths(document: Document, ratio: float) -> Posteriors:
@@ -126,9 +108,10 @@ def _learn(documents: Sequence[Document], passed: Sequence[Posteriors]) -> WordT
         for number, (document, (source, target)) in enumerate(places)
         if is_drawn(number, total)
     )
-    usable = (pair for pair in tokens if all(0 < len(side) <= MAX_TOKENS for side in pair))
-    first = next(usable, None)
-    return None if first is None else learn(chain([first], usable))
+    try:
+        return learn(tokens)
+    except UserError:
+        return None
 
 
 def _best(
