@@ -1,4 +1,4 @@
-"""Rows of translations that were not made here: files of others, scored like a system's.
+"""External translations: files that were not made here, scored like a system's.
 
 Part of the settings in `experiment.py`.
 """

@@ -134,8 +134,8 @@ def mark_of(name: str) -> Path:
 def _stage(stage: Any, content: Mapping[str, Any]) -> Stage:
     """One of DVC's stages as a Stage.
 
-    reports/resolved.json is a dependency of the report alone: of others its keys are, since
-    Snakemake would run them all again when it is written.
+    Only the report depends on the whole of reports/resolved.json; the other stages depend on keys
+    of it, since Snakemake would run them all again when the file is written.
     """
     keys = [key for entry in stage.params for key in entry.params]
     values = {key: _at(content, key, stage.name) for key in keys}

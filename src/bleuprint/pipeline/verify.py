@@ -35,14 +35,14 @@ _TEXTS = {Verdict.DIFFERENT: "different", Verdict.WITHIN_NOISE: "within the nois
 class Report:
     """A results.json with its MD5, and the content of the dvc.lock beside it, if there is one.
 
-    `lacking`: the columns that it has not.
+    `missing_columns`: columns this report lacks.
     """
 
     name: str
     records: pd.DataFrame
     md5: str
     lock: str
-    lacking: frozenset[str]
+    missing_columns: frozenset[str]
 
     @cached_property
     def stages(self) -> Mapping[str, Any]:
@@ -99,7 +99,7 @@ def lines(here: Report, there: Report) -> tuple[list[str], Verdict]:
 
     Raises UserError if they have no result in common.
     """
-    left_out = here.lacking ^ there.lacking
+    left_out = here.missing_columns ^ there.missing_columns
     results = compared(here.records, there.records, left_out)
     if not results:
         raise UserError(
@@ -112,9 +112,9 @@ def lines(here: Report, there: Report) -> tuple[list[str], Verdict]:
     ]
     same = sum(each.verdict == Verdict.SAME_BYTES for each in results)
     text = [f"{here.name} and {there.name}: {same} results the same bytes, {', '.join(counts)}"]
-    lacking = [len(side.records) - len(results) for side in (here, there)]
-    if any(lacking):
-        text.append(f"only here: {lacking[0]} results, only there: {lacking[1]}")
+    alone = [len(side.records) - len(results) for side in (here, there)]
+    if any(alone):
+        text.append(f"only here: {alone[0]} results, only there: {alone[1]}")
         verdict = Verdict.DIFFERENT
     if edited := [side.name for side in (here, there) if side.edited]:
         text.append(f"not the results.json that dvc.lock names, but edited: {', '.join(edited)}")
@@ -145,11 +145,11 @@ def _report(name: str, path: Path, root: Path) -> Report:
         check_no_conflict(lock)
         text = lock.read_text(encoding="utf-8", errors="replace")
     content = path.read_bytes()
-    lacking = {*missing_columns(json.loads(content))}
+    missing = {*missing_columns(json.loads(content))}
     if records.comet.isna().all():  # it is switched on, and cannot be run everywhere
-        lacking |= {column for column in STORED if column.startswith("comet")}
+        missing |= {column for column in STORED if column.startswith("comet")}
     digest = hashlib.md5(content, usedforsecurity=False).hexdigest()
-    return Report(name, records, digest, text, frozenset(lacking))
+    return Report(name, records, digest, text, frozenset(missing))
 
 
 def _columns(names: Collection[str]) -> str:

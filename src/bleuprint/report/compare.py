@@ -82,7 +82,7 @@ def _overview(pair: Pair) -> Iterator[str | Grid]:
     yield "\nScores"
     yield from compare_tables.scores(pair)
     if (faults := compare_tables.faults(pair)) is not None:
-        yield "\nLines with faults that their reference has not"
+        yield "\nLines with faults that their reference does not have"
         yield faults
         yield "p: exact test over the lines that differ (McNemar; of several seeds the sign test)"
     yield "each p is of one test alone, not corrected for the number of tests"

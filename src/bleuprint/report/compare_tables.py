@@ -66,7 +66,7 @@ def scores(pair: Pair) -> Iterator[str | Grid]:
         seeds = ", ".join(map(str, pair.seeds))
         yield f"scores: means over the seeds {seeds}; p: paired t-test over them"
         if pair.of_others:
-            yield "of translations of others, the largest of the bootstraps against each seed"
+            yield "for external translations, the largest of the bootstraps against each seed"
     else:
         yield f"scores: of seed {pair.seeds[0]}; p: paired bootstrap over the lines of the test set"
 
@@ -194,5 +194,5 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[Side, Pair], _Texts]]] = {
 
 
 def parts(pair: Pair) -> list[str]:
-    """The parts that both sides have: translations of others have no training."""
+    """The parts that both sides have: external translations have no training."""
     return [part for part in PARTS if part != "Training" or not pair.of_others]

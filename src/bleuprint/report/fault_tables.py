@@ -127,7 +127,7 @@ def findings(records: pd.DataFrame, most: int | None = None) -> list[str]:
 
 def parts(records: pd.DataFrame) -> Iterator[str | Grid]:
     """What the terminal shows: the counts, and the differences."""
-    table = counts(records, "lines with a fault that their reference has not")
+    table = counts(records, "lines with a fault that their reference does not have")
     if table is not None:
         yield table
         yield from findings(records, _SHOWN)

@@ -75,7 +75,7 @@ class PairedRuns:
 
     def scores(self) -> Iterator[PairedScores]:
         """Every metric that all runs have; p is for runs that are comparable."""
-        # translations of others are compared with each seed
+        # external translations are compared with each seed
         over_lines = not self.not_comparable and (len(self.first) == 1 or not all(self.trained))
         tests = self.tests() if over_lines else []
         for metric, label in METRICS.items():

@@ -1,8 +1,8 @@
 """Scores of documents: d-BLEU, each document's own scores, and intervals by document.
 
-Sentences of one document are alike in topic and style, and so is what a system makes of them. An
-interval by document resamples whole documents: it is about other documents of the same kind, where
-one by line is about other lines.
+Sentences of one document have topic and style in common, and so do their translations. An interval
+by document resamples whole documents, so it holds for other documents of the same kind; one by line
+holds for other lines.
 """
 
 from collections.abc import Sequence

@@ -34,8 +34,8 @@ def check_files(settings: Settings, root: Path = Path()) -> Iterator[str]:
 def score_outside(settings: Settings, name: str, root: Path = Path()) -> None:
     """Score the rows from outside of a corpus: copies of their files, and scores.json for each.
 
-    Raises UserError if a file has another hash than params.yaml says, is not UTF-8, or has not the
-    lines of its test set.
+    Raises UserError if a file has another hash than params.yaml says, is not UTF-8, or
+    has another number of lines than its test set.
     """
     corpus = settings.corpus(name)
     texts = TextFolder(folder(name, "split", root), corpus.source, corpus.target)

@@ -129,7 +129,7 @@ def search(
 def score(output: tuple[float, list[str]], settings: dict[str, Any], limit: int) -> float:
     """CTranslate2's score of an output, whose penalty is length^alpha, by the settings' penalty.
 
-    An output of `limit` subwords was cut off: it has no EOS, which the length of others includes.
+    An output of `limit` subwords was cut off; its length does not include EOS.
     """
     value, subwords = output
     if settings["length_penalty"]["kind"] == "length":

@@ -23,6 +23,6 @@ def test_a_line_says_the_size_of_the_first_and_what_differs_in_the_others(tmp_pa
         f"d_model {base.model.d_model}, d_ff {base.model.d_ff}, {base.model.heads} heads"
     )
     assert found["same"] == "as base"
-    assert found["big"] == "d_model 64, max_updates 77"
+    assert found["big"] == "max_updates 77, d_model 64"
     assert found["other"].startswith("norm pre, activation gelu, dropout.embedding 0.5")
     assert found["other"].endswith(" and 1 more") and found["other"].count(",") == 4
