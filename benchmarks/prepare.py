@@ -40,7 +40,9 @@ import psutil
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from bleuprint.config.experiment import load
+from bleuprint.config.paths import RESOLVED
 from bleuprint.corpus.download.fetch import Source, fetch
+from bleuprint.runtime.files import write_json
 from bleuprint.text.parallel import Pair, PairWriter
 from tools.phrasebook import english, german
 from tools.phrasebook.grammar import Writer
@@ -53,7 +55,6 @@ STAGES = re.findall(
 PARAMS = """\
 experiment: benchmark
 seeds: [1]
-published: []
 corpora:
   c:
     source: "en"
@@ -62,14 +63,9 @@ corpora:
     files:
       train:
         c: {{license_and_citation: c, source: {{path: inputs/c.en}}, target: {{path: inputs/c.de}}}}
-      valid: {{}}
-      tests: {{}}
-    clean: {{unicode: {{form: NFC}}, non_printing: {{}}}}
-    dedup: {{pairs: true, sources: false, targets: false, decontaminate: normalized}}
-    filter: {{length: {{min: 1, max: 250}}, ratio: {{max: 9.0}}}}
-    split: {{valid: 0.005, test: 0.005, seed: 1}}
-    tokenize: {{name: moses, lowercase: false, hyphens: false, escape: false}}
-    vocabulary: {{bpe: {{num_merges: {merges}, joint: true, threshold: 0, learner: incremental}}}}
+    filter: {{length: {{max: 250}}, ratio: {{max: 9.0}}}}
+    split: {{valid: 0.005, test: 0.005}}
+    vocabulary: {{bpe: {{num_merges: {merges}, learner: incremental}}}}
 systems:
 """
 
@@ -106,8 +102,9 @@ def main() -> None:
         project = Path(scratch)
         pairs = make_corpus(project / "inputs", TEXTS[given.text](), given.pairs)
         params = (ROOT / "recipes" / "phrasebook.yaml").read_text()
-        systems = params.partition("\nsystems:\n")[2].partition("\npublished:")[0]
+        _, _, systems = params.partition("\nsystems:\n")
         (project / "params.yaml").write_text(PARAMS.format(merges=given.merges) + systems)
+        write_json(project / RESOLVED, load(project / "params.yaml").resolved())
         runs = {f"{n} workers": prepare(project, n) for n in given.workers}
         if importlib.util.find_spec("tokenizers"):
             runs["tokenizers"] = beside(

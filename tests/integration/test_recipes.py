@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 import torch
+from dvc.utils.hydra import apply_overrides
 from dvc.utils.serialize import load_yaml
 from ruamel.yaml import YAML
 
@@ -94,6 +95,14 @@ def test_recipes_are_short() -> None:
 def test_dvc_reads_what_we_read(name: str) -> None:
     path = ROOT / "recipes" / f"{name}.yaml"
     assert load_yaml(str(path)) == YAML(typ="safe").load(path)
+
+
+@each_recipe
+def test_dvc_writes_a_recipe_again_with_its_values(tmp_path: Path, name: str) -> None:
+    """As `dvc exp run -S` does: lines are wrapped and quotes are lost, but no value changes."""
+    (path := tmp_path / "params.yaml").write_bytes((ROOT / f"recipes/{name}.yaml").read_bytes())
+    apply_overrides(path, [f"experiment={name}"])
+    assert load(path, ROOT) == SETTINGS[name]
 
 
 @each_recipe
