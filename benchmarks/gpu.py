@@ -49,6 +49,7 @@ from bleuprint.model.weights import load_model
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.files import read_json
 from bleuprint.runtime.reexec import reexec_for_speed
+from bleuprint.scoring import bleu_variants
 from bleuprint.tracking.hardware import machine_of, peak_flops
 from bleuprint.training.data_loader import local_updates, prefetch
 from bleuprint.training.train_step import TrainStep
@@ -260,8 +261,11 @@ def measure_multi30k(given: argparse.Namespace) -> dict[str, Any]:
 
 def _bleu(scored: dict[str, Any]) -> dict[str, float]:
     """BLEU by sacreBLEU's default and by all variants."""
-    variants = {variant["name"]: variant["score"] for variant in scored["bleu_variants"]}
-    return {"sacrebleu": scored["bleu"]["score"], **variants}
+    measured = {each["measure"]: each["value"] for each in scored["measures"] if not each["group"]}
+    return {
+        "sacrebleu": measured["bleu"],
+        **{name: measured[name] for name in bleu_variants.VARIANTS},
+    }
 
 
 def _measure_decoding(project: Path, cell: Cell, device: torch.device) -> dict[str, Any]:

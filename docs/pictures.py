@@ -167,6 +167,7 @@ def graph_svg() -> str:
 
 def table_svg(records: pd.DataFrame) -> str:
     """The table of BLEU as in a paper, each interval drawn beside its score. One seed, one test."""
+    records = records[(records.measure == "bleu") & (records.group == "")]
     corpora, systems = records.corpus.unique(), records.system.unique()
     width, first, column = 150 + 330 * len(corpora), 130, 330
     bottom = 62 + 26 * len(systems)
@@ -177,11 +178,11 @@ def table_svg(records: pd.DataFrame) -> str:
         parts.append(_text(left + 150, 32, corpus, "middle", "bold"))
         for x, name in ((58, "BLEU"), (165, "95 % interval"), (290, "difference")):
             parts.append(_text(left + x, 50, name, "end" if x == 58 else "middle", "soft"))
-        low, high = of_corpus.bleu_low.min() // 5 * 5, -(-of_corpus.bleu_high.max() // 5) * 5
+        low, high = of_corpus.low.min() // 5 * 5, -(-of_corpus.high.max() // 5) * 5
         for line, record in enumerate(of_corpus.itertuples()):
             y = 80 + 26 * line
-            best = ("bold",) if record.bleu == of_corpus.bleu.max() else ()
-            parts.append(_text(left + 58, y, f"{record.bleu:.1f}", "end", *best))
+            best = ("bold",) if record.value == of_corpus.value.max() else ()
+            parts.append(_text(left + 58, y, f"{record.value:.1f}", "end", *best))
             ends = [left + 80 + 170 * (end - low) / (high - low) for end in _scores(record)]
             parts.append(f'<path class="mark" d="M{ends[0]:.1f} {y - 4.5}H{ends[2]:.1f}"/>')
             parts.append(f'<circle class="dot" cx="{ends[1]:.1f}" cy="{y - 4.5}" r="4"/>')
@@ -200,7 +201,7 @@ def _rules(width: float, *heights: float) -> Iterator[str]:
 
 
 def _scores(record: Any) -> tuple[float, float, float]:
-    return record.bleu_low, record.bleu, record.bleu_high
+    return record.low, record.value, record.high
 
 
 def _difference(record: Any) -> str:

@@ -1,9 +1,9 @@
 """Score a system's translations of a corpus's test sets with COMET."""
 
-from bleuprint.comet.score import score_cell
 from bleuprint.config.experiment import load_resolved
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime.errors import run
+from bleuprint.scoring.comet import score_cell
 
 
 def main() -> None:

@@ -1,9 +1,9 @@
 """Score translations of a corpus's test sets that were not made here with COMET."""
 
-from bleuprint.comet.score import score_rows
 from bleuprint.config.experiment import load_resolved
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime.errors import run
+from bleuprint.scoring.comet import score_rows
 
 
 def main() -> None:

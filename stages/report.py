@@ -3,7 +3,6 @@
 from bleuprint.config.experiment import load_resolved
 from bleuprint.pipeline import stage_args
 from bleuprint.pipeline.leftovers import set_aside
-from bleuprint.report.preparation import check_preparation
 from bleuprint.report.report import write_reports
 from bleuprint.runtime.errors import run, say
 from bleuprint.tracking.sync import sync
@@ -13,7 +12,6 @@ def main() -> None:
     stage_args.names(__doc__)
     settings = load_resolved()
     set_aside(settings)
-    check_preparation(settings)
     write_reports(settings)
     try:
         list(sync(settings, make=False))

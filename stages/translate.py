@@ -4,13 +4,13 @@ from bleuprint.runtime.reexec import reexec_for_speed
 
 reexec_for_speed()
 
+from bleuprint.config.cells import settings_sha256
 from bleuprint.config.experiment import load_resolved
 from bleuprint.config.paths import folder
 from bleuprint.decoding.translate import translate_tests
 from bleuprint.model.weights import training_fingerprint
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime.errors import run
-from bleuprint.tracking.cell_results import settings_sha256
 from bleuprint.tracking.timings import write_translation
 
 

@@ -12,7 +12,8 @@ __version__ = "0.1.0"
 def results(path: "str | Path" = ".") -> "pd.DataFrame":
     """The results of the project in the folder `path`, of its last report, as a DataFrame.
 
-    A row for each system, corpus, seed and test set; docs/report.md lists the columns. Warns if
+    A row for each measure of a system, corpus, seed and test set, with the facts of its training;
+    docs/report.md lists the columns. Warns if
     params.yaml or results.json has changed since the report was made. Raises UserError if there is
     no report, or if results.json contradicts itself.
     """
@@ -25,7 +26,7 @@ def results(path: "str | Path" = ".") -> "pd.DataFrame":
     from bleuprint.runtime.errors import UserError
 
     root = Path(path)
-    found = frame.results(root)
+    found = frame.load(root)
     if (params := root / "params.yaml").exists():
         try:
             records.check_settings(found, load(params), root / frame.RESULTS)
@@ -33,4 +34,4 @@ def results(path: "str | Path" = ".") -> "pd.DataFrame":
             warnings.warn(str(error), stacklevel=2)
     if differs(frame.RESULTS, root):
         warnings.warn(f"{root / frame.RESULTS}: {frame.CHANGED}", stacklevel=2)
-    return found
+    return found.frame()

@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 import result_trees as trees
+from bleuprint.config.cells import settings_sha256
 from bleuprint.config.paths import Cell
-from bleuprint.report.frame import save
 from bleuprint.runtime.reexec import VARIABLES
 from bleuprint.text.parallel import TextFolder
-from bleuprint.tracking.cell_results import settings_sha256
 from corpora import PAIRS, write_set
 from params import PARAMS
 from result_rows import TWO_SYSTEMS, frame
@@ -59,12 +58,13 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folders with results, and with a corpus whose texts and licence are not ASCII."""
     base = tmp_path_factory.mktemp("locales")
     settings = trees.settings_in(base / "results")
-    (base / "results" / "reports").mkdir(parents=True)
-    rows = [
-        {**row, "settings_sha256": settings_sha256(settings, Cell(*(row[n] for n in Cell._fields)))}
-        for row in sorted(TWO_SYSTEMS, key=lambda row: list(settings.systems).index(row["system"]))
-    ]
-    save(frame(*rows), base / "results" / "reports" / "results.json")
+    (base / "results" / "reports").mkdir(parents=True, exist_ok=True)
+    rows = []
+    for row in TWO_SYSTEMS:
+        cell = Cell(*(row["facts"][name] for name in Cell._fields))
+        facts = row["facts"] | {"settings_sha256": settings_sha256(settings, cell)}
+        rows.append({**row, "facts": facts})
+    frame(*rows).save(base / "results" / "reports" / "results.json")
     texts = base / "texts"
     long = ("größer " * 200, "større " * 200)
     write_set(TextFolder(texts / "inputs", "de", "no"), "a", [*PAIRS, long])

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from bleuprint.config.cells import cells_of
 from bleuprint.config.experiment import Settings, load, load_resolved
 from bleuprint.config.paths import RESOLVED
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import write_json
 from bleuprint.runtime.fingerprint import of_settings
-from bleuprint.tracking.cell_results import cells_of
 from params import PARAMS, read
 from root import ROOT
 

@@ -2,10 +2,9 @@
 
 import pytest
 
+from bleuprint.config.cells import cells_of, rows_of, settings_sha256
 from bleuprint.config.paths import Cell
 from bleuprint.runtime.errors import UserError
-from bleuprint.tracking.cell_results import cells_of, settings_sha256
-from bleuprint.tracking.outside_results import rows_of
 from params import PARAMS, read
 
 OUTSIDE = f"""\

@@ -81,9 +81,19 @@ def test_a_metric_is_scored_and_shown(reproduced: micro.Project) -> None:
     follow(reproduced, "A metric")
     ran = reproduced.repro()
     assert {name.partition("@")[0] for name in ran} <= {"score", "score_outside", "report"}
-    (scores,) = json.loads(reproduced.read("results/tiny/own/1/scores.json")).values()
-    (variant,) = [each for each in scores["bleu_variants"] if each["name"] == "characters"]
     reference, hypothesis = "data/split/own/test.held-out.de", "hypotheses/test.held-out.de"
-    command = ("sacrebleu", reference, "-i", f"results/tiny/own/1/{hypothesis}", "-tok", "char")
-    assert float(reproduced.run(*command, "-b", "-w", "6")) == variant["score"]
-    assert "characters" in reproduced.read("reports/table.md")
+    for system in ("tiny", "wide"):
+        sides = [
+            reproduced.read(path).splitlines()
+            for path in (reference, f"results/{system}/own/1/{hypothesis}")
+        ]
+        expected = 100 * sum(map(str.__eq__, *sides)) / len(sides[0])
+        (row,) = (
+            each
+            for each in json.loads(reproduced.read("reports/results.json"))["measures"]
+            if (each["system"], each["measure"]) == (system, "exact")
+        )
+        assert row["value"] == round(expected, 6) and row["low"] <= expected <= row["high"]
+        assert (row["p"] is None) == (system == "tiny")
+    for name in ("table.md", "index.html"):
+        assert "Exact match" in reproduced.read(f"reports/{name}")

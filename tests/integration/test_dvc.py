@@ -20,8 +20,8 @@ UP_TO_DATE = "Data and pipelines are up to date."
 def test_repro_writes_the_reports_and_the_scores(by_dvc):
     assert by_dvc.rows() == ["tiny", "wide"]
     records = json.loads(by_dvc.read("reports/results.json"))
-    assert [record["lines"] for record in records] == [15, 15]
-    assert all(record["bleu"] > 0 for record in records)
+    assert [record["lines"] for record in records["cells"]] == [15, 15]
+    assert all(e["value"] > 0 for e in records["measures"] if e["measure"] == "bleu")
     for name in ("table.md", "table.csv", "table.tex"):
         text = by_dvc.read(f"reports/{name}")
         assert "tiny" in text and "wide" in text

@@ -7,6 +7,7 @@ import pytest
 
 from bleuprint.config.paths import Cell
 from bleuprint.runtime.files import read_json
+from bleuprint.scoring.record import value_of
 from bleuprint.tracking.sync import sync
 from browser import Browser, chromium
 from mlservers import MlServer, write_project
@@ -52,7 +53,8 @@ def click(browser: Browser, path: str) -> None:
 
 
 def bleu(root: Path, cell: Cell) -> float:
-    return float(read_json(root / cell.results / "scores.json")["first"]["bleu"]["score"])
+    scores = read_json(root / cell.results / "scores.json")["first"]
+    return float(value_of(scores, "bleu") or 0)
 
 
 def test_two_runs_are_opened_selected_and_compared(

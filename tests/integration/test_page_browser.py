@@ -220,19 +220,6 @@ def test_pointing_at_a_chart_shows_values(page: Browser) -> None:
     assert not tip.is_displayed()
 
 
-def test_any_pair_of_systems_is_compared(page: Browser) -> None:
-    def opened() -> list[str]:
-        shown = page.driver.find_elements("css selector", "#sentences .pairs details")
-        return [each.find_element("css selector", "summary").text for each in shown if each.text]
-
-    first, second = opened()  # of both test sets
-    assert first == second == "tiny and d"  # the baseline and the best others have lines
-    choose(page, "#sentences .pairs", "with", "h")
-    assert opened() == ["tiny and h", "tiny and d"]
-    choose(page, "#sentences .pairs", "Compare", "g")
-    assert opened()[0] == "g and h"
-
-
 def test_without_scripts_all_is_there(page: Browser, file: Path) -> None:
     page.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:

@@ -12,11 +12,11 @@ from ruamel.yaml import YAML
 import processes
 from bleuprint.pipeline.first_difference import first_difference
 from bleuprint.pipeline.verify import lines, open_report
-from bleuprint.report.frame import RESULTS, costs_csv, save
+from bleuprint.report.frame import RESULTS, costs_csv
 from bleuprint.report.same_results import Verdict
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, write_json
-from result_rows import against, frame, record
+from result_rows import against, changed, frame, record
 
 LAST = "score@small-news-en-de-1"
 OTHER = {"hypotheses_sha256": "99" * 32, "training_sha256": "77" * 32}
@@ -24,11 +24,12 @@ OTHER = {"hypotheses_sha256": "99" * 32, "training_sha256": "77" * 32}
 
 def write(root: Path, bleu: float = 33.0, corpus: str = "news-en-de", **changes: Any) -> Path:
     """A project with a report of tiny and small; `changes` to the records of small."""
-    rows = record("tiny", corpus, "first", 30.0), record("small", corpus, "first", bleu)
-    rows[1].update(against("tiny", 0.04), **changes)
+    small = record("small", corpus, "first", bleu, **against("tiny", 0.04))
     (root / RESULTS.parent).mkdir(parents=True, exist_ok=True)
-    save(records := frame(*rows), root / RESULTS)
-    (root / RESULTS).with_name("costs.csv").write_text(costs_csv(records))
+    records = frame(record("tiny", corpus, "first", 30.0), small)
+    records = changed(records, {"system": "small"}, **changes)
+    records.save(root / RESULTS)
+    (root / RESULTS).with_name("costs.csv").write_text(costs_csv(records.cells))
     return root
 
 
@@ -151,28 +152,26 @@ def test_a_stage_that_the_other_lacks(tmp_path: Path) -> None:
     assert first_difference(stages, fewer, LAST) == ("translate", ["no such stage there"])
 
 
-def test_columns_that_one_file_lacks_are_named(tmp_path: Path) -> None:
+def test_measures_that_one_file_lacks_are_named(tmp_path: Path) -> None:
     first, second = write(tmp_path / "a"), write(tmp_path / "b")
-    rows = read_json(second / RESULTS)
-    for row in rows:
-        for name in [*row]:
-            if name.startswith("chrf2pp"):
-                del row[name]
-    write_json(second / RESULTS, rows)
+    content = read_json(second / RESULTS)
+    left_out = ("chrf2pp", "ter", "loss", "perplexity")
+    content["measures"] = [e for e in content["measures"] if e["measure"] not in left_out]
+    write_json(second / RESULTS, content)
     text, verdict = compared(first, second)
     assert verdict == Verdict.SAME_BYTES
     assert text[1] == (
-        "not compared, since one side lacks them: "
-        "chrf2pp, chrf2pp_low, chrf2pp_high and 7 more columns"
+        "not compared, since one side lacks them: chrf2pp, loss, perplexity and 1 more measures"
     )
 
 
 def test_an_edited_file_is_named(tmp_path: Path) -> None:
     here, there = write(tmp_path / "a"), write(tmp_path / "b")
-    rows = read_json(there / RESULTS)
-    rows[0]["bleu"] += 0.5
-    rows[1]["difference"] -= 0.5
-    write_json(there / RESULTS, rows)
+    content = read_json(there / RESULTS)
+    first, *_ = content["measures"]
+    assert (first["system"], first["measure"]) == ("tiny", "bleu")
+    first["value"] += 0.5
+    write_json(there / RESULTS, content)
     text, verdict = compared(here, there)
     assert verdict == Verdict.DIFFERENT
     assert "  from score on: bleu edited by hand: the translations are the same" in text
@@ -190,7 +189,7 @@ def test_a_file_that_is_not_that_of_dvc_lock_is_named(tmp_path: Path) -> None:
 
 def test_results_that_one_side_lacks_are_counted(tmp_path: Path) -> None:
     here, there = write(tmp_path / "a"), write(tmp_path / "b")
-    save(frame(record("tiny", "news-en-de", "first", 30.0)), there / RESULTS)
+    frame(record("tiny", "news-en-de", "first", 30.0)).save(there / RESULTS)
     text, verdict = compared(here, there)
     assert verdict == Verdict.DIFFERENT
     assert text[1] == "only here: 1 results, only there: 0"
@@ -200,14 +199,19 @@ def test_many_differences_fit_ten_lines(tmp_path: Path) -> None:
     here, there = write(tmp_path / "a"), write(tmp_path / "b")
     for root, more in ((here, 0.0), (there, 0.5)):
         rows = [
-            record("tiny", "news-en-de", f"t{n}", 30.0 + more * (n < 9), beam=4 + n * int(more * 2))
-            | {"hypotheses_sha256": f"{n}{more}", "settings_sha256": f"{n % 2}{more * (n % 2)}"}
-            | {"binary_sha256": f"{n % 3}{more * (n % 3)}"}
-            | {"bleu_signature": f"tok:a|version:{more * (n % 5)}"}
+            record(
+                *("tiny", "news-en-de", f"t{n}", 30.0 + more * (n < 9)),
+                models=4 + n * int(more * 2),
+                hypotheses_sha256=f"{n}{more}",
+                settings_sha256=f"{n % 2}{more * (n % 2)}",
+                binary_sha256=f"{n % 3}{more * (n % 3)}",
+            )
             for n in range(12)
         ]
-        save(frame(*rows), root / RESULTS)
-    save(frame(*rows[1:]), there / RESULTS)
+        for n, row in enumerate(rows):
+            row["measures"]["bleu", ""]["signature"] = f"tok:a|version:{more * (n % 5)}"
+        frame(*rows).save(root / RESULTS)
+    frame(*rows[1:]).save(there / RESULTS)
     text, verdict = compared(here, there)
     assert verdict == Verdict.DIFFERENT and len(text) == 10
     assert text[2].endswith("30.00 and 30.50 BLEU (mean difference +0.50), and 1 others")

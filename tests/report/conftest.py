@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 from markupsafe import Markup
 
 import result_trees as trees
 from bleuprint.config.experiment import Settings
 from bleuprint.report import report
-from bleuprint.report.frame import RESULTS, save
+from bleuprint.report.frame import RESULTS, Records
 from bleuprint.report.page import curves
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.records import collect
@@ -71,14 +70,14 @@ def copy(made: tuple[Path, Settings], tmp_path: Path) -> tuple[Path, Settings]:
 
 
 @pytest.fixture(scope="module")
-def collected(made: tuple[Path, Settings]) -> pd.DataFrame:
+def collected(made: tuple[Path, Settings]) -> Records:
     """The records of `made`. Not to be changed."""
     root, settings = made
     return collect(settings, root)
 
 
 @pytest.fixture
-def saved(copy: tuple[Path, Settings], collected: pd.DataFrame) -> tuple[Path, Settings]:
+def saved(copy: tuple[Path, Settings], collected: Records) -> tuple[Path, Settings]:
     """A copy with results.json."""
-    save(collected, copy[0] / RESULTS)
+    collected.save(copy[0] / RESULTS)
     return copy

@@ -13,6 +13,7 @@ import result_trees as trees
 from bleuprint.config.paths import Cell
 from bleuprint.report.compare import changes
 from bleuprint.runtime.files import read_json
+from bleuprint.scoring.record import value_of
 from bleuprint.text.parallel import read_lines
 from scoring import text
 
@@ -58,15 +59,12 @@ def test_scores_stand_side_by_side(tree: Path) -> None:
         read_json(tree / Cell(system, "news-en-de", 1).results / "scores.json")["first"]
         for system in ("tiny", "small")
     )
-    for metric, label in (
-        ("bleu", "BLEU"),
-        ("chrf", "chrF2"),
-        ("chrfpp", "chrF2++"),
-        ("ter", "TER"),
-    ):
-        cells = [f"{one[metric]['score']:.1f}" for one in (tiny, small)]
-        difference = f"{small[metric]['score'] - tiny[metric]['score']:+.1f}"
-        row = "  +".join(map(re.escape, ("first", label, *cells, difference)))
+    labels = {"bleu": "BLEU", "chrf2": "chrF2", "chrf2pp": "chrF2++", "ter": "TER"}
+    for metric, label in labels.items():
+        first, second = value_of(tiny, metric), value_of(small, metric)
+        assert first is not None and second is not None
+        cells = [label, f"{first:.1f}", f"{second:.1f}", f"{second - first:+.1f}"]
+        row = "  +".join(map(re.escape, ("first", *cells)))
         assert re.search(rf"^news-en-de  +{row}( |$)", output, re.M), output[
             output.index("\nScores") :
         ][:900]

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from scipy.stats import ttest_rel
@@ -14,7 +15,8 @@ import processes
 import result_trees as trees
 from bleuprint.config.paths import Cell, ledger
 from bleuprint.runtime.files import read_json, write_json
-from bleuprint.scoring.significance import paired_tests
+from bleuprint.scoring.record import SCORES
+from measuring import paired_tests
 
 _AS = {f"GIT_{who}_{what}": "t@x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 
@@ -38,6 +40,12 @@ def compare(root: Path, first: str, second: str, status: int = 0) -> str:
 def lines(output: str) -> list[list[str]]:
     """The cells of each line of the tables."""
     return [re.split(r" {2,}", line.strip()) for line in output.split("\n")]
+
+
+def bleu(root: Path, cell: Cell) -> Any:
+    """BLEU of the first test set in scores.json."""
+    measures = read_json(root / cell.results / SCORES)["first"]["measures"]
+    return next(each for each in measures if (each["measure"], each["group"]) == ("bleu", ""))
 
 
 def write_curves(root: Path, cell: Cell) -> None:
@@ -123,7 +131,7 @@ def test_two_systems_of_one_seed(tree: Path) -> None:
         assert ["news-en-de", *row] in found
     assert "validation BLEU" not in output  # which is the same
     cells = [Cell(system, "news-en-de", 1) for system in ("tiny", "small")]
-    scores = [read_json(tree / c.results / "scores.json")["first"]["bleu"]["score"] for c in cells]
+    scores = [bleu(tree, cell)["value"] for cell in cells]
     texts = {
         cell.system: (tree / cell.results / "hypotheses/test.first.de").read_text().split("\n")[:-1]
         for cell in cells
@@ -140,14 +148,10 @@ def test_several_seeds_are_paired(tmp_path: Path) -> None:
     settings = trees.settings_in(tmp_path, corpora={"news-en-de": ("first",)}, seeds=(1, 2, 3))
     trees.write_all(tmp_path, settings)
     output = compare(tmp_path, "tiny", "small")
-    tiny, small = (
-        [
-            read_json(tmp_path / Cell(system, "news-en-de", seed).results / "scores.json")
-            for seed in (1, 2, 3)
-        ]
+    scores = [
+        [bleu(tmp_path, Cell(system, "news-en-de", seed))["value"] for seed in (1, 2, 3)]
         for system in ("tiny", "small")
-    )
-    scores = [[one["first"]["bleu"]["score"] for one in side] for side in (tiny, small)]
+    ]
     p = ttest_rel(*scores).pvalue
     (row,) = [line for line in lines(output) if line[1:3] == ["first", "BLEU"]]
     assert re.fullmatch(r"\d+\.\d ± \d+\.\d", row[3])
@@ -196,11 +200,10 @@ def test_seeds_that_one_side_lacks_are_left_out(repository: Path, tmp_path: Path
 def test_other_code_data_and_signatures_are_shown(tree: Path) -> None:
     path = tree / Cell("small", "news-en-de", 1).results / "training.json"
     write_json(path, {**read_json(path), "data": "d" * 64, "code": "e" * 64})
-    path = tree / Cell("small", "news-en-de", 1).results / "scores.json"
-    scores = read_json(path)
-    old = scores["first"]["bleu"]["signature"]
-    new = scores["first"]["bleu"]["signature"] = old.replace("tok:13a", "tok:intl")
-    write_json(path, scores)
+    path = tree / Cell("small", "news-en-de", 1).results / SCORES
+    old = bleu(tree, Cell("small", "news-en-de", 1))["signature"]
+    new = old.replace("tok:13a", "tok:intl")
+    path.write_text(path.read_text("utf-8").replace(old, new), "utf-8")
     output = compare(tree, "tiny", "small")
     assert ["news-en-de", "signature of BLEU, first", old, new] in lines(output)
     assert ["news-en-de", "binary corpus", "b1b1b1b1b1b1", "dddddddddddd"] in lines(output)

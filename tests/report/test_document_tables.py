@@ -1,23 +1,22 @@
 """Scores by document in the report, of outputs whose documents differ and whose lines do not."""
 
-import re
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 import result_trees as trees
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell, folder, given
-from bleuprint.report import document_tables
-from bleuprint.report.frame import RESULTS, csv_text, load, save
+from bleuprint.report import tables
+from bleuprint.report.frame import RESULTS, Records, load
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.summary import summary
 from bleuprint.report.records import collect
 from bleuprint.report.report import table_md
+from bleuprint.report.system_results import system_results
 from bleuprint.runtime.errors import UserError
 from bleuprint.scoring.score import score_cell
-from result_rows import frame, record, rows_of
+from result_rows import frame, measured, record, rows_of
 
 CORPUS, TEST = "news-en-de", "first"
 # Eight documents of five lines, of which the baseline has these wrong in part; small has the last
@@ -40,7 +39,7 @@ def translated(root: Path, settings: Settings, system: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Settings, pd.DataFrame]:
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Settings, Records]:
     root = tmp_path_factory.mktemp("documents")
     with pytest.MonkeyPatch.context() as patch:
         trees.few_samples(patch)
@@ -50,90 +49,70 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Settings, pd.D
         trees.write_all(root, settings)
         for system in WRONG:
             translated(root, settings, system)
-        save(collect(settings, root), root / RESULTS)
+        collect(settings, root).save(root / RESULTS)
     return root, settings, load(root)
 
 
-def test_records_and_csv_have_the_interval_by_document(
-    made: tuple[Path, Settings, pd.DataFrame],
+def test_records_have_intervals_and_tests_by_document(
+    made: tuple[Path, Settings, Records],
 ) -> None:
-    records = made[2].set_index("system")
-    for system, row in records.iterrows():
-        assert [each["document"] for each in row.by_document] == IDS
-        right = [each["bleu"] == pytest.approx(100) for each in row.by_document]
-        assert right == [number not in WRONG[system] for number in range(8)]
-        width = row.bleu_document_high - row.bleu_document_low
-        assert width > 1.3 * (row.bleu_high - row.bleu_low)
-    assert pd.isna(records.document_p_bootstrap["tiny"])
+    tiny, small = system_results(made[2])
+    for result in (tiny, small):
+        by_line, by_document = result.score("bleu"), result.score("bleu", "document")
+        assert by_line and by_document and by_line.mean == by_document.mean
+        assert by_document.low and by_document.high and by_line.low and by_line.high
+        assert by_document.high - by_document.low > 1.3 * (by_line.high - by_line.low)
+        assert (by_line.units, by_document.units) == (40, 8)
+    assert tiny.difference_in("bleu", "document") is None
     # five of 40 lines are better, and one of eight documents
-    assert records.p_bootstrap["small"] < 0.05 < records.document_p_bootstrap["small"]
-    line = dict(zip(*(r.split(",") for r in csv_text(made[2]).split("\n")[:2]), strict=False))
-    assert float(line["bleu_document_low"]) == records.bleu_document_low["tiny"]
+    of_lines, of_documents = small.difference, small.difference_in("bleu", "document")
+    assert of_lines and of_documents and of_lines.p < 0.05 < of_documents.p
     assert trees.WORD not in (made[0] / RESULTS).read_text("utf-8")
 
 
-def test_table_and_page_say_how_much_wider_it_is(
-    made: tuple[Path, Settings, pd.DataFrame],
-) -> None:
+def test_table_and_page_say_how_much_wider_it_is(made: tuple[Path, Settings, Records]) -> None:
     root, settings, records = made
-    tiny = records.iloc[0]
-    grid = document_tables.scores(records)
-    assert grid is not None
-    rows = rows_of(grid)
-    low, high = tiny.bleu_document_low, tiny.bleu_document_high
-    assert rows["tiny"]["BLEU by document"] == f"{tiny.bleu:.1f} [{low:.1f}, {high:.1f}]"
-    times = f"{(high - low) / (tiny.bleu_high - tiny.bleu_low):.1f}"
-    assert rows["tiny"]["BLEU times as wide"] == times and rows["tiny"]["Documents"] == "8"
-    assert re.fullmatch(r"p=0\.\d{3} n\.s\. \(by line p=0\.0\d\d\)", rows["small"]["BLEU p"])
-    first, lost = document_tables.findings(records)
-    assert f"by document [{low:.1f}, {high:.1f}]" in first and f"{times}" in first
+    tiny, _ = system_results(records)
+    rows = rows_of(tables.documents(records))
+    assert rows["(documents)"]["BLEU"] == "8"
+    by_document, by_line = tiny.score("bleu", "document"), tiny.bleu
+    assert rows["tiny"]["BLEU"] == str(by_document) and "[" in rows["tiny"]["d-BLEU"]
+    assert by_document and by_document.low and by_document.high and by_line.low and by_line.high
+    times = f"{(by_document.high - by_document.low) / (by_line.high - by_line.low):.1f}"
+    first, lost = tables.document_findings(records)
+    assert "the interval of BLEU is" in first and times in first
     assert "fewer than 20 documents" in first
     assert "small from tiny in BLEU is significant by line" in lost
     table = table_md(settings, records, root)
     assert "## By document" in table and first in table and lost in table
-    assert f"d-BLEU, of documents in one line each: `{tiny.dbleu_signature}`" in table
-    context = ReportContext(settings, records, root)
-    assert first in summary(context).body
+    assert f"d-BLEU: `{tiny.rows['dbleu', 'document'][0].signature}`" in table
+    assert first in summary(ReportContext(settings, records, root)).body
 
 
-def test_means_over_seeds_have_no_test_by_document() -> None:
-    by_document = {
-        "by_document": [{"document": "a", "lines": 9, "bleu": 10, "chrf": 20}] * 2,
-        **{"dbleu": 40.0, "dbleu_low": 30.0, "dbleu_high": 50.0},
-    }
-    for metric, score in (("bleu", 30), ("chrf2", 50)):
-        by_document[f"{metric}_document_low"] = score - 3
-        by_document[f"{metric}_document_high"] = score + 3
-    records = frame(
-        record("tiny", "news-en-de", "first", 30, **by_document),
-        record("tiny", "news-en-de", "first", 31, **{**by_document, "dbleu": 42.0}, seed=2),
-        record("tiny", "news-en-de", "second", 31),
-    )
-    grid = document_tables.scores(records)
-    assert grid is not None and len(grid.rows) == 1
-    row = rows_of(grid)["tiny"]
-    assert row["d-BLEU"] == "41.0 ± 1.4 [30.0, 50.0]" and row["BLEU times as wide"] == "2.0"
-    assert not any(head.endswith(" p") for head in row)
+def test_of_several_seeds_intervals_are_means() -> None:
+    def row(seed: int, dbleu: float) -> dict[str, object]:
+        by_document = {
+            ("dbleu", "document"): measured("dbleu", dbleu, dbleu - 10, dbleu + 10, units=9),
+            ("bleu", "document"): measured("bleu", 30, 27, 33, units=9),
+        }
+        return record("tiny", CORPUS, TEST, 30, seed=seed, measures=by_document)
+
+    other = record("tiny", CORPUS, "second", 31)
+    grid = tables.documents(frame(row(1, 40.0), row(2, 42.0), other))
+    assert grid and len(grid.rows) == 2  # with the number of documents
+    shown = rows_of(grid)["tiny"]
+    assert (shown["d-BLEU"], shown["BLEU"]) == ("41.0 [31.0, 51.0]", "30.0 [27.0, 33.0]")
 
 
 def test_nothing_is_shown_where_no_document_is_said() -> None:
-    records = frame(record("tiny", "news-en-de", "first", 30))
-    assert document_tables.scores(records) is None
-    assert list(document_tables.parts(records)) == list(document_tables.findings(records)) == []
+    records = frame(record("tiny", CORPUS, TEST, 30))
+    assert tables.documents(records) is None and not list(tables.document_findings(records))
 
 
-def test_scores_of_before_the_documents_were_known_are_refused(
-    tmp_path: Path,
-) -> None:
+def test_documents_of_another_number_of_lines_are_refused(tmp_path: Path) -> None:
     settings = trees.settings_in(tmp_path, corpora={CORPUS: (TEST,)})
-    trees.write_all(tmp_path, settings)
+    trees.write_texts(tmp_path, settings)
     path = given(CORPUS, tmp_path) / f"test.{TEST}.documents"
     trees.write_lines(path, ["one"] * 39)
-    with pytest.raises(UserError, match=rf"{path} has 39 lines and the test set has 40; run: dvc"):
+    with pytest.raises(UserError, match=rf"{path} has 39 lines and .* 40"):
         trees.describe(tmp_path, settings, CORPUS)
-    trees.write_lines(path, ["one"] * 40)
-    trees.describe(tmp_path, settings, CORPUS)
-    with pytest.raises(
-        UserError, match=r"scores\.json: documents of first are not those .* score@"
-    ):
-        collect(settings, tmp_path)

@@ -8,8 +8,10 @@ import pytest
 
 import result_rows
 from bleuprint.report import main_table
+from bleuprint.report.frame import Records
 from bleuprint.report.grid import Column, Grid
-from result_rows import TWO_SYSTEMS, frame, record, rows_of
+from bleuprint.report.notes import notes as notes_of
+from result_rows import TWO_SYSTEMS, changed, frame, record, rows_of
 
 RECORDS = frame(*TWO_SYSTEMS, missing="small")
 
@@ -21,7 +23,7 @@ def test_the_order_of_records_moves_no_number(order: tuple[int, ...]) -> None:
         return [rows_of(main_table.scores(records, [metric])) for metric in ("bleu", "chrf2")]
 
     shuffled = [TWO_SYSTEMS[3 * system + i] for i in order for system in (1, 0)]
-    assert [row["system"] for row in shuffled[:2]] == ["small", "tiny"]
+    assert [row["facts"]["system"] for row in shuffled[:2]] == ["small", "tiny"]
     assert tables(shuffled) == tables(TWO_SYSTEMS)
 
 
@@ -47,7 +49,8 @@ def test_chrf_stands_in_its_own_table() -> None:
 
 
 def test_a_corpus_without_its_pair_in_the_name_shows_it() -> None:
-    records = RECORDS[:1].assign(corpus="news")
+    records = frame(record("tiny", "news-en-de", "first", 31.0))
+    records = Records(*(e.assign(corpus="news") for e in (records.cells, records.measures)))
     assert main_table.scores(records).columns[1] == Column("BLEU", "news (en-de)")
 
 
@@ -65,9 +68,7 @@ def test_tests_that_disagree_are_shown(bootstrap: float, randomization: float, s
     records = frame(TWO_SYSTEMS[0], record("small", "news-en-de", "first", 41.11, **paired))
     cell = rows_of(main_table.scores(records))["small"]["news-en-de difference"]
     assert cell == f"+10.0{shown}"
-    assert "Where approximate randomization decides otherwise" in " ".join(
-        main_table.notes(records)
-    )
+    assert "Where approximate randomization decides otherwise" in " ".join(notes_of(records))
 
 
 def test_several_seeds() -> None:
@@ -84,10 +85,10 @@ def test_several_seeds() -> None:
     # differences of 10 and 9: t = 9.5 / (0.7071 / sqrt 2) = 19 with 1 degree of freedom, where
     # p = 1 - 2/pi * arctan 19 = 0.0335 by the formula of Cauchy's distribution
     assert rows["small"]["news-en-de difference"] == "+9.5‡ p=0.033"
-    notes = " ".join(main_table.notes(seeds))
+    notes = " ".join(notes_of(seeds))
     assert "standard deviation over the seeds 7, 2" in notes
     assert "paired t-test across the 2 seeds" in notes and "bootstrap" not in notes
-    assert "seed" not in " ".join(main_table.notes(RECORDS))
+    assert "the seeds" not in " ".join(notes_of(RECORDS))
 
 
 def test_the_best_of_each_column_is_marked() -> None:
@@ -112,24 +113,23 @@ def test_the_best_of_each_column_is_marked() -> None:
 
 
 def test_notes_name_the_baseline_and_what_is_not_significant() -> None:
-    notes = " ".join(main_table.notes(RECORDS))
+    notes = " ".join(notes_of(RECORDS))
     assert "Difference: the score minus that of tiny; p: paired bootstrap" in notes
     assert "‡: also after Holm's correction" in notes and "n.s.: not significant" in notes
     assert "95 % interval" in notes
-    assert "p:" not in " ".join(main_table.notes(frame(*TWO_SYSTEMS[:3])))
+    assert "p:" not in " ".join(notes_of(frame(*TWO_SYSTEMS[:3])))
     assert "Published" not in notes
 
 
 def test_notes_name_engines_where_they_differ() -> None:
-    same = " ".join(main_table.notes(RECORDS))
+    same = " ".join(notes_of(RECORDS))
     assert "engine" not in same
-    mixed = RECORDS.copy()
-    mixed.loc[mixed.system == "small", ["engine", "precision"]] = "ctranslate2", "int8"
+    mixed = changed(RECORDS, {"system": "small"}, engine="ctranslate2", precision="int8")
     expected = (
         "Not all systems translated with the same engine and precision. "
         "pytorch float32: tiny; ctranslate2 int8: small."
     )
-    assert expected in main_table.notes(mixed)
+    assert expected in notes_of(mixed)
 
 
 def test_costs_counted_and_measured() -> None:
@@ -163,19 +163,22 @@ def test_costs_are_means_over_seeds() -> None:
         for seed, tokens in ((1, 1_000_000), (2, 2_000_000))
         for test in ("first", "second")
     ]
-    records = frame(*seeds)
-    fast = records.seed == 2
+    cells = frame(*seeds).cells
+    fast = cells.seed == 2
     times = {"train_seconds": 100.0, "train_tokens_per_second": 100.0, "device": "Slow Chip"}
-    records = records.assign(**times, processes=1, threads=2, commit=None)
-    records.loc[fast, list(times)] = 40.0, 300.0, "Fast Chip"
+    cells = cells.assign(**times, processes=1, threads=2, commit=None)
+    cells.loc[fast, list(times)] = 40.0, 300.0, "Fast Chip"
     rates = ["devices", "sustained_flops", "training_flops_by_time", "peak_flops", "mfu"]
-    records = records.assign(peak_memory=math.nan)
-    (row,) = main_table.costs(records.assign(**dict.fromkeys(rates, math.nan))).rows
+    cells = cells.assign(peak_memory=math.nan)
+    measures = frame(*seeds).measures
+    unknown = cells.assign(**dict.fromkeys(rates, math.nan))
+    (row,) = main_table.costs(Records(unknown, measures)).rows
     assert row.cells[4] == "1.50M"
     devices = "Slow Chip, 1 x 2 threads; Fast Chip, 1 x 2 threads"
     assert row.cells[6:] == ("0:01:10", "200", "–", "–", "–", devices)
-    records.loc[~fast, rates] = 1, 2e12, 4e14, 2e12, 0.25
-    records.loc[fast, rates] = 2, 4e12, 8e14, 4e12, 0.5
+    cells.loc[~fast, rates] = 1, 2e12, 4e14, 2e12, 0.25
+    cells.loc[fast, rates] = 2, 4e12, 8e14, 4e12, 0.5
+    records = Records(cells, measures)
     (row,) = main_table.costs(records).rows
     assert row.cells[9] == "6.0e14"
     assert row.cells[10] == "37.5%"

@@ -5,19 +5,22 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 import result_trees as trees
 from bleuprint.cli.main import command_parser
+from bleuprint.config.cells import settings_sha256
 from bleuprint.config.paths import Cell
-from bleuprint.report.frame import RESULTS, load, save
+from bleuprint.report.frame import RESULTS, Records, load
 from bleuprint.report.paper_numbers import numbers_tex, paper_numbers
 from bleuprint.runtime.errors import UserError
-from bleuprint.tracking.cell_results import settings_sha256
-from result_rows import TWO_SYSTEMS, frame, record
+from result_rows import TWO_SYSTEMS, against, frame, record
 
-ROWS = [{**row, "training_sha256": row["system"] + row["corpus"]} for row in TWO_SYSTEMS]
+ROWS = [
+    {**row, "facts": {**of, "training_sha256": of["system"] + of["corpus"]}}
+    for row in TWO_SYSTEMS
+    for of in [row["facts"]]
+]
 RECORDS = frame(*ROWS, missing="small")
 FIRST = "small/news-en-de/first"
 needs_latex = pytest.mark.skipif(
@@ -60,7 +63,7 @@ def test_numbers_of_one_seed() -> None:
 
 def test_small_p_has_no_equals_sign() -> None:
     rows = [record("a", "news-en-de", "t", 30.0)]
-    rows.append(record("b", "news-en-de", "t", 31.0, baseline="a", p_bootstrap=0.0004))
+    rows.append(record("b", "news-en-de", "t", 31.0, **against("a", 0.0004)))
     assert paper_numbers(frame(*rows))["b/news-en-de/t/p"] == "<0.001"
 
 
@@ -69,10 +72,12 @@ def test_numbers_of_two_seeds_and_costs_of_all() -> None:
     rows = [
         record("a", "news-en-de", "t", 30.0, seed=1, training_sha256="1"),
         record("a", "news-en-de", "t", 32.0, seed=2, training_sha256="2"),
-        record("b", "news-en-de", "t", 32.0, seed=1, training_sha256="1"),
-        record("b", "news-en-de", "t", 32.0, seed=2, training_sha256="4", training_flops=2e18),
+        record("b", "news-en-de", "t", 32.0, training_sha256="1", **against("a", 0.3)),
+        record(
+            *("b", "news-en-de", "t", 32.0),
+            **{"seed": 2, "training_sha256": "4", "training_flops": 2e18, **against("a", 0.3)},
+        ),
     ]
-    rows[2]["baseline"] = rows[3]["baseline"] = "a"
     numbers = paper_numbers(frame(*rows))
     assert numbers["a/news-en-de/t/bleu"] == "31.0"
     assert numbers["a/news-en-de/t/bleu_deviation"] == "1.4"  # the root of 2
@@ -85,7 +90,7 @@ def test_numbers_of_two_seeds_and_costs_of_all() -> None:
     assert whole == {**expected, "training_flops": "8.6e18"}
 
 
-def _project(root: Path) -> pd.DataFrame:
+def _project(root: Path) -> Records:
     (root / "numbers.tex").write_text(numbers_tex(RECORDS), encoding="utf-8")
     return RECORDS
 
@@ -144,12 +149,12 @@ def test_commands_print_what_belongs_to_the_settings(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     settings = trees.settings_in(tmp_path)
-    rows = [dict(row) for row in ROWS]
-    for row in rows:
-        cell = Cell(row["system"], row["corpus"], row["seed"])
-        row["settings_sha256"] = settings_sha256(settings, cell)
-    (tmp_path / "reports").mkdir()
-    save(frame(*rows), tmp_path / RESULTS)
+    rows = []
+    for row in ROWS:
+        cell = Cell(*(row["facts"][name] for name in Cell._fields))
+        facts = row["facts"] | {"settings_sha256": settings_sha256(settings, cell)}
+        rows.append({**row, "facts": facts})
+    frame(*rows).save(tmp_path / RESULTS)
     monkeypatch.chdir(tmp_path)
     assert _printed("numbers", capsys) == numbers_tex(load())
     # of another params.yaml

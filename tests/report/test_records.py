@@ -3,21 +3,22 @@
 import json
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from pandas.testing import assert_frame_equal
 
 import result_trees as trees
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
-from bleuprint.report.frame import RESULTS, load, save
+from bleuprint.report.frame import RESULTS, Records, load
 from bleuprint.report.records import collect
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, sha256_of, write_json
-from bleuprint.scoring.significance import paired_tests
+from bleuprint.scoring.measures import MEASURES
+from measuring import paired_tests
+from result_rows import values
 
 
-def test_one_record_for_each_in_the_order_of_the_settings(collected: pd.DataFrame) -> None:
+def test_one_record_for_each_in_the_order_of_the_settings(collected: Records) -> None:
     of_corpora = [("news-en-de", "first"), ("news-en-de", "second"), ("talks-en-fr", "only")]
     expected = [
         (system, corpus, seed, test)
@@ -27,39 +28,29 @@ def test_one_record_for_each_in_the_order_of_the_settings(collected: pd.DataFram
         for of, test in of_corpora
         if of == corpus
     ]
-    found = [(r.system, r.corpus, r.seed, r.test) for r in collected.itertuples()]
+    found = [(r.system, r.corpus, r.seed, r.test) for r in collected.cells.itertuples()]
     assert found == expected
 
 
 def test_every_figure_comes_from_its_own_cell(
-    made: tuple[Path, Settings], collected: pd.DataFrame
+    made: tuple[Path, Settings], collected: Records
 ) -> None:
     root, settings = made
-    records = collected
+    records = collected.cells
+    measures = collected.measures.astype(object).where(collected.measures.notna(), None)
     for record in records.to_dict("records"):
         system, corpus, seed, test = (record[n] for n in ("system", "corpus", "seed", "test"))
         folder = root / "results" / system / corpus / str(seed)
         scores = read_json(folder / "scores.json")[test]
-        for column, metric in (
-            ("bleu", "bleu"),
-            ("chrf2", "chrf"),
-            ("chrf2pp", "chrfpp"),
-            ("ter", "ter"),
-        ):
-            assert record[column] == scores[metric]["score"]
-            for name in ("low", "high", "signature"):
-                assert record[f"{column}_{name}"] == scores[metric][name]
-        for name in ("hypothesis_length", "reference_length", "length_ratio"):
-            assert record[name] == scores["bleu"][name]
-        assert record["test_loss"] == scores["loss"]["loss"] == 1.25
-        assert record["test_perplexity"] == scores["loss"]["perplexity"] == 3.490343
-        assert record["word_perplexity"] == scores["loss"]["word_perplexity"] > 1
-        for name, stored in (
-            ("variants", "bleu_variants"),
-            ("by_length", "by_length"),
-            ("by_count", "by_count"),
-        ):
-            assert record[name] == scores[stored] != []
+        place = {name: record[name] for name in ("system", "corpus", "seed", "test")}
+        of_cell = (measures[[*place]] == [*place.values()]).all(axis=1)
+        found = measures[of_cell].to_dict("records")
+        for row, stored in zip(found, scores["measures"], strict=True):
+            for name in ("measure", "group", "units", "value", "low", "high", "signature"):
+                assert row[name] == stored[name], row["measure"]
+        by_key = {(row["measure"], row["group"]): row["value"] for row in found}
+        assert by_key["loss", ""] == 1.25 and by_key["perplexity", ""] == 3.490343
+        assert {measure for measure, _ in by_key} >= {*MEASURES} - {"comet", "dbleu"}
         assert record["lines"] == 40
         training = read_json(folder / "training.json")
         assert record["parameters"] == training["parameters"]
@@ -69,8 +60,7 @@ def test_every_figure_comes_from_its_own_cell(
         assert record["updates"] == 500
         assert record["training_sha256"] == training["fingerprint"]
         decode = settings.system(system).decode
-        assert (record["engine"], record["beam"]) == (decode.engine, decode.beam)
-        assert record["length_penalty.alpha"] == decode.length_penalty.alpha
+        assert (record["engine"], record["precision"]) == (decode.engine, decode.precision)
         source, target = record["source"], record["target"]
         assert f"{source}-{target}" == corpus[-5:]
         split = root / "data" / "split" / corpus
@@ -85,16 +75,19 @@ def test_every_figure_comes_from_its_own_cell(
     # the two systems are the same but for their names
     assert records.groupby(["corpus", "seed"]).settings_sha256.nunique().tolist() == [1] * 4
     assert records.settings_sha256.nunique() == 4
-    assert records.bleu.nunique() == len(records)
+    assert len({*values(collected)}) == len(records)
 
 
 def test_paired_tests_are_against_the_first_system(
-    made: tuple[Path, Settings], collected: pd.DataFrame
+    made: tuple[Path, Settings], collected: Records
 ) -> None:
     root, _ = made
-    for record in collected.itertuples():
+    for record in collected.cells.itertuples():
+        rows = collected.measures
+        for name in ("system", "corpus", "seed", "test"):
+            rows = rows[rows[name] == getattr(record, name)]
         if record.system == "tiny":
-            assert pd.isna(record.baseline) and pd.isna(record.p_bootstrap)
+            assert rows[["baseline", "difference", "p", "standard_error"]].isna().all(axis=None)
             continue
         name = f"test.{record.test}.{record.target}"
         lines = {}
@@ -102,45 +95,54 @@ def test_paired_tests_are_against_the_first_system(
             cell = root / Cell(system, record.corpus, record.seed).results
             lines[system] = (cell / "hypotheses" / name).read_text("utf-8").splitlines()
         references = (root / "data" / "split" / record.corpus / name).read_text("utf-8")
-        p = paired_tests(lines, references.splitlines(), record.target)["small"]
-        assert record.baseline == "tiny"
-        for (key, of), prefix in zip(p.items(), ("", "chrf2_", "chrf2pp_", "ter_"), strict=True):
-            columns = ("p_bootstrap", "p_randomization", "standard_error")
-            found = [getattr(record, prefix + column) for column in columns]
-            assert found == [of.bootstrap, of.randomization, of.standard_error], key
+        expected = paired_tests(lines, references.splitlines(), record.target)["small"]
+        for key, of in expected.items():
+            (row,) = rows[(rows.measure == key) & (rows.group == "")].itertuples()
+            assert row.baseline == "tiny"
+            assert (row.p_randomization, row.standard_error) == (
+                of.randomization,
+                of.standard_error,
+            )
 
 
 def test_one_system_alone_has_no_paired_test(made: tuple[Path, Settings], tmp_path: Path) -> None:
     alone = trees.settings_in(tmp_path, systems=("small",), seeds=(1,))
     records = collect(alone, made[0])
-    assert list(records.system) == ["small"] * 3
-    assert records[["baseline", "difference", "p", "p_bootstrap"]].isna().all(axis=None)
+    assert list(records.cells.system) == ["small"] * 3
+    assert records.measures[["baseline", "difference", "p"]].isna().all(axis=None)
+
+
+def assert_same(first: Records, second: Records, check_like: bool = False) -> None:
+    assert_frame_equal(first.cells, second.cells, check_like=check_like)
+    assert_frame_equal(first.measures, second.measures)
 
 
 def test_cells_that_are_not_in_the_settings_are_passed_over(
-    copy: tuple[Path, Settings], collected: pd.DataFrame
+    copy: tuple[Path, Settings], collected: Records
 ) -> None:
     root, settings = copy
     (root / "results" / "gone" / "news-en-de" / "1").mkdir(parents=True)
     (root / "results" / "tiny" / "news-en-de" / "9").mkdir()
     (root / "results" / "tiny" / "old-en-de").mkdir()
-    assert_frame_equal(collect(settings, root), collected)
+    assert_same(collect(settings, root), collected)
 
 
 def test_saved_records_come_back_and_repeat_exactly(
-    saved: tuple[Path, Settings], collected: pd.DataFrame, tmp_path: Path
+    saved: tuple[Path, Settings], collected: Records, tmp_path: Path
 ) -> None:
     root, settings = saved
     text = (root / RESULTS).read_bytes()
-    assert_frame_equal(load(root), collected, check_like=True)
-    save(collect(settings, root), root / RESULTS)
+    assert_same(load(root), collected, check_like=True)
+    collect(settings, root).save(root / RESULTS)
     assert (root / RESULTS).read_bytes() == text
     (tmp_path / "reports").mkdir()
     (tmp_path / RESULTS).write_bytes(text)
-    assert load(tmp_path).train_seconds.isna().all()
-    entry = json.loads(text)[-1]
-    assert list(entry)[:6] == ["system", "corpus", "source", "target", "seed", "test"]
-    assert (entry["baseline"], json.loads(text)[0]["baseline"]) == ("tiny", None)
+    assert load(tmp_path).cells.train_seconds.isna().all()
+    content = json.loads(text)
+    assert list(content["measures"][0])[:6] == [
+        *("system", "corpus", "seed", "test", "measure", "group")
+    ]
+    assert {row["baseline"] for row in content["measures"]} == {"tiny", None}
     measured = set(trees.timing_of(Cell("tiny", "news-en-de", 1)))
     assert not any(f'"{name}"' in text.decode() for name in (*measured, "train_seconds"))
 
@@ -154,12 +156,12 @@ def test_what_an_older_version_wrote(copy: tuple[Path, Settings]) -> None:
     root, settings = copy
     path = root / Cell("tiny", "news-en-de", 1).results / "scores.json"
     scores = read_json(path)
-    del scores["second"]["by_count"]
+    del scores["second"]["measures"]
     write_json(path, scores)
     with pytest.raises(UserError, match=r"scores\.json: was not written by this version; run: dvc"):
         collect(settings, root)
     (root / "reports").mkdir(exist_ok=True)
-    for old in ('[{"system": "tiny"}]', "[3]", "{"):
+    for old in ('{"cells": [{"system": "tiny"}], "measures": []}', "[3]", "{"):
         (root / RESULTS).write_text(old)
         with pytest.raises(UserError, match=r"results\.json: .*was not written by this version"):
             load(root)

@@ -41,7 +41,7 @@ def test_measured_columns_are_of_the_same_training_and_settings(
     training, translation = trees.timing_files(root, settings, cell)
 
     def measured() -> list[Any]:
-        row = load(root).iloc[0]
+        row = load(root).cells.iloc[0]
         assert (row.system, row.corpus, row.seed) == cell
         return row[["train_seconds", "device", "peak_memory", "translate_seconds"]].tolist()
 
@@ -58,26 +58,26 @@ def test_what_a_colleague_measured_is_shown_until_it_is_measured_here(
     root, settings = saved
     resumed, _ = trees.timing_files(root, settings, Cell("small", "news-en-de", 3))
     write_json(resumed, {**trees.timing_of(Cell("small", "news-en-de", 3)), "threads": "1 + 2"})
-    there = load(root)
+    there = load(root).cells
     assert set(there.threads) == {"2", "1 + 2"}
     write_text(root / COSTS, costs_csv(there))
     shutil.rmtree(root / "timings")
-    pulled = load(root)
+    pulled = load(root).cells
     columns = list(there.columns)
     assert_frame_equal(pulled[columns], there[columns])
     cell = Cell("tiny", "news-en-de", 3)
     training, _ = trees.timing_files(root, settings, cell)
     write_json(training, {**trees.timing_of(cell), "seconds": 1.0, "device": "Here"})
-    here = load(root)
+    here = load(root).cells
     assert list(here.train_seconds[:2]) == [1.0, 1.0] and here.device[0] == "Here"
     assert list(here.train_seconds[2:]) == list(there.train_seconds[2:])
     assert list(here.translate_seconds) == list(there.translate_seconds)
     # of another training, or other settings, there is nothing to show
     text = (root / COSTS).read_text()
     write_text(root / COSTS, text.replace(there.training_sha256.iloc[-1], "0" * 64))
-    assert pd.isna(load(root).train_seconds.iloc[-1])
+    assert pd.isna(load(root).cells.train_seconds.iloc[-1])
     write_text(root / COSTS, text.replace(there.settings_sha256.iloc[-1], "0" * 64))
-    last = load(root).iloc[-1]
+    last = load(root).cells.iloc[-1]
     assert last.train_seconds > 0 and pd.isna(last.translate_seconds)
 
 

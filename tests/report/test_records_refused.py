@@ -8,21 +8,20 @@ import warnings
 from dataclasses import replace
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from pandas.testing import assert_frame_equal
 
 import bleuprint
 import result_trees as trees
+from bleuprint.cells.results import Results
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
 from bleuprint.config.system import Average
-from bleuprint.report.frame import costs_csv, load
+from bleuprint.report.frame import Records, costs_csv, load
 from bleuprint.report.records import collect
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, sha256_of, write_json
 from bleuprint.scoring.score import score_cell
-from bleuprint.tracking.cell_results import CellResults
 from systems import with_systems
 
 
@@ -74,59 +73,6 @@ def test_one_training_is_not_two_seeds(copy: tuple[Path, Settings]) -> None:
         collect(settings, root)
 
 
-@pytest.mark.parametrize(
-    ("metric", "message"),
-    [
-        ("bleu", "bleu.score 99.0 on second, but the translations have {own}"),
-        ("chrf", "chrf.score 99.0 on second, but the translations have {own}"),
-        ("ter", "TER 99.0 on second is outside its interval of {low} to {high}"),
-    ],
-)
-def test_scores_that_the_translations_do_not_have(
-    copy: tuple[Path, Settings], metric: str, message: str
-) -> None:
-    root, settings = copy
-    path = root / Cell("small", "news-en-de", 3).results / "scores.json"
-    scores = read_json(path)
-    stored = scores["second"][metric]
-    expected = message.format(own=stored["score"], low=stored["low"], high=stored["high"])
-    stored["score"] = 99.0
-    write_json(path, scores)
-    with pytest.raises(UserError) as caught:
-        collect(settings, root)
-    assert str(caught.value) == (
-        f"{path}: {expected}; run: dvc repro --force --single-item score@small-news-en-de-3"
-    )
-
-
-@pytest.mark.parametrize(
-    ("path", "edited"),
-    [
-        ("bleu.low", 1.0),
-        ("bleu.high", 99.0),
-        ("bleu.signature", "nrefs:1"),
-        ("bleu_variants.0.score", 99.0),
-        ("by_length.0.bleu", 99.0),
-        ("faults.0.references", 99),
-        ("loss", None),
-    ],
-)
-def test_any_score_that_the_translations_do_not_have(
-    copy: tuple[Path, Settings], path: str, edited: float | str | None
-) -> None:
-    root, settings = copy
-    file = root / Cell("small", "news-en-de", 3).results / "scores.json"
-    scores = read_json(file)
-    *above, last = path.split(".")
-    part = scores["second"]
-    for name in above:
-        part = part[int(name) if name.isdecimal() else name]
-    part[last] = edited
-    write_json(file, scores)
-    with pytest.raises(UserError, match=f"{path} {edited} on second, but the translations have"):
-        collect(settings, root)
-
-
 def test_translations_replaced_in_all_records_but_one(
     copy: tuple[Path, Settings], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -158,21 +104,21 @@ def test_curves_of_another_training(copy: tuple[Path, Settings]) -> None:
     )
 
 
-def test_curves_need_not_be_there(copy: tuple[Path, Settings], collected: pd.DataFrame) -> None:
+def test_curves_need_not_be_there(copy: tuple[Path, Settings], collected: Records) -> None:
     root, settings = copy
     (root / Cell("tiny", "news-en-de", 3).results / "curves.json").unlink()
-    assert_frame_equal(collect(settings, root), collected)
+    assert_frame_equal(collect(settings, root).measures, collected.measures)
 
 
 def test_results_of_other_settings_are_refused(copy: tuple[Path, Settings]) -> None:
     root, settings = copy
     cell = Cell("tiny", "news-en-de", 1)
-    assert CellResults.open(settings, cell, root).check().training.updates == 500
+    assert Results.open(settings, cell, root).check().training.updates == 500
     tiny = settings.system("tiny")
     smoothed = dataclasses.replace(tiny, train=dataclasses.replace(tiny.train, label_smoothing=0.3))
     changed = with_systems(settings, {"tiny": smoothed})
     with pytest.raises(UserError, match=r"1/training\.json: not run with these settings; run: dvc"):
-        CellResults.open(changed, cell, root)
+        Results.open(changed, cell, root)
 
 
 @pytest.mark.parametrize("name", ["hypotheses", "references"])
@@ -183,7 +129,7 @@ def test_scores_of_other_translations_are_refused(copy: tuple[Path, Settings], n
     scores["second"][name] = "0" * 64
     write_json(path, scores)
     with pytest.raises(UserError, match="has changed since system tiny, corpus news-en-de"):
-        CellResults.open(settings, cell, root).check()
+        Results.open(settings, cell, root).check()
 
 
 @pytest.mark.parametrize(
@@ -268,7 +214,7 @@ def test_an_ensemble_is_recorded_with_its_models(copy: tuple[Path, Settings]) ->
         averaged = {"settings": several.average.given, "updates": [10, 20, 30]}
         write_json(path, {**read_json(path), "averaged": averaged})
     records = collect(edited, root)
-    models = records.groupby("system").models.unique()
+    models = records.cells.groupby("system").models.unique()
     assert {system: list(each) for system, each in models.items()} == {"small": [3], "tiny": [1]}
 
 
@@ -295,10 +241,10 @@ def test_a_notebook_is_warned_of_changes_since_the_report(saved: tuple[Path, Set
 )
 def test_measured_figures_that_are_damaged(saved: tuple[Path, Settings], content: bytes) -> None:
     root, _ = saved
-    records = load(root)
+    records = load(root).cells
     (root / "reports/costs.csv").write_bytes(content)
     with pytest.raises(UserError, match=r"^\S+costs\.csv: damaged: [^\n]+$"):
         load(root)
     text = costs_csv(records)
     (root / "reports/costs.csv").write_text(text + text.partition("\n")[2])  # as after a git merge
-    assert_frame_equal(load(root), records)
+    assert_frame_equal(load(root).cells, records)

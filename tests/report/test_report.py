@@ -17,18 +17,17 @@ import result_trees as trees
 from bleuprint.config.experiment import Settings
 from bleuprint.config.experiment import load as load_settings
 from bleuprint.config.paths import Cell
-from bleuprint.config.system import Overrides
-from bleuprint.report import main_table, report
+from bleuprint.report import main_table, notes, report
 from bleuprint.report.compare import compare
-from bleuprint.report.frame import RESULTS, load, save
+from bleuprint.report.frame import RESULTS, load
 from bleuprint.report.grid import NONE, Grid
 from bleuprint.report.records import check_settings, collect
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import sha256_of, write_json
 from bleuprint.runtime.yaml_tree import load_yaml
+from bleuprint.scoring.bleu_variants import VARIANTS
 from pages import Page
 from root import ROOT
-from systems import with_systems
 
 STAGE = ROOT / "stages" / "report.py"
 
@@ -43,7 +42,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Settings]:
 
 
 def contents(root: Path) -> dict[str, bytes]:
-    return {file.name: file.read_bytes() for file in (root / "reports").iterdir()}
+    files = [file for file in (root / "reports").iterdir() if file.name != "resolved.json"]
+    return {file.name: file.read_bytes() for file in files}
 
 
 def test_writes_all_reports(written: tuple[Path, Settings]) -> None:
@@ -59,15 +59,18 @@ def test_writes_all_reports(written: tuple[Path, Settings]) -> None:
     }
     assert set(contents(root)) == names | {"training.csv", "validation.csv"}
     page = contents(root)["table.md"].decode()
-    for row in load(root).to_dict("records"):
-        for name in ("bleu", "chrf2", "ter"):
-            assert f"{row[name]:.1f} [{row[f'{name}_low']:.1f}, {row[f'{name}_high']:.1f}]" in page
-            assert f"`{row[f'{name}_signature']}`" in page
-        for variant in row["variants"]:
-            assert f"{variant['score']:.1f} ({variant['score'] - row['bleu']:+.1f})" in page
-        assert f"{row['length_ratio']:.3f}" in page
-        split = root / "data" / "split" / row["corpus"]
-        assert sha256_of(split / f"test.{row['test']}.{row['target']}")[:12] in page
+    records = load(root)
+    for row in records.frame().itertuples():
+        if row.measure in ("bleu", "chrf2", "chrf2pp", "ter") and not row.group:
+            assert f"{row.value:.1f} [{row.low:.1f}, {row.high:.1f}]" in page
+            assert f"`{row.signature}`" in page
+        elif row.measure in VARIANTS:
+            assert f"{row.value:.1f} (" in page
+        elif row.measure == "length_ratio":
+            assert f"{row.value:.3f}" in page
+    for cell in records.cells.itertuples():
+        split = root / "data" / "split" / cell.corpus
+        assert sha256_of(split / f"test.{cell.test}.{cell.target}")[:12] in page
     for title in ("TER", "BLEU variants used in papers", "Rare words"):
         assert f"## {title}\n\n| System " in page
     assert "compound-split (paper comparison only)" in page
@@ -164,7 +167,7 @@ def test_a_missing_ledger(copy: tuple[Path, Settings]) -> None:
     (root / "data" / "ledgers" / "talks-en-fr" / "dedup.json").unlink()
     with pytest.raises(UserError, match=r"talks-en-fr/dedup\.json: no such file"):
         report.write_reports(settings, root)
-    assert not (root / "reports").exists()
+    assert not contents(root)
 
 
 def test_a_low_reachable_bleu_stands_at_the_scores(
@@ -185,7 +188,7 @@ def test_a_low_reachable_bleu_stands_at_the_scores(
     monkeypatch.chdir(root)
     for parts in (main_table.parts(load()), main_table.summary(settings, load())):
         assert [str(part).startswith(note) for part in parts].count(True) == 1
-    assert "Reachable" not in " ".join(main_table.notes(load()))
+    assert "Reachable" not in " ".join(notes.notes(load()))
 
 
 def test_removing_a_system_removes_its_row(copy: tuple[Path, Settings]) -> None:
@@ -204,7 +207,8 @@ def test_the_stage(tmp_path: Path) -> None:
     trees.write_all(root, settings)
     report.write_reports(settings, root)
     expected = contents(root)
-    shutil.rmtree(root / "reports")
+    for name in expected:
+        (root / "reports" / name).unlink()
     done = processes.run_text([sys.executable, str(STAGE)], root)
     assert done.returncode == 0, done.stderr
     assert contents(root) == expected
@@ -231,9 +235,9 @@ def test_a_cell_left_out_is_a_dash(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     records = load(tmp_path)
     expected = [("tiny", "news-en-de"), ("tiny", "talks-en-fr")]
     expected += [("small", "news-en-de"), ("last", "talks-en-fr")]
-    places = records[["system", "corpus"]].drop_duplicates()
+    places = records.cells[["system", "corpus"]].drop_duplicates()
     assert list(places.itertuples(index=False, name=None)) == expected
-    assert set(records.baseline.dropna()) == {"tiny"}
+    assert set(records.measures.baseline.dropna()) == {"tiny"}
     check_settings(records, settings, RESULTS)
 
     grid = main_table.scores(records)
@@ -269,22 +273,24 @@ def test_a_cell_left_out_is_a_dash(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_a_baseline_is_the_first_system_of_its_corpus(tmp_path: Path) -> None:
     settings = trees.settings_in(tmp_path, systems=("tiny", "small", "last"))
     trees.write_all(tmp_path, settings)
-    row = dataclasses.replace(settings.system("tiny"), corpora={"news-en-de": Overrides()})
-    settings = with_systems(settings, {"tiny": row})
+    cells = {**settings.cells, "tiny": {**settings.cells["tiny"], "talks-en-fr": None}}
+    settings = dataclasses.replace(settings, cells=cells)
     report.write_reports(settings, tmp_path)
     records = load(tmp_path)
-    baselines = records.groupby("corpus").baseline.agg(lambda names: "".join(set(names.dropna())))
+    baselines = records.measures.groupby("corpus").baseline.agg(
+        lambda names: "".join(set(names.dropna()))
+    )
     assert baselines.to_dict() == {"news-en-de": "tiny", "talks-en-fr": "small"}
     heads = [row.cells[0] for row in main_table.scores(records).rows]
     assert heads == ["tiny (baseline)", "small (baseline)", "last"]
-    (note,) = [note for note in main_table.notes(records) if note.startswith("Difference")]
+    (note,) = [note for note in notes.notes(records) if note.startswith("Difference")]
     assert "the score minus that of tiny, or without it of small;" in note
 
 
 def test_the_terminals_table_loads_no_torch(made: tuple[Path, Settings]) -> None:
     """It takes two seconds; the page, which shows the model, is written after a run only."""
     root, settings = made
-    save(collect(settings, root), root / RESULTS)
+    collect(settings, root).save(root / RESULTS)
     (root / "reports" / "index.html").touch()
     code = """
 import sys

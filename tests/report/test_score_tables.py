@@ -1,15 +1,15 @@
 """The tables of BLEU variants and breakdowns: every figure is in its own row and column."""
 
 from bleuprint.config.published import Published
-from bleuprint.report import score_tables
-from bleuprint.report.frame import csv_text
+from bleuprint.report import tables
 from bleuprint.report.grid import Grid
-from result_rows import against, count, frame, length, record
+from result_rows import against, frame, measured, record
 
+NO_LOSS = {"loss": None, "perplexity": None, "word_perplexity": None}
 RECORDS = [
     record("tiny", "news-en-de", "first", 30.0),
     record("small", "news-en-de", "first", 40.0, length_ratio=1.01, **against("tiny", 0.01)),
-    record("tiny", "talks-en-zh", "only", 20.0, by_count=None),
+    record("tiny", "talks-en-zh", "only", 20.0),
 ]
 
 
@@ -20,7 +20,7 @@ def rows_of(grid: Grid | None) -> list[dict[str, str]]:
 
 
 def test_scores_as_papers_with_the_difference() -> None:
-    first, second, third = rows_of(score_tables.variants(frame(*RECORDS)))
+    first, second, third = rows_of(tables.variants(frame(*RECORDS)))
     assert first == {
         "System": "tiny",
         "Corpus": "news-en-de",
@@ -29,31 +29,26 @@ def test_scores_as_papers_with_the_difference() -> None:
         "lower-cased": "31.5 (+1.5)",
         "intl": "29.5 (-0.5)",
         "tokens": "30.2 (+0.2)",
-        "tokenized": "–",
-        "tokenized, lower-cased": "–",
-        "compound-split (paper comparison only)": "–",
     }
     assert (second["System"], second["intl"]) == ("small", "39.5 (-0.5)")
     assert (third["Corpus"], third["BLEU"]) == ("talks-en-zh", "20.0")
 
 
 def test_losses_are_means_over_seeds() -> None:
-    unknown = dict.fromkeys(("test_loss", "test_perplexity", "word_perplexity"))
-    records = frame(
-        RECORDS[0],
-        {**RECORDS[0], "seed": 2, "test_loss": 2.0, "test_perplexity": 7.389},
-        {**RECORDS[2], **unknown},
-    )
+    seeds = [
+        record("tiny", "news-en-de", "first", 30.0),
+        record("tiny", "news-en-de", "first", 30.0, seed=2, loss=2.0, perplexity=7.389),
+    ]
+    alone = record("tiny", "talks-en-zh", "only", 20.0, **NO_LOSS)
     place = {"System": "tiny", "Corpus": "news-en-de", "Test set": "first"}
-    assert rows_of(score_tables.losses(records)) == [
+    assert rows_of(tables.losses(frame(*seeds, alone))) == [
         {**place, "Loss": "1.750", "Perplexity": "5.94", "Per word": "20.2"},
         {
             **{"System": "tiny", "Corpus": "talks-en-zh", "Test set": "only"},
             **{"Loss": "–", "Perplexity": "–", "Per word": "–"},
         },
     ]
-    none = rows_of(score_tables.losses(frame({**RECORDS[0], **unknown})))
-    assert none == [{**place, "Loss": "–", "Perplexity": "–", "Per word": "–"}]
+    assert tables.losses(frame(alone)) is None
 
 
 def test_published_perplexities_stand_above_ours() -> None:
@@ -64,27 +59,30 @@ def test_published_perplexities_stand_above_ours() -> None:
         Published("No perplexity", "there", **known, scored="tokenized"),
         Published("Elsewhere", "x", "other", "first", 3.0, "tokenized", perplexity=2.0),
     )
-    grid = score_tables.losses(frame(*RECORDS), numbers)
+    grid = tables.losses(frame(*RECORDS), numbers)
+    assert grid
     assert [row.kind for row in grid.rows] == ["published", "", "", ""]
     first, ours, *_ = rows_of(grid)
     place = {"Corpus": "news-en-de", "Test set": "first"}
     printed = {"Loss": "1.731", "Perplexity": "5.65", "Per word": "–"}
     assert first == {"System": "A paper (published)", **place, **printed}
     assert ours["System"] == "tiny"
-    # also in table.csv
-    printed_row = csv_text(frame(*RECORDS), numbers).split("\n")[1]
-    assert printed_row.startswith("A paper,") and ",1.731,5.647," in printed_row
 
 
 def test_bleu_by_length_and_the_length_ratio() -> None:
     place = {"Corpus": "news-en-de", "Test set": "first"}
-    lengths = [length("1-10", 7, 11.0), length("11-20", 3, 12.0)]
-    records = frame(*RECORDS[:2], {**RECORDS[2], "by_length": lengths})
-    rows = rows_of(score_tables.by_length(records))
+    third = record("tiny", "talks-en-zh", "only", 20.0)
+    third["measures"] |= {
+        ("bleu", "length 1-10"): measured("bleu", 11.0, units=7),
+        ("bleu", "length 11-20"): measured("bleu", 12.0, units=3),
+    }
+    del third["measures"]["bleu", "length over 50"]
+    records = frame(*RECORDS[:2], third)
+    rows = rows_of(tables.by_length(records))
     assert rows[:3] == [
         {
             **{"System": "(lines)", **place, "1-10": "400", "11-20": "–"},
-            **{"over 50": "600", "Length ratio": "–"},
+            **{"over 50": "600", "Length ratio": "1,000"},
         },
         {
             **{"System": "tiny", **place, "1-10": "33.0", "11-20": "–"},
@@ -100,14 +98,17 @@ def test_bleu_by_length_and_the_length_ratio() -> None:
 
 
 def test_rare_words_in_percent_where_tokens_are_words() -> None:
-    rows = rows_of(score_tables.by_count(frame(*RECORDS)))
+    of_characters = record("tiny", "talks-en-zh", "only", 20.0)
+    for bucket in ("0", "100+"):
+        del of_characters["measures"]["word_accuracy", f"count {bucket}"]
+    rows = rows_of(tables.by_count(frame(*RECORDS[:2])))
     assert [list(row.values()) for row in rows] == [
         ["(words)", "news-en-de", "first", "50", "1,200"],
         ["tiny", "news-en-de", "first", "20.0", "50.0"],
         ["small", "news-en-de", "first", "20.0", "50.0"],
     ]
     assert list(rows[0])[3:] == ["0", "100+"]
-    assert score_tables.by_count(frame(RECORDS[2])) is None
+    assert tables.by_count(frame(of_characters)) is None
 
 
 def test_means_over_seeds() -> None:
@@ -115,12 +116,15 @@ def test_means_over_seeds() -> None:
         *("tiny", "news-en-de", "first", 32.0),
         seed=2,
         length_ratio=1.0,
-        by_count=[count("0", 50, 20), count("100+", 1200, 300)],
+        measures={
+            ("word_accuracy", "count 0"): measured("word_accuracy", 40.0, units=50),
+            ("word_accuracy", "count 100+"): measured("word_accuracy", 25.0, units=1200),
+        },
     )
     seeds = frame(RECORDS[0], other)
-    (papers,) = rows_of(score_tables.variants(seeds))
+    (papers,) = rows_of(tables.variants(seeds))
     assert (papers["BLEU"], papers["lower-cased"]) == ("31.0", "32.5 (+1.5)")
-    _, lengths = rows_of(score_tables.by_length(seeds))
+    _, lengths = rows_of(tables.by_length(seeds))
     assert (lengths["1-10"], lengths["Length ratio"]) == ("34.0", "0.990")
-    _, words = rows_of(score_tables.by_count(seeds))
+    _, words = rows_of(tables.by_count(seeds))
     assert (words["0"], words["100+"]) == ("30.0", "37.5")

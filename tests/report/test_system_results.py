@@ -6,7 +6,8 @@ import statistics
 
 import pytest
 
-from bleuprint.report.system_results import Difference, SystemResult, holm, paired_t, system_results
+from bleuprint.report.paired import holm, paired_t
+from bleuprint.report.system_results import Difference, SystemResult, system_results
 from result_rows import against, frame, record
 
 # 88.333 / (1 + e^(-0.96639 d))
@@ -70,14 +71,14 @@ def test_one_seed_takes_the_bootstrap_and_is_corrected_by_column() -> None:
     ]
     results = system_results(frame(*records))
     assert [(result.system, result.test) for result in results] == [
-        (r["system"], r["test"]) for r in records
+        (r["facts"]["system"], r["facts"]["test"]) for r in records
     ]
     assert results[0].difference is None and results[1].difference is None
     # two systems in a column: the smaller p twice, the other at least as much
-    assert results[2].difference == Difference("base", 2.5, 0.01, 0.02, 0.02, BLEU[2.5])
-    assert results[3].difference == Difference("base", 1.0, 0.04, 0.04, 0.08, BLEU[1.0])
-    assert results[4].difference == Difference("base", -1.0, 0.03, 0.03, 0.03, BLEU[1.0])
-    assert results[5].difference == Difference("base", 0.0, 1.0, 1.0, 1.0, 50.0)
+    assert results[2].difference == Difference("base", 2.5, 0.01, 0.02, 0.02, BLEU[2.5], error=0.5)
+    assert results[3].difference == Difference("base", 1.0, 0.04, 0.04, 0.08, BLEU[1.0], error=0.5)
+    assert results[4].difference == Difference("base", -1.0, 0.03, 0.03, 0.03, BLEU[1.0], error=0.5)
+    assert results[5].difference == Difference("base", 0.0, 1.0, 1.0, 1.0, 50.0, error=0.5)
     of_chrf = results[3].differences["chrf2"]
     assert of_chrf.agreement == pytest.approx(93 / (1 + math.exp(-1.1142732)), abs=1e-5)
     assert results[3].differences["ter"].agreement is None

@@ -14,11 +14,10 @@ import pytest
 import processes
 import result_trees as trees
 from bleuprint.cli.scores import _table
+from bleuprint.config.cells import settings_sha256
 from bleuprint.config.paths import Cell
 from bleuprint.report import report
-from bleuprint.report.frame import save
 from bleuprint.report.grid import Column, Grid, Row
-from bleuprint.tracking.cell_results import settings_sha256
 from result_rows import TWO_SYSTEMS, frame
 
 
@@ -26,12 +25,12 @@ from result_rows import TWO_SYSTEMS, frame
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("project")
     settings = trees.settings_in(root)
-    (root / "reports").mkdir()
-    rows = [
-        {**row, "settings_sha256": settings_sha256(settings, Cell(*(row[n] for n in Cell._fields)))}
-        for row in sorted(TWO_SYSTEMS, key=lambda row: list(settings.systems).index(row["system"]))
-    ]
-    save(frame(*rows), root / "reports" / "results.json")
+    rows = []
+    for row in TWO_SYSTEMS:
+        cell = Cell(*(row["facts"][name] for name in Cell._fields))
+        facts = row["facts"] | {"settings_sha256": settings_sha256(settings, cell)}
+        rows.append({**row, "facts": facts})
+    frame(*rows).save(root / "reports" / "results.json")
     return root
 
 
@@ -117,7 +116,7 @@ def test_no_color_in_a_pipe_and_utf_8_in_any_locale(project: Path) -> None:
     ("form", "part"),
     [
         ("markdown", "| small           | **41.1 [40.1, 43.1]** |"),
-        ("csv", "small,news-en-de,en,de,1,first,"),
+        ("csv", "small,news-en-de,1,first,bleu,,1000,41.11,40.11,43.11,"),
         ("latex", "small & \\textbf{41.1 [40.1, 43.1]} & +10.0$^{\\ddagger}$ p=0.001 &"),
     ],
 )

@@ -5,8 +5,19 @@ from pathlib import Path
 import pytest
 
 import result_trees as trees
-from bleuprint.scoring.breakdown import ByCount, ByLength, bleu_by_length, word_accuracy
+from bleuprint.scoring.breakdown import by_length, word_accuracy
+from bleuprint.scoring.measure import Measured
+from bleuprint.scoring.measures import MEASURES
+from measuring import texts_of
 from scoring import sacrebleu, text
+
+
+def bleu_by_length(
+    hypotheses: list[str], references: list[str], tokens: list[int], language: str
+) -> list[Measured]:
+    statistics = MEASURES["bleu"].count(texts_of(hypotheses, references, language))
+    assert statistics is not None
+    return list(by_length(MEASURES["bleu"], statistics, tokens))
 
 
 def test_buckets_begin_and_end_where_they_say() -> None:
@@ -14,18 +25,21 @@ def test_buckets_begin_and_end_where_they_say() -> None:
     lines = ["one two three four"] * len(tokens)
     found = bleu_by_length(lines, lines, tokens, "en")
     names = ["0", "1-10", "11-20", "21-30", "31-40", "41-50", "over 50"]
-    assert [(one["tokens"], one["lines"]) for one in found] == list(
-        zip(names, [1, *[2] * 6], strict=True)
+    assert [(one["group"], one["units"]) for one in found] == list(
+        zip([f"length {name}" for name in names], [1, *[2] * 6], strict=True)
     )
-    assert {one["bleu"] for one in found} == {100.0}
+    assert {round(one["value"], 4) for one in found} == {100.0}
 
 
 def test_lengths_that_no_line_has_are_left_out() -> None:
     # the second line has 4 of 6 words, all right: exp(1 - 6/4)
     references = ["a b c d", "the cat sat on the mat", "x"]
     found = bleu_by_length(["a b c d", "the cat sat on", "y"], references, [35, 60, 35], "en")
-    assert [(one["tokens"], one["lines"]) for one in found] == [("31-40", 2), ("over 50", 1)]
-    assert found[1]["bleu"] == pytest.approx(60.653066, abs=1e-6)
+    assert [(one["group"], one["units"]) for one in found] == [
+        ("length 31-40", 2),
+        ("length over 50", 1),
+    ]
+    assert found[1]["value"] == pytest.approx(60.653066, abs=1e-6)
 
 
 @pytest.mark.parametrize("language", ["de", "zh"])
@@ -37,7 +51,8 @@ def test_each_bucket_equals_the_command_line(tmp_path: Path, language: str) -> N
             trees.write_lines(tmp_path / name, lines[bucket::2])
         options = ("-l", f"en-{language}", "-i", tmp_path / "hypotheses")
         theirs = sacrebleu(tmp_path / "references", *options)
-        assert found == ByLength(tokens=("1-10", "21-30")[bucket], lines=30, bleu=theirs["score"])
+        assert found["group"] == ("length 1-10", "length 21-30")[bucket]
+        assert (found["units"], found["value"]) == (30, theirs["score"])
 
 
 def test_word_accuracy_worked_by_hand() -> None:
@@ -48,14 +63,12 @@ def test_word_accuracy_worked_by_hand() -> None:
     result = word_accuracy(
         [line.split() for line in found], [line.split() for line in references], counts
     )
-    assert result == [
-        ByCount(count="0", words=3, found=2, accuracy=0.666667),
-        ByCount(count="1", words=1, found=0, accuracy=0.0),
-        ByCount(count="2-4", words=2, found=1, accuracy=0.5),
-        ByCount(count="5-9", words=2, found=2, accuracy=1.0),
-        ByCount(count="10-99", words=2, found=1, accuracy=0.5),
-        ByCount(count="100+", words=2, found=1, accuracy=0.5),
-    ]
-    assert word_accuracy([["the"]], [["the"]], counts) == [
-        ByCount(count="100+", words=1, found=1, accuracy=1.0)
-    ]
+    assert result == {
+        "0": (2, 3),
+        "1": (0, 1),
+        "2-4": (1, 2),
+        "5-9": (2, 2),
+        "10-99": (1, 2),
+        "100+": (1, 2),
+    }
+    assert word_accuracy([["the"]], [["the"]], counts) == {"100+": (1, 1)}

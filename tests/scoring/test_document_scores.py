@@ -4,11 +4,13 @@ import random
 
 import numpy as np
 import pytest
-from sacrebleu import BLEU, CHRF, corpus_bleu, corpus_chrf
+from sacrebleu import BLEU, CHRF
 
 import result_trees as trees
-from bleuprint.scoring.document_scores import document_scores
-from bleuprint.scoring.significance import paired_tests
+from bleuprint.scoring.measure import statistics_of
+from bleuprint.scoring.measures import MEASURES
+from bleuprint.scoring.significance import paired_test
+from measuring import measure, of_documents, texts_of
 
 WORDS = [f"w{number}" for number in range(50)]
 
@@ -40,39 +42,28 @@ def test_dbleu_is_sacrebleus_of_documents_in_one_line() -> None:
     # the order of lines in the file does not count, as long as it is kept within documents
     turned = [line for start in range(4) for line in range(start, 20, 4)]
     texts = ([text[line] for line in turned] for text in (hypotheses, references))
-    found = document_scores(*texts, "en", [ids[line] for line in turned])
+    found = measure("dbleu", texts_of(*texts, "en", [ids[line] for line in turned]))
     metric = BLEU(references=[joined[1]], trg_lang="en")
     expected = metric.corpus_score(joined[0], None, n_bootstrap=1000)
-    assert found["dbleu"]["score"] == pytest.approx(expected.score, abs=1e-6)
-    interval = found["dbleu"]["low"], found["dbleu"]["high"]
+    assert found["value"] == pytest.approx(expected.score, abs=1e-6)
+    interval = found["low"], found["high"]
     assert interval == pytest.approx(
         (expected._mean - expected._ci, expected._mean + expected._ci), abs=1e-4
     )
-    assert found["dbleu"]["signature"] == metric.get_signature().format()
+    assert found["signature"] == metric.get_signature().format()
 
 
 def test_dbleu_does_not_see_where_sentences_of_a_document_end() -> None:
-    found = document_scores(["a b c", "d e f g"], ["a b c d e", "f g"], "en", ["one", "one"])
-    assert found["dbleu"]["score"] == pytest.approx(100)
-    assert found["each"][0]["bleu"] < 60
+    texts = texts_of(["a b c", "d e f g"], ["a b c d e", "f g"], "en", ["one", "one"])
+    assert measure("dbleu", texts)["value"] == pytest.approx(100)
+    assert of_documents("bleu", texts)["value"] < 60
 
 
-def test_scores_of_each_document_are_of_its_lines() -> None:
-    hypotheses, references, ids = made(5, 4, alike=True)
-    found = document_scores(hypotheses, references, "en", ids)["each"]
-    assert [(each["document"], each["lines"]) for each in found] == [(f"d{n}", 4) for n in range(5)]
-    for number, each in enumerate(found):
-        of = slice(4 * number, 4 * number + 4)
-        texts = hypotheses[of], [references[of]]
-        assert each["bleu"] == pytest.approx(corpus_bleu(*texts).score, abs=1e-6)
-        assert each["chrf"] == pytest.approx(corpus_chrf(*texts).score, abs=1e-6)
-
-
-@pytest.mark.parametrize(("key", "metric"), [("bleu", BLEU()), ("chrf", CHRF())])
+@pytest.mark.parametrize(("key", "metric"), [("bleu", BLEU()), ("chrf2", CHRF())])
 def test_the_interval_is_that_of_texts_of_drawn_documents(key: str, metric: BLEU | CHRF) -> None:
     """Each resample is written out document by document and scored as a text of its own."""
     hypotheses, references, ids = made(6, 3, alike=True)
-    interval = document_scores(hypotheses, references, "en", ids)["intervals"][key]
+    interval = of_documents(key, texts_of(hypotheses, references, "en", ids))
     scores = []
     for drawn in np.random.default_rng(12345).choice(6, size=(1000, 6), replace=True):
         lines = [3 * document + line for document in drawn for line in range(3)]
@@ -92,19 +83,23 @@ def test_the_interval_is_wider_where_lines_of_a_document_are_alike() -> None:
     widths = {}
     for alike in (True, False):
         hypotheses, references, ids = made(20, 20, alike)
-        by_document = document_scores(hypotheses, references, "en", ids)["intervals"]["bleu"]
-        every_line = [str(line) for line in range(400)]
-        by_line = document_scores(hypotheses, references, "en", every_line)["intervals"]["bleu"]
-        widths[alike] = (by_document["high"] - by_document["low"]) / (
-            by_line["high"] - by_line["low"]
-        )
+        texts = texts_of(hypotheses, references, "en", ids)
+        width = {}
+        for unit, of in (
+            ("document", of_documents("bleu", texts)),
+            ("line", measure("bleu", texts)),
+        ):
+            assert of["low"] is not None and of["high"] is not None
+            width[unit] = of["high"] - of["low"]
+        widths[alike] = width["document"] / width["line"]
     assert 2.5 < widths[True] < 20**0.5
     assert 0.6 < widths[False] < 1.4
 
 
-def test_one_document_has_no_interval() -> None:
-    hypotheses, references, _ = made(1, 4, alike=True)
-    assert document_scores(hypotheses, references, "en", ["d"] * 4)["intervals"] == {}
+def test_lines_that_are_documents_have_the_interval_of_lines() -> None:
+    hypotheses, references, _ = made(5, 4, alike=True)
+    texts = texts_of(hypotheses, references, "en", [str(line) for line in range(20)])
+    assert of_documents("ter", texts) == {**measure("ter", texts), "group": "document"}
 
 
 def test_paired_tests_by_document_are_those_of_documents_drawn_and_swapped(
@@ -114,9 +109,8 @@ def test_paired_tests_by_document_are_those_of_documents_drawn_and_swapped(
     hypotheses, references, ids = made(8, 3, alike=True)
     other = [line.replace("x", "x y") for line in hypotheses]
     other[:9] = references[:9]  # better in three documents, worse in the others
-    systems = {"a": hypotheses, "b": other}
-    found = paired_tests(systems, references, "en", ids)["b"]["chrf"].by_document
-    assert found is not None
+    sides = [of_documents("chrf2", texts_of(s, references, "en", ids)) for s in (hypotheses, other)]
+    found = paired_test(MEASURES["chrf2"], *map(statistics_of, sides))
     metric, deltas, swapped = CHRF(), [], []
 
     def difference(one: list[str], two: list[str], lines: list[int]) -> float:
@@ -139,15 +133,3 @@ def test_paired_tests_by_document_are_those_of_documents_drawn_and_swapped(
         swapped.append(abs(difference(one, two, list(range(24)))))
     share = np.mean(np.array(swapped) > observed + 1e-9)
     assert found.randomization == pytest.approx(share, abs=0.1)
-
-
-def test_documents_change_no_test_by_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    trees.few_samples(monkeypatch)
-    hypotheses, references, ids = made(4, 3, alike=True)
-    systems = {"a": hypotheses, "b": references}
-    plain, with_ids = (paired_tests(systems, references, "en", of)["b"] for of in (None, ids))
-    for key, test in plain.items():
-        assert test.by_document is None
-        by_line = with_ids[key].bootstrap, with_ids[key].randomization, with_ids[key].standard_error
-        assert by_line == (test.bootstrap, test.randomization, test.standard_error)
-    assert paired_tests(systems, references, "en", ["d"] * 12)["b"]["bleu"].by_document is None

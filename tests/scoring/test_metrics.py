@@ -6,7 +6,9 @@ import pytest
 
 import result_trees as trees
 from bleuprint.runtime.errors import UserError
-from bleuprint.scoring import metrics
+from bleuprint.scoring.measure import Measured
+from bleuprint.scoring.sacrebleu_measures import sentence_bleu
+from measuring import bleu, chrf, measure, ter, texts_of
 from scoring import SEPARATORS, sacrebleu, text
 
 
@@ -16,26 +18,23 @@ def test_scores_equal_the_command_line(tmp_path: Path, language: str) -> None:
     good[::7] = worse[::7]
     trees.write_lines(tmp_path / "references", references)
     trees.write_lines(tmp_path / "hypotheses", good)
-    bleu = metrics.bleu(good, references, language)
-    ours = bleu, metrics.chrf(good, references), metrics.ter(good, references)
+    ours = bleu(good, references, language), chrf(good, references), ter(good, references)
     options = ("-l", f"en-{language}", "-m", "bleu", "chrf", "ter", "--confidence")
     found = sacrebleu(tmp_path / "references", *options, "-i", tmp_path / "hypotheses")
     for mine, theirs in zip(ours, found, strict=True):
         assert 0 < theirs["score"] < 100 and theirs["confidence_var"] > 0
-        assert mine["score"] == theirs["score"]
+        assert mine["value"] == theirs["score"]
         assert mine["signature"] == theirs["signature"]
         mean, half = theirs["confidence_mean"], theirs["confidence_var"]
         assert (mine["low"], mine["high"]) == (round(mean - half, 6), round(mean + half, 6))
     words = ("-m", "chrf", "--chrf-word-order", "2", "--confidence")
     theirs = sacrebleu(tmp_path / "references", *words, "-i", tmp_path / "hypotheses")
-    mine = metrics.chrf(good, references, word_order=2)
-    assert (mine["score"], mine["signature"]) == (theirs["score"], theirs["signature"])
-    assert "|nw:2|" in mine["signature"] and mine["score"] != ours[1]["score"]
-    assert f"tok:{'zh' if language == 'zh' else '13a'}|" in bleu["signature"]
-    told = found[0]["verbose_score"]
-    assert f"BP = {bleu['brevity_penalty']:.3f} ratio = {bleu['length_ratio']:.3f}" in told
-    lengths = bleu["hypothesis_length"], bleu["reference_length"]
-    assert "hyp_len = {} ref_len = {}".format(*lengths) in told
+    mine = chrf(good, references, word_order=2)
+    assert (mine["value"], mine["signature"]) == (theirs["score"], theirs["signature"])
+    assert "|nw:2|" in mine["signature"] and mine["value"] != ours[1]["value"]
+    assert f"tok:{'zh' if language == 'zh' else '13a'}|" in ours[0]["signature"]
+    ratio = measure("length_ratio", texts_of(good, references, language))["value"]
+    assert f" ratio = {ratio:.3f} " in found[0]["verbose_score"]
 
 
 @pytest.mark.parametrize(
@@ -48,7 +47,7 @@ def test_scores_equal_the_command_line(tmp_path: Path, language: str) -> None:
 )
 def test_the_tokenizer_of_a_language(languages: str, tokenizer: str) -> None:
     for language in languages.split():
-        found = metrics.bleu(["a b c d"], ["a b c d"], language)
+        found = bleu(["a b c d"], ["a b c d"], language)
         assert f"|tok:{tokenizer}|" in found["signature"]
 
 
@@ -66,62 +65,58 @@ def test_languages_without_spaces_equal_the_command_line(
     lines = [line.replace(reference[4:8], other) for line in references]
     trees.write_lines(tmp_path / "references", references)
     trees.write_lines(tmp_path / "hypotheses", lines)
-    ours = metrics.bleu(lines, references, language)
+    ours = bleu(lines, references, language)
     options = ("-m", "bleu", "--tokenize", tokenizer, "--confidence")
     theirs = sacrebleu(tmp_path / "references", *options, "-i", tmp_path / "hypotheses")
-    assert ours["score"] == theirs["score"] > 50
+    assert ours["value"] == theirs["score"] > 50
     assert ours["signature"] == theirs["signature"]
 
 
 def test_bleu_worked_by_hand() -> None:
     # Precisions 5/6, 3/5, 2/4, 1/3: their product is 1/12, its fourth root 0.537285.
-    result = metrics.bleu(["the cat sat on the mat"], ["the cat sat on a mat"], "en")
-    assert result["score"] == pytest.approx(53.728497, abs=1e-6)
-    assert result["brevity_penalty"] == 1.0
+    result = bleu(["the cat sat on the mat"], ["the cat sat on a mat"], "en")
+    assert result["value"] == pytest.approx(53.728497, abs=1e-6)
     # All of 4 words right, 2 missing: exp(1 - 6/4).
-    result = metrics.bleu(["the cat sat on"], ["the cat sat on the mat"], "en")
-    assert result["score"] == pytest.approx(60.653066, abs=1e-6)
-    assert result["brevity_penalty"] == pytest.approx(0.606531, abs=1e-6)
+    result = bleu(["the cat sat on"], ["the cat sat on the mat"], "en")
+    assert result["value"] == pytest.approx(60.653066, abs=1e-6)
 
 
 def test_bleu_is_cased_and_smooths_as_mteval() -> None:
     # Right: 4 of 5 words, 2 of 4 pairs, 0 of 3 and 0 of 2, counted as 1/2 and 1/4 of a match.
-    result = metrics.bleu(["a b X d e"], ["a b x d e"], "en")
+    result = bleu(["a b X d e"], ["a b x d e"], "en")
     expected = 100 * (4 / 5 * 2 / 4 * 1 / (2 * 3) * 1 / (4 * 2)) ** 0.25
-    assert result["score"] == pytest.approx(expected, abs=1e-6)
+    assert result["value"] == pytest.approx(expected, abs=1e-6)
 
 
 def test_chrf_worked_by_hand() -> None:
     # Characters 2/3, pairs 1/2, triples 0, longer ones none: the mean is 7/18 both ways.
-    assert metrics.chrf(["ab c"], ["a bd"])["score"] == pytest.approx(100 * 7 / 18, abs=1e-6)
+    assert chrf(["ab c"], ["a bd"])["value"] == pytest.approx(100 * 7 / 18, abs=1e-6)
     # with words, of which 0 of 2 are right, and the pair, that is not: of five orders 7/6 in all
-    plus = metrics.chrf(["ab c"], ["a bd"], word_order=2)["score"]
+    plus = chrf(["ab c"], ["a bd"], word_order=2)["value"]
     assert plus == pytest.approx(100 * 7 / 6 / 5, abs=1e-6)
 
 
 def test_lengths_worked_by_hand() -> None:
-    # 13a parts the stops and commas from the words.
-    result = metrics.bleu(["one two.", "three"], ["one two.", "three, four, five."], "en")
-    assert (result["hypothesis_length"], result["reference_length"]) == (4, 9)
-    assert result["length_ratio"] == pytest.approx(4 / 9, abs=1e-6)
-    assert metrics.bleu(["one"], [""], "en")["length_ratio"] == 0
+    # 13a parts the stops and commas from the words: 4 tokens and 9
+    texts = texts_of(["one two.", "three"], ["one two.", "three, four, five."])
+    assert measure("length_ratio", texts)["value"] == pytest.approx(4 / 9, abs=1e-6)
 
 
 def test_ter_worked_by_hand() -> None:
     # One word replaced and one put in of 6 and 4; of the last line three are moved at once.
     references = ["the cat sat on the mat", "it is cold today", "a b c d e f"]
     found = ["the dog sat on the mat", "it is very cold today", "d e f a b c"]
-    assert metrics.ter(found, references)["score"] == pytest.approx(100 * 3 / 16, abs=1e-6)
-    assert metrics.ter(["The Cat sat on the mat"], references[:1])["score"] == 0
+    assert ter(found, references)["value"] == pytest.approx(100 * 3 / 16, abs=1e-6)
+    assert ter(["The Cat sat on the mat"], references[:1])["value"] == 0
     # 7 words too many for a reference of one word: TER has no upper end.
-    worse = metrics.ter(["a b c d e f g h"] * 2, ["a"] * 2)
-    assert worse["score"] == worse["low"] == worse["high"] == 700
+    worse = ter(["a b c d e f g h"] * 2, ["a"] * 2)
+    assert worse["value"] == worse["low"] == worse["high"] == 700
 
 
 def test_ter_of_lines_without_a_reference() -> None:
     # A resample of the first line alone has no reference, and TER 100; of the second alone, 100.
-    result = metrics.ter(["a", ""], ["", "b"])
-    assert result["score"] == 200
+    result = ter(["a", ""], ["", "b"])
+    assert result["value"] == 200
     assert result["low"] == pytest.approx(98, abs=5)
     assert result["high"] - result["low"] == 100
 
@@ -129,20 +124,20 @@ def test_ter_of_lines_without_a_reference() -> None:
 def test_an_interval_stays_on_the_scale() -> None:
     references = [f"one two three four five {i}" for i in range(30)]
     nearly = [*references[:-1], "nothing of it"]
-    for result in (metrics.bleu(nearly, references, "en"), metrics.chrf(nearly, references)):
-        assert 0 < result["low"] < result["score"] < result["high"] <= 100
-    hardly = metrics.bleu([references[0], *["x y"] * 29], references, "en")
-    assert 0 == hardly["low"] < hardly["score"] < hardly["high"]
-    nothing = metrics.bleu(["x"] * 30, references, "en")
-    assert (nothing["score"], nothing["low"], nothing["high"]) == (0, 0, 0)
+    for result in (bleu(nearly, references, "en"), chrf(nearly, references)):
+        assert 0 < result["low"] < result["value"] < result["high"] <= 100
+    hardly = bleu([references[0], *["x y"] * 29], references, "en")
+    assert 0 == hardly["low"] < hardly["value"] < hardly["high"]
+    nothing = bleu(["x"] * 30, references, "en")
+    assert (nothing["value"], nothing["low"], nothing["high"]) == (0, 0, 0)
 
 
 def test_the_seed_is_not_the_users_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     references, good, _ = text("de")
 
-    def scores() -> list[metrics.Score]:
-        of_letters = metrics.chrf(good, references), metrics.ter(good, references)
-        return [metrics.bleu(good, references, "de"), *of_letters]
+    def scores() -> list[Measured]:
+        of_letters = chrf(good, references), ter(good, references)
+        return [bleu(good, references, "de"), *of_letters]
 
     before = scores()
     monkeypatch.setenv("SACREBLEU_SEED", "7")
@@ -154,9 +149,9 @@ def test_the_seed_is_not_the_users_environment(monkeypatch: pytest.MonkeyPatch) 
 def test_a_separator_inside_a_line_is_a_space(separator: str) -> None:
     references = [f"the sentence {separator} number {i} is short" for i in range(20)]
     spaced = [line.replace(separator, " ") for line in references]
-    assert metrics.bleu(spaced, references, "en")["score"] == 100
-    assert metrics.chrf(spaced, references)["score"] == 100
-    assert metrics.ter(spaced, references)["score"] == 0
+    assert bleu(spaced, references, "en")["value"] == 100
+    assert chrf(spaced, references)["value"] == 100
+    assert ter(spaced, references)["value"] == 0
 
 
 def test_torture_text_equals_the_command_line_on_files(tmp_path: Path) -> None:
@@ -169,11 +164,11 @@ def test_torture_text_equals_the_command_line_on_files(tmp_path: Path) -> None:
     ]
     trees.write_lines(tmp_path / "references", references)
     trees.write_lines(tmp_path / "hypotheses", good)
-    ours = metrics.bleu(good, references, "en"), metrics.chrf(good, references)
-    ours = *ours, metrics.ter(good, references)
+    ours = bleu(good, references, "en"), chrf(good, references)
+    ours = *ours, ter(good, references)
     options = ("-m", "bleu", "chrf", "ter", "-i", tmp_path / "hypotheses")
     theirs = sacrebleu(tmp_path / "references", *options)
-    assert [one["score"] for one in ours] == [one["score"] for one in theirs]
+    assert [one["value"] for one in ours] == [one["score"] for one in theirs]
 
 
 @pytest.mark.parametrize(("language", "extra"), [("ja", "ja"), ("jpn", "ja"), ("ko", "ko")])
@@ -183,7 +178,7 @@ def test_a_tokenizer_that_is_not_installed(
     for module in ("tokenizer_ja_mecab.MeCab", "tokenizer_ko_mecab.MeCab"):
         monkeypatch.setattr(f"sacrebleu.tokenizers.{module}", None)
     with pytest.raises(UserError, match=rf"pip install -c constraints.txt 'sacrebleu\[{extra}\]'"):
-        metrics.bleu(["a"], ["a"], language)
+        bleu(["a"], ["a"], language)
 
 
 @pytest.mark.parametrize("language", ["th", "tha"])
@@ -195,19 +190,19 @@ def test_thai_is_scored_by_characters(tmp_path: Path, language: str) -> None:
     trees.write_lines(tmp_path / "hypotheses", good)
     options = ("--tokenize", "char", "-m", "bleu", "--confidence")
     found = sacrebleu(tmp_path / "references", *options, "-i", tmp_path / "hypotheses")
-    score = metrics.bleu(good, references, language)
-    assert score["score"] == found["score"] > 50
+    score = bleu(good, references, language)
+    assert score["value"] == found["score"] > 50
     assert score["signature"] == found["signature"] and "|tok:char|" in score["signature"]
-    assert metrics.sentence_bleu(good, references, language)[0] > 50
+    assert sentence_bleu(good, references, language)[0] > 50
 
 
 def test_three_letter_codes_get_the_same_tokenizer() -> None:
     references, good, _ = text("zh")
-    assert metrics.bleu(good, references, "zho") == metrics.bleu(good, references, "zh")
+    assert bleu(good, references, "zho") == bleu(good, references, "zh")
 
 
 def test_translations_of_nothing_score_nothing() -> None:
     references = ["the cat sat", "on the mat", "all day"]
-    assert metrics.chrf(["", "", ""], references)["score"] == 0
-    assert metrics.bleu(["", "", ""], references, "en")["score"] == 0
-    assert metrics.ter(["", "", ""], references)["score"] == 100
+    assert chrf(["", "", ""], references)["value"] == 0
+    assert bleu(["", "", ""], references, "en")["value"] == 0
+    assert ter(["", "", ""], references)["value"] == 100

@@ -1,25 +1,23 @@
-"""Faults of translations: counted by hand, and tested as McNemar does."""
+"""Faults of translations: counted by hand, without those of the references."""
 
 import dataclasses
-from math import comb
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import result_trees as trees
 from bleuprint.config.corpus import Corpus
+from bleuprint.scoring.measure import Texts
 from bleuprint.scoring.output_faults import (
     ANY,
+    FAULTS,
     LANGUAGE,
-    NAMES,
-    Fault,
     has_loop,
     is_balanced,
-    output_faults,
-    paired_p,
-    wilson,
 )
 from bleuprint.text.tokenizers import Tokenize, tokenizer_for
+from measuring import texts_of
 from scoring import SEPARATORS
 
 SOURCE = "Anna pays 20 euros (not more) to {name} in the old town of Vienna."
@@ -33,8 +31,18 @@ def corpus(tmp_path: Path) -> Corpus:
     return dataclasses.replace(corpus, tokenize=dataclasses.replace(corpus.tokenize, name="none"))
 
 
+def counts_of(
+    sources: list[str], references: list[str], outputs: list[str], corpus: Corpus
+) -> dict[str, Any]:
+    """Of each fault, by line, whether the output has it, and whether the line counts."""
+    texts = Texts(sources, references, outputs, corpus, texts_of([], []).described)
+    counted = {fault.key: fault.count(texts) for fault in FAULTS}
+    return {name: of.tolist() for name, of in counted.items() if of is not None}
+
+
 def found(corpus: Corpus, source: str, reference: str, output: str) -> set[str]:
-    return {f["name"] for f in output_faults([source], [reference], [output], corpus) if f["lines"]}
+    counted = counts_of([source], [reference], [output], corpus)
+    return {name for name, ((broken, _),) in counted.items() if broken}
 
 
 @pytest.mark.parametrize(
@@ -100,20 +108,21 @@ def test_counts_by_hand_without_the_lines_whose_reference_has_the_fault(corpus: 
         "Das Haus hat 3 Zimmer.",
         "Das Haus hat 4 <unk>.",
     ]
-    faults = {fault["name"]: fault for fault in output_faults(sources, references, outputs, corpus)}
-    assert tuple(faults) == NAMES
-    assert faults["numbers"] == Fault(name="numbers", lines=[2, 4], of=3, references=1)
-    assert faults["brackets"] == Fault(name="brackets", lines=[1], of=4, references=0)
-    assert faults["unknown token"]["lines"] == [4]
-    assert faults[ANY] == Fault(name=ANY, lines=[1, 2, 4], of=4, references=1)
+    faults = counts_of(sources, references, outputs, corpus)
+    assert list(faults) == [fault.key for fault in FAULTS]
+    assert faults["numbers"] == [[0, 0], [1, 1], [0, 1], [1, 1]]
+    assert faults["brackets"] == [[1, 1], [0, 1], [0, 1], [0, 1]]
+    assert faults["unknown token"] == [[0, 1]] * 3 + [[1, 1]]
+    assert faults[ANY] == [[1, 1], [1, 1], [0, 1], [1, 1]]
     # the references themselves have no fault of their own
-    assert not any(f["lines"] for f in output_faults(sources, references, references, corpus))
+    own = counts_of(sources, references, references, corpus)
+    assert not any(broken for lines in own.values() for broken, _ in lines)
 
 
 def test_a_language_that_cannot_be_identified(corpus: Corpus) -> None:
     toy = dataclasses.replace(corpus, source="xx", target="yy")
-    names = [fault["name"] for fault in output_faults(["1 2"], ["1 2"], ["1 3"], toy)]
-    assert names == [name for name in NAMES if name != LANGUAGE]
+    names = list(counts_of(["1 2"], ["1 2"], ["1 3"], toy))
+    assert names == [fault.key for fault in FAULTS if fault.key != LANGUAGE]
 
 
 @pytest.mark.parametrize("separator", [*SEPARATORS, "\0", "\ufeff"])
@@ -156,33 +165,3 @@ def test_loops(text: str, loops: bool) -> None:
 )
 def test_brackets(text: str, balanced: bool) -> None:
     assert is_balanced(text) == balanced
-
-
-def test_wilsons_interval() -> None:
-    # (p + z²/2n ± z sqrt(p(1-p)/n + z²/4n²)) / (1 + z²/n), of 10 of 100, in lines
-    z, n, p = 1.959964, 100, 0.1
-    middle, half = p + z * z / 2 / n, z * (p * (1 - p) / n + z * z / 4 / n / n) ** 0.5
-    expected = [(middle + sign * half) / (1 + z * z / n) * n for sign in (-1, 1)]
-    assert wilson(10, 100) == pytest.approx(expected, abs=1e-4)
-    assert wilson(0, 100)[0] == 0 and wilson(0, 0) == (0, 0)
-
-
-def exact(more: int, fewer: int) -> float:
-    """McNemar's exact test by its definition: twice the smaller tail of Bin(n, 1/2), at most 1."""
-    n, least = more + fewer, min(more, fewer)
-    return min(1.0, 2 * sum(comb(n, k) for k in range(least + 1)) / 2**n)
-
-
-@pytest.mark.parametrize(("more", "fewer"), [(12, 2), (2, 12), (5, 5), (1, 0), (0, 30)])
-def test_mcnemars_exact_test(more: int, fewer: int) -> None:
-    both = {100, 101, 102}
-    first, second = {*range(more, more + fewer)} | both, {*range(more)} | both
-    assert paired_p([first], [second]) == pytest.approx(exact(more, fewer), abs=1e-6)
-
-
-def test_a_line_counts_once_over_seeds() -> None:
-    # line 1 is broken by two seeds of the second system, line 2 by one seed of each, line 3 by two
-    # of the first and one of the second
-    first, second = [[2, 3], [3]], [[1, 2, 3], [1, 4]]
-    assert paired_p(first, second) == exact(2, 1)
-    assert paired_p([[1]], [[1]]) == 1.0

@@ -16,10 +16,12 @@ from bleuprint.corpus.test_sets import Description
 from bleuprint.decoding.translation_record import ReferenceLoss
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, sha256_of
-from bleuprint.scoring import metrics, score
-from bleuprint.scoring.bleu_variants import TOKENS, VARIANTS, bleu_variants
-from bleuprint.scoring.breakdown import bleu_by_length
-from bleuprint.scoring.document_scores import document_scores
+from bleuprint.scoring import score
+from bleuprint.scoring.bleu_variants import TOKENS
+from bleuprint.scoring.measure import Measured, Texts
+from bleuprint.scoring.measures import MEASURES
+from bleuprint.scoring.record import SetScores, value_of
+from measuring import SACREBLEU, measure, of_documents, texts_of
 from params import write_resolved
 from root import ROOT
 from scoring import SEPARATORS, sacrebleu, text
@@ -33,7 +35,7 @@ def score_lines(
     hypotheses: list[str],
     corpus: Corpus,
     loss: ReferenceLoss | None = None,
-) -> score.SetScores:
+) -> SetScores:
     """Scores of files that hold these lines; the references are their own sources."""
     for name, lines in (("references", references), ("hypotheses", hypotheses)):
         trees.write_lines(root / name, lines)
@@ -53,19 +55,29 @@ def corpus(tmp_path: Path) -> Corpus:
     return dataclasses.replace(corpus, tokenize=dataclasses.replace(corpus.tokenize, name="none"))
 
 
+def by_key(scores: SetScores) -> dict[tuple[str, str], Measured]:
+    return {(each["measure"], each["group"]): each for each in scores["measures"]}
+
+
+def groups(scores: SetScores, key: str) -> dict[str, tuple[int, float]]:
+    """Units and value of a measure by bucket."""
+    return {
+        group: (each["units"], each["value"])
+        for (name, group), each in by_key(scores).items()
+        if name == key and group
+    }
+
+
 def test_all_scores_of_a_file(tmp_path: Path, corpus: Corpus) -> None:
     references, good, _ = text("de")
     found = score_lines(tmp_path, references, good, corpus)
     assert found["lines"] == 60
-    assert found["bleu"] == metrics.bleu(good, references, "de")
-    assert found["chrf"] == metrics.chrf(good, references)
-    assert found["ter"] == metrics.ter(good, references)
-    # the corpus's tokens, by `corpus`, are separated by spaces
-    ways = bleu_variants(good, references, "de", (good, references))
-    assert found["bleu_variants"] == ways
-    assert [way["name"] for way in ways] == list(VARIANTS)
-    lengths = bleu_by_length(good, references, [5, 25] * 30, "de")
-    assert found["by_length"] == lengths
+    texts = texts_of(good, references, "de", corpus=corpus)
+    for key in SACREBLEU:
+        assert by_key(found)[key, ""] == measure(key, texts)
+    left_out = {"comet", "dbleu", "loss", "perplexity", "word_perplexity"}
+    assert {key for key, group in by_key(found) if not group} == {*MEASURES} - left_out
+    assert {*groups(found, "bleu")} == {"length 1-10", "length 21-30"}
     assert found["references"] == found["sources"] == sha256_of(tmp_path / "references")
     assert found["hypotheses"] == sha256_of(tmp_path / "hypotheses")
 
@@ -73,15 +85,15 @@ def test_all_scores_of_a_file(tmp_path: Path, corpus: Corpus) -> None:
 def test_words_are_those_of_the_corpuss_tokenizer(tmp_path: Path, corpus: Corpus) -> None:
     # the words are counted as often as they have letters, by `score_lines`
     references, hypotheses = ["Ein Haus, a Hund"], ["ein Haus, a Hund."]
-    assert score_lines(tmp_path, references, hypotheses, corpus)["by_count"] == [
-        {"count": "1", "words": 1, "found": 1, "accuracy": 1.0},
-        {"count": "2-4", "words": 2, "found": 0, "accuracy": 0.0},
-        {"count": "5-9", "words": 1, "found": 1, "accuracy": 1.0},
-    ]
+    assert groups(score_lines(tmp_path, references, hypotheses, corpus), "word_accuracy") == {
+        "count 1": (1, 100.0),
+        "count 2-4": (2, 0.0),
+        "count 5-9": (1, 100.0),
+    }
     lowered = dataclasses.replace(corpus.tokenize, lowercase=True)
     lower = dataclasses.replace(corpus, tokenize=lowered)
-    found = score_lines(tmp_path, ["ein haus"], ["Ein Haus"], lower)["by_count"]
-    assert found == [{"count": "2-4", "words": 2, "found": 2, "accuracy": 1.0}]
+    found = score_lines(tmp_path, ["ein haus"], ["Ein Haus"], lower)
+    assert groups(found, "word_accuracy") == {"count 2-4": (2, 100.0)}
 
 
 def test_all_is_scored_in_the_target_language(corpus: Corpus) -> None:
@@ -89,13 +101,18 @@ def test_all_is_scored_in_the_target_language(corpus: Corpus) -> None:
     moses = dataclasses.replace(corpus.tokenize, name="moses")
     french = dataclasses.replace(corpus, source="th", target="fr", tokenize=moses)
     lines, references = ["l'eau d'un lac est froide"] * 2, ["l'eau d'un puits est froide"] * 2
-    tokens = [[line.replace("'", "' ") for line in side] for side in (lines, references)]
-    described = Description(2, "", "", [5, 15], tokens[1], None, ["a", "b"])
-    found = score.fast_scores(lines, references, french, described, None)
-    assert found["bleu"] == metrics.bleu(lines, references, "fr")
-    assert found["by_length"] == bleu_by_length(lines, references, [5, 15], "fr")
-    assert found["bleu_variants"] == bleu_variants(lines, references, "fr", (tokens[0], tokens[1]))
-    assert found["by_document"] == document_scores(lines, references, "fr", ["a", "b"])
+    tokens = [line.replace("'", "' ") for line in references]
+    described = Description(2, "", "", [5, 15], tokens, None, ["a", "b"])
+    found = {
+        (each["measure"], each["group"]): each
+        for each in score.score_texts(Texts(lines, references, lines, french, described))
+    }
+    texts = texts_of(lines, references, "fr", ["a", "b"])
+    assert found["bleu", ""] == measure("bleu", texts)
+    assert found["bleu", "document"] == of_documents("bleu", texts)
+    assert found["dbleu", "document"] == measure("dbleu", texts)
+    own = texts_of([line.replace("'", "' ") for line in lines], tokens, "fr")
+    assert found[TOKENS, ""]["value"] == measure(TOKENS, own)["value"]
 
 
 def test_characters_have_no_word_accuracy(tmp_path: Path, corpus: Corpus) -> None:
@@ -103,7 +120,7 @@ def test_characters_have_no_word_accuracy(tmp_path: Path, corpus: Corpus) -> Non
     digest = sha256_of(tmp_path / "text")
     described = Description(1, digest, digest, [3], ["a ▁ b"], None)
     found = score.score_files(*[tmp_path / "text"] * 3, corpus, described, None)
-    assert found["by_count"] is None
+    assert groups(found, "word_accuracy") == {}
 
 
 def test_tokens_are_the_corpuss_own(tmp_path: Path, corpus: Corpus) -> None:
@@ -118,26 +135,24 @@ def test_tokens_are_the_corpuss_own(tmp_path: Path, corpus: Corpus) -> None:
     digest = sha256_of(tmp_path / "references")
     described = Description(60, digest, digest, [3] * 60, tokens, None)
     files = tmp_path / "references", tmp_path / "references", tmp_path / "hypotheses"
-    scores = score.score_files(*files, characters, described, None)["bleu_variants"]
-    (ours,) = [way for way in scores if way["name"] == TOKENS]
+    ours = by_key(score.score_files(*files, characters, described, None))[TOKENS, ""]
     trees.write_lines(tmp_path / "own", [" ".join(g.lower().replace(" ", "▁")) for g in good])
     theirs = sacrebleu(tmp_path / "tokens", "--tokenize", "none", "-i", tmp_path / "own")
-    assert (ours["score"], ours["signature"]) == (theirs["score"], theirs["signature"])
-    assert 0 < ours["score"] < 100
+    assert (ours["value"], ours["signature"]) == (theirs["score"], theirs["signature"])
+    assert 0 < ours["value"] < 100
 
 
 def test_loss_per_token_and_per_word(tmp_path: Path, corpus: Corpus) -> None:
     # 7 words and 2 ends of sentence
     lines, loss = ["Ein Haus, das brennt.", "Zwei  Hunde laufen"], ReferenceLoss(nats=9.0, tokens=6)
-    assert score_lines(tmp_path, lines, lines, corpus, loss)["loss"] == {
-        "loss": 1.5,
-        "perplexity": 4.481689,
-        "word_perplexity": 2.718282,
-    }
-    assert score_lines(tmp_path, lines, lines, corpus)["loss"] is None
-    diverged = ReferenceLoss(nats=9e9, tokens=6)
-    found = score_lines(tmp_path, lines, lines, corpus, diverged)["loss"]
-    assert found and found["loss"] == 1.5e9 and found["perplexity"] > 1e300
+    found = score_lines(tmp_path, lines, lines, corpus, loss)
+    assert value_of(found, "loss") == 1.5
+    assert value_of(found, "perplexity") == 4.481689
+    assert value_of(found, "word_perplexity") == 2.718282
+    assert value_of(score_lines(tmp_path, lines, lines, corpus), "loss") is None
+    diverged = score_lines(tmp_path, lines, lines, corpus, ReferenceLoss(nats=9e9, tokens=6))
+    assert value_of(diverged, "loss") == 1.5e9
+    assert (value_of(diverged, "perplexity") or 0) > 1e300
 
 
 @pytest.mark.parametrize("separator", SEPARATORS)
@@ -147,10 +162,10 @@ def test_a_line_ends_at_newline_only(tmp_path: Path, corpus: Corpus, separator: 
     spaced = [line.replace(separator, " ") for line in references]
     ours = score_lines(tmp_path, references, spaced, corpus)
     assert ours["lines"] == 20
-    assert ours["bleu"]["score"] == ours["chrf"]["score"] == 100
+    assert value_of(ours, "bleu") == value_of(ours, "chrf2") == 100
     # The same shifted by a line is wrong: the lines are held in order.
     shifted = score_lines(tmp_path, references, [*references[1:], references[0]], corpus)
-    assert shifted["bleu"]["score"] < 90
+    assert (value_of(shifted, "bleu") or 0) < 90
 
 
 def test_a_corpus_without_a_test_set(tmp_path: Path) -> None:
@@ -182,20 +197,7 @@ class TestStage:
         scores = read_json(cell / "scores.json")
         assert list(scores) == ["first", "second"]
         assert list(scores["first"]) == [
-            "lines",
-            "bleu",
-            "chrf",
-            "chrfpp",
-            "loss",
-            "bleu_variants",
-            "by_length",
-            "by_count",
-            "ter",
-            "sources",
-            "references",
-            "hypotheses",
-            "faults",
-            "scored_with",
+            *("lines", "sources", "references", "hypotheses", "scored_with", "measures")
         ]
         assert scores["first"]["references"] != scores["second"]["references"]
 

@@ -1,15 +1,18 @@
 """p-values equal those of sacreBLEU's command line, run beside."""
 
+from math import comb
 from pathlib import Path
 
 import numpy as np
 import pytest
 from sacrebleu import CHRF, TER
 from sacrebleu.significance import PairedTest as SacrebleuTest
+from scipy.stats import binomtest
 
 import result_trees as trees
-from bleuprint.scoring.metrics import METRICS
-from bleuprint.scoring.significance import PairedTest, paired_tests
+from bleuprint.scoring.measures import MEASURES
+from bleuprint.scoring.significance import PairedTest, interval, measured, paired_test
+from measuring import SACREBLEU, paired_tests
 from scoring import sacrebleu, text
 
 
@@ -30,13 +33,13 @@ def test_p_values_equal_the_command_line(tmp_path: Path) -> None:
         expected = [each["BLEU"]["p_value"] for each in (one, other)]
         assert p_values == pytest.approx(expected, abs=1e-6)
     # with other metrics its command line often fails to write JSON: they are of its class
-    for key, metric in {"chrf": CHRF(), "chrfpp": CHRF(word_order=2), "ter": TER()}.items():
+    for key, metric in {"chrf2": CHRF(), "chrf2pp": CHRF(word_order=2), "ter": TER()}.items():
         for kind, name in {"bootstrap": "bs", "randomization": "ar"}.items():
             test = SacrebleuTest([*systems.items()], {key: metric}, [references], name)
-            _, *expected = test()[1][METRICS[key]]
+            _, *expected = test()[1][MEASURES[key].label]
             for tests, result in zip(ours.values(), expected, strict=True):
                 assert getattr(tests[key], kind) == pytest.approx(result.p_value, abs=1e-6), key
-    for key in METRICS:
+    for key in SACREBLEU:
         worse, same = ours["worse"][key], ours["similar"][key]
         assert max(worse.bootstrap, worse.randomization) < 0.05
         assert same.bootstrap != same.randomization
@@ -46,7 +49,7 @@ def test_p_values_equal_the_command_line(tmp_path: Path) -> None:
 def test_the_standard_error_is_that_of_scores_of_resamples() -> None:
     """Each resample is drawn, written out line by line and scored as a text of its own."""
     references, good, worse = text("de")
-    found = paired_tests({"good": good, "worse": worse}, references, "de")["worse"]["chrf"]
+    found = paired_tests({"good": good, "worse": worse}, references, "de")["worse"]["chrf2"]
     rows = np.random.default_rng(12345).choice(60, size=(1000, 60), replace=True)[:300]
     metric = CHRF()
     deltas = []
@@ -81,7 +84,7 @@ def test_a_difference_in_one_line_alone_is_no_difference_to_the_bootstrap() -> N
 def test_identical_translations_do_not_differ() -> None:
     references, good, worse = text("de")
     tested = paired_tests({"a": good, "b": worse, "c": list(good)}, references, "de")
-    assert tested["c"] == dict.fromkeys(METRICS, PairedTest(1.0, 1.0, 0.0))
+    assert tested["c"] == dict.fromkeys(SACREBLEU, PairedTest(1.0, 1.0, 0.0))
     assert tested["b"]["bleu"].bootstrap < 0.05
 
 
@@ -101,3 +104,30 @@ def test_one_line_shows_nothing() -> None:
         # but for rounding: sums of resamples are in float32
         assert (tested.bootstrap, tested.randomization) == (1.0, 1.0)
         assert tested.standard_error < 1e-4
+
+
+def exact(more: int, fewer: int) -> float:
+    """McNemar's exact test by its definition: twice the smaller tail of Bin(n, 1/2), at most 1."""
+    n, least = more + fewer, min(more, fewer)
+    return min(1.0, 2 * sum(comb(n, k) for k in range(least + 1)) / 2**n)
+
+
+@pytest.mark.parametrize(("more", "fewer"), [(12, 2), (2, 12), (5, 5), (1, 0), (0, 9), (6, 0)])
+def test_randomization_of_shares_agrees_with_mcnemar(more: int, fewer: int) -> None:
+    """Ties count: sacreBLEU's way would take 6 lines against 0 for certain."""
+    lines = np.ones((200, 2))
+    first, second = lines.copy(), lines.copy()
+    first[:, 0], second[:, 0] = 0, 0
+    second[:more, 0] = first[more : more + fewer, 0] = 1
+    first[150:160, 0] = second[150:160, 0] = 1
+    found = paired_test(MEASURES["any fault"], first, second)
+    assert found.randomization == pytest.approx(exact(more, fewer), abs=0.015)
+
+
+def test_wilsons_interval() -> None:
+    statistics = np.array([(1, 1)] * 10 + [(0, 1)] * 90 + [(0, 0)] * 7, dtype=float)
+    found = measured(MEASURES["any fault"], statistics, "")
+    expected = binomtest(10, 100).proportion_ci(0.95, "wilson")
+    assert (found["value"], found["units"]) == (10, 100)
+    assert (found["low"], found["high"]) == pytest.approx([100 * end for end in expected], abs=1e-4)
+    assert interval(MEASURES["any fault"], statistics * 0) == (0, 0)

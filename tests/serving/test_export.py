@@ -12,7 +12,7 @@ from bleuprint.config.system import Average
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json
 from bleuprint.runtime.html import markdown_text
-from bleuprint.scoring.metrics import METRICS
+from bleuprint.scoring.measures import MEASURES
 from bleuprint.serving.export import export, packages, readme
 from mlservers import write_project
 from systems import with_systems
@@ -25,10 +25,10 @@ def test_a_readme_has_scores_licenses_and_provenance(
     settings, cell = write_project(tmp_path, seeds=(1,)), Cell("tiny", "news-en-de", 1)
     text = readme(settings, cell, "int8")
     scores = read_json(cell.results / "scores.json")
-    for test, (key, name) in product(scores, METRICS.items()):
-        score = scores[test][key]
-        interval = f"[{score['low']:.2f}, {score['high']:.2f}]"
-        assert f"| {name} | {score['score']:.2f} | {interval} |\n" in text
+    for test, key in product(scores, ("bleu", "chrf2", "chrf2pp", "ter")):
+        (score,) = (e for e in scores[test]["measures"] if (e["measure"], e["group"]) == (key, ""))
+        name, interval = MEASURES[key].label, f"[{score['low']:.2f}, {score['high']:.2f}]"
+        assert f"| {name} | {score['value']:.2f} | {interval} |\n" in text
         assert text.count(f"\n- {name}: `{score['signature']}`\n") == 1
     for name, about in settings.corpus(cell.corpus).license_and_citation.items():
         assert f"- {name}: {markdown_text(about.license)}\n" in text

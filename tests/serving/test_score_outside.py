@@ -11,6 +11,7 @@ import result_trees as trees
 from bleuprint.config.experiment import Settings
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json
+from bleuprint.scoring.record import value_of
 from bleuprint.serving.score_outside import check_files, score_outside
 from corpora import TORTURE
 from scoring import sacrebleu
@@ -59,11 +60,11 @@ def test_scores_are_those_of_sacrebleus_command_line(root: Path) -> None:
     assert list(scores) == ["first"]
     references = root / "data/split/news-en-de/test.first.de"
     found = sacrebleu(references, "-i", root / FILE, "-l", "en-de", "-m", "bleu", "chrf", "ter")
-    for key, of in zip(("bleu", "chrf", "ter"), found, strict=True):
-        assert scores["first"][key]["score"] == pytest.approx(of["score"], abs=1e-5)
-    assert scores["first"]["bleu"]["score"] < 95
-    assert scores["first"]["loss"] is None
-    assert {fault["name"] for fault in scores["first"]["faults"]} >= {"any fault", "numbers"}
+    for key, of in zip(("bleu", "chrf2", "ter"), found, strict=True):
+        assert value_of(scores["first"], key) == pytest.approx(of["score"], abs=1e-5)
+    assert (value_of(scores["first"], "bleu") or 100) < 95
+    assert value_of(scores["first"], "loss") is None
+    assert value_of(scores["first"], "any fault") is not None
 
 
 def test_a_line_ends_at_a_newline_alone(root: Path) -> None:

@@ -187,7 +187,9 @@ class Project:
     def rows(self) -> list[str]:
         """The systems in results.json, in order."""
         return list(
-            dict.fromkeys(r["system"] for r in json.loads(self.read("reports/results.json")))
+            dict.fromkeys(
+                r["system"] for r in json.loads(self.read("reports/results.json"))["cells"]
+            )
         )
 
     def contents(self) -> dict[str, bytes]:

@@ -8,6 +8,7 @@ from typing import Any
 from bleuprint.config.experiment import Settings, load
 from bleuprint.config.paths import Cell
 from bleuprint.runtime.files import read_json, write_json
+from bleuprint.scoring.record import value_of
 from mlservers import runs_in
 from systems import with_systems
 
@@ -32,7 +33,8 @@ def decoded_otherwise(cell: Cell, beam: int, score: float) -> Settings:
     """Give the results of a cell the translations and scores of another beam; its settings."""
     path = cell.results / "scores.json"
     content = read_json(path)
-    content["first"]["bleu"]["score"] = score
+    (measured,) = (each for each in content["first"]["measures"] if is_bleu(each))
+    measured["value"] = score
     write_json(path, content)
     path = cell.results / "translation.json"
     record = read_json(path)
@@ -46,4 +48,8 @@ def decoded_otherwise(cell: Cell, beam: int, score: float) -> Settings:
 
 def bleu(cell: Cell) -> float:
     of = read_json(cell.results / "scores.json")
-    return float(of["first"]["bleu"]["score"])
+    return float(value_of(of["first"], "bleu") or 0)
+
+
+def is_bleu(measured: dict[str, Any]) -> bool:
+    return (measured["measure"], measured["group"]) == ("bleu", "")

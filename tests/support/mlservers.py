@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import result_trees
+from bleuprint.config.cells import cells_of
 from bleuprint.config.experiment import Settings
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.files import read_json, write_json
-from bleuprint.tracking.cell_results import cells_of
 
 if TYPE_CHECKING:
     from mlflow.tracking import MlflowClient

@@ -1,109 +1,108 @@
-"""Rows of records made by hand, and frames of them."""
+"""Rows of records made by hand, and the records of them."""
 
-import dataclasses
+from collections.abc import Mapping
+from statistics import fmean
 from typing import Any
 
 import pandas as pd
 
-import systems
-from bleuprint.report.document_tables import columns_of, tests_of
-from bleuprint.report.frame import DTYPES
+from bleuprint.report.frame import DTYPES, KEY, Records
 from bleuprint.report.grid import Grid
-from bleuprint.report.system_results import METRICS, of_metric, with_differences
+from bleuprint.report.paired import holm, largest_p, paired_t
+from bleuprint.scoring.measures import MEASURES, SCORES
 
-TESTS = ("p_bootstrap", "p_randomization", "standard_error")
+# The value of each measure over that of BLEU, and the ends of its interval from the value.
+_SCORES = {"bleu": (0, -1, 2), "chrf2": (20, -1, 1), "chrf2pp": (18, -1, 1), "ter": (-9, -1, 1)}
+_FIGURES = {"length_ratio": 0.98, "loss": 1.5, "perplexity": 4.4817, "word_perplexity": 20.25}
+SIGNATURES = {
+    "bleu": "nrefs:1|tok:13a|version:2.6.0",
+    "chrf2": "nrefs:1|nc:6|version:2.6.0",
+    "chrf2pp": "nrefs:1|nc:6|nw:2|version:2.6.0",
+    "ter": "nrefs:1|tok:tercom|version:2.6.0",
+    "comet": "Python3.11|Comet2.2|fp32|wmt22-comet-da|r1",
+}
 
 
 def record(system: str, corpus: str, test: str, bleu: float, **changes: Any) -> dict[str, Any]:
-    """A row of the records made by hand: the pair is the end of the corpus's name."""
+    """A result made by hand: the pair is the end of the corpus's name.
+
+    `changes`: facts of the cell, values of measures by key, `measures` by key and group, and what
+    `against` gives.
+    """
     source, target = corpus.split("-")[-2:]
-    decode = dataclasses.asdict(systems.DECODE)
-    lines = {"lines": 1000, "references": "ab" * 32, "hypotheses": "cd" * 32}
-    return {
-        "system": system,
-        "corpus": corpus,
-        "seed": 1,
-        "test": test,
-        "source": source,
-        "target": target,
-        "outside": None,
-        "scored": "sacrebleu",
-        "lines": 1000,
-        **{"bleu": bleu, "bleu_low": bleu - 1, "bleu_high": bleu + 2},
-        **{"chrf2": bleu + 20, "chrf2_low": bleu + 19, "chrf2_high": bleu + 21},
-        **{"chrf2pp": bleu + 18, "chrf2pp_low": bleu + 17, "chrf2pp_high": bleu + 19},
-        **{"ter": bleu - 9, "ter_low": bleu - 10, "ter_high": bleu - 8},
-        **{"comet": None, "comet_low": None, "comet_high": None, "comet_signature": None},
-        "bleu_signature": "nrefs:1|tok:13a|version:2.6.0",
-        "chrf2_signature": "nrefs:1|nc:6|version:2.6.0",
-        "chrf2pp_signature": "nrefs:1|nc:6|nw:2|version:2.6.0",
-        "ter_signature": "nrefs:1|tok:tercom|version:2.6.0",
-        **{"test_loss": 1.5, "test_perplexity": 4.4817, "word_perplexity": 20.25},
-        **{"hypothesis_length": 980, "reference_length": 1000, "length_ratio": 0.98},
-        "baseline": None,
-        **{of_metric(metric, test): None for metric in METRICS for test in TESTS},
-        **columns_of(None),
-        **tests_of(None),
-        "variants": [
-            {"name": "lower-cased", "score": bleu + 1.5, "signature": "case:lc|tok:13a", **lines},
-            {"name": "tokens", "score": bleu + 0.25, "signature": "tok:none", **lines},
-            {"name": "intl", "score": bleu - 0.5, "signature": "tok:intl", **lines},
-        ],
-        "by_length": [length("1-10", 400, bleu + 3), length("over 50", 600, bleu - 3)],
-        "by_count": [count("0", 50, 10), count("100+", 1200, 600)],
-        "faults": [fault("any fault", 5), fault("numbers", 4, references=10)],
-        "parameters": 2_570_000,
-        "training_flops": 3.28e18,
-        "source_tokens": 9_000_000,
-        "target_tokens": 8_120_000,
-        "updates": 8000,
-        "models": 1,
-        **{name: decode[name] for name in ("engine", "precision", "beam")},
-        **{f"length_penalty.{name}": value for name, value in decode["length_penalty"].items()},
-        "training_sha256": "f1" * 32,
-        "settings_sha256": "5e" * 32,
-        "binary_sha256": "b1" * 32,
-        "sources_sha256": "50" * 32,
-        "references_sha256": "4e" * 32,
-        "hypotheses_sha256": "47" * 32,
-        "averaged_sha256": "a0" * 32,
-        "decode_sha256": "de" * 32,
-        "scored_with": "torch 2.0.0, sacrebleu 2.6.0",
-        **changes,
+    facts = {
+        **{"system": system, "corpus": corpus, "seed": 1, "test": test},
+        **{"source": source, "target": target, "outside": None, "lines": 1000},
+        **{"parameters": 2_570_000, "training_flops": 3.28e18, "updates": 8000},
+        **{"source_tokens": 9_000_000, "target_tokens": 8_120_000},
+        **{"models": 1, "engine": "pytorch", "precision": "float32"},
+        **{"training_sha256": "f1" * 32, "settings_sha256": "5e" * 32},
+        **{"binary_sha256": "b1" * 32, "averaged_sha256": "a0" * 32, "decode_sha256": "de" * 32},
+        **{"sources_sha256": "50" * 32, "references_sha256": "4e" * 32},
+        **{"hypotheses_sha256": "47" * 32, "scored_with": "torch 2.0.0, sacrebleu 2.6.0"},
     }
+    measures = {
+        **{
+            (key, ""): measured(key, bleu + more, bleu + more + low, bleu + more + high)
+            for key, (more, low, high) in _SCORES.items()
+        },
+        **{(key, ""): measured(key, value) for key, value in _FIGURES.items()},
+        ("lower-cased", ""): measured("lower-cased", bleu + 1.5),
+        ("tokens", ""): measured("tokens", bleu + 0.25),
+        ("intl", ""): measured("intl", bleu - 0.5),
+        ("bleu", "length 1-10"): measured("bleu", bleu + 3, units=400),
+        ("bleu", "length over 50"): measured("bleu", bleu - 3, units=600),
+        ("word_accuracy", "count 0"): measured("word_accuracy", 20.0, units=50),
+        ("word_accuracy", "count 100+"): measured("word_accuracy", 50.0, units=1200),
+        ("any fault", ""): measured("any fault", 5, 2.5, 10.0),
+        ("numbers", ""): measured("numbers", 4, 2.0, 8.0, units=990),
+    }
+    given = changes.pop("measures", {})
+    tested = changes.pop("tested", {})
+    for key in [name for name in changes if name in MEASURES]:
+        if (value := changes.pop(key)) is None:
+            del measures[key, ""]
+        else:
+            measures[key, ""] = measured(key, value, value - 1, value + 1)
+    facts |= changes
+    return {"facts": facts, "measures": measures | given, "tested": tested}
 
 
-def length(tokens: str, lines: int, bleu: float) -> dict[str, Any]:
-    """An entry of by_length."""
-    return {"tokens": tokens, "lines": lines, "bleu": bleu}
-
-
-def count(times: str, words: int, found: int) -> dict[str, Any]:
-    """An entry of by_count."""
-    return {"count": times, "words": words, "found": found, "accuracy": found / words}
-
-
-def fault(name: str, lines: int, references: int = 0, p: float | None = None) -> dict[str, Any]:
-    """An entry of faults of 1,000 lines; its interval is made up."""
-    counts = {"count": lines, "low": lines / 2, "high": 2.0 * lines, "of": 1000 - references}
-    return {"name": name, **counts, "references": references, "p": p}
+def measured(
+    key: str, value: float, low: Any = None, high: Any = None, units: int = 1000, **more: Any
+) -> dict[str, Any]:
+    """A measure of a record."""
+    signature = SIGNATURES.get(key, "")
+    ends = {"low": low, "high": high}
+    return {"units": units, "value": value, **ends, "signature": signature, **more}
 
 
 def against(baseline: str, bootstrap: float, randomization: float | None = None) -> dict[str, Any]:
-    """The columns of paired tests, the same in all metrics.
+    """What was tested of a record, the same in all scores.
 
     Both p-values are the same unless the second is given.
     """
     second = bootstrap if randomization is None else randomization
-    tests = dict(zip(TESTS, (bootstrap, second, 0.5), strict=True))
-    named = {of_metric(metric, name): p for metric in METRICS for name, p in tests.items()}
-    return {"baseline": baseline, **named}
+    tested = {"baseline": baseline, "p": bootstrap, "p_randomization": second}
+    return {"tested": {**tested, "standard_error": 0.5}}
 
 
-def frame(*rows: dict[str, Any], missing: str = "") -> pd.DataFrame:
+def frame(*rows: dict[str, Any], missing: str = "") -> Records:
     """The records of these rows, with measured times of all systems but `missing`."""
-    records = with_differences(pd.DataFrame(rows))
-    news = records.corpus.str.startswith("news")
+    measures = [
+        {
+            **{name: row["facts"][name] for name in KEY},
+            **{"measure": measure, "group": group},
+            **of,
+            **(row["tested"] if measure in SCORES and not group else {}),
+        }
+        for row in rows
+        for (measure, group), of in row["measures"].items()
+    ]
+    _test(measures, {row["facts"]["system"] for row in rows if row["facts"]["outside"]})
+    records = Records.of([row["facts"] for row in rows], measures)
+    cells = records.cells
+    news = cells.corpus.str.startswith("news")
     times: dict[str, Any] = {
         "train_seconds": news.map({True: 43_200.0, False: 61.0}),
         "train_tokens_per_second": 51_234.4,
@@ -113,13 +112,70 @@ def frame(*rows: dict[str, Any], missing: str = "") -> pd.DataFrame:
         **{"peak_flops": 9.3e12, "mfu": 0.3509},
         **{"translate_seconds": 9.5, "versions": None},
     }
-    records = records.assign(**times).astype(DTYPES)
-    records.loc[records.system == missing, list(times)] = None
-    return records
+    cells = cells.assign(**times).astype(DTYPES)
+    cells.loc[cells.system == missing, list(times)] = None
+    return Records(cells, records.measures)
 
 
-def rows_of(grid: Grid) -> dict[str, dict[str, str]]:
+def _test(measures: list[dict[str, Any]], outside: set[str]) -> None:
+    """Add differences, means over seeds, and p of several seeds; and Holm's correction."""
+    places: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for row in measures:
+        place = *(row[name] for name in ("corpus", "test", "measure", "group")), row["system"]
+        places.setdefault(place, []).append(row)
+    families: dict[tuple[str, ...], list[list[dict[str, Any]]]] = {}
+    for (*place, _), seeds in places.items():
+        if baseline := seeds[0].get("baseline"):
+            pairs = zip(seeds, places[*place, baseline], strict=True)
+            deltas = [round(row["value"] - first["value"], 6) for row, first in pairs]
+            p = [row["p"] for row in seeds]
+            if len(seeds) > 1:
+                whole = seeds[0]["system"] in outside
+                p = [largest_p(deltas, p) if whole else paired_t(deltas)] * len(seeds)
+            for row, of_seed in zip(seeds, p, strict=True):
+                row |= {"difference": fmean(deltas), "p": of_seed}
+            families.setdefault((*place,), []).append(seeds)
+    for family in families.values():
+        corrected = holm([seeds[0]["p"] for seeds in family])
+        for seeds, p in zip(family, corrected, strict=True):
+            for row in seeds:
+                row["p_holm"] = p
+
+
+def changed(records: Records, where: Mapping[str, Any] | None = None, **values: Any) -> Records:
+    """A copy with other facts, or values of measures, in all cells or those of `where`."""
+    cells, measures = records.cells.copy(), records.measures.copy()
+    for name, value in values.items():
+        if name in MEASURES:
+            rows = (measures.measure == name) & (measures.group == "") & _rows(measures, where)
+            measures.loc[rows, "value"] = value
+            if value is None:
+                measures = measures[~rows]
+        elif name in measures and name not in KEY:
+            measures.loc[_rows(measures, where), name] = value
+        else:
+            if name not in cells:
+                cells[name] = None
+            cells.loc[_rows(cells, where), name] = value
+    return Records(cells, measures)
+
+
+def _rows(table: pd.DataFrame, where: Mapping[str, Any] | None) -> "pd.Series[bool]":
+    every = pd.Series(True, table.index)
+    for name, value in (where or {}).items():
+        every &= table[name] == value
+    return every
+
+
+def values(records: Records, measure: str = "bleu", column: str = "value") -> list[Any]:
+    """A column of a measure over all lines, in the order of the records."""
+    rows = (records.measures.measure == measure) & (records.measures.group == "")
+    return list(records.measures[rows][column])
+
+
+def rows_of(grid: Grid | None) -> dict[str, dict[str, str]]:
     """A grid's cells by row and column head."""
+    assert grid
     heads = [f"{column.group} {column.label}".strip() for column in grid.columns]
     return {row.cells[0]: dict(zip(heads, row.cells, strict=True)) for row in grid.rows}
 

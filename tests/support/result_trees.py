@@ -12,6 +12,7 @@ import pytest
 from ruamel.yaml import YAML
 
 import systems
+from bleuprint.config.cells import settings_sha256
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.experiment import Settings, load
 from bleuprint.config.paths import Cell, folder, given
@@ -25,13 +26,11 @@ from bleuprint.decoding.attention import (
     Weights,
     write_attention,
 )
-from bleuprint.report.preparation import settings_of_stages
 from bleuprint.runtime.files import sha256_of, write_json
 from bleuprint.runtime.fingerprint import of_settings
 from bleuprint.scoring import significance
 from bleuprint.scoring.score import score_cell
 from bleuprint.tracking import timings
-from bleuprint.tracking.cell_results import settings_sha256
 from params import write_resolved
 
 STAGES = ("download", "clean", "dedup", "filter", "split", "tokenize", "binarize")
@@ -97,10 +96,9 @@ def write_texts(root: Path, settings: Settings, lines: int = 40) -> None:
                 write_lines(tokens / f"{set_name}.{language}", words)
         if corpus.files.tests:
             describe(root, settings, name)
-        ran_with = settings_of_stages(name, corpus, root)
         for number, stage in enumerate(STAGES):
-            ledger = {**_ledger(stage, number), "settings": ran_with[stage]}
-            write_json(root / "data" / "ledgers" / name / f"{stage}.json", ledger)
+            path = root / "data" / "ledgers" / name / f"{stage}.json"
+            write_json(path, _ledger(stage, number))
         write_json(root / "data" / "statistics" / name / "statistics.json", _statistics(corpus))
 
 

@@ -13,9 +13,10 @@ from bleuprint.config.experiment import Settings, load
 from bleuprint.config.paths import Cell
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_json, write_json
+from bleuprint.scoring.breakdown import figure
 from bleuprint.tracking.sync import read_cell, sync
 from bleuprint.tracking.tracker import Tracker
-from mlruns import bleu, decoded_otherwise, dump, named, store
+from mlruns import bleu, decoded_otherwise, dump, is_bleu, named, store
 from mlservers import history, runs_in
 from systems import with_systems
 
@@ -43,7 +44,7 @@ def test_a_sync_makes_all_and_a_second_one_changes_nothing(root: Path) -> None:
     assert history(client, one, "valid/bleu") == [(20, 1.5)]
     assert one.data.metrics["bleu/news-en-de/first"] == bleu(Cell("tiny", "news-en-de", 2))
     assert {
-        "chrf/news-en-de/first",
+        "chrf2/news-en-de/first",
         "ter/news-en-de/first",
         "total/seconds",
     } <= one.data.metrics.keys()
@@ -98,7 +99,8 @@ def test_new_scores_take_the_place_of_old_ones(root: Path) -> None:
     path = cell.results / "scores.json"
     content = read_json(path)
     for better in (90.0, 10.0):
-        content["first"]["bleu"]["score"] = better
+        (measured,) = (each for each in content["first"]["measures"] if is_bleu(each))
+        measured["value"] = better
         write_json(path, content)
         list(sync(settings))
         _, runs = named(root)
@@ -110,9 +112,8 @@ def test_comet_is_logged_if_it_is_of_the_translations(root: Path) -> None:
     settings = dataclasses.replace(load(), comet={"model": model})
     cell = Cell("tiny", "news-en-de", 1)
     scores = read_json(cell.results / "scores.json")["first"]
-    files = {name: scores[name] for name in ("sources", "references", "hypotheses")}
-    comet = {"score": 0.8125, "signature": "s", "model": "0" * 64, "segments": [0.8125], **files}
-    for hypotheses, logged in (("of others", {}), (files["hypotheses"], {COMET: 81.25})):
+    comet = {**scores, "scored_with": "0" * 64, "measures": [figure("comet", 81.25, 1)]}
+    for hypotheses, logged in (("of others", {}), (scores["hypotheses"], {COMET: 81.25})):
         write_json(cell.results / "comet.json", {"first": {**comet, "hypotheses": hypotheses}})
         list(sync(settings))
         metrics = named(root)[1]["tiny news-en-de 1"].data.metrics

@@ -40,10 +40,10 @@ def _check(given: argparse.Namespace) -> None:
 
 
 def _check_settings() -> None:
-    from bleuprint.comet.score import missing_parts
     from bleuprint.report.citations import check_published
     from bleuprint.scoring import reachable_sample
     from bleuprint.scoring.bleu import bleu_metric
+    from bleuprint.scoring.comet import missing_parts
     from bleuprint.serving.score_outside import check_files
 
     settings = load()

@@ -1,7 +1,6 @@
 """Commands that show scores: table, compare, verify, numbers."""
 
 import argparse
-import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +10,7 @@ from bleuprint.config.experiment import Settings, load
 from bleuprint.runtime.errors import say
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
+    from bleuprint.report.frame import Records
 
 
 def add_commands(commands: Commands) -> None:
@@ -21,15 +20,6 @@ def add_commands(commands: Commands) -> None:
         choices=("terminal", "markdown", "csv", "latex"),
         default="terminal",
         help="(%(default)s)",
-    )
-    table.add_argument(
-        "--power",
-        type=_difference,
-        nargs="?",
-        const=math.nan,
-        metavar="BLEU",
-        help="instead: the differences that test sets and seeds can show, and how many lines and "
-        "seeds a difference of BLEU takes (the measured one)",
     )
     compare = add_command(commands, _compare, "compare tiny small")
     revision = "SYSTEM, SYSTEM@REVISION or REVISION: a commit of git or an experiment of DVC"
@@ -53,7 +43,7 @@ def add_commands(commands: Commands) -> None:
     add_command(commands, _numbers, "numbers > numbers.tex")
 
 
-def _results() -> tuple[Settings, "DataFrame"]:
+def _results() -> tuple[Settings, "Records"]:
     """The settings and the records of the last report, which must be of these settings.
 
     Notes if the records have changed since the report.
@@ -78,7 +68,7 @@ def print_summary() -> None:
     show(main_table.summary(*_results_with_page()))
 
 
-def _results_with_page() -> tuple[Settings, "DataFrame"]:
+def _results_with_page() -> tuple[Settings, "Records"]:
     """The settings and the noted records; the page is written if it is older than they are."""
     from bleuprint.report.report import write_page_if_outdated
 
@@ -92,14 +82,10 @@ def _results_with_page() -> tuple[Settings, "DataFrame"]:
 
 def _table(given: argparse.Namespace) -> None:
     """The experiment's scores and costs."""
-    from bleuprint.report import frame, main_table, power_table
+    from bleuprint.report import frame, main_table, notes
     from bleuprint.report.grid import bullets, markdown
     from bleuprint.report.terminal import show
 
-    if given.power is not None:
-        sought = None if math.isnan(given.power) else given.power
-        show(power_table.parts(_results()[1], sought))
-        return
     settings, records = _results_with_page()
     published = settings.published
     if given.format == "csv":
@@ -108,7 +94,7 @@ def _table(given: argparse.Namespace) -> None:
         print(main_table.tex(settings, records), end="")
     elif given.format == "markdown":
         print(markdown(main_table.scores(records, published=published)))
-        print(bullets(main_table.notes(records, published, Path())), end="")
+        print(bullets(notes.notes(records, published, Path())), end="")
     else:
         show(main_table.parts(records, published))
 
@@ -132,17 +118,6 @@ def _verify(given: argparse.Namespace) -> None:
     if status:
         sys.stdout.flush()
         sys.exit(status)
-
-
-def _difference(text: str) -> float:
-    """For argparse: a difference in BLEU."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not 0 < number <= 100:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0, 100 at most")
-    return number
 
 
 def _numbers(_: argparse.Namespace) -> None:

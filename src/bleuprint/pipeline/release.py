@@ -14,21 +14,22 @@ import pandas as pd
 from ruamel.yaml import YAML
 
 from bleuprint import __version__
+from bleuprint.config.cells import cells_of
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import RESOLVED, Cell
 from bleuprint.pipeline.dvc_lock import changed_stages
-from bleuprint.report import frame, main_table
+from bleuprint.report import frame, main_table, notes
 from bleuprint.report.citations import citations
 from bleuprint.report.grid import bullets, markdown
 from bleuprint.report.report import PAGE, write_page
-from bleuprint.report.system_results import METRICS, system_results
+from bleuprint.report.system_results import system_results
 from bleuprint.runtime.code import commit, git
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import sha256_of, whole_folder
 from bleuprint.runtime.html import environment
 from bleuprint.runtime.secrets import has_secret
+from bleuprint.scoring.measures import MEASURES
 from bleuprint.serving.export import export
-from bleuprint.tracking.cell_results import cells_of
 
 SUMS = "SHA256SUMS"
 
@@ -174,7 +175,7 @@ def _citation(about: About) -> str:
 
 def _card(
     settings: Settings,
-    records: pd.DataFrame,
+    records: frame.Records,
     cells: Sequence[Cell],
     left_out: dict[Cell, str],
     about: About,
@@ -195,7 +196,7 @@ def _card(
         metadata=_yaml(metadata),
         about=about,
         table=markdown(main_table.scores(records)),
-        notes=bullets(main_table.notes(records)),
+        notes=bullets(notes.notes(records)),
         cells=cells,
         left_out=left_out,
         licenses=_licenses(settings),
@@ -204,7 +205,7 @@ def _card(
     return text
 
 
-def _model_index(records: pd.DataFrame, cells: Sequence[Cell]) -> list[dict[str, Any]]:
+def _model_index(records: frame.Records, cells: Sequence[Cell]) -> list[dict[str, Any]]:
     """Scores (means over seeds) of the systems whose weights are here."""
     models: dict[str, list[dict[str, Any]]] = {f"{of.system} on {of.corpus}": [] for of in cells}
     for result in system_results(records):
@@ -217,7 +218,7 @@ def _model_index(records: pd.DataFrame, cells: Sequence[Cell]) -> list[dict[str,
                     "metrics": [
                         {
                             "type": "chrf" if metric.startswith("chrf") else metric,
-                            "name": METRICS[metric],
+                            "name": MEASURES[metric].label,
                             "value": round(float(score.mean), 4),
                         }
                         for metric, score in result.scores.items()

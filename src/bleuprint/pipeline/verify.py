@@ -5,8 +5,7 @@ other's data nor its models.
 """
 
 import hashlib
-import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -14,11 +13,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import pandas as pd
-
 from bleuprint.pipeline.dvc_lock import check_no_conflict
 from bleuprint.pipeline.first_difference import first_difference
-from bleuprint.report.frame import COSTS, RESULTS, STORED, missing_columns, read
+from bleuprint.report.frame import COSTS, RESULTS, Records, read
 from bleuprint.report.revision import commit_of
 from bleuprint.report.same_results import SEEDS_BLEU, Compared, Verdict, compared
 from bleuprint.runtime.code import git
@@ -33,16 +30,12 @@ _TEXTS = {Verdict.DIFFERENT: "different", Verdict.WITHIN_NOISE: "within the nois
 
 @dataclass(frozen=True)
 class Report:
-    """A results.json with its MD5, and the content of the dvc.lock beside it, if there is one.
-
-    `missing_columns`: columns this report lacks.
-    """
+    """A results.json with its MD5, and the content of the dvc.lock beside it, if there is one."""
 
     name: str
-    records: pd.DataFrame
+    records: Records
     md5: str
     lock: str
-    missing_columns: frozenset[str]
 
     @cached_property
     def stages(self) -> Mapping[str, Any]:
@@ -99,8 +92,7 @@ def lines(here: Report, there: Report) -> tuple[list[str], Verdict]:
 
     Raises UserError if they have no result in common.
     """
-    left_out = here.missing_columns ^ there.missing_columns
-    results = compared(here.records, there.records, left_out)
+    results, left_out = compared(here.records, there.records)
     if not results:
         raise UserError(
             f"{there.name}: another experiment: no system, corpus, seed and test set in common "
@@ -112,7 +104,7 @@ def lines(here: Report, there: Report) -> tuple[list[str], Verdict]:
     ]
     same = sum(each.verdict == Verdict.SAME_BYTES for each in results)
     text = [f"{here.name} and {there.name}: {same} results the same bytes, {', '.join(counts)}"]
-    alone = [len(side.records) - len(results) for side in (here, there)]
+    alone = [len(side.records.cells) - len(results) for side in (here, there)]
     if any(alone):
         text.append(f"only here: {alone[0]} results, only there: {alone[1]}")
         verdict = Verdict.DIFFERENT
@@ -120,7 +112,7 @@ def lines(here: Report, there: Report) -> tuple[list[str], Verdict]:
         text.append(f"not the results.json that dvc.lock names, but edited: {', '.join(edited)}")
         verdict = Verdict.DIFFERENT
     if left_out:
-        text.append(f"not compared, since one side lacks them: {_columns(left_out)}")
+        text.append(f"not compared, since one side lacks them: {_first(left_out)}")
     groups = _groups(here, there, results)
     shown = _MOST - (len(text) > 2)
     for (of, why), members in islice(groups.items(), shown):
@@ -144,19 +136,14 @@ def _report(name: str, path: Path, root: Path) -> Report:
     if path.name == RESULTS.name and lock.exists():
         check_no_conflict(lock)
         text = lock.read_text(encoding="utf-8", errors="replace")
-    content = path.read_bytes()
-    missing = {*missing_columns(json.loads(content))}
-    if records.comet.isna().all():  # it is switched on, and cannot be run everywhere
-        missing |= {column for column in STORED if column.startswith("comet")}
-    digest = hashlib.md5(content, usedforsecurity=False).hexdigest()
-    return Report(name, records, digest, text, frozenset(missing))
+    digest = hashlib.md5(path.read_bytes(), usedforsecurity=False).hexdigest()
+    return Report(name, records, digest, text)
 
 
-def _columns(names: Collection[str]) -> str:
-    """The first of some columns in the order of results.json, and how many others there are."""
-    listed = [name for name in STORED if name in names]
-    more = f" and {len(listed) - _MOST} more columns" if len(listed) > _MOST else ""
-    return ", ".join(listed[:_MOST]) + more
+def _first(names: Sequence[str]) -> str:
+    """The first of some measures, and how many others there are."""
+    more = f" and {len(names) - _MOST} more measures" if len(names) > _MOST else ""
+    return ", ".join(names[:_MOST]) + more
 
 
 def _groups(
@@ -173,7 +160,7 @@ def _groups(
 def _where_and_why(here: Report, there: Report, each: Compared) -> str:
     """The first stage from which a result differs, and all that is recorded of causes."""
     stage, causes = each.stage, list(each.causes())
-    translated = {"sources_sha256", "references_sha256", "hypotheses_sha256"} & {*each.columns}
+    translated = {"sources_sha256", "references_sha256", "hypotheses_sha256"} & {*each.names}
     if translated and here.stages and there.stages:
         found = first_difference(here.stages, there.stages, each.scored_by)
         if found:
@@ -183,7 +170,7 @@ def _where_and_why(here: Report, there: Report, each: Compared) -> str:
     if translated:
         causes += each.environment()
     if not causes and not translated:
-        causes = [f"{each.columns[0]} edited by hand: the translations are the same"]
+        causes = [f"{each.names[0]} edited by hand: the translations are the same"]
     unknown = "nothing that is recorded differs: another machine or library, or an edited file"
     more = f"; and {len(causes) - _MOST} more" if len(causes) > _MOST else ""
     return f"from {stage} on: {'; '.join(causes[:_MOST]) or unknown}{more}"
@@ -192,10 +179,10 @@ def _where_and_why(here: Report, there: Report, each: Compared) -> str:
 def _examples(members: Sequence[Compared]) -> str:
     """The result that differs most, and how many others there are."""
     most = max(members, key=lambda each: abs(each.difference))
-    system, corpus, seed = most.cell
+    (system, corpus, seed), bleu = most.cell, most.bleu
     text = (
-        f"{system} on {corpus}, seed {seed}, {most.first['test']}: {most.first['bleu']:.2f} and "
-        f"{most.second['bleu']:.2f} BLEU (mean difference {most.difference:+z.2f}"
+        f"{system} on {corpus}, seed {seed}, {most.first['test']}: {bleu[0]:.2f} and "
+        f"{bleu[1]:.2f} BLEU (mean difference {most.difference:+z.2f}"
     )
     # smaller and yet different: not comparable, for the reason that the next line says
     small = abs(most.difference) <= most.noise

@@ -9,12 +9,11 @@ import pandas as pd
 from bleuprint.config.experiment import Settings, load
 from bleuprint.report import compare_tables
 from bleuprint.report.grid import Grid
-from bleuprint.report.pair import Pair, Side
-from bleuprint.report.paired_runs import PairedRuns
+from bleuprint.report.pair import Pair, PairedTests, Side
+from bleuprint.report.paired import p_text
 from bleuprint.report.revision import at, commit_of
-from bleuprint.report.system_results import p_text
 from bleuprint.runtime.errors import UserError
-from bleuprint.scoring.metrics import METRICS, sentence_bleu
+from bleuprint.scoring.sacrebleu_measures import sentence_bleu
 from bleuprint.text.unicode import blank_unprinted
 
 
@@ -81,10 +80,6 @@ def _overview(pair: Pair) -> Iterator[str | Grid]:
             yield grid
     yield "\nScores"
     yield from compare_tables.scores(pair)
-    if (faults := compare_tables.faults(pair)) is not None:
-        yield "\nLines with faults that their reference does not have"
-        yield faults
-        yield "p: exact test over the lines that differ (McNemar; of several seeds the sign test)"
     yield "each p is of one test alone, not corrected for the number of tests"
     if same:
         yield f"the same: {', '.join(same)}"
@@ -98,22 +93,22 @@ def _translations(pair: Pair, sentences: int) -> Iterator[str]:
     worsened ones.
     """
     first, second = ([side.results(pair.corpora[0], pair.seeds[0])] for side in pair.sides)
-    for test in (test for test in first[0].scores if test in second[0].scores):
-        yield from _on_test(pair, PairedRuns(first, second, test), sentences)
+    for runs in pair.tests([first, second]):
+        yield from _on_test(pair, runs, sentences)
 
 
-def _on_test(pair: Pair, runs: PairedRuns, sentences: int) -> Iterator[str]:
-    test, seed = runs.test, pair.seeds[0]
-    yield f"{pair.first} and {pair.second} on {runs.corpus}, seed {seed}, test set {test}"
+def _on_test(pair: Pair, runs: PairedTests, sentences: int) -> Iterator[str]:
+    (corpus, test), seed = runs.place, pair.seeds[0]
+    yield f"{pair.first} and {pair.second} on {corpus}, seed {seed}, test set {test}"
     if reason := runs.not_comparable:
         yield f"not compared: {reason}"
         return
-    (tests,) = runs.tests()
-    for name, of in zip(METRICS.values(), tests.values(), strict=True):
-        yield (
-            f"difference in {name}: {p_text(of.bootstrap)} (paired bootstrap), "
-            f"{p_text(of.randomization)} (approximate randomization)"
-        )
+    for (_, group), of in runs.compared().items():
+        if of.measure.kind == "score" and not group and of.tests:
+            yield (
+                f"difference in {of.measure.label}: {p_text(of.tests[0].bootstrap)} (paired "
+                f"bootstrap), {p_text(of.tests[0].randomization)} (approximate randomization)"
+            )
     (before,), (after,) = runs.first, runs.second
     (references, first), (_, second) = before.lines(test), after.lines(test)
     changed = changes(first, second, references, runs.target)

@@ -1,23 +1,21 @@
 """The tables of `bleuprint compare`; None instead of a table in which nothing would differ."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain
 from statistics import fmean, stdev
 
 import pandas as pd
 
+from bleuprint.cells.results import Results
 from bleuprint.corpus.steps.ledger import read_ledgers
-from bleuprint.report.fault_tables import faults_p, lines_of_faults
 from bleuprint.report.grid import NONE, Grid, Row
-from bleuprint.report.pair import Pair, Side
-from bleuprint.report.paired_runs import PairedRuns, PairedScores
-from bleuprint.report.system_results import p_text
+from bleuprint.report.pair import Pair, PairedTests, Side
+from bleuprint.report.paired import Compared
+from bleuprint.report.system_results import scale_of
 from bleuprint.rules.letters import SCRIPTS
 from bleuprint.runtime.flatten import dotted
 from bleuprint.scoring.human_agreement import AGREE, AGREEMENT, agreement_text, human_agreement
-from bleuprint.scoring.metrics import METRICS
+from bleuprint.scoring.measure import Measured
 from bleuprint.scoring.significance import SIGNIFICANT
-from bleuprint.tracking.cell_results import CellResults
 
 _SHORT = 12
 # The figures of a training, and how they are shown.
@@ -46,51 +44,35 @@ def differing(pair: Pair, part: str) -> Grid | None:
 
 
 def scores(pair: Pair) -> Iterator[str | Grid]:
-    """The scores on each test set that both have, with tests of their differences."""
+    """Scores and faults on each test set that both have, with tests of their differences."""
     rows: list[Row] = []
     reasons: list[str] = []
-    for runs in pair.paired_runs():
-        rows += (score_row(runs, scores) for scores in runs.scores())
+    for runs in pair.tests():
+        every = runs.compared().items()
+        of_lines = [of for (_, group), of in every if not group and _occurs(of)]
+        rows += (_score_row(runs, of) for of in of_lines)
         if reason := runs.not_comparable:
-            reasons.append(f"{runs.corpus}, {runs.test}: no p: {reason}")
+            reasons.append(f"{', '.join(runs.place)}: no p: {reason}")
     if not rows:
         yield "Scores: no test set in common"
         return
     yield Grid(
         pair.columns("corpus", "test set", "score", more=("difference", "p", AGREE)), tuple(rows)
     )
+    yield "faults: lines that have one that their reference does not have"
     yield from reasons
-    if len(reasons) < len(rows) / len(METRICS):
+    if any(row.cells[-1] != NONE for row in rows):
         yield AGREEMENT
     if len(pair.seeds) > 1:
         seeds = ", ".join(map(str, pair.seeds))
         yield f"scores: means over the seeds {seeds}; p: paired t-test over them"
         if pair.of_others:
-            yield "for external translations, the largest of the bootstraps against each seed"
+            yield "for external translations, the largest of the p over lines against each seed"
     else:
-        yield f"scores: of seed {pair.seeds[0]}; p: paired bootstrap over the lines of the test set"
-
-
-def faults(pair: Pair) -> Grid | None:
-    """The lines with each fault that a side has, on test sets of the same lines; means over seeds.
-
-    None if there are none, or if a side was scored by an earlier version.
-    """
-    rows = []
-    for runs in pair.paired_runs():
-        if runs.not_comparable:
-            continue
-        first, second = (lines_of_faults(side, runs.test) for side in (runs.first, runs.second))
-        for name in (name for name in first if name in second):
-            sides = first[name], second[name]
-            if any(chain.from_iterable(sides)):
-                form = ".1f" if len(pair.seeds) > 1 else ".0f"
-                counts = (format(fmean(map(len, side)), form) for side in sides)
-                p = faults_p(*sides, trained=all(runs.trained))
-                mark = " n.s." if p >= SIGNIFICANT else ""
-                rows.append(Row((runs.corpus, runs.test, name, *counts, f"{p_text(p)}{mark}")))
-    heads = pair.columns("corpus", "test set", "fault", more=("p",))
-    return Grid(heads, tuple(rows)) if rows else None
+        yield (
+            f"scores: of seed {pair.seeds[0]}; p: paired bootstrap over the lines of the test set, "
+            "of faults approximate randomization"
+        )
 
 
 def same_scores(pair: Pair) -> bool:
@@ -117,11 +99,12 @@ def _fingerprints(side: Side, pair: Pair) -> _Texts:
     prints = dict[tuple[str, ...], str]()
     for corpus in pair.corpora:
         run = side.results(corpus, pair.seeds[0])
-        if isinstance(run, CellResults) and not pair.of_others:
+        if not run.row and not pair.of_others:
             prints[corpus, "code of the training"] = run.training.code[:_SHORT]
             prints[corpus, "binary corpus"] = run.training.data[:_SHORT]
-        for test, of_test in run.scores.items():
-            prints[corpus, f"signature of BLEU, {test}"] = of_test["bleu"]["signature"]
+        for test in run.scores:
+            signature = run.measures(test)["bleu", ""]["signature"]
+            prints[corpus, f"signature of BLEU, {test}"] = signature
     return prints
 
 
@@ -144,14 +127,14 @@ def _trainings(side: Side, pair: Pair) -> _Texts:
     texts = dict[tuple[str, ...], str]()
     for corpus in pair.corpora:
         runs = [side.results(corpus, seed) for seed in pair.seeds]
-        known = [_figures(run) for run in runs if isinstance(run, CellResults)]
+        known = [_figures(run) for run in runs if not run.row]
         means = pd.DataFrame(known, columns=list(_FIGURES)).mean()
         for label, mean in means.items():
             texts[corpus, str(label)] = format(mean, _FIGURES[str(label)])
     return texts
 
 
-def _figures(run: CellResults) -> tuple[float, ...]:
+def _figures(run: Results) -> tuple[float, ...]:
     """The figures of a training, whose curves `Revision.fetch` found."""
     assert run.curves is not None
     loss, bleu = (
@@ -161,27 +144,31 @@ def _figures(run: CellResults) -> tuple[float, ...]:
     return updates, tokens, loss[-1], min(loss), bleu[-1], max(bleu)
 
 
-def score_row(runs: PairedRuns, scores: PairedScores) -> Row:
-    """A metric of both sides; without p if they are not comparable."""
-    means = (
-        _mean(side if trained else side[:1])
-        for side, trained in zip((scores.first, scores.second), runs.trained, strict=True)
-    )
+def _occurs(of: Compared) -> bool:
+    """Whether a measure is shown: a fault if any line has it."""
+    return of.measure.kind == "score" or any(e["value"] for e in (*of.first, *of.second))
+
+
+def _score_row(runs: PairedTests, of: Compared) -> Row:
+    """A measure of both sides; without p if they are not comparable."""
+    sides = zip((of.first, of.second), (runs.first, runs.second), strict=True)
+    means = (_mean(side[:1] if run[0].row else side, of.measure.digits) for side, run in sides)
     shown = agree = NONE
-    delta = fmean(scores.deltas)
-    if not runs.not_comparable:
-        p = scores.p
+    if (p := of.p) is not None:
         shown = f"{p:.3f}{' n.s.' if p >= SIGNIFICANT else ''}"
-        per_cent = human_agreement(scores.scale, delta)
+        scale = scale_of(of.measure.key, of.first[0]["signature"])
+        per_cent = human_agreement(scale, of.difference)
         natural = runs.target in SCRIPTS  # and not symbols to be copied
         if per_cent is not None and natural and p < SIGNIFICANT:
-            agree = agreement_text(scores.scale, per_cent)
-    return Row((runs.corpus, runs.test, scores.label, *means, f"{delta:+z.1f}", shown, agree))
+            agree = agreement_text(scale, per_cent)
+    return Row((*runs.place, of.measure.label, *means, f"{of.difference:+z.1f}", shown, agree))
 
 
-def _mean(scores: Sequence[float]) -> str:
-    deviation = f" ± {stdev(scores):.1f}" if len(scores) > 1 else ""
-    return f"{fmean(scores):.1f}{deviation}"
+def _mean(side: Sequence[Measured], digits: int) -> str:
+    values = [each["value"] for each in side]
+    if len(values) > 1:
+        return f"{fmean(values):.1f} ± {stdev(values):.1f}"
+    return f"{values[0]:.{digits}f}"
 
 
 # The heads of the texts of a part, and what makes these for a side.

@@ -13,6 +13,7 @@ import pandas as pd
 from jinja2 import Template
 
 from bleuprint.config.paths import Cell
+from bleuprint.report.frame import Records
 from bleuprint.runtime.errors import UserError
 from bleuprint.training.history import Curves
 
@@ -20,11 +21,12 @@ from bleuprint.training.history import Curves
 POINTS = 100
 
 
-def metrics(records: pd.DataFrame) -> dict[str, Any]:
+def metrics(records: Records) -> dict[str, Any]:
     """BLEU by system and corpus, and by test set if there are several; means over seeds."""
     by_system: dict[str, Any] = {}
-    for (system, corpus), of_corpus in records.groupby(["system", "corpus"], sort=False):
-        means = of_corpus.groupby("test", sort=False).bleu.mean().round(2).to_dict()
+    bleu = records.measures[(records.measures.measure == "bleu") & (records.measures.group == "")]
+    for (system, corpus), of_corpus in bleu.groupby(["system", "corpus"], sort=False):
+        means = of_corpus.groupby("test", sort=False).value.mean().round(2).to_dict()
         (first, *others) = means.values()
         by_system.setdefault(system, {})[corpus] = means if others else first
     return {"BLEU": by_system}

@@ -1,23 +1,22 @@
-"""The records of an experiment: one pandas DataFrame, a row for each system, corpus, seed and
-test set. Every table, chart and file of the report is made from it.
+"""The records of an experiment: what was measured, a row a measure, and the facts of each cell.
 
-Beside COLUMNS (columns.csv) it has LISTS, and of the trainings the versions of libraries.
+Every table, chart and file of the report is made from them; results.json has both.
 """
 
 import dataclasses
-import re
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pandas as pd
 
 from bleuprint.config.paths import Cell
 from bleuprint.config.published import Published
 from bleuprint.report.published import literature
-from bleuprint.report.system_results import OUTSIDE
-from bleuprint.runtime.errors import UserError, say
-from bleuprint.runtime.files import read_json, reading, write_json
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import read_object, reading, whole_file
 from bleuprint.tracking.timings import Training, read_seconds, read_training, translate_file
 
 REPORTS = Path("reports")
@@ -26,18 +25,18 @@ CHANGED = "has changed since the report was made; see: dvc status"
 # The measured columns, committed for clones that have no timings/.
 COSTS = REPORTS / "costs.csv"
 
-# Lists of objects, as in scores.json; by_count is None where tokens are characters, by_document
-# where the test set does not say its documents.
-LISTS = ("variants", "by_length", "by_count", "faults", "by_document")
-# Columns that results.json of earlier versions lacks.
-_LATER = re.compile(
-    "outside|faults|averaged_sha256|decode_sha256|scored_with"
-    "|chrf2pp.*|comet.*|(chrf2|ter)_(difference|p.*)"
-    "|.*(standard_error|human_agreement)|dbleu.*|by_document|.*document_(low|high|p_.*)"
-)
-
-# Each column with its meaning and unit. A value that is not known, or not measured, is missing.
+# Each column of results() with its meaning and unit. A value that is not known is missing.
 COLUMNS: dict[str, str] = dict(pd.read_csv(Path(__file__).with_name("columns.csv")).to_numpy())
+KEY = [*Cell._fields, "test"]
+# The columns of the two lists in results.json.
+MEASURED = [*KEY, *[*COLUMNS][len(KEY) : [*COLUMNS].index("published")]]
+CELLS = [
+    *KEY,
+    *("source", "target", "outside", "lines", "parameters", "updates", "source_tokens"),
+    *("target_tokens", "training_flops", "models", "engine", "precision", "scored_with"),
+    *("settings_sha256", "training_sha256", "binary_sha256", "averaged_sha256", "decode_sha256"),
+    *("sources_sha256", "references_sha256", "hypotheses_sha256"),
+]
 # The column of each measured figure of a training; those of another name are not in COLUMNS.
 _MEASURED = {f.name: f.name for f in dataclasses.fields(Training) if f.name != "rates"} | {
     "seconds": "train_seconds",
@@ -46,12 +45,10 @@ _MEASURED = {f.name: f.name for f in dataclasses.fields(Training) if f.name != "
 }
 _TIMES = [*_MEASURED.values(), "translate_seconds"]
 _KEYS = [*Cell._fields, "training_sha256", "settings_sha256"]
-# The columns of results.json: those that are reproducible.
-STORED = [name for name in (*COLUMNS, *LISTS) if name not in (*_TIMES, "published")]
 # Whole numbers, of which rows from outside have none.
 _WHOLE = (
     *("parameters", "updates", "source_tokens", "target_tokens", "training_flops"),
-    *("models", "beam"),
+    *("models",),
 )
 # The types of columns that may be missing in every row.
 DTYPES = {
@@ -62,72 +59,85 @@ DTYPES = {
     **dict.fromkeys(("device", "processes", "threads", "commit", "versions"), "str"),
     **dict.fromkeys(("sustained_flops", "peak_flops", "mfu", "training_flops_by_time"), "float64"),
 }
+_FIGURES = ("value", "low", "high", "difference", "p", "p_holm", "p_randomization")
 
 
-def results(root: Path = Path()) -> pd.DataFrame:
-    """The frame of the report of the project in `root`; raises UserError if there is no report.
+@dataclass(frozen=True, eq=False)
+class Records:
+    """`measures`: a row for each measure of a cell's test set, and of a group of its lines.
 
-    Measured columns are of this machine, or of reports/costs.csv; missing if they are in neither.
+    `cells`: a row for each system, corpus, seed and test set, with the facts of the training and
+    fingerprints, and what was measured of its cost.
     """
-    return load(root).reindex(columns=list(COLUMNS))
+
+    cells: pd.DataFrame
+    measures: pd.DataFrame
+
+    @classmethod
+    def of(cls, cells: Sequence[Any], measures: Sequence[Any]) -> Self:
+        """The records of these rows; whole numbers stay whole where others are missing."""
+        facts = pd.DataFrame(cells, columns=CELLS)
+        for name in _WHOLE:
+            if facts[name].isna().any():
+                facts[name] = pd.Series([row.get(name) for row in cells], dtype=object)
+        figures = dict.fromkeys((*_FIGURES, "standard_error"), float)
+        return cls(facts, pd.DataFrame(measures, columns=MEASURED).astype(figures))
+
+    def where(self, kept: "pd.Series[bool]") -> "Records":
+        """Those of the cells that are kept."""
+        cells = self.cells[kept]
+        return Records(cells, self.measures.merge(cells[KEY], on=KEY))
+
+    def save(self, path: Path) -> None:
+        """Write the records as JSON: two lists of objects, one a line, exactly repeatable."""
+        tables = {"cells": self.cells[CELLS], "measures": self.measures[MEASURED]}
+        lists = []
+        for name, table in tables.items():
+            rows = table.astype(object).where(table.notna(), None).to_dict("records")
+            lines = [json.dumps(row, ensure_ascii=False, allow_nan=False) for row in rows]
+            lists.append(f'"{name}": [\n' + ",\n".join(lines) + "\n]")
+        with whole_file(path) as partial:
+            text = f"{{{', '.join(lists)}}}\n"
+            partial.write_text(text, encoding="utf-8", newline="\n")
+
+    def frame(self) -> pd.DataFrame:
+        """One row a measure, with the facts of its cell."""
+        return self.measures.merge(self.cells, on=KEY, how="left").reindex(columns=list(COLUMNS))
+
+    @property
+    def several_seeds(self) -> bool:
+        return bool(self.cells.seed.nunique() > 1)
 
 
-def frame_of(
-    rows: Sequence[Mapping[str, Any]], columns: Sequence[str] | None = None
-) -> pd.DataFrame:
-    """The records of these rows; whole numbers stay whole where others are missing."""
-    records = pd.DataFrame(rows, columns=columns)
-    for name in _WHOLE:
-        if name in records and records[name].isna().any():
-            records[name] = pd.Series([row.get(name) for row in rows], dtype=object)
-    return records
+def trained(cells: pd.DataFrame) -> pd.DataFrame:
+    """The cells without those of rows from outside."""
+    return cells[cells.outside.isna()]
 
 
-def trained(records: pd.DataFrame) -> pd.DataFrame:
-    """The records without those of rows from outside."""
-    return records[records.outside.isna()]
-
-
-def marked(records: pd.DataFrame) -> pd.DataFrame:
-    """The records for tables by system: rows from outside say so in their name."""
-    names = records.system.where(records.outside.isna(), records.system + f" ({OUTSIDE})")
-    return records.assign(system=names)
-
-
-def save(records: pd.DataFrame, path: Path) -> None:
-    """Write the records as JSON: a list of objects, readable and exactly repeatable."""
-    stored = records[STORED].astype(object)
-    write_json(path, stored.where(stored.notna(), None).to_dict("records"))
-
-
-def load(root: Path = Path()) -> pd.DataFrame:
-    """The records that `save` wrote in reports/, with what was measured of them."""
+def load(root: Path = Path()) -> Records:
+    """The records that were saved in reports/, with what was measured of them."""
     return read(root / RESULTS, root)
 
 
-def read(path: Path, root: Path) -> pd.DataFrame:
+def read(path: Path, root: Path) -> Records:
     """The records of a results.json, with what `root` or the costs.csv beside it say of them."""
     if not path.exists():
         raise UserError(f"{path}: no such file; run: dvc repro")
     try:
-        # without the columns that an earlier version had
-        rows = [{name: row[name] for name in STORED if name in row} for row in read_json(path)]
-        missing = missing_columns(rows)
-        complete = all(map(_LATER.fullmatch, missing))
-    except (ValueError, TypeError):
-        complete = False
-    if not complete:
+        content = read_object(path)
+        cells = [{name: row[name] for name in CELLS} for row in content["cells"]]
+        measures = [{name: row[name] for name in MEASURED} for row in content["measures"]]
+        records = Records.of(cells, measures)
+    except (UserError, KeyError, ValueError, TypeError):
         raise UserError(
             f"{path}: is no results.json, or was not written by this version; run: dvc repro"
-        )
-    if missing:
-        lacking = f"without {len(missing)} columns such as {missing[0]}"
-        say(f"{path}: of an earlier version, {lacking}; run: dvc repro", "note")
-    return with_measured(frame_of(rows, STORED), root, path.with_name(COSTS.name))
+        ) from None
+    measured = with_measured(records.cells, root, path.with_name(COSTS.name))
+    return Records(measured, records.measures)
 
 
 def with_measured(records: pd.DataFrame, root: Path, costs: Path | None = None) -> pd.DataFrame:
-    """The records with the measured columns, missing where nothing was measured.
+    """The cells with the measured columns, missing where nothing was measured.
 
     Figures in `root` come first, then those of `costs` (its reports/costs.csv) for the same
     training.
@@ -167,22 +177,18 @@ def costs_csv(records: pd.DataFrame) -> str:
     return text
 
 
-def missing_columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The columns that the rows of a results.json lack, as those of an earlier version do."""
-    return [name for name in STORED if any(name not in row for row in rows)]
-
-
 def cells_in(records: pd.DataFrame) -> list[Cell]:
     """Each training once, in the order of the records."""
     cells = trained(records)[list(Cell._fields)].drop_duplicates()
     return [Cell(*row) for row in cells.itertuples(index=False)]
 
 
-def csv_text(records: pd.DataFrame, published: Sequence[Published] = ()) -> str:
-    """The frame without measured columns as CSV, after a row for each published number."""
+def csv_text(records: Records, published: Sequence[Published] = ()) -> str:
+    """What was measured as CSV, after a row for each published number."""
     # of objects: whole numbers stay whole where others are missing
-    frames = [part.astype(object) for part in (literature.rows(records, published), records)]
-    columns = [name for name in COLUMNS if name not in _TIMES]
-    together = pd.concat(frames).reindex(columns=columns)
+    printed = literature.rows(records.cells, published).rename(columns={"bleu": "value"})
+    printed = printed.assign(measure=printed.scored.replace({"sacrebleu": "bleu"}))
+    frames = [part.astype(object) for part in (printed, records.frame())]
+    together = pd.concat(frames).reindex(columns=[*MEASURED, "published", "outside"])
     text: str = together.to_csv(index=False, lineterminator="\n")
     return text

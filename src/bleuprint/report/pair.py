@@ -5,13 +5,52 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+from bleuprint.cells.results import Results
 from bleuprint.config.outside import OutsideRow
 from bleuprint.config.paths import Cell
 from bleuprint.report.grid import Column
-from bleuprint.report.paired_runs import PairedRuns
+from bleuprint.report.paired import Compared, compared
 from bleuprint.report.revision import Revision
 from bleuprint.runtime.errors import UserError
-from bleuprint.tracking.cell_results import ScoredTranslations
+
+
+@dataclass(frozen=True)
+class PairedTests:
+    """The results of two sides on a test set of a corpus, each by seed."""
+
+    first: Sequence[Results]
+    second: Sequence[Results]
+    test: str
+
+    @property
+    def place(self) -> tuple[str, str]:
+        return self.first[0].cell.corpus, self.test
+
+    @property
+    def target(self) -> str:
+        """The target language."""
+        return self.first[0].texts.target
+
+    @property
+    def trained(self) -> bool:
+        """Whether both sides were trained here; otherwise the seeds of one are the same."""
+        return not self.first[0].row and not self.second[0].row
+
+    @property
+    def not_comparable(self) -> str:
+        """Why the scores are not of the same lines; empty if they are."""
+        every = [run.scores_of(self.test) for run in (*self.first, *self.second)]
+        for name in ("references", "sources"):
+            if len({scores[name] for scores in every}) > 1:
+                return f"the {name} of the test set are not the same"
+        return ""
+
+    def compared(self) -> dict[tuple[str, str], Compared]:
+        """Every measure that both have, by its key and group of lines."""
+        first, second = (
+            [run.measures(self.test) for run in side] for side in (self.first, self.second)
+        )
+        return compared(first, second, self.trained, same_lines=not self.not_comparable)
 
 
 @dataclass(frozen=True)
@@ -51,7 +90,7 @@ class Side:
             if self.outside(corpus) or self.system in settings.systems_on(corpus)
         ]
 
-    def results(self, corpus: str, seed: int) -> ScoredTranslations:
+    def results(self, corpus: str, seed: int) -> Results:
         return self.revision.results(Cell(self.system, corpus, seed))
 
 
@@ -87,16 +126,15 @@ class Pair:
         """All cells of a side that are compared."""
         return [Cell(side.system, *place) for place in product(self.corpora, self.seeds)]
 
-    def runs(self, corpus: str) -> list[list[ScoredTranslations]]:
+    def runs(self, corpus: str) -> list[list[Results]]:
         """The results of each side on a corpus, by seed."""
         return [[side.results(corpus, seed) for seed in self.seeds] for side in self.sides]
 
-    def paired_runs(self) -> Iterator[PairedRuns]:
-        """The results on each test set, of each corpus, that both have."""
-        for corpus in self.corpora:
-            first, second = self.runs(corpus)
+    def tests(self, runs: Sequence[Sequence[Results]] | None = None) -> Iterator["PairedTests"]:
+        """The results on each test set, of each corpus, that both have; or of these `runs`."""
+        for first, second in [runs] if runs else map(self.runs, self.corpora):
             for test in (test for test in first[0].scores if test in second[0].scores):
-                yield PairedRuns(first, second, test)
+                yield PairedTests(first, second, test)
 
     def columns(self, *labels: str, more: Sequence[str] = ()) -> tuple[Column, ...]:
         """Columns of text, one of numbers for each side, and more of numbers."""

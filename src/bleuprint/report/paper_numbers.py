@@ -6,14 +6,10 @@ import pandas as pd
 
 from bleuprint.config.paths import Cell
 from bleuprint.report import cost_columns
-from bleuprint.report.frame import trained
+from bleuprint.report.frame import Records, trained
 from bleuprint.report.grid import NONE, tex_text
-from bleuprint.report.system_results import (
-    SystemResult,
-    of_metric,
-    p_text,
-    system_results,
-)
+from bleuprint.report.paired import p_text
+from bleuprint.report.system_results import SystemResult, system_results
 
 # What each training cost, by the names of the columns of results() where there is one.
 _COSTS = {
@@ -34,7 +30,7 @@ _HEAD = r"""% Written by: bleuprint numbers > numbers.tex
 """
 
 
-def numbers_tex(records: pd.DataFrame) -> str:
+def numbers_tex(records: Records) -> str:
     r"""The file: a \newcommand for each number, by its name."""
     return _HEAD + "".join(
         f"\\expandafter\\newcommand\\csname bleuprint/{name}\\endcsname{{{text}}}\n"
@@ -42,7 +38,7 @@ def numbers_tex(records: pd.DataFrame) -> str:
     )
 
 
-def paper_numbers(records: pd.DataFrame) -> dict[str, str]:
+def paper_numbers(records: Records) -> dict[str, str]:
     """The numbers as LaTeX by name; what was not measured or tested has none.
 
     SYSTEM/CORPUS/TEST/ with a score, and SYSTEM/CORPUS/ with a cost; the cost of all trainings
@@ -52,7 +48,7 @@ def paper_numbers(records: pd.DataFrame) -> dict[str, str]:
     for result in system_results(records):
         place = "/".join((result.system, result.corpus, result.test))
         numbers |= {f"{place}/{name}": number for name, number in _scores(result)}
-    trainings = trained(records).drop_duplicates(Cell._fields)
+    trainings = trained(records.cells).drop_duplicates(Cell._fields)
     for (system, corpus), seeds in trainings.groupby(["system", "corpus"], sort=False):
         cells = {name: cell(seeds) for name, cell in _COSTS.items()}
         cells["hours"] = _hours(seeds.train_seconds.mean())
@@ -61,12 +57,12 @@ def paper_numbers(records: pd.DataFrame) -> dict[str, str]:
     return numbers | {name: cost for name, cost in total_cost(records).items() if cost != NONE}
 
 
-def total_cost(records: pd.DataFrame) -> dict[str, str]:
+def total_cost(records: Records) -> dict[str, str]:
     """The cost of all trainings together; hours only if all were timed.
 
     Rows that differ only in averaging or decoding share a training.
     """
-    trainings = trained(records).drop_duplicates("training_sha256")
+    trainings = trained(records.cells).drop_duplicates("training_sha256")
     hours = trainings.train_seconds.sum(skipna=False)
     device_hours = (trainings.train_seconds * trainings.devices.astype(float)).sum(skipna=False)
     return {
@@ -85,17 +81,18 @@ def _scores(result: SystemResult) -> Iterator[tuple[str, str]]:
     """Scores with interval or deviation, and differences with their p: =0.012, in math mode."""
     for metric, score in result.scores.items():
         yield metric, f"{score.mean:.1f}"
-        yield f"{metric}_signature", tex_text(result.first[f"{metric}_signature"])
+        yield f"{metric}_signature", tex_text(result.rows[metric, ""][0].signature)
         ends = {"low": score.low, "high": score.high, "deviation": score.deviation}
         for end, value in ends.items():
             if value is not None:
                 yield f"{metric}_{end}", f"{value:.1f}"
     for metric, difference in result.differences.items():
-        yield of_metric(metric, "difference"), f"{difference.value:+z.1f}"
+        prefix = "" if metric == "bleu" else f"{metric}_"
+        yield f"{prefix}difference", f"{difference.value:+z.1f}"
         p = {"p": difference.p, "p_randomization": difference.randomization}
         for name, value in (p | {"p_holm": difference.corrected}).items():
             if value is not None:
-                yield of_metric(metric, name), p_text(value).removeprefix("p")
+                yield f"{prefix}{name}", p_text(value).removeprefix("p")
         if difference.agreement is not None:
             agreement = tex_text(difference.agreement_text)
-            yield of_metric(metric, "human_agreement"), agreement
+            yield f"{prefix}human_agreement", agreement

@@ -11,30 +11,24 @@ from pathlib import Path
 import pandas as pd
 
 from bleuprint.config.experiment import Settings
-from bleuprint.report import (
-    document_tables,
-    dvc_plots,
-    fault_tables,
-    main_table,
-    score_tables,
-)
+from bleuprint.report import dvc_plots, main_table, notes, tables
 from bleuprint.report.frame import (
     COSTS,
     REPORTS,
     RESULTS,
+    Records,
     cells_in,
     costs_csv,
     csv_text,
-    save,
 )
 from bleuprint.report.grid import NONE, Grid, bullets, grid, markdown
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.funnel import training_counts
 from bleuprint.report.records import collect
-from bleuprint.report.system_results import METRICS
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import json_text, whole_file
 from bleuprint.runtime.html import environment
+from bleuprint.scoring.measures import MEASURES, SCORES
 
 SHORT = 12
 PAGE = "index.html"
@@ -54,19 +48,19 @@ def write_reports(settings: Settings, root: Path = Path()) -> None:
 
     records = collect(settings, root)
     texts = {
-        **tables(settings, records, root),
-        COSTS.name: costs_csv(records),
+        **texts_of(settings, records, root),
+        COSTS.name: costs_csv(records.cells),
         PAGE: document(ReportContext(settings, records, root)),
     }
-    save(records, root / RESULTS)
+    records.save(root / RESULTS)
     for name, text in texts.items():
         with whole_file(root / REPORTS / name) as partial:
             partial.write_text(text, encoding="utf-8", newline="\n")
 
 
-def tables(settings: Settings, records: pd.DataFrame, root: Path) -> dict[str, str]:
+def texts_of(settings: Settings, records: Records, root: Path) -> dict[str, str]:
     """The texts that repeat exactly, by the name of their file in reports/."""
-    cells = cells_in(records)
+    cells = cells_in(records.cells)
     return {
         "table.md": table_md(settings, records, root),
         "table.csv": csv_text(records, settings.published),
@@ -77,7 +71,7 @@ def tables(settings: Settings, records: pd.DataFrame, root: Path) -> dict[str, s
     }
 
 
-def write_page_if_outdated(settings: Settings, records: pd.DataFrame, root: Path = Path()) -> None:
+def write_page_if_outdated(settings: Settings, records: Records, root: Path = Path()) -> None:
     """Write the page if it is missing or older than the results, and all it shows is here.
 
     DVC does not restore it with results that were pulled or checked out.
@@ -85,12 +79,12 @@ def write_page_if_outdated(settings: Settings, records: pd.DataFrame, root: Path
     page, results = root / REPORTS / PAGE, root / RESULTS
     if page.exists() and page.stat().st_mtime >= results.stat().st_mtime:
         return
-    if all((root / cell.results).exists() for cell in cells_in(records)):
+    if all((root / cell.results).exists() for cell in cells_in(records.cells)):
         with suppress(UserError):
             write_page(settings, records, root)
 
 
-def write_page(settings: Settings, records: pd.DataFrame, root: Path = Path()) -> None:
+def write_page(settings: Settings, records: Records, root: Path = Path()) -> None:
     """Write the page; raises UserError if a result that it shows is not here."""
     from bleuprint.report.page.document import document
 
@@ -99,7 +93,7 @@ def write_page(settings: Settings, records: pd.DataFrame, root: Path = Path()) -
         partial.write_text(text, encoding="utf-8", newline="\n")
 
 
-def table_md(settings: Settings, records: pd.DataFrame, root: Path) -> str:
+def table_md(settings: Settings, records: Records, root: Path) -> str:
     """The report as Markdown: scores in all ways, cost, test sets, signatures, data."""
     text: str = _TEMPLATES.get_template("table.md.j2").render(
         settings=settings,
@@ -107,19 +101,19 @@ def table_md(settings: Settings, records: pd.DataFrame, root: Path) -> str:
         root=root,
         published=settings.published,
         main_table=main_table,
-        score_tables=score_tables,
-        document_tables=document_tables,
-        fault_tables=fault_tables,
-        test_sets=_test_sets(records),
+        notes=notes,
+        tables=tables,
+        scores=[MEASURES[key] for key in tables.measured_scores(records)],
+        test_sets=_test_sets(records.cells),
         signatures=_signatures(records),
         funnel=_funnel(settings, root),
     )
     return text
 
 
-def _test_sets(records: pd.DataFrame) -> Grid:
+def _test_sets(cells: pd.DataFrame) -> Grid:
     heads = "Corpus", "Pair", "Test set", "SHA-256 of references"
-    sets = records.drop_duplicates(["corpus", "test"])
+    sets = cells.drop_duplicates(["corpus", "test"])
     rows = [
         (r.corpus, f"{r.source}-{r.target}", r.test, r.references_sha256[:SHORT], f"{r.lines:,}")
         for r in sets.itertuples()
@@ -127,16 +121,14 @@ def _test_sets(records: pd.DataFrame) -> Grid:
     return grid(heads, ["Lines"], rows)
 
 
-def _signatures(records: pd.DataFrame) -> Iterator[str]:
+def _signatures(records: Records) -> Iterator[str]:
     """Each signature once; BLEU's depends on the target language, through the tokenizer."""
-    languages = records.groupby("bleu_signature", sort=False).target.unique()
-    for signature, targets in languages.items():
-        yield f"BLEU ({', '.join(targets)}): `{signature}`"
-    for column, name in list(METRICS.items())[1:]:
-        for signature in records[f"{column}_signature"].dropna().unique():
-            yield f"{name}: `{signature}`"
-    for signature in records.dbleu_signature.dropna().unique():
-        yield f"d-BLEU, of documents in one line each: `{signature}`"
+    frame = records.frame()
+    frame = frame[(frame.signature != "") & frame.measure.isin([*SCORES, "dbleu"])]
+    groups = frame.groupby(["measure", "signature"], sort=False).target.unique()
+    for (measure, signature), targets in groups.items():
+        languages = f" ({', '.join(targets)})" if measure == "bleu" else ""
+        yield f"{MEASURES[measure].label}{languages}: `{signature}`"
 
 
 def _funnel(settings: Settings, root: Path) -> Grid:

@@ -7,13 +7,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from bleuprint.cells.results import Results, comet_file, results_folder
 from bleuprint.config.experiment import Settings, load
 from bleuprint.config.paths import Cell, folder, ledger
 from bleuprint.corpus.steps.ledger import STAGES
 from bleuprint.runtime.code import git
 from bleuprint.runtime.errors import UserError
-from bleuprint.tracking.cell_results import ScoredTranslations
-from bleuprint.tracking.outside_results import comet_file, open_results, results_folder
 
 _SCORED = ("scores.json", "hypotheses")
 _RESULTS = ("training.json", "curves.json", "translation.json", *_SCORED)
@@ -27,12 +26,12 @@ class Revision:
     settings: Settings
     root: Path
     files: Any = None
-    opened: dict[Cell, ScoredTranslations] = field(default_factory=dict, compare=False)
+    opened: dict[Cell, Results] = field(default_factory=dict, compare=False)
 
-    def results(self, cell: Cell) -> ScoredTranslations:
+    def results(self, cell: Cell) -> Results:
         """The results of a cell, checked once."""
         if cell not in self.opened:
-            self.opened[cell] = open_results(self.settings, cell, self.root).check()
+            self.opened[cell] = Results.open(self.settings, cell, self.root).check()
         return self.opened[cell]
 
     def fetch(self, cells: Iterable[Cell]) -> None:

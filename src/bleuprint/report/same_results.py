@@ -1,40 +1,35 @@
 """Whether two reports have the same results: the same bytes, or the same within seeds' noise."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from math import sqrt
+from statistics import fmean, variance
 from typing import Any
 
-import pandas as pd
-
 from bleuprint.config.paths import Cell
-from bleuprint.report.frame import STORED
-from bleuprint.report.system_results import METRICS, PLACE, of_metric
+from bleuprint.report.frame import CELLS, KEY, Records
 
 # The standard deviation of BLEU over seeds, if a report has one seed: docs/report.md says whence.
 SEEDS_BLEU = 0.3
 
-_KEY = [*Cell._fields, "test"]
-# Fingerprints of what made a result; the other columns are the result.
+# Fingerprints of what made a result; all else is the result.
 _FINGERPRINTS = (
     *("settings_sha256", "binary_sha256", "training_sha256"),
     *("averaged_sha256", "decode_sha256", "scored_with"),
 )
-_TESTS = ("difference", "human_agreement", "p", "p_holm", "p_bootstrap", "p_randomization")
-_OF_REPORT = [
-    "baseline",
-    *(of_metric(metric, name) for metric in METRICS for name in (*_TESTS, "standard_error")),
-]
-# The columns in which a stage's own outputs show; all others are of the stage score.
+_NOT_COMPARED = {*KEY, *_FINGERPRINTS, "outside"}
+_TESTS = "tests: "
+# The facts in which a stage's own outputs show; what was measured is of the stage score.
 _OF_STAGES = {
     "split": ("source", "target", "lines", "sources_sha256", "references_sha256"),
     "binarize": ("binary_sha256",),
     "train": ("training_sha256", "parameters", "updates", "source_tokens", "target_tokens"),
-    "translate": ("hypotheses_sha256", "models", "engine", "precision", "beam", "test_loss"),
-    "score": tuple(name for name in METRICS if name != "comet"),
-    "comet": ("comet", "comet_low", "comet_high", "comet_signature"),
+    "translate": ("hypotheses_sha256", "models", "engine", "precision", "loss"),
+    "comet": ("comet",),
 }
+# One result: facts, measures with their group, and the tests of these, by name.
+Result = Mapping[str, Any]
 
 
 class Verdict(IntEnum):
@@ -48,13 +43,13 @@ class Verdict(IntEnum):
 @dataclass(frozen=True)
 class Compared:
     """A result in two reports. `difference`: mean BLEU of the second minus that of the first, over
-    the seeds that both have; `noise`: see `seeds_noise`.
+    the seeds that both have; `noise`: see `seeds_noise`; `names`: what differs.
     """
 
-    first: Mapping[str, Any]
-    second: Mapping[str, Any]
+    first: Result
+    second: Result
     verdict: Verdict
-    columns: tuple[str, ...]
+    names: tuple[str, ...]
     difference: float
     noise: float
 
@@ -68,6 +63,10 @@ class Compared:
         return bool(self.first["outside"] or self.second["outside"])
 
     @property
+    def bleu(self) -> tuple[float, float]:
+        return self.first["bleu"][0], self.second["bleu"][0]
+
+    @property
     def scored_by(self) -> str:
         """The stage that scored the first, as in dvc.lock."""
         if self.first["outside"]:
@@ -76,21 +75,21 @@ class Compared:
 
     @property
     def stage(self) -> str:
-        """The kind of the first stage from which they differ, by the columns."""
+        """The kind of the first stage from which they differ, by the names."""
         fingerprints = (name for name in _FINGERPRINTS[1:3] if self.differs(name))
-        differing = {*self.columns, *fingerprints}
-        if differing <= {*_OF_REPORT}:
+        differing = {*self.names, *fingerprints}
+        if all(name.startswith(_TESTS) for name in differing):
             return "report"
-        stages = (kind for kind, columns in _OF_STAGES.items() if differing & {*columns})
+        stages = (kind for kind, names in _OF_STAGES.items() if differing & {*names})
         found = next(stages, "score")
         return "score_outside" if self.outside and found in ("translate", "score") else found
 
-    def differs(self, column: str) -> bool:
-        return not _equal(self.first[column], self.second[column])
+    def differs(self, name: str) -> bool:
+        return bool(self.first.get(name) != self.second.get(name))
 
     def causes(self) -> Iterator[str]:
         """What was recorded that may be why they differ."""
-        if "outside" in self.columns:
+        if "outside" in self.names:
             yield "one is a row from outside, the other was trained"
         if self.differs("settings_sha256"):
             yield "settings"
@@ -102,10 +101,11 @@ class Compared:
             yield "code of the training"
         if self.differs("averaged_sha256") and all(self._both("averaged_sha256")):
             yield "checkpoints that were averaged"
-        if self.differs("scored_with") and all(self._both("scored_with")):
+        if self.differs("scored_with"):
             yield f"scored with {_changed(*self._both('scored_with'), ', ')}"
-        if self.differs("bleu_signature"):
-            yield f"signature {_changed(*self._both('bleu_signature'), '|')}"
+        first, second = (side["bleu"][-1] for side in (self.first, self.second))
+        if first != second:
+            yield f"signature {_changed(first, second, '|')}"
 
     def environment(self) -> Iterator[str]:
         """Versions and machines of the trainings, as far as both are known and differ."""
@@ -119,45 +119,48 @@ class Compared:
         if len(set(machines)) == 2:
             yield f"machine {machines[0]} and {machines[1]}"
 
-    def _both(self, column: str) -> tuple[str, str]:
-        return self.first[column] or "", self.second[column] or ""
+    def _both(self, name: str) -> tuple[str, str]:
+        return self.first.get(name) or "", self.second.get(name) or ""
 
 
-def compared(
-    first: pd.DataFrame, second: pd.DataFrame, left_out: Collection[str] = ()
-) -> list[Compared]:
+def compared(first: Records, second: Records) -> tuple[list[Compared], list[str]]:
     """Every result that both reports have, in the order of the first.
 
-    `left_out`: columns that one report lacks. Those of differences between systems are compared if
-    both have the same systems and seeds. Of `outside` only whether it is empty is compared.
+    And the measures that only one of them has, such as COMET, which are not compared. Tests between
+    systems are compared if both have the same systems and seeds. Of `outside` only whether it is
+    empty is compared.
     """
     sides = [_by_key(records) for records in (first, second)]
-    columns = [
-        name
-        for name in STORED
-        if name not in (*_KEY, *_FINGERPRINTS, *left_out, "outside")
-        and (set(sides[0]) == set(sides[1]) or name not in _OF_REPORT)
-    ]
-    common = pd.DataFrame([key for key in sides[0] if key in sides[1]], columns=_KEY)
+    measures = [records.measures.measure for records in (first, second)]
+    common, left_out = {*measures[0]} & {*measures[1]}, sorted({*measures[0]} ^ {*measures[1]})
+    same_cells = set(sides[0]) == set(sides[1])
+    places: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
+    for key in sides[0]:
+        if key in sides[1]:
+            places.setdefault((key[0], key[1], key[3]), []).append(key)
     results = []
-    for _, keys in common.groupby(PLACE, sort=False):
-        here, there = (
-            [side[key] for key in keys.itertuples(index=False, name=None)] for side in sides
-        )
-        bleu = [pd.Series([float(each["bleu"]) for each in side]) for side in (here, there)]
-        difference, noise = float(bleu[1].mean() - bleu[0].mean()), seeds_noise(*bleu)
+    for keys in places.values():
+        here, there = ([side[key] for key in keys] for side in sides)
+        bleu = [[each["bleu"][0] for each in side] for side in (here, there)]
+        difference, noise = fmean(bleu[1]) - fmean(bleu[0]), seeds_noise(*bleu)
         for pair in zip(here, there, strict=True):
-            differing = tuple(name for name in columns if not _equal(*(e[name] for e in pair)))
-            from_outside = [bool(each["outside"]) for each in pair]
-            if any(from_outside) and not all(from_outside):
-                differing += ("outside",)
-            small = abs(difference) <= noise and not any(from_outside)
-            verdict = _verdict(differing, small)
-            results.append(Compared(*pair, verdict, differing, difference, noise))
-    return results
+            names = tuple(
+                name
+                for name in dict.fromkeys((*pair[0], *pair[1]))
+                if pair[0].get(name) != pair[1].get(name)
+                and name not in _NOT_COMPARED
+                and (name in CELLS or _measure(name) in common)
+                and (same_cells or not name.startswith(_TESTS))
+            )
+            outside = [bool(each["outside"]) for each in pair]
+            if any(outside) and not all(outside):
+                names += ("outside",)
+            verdict = _verdict(pair, names, abs(difference) <= noise and not any(outside))
+            results.append(Compared(*pair, verdict, names, difference, noise))
+    return results, left_out
 
 
-def seeds_noise(first: pd.Series, second: pd.Series) -> float:
+def seeds_noise(first: Sequence[float], second: Sequence[float]) -> float:
     """The largest difference of two means, over as many seeds each, that is noise at 95 %.
 
     Of Student's t for two samples with one variance (that of two runs of the same experiment):
@@ -168,27 +171,38 @@ def seeds_noise(first: pd.Series, second: pd.Series) -> float:
         return 1.96 * SEEDS_BLEU * sqrt(2)
     from scipy.special import stdtrit  # scipy.stats would take half a second to load
 
-    return float(stdtrit(2 * n - 2, 0.975)) * sqrt((first.var() + second.var()) / n)
+    return float(stdtrit(2 * n - 2, 0.975)) * sqrt((variance(first) + variance(second)) / n)
 
 
-def _verdict(differing: tuple[str, ...], small: bool) -> Verdict:
-    if not differing:
+def _measure(name: str) -> str:
+    """That of a score, or of a test."""
+    return name.removeprefix(_TESTS).partition(" (")[0]
+
+
+def _verdict(pair: Sequence[Result], names: tuple[str, ...], small: bool) -> Verdict:
+    if not names:
         return Verdict.SAME_BYTES
     # scores of the same translations have no noise, and those of other references no comparison
-    alike = ("references_sha256", "sources_sha256", "bleu_signature", "lines")
-    if small and "hypotheses_sha256" in differing and not {*alike} & {*differing}:
+    alike = {"references_sha256", "sources_sha256", "lines"} & {*names}
+    signed = pair[0]["bleu"][-1] == pair[1]["bleu"][-1]
+    if small and "hypotheses_sha256" in names and not alike and signed:
         return Verdict.WITHIN_NOISE
     return Verdict.DIFFERENT
 
 
-def _by_key(records: pd.DataFrame) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """The records as dictionaries, with None for what is missing."""
-    known = records.astype(object).where(records.notna(), None)
-    return {tuple(each[name] for name in _KEY): each for each in known.to_dict("records")}
-
-
-def _equal(first: Any, second: Any) -> bool:
-    return bool(first == second)
+def _by_key(records: Records) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """The results by system, corpus, seed and test set, with None for what is missing."""
+    cells = records.cells.astype(object).where(records.cells.notna(), None)
+    found = {tuple(row[name] for name in KEY): row for row in cells.to_dict("records")}
+    measures = records.measures.astype(object).where(records.measures.notna(), None)
+    for row in measures.itertuples(index=False):
+        name = f"{row.measure} ({row.group})" if row.group else row.measure
+        result = found[row.system, row.corpus, row.seed, row.test]
+        result[name] = row.value, row.low, row.high, row.units, row.signature
+        tests = row.baseline, row.difference, row.p, row.p_holm, row.p_randomization
+        if row.baseline:
+            result[f"{_TESTS}{name}"] = *tests, row.standard_error
+    return found
 
 
 def _changed(first: str, second: str, separator: str) -> str:

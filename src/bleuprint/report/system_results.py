@@ -1,62 +1,62 @@
-"""The result of a system on a test set: means over seeds, and the difference from the baseline.
-
-With one seed, a difference is tested over the lines of the test set (scoring/significance.py); with
-several it is tested over the seeds, which includes the variance between trainings. A row from
-outside has one set of translations: see `largest_p`.
-"""
+"""The result of a system on a test set: means over seeds, and differences from the baseline."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from math import isnan
+from statistics import fmean, stdev
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
+from bleuprint.report.frame import Records
+from bleuprint.report.paired import p_text
 from bleuprint.rules.letters import SCRIPTS
-from bleuprint.scoring import metrics
-from bleuprint.scoring.human_agreement import COEFFICIENTS, agreement_text, human_agreement
-from bleuprint.scoring.metrics import DIGITS
+from bleuprint.scoring.human_agreement import agreement_text, human_agreement
+from bleuprint.scoring.measures import MEASURES, SCORES
 from bleuprint.scoring.significance import SIGNIFICANT
 
-# The scores, by the name of their column; COMET is missing unless params.yaml names a model.
-_SACREBLEU = dict(zip(("bleu", "chrf2", "chrf2pp", "ter"), metrics.METRICS.values(), strict=True))
-METRICS = {**_SACREBLEU, "comet": "COMET"}
 # What tables say of a row from outside.
 OUTSIDE = "not trained here"
 # A system on a test set.
 PLACE = ["system", "corpus", "test"]
 
 
-def of_metric(metric: str, column: str) -> str:
-    """The name of a column of differences: those of BLEU have no prefix."""
-    return column if metric == "bleu" else f"{metric}_{column}"
-
-
 @dataclass(frozen=True)
 class Score:
-    """A metric: the mean over seeds with its standard deviation, or of one seed its interval."""
+    """A measure: the mean over seeds with its standard deviation, or an interval.
+
+    `units`: the lines, documents or words that it is of.
+    """
 
     mean: float
     deviation: float | None
     low: float | None
     high: float | None
+    digits: int = 1
+    units: float = 0.0
+
+    @property
+    def number(self) -> str:
+        return f"{self.mean:.{self.digits}f}"
 
     def __str__(self) -> str:
         if self.deviation is not None:
-            return f"{self.mean:.1f} ± {self.deviation:.1f}"
-        return f"{self.mean:.1f} [{self.low:.1f}, {self.high:.1f}]"
+            digits = self.digits or 1
+            return f"{self.mean:.{digits}f} ± {self.deviation:.{digits}f}"
+        if self.low is None:
+            return self.number
+        return f"{self.number} [{self.low:.{self.digits}f}, {self.high:.{self.digits}f}]"
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A system's mean score minus the baseline's, in one metric.
+    """A system's mean value minus the baseline's, in one measure.
 
-    `p` is from a paired t-test over seeds, or with one seed from the paired bootstrap; of a row
-    from outside from the bootstrap against each seed (largest_p). `randomization` is from
+    `p`: see report/paired.py; None if the lines were scored in two ways. `randomization` is from
     approximate randomization, with one seed only. `corrected` is p by Holm's method, which corrects
-    for the number of systems that are tested. `agreement`: see human_agreement; `scale`: the
-    metric, or COMET's model, by whose coefficients.
+    for the number of systems that are tested. `error`: the standard error over lines, the mean over
+    seeds; `deviation`: of the difference over seeds. `agreement`: see human_agreement; `scale`: the
+    measure, or COMET's model, by whose coefficients.
     """
 
     baseline: str
@@ -64,8 +64,10 @@ class Difference:
     p: float
     randomization: float | None
     corrected: float
-    agreement: float | None
+    agreement: float | None = None
     scale: str = "BLEU"
+    error: float = 0.0
+    deviation: float | None = None
 
     @property
     def significant(self) -> bool:
@@ -98,26 +100,16 @@ class Difference:
 
 @dataclass(frozen=True, eq=False)
 class SystemResult:
-    """A system on a test set; `seeds` are its records. The baseline has no differences.
-
-    `scores` and `differences` are by the keys of METRICS.
+    """A system on a test set. `seeds`: the facts of its cells; `rows`: by measure and group, what
+    was measured, by seed. The baseline has no differences.
     """
 
     system: str
     corpus: str
     test: str
     seeds: pd.DataFrame
-    scores: Mapping[str, Score]
-    differences: Mapping[str, Difference]
-
-    @property
-    def bleu(self) -> Score:
-        return self.scores["bleu"]
-
-    @property
-    def difference(self) -> Difference | None:
-        """That of BLEU."""
-        return self.differences.get("bleu")
+    rows: Mapping[tuple[str, str], Sequence[Any]]
+    baseline: "SystemResult | None" = None
 
     @property
     def outside(self) -> str | None:
@@ -131,137 +123,107 @@ class SystemResult:
 
     @property
     def first(self) -> Any:
-        """The record of the first seed."""
+        """The facts of the first seed."""
         return self.seeds.iloc[0]
 
+    def values(self, measure: str = "bleu", group: str = "") -> list[float]:
+        """By seed."""
+        return [row.value for row in self.rows[measure, group]]
 
-def system_results(records: pd.DataFrame) -> list[SystemResult]:
-    """Every system on every test set, in the order of the records."""
-    return [
-        SystemResult(
-            system=system,
-            corpus=corpus,
-            test=test,
-            seeds=seeds,
-            scores={
-                metric: _score(seeds, metric) for metric in METRICS if seeds[metric].notna().all()
-            },
-            differences={
-                metric: _difference(seeds, metric)
-                for metric in METRICS
-                if seeds[of_metric(metric, "difference")].notna().any()
-            },
+    def score(self, measure: str = "bleu", group: str = "") -> Score | None:
+        """None if it was not measured."""
+        if not (rows := self.rows.get((measure, group))):
+            return None
+        values = [row.value for row in rows]
+        low, high = fmean(row.low for row in rows), fmean(row.high for row in rows)
+        several = len(rows) > 1 and not self.outside and not group
+        digits = MEASURES[measure].digits if measure in MEASURES else 1
+        return Score(
+            mean=fmean(values),
+            deviation=stdev(values) if several else None,
+            low=None if several or isnan(low) else low,
+            high=None if several or isnan(high) else high,
+            digits=digits,
+            units=fmean(row.units for row in rows),
         )
-        for (system, corpus, test), seeds in records.groupby(PLACE, sort=False)
-    ]
+
+    def difference_in(self, measure: str = "bleu", group: str = "") -> Difference | None:
+        """None of the baseline, and if it was not tested."""
+        rows = self.rows.get((measure, group))
+        if not rows or pd.isna(rows[0].p) or self.baseline is None:
+            return None
+        first, several = rows[0], len(rows) > 1
+        pairs = zip(self.values(measure, group), self.baseline.values(measure, group), strict=True)
+        deltas = [ours - theirs for ours, theirs in pairs]
+        scale = scale_of(measure, first.signature)
+        natural = self.first.target in SCRIPTS  # and not symbols to be copied
+        share = MEASURES[measure].share
+        return Difference(
+            baseline=first.baseline,
+            value=first.difference,
+            p=first.p,
+            randomization=None if several or share else first.p_randomization,
+            corrected=first.p_holm,
+            agreement=human_agreement(scale, first.difference) if natural else None,
+            scale=scale,
+            error=fmean(row.standard_error for row in rows),
+            deviation=stdev(deltas) if several and not self.outside else None,
+        )
+
+    @property
+    def scores(self) -> dict[str, Score]:
+        """Those of all lines, by measure."""
+        found = {measure: self.score(measure) for measure in SCORES}
+        return {measure: score for measure, score in found.items() if score}
+
+    @property
+    def differences(self) -> dict[str, Difference]:
+        found = {measure: self.difference_in(measure) for measure in SCORES}
+        return {measure: each for measure, each in found.items() if each}
+
+    @property
+    def bleu(self) -> Score:
+        score = self.score()
+        assert score is not None
+        return score
+
+    @property
+    def difference(self) -> Difference | None:
+        """That of BLEU."""
+        return self.difference_in()
 
 
-def with_differences(records: pd.DataFrame) -> pd.DataFrame:
-    """The records with the columns difference, p, p_holm and human_agreement of each metric.
-
-    They are the same for all seeds of a system.
+def system_results(records: Records) -> list[SystemResult]:
+    """Every system on every test set, in the order of the records; baselines are not trained on
+    other seeds.
     """
-    alike = ["corpus", "seed", "test"]
-    baseline = records[records.baseline.isna()].set_index(alike)
-    systems = records[records.baseline.notna()]
-    for metric in METRICS:
-        scale = _scale(metric, records)
-        if records[metric].isna().all():  # COMET without a model
-            names = (of_metric(metric, each) for each in ("difference", "p", "p_holm"))
-            missing = dict.fromkeys([*names, of_metric(metric, "human_agreement")])
-            records = records.assign(**missing)
-            continue
-        tested = systems.join(baseline[metric].rename("of_baseline"), on=alike)
-        tested["difference"] = tested[metric] - tested.of_baseline
-        groups = tested.groupby(PLACE, sort=False)
-        table = pd.DataFrame({"difference": groups.difference.mean()})
-        bootstrap = of_metric(metric, "p_bootstrap")
-        table["p"] = pd.Series([_p(of, of[bootstrap]) for _, of in groups], table.index, float)
-        table["p_holm"] = table.groupby(["corpus", "test"]).p.transform(holm)
-        if scale in COEFFICIENTS or metric == "comet":
-            natural = groups.target.first().isin(SCRIPTS)  # and not symbols to be copied
-            agreement = [human_agreement(scale, difference) for difference in table.difference]
-            table["human_agreement"] = pd.Series(agreement, table.index).where(natural)
-        table = table.rename(columns=partial(of_metric, metric))
-        records = records.join(table.astype(float).round(DIGITS), on=PLACE)
-    return records
+    rows: dict[tuple[str, ...], dict[tuple[str, str], list[Any]]] = {}
+    for row in records.measures.itertuples(index=False):
+        of_place = rows.setdefault((row.system, row.corpus, row.test), {})
+        of_place.setdefault((row.measure, row.group), []).append(row)
+    cells = dict(iter(records.cells.groupby(PLACE, sort=False)))
+
+    def result(place: tuple[str, ...], baseline: SystemResult | None = None) -> SystemResult:
+        system, corpus, test = place
+        return SystemResult(system, corpus, test, cells[place], rows.get(place, {}), baseline)
+
+    results = []
+    for place in cells:
+        tested = (of[0].baseline for of in rows.get(place, {}).values())
+        named = next((name for name in tested if pd.notna(name)), None)
+        first = (named, *place[1:])
+        results.append(result(place, result(first) if first in cells else None))
+    return results
 
 
-def holm(values: Sequence[float]) -> list[float]:
-    """p-values corrected for their number (Holm 1979), in the order given.
-
-    The smallest of n is multiplied by n, the next by n - 1, and so on; none becomes smaller than
-    the one before it, or larger than 1. Missing ones, of rows without COMET, do not count.
-    """
-    given = pd.Series(list(values), dtype=float)
-    ranked = given.dropna().sort_values(kind="stable")
-    factors = np.arange(len(ranked), 0, -1)
-    return list((ranked * factors).cummax().clip(upper=1.0).reindex(given.index))
+def by_test(results: Sequence[SystemResult]) -> dict[tuple[str, str], list[SystemResult]]:
+    """The results by corpus and test set."""
+    found: dict[tuple[str, str], list[SystemResult]] = {}
+    for result in results:
+        found.setdefault((result.corpus, result.test), []).append(result)
+    return found
 
 
-def paired_t(differences: Sequence[float]) -> float:
-    """The two-sided p-value that the mean of `differences`, two or more, is 0 (Student's t).
-
-    It is 1 if all differences are the same number: without a deviation, nothing can be tested.
-    """
-    if len(set(differences)) == 1:
-        return 1.0
-    from scipy.special import stdtr  # scipy.stats would take half a second to load
-
-    n = len(differences)
-    t = np.mean(differences) / (np.std(differences, ddof=1) / np.sqrt(n))
-    return float(2 * stdtr(n - 1, -abs(t)))
-
-
-def largest_p(differences: Sequence[float], values: Sequence[float]) -> float:
-    """The p-value that one set of translations is better, or worse, than those of every seed.
-
-    `values` are those of its difference from each seed. The largest of them tests the union of
-    their null hypotheses (Berger 1982); it is 1 if the differences do not agree which is better.
-    """
-    return max(values) if len(set(np.sign(differences))) == 1 else 1.0
-
-
-def p_text(p: float) -> str:
-    """p=0.012; p<0.001 instead of 0.000."""
-    return "p<0.001" if p < 0.0005 else f"p={p:.3f}"
-
-
-def _p(seeds: pd.DataFrame, bootstrap: Sequence[float]) -> float:
-    """That of a difference, from those of its seeds by the bootstrap, or from their differences."""
-    if len(seeds) == 1:
-        return next(iter(bootstrap))
-    if seeds.outside.notna().all():
-        return largest_p(seeds.difference, bootstrap)
-    return paired_t(seeds.difference)
-
-
-def _score(seeds: pd.DataFrame, metric: str) -> Score:
-    values = seeds[metric]
-    if len(values) > 1 and seeds.outside.isna().all():
-        return Score(float(values.mean()), float(values.std()), None, None)
-    first = seeds.iloc[0]
-    return Score(first[metric], None, first[f"{metric}_low"], first[f"{metric}_high"])
-
-
-def _difference(seeds: pd.DataFrame, metric: str) -> Difference:
-    first = seeds.iloc[0]
-    columns = ("difference", "p", "p_randomization", "p_holm")
-    value, p, randomization, corrected = (first[of_metric(metric, each)] for each in columns)
-    scale = _scale(metric, seeds)
-    return Difference(
-        baseline=first.baseline,
-        value=value,
-        p=p,
-        randomization=None if len(seeds) > 1 else randomization,
-        corrected=corrected,
-        agreement=human_agreement(scale, value) if first.target in SCRIPTS else None,
-        scale=scale,
-    )
-
-
-def _scale(metric: str, records: pd.DataFrame) -> str:
-    """The metric, or COMET's model by the signature, whose coefficients of agreement are used."""
-    if metric == "comet" and len(signatures := records.comet_signature.dropna()):
-        return str(signatures.iloc[0]).split("|")[3]
-    return METRICS[metric]
+def scale_of(measure: str, signature: str) -> str:
+    """The measure, or COMET's model by the signature, whose coefficients of agreement are used."""
+    return signature.split("|")[3] if measure == "comet" else MEASURES[measure].label

@@ -4,17 +4,18 @@ The same translations of newstest2014 score 27.52 (sacreBLEU), 28.33 (intl) and 
 (compound-split), so that a published score is comparable only if its variant is known.
 """
 
-import hashlib
 import re
-from collections.abc import Sequence
-from typing import TypedDict
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
 
 from sacrebleu.metrics.bleu import BLEU
 
 from bleuprint.dataset.subwords.vocabulary import SPECIALS, UNK
 from bleuprint.scoring.bleu import bleu_metric
-from bleuprint.scoring.metrics import DIGITS
-from bleuprint.text.tokenizers import Tokenizer
+from bleuprint.scoring.measure import Measure, Texts
+from bleuprint.scoring.sacrebleu_measures import sacrebleu_measure, sacrebleu_value
+from bleuprint.text.tokenizers import Tokenizer, tokenizer_for
 
 LOWERCASED, INTL, TOKENS, TOKENIZED = "lower-cased", "intl", "tokens", "tokenized"
 TOKENIZED_LOWERCASED, COMPOUND_SPLIT = "tokenized, lower-cased", "compound-split"
@@ -30,51 +31,7 @@ _UNKNOWN_LETTER = "\ua73f"
 _BETWEEN_UNKNOWN = re.compile(f"(?<={_UNKNOWN_LETTER})(?={_UNKNOWN_LETTER})")
 
 _Lines = Sequence[str]
-
-
-class BleuVariant(TypedDict):
-    """BLEU by one of VARIANTS.
-
-    `references` and `hypotheses` are the SHA-256 of the lines passed to sacreBLEU.
-    """
-
-    name: str
-    score: float
-    signature: str
-    lines: int
-    references: str
-    hypotheses: str
-
-
-def bleu_variants(
-    hypotheses: _Lines, references: _Lines, language: str, both_in_tokens: tuple[_Lines, _Lines]
-) -> list[BleuVariant]:
-    """BLEU of the same translations by all VARIANTS.
-
-    `both_in_tokens`: as `own_tokens` gives them.
-    The variants on Moses tokens are left out if the default tokenizer is not 13a, as for Chinese,
-    Japanese, Korean and Thai, whose sentences Moses does not split into words.
-    """
-    default = bleu_metric(references, language)
-    lowercased = bleu_metric([], language, lowercase=True)
-    assert lowercased.tokenizer_signature == default.tokenizer_signature
-    variants = [
-        _score_variant(LOWERCASED, lowercased, hypotheses, references),
-        _score_variant(INTL, BLEU(tokenize="intl"), hypotheses, references),
-        _score_variant(TOKENS, BLEU(tokenize="none", force=True), *both_in_tokens),
-    ]
-    if default.tokenizer_signature != BLEU.TOKENIZER_DEFAULT:
-        return variants
-    tokens = [tokenized(side, language) for side in (hypotheses, references)]
-    split = [list(map(split_compounds, side)) for side in tokens]
-    for name, lowercase, sides in (
-        (TOKENIZED, False, tokens),
-        (TOKENIZED_LOWERCASED, True, tokens),
-        (COMPOUND_SPLIT, False, split),
-    ):
-        metric = BLEU(tokenize="none", lowercase=lowercase, force=True)
-        variants.append(_score_variant(name, metric, *sides))
-    return variants
+_Sides = tuple[_Lines, _Lines]
 
 
 def own_tokens(lines: _Lines, tokenizer: Tokenizer) -> list[str]:
@@ -87,6 +44,23 @@ def own_tokens(lines: _Lines, tokenizer: Tokenizer) -> list[str]:
     marked = (line.replace(unknown, _UNKNOWN_LETTER) for line in lines)
     tokens = (" ".join(tokenizer.tokenize(line)) for line in marked)
     return [_BETWEEN_UNKNOWN.sub(" ", line).replace(_UNKNOWN_LETTER, unknown) for line in tokens]
+
+
+def in_own_tokens(texts: Texts) -> _Sides:
+    """Translations and references in the tokens of the corpus."""
+    tokenizer = tokenizer_for(texts.language, texts.corpus.tokenize)
+    return own_tokens(texts.hypotheses, tokenizer), texts.described.reference_tokens
+
+
+@lru_cache(maxsize=1)  # three variants count them
+def _moses(texts: Texts) -> _Sides | None:
+    """In Moses tokens; None if the default tokenizer is not 13a.
+
+    As for Chinese, Japanese, Korean and Thai, whose sentences Moses does not split into words.
+    """
+    if bleu_metric([], texts.language).tokenizer_signature != BLEU.TOKENIZER_DEFAULT:
+        return None
+    return tokenized(texts.hypotheses, texts.language), tokenized(texts.references, texts.language)
 
 
 def tokenized(lines: _Lines, language: str) -> list[str]:
@@ -105,18 +79,48 @@ def split_compounds(tokens: str) -> str:
     return _COMPOUND.sub(r"\1 ##AT##-##AT## \2", tokens)
 
 
-def _score_variant(name: str, metric: BLEU, hypotheses: _Lines, references: _Lines) -> BleuVariant:
-    result = metric.corpus_score(hypotheses, [references])
-    return BleuVariant(
-        name=name,
-        score=round(result.score, DIGITS),
-        signature=metric.get_signature().format(),
-        lines=len(hypotheses),
-        references=digest(references),
-        hypotheses=digest(hypotheses),
-    )
+def _split(texts: Texts) -> _Sides | None:
+    sides = _moses(texts)
+    if sides is None:
+        return None
+    hypotheses, references = ([*map(split_compounds, side)] for side in sides)
+    return hypotheses, references
 
 
-def digest(lines: _Lines) -> str:
-    """The SHA-256 of a file of these lines."""
-    return hashlib.sha256("".join(f"{line}\n" for line in lines).encode()).hexdigest()
+def _of_tokens(
+    name: str, sides: Callable[[Texts], _Sides | None], lowercase: bool = False
+) -> Measure:
+    """BLEU of tokens, counted as they are."""
+    metric = BLEU(tokenize="none", lowercase=lowercase, force=True)
+
+    def statistics(texts: Texts) -> Any:
+        found = sides(texts)
+        return found and metric._extract_corpus_statistics(found[0], [found[1]])
+
+    def signature(_: Texts) -> str:
+        return str(metric.get_signature().format())
+
+    value = sacrebleu_value(metric)
+    return Measure(name, name, statistics, value, signature=signature, kind="variant", single=True)
+
+
+BLEU_VARIANTS = (
+    sacrebleu_measure(
+        *(LOWERCASED, LOWERCASED),
+        lambda texts: bleu_metric(texts.references, texts.language, lowercase=True),
+        BLEU(tokenize="none", lowercase=True, force=True),
+        resampled=False,
+        kind="variant",
+    ),
+    sacrebleu_measure(
+        *(INTL, INTL),
+        lambda texts: BLEU(tokenize="intl", references=[texts.references]),
+        BLEU(tokenize="none", force=True),
+        resampled=False,
+        kind="variant",
+    ),
+    _of_tokens(TOKENS, in_own_tokens),
+    _of_tokens(TOKENIZED, _moses),
+    _of_tokens(TOKENIZED_LOWERCASED, _moses, lowercase=True),
+    _of_tokens(COMPOUND_SPLIT, _split),
+)

@@ -2,66 +2,49 @@
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import TypedDict
+from collections.abc import Iterator, Mapping, Sequence
 
-from bleuprint.scoring.bleu import bleu_metric
-from bleuprint.scoring.metrics import DIGITS
+from bleuprint.scoring.bleu_variants import in_own_tokens
+from bleuprint.scoring.measure import DIGITS, Floats, Measure, Measured, Texts
 
 # The upper bounds of all buckets but the last, and the buckets' names.
 _LENGTHS = (0, 10, 20, 30, 40, 50)
 LENGTHS = ("0", "1-10", "11-20", "21-30", "31-40", "41-50", "over 50")
 _COUNTS = (0, 1, 4, 9, 99)
 COUNTS = ("0", "1", "2-4", "5-9", "10-99", "100+")
+# The groups of records are named after a bucket: length 11-20, count 2-4.
+LENGTH, COUNT = "length", "count"
+WORD_ACCURACY = "word_accuracy"
 
 
-class ByLength(TypedDict):
-    """BLEU of the lines in one bucket of source lengths."""
-
-    tokens: str
-    lines: int
-    bleu: float
-
-
-class ByCount(TypedDict):
-    """Recall of the references' words in one bucket of training counts.
-
-    `found` of `words` occur in the translations; `accuracy` is their ratio, 0 to 1.
-    """
-
-    count: str
-    words: int
-    found: int
-    accuracy: float
-
-
-def bleu_by_length(
-    hypotheses: Sequence[str],
-    references: Sequence[str],
-    source_tokens: Sequence[int],
-    language: str,
-) -> list[ByLength]:
-    """BLEU by source length; empty buckets are left out."""
-    buckets: dict[int, list[tuple[str, str]]] = {}
-    for hypothesis, reference, tokens in zip(hypotheses, references, source_tokens, strict=True):
-        buckets.setdefault(bisect_left(_LENGTHS, tokens), []).append((hypothesis, reference))
-    scores = []
+def by_length(measure: Measure, statistics: Floats, tokens: Sequence[int]) -> Iterator[Measured]:
+    """A measure by source length; empty buckets are left out."""
+    buckets: dict[int, list[int]] = {}
+    for line, number in enumerate(tokens):
+        buckets.setdefault(bisect_left(_LENGTHS, number), []).append(line)
     for bucket, lines in sorted(buckets.items()):
-        translated, expected = zip(*lines, strict=True)
-        score = bleu_metric(expected, language).corpus_score(translated, None).score
-        scores.append(ByLength(tokens=LENGTHS[bucket], lines=len(lines), bleu=round(score, DIGITS)))
-    return scores
+        value = float(measure.values(statistics[lines].sum(0)[None])[0])
+        yield figure(measure.key, value, len(lines), f"{LENGTH} {LENGTHS[bucket]}")
+
+
+def by_count(texts: Texts) -> Iterator[Measured]:
+    """Word accuracy by training count, per cent; none if tokens are characters."""
+    counts = texts.described.training_counts
+    if counts is not None:
+        hypotheses, references = ([line.split() for line in side] for side in in_own_tokens(texts))
+        for bucket, (found, words) in word_accuracy(hypotheses, references, counts).items():
+            yield figure(WORD_ACCURACY, 100 * found / words, words, f"{COUNT} {bucket}")
 
 
 def word_accuracy(
     hypotheses: Sequence[Sequence[str]],
     references: Sequence[Sequence[str]],
     training_counts: Mapping[str, int],
-) -> list[ByCount]:
-    """Recall of the references' tokens by training count; empty buckets are left out.
+) -> dict[str, tuple[int, int]]:
+    """The references' tokens found in the translations, and all, by bucket of training counts.
 
-    A word counts as often as it occurs. Equal to compare-mt's (Neubig et al. 2019)
-    WordBucketer.calc_bucketed_matches.
+    A word counts as often as it occurs; empty buckets are left out. Equal to compare-mt's (Neubig
+    et al. 2019) WordBucketer.calc_bucketed_matches.
     """
     words, matched = Counter[int](), Counter[int]()
     for hypothesis, reference in zip(hypotheses, references, strict=True):
@@ -69,12 +52,18 @@ def word_accuracy(
         for counter, counted in ((words, expected), (matched, expected & Counter(hypothesis))):
             for word, times in counted.items():
                 counter[bisect_left(_COUNTS, training_counts[word])] += times
-    return [
-        {
-            "count": COUNTS[bucket],
-            "words": total,
-            "found": matched[bucket],
-            "accuracy": round(matched[bucket] / total, DIGITS),
-        }
-        for bucket, total in sorted(words.items())
-    ]
+    return {COUNTS[bucket]: (matched[bucket], total) for bucket, total in sorted(words.items())}
+
+
+def figure(measure: str, value: float, units: int, group: str = "") -> Measured:
+    """A value without an interval or a test."""
+    return {
+        "measure": measure,
+        "group": group,
+        "units": units,
+        "value": round(value, DIGITS),
+        "low": None,
+        "high": None,
+        "signature": "",
+        "statistics": [],
+    }

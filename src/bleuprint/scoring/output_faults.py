@@ -6,11 +6,11 @@ text or of the check, and does not count. Nor does what the tokenizer does to an
 on the way there and back (plain Moses prints name@host as name @ host).
 """
 
+import math
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from itertools import chain
-from typing import TypedDict
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import lru_cache
 
 from bleuprint.config.corpus import Corpus
 from bleuprint.dataset.subwords.vocabulary import SPECIALS, UNK
@@ -18,7 +18,7 @@ from bleuprint.rules.copied import Identical, Numbers
 from bleuprint.rules.language_id import LanguageId
 from bleuprint.rules.lengths import Ratio
 from bleuprint.rules.rule import Candidate
-from bleuprint.scoring.metrics import DIGITS
+from bleuprint.scoring.measure import Measure, Texts
 from bleuprint.text.parallel import Pair
 from bleuprint.text.tokenizers import Tokenizer, tokenizer_for
 from bleuprint.text.unicode import blank_unprinted, blank_white
@@ -43,51 +43,30 @@ _PHRASE, _LONGEST = 4, 20
 _BLOCK = 512
 
 
-class Fault(TypedDict):
-    """The lines of a test set whose translation has a fault, and whose reference does not.
+@lru_cache(maxsize=1)  # the measures count them one by one
+def _broken(texts: Texts) -> dict[str, list[tuple[int, int]]]:
+    """By fault of each line, whether it has the fault, and whether it counts.
 
-    `lines` are their numbers, from 1, among the `of` lines whose reference does not have it; the
-    reference of `references` lines does. ANY are the lines with at least one fault, of all.
+    It counts unless the reference has the fault, too; with ANY all lines do. LANGUAGE is left
+    out if the target language is not one that LanguageId knows. What does not print, such as a mark
+    of direction after a number, is no difference.
     """
-
-    name: str
-    lines: list[int]
-    of: int
-    references: int
-
-
-def output_faults(
-    sources: Sequence[str], references: Sequence[str], hypotheses: Sequence[str], corpus: Corpus
-) -> list[Fault]:
-    """ANY, then each fault; `other language` is left out if it is not one that LanguageId knows.
-
-    What does not print, such as a mark of direction after a number, is no difference.
-    """
+    corpus = texts.corpus
     sources, references, hypotheses = (
-        [*map(blank_unprinted, side)] for side in (sources, references, hypotheses)
+        [*map(blank_unprinted, side)]
+        for side in (texts.sources, texts.references, texts.hypotheses)
     )
     hypotheses = _as_written(sources, hypotheses, tokenizer_for(corpus.target, corpus.tokenize))
     check = _Checks(corpus, {*references, *hypotheses})
-    broken: dict[str, list[int]] = {name: [] for name in (ANY, *check.names)}
-    known = Counter[str]()
-    texts = zip(sources, references, hypotheses, strict=True)
-    for number, (source, reference, hypothesis) in enumerate(texts, 1):
+    broken: dict[str, list[tuple[int, int]]] = {name: [] for name in (ANY, *check.names)}
+    for source, reference, hypothesis in zip(sources, references, hypotheses, strict=True):
         expected = {*check.faults(source, reference)}
         found = {*check.faults(source, hypothesis)} if hypothesis != reference else expected
-        known.update([*expected, *([ANY] if expected else [])])
         own = found - expected
-        for name in (*own, *([ANY] if own else [])):
-            broken[name].append(number)
-    total = len(sources)
-    return [
-        Fault(
-            name=name,
-            lines=lines,
-            of=total if name == ANY else total - known[name],
-            references=known[name],
-        )
-        for name, lines in broken.items()
-    ]
+        for name in check.names:
+            broken[name].append((int(name in own), int(name not in expected)))
+        broken[ANY].append((int(bool(own)), 1))
+    return broken
 
 
 def _as_written(
@@ -206,29 +185,21 @@ _BY_TEXT: dict[str, Callable[[Candidate], bool]] = {
     "unknown token": _unknown,
     "brackets": _unbalanced,
 }
-# The faults in the order of tables.
-NAMES = (ANY, EMPTY, *_BY_LENGTH, LANGUAGE, *_BY_TEXT)
 
 
-def wilson(count: int, of: int) -> tuple[float, float]:
-    """The 95 % interval of `count` of `of` lines, in lines (Wilson 1927)."""
-    from scipy.stats import binomtest
-
-    low, high = binomtest(count, of).proportion_ci(0.95, "wilson") if of else (0.0, 0.0)
-    return round(of * float(low), DIGITS), round(of * float(high), DIGITS)
+def _counts(name: str) -> Callable[[Texts], list[tuple[int, int]] | None]:
+    return lambda texts: _broken(texts).get(name)
 
 
-def paired_p(first: Iterable[Iterable[int]], second: Iterable[Iterable[int]]) -> float:
-    """The p-value of a difference between two systems' lines with a fault, given for each seed.
-
-    With one seed McNemar's exact test: of the lines that only one of them breaks, each breaks half.
-    With several the sign test of lines: those broken in more seeds of one than of the other. A line
-    counts once, however many seeds break it. 1.0 if there is no such line.
-    """
-    from scipy.special import bdtr  # scipy.stats would take half a second to load
-
-    seeds = Counter(chain.from_iterable(second))
-    seeds.subtract(Counter(chain.from_iterable(first)))
-    more, fewer = sum(n > 0 for n in seeds.values()), sum(n < 0 for n in seeds.values())
-    tail = float(bdtr(min(more, fewer), more + fewer, 0.5))
-    return round(min(1.0, 2 * tail), DIGITS)
+# The faults in the order of tables. Their value is the number of lines that have them.
+FAULTS = tuple(
+    Measure(
+        *(name, name, _counts(name), lambda sums: sums[:, 0]),
+        kind="fault",
+        digits=0,
+        highest=math.inf,
+        lower_is_better=True,
+        share=True,
+    )
+    for name in (ANY, EMPTY, *_BY_LENGTH, LANGUAGE, *_BY_TEXT)
+)

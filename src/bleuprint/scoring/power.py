@@ -1,4 +1,4 @@
-"""Which differences a test set or a number of seeds shows, and what a difference takes.
+"""Which differences a test set or a number of seeds shows.
 
 Power is the probability that a two-sided test at SIGNIFICANT finds a true difference. Over lines it
 is computed from the paired bootstrap's standard error by the normal approximation; over seeds, for
@@ -11,23 +11,12 @@ from statistics import NormalDist
 from bleuprint.scoring.significance import SIGNIFICANT
 
 POWER = 0.8
-# Beyond, a number of lines or seeds is infinite.
-MOST = 10_000_000
 
 
 def detectable(standard_error: float) -> float:
     """The difference that the lines of the test set show with POWER: (z_0.975 + z_0.8) * se."""
     quantile = NormalDist().inv_cdf
     return (quantile(1 - SIGNIFICANT / 2) + quantile(POWER)) * standard_error
-
-
-def lines_needed(lines: int, standard_error: float, difference: float) -> float:
-    """The lines that show `difference` with POWER: the standard error falls as 1 / sqrt(lines)."""
-    if difference == 0:
-        return math.inf
-    ratio = detectable(standard_error) / difference
-    needed = lines * ratio * ratio  # infinite if too large, whereas ** raises OverflowError
-    return max(1, math.ceil(needed)) if needed <= MOST else math.inf
 
 
 def detectable_over_seeds(seeds: int, deviation: float) -> float:
@@ -40,19 +29,3 @@ def detectable_over_seeds(seeds: int, deviation: float) -> float:
 
     limit = stdtrit(seeds - 1, 1 - SIGNIFICANT / 2)
     return deviation * float(nctdtrinc(seeds - 1, 1 - POWER, limit)) / math.sqrt(seeds)
-
-
-def seeds_needed(difference: float, deviation: float) -> float:
-    """The fewest seeds, two or more, whose detectable difference is at most `difference`."""
-    if difference == 0:
-        return math.inf
-    low, high = 1, 2
-    while detectable_over_seeds(high, deviation) > abs(difference):
-        if high > MOST:
-            return math.inf
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        enough = detectable_over_seeds(middle, deviation) <= abs(difference)
-        low, high = (low, middle) if enough else (middle, high)
-    return high

@@ -5,6 +5,7 @@ import dataclasses
 import shutil
 from pathlib import Path
 
+from bleuprint.cells.results import Results
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell, folder
@@ -14,8 +15,7 @@ from bleuprint.model.weights import load_model
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import sha256_of, whole_folder, write_json
 from bleuprint.runtime.html import environment
-from bleuprint.scoring.metrics import METRICS
-from bleuprint.tracking.cell_results import CellResults
+from bleuprint.scoring.measures import MEASURES, SCORES
 from bleuprint.tracking.hardware import text_libraries
 
 _PACKAGE = Path(__file__).parents[1]
@@ -60,7 +60,7 @@ def export(settings: Settings, cell: Cell, output: Path, precision: Precision) -
 def readme(settings: Settings, cell: Cell, precision: Precision) -> str:
     """How to use the folder, its license, the scores of the system and its provenance."""
     corpus = settings.corpus(cell.corpus)
-    results = CellResults.find(settings, cell)
+    results = Results.find(settings, cell)
     used = {text.license_and_citation for text in corpus.files.texts().values()}
     return _TEMPLATES.get_template("export.md.j2").render(
         cell=cell,
@@ -70,7 +70,7 @@ def readme(settings: Settings, cell: Cell, precision: Precision) -> str:
         engine=settings.system_on(cell.system, cell.corpus).decode,
         licenses={name: corpus.license_and_citation[name].license for name in sorted(used)},
         results=results,
-        metrics=METRICS,
+        labels={key: MEASURES[key].label for key in SCORES},
         scores=results.checked_scores()[0] if results else {},
         weights=sha256_of(cell.models / "averaged" / "model.safetensors"),
     )

@@ -4,13 +4,13 @@ from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from bleuprint.cells.results import Results
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
 from bleuprint.decoding.ctranslate2_convert import Precision
 from bleuprint.runtime import environment
 from bleuprint.serving.export import export, packages
 from bleuprint.tracking import runs, store
-from bleuprint.tracking.cell_results import CellResults
 from bleuprint.tracking.sync import TrainedCell, read_cell, sync
 
 _DESCRIPTION = 5000  # characters, at most
@@ -22,7 +22,7 @@ def log_model(settings: Settings, cell: Cell, precision: Precision) -> str:
     Raises UserError if the cell cannot be exported (see export), was trained with other settings,
     or if MLflow fails.
     """
-    CellResults.open(settings, cell)  # raises if there is no such training
+    Results.open(settings, cell)  # raises if there is no such training
     trained = read_cell(settings, cell)
     assert trained is not None
     environment.work().mkdir(parents=True, exist_ok=True)

@@ -8,9 +8,10 @@ from bleuprint.config.outside import OutsideFile
 from bleuprint.config.paths import folder, outside
 from bleuprint.corpus.download.formats.lines import read_lines
 from bleuprint.corpus.test_sets import read_description
-from bleuprint.runtime.errors import UserError, say
+from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import not_a_file, sha256_of, whole_folder, write_json
-from bleuprint.scoring.score import SetScores, score_files
+from bleuprint.scoring.record import SCORES, SetScores
+from bleuprint.scoring.score import score_files
 from bleuprint.text.parallel import TextFolder, count_lines
 
 
@@ -51,9 +52,7 @@ def score_outside(settings: Settings, name: str, root: Path = Path()) -> None:
                     copy.writelines(f"{line}\n" for line in _lines(root / file.path))
                 described = read_description(folder(name, "tests", root), test)
                 scores[test] = score_files(sources, references, hypotheses, corpus, described, None)
-                if scores[test]["hypotheses"] == scores[test]["references"]:
-                    say(f"{file.path}: is identical to the references", "note")
-            write_json(unfinished / row / "scores.json", scores)
+            write_json(unfinished / row / SCORES, scores)
 
 
 def _key(corpus: str, row: str, test: str) -> str:

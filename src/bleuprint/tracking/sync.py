@@ -12,16 +12,16 @@ from dataclasses import dataclass, field
 from itertools import repeat
 from typing import TYPE_CHECKING
 
-from bleuprint.comet.score import read_comet
+from bleuprint.cells.results import Results
+from bleuprint.config.cells import cells_of
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
 from bleuprint.runtime import environment
 from bleuprint.runtime.flatten import dotted
-from bleuprint.scoring.metrics import DIGITS, METRICS
+from bleuprint.scoring.measures import MEASURES
 from bleuprint.scoring.output_faults import ANY
-from bleuprint.scoring.score import SetScores
+from bleuprint.scoring.record import SetScores
 from bleuprint.tracking import runs, store
-from bleuprint.tracking.cell_results import CellResults, cells_of
 from bleuprint.tracking.runs import FINISHED, Description, Point
 from bleuprint.tracking.timings import Training, read_training
 from bleuprint.training.history import Curves
@@ -69,7 +69,7 @@ def sync(settings: Settings, make: bool = True) -> Iterator[str]:
 
 def read_cell(settings: Settings, cell: Cell) -> TrainedCell | None:
     """The outputs of a cell; None if it is not trained, or was trained with other settings."""
-    results = CellResults.find(settings, cell)
+    results = Results.find(settings, cell)
     if results is None:
         return None
     facts = results.training
@@ -94,24 +94,17 @@ def read_cell(settings: Settings, cell: Cell) -> TrainedCell | None:
     )
 
 
-def _metrics(results: CellResults, scores: Mapping[str, SetScores]) -> dict[str, float]:
+def _metrics(results: Results, scores: Mapping[str, SetScores]) -> dict[str, float]:
     """The metrics of each test set, KIND/CORPUS/SET."""
-    found: dict[str, float] = {}
-    for test, metrics in scores.items():
-        place = f"{results.cell.corpus}/{test}"
-        for kind in (name for name in METRICS if name in metrics):
-            found[f"{kind}/{place}"] = metrics[kind]["score"]  # type: ignore[literal-required]
-        if loss := metrics["loss"]:
-            found |= {f"loss/{place}": loss["loss"], f"perplexity/{place}": loss["perplexity"]}
-        for fault in metrics.get("faults", ()):
-            if fault["name"] == ANY:  # one of a dozen, which would hide other metrics in Compare
-                found[f"test_faulty_lines/{place}"] = float(len(fault["lines"]))
-    if results.settings.comet and results.comet.exists():
-        for test, comet in read_comet(results.comet).items():
-            if test in scores and comet["hypotheses"] == scores[test]["hypotheses"]:
-                place = f"{results.cell.corpus}/{test}"
-                found[f"comet/{place}"] = round(100 * comet["score"], DIGITS)
-    return found
+    # of the faults any, one of a dozen, which would hide other metrics in Compare
+    kinds = {key: key for key, each in MEASURES.items() if each.kind in ("score", "figure")}
+    kinds[ANY] = "test_faulty_lines"
+    return {
+        f"{kinds[each['measure']]}/{results.cell.corpus}/{test}": each["value"]
+        for test, of_test in scores.items()
+        for each in of_test["measures"]
+        if each["measure"] in kinds and not each["group"]
+    }
 
 
 def _log_all(name: str, trained: Sequence[TrainedCell], make: bool) -> Iterator[str]:
@@ -129,9 +122,8 @@ def _log_cell(client: "MlflowClient", experiment: str, trained: TrainedCell, mak
         return ""
     run = run or runs.create(client, experiment, trained.description, {}, trained.seconds)
     tags, scores = dict(trained.tags), dict(trained.totals)
-    if not (
-        environment.is_copy() and any(name.split("/")[0] in METRICS for name in run.data.metrics)
-    ):
+    kinds = {name.split("/")[0] for name in run.data.metrics}
+    if not environment.is_copy() or kinds.isdisjoint(MEASURES):
         tags |= trained.decode
         scores |= trained.scores
     changed = runs.complete(client, run, tags, trained.points, scores)

@@ -6,6 +6,7 @@ import pytest
 
 import result_rows
 from bleuprint.report.page import advice
+from bleuprint.report.system_results import system_results
 from bleuprint.training.history import Validation
 
 
@@ -49,7 +50,10 @@ def test_evidence_has_the_figures() -> None:
 
 def advised(*rows: dict[str, Any]) -> dict[str, tuple[str, ...]]:
     """The evidence of each advice on the records, by its title."""
-    return {one.title: one.evidence for one in advice.advice(result_rows.frame(*rows), ())}
+    return {
+        one.title: one.evidence
+        for one in advice.advice(system_results(result_rows.frame(*rows)), ())
+    }
 
 
 def row(system: str, bleu: float, p: float | None = None, **changes: Any) -> dict[str, Any]:
@@ -86,6 +90,6 @@ def test_evidence_of_several_seeds_says_which() -> None:
 
 
 def test_the_setting_of_the_length_of_a_training_is_named() -> None:
-    records = result_rows.frame(row("base", 20.0))
-    found, _ = advice.advice(records, [("base", validations(2.0, 1.5))])
+    results = system_results(result_rows.frame(row("base", 20.0)))
+    found, _ = advice.advice(results, [("base", validations(2.0, 1.5))])
     assert "raise train.max_updates or train.max_epochs." in found.why

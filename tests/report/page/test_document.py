@@ -13,6 +13,7 @@ from bleuprint.report.page.document import document
 from bleuprint.report.records import collect
 from bleuprint.runtime.errors import UserError
 from pages import Page
+from result_rows import changed
 
 HOSTILE = "<script>alert(1)</script>\"'&"
 
@@ -55,9 +56,9 @@ def test_the_commands_are_those_that_were_tried(page: Page, context: ReportConte
     """The commit of a training is named, and need not hold the page: none is checked out."""
     text = page.sections["provenance"]
     assert "git checkout" not in text and "make reproduce" in text
-    (commit,) = context.records.commit.unique()
+    (commit,) = context.records.cells.commit.unique()
     assert f"Trained at commit {commit};" in text
-    assert all(sha[:12] in text for sha in context.records.training_sha256)
+    assert all(sha[:12] in text for sha in context.records.cells.training_sha256)
 
 
 def test_nothing_is_asked_of_a_network(text: str, page: Page) -> None:
@@ -74,8 +75,8 @@ def test_the_same_inputs_give_the_same_bytes(context: ReportContext, text: str) 
 
 def test_what_comes_from_outside_is_escaped(context: ReportContext) -> None:
     settings = dataclasses.replace(context.settings, experiment=HOSTILE)
-    outside = dict.fromkeys(("device", "versions", "commit", "bleu_signature"), HOSTILE)
-    records = context.records.assign(**outside)
+    outside = dict.fromkeys(("device", "versions", "commit", "signature"), HOSTILE)
+    records = changed(context.records, **outside)
     text = document(ReportContext(settings, records, context.root))
     assert "<script>alert" not in re.sub('base64,[^"]*', "", text)
     assert text.count("<script>") == 1

@@ -61,7 +61,7 @@ def parsed(section: Section | None) -> Page:
 
 
 def test_losses_stand_below_the_scores(settings: Settings) -> None:
-    made = context(settings, record("base", 20.0), record("big", 22.5, test_loss=1.25))
+    made = context(settings, record("base", 20.0), record("big", 22.5, loss=1.25))
     *_, table = parsed(scores(made)).tables["scores"]
     assert [table.row(name)["Loss"] for name in ("base", "big")] == ["1.500", "1.250"]
     assert table.row("big")["Perplexity"] == "4.48"
@@ -148,7 +148,7 @@ def test_tests_that_disagree_are_both_shown(settings: Settings) -> None:
         ),
         (0.061, 0.04, "not significant (p=0.061; by randomization p=0.040, it is)"),
     ):
-        big = record("big", 21, first, p_randomization=second)
+        big = record("big", 21, **result_rows.against("base", first, second))
         made = context(settings, record("base", 20.0), big)
         table, *_ = parsed(scores(made)).tables["scores"]
         shown = table.row("big")["difference"]
@@ -169,13 +169,14 @@ def test_few_sentences_are_said_so(settings: Settings) -> None:
 def test_the_time_is_that_of_all_trainings_or_not_said(settings: Settings) -> None:
     """Three trainings of 61 s; a fourth row shares the last one."""
     found = [
-        {**record(name, 20.0, 0.5 if name != "base" else None), "training_sha256": training}
+        record(name, 20.0, 0.5 if name != "base" else None, training_sha256=training)
         for name, training in (("base", "a"), ("big", "b"), ("odd", "c"), ("mean", "c"))
     ]
     made = context(settings, *found)
     text = parsed(summary(made)).sections["summary"]
     assert "3 trainings: 9.8e18 FLOPs, 0:03:03 (h:mm:ss), together." in text
-    made.records.loc[made.records.system != "big", "train_seconds"] = math.nan
+    cells = made.records.cells
+    cells.loc[cells.system != "big", "train_seconds"] = math.nan
     text = parsed(summary(ReportContext(settings, made.records))).sections["summary"]
     assert "3 trainings: 9.8e18 FLOPs, together." in text
 
@@ -212,7 +213,7 @@ def test_published_rows_are_those_of_the_table(tmp_path: Path) -> None:
     more = dataclasses.replace(settings, published=(table_2, *thesis))
     rows = [result_rows.record("base", CORPUS, test, 20.0) for test in tests]
     first, _, table, *_ = parsed(scores(context(more, *rows))).tables["scores"]
-    numbers = literature.rows(result_rows.frame(*rows), more.published)
+    numbers = literature.rows(result_rows.frame(*rows).cells, more.published)
     assert list(numbers.system).count("Transformer (base)") == 1
     assert [row[0] for row in table.rows[:-1]] == [
         f"{name} (published)" for name in numbers.system.unique()

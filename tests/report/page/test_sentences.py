@@ -15,7 +15,7 @@ from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.lines import SetLines, shown_systems
 from bleuprint.report.records import collect
 from bleuprint.report.system_results import system_results
-from bleuprint.scoring.metrics import sentence_bleu, sentence_chrf
+from bleuprint.scoring.sacrebleu_measures import sentence_bleu, sentence_chrf
 
 # Markup, right to left, emoji, control characters, a very long word.
 HOSTILE = [
@@ -56,7 +56,7 @@ def made(bleu: dict[str, list[float]]) -> SetLines:
     """Lines of the lengths 1, 2, ... with these scores."""
     texts = ["x" * (i + 1) for i in range(len(next(iter(bleu.values()))))]
     outputs = dict.fromkeys(bleu, texts)
-    return SetLines("c", "t", ("en", "de"), texts, texts, outputs, pd.DataFrame(bleu), 0)
+    return SetLines("c", "t", ("en", "de"), texts, texts, outputs, pd.DataFrame(bleu), {}, 0)
 
 
 def list_of(body: str) -> list[str]:

@@ -7,9 +7,7 @@ rules of thumb: a result beyond them is worth a look; a change is not certain to
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-import pandas as pd
-
-from bleuprint.report.system_results import system_results
+from bleuprint.report.system_results import SystemResult
 from bleuprint.scoring.significance import SIGNIFICANT
 from bleuprint.training.history import Validation
 
@@ -72,13 +70,14 @@ def length_off(ratio: float) -> str | None:
 
 
 def advice(
-    records: pd.DataFrame, curves: Sequence[tuple[str, Sequence[Validation]]]
+    results: Sequence[SystemResult], curves: Sequence[tuple[str, Sequence[Validation]]]
 ) -> list[Advice]:
     """Advice from the validations of trainings, each with a name, and from the scores."""
-    every_result = [(f"{r.system}, {r.corpus}, {r.test}", r) for r in system_results(records)]
+    trained = [result for result in results if not result.outside]
+    every_result = [(f"{r.system}, {r.corpus}, {r.test}", r) for r in trained]
     named = [(name, r) for name, r in every_result if r.bleu.mean >= LEARNED]
-    seeds = records.seed.nunique()
-    first = [(f"{name}, seed {r.first.seed}" if seeds > 1 else name, r.first) for name, r in named]
+    seeds = max((len(result.seeds) for result in trained), default=0)
+    first = [(f"{name}, seed {r.first.seed}" if seeds > 1 else name, r) for name, r in named]
     every = (
         Advice(
             "Find out why it has not learned to translate",
@@ -123,7 +122,7 @@ def advice(
             "BLEU penalizes translations that are too short, and surplus words are wrong words. "
             "Try another decode.length_penalty.alpha (higher: longer), and look at what the "
             "filters drop.",
-            _evidence((name, length_off(record.length_ratio)) for name, record in first),
+            _evidence((name, length_off(r.values("length_ratio")[0])) for name, r in first),
         ),
     )
     return [each for each in every if each.evidence]

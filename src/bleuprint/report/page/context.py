@@ -8,7 +8,7 @@ import pandas as pd
 
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
-from bleuprint.report.frame import cells_in, trained
+from bleuprint.report.frame import Records, cells_in, trained
 from bleuprint.report.system_results import SystemResult, system_results
 from bleuprint.training.history import Curves
 
@@ -18,7 +18,7 @@ class ReportContext:
     """The experiment and its records; other files are read below `root`."""
 
     settings: Settings
-    records: pd.DataFrame
+    records: Records
     root: Path = Path()
 
     @cached_property
@@ -28,12 +28,12 @@ class ReportContext:
     @cached_property
     def cells(self) -> list[Cell]:
         """Each training once, in the order of the records."""
-        return cells_in(self.records)
+        return cells_in(self.records.cells)
 
     @cached_property
     def trainings(self) -> pd.DataFrame:
         """The record of each training on its first test set."""
-        return trained(self.records).drop_duplicates(Cell._fields)
+        return trained(self.records.cells).drop_duplicates(Cell._fields)
 
     @cached_property
     def curves(self) -> dict[Cell, Curves]:

@@ -9,21 +9,24 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from bleuprint.cells.results import Results
 from bleuprint.config.paths import Cell
 from bleuprint.report.page.context import ReportContext
+from bleuprint.report.paired import OfTest
 from bleuprint.report.system_results import SystemResult
-from bleuprint.scoring.metrics import sentence_bleu
-from bleuprint.tracking.outside_results import open_results
+from bleuprint.scoring.sacrebleu_measures import sentence_bleu
 
 # Lines of each short list: a system's best and worst, those where systems differ most.
 MOST = 5
 # Systems whose outputs are shown.
 SYSTEMS = 6
+_BLEU = "bleu", ""
 
 
 @dataclass(frozen=True, eq=False)
 class SetLines:
-    """A test set, with `outputs` by system, and `bleu` with a column for each of these.
+    """A test set, with `outputs` by system, `bleu` of each line with a column for each of these,
+    and BLEU of all lines as `measured`.
 
     Lines count from 0. `left_out` is the number of other systems.
     """
@@ -35,6 +38,7 @@ class SetLines:
     references: Sequence[str]
     outputs: Mapping[str, Sequence[str]]
     bleu: pd.DataFrame
+    measured: Mapping[str, OfTest]
     left_out: int
 
     @property
@@ -76,11 +80,12 @@ def lines_of_sets(context: ReportContext) -> Iterator[SetLines]:
         columns.setdefault((result.corpus, result.test), []).append(result)
     for (corpus, test), results in columns.items():
         entry = context.settings.corpus(corpus)
-        outputs, bleu, systems = {}, {}, shown_systems(results)
+        outputs, bleu, measured, systems = {}, {}, {}, shown_systems(results)
         for system in systems:
             cell = Cell(system, corpus, context.settings.seeds[0])
-            run = open_results(context.settings, cell, context.root)
+            run = Results.open(context.settings, cell, context.root)
             references, outputs[system] = run.lines(test)
+            measured[system] = {_BLEU: run.measures(test)[_BLEU]}
             bleu[system] = sentence_bleu(outputs[system], references, entry.target)
         yield SetLines(
             corpus=corpus,
@@ -90,6 +95,7 @@ def lines_of_sets(context: ReportContext) -> Iterator[SetLines]:
             references=references,
             outputs=outputs,
             bleu=pd.DataFrame(bleu),
+            measured=measured,
             left_out=len(results) - len(systems),
         )
 

@@ -16,11 +16,12 @@ from bleuprint.runtime.flatten import dotted
 
 def provenance(context: ReportContext) -> Section:
     settings = context.settings
+    cells = context.records.cells
     systems = {name: settings.dotted(name) for name in settings.systems}
-    known = context.records.astype(object).where(context.records.notna(), None)
+    known = cells.astype(object).where(cells.notna(), None)
     commits = list(context.trainings.commit.dropna().unique())
     data = {
-        "first": context.records.iloc[0],
+        "first": cells.iloc[0],
         "hypotheses": context.cells[0].results / "hypotheses",
         "commits": commits,
         "uncommitted": any(commit.endswith("+") for commit in commits),

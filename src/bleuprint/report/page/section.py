@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from bleuprint.report.system_results import p_text
+from bleuprint.report.paired import p_text
 from bleuprint.serving.attention_html import attention_environment
 
 TEMPLATES = attention_environment(Path(__file__).with_name("templates"))

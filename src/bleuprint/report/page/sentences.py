@@ -7,10 +7,10 @@ from markupsafe import Markup
 
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.lines import MOST, SetLines, lines_of_sets
-from bleuprint.report.page.pairs import matrix, pair_differences, pairs
+from bleuprint.report.page.pairs import matrix, pair_differences
 from bleuprint.report.page.section import TEMPLATES, Section
 from bleuprint.report.word_diff import Kind, differences
-from bleuprint.scoring.metrics import sentence_chrf
+from bleuprint.scoring.sacrebleu_measures import sentence_chrf
 from bleuprint.text.unicode import blank_unprinted
 
 # Bytes that all lists of lines together may take of the page: the page has 5 MB in all.
@@ -38,7 +38,6 @@ def sentences(context: ReportContext) -> Section | None:
 def _test_set(context: ReportContext, lines: SetLines, listed: dict[int, Markup]) -> dict[str, Any]:
     place = lines.corpus, lines.test
     results = [each for each in context.results if (each.corpus, each.test) == place]
-    tested = pair_differences(lines, results)
     folded = [
         (f"{name} lines of {system}", _articles(lines, ranked))
         for system in lines.outputs
@@ -50,8 +49,7 @@ def _test_set(context: ReportContext, lines: SetLines, listed: dict[int, Markup]
         "counts": {system: _counts(lines, system) for system in lines.outputs},
         "differing": _articles(lines, lines.differing),
         "folded": folded,
-        "pairs": pairs(lines, tested),
-        "matrix": matrix(tested),
+        "matrix": matrix(pair_differences(lines, results)),
         "listed": [listed[line] for line in sorted(listed)],
     }
 

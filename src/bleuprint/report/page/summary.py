@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from bleuprint.report import document_tables, power_table, score_tables
+from bleuprint.report import notes, tables
 from bleuprint.report.cost_columns import duration, power
-from bleuprint.report.frame import trained
 from bleuprint.report.page.advice import advice
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.findings import Finding, best_systems
@@ -22,18 +21,18 @@ def summary(context: ReportContext) -> Section:
     data = {
         "glances": list(glances(context.results)),
         "several_seeds": len(context.settings.seeds) > 1,
-        "notes": list(score_tables.reachable_notes(context.records, context.root)),
+        "notes": list(notes.reachable_notes(context.records.cells, context.root)),
         "findings": list(_findings(context)),
-        "advice": advice(trained(context.records), list(_validations(context))),
+        "advice": advice(context.results, list(_validations(context))),
     }
     return Section("summary", "Summary", data)
 
 
 def _findings(context: ReportContext) -> Iterator[Finding]:
     yield from best_systems(context.results)
-    if shown := power_table.summary(context.records):
-        yield Finding("The smallest difference that this can show", shown)
-    for each in document_tables.findings(context.records):
+    if shown := notes.detectable_note(context.records):
+        yield Finding("The smallest difference that this can show", shown.partition(": ")[2])
+    for each in tables.document_findings(context.records):
         yield Finding("By document", each)
     yield Finding("Cost", _cost(context), "cost")
     yield Finding("Data", _data(context), "data")

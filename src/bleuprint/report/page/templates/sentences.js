@@ -111,25 +111,6 @@
     update();
   }
 
-  // two systems: the pair that is chosen
-  for (const box of document.querySelectorAll("#sentences .pairs")) {
-    const pairs = [...box.querySelectorAll("details")];
-    const names = pairs.map((each) => JSON.parse(each.dataset.pair));
-    if (pairs.length < 2) continue;
-    const systems = [...new Set(names.flat())].map((name) => [name, name]);
-    const [first, second] = [choice(systems), choice(systems)];
-    second.selectedIndex = 1;
-    const show = () => pairs.forEach((each, i) => {
-      each.open = names[i].includes(first.value) && names[i].includes(second.value)
-        && first.value !== second.value;
-      each.classList.toggle("off", !each.open);
-    });
-    box.prepend(make("div", { className: "choices" },
-      make("label", {}, "Compare", first), make("label", {}, "with", second)));
-    box.addEventListener("change", show);
-    show();
-  }
-
   for (const list of document.querySelectorAll("#sentences .lines")) {
     const box = list.closest("details");
     box.addEventListener("toggle", () => prepare(list), { once: true });

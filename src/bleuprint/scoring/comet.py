@@ -8,10 +8,10 @@ import subprocess
 import tempfile
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
-from statistics import fmean
-from typing import Any, TypedDict, TypeVar
+from typing import Any, TypeVar
 
-from bleuprint.comet import predict
+import numpy as np
+
 from bleuprint.config.comet import Comet
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell, folder, outside, outside_comet
@@ -19,11 +19,13 @@ from bleuprint.corpus.test_sets import names_of_test_sets
 from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_object, sha256_of, whole_folder, write_json
+from bleuprint.runtime.files import sha256_of, whole_folder, write_json
+from bleuprint.scoring import comet_predict
+from bleuprint.scoring.comet_measure import COMET_MEASURE
+from bleuprint.scoring.record import COMET, SetScores
+from bleuprint.scoring.significance import measured
 from bleuprint.text.parallel import TextFolder, count_lines
 
-COMET = "comet.json"
-DIGITS = 6
 _NEEDED = ("checkpoints/model.ckpt", "hparams.yaml", "encoder/config.json")
 _TOKENIZERS = ("tokenizer.json", "sentencepiece.bpe.model", "spiece.model", "vocab.txt")
 # Nothing is fetched, and nothing is unpickled but tensors and plain values.
@@ -41,25 +43,9 @@ _Files = tuple[Path, Path, Path]
 _Key = TypeVar("_Key", bound=Hashable)
 
 
-class CometScores(TypedDict):
-    """COMET of one test set, on COMET's own scale, of which 1 is about the best.
-
-    `score`: the mean of `segments`, a score for each line; `model`: the SHA-256 of the folder; the
-    other SHA-256 are of files.
-    """
-
-    score: float
-    signature: str
-    model: str
-    segments: list[float]
-    sources: str
-    references: str
-    hypotheses: str
-
-
 def score_cell(
     settings: Settings, system: str, corpus: str, seed: int, root: Path = Path()
-) -> dict[str, CometScores]:
+) -> dict[str, SetScores]:
     """Score a cell's translations of all test sets and write comet.json.
 
     Raises UserError if params.yaml names no model, if its folder or environment is not as named,
@@ -96,17 +82,6 @@ def score_rows(settings: Settings, corpus: str, root: Path = Path()) -> None:
         for name, row in rows.items():
             of_row = {test: scores[name, test] for test in row.tests}
             write_json(unfinished / f"{name}.json", of_row)
-
-
-def read_comet(path: Path) -> dict[str, CometScores]:
-    """comet.json, by test set; raises UserError if it is missing or damaged."""
-    if not path.exists():
-        raise UserError(f"{path}: no such file; run: dvc repro")
-    content = read_object(path)
-    for scores in content.values():
-        if not (isinstance(scores, dict) and CometScores.__required_keys__ <= scores.keys()):
-            raise UserError(f"{path}: damaged, or of another version; run: dvc repro")
-    return content
 
 
 def folder_sha256(place: Path) -> str:
@@ -174,36 +149,44 @@ def _files(texts: TextFolder, test: str, results: Path) -> _Files:
     return sources, results / "hypotheses" / references.name, references
 
 
-def _scores(settings: Settings, files: Mapping[_Key, _Files]) -> dict[_Key, CometScores]:
+def _scores(settings: Settings, files: Mapping[_Key, _Files]) -> dict[_Key, SetScores]:
     """COMET of each test set. Raises UserError if params.yaml names no model."""
     if not settings.comet:
         raise UserError("params.yaml: names no COMET model (comet)")
     ((name, model),) = settings.comet.items()
     predicted = _predicted(model, list(files.values()))
     versions = f"Python{predicted['python']}|Comet{predicted['comet']}"
-    scores: dict[_Key, CometScores] = {}
+    signature = f"{versions}|fp32|{name}|r{predicted['references']}"
+    scores: dict[_Key, SetScores] = {}
     for (key, of_test), segments in zip(files.items(), predicted["scores"], strict=True):
         sources, hypotheses, references = map(sha256_of, of_test)
+        statistics = np.array([(round(10**6 * score), 1) for score in segments], dtype=np.float64)
         scores[key] = {
-            "score": round(fmean(segments), DIGITS),
-            "signature": f"{versions}|fp32|{name}|r{predicted['references']}",
-            "model": model.sha256,
-            "segments": [round(score, DIGITS) for score in segments],
+            "lines": len(segments),
             "sources": sources,
             "references": references,
             "hypotheses": hypotheses,
+            "scored_with": model.sha256,
+            "measures": [measured(COMET_MEASURE, statistics, signature)],
         }
     return scores
 
 
 def _predicted(model: Comet, files: Sequence[_Files]) -> dict[str, Any]:
-    """What predict.py writes of all files, run by the model's Python."""
+    """What comet_predict.py writes of all files, run by the model's Python."""
     python, place = _paths(model)
     check_folder(place, model.sha256)
     with tempfile.TemporaryDirectory() as scratch:
         output = Path(scratch, "scores.json")
         texts = [str(path.absolute()) for of_test in files for path in of_test]
-        command = [str(python), "-I", str(Path(predict.__file__)), str(place), str(output), *texts]
+        command = [
+            str(python),
+            "-I",
+            str(Path(comet_predict.__file__)),
+            str(place),
+            str(output),
+            *texts,
+        ]
         try:
             status = subprocess.run(command, env={**os.environ, **_VARIABLES}).returncode
         except OSError as error:

@@ -1,6 +1,6 @@
 """Score translations with unbabel-comet: run by the Python of COMET's environment, with -I.
 
-    python -I predict.py FOLDER OUTPUT [SOURCES TRANSLATIONS REFERENCES]...
+    python -I comet_predict.py FOLDER OUTPUT [SOURCES TRANSLATIONS REFERENCES]...
 
 It imports nothing of bleuprint, whose dependencies that environment does not have. OUTPUT is JSON:
 the scores of each line of each three files, and the versions; or `error`, one line.

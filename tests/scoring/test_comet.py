@@ -17,21 +17,22 @@ import pytest
 
 import comet_folder
 import result_trees as trees
-from bleuprint.comet import predict
-from bleuprint.comet.score import (
-    check_folder,
-    folder_sha256,
-    missing_parts,
-    read_comet,
-    score_cell,
-    score_rows,
-)
 from bleuprint.config.comet import Comet
 from bleuprint.config.experiment import Settings
 from bleuprint.config.outside import OutsideFile, OutsideRow
 from bleuprint.config.paths import Cell
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import sha256_of
+from bleuprint.scoring import comet_predict as predict
+from bleuprint.scoring.comet import (
+    check_folder,
+    folder_sha256,
+    missing_parts,
+    score_cell,
+    score_rows,
+)
+from bleuprint.scoring.measure import statistics_of
+from bleuprint.scoring.record import read_scores
 from bleuprint.text.parallel import read_lines
 from corpora import TORTURE
 
@@ -154,14 +155,16 @@ def test_scores_belong_to_their_lines(tree: tuple[Path, Settings], tmp_path: Pat
     root, settings = tree
     model = with_model(settings, stand_in(tmp_path / "python", LENGTHS), root / "model")
     written = score_cell(model, *CELL, root)
-    assert read_comet(root / CELL.results / "comet.json") == written
+    assert read_scores(root / CELL.results / "comet.json") == written
     assert list(written) == ["first", "second"]
     for test, scores in written.items():
         paths = [p for p in root.rglob(f"test.{test}.*") if "tokens" not in p.parts]
         lines = zip(*(read_lines(path) for path in paths), strict=True)
         expected = [len("".join(line).encode()) / 1000 for line in lines]
-        assert scores["segments"] == expected and scores["score"] == round(fmean(expected), 6)
-        assert scores["signature"] == "Python3.11.2|Comet2.2.7|fp32|wmt22-comet-da|r1"
+        (measured,) = scores["measures"]
+        assert measured["statistics"] == [f"{round(10**6 * score)} 1" for score in expected]
+        assert measured["value"] == pytest.approx(100 * fmean(expected), abs=1e-6)
+        assert measured["signature"] == "Python3.11.2|Comet2.2.7|fp32|wmt22-comet-da|r1"
         assert {sha256_of(path) for path in paths} == {
             scores[side] for side in ("sources", "references", "hypotheses")
         }
@@ -188,8 +191,8 @@ def test_rows_from_outside_have_the_scores_of_equal_translations(
     model = with_model(with_rows, stand_in(tmp_path / "python", LENGTHS), root / "model")
     score_rows(model, "news-en-de", root)
     of_cell, place = score_cell(model, *CELL, root), root / "results/outside/news-en-de.comet"
-    assert read_comet(place / "online-a.json") == {"second": of_cell["second"]}
-    assert read_comet(place / "online-b.json") == of_cell
+    assert read_scores(place / "online-a.json") == {"second": of_cell["second"]}
+    assert read_scores(place / "online-b.json") == of_cell
     edited = root / "results/outside/news-en-de/online-b/hypotheses/test.first.de"
     edited.write_text("edited\n")
     with pytest.raises(UserError, match=r"test\.first\.de: has changed since"):
@@ -250,8 +253,10 @@ def test_a_tiny_model_by_the_real_package(
         paths = [texts[0] / f"test.{test}.en", texts[1] / f"test.{test}.de"]
         command = [python, script, "scores", folder, *paths, texts[0] / f"test.{test}.de"]
         alone = subprocess.run(command, check=True, capture_output=True).stdout
-        assert scores["segments"] == pytest.approx(json.loads(alone), abs=2e-6)
-        assert len(set(scores["segments"])) > 10
+        (measured,) = scores["measures"]
+        segments = statistics_of(measured)[:, 0] / 10**6
+        assert list(segments) == pytest.approx(json.loads(alone), abs=2e-6)
+        assert len(set(segments)) > 10
         assert re.fullmatch(
-            r"Python3[\d.]+\|Comet[\d.]+\|fp32\|wmt22-comet-da\|r1", scores["signature"]
+            r"Python3[\d.]+\|Comet[\d.]+\|fp32\|wmt22-comet-da\|r1", measured["signature"]
         )

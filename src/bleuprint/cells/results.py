@@ -1,0 +1,223 @@
+"""What a run leaves of a cell, opened by one class that checks once that it belongs together.
+
+DVC compares outputs with what it recorded; what is checked here is that they are of the same
+training, translations and texts, which outputs that were copied or committed by force are not.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Self
+
+from bleuprint.config.experiment import Settings
+from bleuprint.config.outside import OutsideRow
+from bleuprint.config.paths import Cell, folder, outside, outside_comet
+from bleuprint.corpus.test_sets import names_of_test_sets
+from bleuprint.decoding.attention import ATTENTION, check_attention
+from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
+from bleuprint.runtime import fingerprint
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import sha256_of
+from bleuprint.scoring.measure import Measured
+from bleuprint.scoring.record import COMET, SCORES, SetScores, read_scores
+from bleuprint.text.parallel import TextFolder, read_lines, read_pairs
+from bleuprint.training.history import Curves, TrainingFacts
+
+
+@dataclass(frozen=True)
+class Results:
+    """The outputs of a cell's stages; `row`: its translations were not made here.
+
+    A row from outside has no training, translation or curves, and the same scores for every seed.
+    """
+
+    settings: Settings
+    cell: Cell
+    root: Path = Path()
+
+    @classmethod
+    def open(cls, settings: Settings, cell: Cell, root: Path = Path()) -> Self:
+        """Raises UserError if the cell was not trained, or with other settings."""
+        if results := cls.find(settings, cell, root):
+            return results
+        path, stage = root / cell.results / "training.json", f"train@{'-'.join(map(str, cell))}"
+        if not path.exists():
+            raise _missing(path, cell)
+        raise UserError(
+            f"{path}: not run with these settings; run: dvc repro, or if it runs nothing: "
+            f"dvc repro --force --single-item {stage}"
+        )
+
+    @classmethod
+    def find(cls, settings: Settings, cell: Cell, root: Path = Path()) -> Self | None:
+        """None if the cell was not trained, or with other settings."""
+        results = cls(settings, cell, root)
+        if results.row:
+            return results
+        if not (results.path / "training.json").exists():
+            return None
+        system = settings.system_on(cell.system, cell.corpus)
+        expected = fingerprint.of_settings(system.model, system.train, cell.seed)
+        return results if results.training.settings == expected else None
+
+    @property
+    def row(self) -> OutsideRow | None:
+        return self.settings.outside_on(self.cell.corpus).get(self.cell.system)
+
+    @property
+    def path(self) -> Path:
+        return self.root / results_folder(self.settings, self.cell)
+
+    @cached_property
+    def training(self) -> TrainingFacts:
+        return TrainingFacts.read(self.path / "training.json")
+
+    @cached_property
+    def translation(self) -> TranslationRecord:
+        return TranslationRecord.read(self.path / TRANSLATION)
+
+    @cached_property
+    def curves(self) -> Curves | None:
+        """None if there are no curves; raises UserError if they are of another training."""
+        curves = Curves.read(path := self.path / "curves.json")
+        if curves is None:
+            return None
+        if not curves.validation:
+            raise UserError(f"{path}: damaged, or of another version; run: dvc repro")
+        end, training = curves.validation[-1], self.training
+        if (end.update, end.loss) != (training.updates, training.valid_loss):
+            raise UserError(
+                f"{path}: ends at update {end.update} with loss {end.loss:g}, but training.json "
+                f"at {training.updates} with {training.valid_loss:g}; run: dvc repro"
+            )
+        return curves
+
+    @cached_property
+    def texts(self) -> TextFolder:
+        """The split corpus."""
+        corpus = self.settings.corpus(self.cell.corpus)
+        split = folder(self.cell.corpus, "split", self.root)
+        return TextFolder(split, corpus.source, corpus.target)
+
+    @cached_property
+    def tests(self) -> list[str]:
+        """The names of the test sets that are translated."""
+        if self.row:
+            return list(self.row.tests)
+        return names_of_test_sets(self.settings.corpus(self.cell.corpus), self.texts)
+
+    @cached_property
+    def scores(self) -> dict[str, SetScores]:
+        """scores.json by test set, with COMET's measure of comet.json, if there is a model."""
+        if not (path := self.path / SCORES).exists():
+            raise _missing(path, self.cell)
+        scores = read_scores(path)
+        if not self.settings.comet:
+            return scores
+        ((name, model),) = self.settings.comet.items()
+        again = f"run: dvc repro --force --single-item {self._comet_stage(name)}"
+        comet = read_scores(file := self.root / comet_file(self.settings, self.cell))
+        for test, of_test in scores.items():
+            if test not in comet:
+                raise UserError(f"{file}: no test set {test!r}; {again}")
+            for side in ("sources", "references", "hypotheses"):
+                if comet[test][side] != of_test[side]:
+                    raise UserError(f"{file}: of other {side} of {test} than {SCORES}; {again}")
+            if (found := comet[test]["scored_with"]) != model.sha256:
+                raise UserError(f"{file}: of a model with SHA-256 {found}, not {name}'s; {again}")
+            of_test["measures"] += comet[test]["measures"]
+        return scores
+
+    def scores_of(self, test: str) -> SetScores:
+        """The scores on a test set; raises UserError if there are none."""
+        if test not in self.scores:
+            path = self.path / SCORES
+            raise UserError(f"{path}: no test set {test!r} for {self.cell}; run: dvc repro")
+        return self.scores[test]
+
+    def measures(self, test: str) -> Mapping[tuple[str, str], Measured]:
+        """What was measured on a test set, by measure and group of lines."""
+        return {(each["measure"], each["group"]): each for each in self.scores_of(test)["measures"]}
+
+    def check(self) -> Self:
+        """Raise UserError unless the scores are of these translations, by this training's model.
+
+        Texts of the corpus are compared where they exist: results may have been pulled alone.
+        """
+        record = self.path / TRANSLATION
+        if not self.row:
+            facts = self.path / "training.json"
+            self.translation.check_model(record, self.training.fingerprint, facts)
+        for test in self.scores:
+            if not (hypotheses := self.files(test)["hypotheses"]).exists():
+                raise UserError(f"{hypotheses}: no such file; run: dvc repro, or dvc pull")
+            self._check_files(test)
+            if not self.row:
+                system = self.settings.system_on(self.cell.system, self.cell.corpus)
+                self.translation.check(record, system, hypotheses)
+                if (maps := self.path / ATTENTION).exists():
+                    check_attention(maps, test, sha256_of(hypotheses))
+        return self
+
+    def checked_scores(self) -> tuple[dict[str, SetScores], str]:
+        """The scores by test set if they belong to these files; otherwise none, and why not.
+
+        Nothing is said of a cell that is not translated or not scored.
+        """
+        if not all((self.path / name).exists() for name in (SCORES, TRANSLATION)):
+            return {}, ""
+        try:
+            return self.check().scores, ""
+        except UserError as error:
+            return {}, str(error)
+
+    def files(self, test: str) -> dict[str, Path]:
+        """Sources, references and hypotheses, named as in scores.json."""
+        sources, references = self.texts.files(f"test.{test}")
+        hypotheses = self.path / "hypotheses" / references.name
+        return {"sources": sources, "references": references, "hypotheses": hypotheses}
+
+    def sources(self, test: str) -> list[str]:
+        return list(read_lines(self.files(test)["sources"]))
+
+    def lines(self, test: str) -> tuple[list[str], list[str]]:
+        """References and translations of a test set, as they were when they were scored."""
+        files = self.files(test)
+        pairs = list(read_pairs(files["references"], files["hypotheses"]))
+        self._check_files(test)
+        return [pair.source for pair in pairs], [pair.target for pair in pairs]
+
+    def _check_files(self, test: str) -> None:
+        expected = self.scores_of(test)["hypotheses"]
+        if self.row and expected != (given := self.row.tests[test].sha256):
+            raise UserError(
+                f"{self.path}/{SCORES}: of a file with SHA-256 {expected[:12]}..., but params.yaml "
+                f"has {given[:12]}...; run: dvc repro"
+            )
+        for name, file in self.files(test).items():
+            if file.exists() and sha256_of(file) != self.scores_of(test)[name]:  # type: ignore[literal-required]
+                raise UserError(f"{file}: has changed since {self.cell} was scored; run: dvc repro")
+
+    def _comet_stage(self, model: str) -> str:
+        if self.row:
+            return f"comet_outside@{model}-{self.cell.corpus}"
+        return f"comet@{'-'.join((model, *map(str, self.cell)))}"
+
+
+def results_folder(settings: Settings, cell: Cell) -> Path:
+    """The folder of the results of a row, below the project's root."""
+    if cell.system in settings.outside_on(cell.corpus):
+        return outside(cell.corpus) / cell.system
+    return cell.results
+
+
+def comet_file(settings: Settings, cell: Cell) -> Path:
+    """COMET of a row, below the project's root, if params.yaml names a model."""
+    if cell.system in settings.outside_on(cell.corpus):
+        return outside_comet(cell.corpus) / f"{cell.system}.json"
+    return cell.results / COMET
+
+
+def _missing(path: Path, cell: Cell) -> UserError:
+    return UserError(f"{path}: no such file: no result yet for {cell}; run: dvc repro")

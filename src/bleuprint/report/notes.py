@@ -1,0 +1,159 @@
+"""How to read the scores: notes below the tables, a sentence or two each."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from bleuprint.config.paths import folder
+from bleuprint.config.published import Published
+from bleuprint.report.frame import Records, trained
+from bleuprint.report.grid import NONE
+from bleuprint.report.published import literature
+from bleuprint.report.system_results import OUTSIDE, SystemResult, by_test, system_results
+from bleuprint.scoring import reachable
+from bleuprint.scoring.human_agreement import AGREEMENT
+from bleuprint.scoring.power import POWER, detectable, detectable_over_seeds
+from bleuprint.scoring.significance import SIGNIFICANT
+
+OTHERWISE = "BLEU (other variants)"
+
+
+def notes(
+    records: Records, published: Sequence[Published] = (), root: Path | None = None
+) -> list[str]:
+    """How to read the scores, a sentence or two each; with `root` also what it says of them."""
+    cells = records.cells
+    seeds, baselines = cells.seed.unique(), records.measures.baseline.dropna().unique()
+    lines = [
+        "BLEU is sacreBLEU's default (signatures in results.json), on detokenized text; on text "
+        "with tokenize: none unchanged. FLOPs of training are counted from the "
+        "shapes of the matrices; those of publications are seconds x devices x sustained FLOPS."
+    ]
+    if len(seeds) > 1:
+        lines.append(
+            f"Mean ± standard deviation over the seeds {', '.join(map(str, seeds))}; "
+            "the interval of each seed's score is in results.json."
+        )
+        test = f", the mean over seeds; p: paired t-test across the {len(seeds)} seeds."
+    else:
+        lines.append("In brackets the 95 % interval of 1,000 bootstrap resamples.")
+        test = (
+            "; p: paired bootstrap over the lines of the test set. Where approximate randomization "
+            "decides otherwise, its p follows; both are in results.json."
+        )
+    if len(baselines):
+        lines += [
+            f"Difference: the score minus that of {', or without it of '.join(baselines)}{test}",
+            f"†: p below {SIGNIFICANT}; ‡: also after Holm's correction for the systems of the "
+            f"column; n.s.: not significant (p of {SIGNIFICANT} or more).",
+            AGREEMENT,
+        ]
+    ours, of_others = trained(cells), cells[cells.outside.notna()]
+    places = ours.drop_duplicates(["system", "corpus"])
+    if len(places) < ours.system.nunique() * cells.corpus.nunique():
+        lines.append(f"{NONE}: params.yaml trains the system on other corpora only.")
+    lines += [*_outside_notes(of_others, len(seeds)), *_identical_notes(cells)]
+    for system, models in ours[ours.models > 1].groupby("system", sort=False).models:
+        lines.append(f"{system}: an ensemble of {models.max()} checkpoints of one training.")
+    engines = ours.groupby(["engine", "precision"], sort=False).system.unique()
+    if len(engines) > 1:
+        users = "; ".join(f"{' '.join(key)}: {', '.join(names)}" for key, names in engines.items())
+        lines.append(f"Not all systems translated with the same engine and precision. {users}.")
+    numbers = literature.rows(cells, published)
+    if (numbers.scored != "sacrebleu").any():
+        lines.append(
+            "Columns of other BLEU are for comparison with published numbers: published ones as "
+            f"printed, ours scored in the same way. {OTHERWISE}: in ways not computed here."
+        )
+    lines += [*literature.notes(numbers), *published_differences(records, published)]
+    lines += [*filter(None, [detectable_note(records)])]
+    return lines if root is None else [*lines, *reachable_notes(cells, root)]
+
+
+def reachable_notes(cells: pd.DataFrame, root: Path = Path()) -> Iterator[str]:
+    """A note for each test set on which a perfect translation does not reach 100 BLEU."""
+    for corpus, tests in cells.groupby("corpus", sort=False).test:
+        yield from reachable.notes(folder(corpus, "statistics", root), corpus, tests.unique())
+
+
+def published_differences(records: Records, published: Sequence[Published]) -> Iterator[str]:
+    """A line for each published number that names a system: its BLEU, counted alike, minus this."""
+    results = {(e.system, e.corpus, e.test): e for e in system_results(records)}
+    for number in published:
+        result = results.get((str(number.system), number.corpus, number.test))
+        variant = "bleu" if number.scored == "sacrebleu" else number.scored
+        if result and (score := result.score(variant)):
+            counted = "sacreBLEU's default" if variant == "bleu" else variant
+            yield (
+                f"{number.system} minus {number.name} (published), {number.corpus} {number.test}: "
+                f"{score.mean - number.bleu:+z.1f} BLEU, {counted}."
+            )
+
+
+def detectable_note(records: Records) -> str:
+    """The differences in BLEU that the test sets, and the seeds, show; empty if not known."""
+    places: dict[str, list[str]] = {}
+    for (corpus, test), results in by_test(system_results(records)).items():
+        if text := _detectable(results):
+            places.setdefault(text, []).append(f"{corpus}, {test}")
+    if not places:
+        return ""
+    needed = "; ".join(
+        text if len(places) == 1 else f"{text} ({'; '.join(of_text)})"
+        for text, of_text in places.items()
+    )
+    return (
+        f"Detectable: to be found significant in {POWER:.0%} of such experiments, a difference "
+        f"from the baseline has to be {needed}. Smaller ones take more sentences or seeds."
+    )
+
+
+def _detectable(results: Sequence[SystemResult]) -> str:
+    tested = [each for result in results if (each := result.difference)]
+    by_lines = [detectable(each.error) for each in tested if each.error]
+    if not by_lines:
+        return ""
+    text = f"{_range(by_lines)} BLEU on {results[0].first.lines:,} sentences"
+    seeds = len(results[0].seeds)
+    if deviations := [each.deviation for each in tested if each.deviation]:
+        shown = [detectable_over_seeds(seeds, each) for each in deviations]
+        text += f" and {_range(shown)} over {seeds} seeds"
+    return text
+
+
+def _range(values: Sequence[float]) -> str:
+    low, high = (f"{value:.1f}" for value in (min(values), max(values)))
+    return low if low == high else f"{low} to {high}"
+
+
+def _outside_notes(cells: pd.DataFrame, seeds: int) -> Iterator[str]:
+    """What the rows from outside are, and how they are tested."""
+    for (system, about), corpora in cells.groupby(["system", "outside"], sort=False).corpus:
+        text = " ".join(about.split())
+        end = "" if text.endswith((".", "!", "?")) else "."
+        yield f"{system} ({OUTSIDE}), {', '.join(corpora.unique())}: {text}{end}"
+    if len(cells):
+        yield (
+            f"Rows that were {OUTSIDE} are files of translations, scored in the same way; "
+            f"{NONE}: their trainings, and so FLOPs and the like, are not known, or there is no "
+            "file of that test set."
+        )
+    if len(cells) and seeds > 1:
+        yield (
+            "They have one set of translations and the interval of its score. Their p is the "
+            "largest of the paired bootstraps against each seed of the baseline, or 1 if the seeds "
+            "do not agree which is better."
+        )
+
+
+def _identical_notes(cells: pd.DataFrame) -> Iterator[str]:
+    """The rows from outside whose file is that of the references, or of another row."""
+    for (corpus, test), rows in cells.groupby(["corpus", "test"], sort=False):
+        for row in rows[rows.outside.notna()].drop_duplicates("system").itertuples():
+            same = rows[(rows.hypotheses_sha256 == row.hypotheses_sha256)]
+            others = [name for name in same.system.unique() if name != row.system]
+            if row.hypotheses_sha256 == row.references_sha256:
+                others = ["the references", *others]
+            if others:
+                yield f"{row.system} on {corpus}, {test}: the same text as {', '.join(others)}."

@@ -1,0 +1,125 @@
+"""Paired differences between two systems on a test set, each with one or several seeds.
+
+With one seed, a difference is tested over the lines of the test set (scoring/significance.py); with
+several it is tested over the seeds, which includes the variance between trainings. A row from
+outside has one set of translations: see `largest_p`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+import numpy as np
+import pandas as pd
+
+from bleuprint.scoring.measure import Measure, Measured, statistics_of
+from bleuprint.scoring.measures import MEASURES
+from bleuprint.scoring.significance import PairedTest, paired_test
+
+# What was measured on a test set, by measure and group of lines.
+OfTest = Mapping[tuple[str, str], Measured]
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A measure of two systems by seed, and the test of their difference, the second's value minus
+    the first's.
+
+    `tests`: those over lines, by seed; empty if the lines are not the same. `p`: see above.
+    """
+
+    measure: Measure
+    first: Sequence[Measured]
+    second: Sequence[Measured]
+    tests: Sequence[PairedTest]
+    trained: bool
+
+    @property
+    def deltas(self) -> list[float]:
+        pairs = zip(self.first, self.second, strict=True)
+        return [after["value"] - before["value"] for before, after in pairs]
+
+    @property
+    def difference(self) -> float:
+        return fmean(self.deltas)
+
+    @property
+    def p(self) -> float | None:
+        """None if it is not tested. Of shares by randomization, of other measures by bootstrap."""
+        if not self.tests:
+            return None
+        if self.trained and len(self.deltas) > 1:
+            return paired_t(self.deltas)
+        over_lines = [t.randomization if self.measure.share else t.bootstrap for t in self.tests]
+        return over_lines[0] if len(over_lines) == 1 else largest_p(self.deltas, over_lines)
+
+
+def compared(
+    first: Sequence[OfTest], second: Sequence[OfTest], trained: bool, same_lines: bool = True
+) -> dict[tuple[str, str], Compared]:
+    """Every score and fault that two systems have, by measure and group; both by seed.
+
+    `trained`: unless both were trained here, one has the same lines for each seed. Scores with
+    other signatures, or not of the `same_lines`, are not tested.
+    """
+    found = {}
+    for key in first[0]:
+        before, after = ([of[key] for of in side if key in of] for side in (first, second))
+        measure = MEASURES.get(key[0])
+        complete = len(before) == len(after) == len(first)
+        if measure and measure.kind in ("score", "fault") and complete and _alike(before, after):
+            tests = list[PairedTest]()
+            signatures = {each["signature"] for each in (*before, *after)}
+            if same_lines and len(signatures) == 1:
+                tests = [
+                    paired_test(measure, statistics_of(a), statistics_of(b))
+                    for a, b in zip(before, after, strict=True)
+                ]
+            found[key] = Compared(measure, before, after, tests, trained)
+    return found
+
+
+def _alike(first: Sequence[Measured], second: Sequence[Measured]) -> bool:
+    """Whether both can be compared unit by unit."""
+    pairs = zip(first, second, strict=True)
+    return all(len(a["statistics"]) == len(b["statistics"]) > 0 for a, b in pairs)
+
+
+def holm(values: Sequence[float]) -> list[float]:
+    """p-values corrected for their number (Holm 1979), in the order given.
+
+    The smallest of n is multiplied by n, the next by n - 1, and so on; none becomes smaller than
+    the one before it, or larger than 1. Missing ones, of rows without COMET, do not count.
+    """
+    given = pd.Series(list(values), dtype=float)
+    ranked = given.dropna().sort_values(kind="stable")
+    factors = np.arange(len(ranked), 0, -1)
+    return list((ranked * factors).cummax().clip(upper=1.0).reindex(given.index))
+
+
+def paired_t(differences: Sequence[float]) -> float:
+    """The two-sided p-value that the mean of `differences`, two or more, is 0 (Student's t).
+
+    It is 1 if all differences are the same number: without a deviation, nothing can be tested.
+    """
+    if len(set(differences)) == 1:
+        return 1.0
+    from scipy.special import stdtr  # scipy.stats would take half a second to load
+
+    n = len(differences)
+    t = np.mean(differences) / (np.std(differences, ddof=1) / np.sqrt(n))
+    return float(2 * stdtr(n - 1, -abs(t)))
+
+
+def largest_p(differences: Sequence[float], values: Sequence[float]) -> float:
+    """The p-value that one set of translations is better, or worse, than those of every seed.
+
+    `values` are those of its difference from each seed. The largest of them tests the union of
+    their null hypotheses (Berger 1982); it is 1 if the differences do not agree which is better.
+    """
+    return max(values) if len(set(np.sign(differences))) == 1 else 1.0
+
+
+def p_text(p: float) -> str:
+    """p=0.012; p<0.001 instead of 0.000."""
+    return "p<0.001" if p < 0.0005 else f"p={p:.3f}"

@@ -1,0 +1,117 @@
+"""A measure: what is counted on each line, and the value of the sums of these counts.
+
+One interval, one pair of tests and one table serve all measures (significance.py); documents are
+groups of lines, whose counts are summed. measures.py lists the measures.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bleuprint.config.corpus import Corpus
+from bleuprint.corpus.test_sets import Description
+
+DIGITS = 6
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Texts:
+    """The lines of a test set with their translations, and what is known of it."""
+
+    sources: Sequence[str]
+    references: Sequence[str]
+    hypotheses: Sequence[str]
+    corpus: Corpus
+    described: Description
+
+    @property
+    def language(self) -> str:
+        """The target language."""
+        return self.corpus.target
+
+    @cached_property
+    def documents(self) -> list[list[int]]:
+        """The lines of each document, by its first line; empty if documents are not known."""
+        lines: dict[str, list[int]] = {}
+        for line, document in enumerate(self.described.documents or ()):
+            lines.setdefault(document, []).append(line)
+        return list(lines.values())
+
+
+def _unsigned(_: Texts) -> str:
+    return ""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What is measured of translations.
+
+    `statistics`: whole numbers, a row for each line; None if the measure does not apply.
+    `value`: the value of each row of sums. `about`: a sentence or two below its table.
+    `kind`: a score has a table, an interval, tests and intervals by document; faults share a table;
+    a variant of BLEU, and other figures, are shown but not tested. `highest`: where intervals end.
+    `share`: 0 or 1 a line, and 1 where it counts, so that the interval is Wilson's, and ties count
+    in the randomization test, as in McNemar's. `single`: sums of resamples are float32, as
+    sacreBLEU has them. `group`: the units in place of lines.
+    """
+
+    key: str
+    label: str
+    statistics: Callable[[Texts], Any]
+    value: Callable[[Any], Sequence[float] | Floats]
+    about: str = ""
+    signature: Callable[[Texts], str] = _unsigned
+    kind: Literal["score", "fault", "variant", "figure"] = "score"
+    digits: int = 1
+    highest: float = 100.0
+    lower_is_better: bool = False
+    share: bool = False
+    single: bool = False
+    group: str = ""
+
+    def count(self, texts: Texts) -> Floats | None:
+        """The statistics as numbers, a row for each line."""
+        counted = self.statistics(texts)
+        return None if counted is None else np.array(counted, dtype=np.float64)
+
+    def values(self, sums: Floats) -> Floats:
+        """The value of each row of sums."""
+        return np.array(self.value(sums))
+
+
+def per_cent(sums: Any) -> Floats:
+    """The value of a share: of the lines that count, per cent; 0 of none."""
+    found, of = np.asarray(sums, dtype=np.float64).T[:2]
+    return np.asarray(100 * found / np.maximum(of, 1))
+
+
+class Measured(TypedDict):
+    """A measure of a test set, or of a group of its lines, as in scores.json.
+
+    `group` is empty for all lines, `document` if statistics are by document, or names a bucket.
+    `units` is the number of lines, documents or words. `low` and `high` are the 95 % interval, None
+    where there is none. `statistics`: of each unit whole numbers, separated by spaces, for tests.
+    """
+
+    measure: str
+    group: str
+    units: int
+    value: float
+    low: float | None
+    high: float | None
+    signature: str
+    statistics: list[str]
+
+
+def statistics_of(measured: Measured) -> Floats:
+    return np.array([line.split() for line in measured["statistics"]], dtype=np.float64)
+
+
+def as_text(statistics: Floats) -> list[str]:
+    return [" ".join(map(str, row)) for row in statistics.astype(np.int64).tolist()]

@@ -1,0 +1,44 @@
+"""scores.json, and comet.json, which has the same form: what was measured of each test set."""
+
+from pathlib import Path
+from typing import TypedDict
+
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import read_object, reading
+from bleuprint.scoring.measure import Measured
+
+SCORES, COMET = "scores.json", "comet.json"
+
+
+class SetScores(TypedDict):
+    """What was measured of one test set; the SHA-256 are of files.
+
+    `scored_with`: the versions of libraries, or the SHA-256 of COMET's model.
+    """
+
+    lines: int
+    sources: str
+    references: str
+    hypotheses: str
+    scored_with: str
+    measures: list[Measured]
+
+
+def read_scores(path: Path) -> dict[str, SetScores]:
+    """The scores by test set; raises UserError if they are missing, damaged or of another form."""
+    if not path.exists():
+        raise UserError(f"{path}: no such file; run: dvc repro")
+    content = read_object(path)
+    for scores in content.values():
+        if not (isinstance(scores, dict) and SetScores.__required_keys__ <= scores.keys()):
+            raise UserError(f"{path}: was not written by this version; run: dvc repro")
+        with reading(path):
+            for each in scores["measures"]:
+                _ = float(each["value"]), *map(str, (each["measure"], each["group"]))
+    return content
+
+
+def value_of(scores: SetScores, measure: str) -> float | None:
+    """The value over all lines; None if it was not measured."""
+    found = (e["value"] for e in scores["measures"] if (e["measure"], e["group"]) == (measure, ""))
+    return next(found, None)

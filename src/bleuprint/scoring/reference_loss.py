@@ -1,0 +1,44 @@
+"""The loss of the references by the model, and its exponentials."""
+
+import math
+from collections.abc import Iterator, Sequence
+
+from bleuprint.decoding.translation_record import ReferenceLoss
+from bleuprint.scoring.breakdown import figure
+from bleuprint.scoring.measure import Measure, Measured
+
+
+def _of_model(_: object) -> None:
+    """Counted by the stage translate, without lines."""
+
+
+def _figure(key: str, label: str, digits: int) -> Measure:
+    return Measure(
+        key,
+        label,
+        _of_model,
+        lambda sums: sums[:, 0],
+        kind="figure",
+        digits=digits,
+        lower_is_better=True,
+    )
+
+
+LOSSES = (
+    _figure("loss", "Loss", 3),
+    _figure("perplexity", "Perplexity", 2),
+    _figure("word_perplexity", "Per word", 1),
+)
+
+
+def losses(loss: ReferenceLoss, references: Sequence[str]) -> Iterator[Measured]:
+    """The cross-entropy of the references in nats per token, e to it, and the same per word.
+
+    A word is what white space separates. The EOS of a reference counts as a token, and as a word.
+    """
+    words = sum(len(line.split()) + 1 for line in references)
+    per_token, per_word = loss["nats"] / loss["tokens"], loss["nats"] / words
+    yield figure("loss", per_token, loss["tokens"])
+    # of a diverged model, exp would overflow
+    yield figure("perplexity", math.exp(min(per_token, 700.0)), loss["tokens"])
+    yield figure("word_perplexity", math.exp(min(per_word, 700.0)), words)

@@ -1,0 +1,86 @@
+"""Measures of lines that tests make up."""
+
+from collections.abc import Mapping, Sequence
+
+from bleuprint.config.corpus import Corpus
+from bleuprint.corpus.test_sets import Description
+from bleuprint.scoring.measure import Measured, Texts
+from bleuprint.scoring.measures import MEASURES
+from bleuprint.scoring.score import by_document
+from bleuprint.scoring.significance import PairedTest, measured, paired_test
+from bleuprint.text.tokenizers import Tokenize
+
+SACREBLEU = ("bleu", "chrf2", "chrf2pp", "ter")
+
+Lines = Sequence[str]
+
+
+class _Corpus:
+    """What measures ask of a corpus: tokens are separated by spaces."""
+
+    def __init__(self, target: str) -> None:
+        self.source, self.target = "en", target
+        self.tokenize = Tokenize("none", lowercase=False, hyphens=False, escape=False)
+
+
+def texts_of(
+    hypotheses: Lines,
+    references: Lines,
+    language: str = "en",
+    documents: Lines | None = None,
+    corpus: Corpus | None = None,
+    tokens: Lines | None = None,
+) -> Texts:
+    """The references are their own sources, and their own `tokens` unless others are given."""
+    count = len(references)
+    described = Description(
+        count, "", "", [5] * count, tokens or references, None, documents=documents
+    )
+    found = corpus or _Corpus(language)
+    return Texts(references, references, hypotheses, found, described)  # type: ignore[arg-type]
+
+
+def measure(key: str, texts: Texts) -> Measured:
+    """A measure of all lines."""
+    found = MEASURES[key]
+    statistics = found.count(texts)
+    assert statistics is not None
+    return measured(found, statistics, found.signature(texts))
+
+
+def of_documents(key: str, texts: Texts) -> Measured:
+    """The same with whole documents as units."""
+    statistics = MEASURES[key].count(texts)
+    assert statistics is not None
+    (found,) = by_document(MEASURES[key], statistics, texts)
+    return found
+
+
+def bleu(hypotheses: Lines, references: Lines, language: str) -> Measured:
+    return measure("bleu", texts_of(hypotheses, references, language))
+
+
+def chrf(hypotheses: Lines, references: Lines, word_order: int = 0) -> Measured:
+    key = "chrf2pp" if word_order else "chrf2"
+    return measure(key, texts_of(hypotheses, references))
+
+
+def ter(hypotheses: Lines, references: Lines) -> Measured:
+    return measure("ter", texts_of(hypotheses, references))
+
+
+def paired_tests(
+    systems: Mapping[str, Lines], references: Lines, language: str
+) -> dict[str, dict[str, PairedTest]]:
+    """The tests of each system against the first, by sacreBLEU's measures."""
+    found: dict[str, dict[str, PairedTest]] = {name: {} for name in [*systems][1:]}
+    for key in SACREBLEU:
+        each = MEASURES[key]
+        counted = {
+            name: each.count(texts_of(of, references, language)) for name, of in systems.items()
+        }
+        (_, first), *others = counted.items()
+        for name, second in others:
+            assert first is not None and second is not None
+            found[name][key] = paired_test(each, first, second)
+    return found
