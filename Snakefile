@@ -33,7 +33,7 @@ snakemake_run.use_this_python()
 onstart:
     with exit_on_error():
         slurm.check(workflow)
-        resolve.resolve()
+        snakemake_run.resolve_first(STAGES)
         dvc_lock.lock_outputs(
             path for job in workflow.dag.needrun_jobs() for path in job.output
         )

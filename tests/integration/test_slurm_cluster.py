@@ -61,7 +61,7 @@ def test_a_slurm_that_does_not_answer_for_a_while_is_waited_for(cluster, slurm_p
     finally:
         micro.kill(snakemake)
     assert snakemake.returncode == 0, output
-    assert project.recorded() == {"download@own", "clean@own"}
+    assert project.recorded() == {"resolve", "download@own", "clean@own"}
 
 
 @pytest.mark.parametrize(

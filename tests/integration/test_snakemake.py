@@ -55,7 +55,7 @@ def test_an_input_from_the_future_is_named_and_its_stage_not_recorded(clean, tmp
     assert "than input inputs/a.en" in output and "clock skew" in output
     # a job that starts is its stage's name, without a page of input files
     assert ": download@own\n" in output and "input:" not in output
-    assert project.recorded() == set()
+    assert project.recorded() == {"resolve"}
 
 
 @pytest.mark.slow
@@ -93,7 +93,7 @@ def test_reports_are_kept_where_their_stage_fails(by_snakemake, tmp_path):
     project.write("results/tiny/own/1/scores.json", "{}")
     output = project.snakemake(status=1)
     assert "bleuprint: error: results/tiny/own/1/scores.json: no test set" in output
-    assert len(before) == 10 and reports(project) == before
+    assert "results.json" in before and reports(project) == before
 
 
 def reports(project):
@@ -104,7 +104,7 @@ def reports(project):
 
 def wait_for(pattern, project, process):
     """Wait until a file is there, while `process` runs."""
-    for _ in range(600):
+    for _ in range(3000):
         if any(project.root.glob(pattern)):
             return
         assert process.poll() is None
@@ -187,7 +187,7 @@ def test_shards_give_what_the_whole_gives(clean, by_dvc, tmp_path):
     assert contents(project, "data") == contents(by_dvc, "data") != {}
     assert contents(project, "work/shards") == {}
     data = {stage.name for stage in graph.stages(project.root) if stage.name.endswith("@own")}
-    assert project.recorded() == data
+    assert project.recorded() == data | {"resolve"}
     assert not project.changed() & data
 
 

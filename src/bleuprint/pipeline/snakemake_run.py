@@ -3,11 +3,13 @@
 import atexit
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from bleuprint.pipeline.recording import marks, record
+from bleuprint.pipeline.graph import Stage, inputs
+from bleuprint.pipeline.recording import begin, marks, record
+from bleuprint.pipeline.resolve import resolve
 from bleuprint.runtime.errors import UserError, say
 
 
@@ -31,6 +33,18 @@ def record_at_exit(workflow: Any) -> None:
             record_or_print_error()
 
     atexit.register(record_left)
+
+
+def resolve_first(stages: Collection[Stage]) -> None:
+    """Write reports/resolved.json, which all jobs read, and mark the stage resolve as finished.
+
+    Its own job comes later, or never: where only some outputs are wanted, or the run is killed,
+    the file is newer than params.yaml at the next run.
+    """
+    (stage,) = (stage for stage in stages if stage.kind == "resolve")
+    begin(stage.name, stage.digest, *inputs(stages)[stage.name])
+    resolve()
+    Path(f"{stage.mark}.begun").rename(stage.mark)
 
 
 def refuse_config(config: Mapping[str, Any]) -> None:
