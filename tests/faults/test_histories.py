@@ -22,7 +22,7 @@ SETTINGS = {
     "beam: ": ("2", "3"),
     "length: {min: 1, max: ": ("100", "90"),
     "num_merges: ": ("40", "30"),
-    "label_smoothing: ": ("0.1", "0.2"),
+    "lr: ": ("0.02", "0.03"),
 }
 
 
@@ -35,6 +35,7 @@ def test_a_history_ends_as_a_fresh_clone(clean, tmp_path, counts, seed):
         print(f"seed {seed}, step {number + 1}: {action.__name__}", flush=True)
         output = action(project, draw)
         assert "Traceback" not in output, output
+        project.mend()
     project.run("dvc", "repro", timeout=900)
     assert project.changed() == set()
     fresh = clean.copy(tmp_path / "fresh")

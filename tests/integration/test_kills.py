@@ -54,6 +54,7 @@ def test_killed_and_run_again(clean, undisturbed, tmp_path, name, chain, kills):
         print(f"seed {SEED}, kill {number + 1} of {kills}: {moment}")
         output = _killed(project, command, ended, *moment)
         assert "Traceback" not in output, output
+        project.mend()
     output = project.run(*command, timeout=600)
     assert project.changed() == set(), output
     assert project.contents() == undisturbed(name).contents()

@@ -16,6 +16,7 @@ from pathlib import Path
 import warm
 from bleuprint.pipeline.dvc_lock import changed_stages
 from bleuprint.runtime import reexec
+from bleuprint.runtime.errors import UserError
 from root import ROOT
 
 PARAMS = """\
@@ -165,6 +166,19 @@ class Project:
     def changed(self) -> set[str]:
         """The stages that `dvc status` reports as changed."""
         return set(changed_stages(self.root))
+
+    def mend(self) -> None:
+        """What DVC's and our messages tell to do where a kill has cut a file of DVC's short."""
+        locks = self.root / ".dvc" / "tmp" / "rwlock"
+        try:
+            json.loads(locks.read_bytes() if locks.exists() else "{}")
+        except ValueError:
+            locks.unlink()
+        try:
+            self.changed()
+        except UserError as error:
+            assert "git checkout dvc.lock" in str(error), error
+            (self.root / "dvc.lock").unlink()
 
     def recorded(self) -> set[str]:
         """The stages in dvc.lock."""

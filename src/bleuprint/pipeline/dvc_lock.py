@@ -38,7 +38,7 @@ def open_repo(root: Path) -> Iterator[Any]:
         if isinstance(error, OSError) and error.errno == errno.EROFS:
             raise UserError(f"the checkout is read-only: {error.filename}") from error
         text = describe(error) or str(error)
-        if re.search(r"dvc\.lock'.*(invalid|corrupted)", text):  # cut short by a kill
+        if re.search(r"dvc\.lock'.*(invalid|corrupted|failed)", text):  # cut short by a kill
             text += "; run: git checkout dvc.lock, then dvc repro, which uses DVC's run cache"
         raise UserError(text) from error
 
