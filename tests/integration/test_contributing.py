@@ -80,7 +80,12 @@ def test_a_setting_changes_a_training_and_is_checked(reproduced: micro.Project) 
 def test_a_metric_is_scored_and_shown(reproduced: micro.Project) -> None:
     follow(reproduced, "A metric")
     ran = reproduced.repro()
-    assert {name.partition("@")[0] for name in ran} <= {"score", "score_outside", "report"}
+    assert {name.partition("@")[0] for name in ran} <= {
+        "resolve",
+        "score",
+        "score_outside",
+        "report",
+    }
     reference, hypothesis = "data/split/own/test.held-out.de", "hypotheses/test.held-out.de"
     for system in ("tiny", "wide"):
         sides = [

@@ -156,6 +156,9 @@ class TranslationRequest:
         """
         try:
             content = json.loads(body.decode())
+            json.dumps(content, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise HTTPException(422, "the body holds half of a surrogate pair") from None
         except UnicodeDecodeError:
             raise HTTPException(400, str(not_utf8("the body", BytesIO(body)))) from None
         except (ValueError, RecursionError) as error:
