@@ -14,7 +14,13 @@ from safetensors.numpy import save_file
 
 from bleuprint.config.system import Average
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_object, sha256_of, whole_folder, write_json
+from bleuprint.runtime.files import (
+    read_object,
+    sha256_of,
+    system_errors,
+    whole_folder,
+    write_json,
+)
 from bleuprint.training.history import CHECKPOINTS, CheckpointsRecord, ranking
 
 Tensors = dict[str, NDArray[Any]]
@@ -55,10 +61,8 @@ def average(checkpoints: Path, settings: Average, output: Path) -> None:
 def _write_mean(paths: list[Path], fingerprint: str, folder: Path) -> str:
     """Write the mean of checkpoints; returns its SHA-256."""
     tensors, weights = mean(paths), folder / "model.safetensors"
-    try:
+    with system_errors(weights):
         save_file(tensors, weights, {"fingerprint": fingerprint})
-    except SafetensorError as error:  # a full disk: safetensors raises no OSError
-        raise UserError(f"{weights}: cannot be written: {error}") from None
     return sha256_of(weights)
 
 
