@@ -17,6 +17,7 @@ from bleuprint.config.paths import Cell, ledger
 from bleuprint.runtime.files import read_json, write_json
 from bleuprint.scoring.record import SCORES
 from measuring import paired_tests
+from params import write_resolved
 
 _AS = {f"GIT_{who}_{what}": "t@x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 
@@ -84,6 +85,7 @@ def repository(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     run(root, "git", "commit", "--quiet", "--message", "first")
     params = (root / "params.yaml").read_text("utf-8")
     (root / "params.yaml").write_text(params.replace("beam: 2", "beam: 5", 1), encoding="utf-8")
+    write_resolved(root)
     path = root / ledger("news-en-de", "filter")
     account = read_json(path)
     account["sets"]["train"]["dropped"]["filter_rule"] = 1234
@@ -220,13 +222,15 @@ def test_a_revision_of_another_version_is_told_by_its_name(
     repository: Path, tmp_path: Path
 ) -> None:
     root = shutil.copytree(repository, tmp_path / "copy", symlinks=True)
-    params = (root / "params.yaml").read_text("utf-8")
-    (root / "params.yaml").write_text(params.replace("clip_norm", "clip"), encoding="utf-8")
+    resolved = root / "reports" / "resolved.json"
+    resolved.write_text(resolved.read_text("utf-8").replace('"clip_norm"', '"clip"'), "utf-8")
     run(root, "git", "commit", "--quiet", "--all", "--message", "third")
-    (root / "params.yaml").write_text(params, encoding="utf-8")
     told = compare(root, "tiny@HEAD", "tiny", status=1)
-    assert told.startswith("bleuprint: error: HEAD: params.yaml:")
-    assert told.endswith(": written for another version of bleuprint\n")
+    assert told.startswith("bleuprint: error: HEAD: reports/resolved.json:") and "clip" in told
+    run(root, "git", "rm", "--quiet", "reports/resolved.json")
+    run(root, "git", "commit", "--quiet", "--all", "--message", "fourth")
+    told = compare(root, "tiny@HEAD", "tiny", status=1)
+    assert told == "bleuprint: error: HEAD: has no reports/resolved.json\n"
 
 
 def test_a_revision_and_what_is_here(repository: Path) -> None:

@@ -8,8 +8,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from bleuprint.cells.results import Results, comet_file, results_folder
-from bleuprint.config.experiment import Settings, load
-from bleuprint.config.paths import Cell, folder, ledger
+from bleuprint.config.experiment import Settings, load, load_resolved
+from bleuprint.config.paths import RESOLVED, Cell, folder, ledger
 from bleuprint.corpus.steps.ledger import STAGES
 from bleuprint.runtime.code import git
 from bleuprint.runtime.errors import UserError
@@ -56,12 +56,10 @@ class Revision:
             yield comet_file(self.settings, cell)
         yield from (ledger(cell.corpus, stage) for stage in STAGES)
         if self.files is not None:
-            corpus, split = self.settings.corpus(cell.corpus), folder(cell.corpus, "split")
+            split = folder(cell.corpus, "split")
             with self._missing(split):
                 names = [Path(path).name for path in self.files.ls(f"/{split}", detail=False)]
-            for name in names:
-                if name.startswith("test.") and name.endswith((corpus.source, corpus.target)):
-                    yield split / name
+            yield from (split / name for name in names if name.startswith("test."))
 
     def _get(self, path: Path) -> None:
         """Copy a file or folder of the revision to the root."""
@@ -120,19 +118,14 @@ def at(name: str) -> Iterator[Revision]:
     # switched: by its argument rev, DVCFileSystem would open the root of a larger git repository
     temporary_folder = TemporaryDirectory(prefix="bleuprint-")
     with temporary_folder as temporary, Repo(root) as repo, switch(repo, commit):
-        files = DVCFileSystem(repo)
-        params = Path(temporary, "params.yaml")
-        try:
-            params.write_bytes(files.read_bytes("/params.yaml"))
+        revision, copy = DVCFileSystem(repo), Path(temporary, RESOLVED)
+        copy.parent.mkdir()
+        try:  # by which its results were made; params.yaml would need its corpora/, too
+            copy.write_bytes(revision.read_bytes(f"/{RESOLVED.as_posix()}"))
         except FileNotFoundError:
-            raise UserError(f"{name}: has no params.yaml") from None
+            raise UserError(f"{name}: has no {RESOLVED}") from None
         try:
-            settings = load(params)
-        except UserError as error:
-            text = str(error).replace(f"{temporary}/", f"{name}: ")
-            raise UserError(f"{text}: written for another version of bleuprint") from None
-        try:
-            yield Revision(name, settings, Path(temporary), files)
+            yield Revision(name, load_resolved(Path(temporary)), Path(temporary), revision)
         except UserError as error:
             # the temporary folder means nothing to the user
             raise UserError(str(error).replace(f"{temporary}/", f"{name}: ")) from None
