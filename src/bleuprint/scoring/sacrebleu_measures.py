@@ -1,6 +1,5 @@
 """BLEU, chrF2, chrF2++ and TER, and BLEU of documents: their statistics are sacreBLEU's."""
 
-import os
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
@@ -121,8 +120,3 @@ def sentence_bleu(
 def sentence_chrf(translation: str, reference: str) -> float:
     """chrF2 of a line, 0 to 100."""
     return float(round(CHRF().sentence_score(translation, [reference]).score, DIGITS))
-
-
-def fix_seed() -> None:
-    """Make sacreBLEU use its default seed from now on, whatever the user's environment sets."""
-    os.environ["SACREBLEU_SEED"] = str(SEED)

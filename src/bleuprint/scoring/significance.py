@@ -40,7 +40,7 @@ class PairedTest:
 
 
 def measured(measure: Measure, statistics: Floats, signature: str, group: str = "") -> Measured:
-    """The value of a measure, and of one that is tested its interval and what the tests need."""
+    """The value of a measure. If it is tested, also its interval and the counts for the tests."""
     tested = measure.kind in ("score", "fault")
     low, high = interval(measure, statistics) if tested else (None, None)
     value, units = float(measure.values(statistics.sum(0)[None])[0]), len(statistics)
