@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
+import pytest
+
 from bleuprint.cli.resolved import lines
+from bleuprint.runtime.errors import UserError
 from recipes import PATHS
 from root import ROOT
 
@@ -39,3 +42,8 @@ def test_a_corpus_has_the_lines_of_its_description() -> None:
     assert Path(file).read_text("utf-8").split("\n")[int(number) - 1].strip() == f"url: {url}"
     assert found["filter.ratio.max"].endswith(": corpora.wmt14-en-fr.filter.ratio.max")
     assert found["filter.length.min"] == "1  # default"
+
+
+def test_a_name_that_is_neither_is_refused() -> None:
+    with pytest.raises(UserError, match=r"no system or corpus 'smal'; there are: tiny, small, ph"):
+        list(lines("smal", ROOT / "params.yaml"))

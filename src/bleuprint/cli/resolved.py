@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bleuprint.config.experiment import load, load_entries
+from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.flatten import dotted
 from bleuprint.runtime.yaml_tree import Tree
 
@@ -15,6 +16,8 @@ def lines(name: str, path: Path = Path("params.yaml")) -> Iterator[str]:
     file, or if it has no such corpus or system.
     """
     settings, entries = load(path), load_entries(path)
+    if name not in (known := [*settings.cells, *settings.corpora]):
+        raise UserError(f"{path}: no system or corpus {name!r}; there are: {', '.join(known)}")
     if name in settings.corpora:
         for key, value in dotted(settings.corpora[name]).items():
             place = _place(entries["corpora"][name], key.split("."))

@@ -104,10 +104,6 @@ class Records:
         """One row a measure, with the facts of its cell."""
         return self.measures.merge(self.cells, on=KEY, how="left").reindex(columns=list(COLUMNS))
 
-    @property
-    def several_seeds(self) -> bool:
-        return bool(self.cells.seed.nunique() > 1)
-
 
 def trained(cells: pd.DataFrame) -> pd.DataFrame:
     """The cells without those of rows from outside."""

@@ -1,10 +1,7 @@
 """The commit of the code, and what git says."""
 
 import subprocess
-from contextlib import suppress
 from pathlib import Path
-
-from bleuprint.runtime.errors import UserError
 
 
 def commit() -> str | None:
@@ -14,15 +11,6 @@ def commit() -> str | None:
     # not of results, which are in git too
     dirty = git(root, "diff", "--name-only", "HEAD", "--", "src", "stages", "dvc.yaml")
     return head + ("+" if dirty else "") if head else None
-
-
-def check_git_reads(root: Path) -> None:
-    """Raise UserError if git refuses to read the repository, as that of another user."""
-    command = ["git", "-C", str(root), "rev-parse", "--git-dir"]
-    with suppress(OSError):
-        refusal = subprocess.run(command, capture_output=True, text=True).stderr
-        if "safe.directory" in refusal:
-            raise UserError(refusal.removeprefix("fatal: "))
 
 
 def git(root: Path, *arguments: str) -> bytes:
