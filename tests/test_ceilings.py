@@ -12,7 +12,7 @@ PACKAGES = {
     "report": 4660,
     "corpus": 3880,
     "runtime": 2510,
-    "config": 1900,
+    "config": 1920,
     "pipeline": 1890,
     "scoring": 1750,
     "training": 1660,
@@ -22,13 +22,13 @@ PACKAGES = {
     "decoding": 1160,
     "tracking": 1010,
     "model": 1000,
-    "cli": 920,
+    "cli": 930,
     "rules": 810,
     "cells": 230,
 }
 LONGEST = 350  # lines of a module
 # Of Python; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 27360, "tests": 36070, "docs": 2500}
+TOTALS = {"src": 27380, "tests": 36100, "docs": 2500}
 
 
 def python(folder: str) -> dict[Path, int]:

@@ -102,7 +102,7 @@ def test_rows_made_with_merge_keys(tmp_path):
         (
             "vocabulary:",
             "learn_vocabulary:",
-            "17: corpora.own.learn_vocabulary: unknown key; known here: source",
+            "17: corpora.own.learn_vocabulary: unknown key; did you mean 'vocabulary'?",
         ),
         (
             "decontaminate: normalized",

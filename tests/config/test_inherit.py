@@ -118,6 +118,16 @@ def test_all_mistakes_are_said_at_once(tmp_path: Path) -> None:
     keys = ("seeds.0", "systems.base.model.head", "systems.big.model.d_ff")
     assert [key for key in keys if not any(f" {key}: " in line for line in lines)] == []
     assert len(lines) == len(keys)  # once, though rows inherit them
+    # with rows and corpora that cannot be whole, whose names other rows may still have
+    text = text.replace("{like: own,", "{from: none,").replace("seeds: [1]", "seed: [1]")
+    text = text.replace("rotary: {like: base", "rotary: {like: bsae")
+    with pytest.raises(UserError) as raised:
+        read(tmp_path, text)
+    found = [line.split(": ")[1] for line in str(raised.value).splitlines()]
+    assert sorted(found) == [
+        *("corpora.other.from", "seed", "systems.base.model.head", "systems.big.model.d_ff"),
+        *("systems.rotary.like", "the key 'seeds' is missing"),
+    ]
 
 
 FILES = """\
@@ -140,8 +150,18 @@ def test_a_corpus_is_described_once_by_language(tmp_path: Path) -> None:
     text_a, test = corpus.files.train["a"], corpus.files.tests["first"]["a"]
     assert (text_a.license_and_citation, text_a.source.path) == ("mine", "inputs/a.no")
     assert (text_a.target.path, test.source.path) == ("inputs/a.de", "inputs/t.no")
-    with pytest.raises(UserError, match=r"mine\.yaml:6: .*first\.a: has no text in 'en'"):
-        read(tmp_path, text.replace("from: mine, source: no", "from: mine, source: en"))
+    for given, message in (
+        (
+            "source: en, target: de",
+            r"mine\.yaml:6: .*first\.a: has no text in 'en' \(.*: .*\.source\)",
+        ),
+        ("target: de", r"back\.from: needs source, a language"),
+        ("source: no, target: null", r"back\.from: needs target, a language"),
+        ("source: no, target: [de]", r"back\.from: needs target, a language"),
+        ("source: no, target: no", r"back\.target: 'no' is the source, too"),
+    ):
+        with pytest.raises(UserError, match=message):
+            read(tmp_path, text.replace("source: no, target: de", given))
     own = "files: {train: {a: {no: {path: inputs/b.no}, target: {size: 7}}}, tests: {first: null}}"
     whole = read(tmp_path, text.replace("from: mine", f"from: mine, {own}")).corpus("back").files
     assert whole.train["a"].source == replace(text_a.source, path="inputs/b.no")

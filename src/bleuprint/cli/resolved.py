@@ -15,7 +15,7 @@ def lines(name: str, path: Path = Path("params.yaml")) -> Iterator[str]:
     Those of a system that differ by corpus come once for each. Raises UserError at a mistake in the
     file, or if it has no such corpus or system.
     """
-    settings, entries = load(path), load_entries(path)
+    settings, (entries, _) = load(path), load_entries(path)
     if name not in (known := [*settings.cells, *settings.corpora]):
         raise UserError(f"{path}: no system or corpus {name!r}; there are: {', '.join(known)}")
     if name in settings.corpora:

@@ -7,7 +7,7 @@ change a result (workers, GPUs, mirrors) is not a setting but an environment var
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -24,7 +24,7 @@ from bleuprint.config.system import System
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_object
 from bleuprint.runtime.flatten import dotted
-from bleuprint.runtime.schema import Name, SettingError, build, dump
+from bleuprint.runtime.schema import Name, SettingError, build, dump, unknown
 from bleuprint.runtime.yaml_tree import Tree, load_tree
 
 T = TypeVar("T")
@@ -175,17 +175,31 @@ def load(path: Path = Path("params.yaml"), root: Path | None = None) -> Settings
 
     `root`: the folder with corpora/, by default that of `path` or, for a recipe, the one above.
     """
-    return build(Settings, load_entries(path, root), path)
+    entries, errors = load_entries(path, root)
+    return build(Settings, entries, path, errors)
 
 
-def load_entries(path: Path, root: Path | None = None) -> Any:
-    """The content of params.yaml with whole entries, each with its place, not yet checked."""
+def load_entries(path: Path, root: Path | None = None) -> tuple[Any, list[UserError]]:
+    """The content of params.yaml with whole entries, each with its place, not yet checked.
+
+    Also the errors of what cannot be whole, which is left out.
+    """
     document = load_tree(path)
-    for key in ("made_texts", "comet", "outside"):
-        if isinstance(document, Tree) and document.get(key, ()) is None:  # DVC fails at it
-            raise document.places[key].error("is empty: remove the key, or add entries")
+    if not isinstance(document, Tree):
+        return document, []
+    known = [each.name if each.name != "cells" else "systems" for each in fields(Settings)]
+    at, errors = document.places, []
+    for key in document:
+        if key not in known:
+            errors.append(at[key].error(unknown(key, known)))
+        elif key in ("made_texts", "comet", "outside") and document[key] is None:  # DVC fails at it
+            errors.append(at[key].error("is empty: remove the key, or add entries"))
+    if "systems" not in document:
+        errors.append(UserError(f"{path}: the key 'systems' is missing"))
     above = (each for each in path.parents[:2] if (each / "corpora").is_dir())
-    return expand(document, path, root or next(above, path.parent))
+    given = Tree({key: document[key] for key in known if key in document}, at)
+    whole, more = expand(given, path, root or next(above, path.parent))
+    return whole, errors + more
 
 
 def load_resolved(root: Path = Path()) -> Settings:

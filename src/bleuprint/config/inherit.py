@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from bleuprint.config.corpus_files import Text
+from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import unknown
 from bleuprint.runtime.yaml_tree import Place, Tree, load_tree
 
@@ -24,35 +25,35 @@ _LANGUAGE = re.compile("[a-z]{2,3}")
 _TEXT = {each.name for each in fields(Text)}
 
 
-def expand(document: Any, path: Path, root: Path) -> Any:
-    """`document`, the content of params.yaml at `path`, with whole entries.
+def expand(document: Tree, path: Path, root: Path) -> tuple[Tree, list[UserError]]:
+    """`document`, the content of params.yaml at `path`, with whole entries, and errors.
 
-    `root` has the folder corpora/. What is not as expected is left for validation. Raises UserError
-    at `like` and `from` of unknown names, at a circle, and at `null` for a key that is not there.
+    `root` has the folder corpora/. Entries with an error are left out: `like` and `from` of unknown
+    names, a circle, `null` for a key that is not there. Other mistakes are left for validation.
     """
-    if not isinstance(document, Tree):
-        return document
-    places = dict(document.places)
-    whole: dict[str, Any] = dict(document)
-    if isinstance(corpora := document.get("corpora"), Tree):
-        entries = {name: _inherited(corpora, name) for name in corpora}
-        files = {name: _with_files(entry, root) for name, entry in entries.items()}
-        whole["corpora"] = Tree(files, corpora.places)
-    if isinstance(systems := whole.pop("systems", None), Tree):
-        found = whole.get("corpora")
-        names = [name for name in found if isinstance(name, str)] if found else []
-        rows = {
-            name: _cells(_inherited(systems, name), names, systems.places[name]) for name in systems
-        }
-        whole["cells"] = Tree(rows, systems.places)
-        places["cells"] = places["systems"]
-    elif systems is not None:
-        whole["cells"], places["cells"] = systems, places["systems"]
-    elif "cells" in whole:
-        raise places["cells"].error(unknown("cells", ["systems"]))
-    else:
-        places["cells"] = Place(path, "systems")
-    return Tree(whole, places)
+    places, whole, errors = dict(document.places), dict(document), list[UserError]()
+
+    def each(entries: Any, entry: Callable[[str], Any]) -> Any:
+        if not isinstance(entries, Tree):
+            return entries
+        found = {}
+        for name in entries:
+            try:
+                found[name] = entry(name)
+            except UserError as error:
+                errors.append(error)
+        return Tree(found, entries.places)
+
+    corpora: Any = whole.get("corpora")
+    systems: Any = whole.pop("systems", Tree({}, {}))
+    names = [it for it in corpora if isinstance(it, str)] if isinstance(corpora, Tree) else []
+    if "corpora" in whole:
+        whole["corpora"] = each(corpora, lambda it: _with_files(_inherited(corpora, it), root))
+    whole["cells"] = each(
+        systems, lambda it: _cells(_inherited(systems, it), names, systems.places[it])
+    )
+    places["cells"] = places.get("systems", Place(path, "systems"))
+    return Tree(whole, places), errors
 
 
 def merged(base: Tree, own: Tree) -> Tree:
@@ -126,7 +127,12 @@ def _with_files(entry: Any, root: Path) -> Any:
     described = load_tree(path)
     if not isinstance(described, Tree):
         raise Place(path).error("is not a mapping of license_and_citation and files")
-    sides = {entry.get(side): side for side in ("source", "target")}
+    for side in ("source", "target"):
+        if not isinstance(entry.get(side), str):
+            raise place.error(f"needs {side}, a language, beside it")
+    sides = {entry[side]: side for side in ("source", "target")}
+    if len(sides) == 1:
+        raise entry.places["target"].error(f"{entry['target']!r} is the source, too")
     return _cited(_of_languages(merged(described, _without(entry, "from")), sides))
 
 
@@ -139,9 +145,9 @@ def _of_languages(corpus: Tree, sides: Mapping[Any, str]) -> Tree:
         if not isinstance(part, Tree):
             return part
         languages = [key for key in part if key not in _TEXT and _LANGUAGE.fullmatch(str(key))]
-        if missing := [str(each) for each in sides if languages and each not in languages]:
-            there = ", ".join(languages)
-            raise place.error(f"has no text in {missing[0]!r}; there are: {there}")
+        if missing := [each for each in sides if languages and each not in languages]:
+            there, by = ", ".join(languages), corpus.places[sides[missing[0]]]
+            raise place.error(f"has no text in {missing[0]!r} ({by}); there are: {there}")
         entries, places = dict(_without(part, *languages)), dict(part.places)
         for language in languages:
             if side := sides.get(language):

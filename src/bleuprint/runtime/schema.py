@@ -17,7 +17,7 @@ from annotated_types import Ge, Interval
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, StringConstraints, TypeAdapter
 from pydantic_core import CoreSchema, SchemaValidator, ValidationError, core_schema
 
-from bleuprint.runtime.errors import UserErrors
+from bleuprint.runtime.errors import UserError, UserErrors
 from bleuprint.runtime.yaml_tree import Place
 
 T = TypeVar("T")
@@ -81,13 +81,20 @@ class SettingError(ValueError):
         self.keys = keys
 
 
-def build(kind: type[T], document: Any, path: Path) -> T:
-    """A `kind`, a dataclass, from a document; raises UserErrors with a line for each error."""
+def build(kind: type[T], document: Any, path: Path, errors: Sequence[UserError] = ()) -> T:
+    """A `kind`, a dataclass, from a document; raises UserErrors with a line for each error.
+
+    `errors`: those of what is left out of `document`, which therefore is not checked as a whole.
+    """
+    lines = [str(each) for each in errors]
     try:
-        return cast(T, _validator(cast(Any, kind))[0].validate_python(document))
+        built = _validator(cast(Any, kind))[0].validate_python(document)
     except ValidationError as error:
-        lines = (_line(kind, document, Place(path), dict(each)) for each in error.errors())
+        found = [dict(each) for each in error.errors() if each["loc"] or not lines]
+        lines += [_line(kind, document, Place(path), each) for each in found]
+    if lines:
         raise UserErrors(dict.fromkeys(lines)) from None
+    return cast(T, built)
 
 
 def dump(value: Any) -> Any:
