@@ -44,7 +44,7 @@ def test_the_tools_run_for_an_unnamed_user(project: Path, home: dict[str, str]) 
     unset = {"USER", "LOGNAME", "LNAME", "USERNAME", "HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"}
     kept = {name: text for name, text in os.environ.items() if name not in unset}
     kept["PYTHONPATH"] = str(ROOT / "src")
-    commands = "dvc status overrides", "snakemake --dry-run --quiet all"
+    commands = "dvc status resolve", "snakemake --dry-run --quiet all"
     done = subprocess.run(
         [*UNNAMED, sys.executable, "-c", _PROGRAM, *commands],
         cwd=project,

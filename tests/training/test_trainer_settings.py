@@ -25,6 +25,7 @@ from bleuprint.training.observer import Observer
 from bleuprint.training.outputs import export_checkpoints
 from bleuprint.training.train_state import TrainState
 from hashes import sha256_of_folder
+from params import write_resolved
 from trainings import fresh, job_in, project, train, train_here, write_params
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -54,6 +55,7 @@ def test_sentences_of_an_update_count_as_one_batch_of_them(
     params = root / "params.yaml"
     params.write_text(params.read_text().replace("embedding: 0.1", "embedding: 0.0"))
     params.write_text(params.read_text().replace("residual: 0.1", "residual: 0.0"))
+    write_resolved(root)
     train(root, processes)
     corpus = BinaryCorpus(root / "data" / "binary" / "toy")
     lengths = [corpus.side("train", language).lengths for language in ("de", "en")]

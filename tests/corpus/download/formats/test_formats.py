@@ -296,7 +296,7 @@ def test_damage_anywhere_gives_pairs_of_lines_or_one_clear_error(name, data):
 @pytest.mark.parametrize("name", [name for name in FORMATS if name != "documents"])
 def test_memory_does_not_grow_with_the_file(name):
     peaks = [_peak(name, times) for times in (100, 2000)]
-    assert peaks[1] < peaks[0] + 100_000  # bytes, of 600,000 that the files have at least
+    assert peaks[1] < peaks[0] + 200_000  # bytes, of 600,000 that the files have at least
 
 
 def _peak(name: str, times: int) -> int:
