@@ -1,6 +1,5 @@
 """The report page taken apart by Python's own parser of HTML."""
 
-import base64
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
@@ -79,12 +78,6 @@ class Page(HTMLParser):
 
     def values(self, name: str) -> list[str]:
         return [value for _, attribute, value in self.attributes if attribute == name]
-
-    def downloads(self) -> dict[str, str]:
-        """What each download holds, by the name that its file gets."""
-        links = [value for value in self.values("href") if value.startswith("data:")]
-        texts = [base64.b64decode(link.partition(";base64,")[2]).decode() for link in links]
-        return dict(zip(self.values("download"), texts, strict=True))
 
     @property
     def _table(self) -> Table:
