@@ -29,7 +29,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def context(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> ReportContext:  # noqa: ARG001
     made = hostile_tree(tmp_path_factory.mktemp("tree"))
-    (made.root / TREE).parent.mkdir()
+    (made.root / TREE).parent.mkdir(exist_ok=True)
     (made.root / TREE).write_text(document(made), encoding="utf-8", newline="\n")
     return made
 

@@ -69,13 +69,23 @@ def _named(path: Path) -> Iterator[None]:
 
 @contextmanager
 def system_errors(path: Path) -> Iterator[None]:
-    """Raise what a library in Rust reports about writing `path` as the OSError that it is."""
+    """Raise what a library or a call reports about `path` as an OSError that names it.
+
+    safetensors and torch raise errors of their own; read() names no file, and shutil.rmtree one in
+    the folder that it removes.
+    """
     try:
         yield
-    except Exception as error:
-        if found := re.search(r"\(os error (\d+)\)", str(error)):
-            raise OSError(int(found[1]), os.strerror(int(found[1])), str(path)) from None
+    except OSError as error:
+        if error.errno and os.sep not in str(error.filename):
+            raise OSError(error.errno, os.strerror(error.errno), str(path)) from None
         raise
+    except Exception as error:
+        found = re.search(r"\(os error (\d+)\)|^unable to open file .* \((\d+)\)$", str(error))
+        if found is None:
+            raise
+        number = int(found[1] or found[2])
+        raise OSError(number, os.strerror(number), str(path)) from None
 
 
 def write_json(path: Path, value: Any) -> None:

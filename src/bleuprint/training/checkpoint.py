@@ -95,9 +95,9 @@ def read_state(path: Path) -> dict[str, Any]:
 
 def load(path: Path) -> Checkpoint:
     """Verify and load a checkpoint; raises DamagedCheckpoint."""
-    state = read_state(path)
     try:
         with system_errors(path):
+            state = read_state(path)
             model, optimizer = load_file(path / MODEL), load_file(path / OPTIMIZER)
     except SafetensorError as error:
         raise DamagedCheckpoint(path, str(error)) from None
@@ -112,7 +112,8 @@ def load_latest(
     `check` raises ValueError, KeyError or TypeError for one that does not fit the model.
     """
     for unfinished in folder.glob(".checkpoint-*"):
-        shutil.rmtree(unfinished)
+        with system_errors(unfinished):
+            shutil.rmtree(unfinished)
     existing = paths(folder)
     for path in reversed(existing):
         try:
@@ -150,7 +151,8 @@ def prune(folder: Path, keep: Keep, every: int, ranking: Sequence[int], finished
     for update in existing.keys() - kept:
         # renamed first: a partly removed folder must not look like a checkpoint
         gone = existing[update].rename(folder / f".{existing[update].name}.gone")
-        shutil.rmtree(gone)
+        with system_errors(gone):
+            shutil.rmtree(gone)
 
 
 class DamagedCheckpoint(UserError):

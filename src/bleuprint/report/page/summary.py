@@ -31,7 +31,8 @@ def summary(context: ReportContext) -> Section:
 def _findings(context: ReportContext) -> Iterator[Finding]:
     yield from best_systems(context.results)
     if shown := notes.detectable_note(context.records):
-        yield Finding("The smallest difference that this can show", shown.partition(": ")[2])
+        text = shown.partition(": ")[2]
+        yield Finding("The smallest difference that this can show", text[0].upper() + text[1:])
     for each in tables.document_findings(context.records):
         yield Finding("By document", each)
     yield Finding("Cost", _cost(context), "cost")
