@@ -9,7 +9,13 @@ from importlib.metadata import packages_distributions
 from root import ROOT
 
 # Parts of another, which pins them; COMET has a Python of its own.
-PARTS = {"dvc-data": "dvc", "mlflow-skinny": "mlflow", "pydantic-core": "pydantic", "comet": ""}
+PARTS = {
+    "dvc-data": "dvc",
+    "mlflow-skinny": "mlflow",
+    "mlflow-tracing": "mlflow",
+    "pydantic-core": "pydantic",
+    "comet": "",
+}
 STARTED = {"snakemake"}  # as commands, or by the names of plugins
 
 
