@@ -169,6 +169,14 @@ def test_going_back_runs_nothing(project: Project) -> None:
     assert project.changed() == set()
 
 
+def test_an_unchanged_file_keeps_its_time(project: Project) -> None:
+    """Snakemake compares modification times."""
+    path = project.root / RESOLVED
+    before = path.stat().st_mtime_ns
+    resolve(project.root)
+    assert path.stat().st_mtime_ns == before
+
+
 def test_the_file_has_what_each_cell_computes_with(project: Project) -> None:
     written = json.loads(project.read(RESOLVED))
     tiny, wide = (written["cells"][name] for name in ("tiny", "wide"))

@@ -109,10 +109,10 @@ def test_two_systems_of_one_seed(tree: Path) -> None:
     head, small = params.split("  small:")
     small = small.replace("updates: 10", "updates: 20").replace("d_ff: 64", "d_ff: 128")
     (tree / "params.yaml").write_text(f"{head}  small:{small}", encoding="utf-8")
-    told = compare(tree, "tiny", "small", status=1)
+    printed = compare(tree, "tiny", "small", status=1)
     expected = "results/small/news-en-de/1/training.json: not run with these settings"
     forced = "dvc repro --force --single-item train@small-news-en-de-1"
-    assert told == (
+    assert printed == (
         f"bleuprint: error: {expected}; run: dvc repro, or if it runs nothing: {forced}\n"
     )
     trees.write_cell(
@@ -225,12 +225,14 @@ def test_a_revision_of_another_version_is_told_by_its_name(
     resolved = root / "reports" / "resolved.json"
     resolved.write_text(resolved.read_text("utf-8").replace('"clip_norm"', '"clip"'), "utf-8")
     run(root, "git", "commit", "--quiet", "--all", "--message", "third")
-    told = compare(root, "tiny@HEAD", "tiny", status=1)
-    assert told.startswith("bleuprint: error: HEAD: reports/resolved.json:") and "clip" in told
+    printed = compare(root, "tiny@HEAD", "tiny", status=1)
+    assert (
+        printed.startswith("bleuprint: error: HEAD: reports/resolved.json:") and "clip" in printed
+    )
     run(root, "git", "rm", "--quiet", "reports/resolved.json")
     run(root, "git", "commit", "--quiet", "--all", "--message", "fourth")
-    told = compare(root, "tiny@HEAD", "tiny", status=1)
-    assert told == "bleuprint: error: HEAD: has no reports/resolved.json\n"
+    printed = compare(root, "tiny@HEAD", "tiny", status=1)
+    assert printed == "bleuprint: error: HEAD: has no reports/resolved.json\n"
 
 
 def test_a_revision_and_what_is_here(repository: Path) -> None:
@@ -284,15 +286,15 @@ def test_a_revision_alone_means_every_system(repository: Path) -> None:
 def test_mistakes_are_told_in_one_line(
     repository: Path, first: str, second: str, message: str
 ) -> None:
-    told = compare(repository, first, second, status=1)
-    assert told.count("\n") == 1 and message in told
+    printed = compare(repository, first, second, status=1)
+    assert printed.count("\n") == 1 and message in printed
 
 
 def test_outputs_that_the_cache_lacks_are_named(repository: Path, tmp_path: Path) -> None:
     run(tmp_path, "git", "clone", "--quiet", str(repository), "clone")
-    told = compare(tmp_path / "clone", "tiny@HEAD~1", "small@HEAD~1", status=1)
-    assert told.count("\n") == 1 and "of HEAD~1: not in DVC's cache; dvc pull" in told
-    assert "git checkout HEAD~1 && dvc repro" in told
-    told = compare(tmp_path / "clone", "tiny", "small", status=1)
+    printed = compare(tmp_path / "clone", "tiny@HEAD~1", "small@HEAD~1", status=1)
+    assert printed.count("\n") == 1 and "of HEAD~1: not in DVC's cache; dvc pull" in printed
+    assert "git checkout HEAD~1 && dvc repro" in printed
+    printed = compare(tmp_path / "clone", "tiny", "small", status=1)
     expected = "results/tiny/news-en-de/1/training.json: no such file; run: dvc repro, or dvc pull"
-    assert told == f"bleuprint: error: {expected}\n"
+    assert printed == f"bleuprint: error: {expected}\n"

@@ -1,9 +1,14 @@
+import errno
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+import torch
+from safetensors.torch import save_file
 
-from bleuprint.runtime.files import whole_file, whole_folder
+from bleuprint.runtime.files import system_errors, whole_file, whole_folder
 
 
 def test_what_killed_processes_left_goes_and_what_others_write_stays(tmp_path):
@@ -55,3 +60,34 @@ def test_a_link_to_a_folder_is_replaced_and_what_it_leads_to_stays(tmp_path):
     assert not (tmp_path / "output").is_symlink()
     assert [path.name for path in (tmp_path / "output").iterdir()] == ["new"]
     assert (tmp_path / "elsewhere" / "file").read_text() == "kept"
+
+
+def read_a_folder(path):
+    os.read(os.open(path, os.O_RDONLY), 1)
+
+
+def fail_in_a_folder(_):
+    """As shutil.rmtree does, which names a file relative to the folder that it removes."""
+    raise OSError(errno.ESTALE, "stale", "held.json")
+
+
+@pytest.mark.parametrize(
+    ("call", "number"),
+    [
+        (read_a_folder, errno.EISDIR),
+        (fail_in_a_folder, errno.ESTALE),
+        (lambda path: save_file({"a": torch.zeros(1)}, path), errno.EISDIR),  # of Rust
+        (lambda path: torch.UntypedStorage.from_file(f"{path}/none", False, 1), errno.ENOENT),
+    ],
+)
+def test_an_error_of_the_system_names_its_path_whoever_raises_it(tmp_path, call, number):
+    with pytest.raises(OSError, match=str(tmp_path)) as raised, system_errors(tmp_path):
+        call(tmp_path)
+    assert (raised.value.errno, raised.value.filename) == (number, str(tmp_path))
+
+
+def test_other_errors_stay_as_they_are(tmp_path):
+    with pytest.raises(FileNotFoundError, match="other/file"), system_errors(tmp_path):
+        Path("other/file").read_bytes()
+    with pytest.raises(ValueError, match="seven"), system_errors(tmp_path):
+        raise ValueError("seven")

@@ -25,7 +25,7 @@ _OLD = ".old"  # the end of a replaced folder's temporary name
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside `path`, renamed to `path` if the block raises nothing."""
-    with _named(path):
+    with system_errors(path):
         partial = _partial(path)
         try:
             yield partial
@@ -42,7 +42,7 @@ def whole_folder(path: Path) -> Iterator[Path]:
 
     A symbolic link at `path` is replaced, and what it points to is kept.
     """
-    with _named(path):
+    with system_errors(path):
         partial = _partial(path)
         try:
             partial.mkdir()
@@ -57,22 +57,11 @@ def whole_folder(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _named(path: Path) -> Iterator[None]:
-    """Name `path` in errors of the system that name no file, such as those of write()."""
-    try:
-        yield
-    except OSError as error:
-        if error.filename is None and error.errno is not None:
-            error.filename = str(path)
-        raise
-
-
-@contextmanager
 def system_errors(path: Path) -> Iterator[None]:
     """Raise what a library or a call reports about `path` as an OSError that names it.
 
-    safetensors and torch raise errors of their own; read() names no file, and shutil.rmtree one in
-    the folder that it removes.
+    safetensors and torch raise errors of their own; read() and write() name no file, and
+    shutil.rmtree one in the folder that it removes.
     """
     try:
         yield

@@ -104,9 +104,9 @@ def complete(
     changed = {name: value for name, value in scores.items() if held.metrics.get(name) != value}
     now = int(time.time() * 1000)
     new += [Metric(name, value, now, 0) for name, value in changed.items()]
-    told = [RunTag(name, text) for name, text in tags.items() if held.tags.get(name) != text]
-    client.log_batch(run.info.run_id, metrics=new, tags=told)
-    return bool(new or told)
+    new_tags = [RunTag(name, text) for name, text in tags.items() if held.tags.get(name) != text]
+    client.log_batch(run.info.run_id, metrics=new, tags=new_tags)
+    return bool(new or new_tags)
 
 
 def logged_steps(client: "MlflowClient", run: "Run", names: Iterable[str]) -> dict[str, set[int]]:

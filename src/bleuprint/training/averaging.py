@@ -3,7 +3,6 @@
 Uses NumPy, which imports in a tenth of the time of torch.
 """
 
-from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -81,15 +80,6 @@ def mean(paths: list[Path]) -> Tensors:
         except (SafetensorError, OSError) as error:
             raise UserError(f"{path}: {error}") from None
     return {name: (total.pop(name) / len(paths)).astype(np.float32) for name in list(total)}
-
-
-def parameters_in(path: Path) -> int:
-    """The number of values in a file of weights; raises UserError if it cannot be read."""
-    try:
-        with safe_open(path, "np") as file:
-            return sum(prod(file.get_slice(name).get_shape()) for name in file.offset_keys())
-    except (SafetensorError, OSError) as error:
-        raise UserError(f"{path}: {error}") from None
 
 
 def _files(checkpoints: Path) -> dict[int, Path]:
