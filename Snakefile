@@ -95,7 +95,7 @@ for each in RULES:
             wildcard_constraints:
                 **each.constraints,
             conda:
-                "environment.yaml"
+                "profiles/environment.yaml"
             resources:
                 **slurm.resources(each),
             params:
@@ -124,7 +124,7 @@ for each in RULES:
         wildcard_constraints:
             **each.constraints,
         conda:
-            "environment.yaml"
+            "profiles/environment.yaml"
         threads: each.any.threads
         resources:
             **slurm.resources(each),

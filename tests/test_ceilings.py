@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of Python; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 27370, "tests": 36140, "docs": 2500}
+TOTALS = {"src": 27370, "tests": 36140, "docs": 2680}
 
 
 def python(folder: str) -> dict[Path, int]:

@@ -1,4 +1,4 @@
-"""The examples of CONTRIBUTING.md, followed in a copy of a project."""
+"""The examples of docs/contributing.md, followed in a copy of a project."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from root import ROOT
 
 pytestmark = pytest.mark.slow
 
-PAGE = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "contributing.md").read_text("utf-8")
 SECTIONS = dict(re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
 RULE = (ROOT / "docs" / "preparation.md").read_text("utf-8")
 

@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 from root import ROOT
 
 HOOKS = YAML(typ="safe").load(ROOT / ".pre-commit-config.yaml")["repos"][0]["hooks"]
-CONTAINER = (ROOT / "Containerfile").read_text(encoding="utf-8").replace("\\\n", "")
+CONTAINER = (ROOT / "tools" / "Containerfile").read_text(encoding="utf-8").replace("\\\n", "")
 STEPS = re.findall(r"^RUN (.*)", CONTAINER, re.MULTILINE)
 
 

@@ -88,7 +88,6 @@ outside:
 _SOURCES = (
     "dvc.yaml",
     "Snakefile",
-    "environment.yaml",
     "profiles",
     "corpora",
     "stages",
