@@ -11,8 +11,8 @@ from root import ROOT
 PACKAGES = {
     "report": 4660,
     "corpus": 3880,
-    "runtime": 2510,
-    "config": 1920,
+    "runtime": 2308,
+    "config": 1916,
     "pipeline": 1890,
     "scoring": 1750,
     "training": 1660,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of Python; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 27370, "tests": 36140, "docs": 2680}
+TOTALS = {"src": 27169, "tests": 36006, "docs": 2680}
 
 
 def python(folder: str) -> dict[Path, int]:

@@ -15,7 +15,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.not_utf8 import not_utf8
+from bleuprint.runtime.utf8 import not_utf8
 
 # The values of a document; a few lines of aliases may stand for billions.
 MAX_VALUES = 1_000_000

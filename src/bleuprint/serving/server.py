@@ -33,8 +33,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.not_utf8 import not_utf8
 from bleuprint.runtime.schema import Count, build
+from bleuprint.runtime.utf8 import not_utf8
 from bleuprint.serving.attention_html import attention_environment
 from bleuprint.serving.lost_text import TrainingLengths
 from bleuprint.serving.sentence_translator import SentenceTranslator

@@ -22,7 +22,7 @@ from bleuprint.decoding.ensemble import Decoder, load_decoder, models_of
 from bleuprint.decoding.translate import create_engine
 from bleuprint.rules.rule import Edits, edited
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.line_stream import read_lines_together
+from bleuprint.runtime.utf8 import read_lines_together
 
 # Lines that are translated together, at most.
 _LINES = 512

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.not_utf8 import not_utf8
+from bleuprint.runtime.utf8 import not_utf8
 
 BLOCK_PAIRS = 1000
 

@@ -230,7 +230,7 @@ def test_latin_1_is_an_error_at_its_line(name):
         return
     first = "inputs/both" if name in TWO_SIDED else "inputs/x.de"
     assert message.startswith(f"{first}:{line}: ")
-    assert "is 0xe4: not UTF-8; the file looks like CP1252 ('" in message
+    assert "is 0xe4: not UTF-8; as CP1252 it reads '" in message
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])

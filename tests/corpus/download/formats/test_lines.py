@@ -97,15 +97,15 @@ def test_files_of_different_length_are_named_with_their_counts(numbers):
 @pytest.mark.parametrize(
     ("content", "place", "hint"),
     [
-        (b"gut\nstra\xdfe\n", "2: byte 5 of the line is 0xdf", "; the file looks like CP1252"),
-        (b"\xef\xbb\xbfstra\xdf\n", "1: byte 8 of the line is 0xdf", "; 1 line looks like CP1252"),
-        (b"a\r\nb\r\n\xc3", "3: byte 1 of the line is 0xc3", "; the file ends within a char"),
-        (b"a\n\n \xe6\x97\n", "3: byte 2 of the line is 0xe6", ""),
-        (b"a\xff\xfe", "1: byte 2 of the line is 0xff", ""),
+        (b"gut\nstra\xdfe\n", "2: byte 5 of the line is 0xdf", "; as CP1252 it reads 'straße': "),
+        (b"\xef\xbb\xbfstra\xdf\n", "1: byte 8 of the line is 0xdf", "; as CP1252 it reads "),
+        (b"a\r\nb\r\n\xc3", "3: byte 1 of the line is 0xc3", "; is the file cut short?"),
+        (b"a\n\n \xe6\x97\n", "3: byte 2 of the line is 0xe6", "; "),
+        (b"a\xff\xfe", "1: byte 2 of the line is 0xff", "; "),
         (
             (b"a" * 999 + b"\n") * 3000 + b"\x80\n",
             "3001: byte 1 of the line is 0x80",
-            "; the file looks",
+            "; as CP1252",
         ),
     ],
 )
@@ -115,8 +115,6 @@ def test_the_first_byte_that_is_not_utf_8_is_named_with_its_place(content, place
     files[side] = content
     name = ("inputs/x.de", "inputs/x.en")[side]
     assert fault("plain", *files).startswith(f"{name}:{place}: not UTF-8{hint}")
-    if not hint:
-        assert fault("plain", *files).endswith("not UTF-8")
 
 
 def test_nuls_stay_in_text_that_has_few():

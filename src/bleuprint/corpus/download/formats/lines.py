@@ -6,11 +6,11 @@ before a \\n are removed; all other bytes are kept, NUL included.
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import chain, zip_longest
+from itertools import zip_longest
 from typing import BinaryIO
 
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.not_utf8 import not_text, not_utf8
+from bleuprint.runtime.utf8 import decoded
 from bleuprint.text.parallel import Pair
 
 # A file with a longer line is not a text of sentences; in bytes.
@@ -23,20 +23,13 @@ def read_lines(stream: BinaryIO, name: str) -> Iterator[str]:
     Raises UserError, naming file, line and byte, at bytes that are not UTF-8, if a line has
     LONGEST_LINE bytes or more, and if there are \\r but no \\n.
     """
-    raw, fields = iter(partial(stream.readline, LONGEST_LINE), b""), 0
-    for number, line in enumerate(raw, 1):
+    for number, line in enumerate(iter(partial(stream.readline, LONGEST_LINE), b""), 1):
         if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
             raise UserError(f"{name}:{number}: the line is longer than {LONGEST_LINE >> 20} MiB")
-        if number <= 2 and not_text(line, number):
-            raise not_utf8(name, [line], number)
+        text = decoded(line, name, number)
         if number == 1 and b"\r" in line and not line.endswith(b"\n"):
             command = r"tr '\r' '\n' < OLD > NEW"
             raise UserError(f"{name}: its lines end in \\r alone, as on old Macs: {command}")
-        try:
-            text = line.decode()
-        except UnicodeDecodeError:
-            raise not_utf8(name, chain([line], raw), number, fields) from None
-        fields += not text.isascii()
         if number == 1:
             text = text.removeprefix("\ufeff")
         yield text.removesuffix("\r\n").removesuffix("\n")

@@ -1,0 +1,81 @@
+"""Lines of UTF-8, and what files in other encodings look like."""
+
+from collections.abc import Iterable, Iterator
+from io import BufferedReader, BytesIO
+
+from bleuprint.runtime.errors import UserError
+
+# The first bytes of packed files, and what unpacks them.
+_PACKED = {
+    b"\x1f\x8b": "gzip -dc <",
+    b"BZh": "bzip2 -dc <",
+    b"\xfd7zXZ\0": "xz -dc <",
+    b"\x28\xb5\x2f\xfd": "zstd -dc <",
+    b"PK\3\4": "unzip -p",
+}
+_ICONV = "iconv -f {0} -t UTF-8 OLD > NEW"
+_BLOCK = 1 << 20
+
+
+def decoded(line: bytes, file: object, number: int) -> str:
+    """The text of a line; raises UserError, naming file, line and byte, if it is not UTF-8.
+
+    Of lines 1 and 2 also at NULs: without a mark, UTF-16 is often valid UTF-8 with NULs, and its
+    first line may be empty.
+    """
+    if number <= 2:
+        for start, command in _PACKED.items():
+            if line.startswith(start):
+                message = f"{command} OLD > NEW, or give it the extension that says so"
+                raise UserError(f"{file}: not UTF-8: the file is packed: {message}")
+        wide = "UTF-16" if line.startswith((b"\xff\xfe", b"\xfe\xff")) else None
+        if wide is None and line.count(0) > len(line) // 4:
+            wide = "UTF-16BE" if number == 1 and line.startswith(b"\0") else "UTF-16LE"
+        if wide:
+            raise UserError(f"{file}: not UTF-8: the file looks like {wide}: {_ICONV.format(wide)}")
+    try:
+        return line.decode()
+    except UnicodeDecodeError as error:
+        place, near = error.start, line[max(0, error.start - 20) : error.start + 20].strip()
+        shown = repr(near.decode("cp1252", "replace"))
+        hint = f"as CP1252 it reads {shown}: if that is right: {_ICONV.format('CP1252')}"
+        if error.reason == "unexpected end of data":
+            hint = "is the file cut short?"
+        where = f"{file}:{number}: byte {place + 1} of the line is {line[place]:#04x}"
+        raise UserError(f"{where}: not UTF-8; {hint}") from None
+
+
+def not_utf8(file: object, lines: Iterable[bytes]) -> UserError:
+    """The error for a file of which one of `lines` is not UTF-8."""
+    try:
+        for number, line in enumerate(lines, 1):
+            decoded(line, file, number)
+    except UserError as error:
+        return error
+    raise AssertionError(f"{file} is UTF-8")
+
+
+def read_lines_together(
+    stream: BufferedReader | BytesIO, name: str, most: int
+) -> Iterator[list[tuple[int, str]]]:
+    """Batches of 1 to `most` lines of a stream with their numbers, from 1.
+
+    Yields whatever is available, so that interactive callers get a reply per line. A line ends at
+    \\n alone. A byte order mark at the start and a \\r at the end of a line are removed, as in the
+    files of a corpus. Raises UserError at bytes that are not UTF-8, after the lines before them.
+    """
+    number, rest, ended = 1, b"", False
+    while not ended:
+        ended = not (block := stream.read1(_BLOCK))
+        lines = BytesIO(rest + block).readlines()
+        rest = b"" if ended or not lines or lines[-1].endswith(b"\n") else lines.pop()
+        for start in range(0, len(lines), most):
+            batch: list[tuple[int, str]] = []
+            try:
+                for line in lines[start : start + most]:
+                    text = decoded(line, name, number).removesuffix("\n").removesuffix("\r")
+                    batch.append((number, text.removeprefix("\ufeff") if number == 1 else text))
+                    number += 1
+            finally:
+                if batch:
+                    yield batch
