@@ -11,7 +11,7 @@ from root import ROOT
 PACKAGES = {
     "report": 4660,
     "corpus": 3880,
-    "runtime": 2308,
+    "runtime": 2284,
     "config": 1916,
     "pipeline": 1890,
     "scoring": 1750,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of Python; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 27169, "tests": 36006, "docs": 2680}
+TOTALS = {"src": 27145, "tests": 35884, "docs": 2680}
 
 
 def python(folder: str) -> dict[Path, int]:

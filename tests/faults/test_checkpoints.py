@@ -8,7 +8,7 @@ import torch
 from bleuprint.config.system import Keep
 from bleuprint.runtime.files import read_json, sha256_of, write_json
 from bleuprint.training import checkpoint
-from fault_sweep import ALL_KINDS, KINDS, sweep
+from fault_sweep import ALL_KINDS, KINDS, NEEDS_SECCOMP, sweep
 
 
 def save(place, update=20):
@@ -34,7 +34,8 @@ def latest(place):
         pytest.param(None, KINDS, 1, marks=pytest.mark.slow),
     ],
 )
-def test_checkpoints(tmp_path, tried, before, kinds, each):
+@NEEDS_SECCOMP
+def test_checkpoints(tmp_path, before, kinds, each):
     def prepare(place):
         if before:
             save(place, before)
@@ -43,20 +44,16 @@ def test_checkpoints(tmp_path, tried, before, kinds, each):
         checkpoint.load_latest(place)
         save(place)
 
-    tried[f"a {'first' if before is None else 'further'} checkpoint"] = sweep(
-        tmp_path, resume_and_save, prepare, latest, kinds, each=each
-    )
+    sweep(tmp_path, resume_and_save, prepare, latest, kinds, each)
 
 
 DAMAGES = {
-    "header": lambda path: _overwrite(path / checkpoint.MODEL, b"\xff" * 8),
-    "optimizer's header": lambda path: _overwrite(path / checkpoint.OPTIMIZER, b"{"),
-    "cut": lambda path: (path / checkpoint.MODEL).write_bytes(b"ab"),
+    "header": lambda path: (path / checkpoint.MODEL).write_bytes(b"\xff" * 99),
+    "optimizer's header": lambda path: (path / checkpoint.OPTIMIZER).write_bytes(b"{" * 99),
     "other weights": lambda path: checkpoint.save_tensors(
         {"b": torch.zeros(1)}, path / checkpoint.MODEL
     ),
     "state without update": lambda path: (path / checkpoint.STATE).write_text("{}"),
-    "state no object": lambda path: (path / checkpoint.STATE).write_text("[]"),
 }
 
 
@@ -79,7 +76,3 @@ def test_a_damaged_checkpoint_with_matching_sums_is_skipped(tmp_path, capsys, da
     said = capsys.readouterr().err
     assert said.startswith(f"{path} is damaged (") and said.endswith("trying the previous one\n")
     assert said.count("\n") == 1
-
-
-def _overwrite(path, start):
-    path.write_bytes(start + path.read_bytes()[len(start) :])

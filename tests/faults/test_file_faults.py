@@ -9,9 +9,9 @@ import syscalls
 from bleuprint.corpus.download import lockfile
 from bleuprint.corpus.steps.ledger import Ledger, read_ledger
 from bleuprint.runtime.files import whole_file, whole_folder
-from fault_sweep import contents, sweep
+from fault_sweep import ALL_KINDS, KINDS, contents, sweep
 
-RENAMES = {"renameat2"}  # NFS does not exchange
+pytestmark = fault_sweep.NEEDS_SECCOMP
 
 
 def write_file(place):
@@ -46,72 +46,54 @@ def nothing(place):
     assert not list(place.iterdir())
 
 
-OPERATIONS = [
-    ("a file", write_file, old_file),
-    ("a folder", write_folder, old_folder),
-    pytest.param("a folder that is a link", write_folder, old_link, marks=pytest.mark.slow),
-    pytest.param("a new file", write_file, nothing, marks=pytest.mark.slow),
-    pytest.param("a new folder", write_folder, nothing, marks=pytest.mark.slow),
-]
-
-
-@pytest.mark.parametrize(("what", "operation", "before"), OPERATIONS)
-def test_whole_files_and_folders(tmp_path, tried, what, operation, before):
-    tried[what] = sweep(tmp_path, operation, before, contents)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", sorted({*fault_sweep.ALL_KINDS} - {*fault_sweep.KINDS}))
-def test_whole_folders_at_further_errors(tmp_path, tried, kind):
-    points = sweep(tmp_path, write_folder, old_folder, contents, [kind])
-    tried.setdefault("a folder", {}).update(points)
-
-
-def test_a_folder_where_two_cannot_be_exchanged_in_one_step(tmp_path, tried):
-    """A process that cannot put the old one back leaves it hidden, and the next run takes it."""
-
-    def found(place):
-        hidden = [*place.glob(".x.partial-*.old")] if not (place / "x").exists() else []
-        return contents(hidden[0]) if hidden else contents(place / "x")
-
-    kinds = ("ENOSPC", "EIO")
-    points = sweep(tmp_path, write_folder, old_folder, found, kinds, without=RENAMES)
-    tried["a folder, where renameat2 is missing"] = points
-
-
-def test_a_folder_comes_back_after_a_kill_where_two_cannot_be_exchanged(tmp_path, tried):
-    place, points = tmp_path / "place", 0
-    while True:
-        points += 1
-        place.mkdir()
-        old_folder(place)
-        old = contents(place)
-        fault = syscalls.Fault("SIGKILL", points, without=frozenset(RENAMES))
-        outcome = syscalls.run_with(fault, place, partial(write_folder, place))
-        if outcome.status == 0:
-            break
-        with pytest.raises(ZeroDivisionError), whole_folder(place / "x"):
-            raise ZeroDivisionError
-        found = contents(place)
-        assert found == old or b"old" not in found.values(), found
-        assert {path.name for path in place.iterdir()} == {"x"}
-        place.rename(tmp_path / f"done{points}")
-    tried.setdefault("a folder, where renameat2 is missing", {})["SIGKILL"] = points - 1
+def found(place):
+    """The folder `x`, or the old one under the name that it has for a moment."""
+    hidden = [*place.glob(".x.partial-*.old")] if not (place / "x").exists() else []
+    return contents(hidden[0] if hidden else place / "x")
 
 
 @pytest.mark.parametrize(
-    ("operation", "before"), [(write_file, old_folder), (write_folder, old_folder)]
+    ("operation", "before", "state", "kinds"),
+    [
+        (write_file, old_file, contents, KINDS),
+        (write_folder, old_folder, found, KINDS),
+        pytest.param(write_folder, old_link, found, KINDS, marks=pytest.mark.slow),
+        pytest.param(write_file, nothing, contents, KINDS, marks=pytest.mark.slow),
+        pytest.param(write_folder, nothing, found, ALL_KINDS, marks=pytest.mark.slow),
+    ],
 )
-@pytest.mark.usefixtures("tried")
-def test_what_is_renamed_has_reached_the_disk(tmp_path, operation, before):
+def test_whole_files_and_folders(tmp_path, operation, before, state, kinds):
+    sweep(tmp_path, operation, before, state, kinds)
+
+
+def test_a_folder_comes_back_after_a_kill(tmp_path):
+    place, at = tmp_path / "place", 0
+    while True:
+        at += 1
+        place.mkdir()
+        old_folder(place)
+        old = contents(place)
+        kill = syscalls.Fault("SIGKILL", at)
+        if syscalls.run_with(kill, place, partial(write_folder, place)).status == 0:
+            break
+        with pytest.raises(ZeroDivisionError), whole_folder(place / "x"):
+            raise ZeroDivisionError
+        after = contents(place)
+        assert after == old or b"old" not in after.values(), after
+        assert {path.name for path in place.iterdir()} == {"x"}
+        place.rename(tmp_path / f"done{at}")
+
+
+@pytest.mark.parametrize("operation", [write_file, write_folder])
+def test_what_is_renamed_has_reached_the_disk(tmp_path, operation):
     if operation is write_folder:
-        before(tmp_path)
+        old_folder(tmp_path)
     outcome = syscalls.run_with(syscalls.Fault("none"), tmp_path, partial(operation, tmp_path))
     assert outcome.status == 0
     assert fault_sweep.unsynced(outcome.calls) == []
 
 
-def test_ledgers(tmp_path, tried):
+def test_ledgers(tmp_path):
     def write(place, dropped):
         ledger = Ledger("filter", "own", "f", rules=("length",))
         counts = ledger.open("train")
@@ -123,10 +105,10 @@ def test_ledgers(tmp_path, tried):
     def state(place):
         return read_ledger(place / "filter.json")["train"].dropped
 
-    tried["a ledger"] = sweep(tmp_path, partial(write, dropped=3), partial(write, dropped=2), state)
+    sweep(tmp_path, partial(write, dropped=3), partial(write, dropped=2), state)
 
 
-def test_downloads_lock(tmp_path, tried):
+def test_downloads_lock(tmp_path):
     """The sums of downloads, which processes change at once under a lock."""
 
     def record(place, url):
@@ -136,5 +118,4 @@ def test_downloads_lock(tmp_path, tried):
     def state(place):
         return sorted(lockfile.read_lock(place / "downloads.lock"))
 
-    before, after = partial(record, url="http://a"), partial(record, url="http://b")
-    tried["downloads.lock"] = sweep(tmp_path, after, before, state)
+    sweep(tmp_path, partial(record, url="http://b"), partial(record, url="http://a"), state)

@@ -88,15 +88,11 @@ _O_CREAT = os.O_CREAT
 
 @dataclass(frozen=True)
 class Fault:
-    """`kind`, a key of CALLS, at the `at`-th call that can fail so; `lasting`: at later ones too.
-
-    `without`: calls that this system does not have (ENOSYS).
-    """
+    """`kind`, a key of CALLS, at the `at`-th call that can fail so; `lasting`: and later."""
 
     kind: str
     at: int = 0
     lasting: bool = False
-    without: frozenset[str] = frozenset()
 
 
 @dataclass
@@ -247,9 +243,7 @@ def _decide(
     if path is not None and _below(path, places[0]) and not _below(path, places[1]):
         of_source = _path_of(process, name, arguments, 0) if name.startswith("rename") else None
         outcome.calls.append((name, path) if of_source is None else (name, of_source, path))
-        if name in fault.without:
-            error, flags = -errno.ENOSYS, 0
-        elif name in CALLS[fault.kind] and _can_fail(fault.kind, name, arguments):
+        if name in CALLS[fault.kind] and _can_fail(fault.kind, name, arguments):
             outcome.struck += 1
             if outcome.struck == fault.at or (fault.lasting and outcome.struck > fault.at):
                 if fault.kind == "SIGKILL":

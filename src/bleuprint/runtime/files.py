@@ -1,6 +1,5 @@
 """Files and folders that are written completely or not at all, and their hashes."""
 
-import ctypes
 import errno
 import glob
 import hashlib
@@ -17,8 +16,6 @@ import psutil
 
 from bleuprint.runtime.errors import UserError
 
-_libc = ctypes.CDLL(None, use_errno=True)
-_AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # of <fcntl.h>, <linux/fs.h>
 _OLD = ".old"  # the end of a replaced folder's temporary name
 
 
@@ -40,17 +37,21 @@ def whole_file(path: Path) -> Iterator[Path]:
 def whole_folder(path: Path) -> Iterator[Path]:
     """Yield an empty temporary folder beside `path`; it replaces `path` unless the block raises.
 
-    A symbolic link at `path` is replaced, and what it points to is kept.
+    A symbolic link at `path` is replaced, and what it points to is kept. A process that is killed
+    between the two renames leaves the old folder to `_partial`, which puts it back.
     """
     with system_errors(path):
         partial = _partial(path)
+        old = partial.with_name(partial.name + _OLD)
         try:
             partial.mkdir()
             yield partial
             for place in (partial, *partial.rglob("*")):
-                if place.is_dir() or place.is_file():
-                    _sync(place)
-            _replace(partial, path)
+                _sync(place)
+            if os.path.lexists(path):  # rename() does not replace folders with files in them
+                path.rename(old)
+            partial.rename(path)
+            _remove(old)
             _sync(path.parent)
         finally:
             _remove(partial)
@@ -136,40 +137,15 @@ def _partial(path: Path) -> Path:
     """A free temporary name beside `path`; removes or puts back what killed processes left."""
     path.parent.mkdir(parents=True, exist_ok=True)
     for left in path.parent.glob(f".{glob.escape(path.name)}.partial-*"):
-        number = left.name.rpartition("-")[2].removesuffix(_OLD)
-        if not number.isdecimal() or len(number) > 10:
-            continue  # an editor's
-        process = int(number)
-        if process == os.getpid() or not psutil.pid_exists(process):
+        number = re.fullmatch(rf".*\.partial-(\d{{1,10}})(?:{re.escape(_OLD)})?", left.name)
+        if number is None:  # an editor's
+            continue
+        if int(number[1]) == os.getpid() or not psutil.pid_exists(int(number[1])):
             if left.name.endswith(_OLD) and not path.exists():
                 left.rename(path)
             else:
                 _remove(left)
     return path.with_name(f".{path.name}.partial-{os.getpid()}")
-
-
-def _replace(new: Path, path: Path) -> None:
-    """Give `new` the name `path`; what had it gets the name of `new`, or ends in _OLD for a moment.
-
-    In one step, so that a process that is killed leaves the one or the other: rename() does not
-    replace folders with files in them.
-    """
-    if not os.path.lexists(path):
-        new.rename(path)
-        return
-    old, at = new.with_name(new.name + _OLD), _AT_FDCWD
-    if _libc.renameat2(at, os.fsencode(new), at, os.fsencode(path), _RENAME_EXCHANGE) == 0:
-        return
-    if (number := ctypes.get_errno()) not in (errno.EINVAL, errno.ENOSYS):
-        raise OSError(number, os.strerror(number), str(path))
-    # NFS has no such call: `_partial` puts the old one back if the process is killed in between
-    path.rename(old)
-    try:
-        new.rename(path)
-    except OSError:
-        old.rename(path)
-        raise
-    _remove(old)
 
 
 def _remove(path: Path) -> None:
@@ -189,6 +165,6 @@ def _sync(path: Path) -> None:
     except OSError as error:
         # some network file systems refuse it for folders
         if error.errno not in (errno.EINVAL, errno.EBADF) or not path.is_dir():
-            raise OSError(error.errno, error.strerror, str(path)) from None
+            raise
     finally:
         os.close(descriptor)
