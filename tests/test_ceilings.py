@@ -9,7 +9,7 @@ from root import ROOT
 
 # Lines of Python by package of src/bleuprint, rounded up.
 PACKAGES = {
-    "report": 4660,
+    "report": 4270,
     "corpus": 3880,
     "runtime": 2284,
     "config": 1916,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of Python; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 27145, "tests": 35884, "docs": 2680}
+TOTALS = {"src": 26770, "tests": 35790, "docs": 2680}
 
 
 def python(folder: str) -> dict[Path, int]:

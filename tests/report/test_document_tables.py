@@ -62,7 +62,6 @@ def test_records_have_intervals_and_tests_by_document(
         assert by_line and by_document and by_line.mean == by_document.mean
         assert by_document.low and by_document.high and by_line.low and by_line.high
         assert by_document.high - by_document.low > 1.3 * (by_line.high - by_line.low)
-        assert (by_line.units, by_document.units) == (40, 8)
     assert tiny.difference_in("bleu", "document") is None
     # five of 40 lines are better, and one of eight documents
     of_lines, of_documents = small.difference, small.difference_in("bleu", "document")
@@ -81,7 +80,6 @@ def test_table_and_page_say_how_much_wider_it_is(made: tuple[Path, Settings, Rec
     times = f"{(by_document.high - by_document.low) / (by_line.high - by_line.low):.1f}"
     first, lost = tables.document_findings(records)
     assert "the interval of BLEU is" in first and times in first
-    assert "fewer than 20 documents" in first
     assert "small from tiny in BLEU is significant by line" in lost
     table = table_md(settings, records, root)
     assert "## By document" in table and first in table and lost in table

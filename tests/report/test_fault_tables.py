@@ -13,7 +13,7 @@ from bleuprint.report.compare import compare
 from bleuprint.report.frame import RESULTS, load
 from bleuprint.report.grid import Grid
 from bleuprint.report.page.context import ReportContext
-from bleuprint.report.page.faults import faults as faults_section
+from bleuprint.report.page.scores import faults as faults_section
 from bleuprint.report.records import _corrected, collect
 from bleuprint.report.report import table_md
 from bleuprint.report.system_results import system_results
@@ -80,7 +80,7 @@ def test_damage_is_in_every_table(
     records = load(root)
     (finding,) = (f for f in tables.fault_findings(records) if "numbers" in f)
     assert finding.startswith(
-        "news-en-de, first: small has 12 lines with 'numbers', tiny 3, 4.0 times as many: p=0.00"
+        "news-en-de, first: small has 12 lines with 'numbers', tiny 3: p=0.00"
     )
     assert finding.endswith("‡")
     markdown = table_md(settings, records, root)
@@ -88,7 +88,6 @@ def test_damage_is_in_every_table(
     assert finding in main_table.parts(records)
     section = faults_section(ReportContext(settings, records, root))
     assert finding.replace("'", "&#39;") in section.body
-    assert section.body.count("<b>output</b>") >= 6
     monkeypatch.chdir(root)
     shown = [part for part in compare("tiny", "small") if isinstance(part, Grid)]
     rows = [row.cells for row in shown[-1].rows]

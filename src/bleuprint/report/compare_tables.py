@@ -10,10 +10,9 @@ from bleuprint.corpus.steps.ledger import read_ledgers
 from bleuprint.report.grid import NONE, Grid, Row
 from bleuprint.report.pair import Pair, PairedTests, Side
 from bleuprint.report.paired import Compared
-from bleuprint.report.system_results import scale_of
-from bleuprint.rules.letters import SCRIPTS
+from bleuprint.report.system_results import agreement
 from bleuprint.runtime.flatten import dotted
-from bleuprint.scoring.human_agreement import AGREE, AGREEMENT, agreement_text, human_agreement
+from bleuprint.scoring.human_agreement import AGREE, AGREEMENT
 from bleuprint.scoring.measure import Measured
 from bleuprint.scoring.significance import SIGNIFICANT
 
@@ -156,11 +155,9 @@ def _score_row(runs: PairedTests, of: Compared) -> Row:
     shown = agree = NONE
     if (p := of.p) is not None:
         shown = f"{p:.3f}{' n.s.' if p >= SIGNIFICANT else ''}"
-        scale = scale_of(of.measure.key, of.first[0]["signature"])
-        per_cent = human_agreement(scale, of.difference)
-        natural = runs.target in SCRIPTS  # and not symbols to be copied
-        if per_cent is not None and natural and p < SIGNIFICANT:
-            agree = agreement_text(scale, per_cent)
+        if p < SIGNIFICANT:
+            signature = of.first[0]["signature"]
+            agree = agreement(of.measure.key, signature, of.difference, runs.target) or NONE
     return Row((*runs.place, of.measure.label, *means, f"{of.difference:+z.1f}", shown, agree))
 
 

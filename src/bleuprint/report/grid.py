@@ -71,6 +71,12 @@ def grid(texts: Sequence[str], numbers: Sequence[str], rows: Iterable[Sequence[s
     return Grid(tuple(columns), tuple(Row(tuple(cells)) for cells in rows))
 
 
+def span(values: Sequence[float]) -> str:
+    """The lowest to the highest number, or the only one."""
+    low, high = (f"{value:.1f}" for value in (min(values), max(values)))
+    return low if low == high else f"{low} to {high}"
+
+
 def markdown(grid: Grid) -> str:
     """The grid as a Markdown table, aligned for reading as text."""
     head = [" ".join(filter(None, (column.group, column.label))) for column in grid.columns]
@@ -100,24 +106,20 @@ def latex(grid: Grid, caption: str) -> str:
             rules.append(f"\\cmidrule(lr){{{places[0] + 1}-{places[-1] + 1}}}")
         else:
             heads += [""] * len(places)
-    lines = [
-        "\\begin{table}",
-        "\\centering",
-        f"\\caption{{{tex_text(caption)}}}",
-        "\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%",
-        f"\\begin{{tabular}}{{{layout}}}",
-        "\\toprule",
-        _tex_line(heads),
-        " ".join(rules),
-        _tex_line([tex_text(column.label) for column in grid.columns]),
-        "\\midrule",
-    ]
+    body = []
     for above, row in zip((None, *grid.rows), grid.rows, strict=False):
         if above is not None and above.kind == "published" != row.kind:
-            lines.append("\\midrule")
-        cells = _marked(row, list(map(tex_text, row.cells)), "\\textbf{", "}")
-        lines.append(_tex_line(cells))
-    return "\n".join([*lines, "\\bottomrule", "\\end{tabular}}", "\\end{table}", ""])
+            body.append("\\midrule")
+        body.append(_tex_line(_marked(row, list(map(tex_text, row.cells)), "\\textbf{", "}")))
+    return "\n".join(
+        [
+            *("\\begin{table}", "\\centering", f"\\caption{{{tex_text(caption)}}}"),
+            "\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%",
+            *(f"\\begin{{tabular}}{{{layout}}}", "\\toprule", _tex_line(heads), " ".join(rules)),
+            *(_tex_line([tex_text(column.label) for column in grid.columns]), "\\midrule"),
+            *(*body, "\\bottomrule", "\\end{tabular}}", "\\end{table}", ""),
+        ]
+    )
 
 
 def groups(columns: Sequence[Column]) -> Iterator[tuple[str, list[int]]]:
@@ -143,20 +145,10 @@ def _tex_line(cells: Sequence[str]) -> str:
 
 _TEX = str.maketrans(
     {
-        "\\": r"\textbackslash{}",
-        "{": r"\{",
-        "}": r"\}",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-        "<": "$<$",
-        ">": "$>$",
-        "|": "$|$",
-        "±": r"$\pm$",
-        "≥": r"$\geq$",
-        "–": "--",
-        "†": r"$^{\dagger}$",
-        "‡": r"$^{\ddagger}$",
-        **{character: f"\\{character}" for character in "&%$#_"},
+        **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
+        **{"<": "$<$", ">": "$>$", "|": "$|$", "±": r"$\pm$", "≥": r"$\geq$", "–": "--"},
+        **{"†": r"$^{\dagger}$", "‡": r"$^{\ddagger}$"},
+        **{character: f"\\{character}" for character in "{}&%$#_"},
     }
 )
 

@@ -156,12 +156,12 @@ def _difference_columns(
     cells: dict[str, str] = {name: Number(each, each.value) for name, each in tested.items()}
     named = "" if metric == "bleu" else f"{MEASURES[metric].label} "
     yield _Filled(Column(f"{named}difference{end}", group, follows=True), cells)
-    agreement: dict[str, str] = {
-        name: Number(each.agreement_text, each.agreement)
-        for name, each in tested.items()
-        if each.agreement is not None and each.significant
-    }
-    if any(each.agreement is not None for each in tested.values()):
+    if any(each.agreement for each in tested.values()):
+        agreement: dict[str, str] = {
+            name: each.agreement
+            for name, each in tested.items()
+            if each.agreement and each.significant
+        }
         yield _Filled(Column(f"{named}{AGREE}{end}", group, follows=True), agreement)
 
 

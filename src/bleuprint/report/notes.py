@@ -8,7 +8,7 @@ import pandas as pd
 from bleuprint.config.paths import folder
 from bleuprint.config.published import Published
 from bleuprint.report.frame import Records, trained
-from bleuprint.report.grid import NONE
+from bleuprint.report.grid import NONE, span
 from bleuprint.report.published import literature
 from bleuprint.report.system_results import OUTSIDE, SystemResult, by_test, system_results
 from bleuprint.scoring import reachable
@@ -114,17 +114,12 @@ def _detectable(results: Sequence[SystemResult]) -> str:
     by_lines = [detectable(each.error) for each in tested if each.error]
     if not by_lines:
         return ""
-    text = f"{_range(by_lines)} BLEU on {results[0].first.lines:,} sentences"
+    text = f"{span(by_lines)} BLEU on {results[0].first.lines:,} sentences"
     seeds = len(results[0].seeds)
     if deviations := [each.deviation for each in tested if each.deviation]:
         shown = [detectable_over_seeds(seeds, each) for each in deviations]
-        text += f" and {_range(shown)} over {seeds} seeds"
+        text += f" and {span(shown)} over {seeds} seeds"
     return text
-
-
-def _range(values: Sequence[float]) -> str:
-    low, high = (f"{value:.1f}" for value in (min(values), max(values)))
-    return low if low == high else f"{low} to {high}"
 
 
 def _outside_notes(cells: pd.DataFrame, seeds: int) -> Iterator[str]:

@@ -93,6 +93,5 @@ def _scores(result: SystemResult) -> Iterator[tuple[str, str]]:
         for name, value in (p | {"p_holm": difference.corrected}).items():
             if value is not None:
                 yield f"{prefix}{name}", p_text(value).removeprefix("p")
-        if difference.agreement is not None:
-            agreement = tex_text(difference.agreement_text)
-            yield f"{prefix}human_agreement", agreement
+        if difference.agreement:
+            yield f"{prefix}human_agreement", tex_text(difference.agreement)

@@ -4,7 +4,7 @@ Reports are committed: they hold numbers and hashes, never a sentence of a corpu
 quotes some, is not.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -28,7 +28,7 @@ from bleuprint.report.records import collect
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import json_text, whole_file
 from bleuprint.runtime.html import environment
-from bleuprint.scoring.measures import MEASURES, SCORES
+from bleuprint.scoring.measures import MEASURES
 
 SHORT = 12
 PAGE = "index.html"
@@ -105,7 +105,7 @@ def table_md(settings: Settings, records: Records, root: Path) -> str:
         tables=tables,
         scores=[MEASURES[key] for key in tables.measured_scores(records)],
         test_sets=_test_sets(records.cells),
-        signatures=_signatures(records),
+        signatures=tables.signatures(records),
         funnel=_funnel(settings, root),
     )
     return text
@@ -119,16 +119,6 @@ def _test_sets(cells: pd.DataFrame) -> Grid:
         for r in sets.itertuples()
     ]
     return grid(heads, ["Lines"], rows)
-
-
-def _signatures(records: Records) -> Iterator[str]:
-    """Each signature once; BLEU's depends on the target language, through the tokenizer."""
-    frame = records.frame()
-    frame = frame[(frame.signature != "") & frame.measure.isin([*SCORES, "dbleu"])]
-    groups = frame.groupby(["measure", "signature"], sort=False).target.unique()
-    for (measure, signature), targets in groups.items():
-        languages = f" ({', '.join(targets)})" if measure == "bleu" else ""
-        yield f"{MEASURES[measure].label}{languages}: `{signature}`"
 
 
 def _funnel(settings: Settings, root: Path) -> Grid:

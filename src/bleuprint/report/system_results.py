@@ -1,7 +1,7 @@
 """The result of a system on a test set: means over seeds, and differences from the baseline."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isnan
 from statistics import fmean, stdev
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from bleuprint.report.frame import Records
+from bleuprint.report.grid import Number
 from bleuprint.report.paired import p_text
 from bleuprint.rules.letters import SCRIPTS
 from bleuprint.scoring.human_agreement import agreement_text, human_agreement
@@ -23,21 +24,24 @@ PLACE = ["system", "corpus", "test"]
 
 @dataclass(frozen=True)
 class Score:
-    """A measure: the mean over seeds with its standard deviation, or an interval.
-
-    `units`: the lines, documents or words that it is of.
-    """
+    """A measure: the mean over seeds with its standard deviation, or an interval."""
 
     mean: float
     deviation: float | None
     low: float | None
     high: float | None
     digits: int = 1
-    units: float = 0.0
 
     @property
     def number(self) -> str:
         return f"{self.mean:.{self.digits}f}"
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Of the interval; of several seeds one standard deviation to each side."""
+        if self.low is None or self.high is None:
+            return self.mean - (self.deviation or 0.0), self.mean + (self.deviation or 0.0)
+        return self.low, self.high
 
     def __str__(self) -> str:
         if self.deviation is not None:
@@ -52,11 +56,10 @@ class Score:
 class Difference:
     """A system's mean value minus the baseline's, in one measure.
 
-    `p`: see report/paired.py; None if the lines were scored in two ways. `randomization` is from
-    approximate randomization, with one seed only. `corrected` is p by Holm's method, which corrects
-    for the number of systems that are tested. `error`: the standard error over lines, the mean over
-    seeds; `deviation`: of the difference over seeds. `agreement`: see human_agreement; `scale`: the
-    measure, or COMET's model, by whose coefficients.
+    `p`: see report/paired.py. `randomization` is from approximate randomization, with one seed
+    only. `corrected` is p by Holm's method, which corrects for the number of systems that are
+    tested. `error`: the standard error over lines, the mean over seeds; `deviation`: of the
+    difference over seeds.
     """
 
     baseline: str
@@ -64,8 +67,7 @@ class Difference:
     p: float
     randomization: float | None
     corrected: float
-    agreement: float | None = None
-    scale: str = "BLEU"
+    agreement: Number | None = None
     error: float = 0.0
     deviation: float | None = None
 
@@ -81,10 +83,6 @@ class Difference:
         return "‡" if self.corrected < SIGNIFICANT else "†"
 
     @property
-    def agreement_text(self) -> str:
-        return agreement_text(self.scale, self.agreement or 0.0)
-
-    @property
     def disagreement(self) -> str:
         """randomization p=0.061, if that test decides otherwise; empty if both agree."""
         second = self.randomization
@@ -92,9 +90,14 @@ class Difference:
             return ""
         return f"randomization {p_text(second)}"
 
+    @property
+    def short(self) -> str:
+        """+8.7‡, or -0.2 n.s."""
+        return f"{self.value:+z.1f}{self.mark or ' n.s.'}"
+
     def __str__(self) -> str:
         """+8.7‡ p=0.001, or -0.2 n.s. p=0.410; both tests where they disagree."""
-        text = f"{self.value:+z.1f}{self.mark or ' n.s.'} {p_text(self.p)}"
+        text = f"{self.short} {p_text(self.p)}"
         return f"{text} ({self.disagreement})" if self.disagreement else text
 
 
@@ -112,9 +115,9 @@ class SystemResult:
     baseline: "SystemResult | None" = None
 
     @property
-    def outside(self) -> str | None:
-        """What made the translations of a row from outside; None if it was trained here."""
-        return None if pd.isna(self.first.outside) else str(self.first.outside)
+    def outside(self) -> bool:
+        """Whether its translations were not made here."""
+        return bool(pd.notna(self.first.outside))
 
     @property
     def name(self) -> str:
@@ -134,17 +137,15 @@ class SystemResult:
         """None if it was not measured."""
         if not (rows := self.rows.get((measure, group))):
             return None
-        values = [row.value for row in rows]
-        low, high = fmean(row.low for row in rows), fmean(row.high for row in rows)
         several = len(rows) > 1 and not self.outside and not group
-        digits = MEASURES[measure].digits if measure in MEASURES else 1
+        low, high = fmean(row.low for row in rows), fmean(row.high for row in rows)
+        without = several or isnan(low)
         return Score(
-            mean=fmean(values),
+            mean=fmean(values := self.values(measure, group)),
             deviation=stdev(values) if several else None,
-            low=None if several or isnan(low) else low,
-            high=None if several or isnan(high) else high,
-            digits=digits,
-            units=fmean(row.units for row in rows),
+            low=None if without else low,
+            high=None if without else high,
+            digits=MEASURES[measure].digits if measure in MEASURES else 1,
         )
 
     def difference_in(self, measure: str = "bleu", group: str = "") -> Difference | None:
@@ -154,32 +155,25 @@ class SystemResult:
             return None
         first, several = rows[0], len(rows) > 1
         pairs = zip(self.values(measure, group), self.baseline.values(measure, group), strict=True)
-        deltas = [ours - theirs for ours, theirs in pairs]
-        scale = scale_of(measure, first.signature)
-        natural = self.first.target in SCRIPTS  # and not symbols to be copied
-        share = MEASURES[measure].share
         return Difference(
             baseline=first.baseline,
             value=first.difference,
             p=first.p,
-            randomization=None if several or share else first.p_randomization,
+            randomization=None if several or MEASURES[measure].share else first.p_randomization,
             corrected=first.p_holm,
-            agreement=human_agreement(scale, first.difference) if natural else None,
-            scale=scale,
+            agreement=agreement(measure, first.signature, first.difference, self.first.target),
             error=fmean(row.standard_error for row in rows),
-            deviation=stdev(deltas) if several and not self.outside else None,
+            deviation=stdev(a - b for a, b in pairs) if several and not self.outside else None,
         )
 
     @property
     def scores(self) -> dict[str, Score]:
         """Those of all lines, by measure."""
-        found = {measure: self.score(measure) for measure in SCORES}
-        return {measure: score for measure, score in found.items() if score}
+        return {measure: of for measure in SCORES if (of := self.score(measure))}
 
     @property
     def differences(self) -> dict[str, Difference]:
-        found = {measure: self.difference_in(measure) for measure in SCORES}
-        return {measure: each for measure, each in found.items() if each}
+        return {measure: of for measure in SCORES if (of := self.difference_in(measure))}
 
     @property
     def bleu(self) -> Score:
@@ -194,26 +188,23 @@ class SystemResult:
 
 
 def system_results(records: Records) -> list[SystemResult]:
-    """Every system on every test set, in the order of the records; baselines are not trained on
-    other seeds.
-    """
+    """Every system on every test set, in the order of the records."""
     rows: dict[tuple[str, ...], dict[tuple[str, str], list[Any]]] = {}
     for row in records.measures.itertuples(index=False):
         of_place = rows.setdefault((row.system, row.corpus, row.test), {})
         of_place.setdefault((row.measure, row.group), []).append(row)
-    cells = dict(iter(records.cells.groupby(PLACE, sort=False)))
+    alone = {
+        (system, corpus, test): SystemResult(
+            *(system, corpus, test, cells), rows.get((system, corpus, test), {})
+        )
+        for (system, corpus, test), cells in records.cells.groupby(PLACE, sort=False)
+    }
 
-    def result(place: tuple[str, ...], baseline: SystemResult | None = None) -> SystemResult:
-        system, corpus, test = place
-        return SystemResult(system, corpus, test, cells[place], rows.get(place, {}), baseline)
+    def baseline(result: SystemResult) -> SystemResult | None:
+        names = (of[0].baseline for of in result.rows.values() if pd.notna(of[0].baseline))
+        return alone.get((next(names, ""), result.corpus, result.test))
 
-    results = []
-    for place in cells:
-        tested = (of[0].baseline for of in rows.get(place, {}).values())
-        named = next((name for name in tested if pd.notna(name)), None)
-        first = (named, *place[1:])
-        results.append(result(place, result(first) if first in cells else None))
-    return results
+    return [replace(result, baseline=baseline(result)) for result in alone.values()]
 
 
 def by_test(results: Sequence[SystemResult]) -> dict[tuple[str, str], list[SystemResult]]:
@@ -224,6 +215,11 @@ def by_test(results: Sequence[SystemResult]) -> dict[tuple[str, str], list[Syste
     return found
 
 
-def scale_of(measure: str, signature: str) -> str:
-    """The measure, or COMET's model by the signature, whose coefficients of agreement are used."""
-    return signature.split("|")[3] if measure == "comet" else MEASURES[measure].label
+def agreement(measure: str, signature: str, difference: float, target: str) -> Number | None:
+    """The share of pairs with such a difference in which people prefer the better system.
+
+    None for a measure or COMET model without coefficients, and of symbols that are no language.
+    """
+    scale = signature.split("|")[3] if measure == "comet" else MEASURES[measure].label
+    per_cent = human_agreement(scale, difference) if target in SCRIPTS else None
+    return None if per_cent is None else Number(agreement_text(scale, per_cent), per_cent)

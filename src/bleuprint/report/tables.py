@@ -9,7 +9,7 @@ from statistics import fmean
 
 from bleuprint.config.published import Published
 from bleuprint.report.frame import Records
-from bleuprint.report.grid import NONE, Grid, Number, Row, grid
+from bleuprint.report.grid import NONE, Grid, Number, Row, grid, span
 from bleuprint.report.paired import p_text
 from bleuprint.report.published import literature
 from bleuprint.report.system_results import PLACE, SystemResult, by_test, system_results
@@ -18,51 +18,39 @@ from bleuprint.scoring.breakdown import COUNT, COUNTS, LENGTH, LENGTHS, WORD_ACC
 from bleuprint.scoring.measures import FAULT_KEYS, MEASURES, SCORES
 from bleuprint.scoring.output_faults import ANY
 from bleuprint.scoring.reference_loss import LOSSES
-from bleuprint.scoring.significance import SIGNIFICANT
 
 HEADS = ("System", "Corpus", "Test set")
 DOCUMENT = "document"
-# Of fewer documents, an interval is a tenth or more too narrow: the normal distribution's in place
-# of Student's, and a deviation that is divided by n in place of n - 1.
-FEW = 20
 LOSS_NOTE = (
     "Loss: mean cross-entropy of the references in nats per token of the model, EOS included, "
     "without label smoothing; perplexity is e to it. Comparable only between equal vocabularies; "
     "the perplexity per word (EOS counts as one) also between different subwords."
 )
-
-# The measure and the group of lines of a column, by its head.
-Columns = Mapping[str, tuple[str, str]]
 Form = Callable[[SystemResult, str, str], str]
 
 
 def table(
     results: Sequence[SystemResult],
-    columns: Columns,
+    columns: Mapping[str, tuple[str, str]],
     form: Form,
     sizes: tuple[str, Callable[[SystemResult, float], float]] | None = None,
 ) -> Grid | None:
-    """The columns that have a value; None if none has.
+    """The columns, by head a measure and a group of lines, that have a value; None if none has.
 
     `sizes`: the name of a row above those of each test set, with a number by the first system that
     has the column, and the units of its score.
     """
-    shown = {
-        head: of for head, of in columns.items() if any(of in result.rows for result in results)
-    }
+    shown = {head: of for head, of in columns.items() if any(of in r.rows for r in results)}
     rows = list[tuple[str, ...]]()
     for test, of_test in by_test(results).items():
         if sizes:
             name, size = sizes
-            first = [next((r for r in of_test if of in r.rows), None) for of in shown.values()]
-            units = [
-                nan if result is None else size(result, result.rows[of][0].units)
-                for result, of in zip(first, shown.values(), strict=True)
-            ]
-            cells = [Number.of(each, "{:,.0f}".format) for each in units]
-            rows.append((f"({name})", *test, *cells))
-        for result in of_test:
-            rows.append((result.name, *test, *(form(result, *of) for of in shown.values())))
+            units = (
+                next((size(r, r.rows[of][0].units) for r in of_test if of in r.rows), nan)
+                for of in shown.values()
+            )
+            rows.append((f"({name})", *test, *(Number.of(n, "{:,.0f}".format) for n in units)))
+        rows += [(r.name, *test, *(form(r, *of) for of in shown.values())) for r in of_test]
     return grid(HEADS, list(shown), rows) if shown else None
 
 
@@ -87,26 +75,19 @@ def measured_scores(records: Records) -> list[str]:
 def losses(records: Records, published: Sequence[Published] = ()) -> Grid | None:
     """Loss and perplexity of the references, below those of the published systems."""
     results = [each for each in system_results(records) if not each.outside]
-    columns = {measure.label: (measure.key, "") for measure in LOSSES}
-    ours = table(results, columns, value)
+    ours = table(results, {measure.label: (measure.key, "") for measure in LOSSES}, value)
     numbers = literature.rows(records.cells, published).dropna(subset="test_perplexity")
-    of_others = [
-        Row(
-            (
-                *(f"{row.system} (published)", row.corpus, row.test),
-                *(f"{row.test_loss:.3f}", f"{row.test_perplexity:.2f}", NONE),
-            ),
-            "published",
-        )
-        # those of one system that differ in scoring have one perplexity
-        for row in numbers.drop_duplicates(PLACE).itertuples()
-    ]
+    of_others = []
+    # those of one system that differ in scoring have one perplexity
+    for row in numbers.drop_duplicates(PLACE).itertuples():
+        place = f"{row.system} (published)", row.corpus, row.test
+        figures = f"{row.test_loss:.3f}", f"{row.test_perplexity:.2f}", NONE
+        of_others.append(Row((*place, *figures), "published"))
     return ours and Grid(ours.columns, (*of_others, *ours.rows))
 
 
 def variants(records: Records) -> Grid | None:
     """BLEU as the headline and in all VARIANTS, with the difference from the headline."""
-    labels = {v: f"{v} ({PAPERS_ONLY})" if v == COMPOUND_SPLIT else v for v in VARIANTS}
 
     def form(result: SystemResult, measure: str, group: str) -> Number:
         score = result.score(measure, group)
@@ -114,8 +95,8 @@ def variants(records: Records) -> Grid | None:
             return value(result, measure, group)
         return Number(f"{score.number} ({score.mean - result.bleu.mean:+z.1f})", score.mean)
 
-    columns = {"BLEU": ("bleu", "")} | {label: (v, "") for v, label in labels.items()}
-    return table(system_results(records), columns, form)
+    heads = {f"{v} ({PAPERS_ONLY})" if v == COMPOUND_SPLIT else v: (v, "") for v in VARIANTS}
+    return table(system_results(records), {"BLEU": ("bleu", "")} | heads, form)
 
 
 def by_length(records: Records) -> Grid | None:
@@ -131,11 +112,15 @@ def by_count(records: Records) -> Grid | None:
     return table(system_results(records), columns, value, ("words", _units))
 
 
+def _by_document(records: Records) -> list[SystemResult]:
+    """The results on test sets that say their documents."""
+    return [each for each in system_results(records) if ("dbleu", DOCUMENT) in each.rows]
+
+
 def documents(records: Records) -> Grid | None:
     """Scores with intervals and tests by document; None if no test set says its documents."""
-    results = [each for each in system_results(records) if ("dbleu", DOCUMENT) in each.rows]
     columns = {MEASURES[key].label: (key, DOCUMENT) for key in ("dbleu", *SCORES)}
-    return table(results, columns, full, ("documents", _units))
+    return table(_by_document(records), columns, full, ("documents", _units))
 
 
 def document_findings(records: Records) -> Iterator[str]:
@@ -143,21 +128,16 @@ def document_findings(records: Records) -> Iterator[str]:
 
     And on each system whose difference is significant by line only.
     """
-    results = [each for each in system_results(records) if ("dbleu", DOCUMENT) in each.rows]
-    for (corpus, test), of_test in by_test(results).items():
+    for (corpus, test), results in by_test(_by_document(records)).items():
         where = f"{corpus}, test set {test}"
-        widths = [[_width(r, group) for group in (DOCUMENT, "")] for r in of_test]
-        times = [by_document / by_line for by_document, by_line in widths if by_line]
-        documents = int(of_test[0].rows["dbleu", DOCUMENT][0].units)
-        if times and documents > 1:
-            low, high = (f"{each:.1f}" for each in (min(times), max(times)))
-            few = f" Of fewer than {FEW} documents, it is rather too narrow."
+        times = [_width(r, DOCUMENT) / width for r in results if (width := _width(r, ""))]
+        number = int(results[0].rows["dbleu", DOCUMENT][0].units)
+        if times and number > 1:
             yield (
-                f"{where}, {documents:,} documents: by document the interval of BLEU is "
-                f"{low if low == high else f'{low} to {high}'} times as wide as by "
-                f"line.{few if documents < FEW else ''}"
+                f"{where}, {number:,} documents: by document the interval of BLEU is "
+                f"{span(times)} times as wide as by line."
             )
-        for result in of_test:
+        for result in results:
             by_line, by_document = result.difference, result.difference_in("bleu", DOCUMENT)
             if by_line and by_document and by_line.significant and not by_document.significant:
                 yield (
@@ -170,21 +150,17 @@ def document_findings(records: Records) -> Iterator[str]:
 def faults(records: Records) -> Grid | None:
     """The lines with each fault that occurs, and how many references have it."""
     results = system_results(records)
-    occurs = [
-        name
-        for name in FAULT_KEYS
-        if name == ANY
-        or any(
-            row.value > 0 or row.units < result.first.lines
-            for result in results
-            for row in result.rows.get((name, ""), ())
-        )
-    ]
+
+    def occurs(name: str) -> bool:
+        """Whether a translation has it, or a reference, whose line then does not count."""
+        rows = ((row, r.first.lines) for r in results for row in r.rows.get((name, ""), ()))
+        return any(row.value > 0 or row.units < lines for row, lines in rows)
 
     def references(result: SystemResult, units: float) -> float:
         return float(result.first.lines - units) or nan  # of any fault, all lines count
 
-    columns = {MEASURES[name].label: (name, "") for name in occurs}
+    names = [name for name in FAULT_KEYS if name == ANY or occurs(name)]
+    columns = {MEASURES[name].label: (name, "") for name in names}
     return table(results, columns, full, ("references", references))
 
 
@@ -194,15 +170,24 @@ def fault_findings(records: Records) -> list[str]:
     for result in system_results(records):
         for name in FAULT_KEYS:
             tested, score = result.difference_in(name), result.score(name)
-            if tested and score and tested.p < SIGNIFICANT:
-                other = score.mean - tested.value
-                times = f", {score.mean / other:.1f} times as many" if other > 0 else ""
+            if tested and score and tested.significant:
                 text = (
                     f"{result.corpus}, {result.test}: {result.name} has {score.mean:.3g} lines "
-                    f"with {name!r}, {tested.baseline} {other:.3g}{times}: {p_text(tested.p)}"
+                    f"with {name!r}, {tested.baseline} {score.mean - tested.value:.3g}: "
+                    f"{p_text(tested.p)}{tested.mark}"
                 )
-                found.append((tested.p, f"{text}{tested.mark}"))
+                found.append((tested.p, text))
     return [text for _, text in sorted(found, key=lambda each: each[0])]
+
+
+def signatures(records: Records) -> Iterator[str]:
+    """Each signature once; BLEU's depends on the target language, through the tokenizer."""
+    frame = records.frame()
+    frame = frame[(frame.signature != "") & frame.measure.isin([*SCORES, "dbleu"])]
+    groups = frame.groupby(["measure", "signature"], sort=False).target.unique()
+    for (measure, signature), targets in groups.items():
+        languages = f" ({', '.join(targets)})" if measure == "bleu" else ""
+        yield f"{MEASURES[measure].label}{languages}: `{signature}`"
 
 
 def _units(_: SystemResult, units: float) -> float:
@@ -211,5 +196,4 @@ def _units(_: SystemResult, units: float) -> float:
 
 def _width(result: SystemResult, group: str) -> float:
     """That of the interval of BLEU, the mean over seeds."""
-    rows = result.rows["bleu", group]
-    return fmean(row.high - row.low for row in rows)
+    return fmean(row.high - row.low for row in result.rows["bleu", group])

@@ -76,8 +76,8 @@ def test_what_is_drawn_for_other_sets_is_not_dropped(context: ReportContext) -> 
     assert "<strong>8,000 of 8,007 training pairs are trained on (99.91 %).</strong>" in section
     assert "1,993 of 10,000 pairs were drawn for validation and test sets" in section
     assert (
-        "1,993 of 10,000 pairs were drawn for validation and test sets; of 8,007 training pairs "
-        "8,000 are trained on; most were dropped by:" in short
+        "8,000 of 8,007 training pairs are trained on; 1,993 more were drawn for validation and "
+        "test sets; most were dropped by:" in short
     )
     assert "drawn_for" not in section.split("<table>")[0] + short
 
@@ -153,6 +153,6 @@ def test_parts_of_a_download_are_told_apart_and_counted(context: ReportContext) 
         assert (row[1], row[3:]) == ("metadata", ["2,000", "–", "5,000"])
     assert "<strong>9,993 of 14,000 training pairs are trained on (71.38 %).</strong>" in section
     assert (
-        "Of 14,000 training pairs 9,993 are trained on; most were dropped by: metadata 4,000"
+        "9,993 of 14,000 training pairs are trained on; most were dropped by: metadata 4,000"
         in short
     )

@@ -10,8 +10,8 @@ import result_rows
 import result_trees as trees
 from bleuprint.model.transformer import Transformer, count_parameters
 from bleuprint.report.page.context import ReportContext
-from bleuprint.report.page.model import model, parameters_by_part
-from pages import Page
+from bleuprint.report.page.model import parameters, parameters_by_part
+from result_rows import rows_of
 from systems import MODEL
 
 
@@ -31,20 +31,20 @@ def test_parameters_by_part(tie: str) -> None:
     attention = 4 * settings.d_model * heads + 3 * heads + settings.d_model
     layers = settings.encoder_layers
     assert counts["encoder self-attention"] == layers * attention
-    assert counts["positions"] == 2 * settings.max_positions * settings.d_model
+    for side in ("source", "target"):
+        assert counts[f"{side} positions"] == settings.max_positions * settings.d_model
     shared = {"all": (90, 0), "decoder": (90, 0), "none": (90, 70)}[tie]
     assert counts["source embedding"] == shared[0] * settings.d_model
-    assert counts["output projection"] == shared[1] * settings.d_model
+    assert counts["projection"] == shared[1] * settings.d_model
 
 
-def test_the_section(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = trees.settings_in(tmp_path, ("base", "big"), {"news-en-de": ("first",)})
     trees.write_texts(tmp_path, settings)
     monkeypatch.chdir(tmp_path)
     records = result_rows.frame(
         *(result_rows.record(n, "news-en-de", "first", 20.0) for n in settings.systems)
     )
-    page = Page(f'<section id="model">{model(ReportContext(settings, records)).body}</section>')
-    (table,) = page.tables["model"]
-    assert table.row("big")["encoder feed-forward"] == "4,192"
-    assert table.row("base")["all"] == "24,576"
+    table = rows_of(parameters(ReportContext(settings, records)))
+    assert table["big"]["encoder feed-forward"] == "4,192"
+    assert table["base"]["all"] == "24,576"

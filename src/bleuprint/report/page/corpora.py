@@ -1,7 +1,7 @@
 """The section of data: what each stage and rule did, and the vocabularies."""
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -36,41 +36,32 @@ _OVERLAP = ("source_held_out", "target_held_out")
 
 def corpora(context: ReportContext) -> Section:
     """Every corpus: its funnel, overlap and vocabularies."""
-    parts = [_corpus(context, name) for name in context.settings.corpora]
     data = {
-        "corpora": parts,
+        "corpora": [_corpus(context, name) for name in context.settings.corpora],
         "visible": visible,
         "composed": partial(unicodedata.normalize, "NFC"),
         "cut": SAMPLE_CHARACTERS,
-        "hidden": _hidden,
     }
     return Section("data", "Data", data)
 
 
 def visible(text: str) -> Markup:
     """The text with each character that does not print as its marked code point."""
+    mark = Markup('<mark title="{}">U+{:04X}</mark>')
     return Markup("").join(
-        character
-        if character.isprintable()
-        else Markup('<mark title="{}">U+{:04X}</mark>').format(
-            unicodedata.name(character, "control character").lower(), ord(character)
-        )
-        for character in text
+        c
+        if c.isprintable()
+        else mark.format(unicodedata.name(c, "control character").lower(), ord(c))
+        for c in text
     )
 
 
-def _hidden(sample: Mapping[str, Any]) -> bool:
-    """Whether a changed pair was cut before what changed."""
-    sides = [side for side in ("source", "target") if f"new_{side}" in sample]
-    return bool(sides) and all(sample[side] == sample[f"new_{side}"] for side in sides)
-
-
 def _corpus(context: ReportContext, name: str) -> dict[str, Any]:
-    described = folder(name, "statistics", context.root)
     by_stage = list(training_counts(name, context.root))
     funnel = list(_funnel(by_stage))
     idle = [row for row in funnel if row[1] and not any(row[3:5])]
-    pairs = kept(name, context.root)
+    pairs = kept([name], context.root)
+    described = folder(name, "statistics", context.root)
     return {
         "name": name,
         "settings": context.settings.corpus(name),

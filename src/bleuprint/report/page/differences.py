@@ -23,7 +23,6 @@ def changes(systems: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, str
 
 def descriptions(settings: Settings) -> dict[str, str]:
     """A line on each system: of the first its size, of the others what differs from it."""
-    dotted = {name: settings.dotted(name) for name in settings.systems}
     first = settings.systems[0]
     system = settings.system(first)
     model, train = system.model, system.train
@@ -34,13 +33,12 @@ def descriptions(settings: Settings) -> dict[str, str]:
     for most, noun in ((train.max_updates, "update"), (train.max_epochs, "epoch")):
         text += f", {counted(most, noun)}" if most else ""
     by_system: dict[str, list[str]] = {}
-    for name, key, _, value in changes(dotted):
+    for name, key, _, value in changes({name: settings.dotted(name) for name in settings.systems}):
         short = key.removeprefix("model.").removeprefix("train.").removeprefix("decode.")
         setting = f"without {short}" if value == NONE else f"{short} {value}"
         by_system.setdefault(name, []).append(setting if key != "nothing" else f"as {first}")
-    return {first: text} | {name: _listed(found) for name, found in by_system.items()}
-
-
-def _listed(settings: list[str]) -> str:
-    more = len(settings) - _MOST
-    return ", ".join(settings[:_MOST]) + (f" and {more} more" if more > 0 else "")
+    return {first: text} | {
+        name: ", ".join(found[:_MOST])
+        + (f" and {len(found) - _MOST} more" if len(found) > _MOST else "")
+        for name, found in by_system.items()
+    }

@@ -1,32 +1,18 @@
 """The findings in plain sentences: the best system on each test set, and what its test says."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from bleuprint.report.page.advice import LINES
 from bleuprint.report.paired import p_text, paired_t
 from bleuprint.report.system_results import Difference, SystemResult, by_test
 from bleuprint.runtime.html import counted
 from bleuprint.scoring.significance import SIGNIFICANT
 
-# What the tests of a difference say, by Difference.mark and whether the second test agrees.
-_VERDICTS = {
-    ("‡", True): "significant ({p}). Chance does not explain it: you can report it.",
-    ("†", True): (
-        "significant when tested alone ({p}), but not when corrected for the number of systems "
-        "tested ({corrected}). Confirm it with more seeds or test sentences."
-    ),
-    ("‡", False): (
-        "significant by one test ({p}), not by the other ({other}). Count the two as equal."
-    ),
-    ("", True): "not significant ({p}). It may be chance: count the two as equal.",
-    ("", False): "not significant ({p}; by {other}, it is). Count the two as equal.",
-}
-_VERDICTS["†", False] = _VERDICTS["‡", False]
+# Fewer lines give no reliable mean.
+LINES = 30
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(NamedTuple):
     """A sentence or a few, and the anchor of the section that has more, if any."""
 
     title: str
@@ -47,12 +33,10 @@ def _finding(place: str, ranked: Sequence[SystemResult]) -> Finding:
     best, tested, texts = ranked[0], ranked[0].difference, list[str]()
     if len(ranked) == 1:
         title = f"{best.name} is the only system on {place}"
-        texts.append("To see what a setting does, add a system that differs in it.")
     elif tested:
-        sure = tested.mark == "‡" and not tested.disagreement
         better = f"better than the baseline {tested.baseline}"
         title = f"{best.name} is {better} on {place}"
-        if not sure:
+        if tested.mark != "‡" or tested.disagreement:
             title = f"{best.name} is best on {place}, but perhaps not {better}"
         texts.append(f"It is {tested.value:.1f} BLEU above it: {_verdict(tested)}")
     else:
@@ -79,12 +63,19 @@ def _second(best: SystemResult, second: SystemResult) -> str:
 
 
 def _verdict(tested: Difference) -> str:
-    text = _VERDICTS[tested.mark, not tested.disagreement].format(
-        p=p_text(tested.p), corrected=p_text(tested.corrected), other=tested.disagreement
-    )
-    if tested.significant and tested.agreement:
-        text += (
-            " Where two systems differ so much, people prefer the better one in "
-            f"{tested.agreement_text} of all cases (an estimate)."
-        )
+    """What the tests say; of one seed it is the difference of two trainings."""
+    p = p_text(tested.p)
+    if tested.disagreement:
+        by = f"significant by one of two tests only ({p}; {tested.disagreement})"
+        return f"{by}: count the two as equal."
+    if not tested.mark:
+        return f"not significant ({p}): count the two as equal."
+    if tested.mark == "†":
+        corrected = p_text(tested.corrected)
+        text = f"significant alone ({p}), not corrected for the number of systems ({corrected})."
+    else:
+        of = "" if tested.deviation else " for these two trainings, another seed may differ"
+        text = f"significant ({p}){of}."
+    if tested.agreement:
+        text += f" People prefer the better one of such pairs in {tested.agreement} (estimated)."
     return text

@@ -29,17 +29,8 @@ class Kept:
 
     def most(self) -> list[str]:
         """The rules that dropped any with their counts, the largest first."""
-        ranked = sorted(self.dropped, key=lambda rule: -self.dropped[rule])
-        return [f"{rule} {self.dropped[rule]:,}" for rule in ranked if self.dropped[rule]]
-
-
-def total(corpora: Iterable[Kept]) -> Kept:
-    """Of several corpora together."""
-    read, left, drawn, dropped = 0, 0, 0, Counter[str]()
-    for each in corpora:
-        read, left, drawn = read + each.read, left + each.left, drawn + each.drawn
-        dropped.update(each.dropped)
-    return Kept(read, left, drawn, dropped)
+        ranked = Counter(self.dropped).most_common()
+        return [f"{rule} {count:,}" for rule, count in ranked if count]
 
 
 def training_counts(corpus: str, root: Path) -> Iterator[tuple[str, str, SetCounts]]:
@@ -53,12 +44,14 @@ def training_counts(corpus: str, root: Path) -> Iterator[tuple[str, str, SetCoun
                 yield stage, name, counts
 
 
-def kept(corpus: str, root: Path) -> Kept:
-    """The pairs from the download to the training."""
+def kept(corpora: Iterable[str], root: Path) -> Kept:
+    """The pairs of some corpora together, from the download to the training."""
     read, left, dropped = 0, 0, Counter[str]()
-    for stage, _, counts in training_counts(corpus, root):
-        read += counts.pairs_in if stage == STAGES[0] else 0
-        left = counts.pairs_out
-        dropped.update(counts.dropped)
+    for corpus in corpora:
+        *_, (_, _, last) = by_stage = list(training_counts(corpus, root))
+        left += last.pairs_out
+        for stage, _, counts in by_stage:
+            read += counts.pairs_in if stage == STAGES[0] else 0
+            dropped.update(counts.dropped)
     drawn = sum(dropped.pop(rule, 0) for rule in DRAWN)
     return Kept(read, left, drawn, dropped)

@@ -2,31 +2,23 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import chain
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
 from bleuprint.cells.results import Results
 from bleuprint.config.paths import Cell
 from bleuprint.report.page.context import ReportContext
-from bleuprint.report.paired import OfTest
-from bleuprint.report.system_results import SystemResult
+from bleuprint.report.system_results import SystemResult, by_test
 from bleuprint.scoring.sacrebleu_measures import sentence_bleu
 
-# Lines of each short list: a system's best and worst, those where systems differ most.
-MOST = 5
 # Systems whose outputs are shown.
 SYSTEMS = 6
-_BLEU = "bleu", ""
 
 
 @dataclass(frozen=True, eq=False)
 class SetLines:
-    """A test set, with `outputs` by system, `bleu` of each line with a column for each of these,
-    and BLEU of all lines as `measured`.
+    """A test set with `outputs` by system, and `bleu` of each line with a column for each of them.
 
     Lines count from 0. `left_out` is the number of other systems.
     """
@@ -38,36 +30,22 @@ class SetLines:
     references: Sequence[str]
     outputs: Mapping[str, Sequence[str]]
     bleu: pd.DataFrame
-    measured: Mapping[str, OfTest]
     left_out: int
 
     @property
     def baseline(self) -> str:
         return next(iter(self.outputs))
 
-    def best(self, system: str) -> list[int]:
-        """Lines by BLEU, the highest first; ties: the longest first, the most informative."""
-        return _ranked(-self.bleu[system], [-len(line) for line in self.references])
-
-    def worst(self, system: str) -> list[int]:
-        """Lines by BLEU, the lowest first; ties: the longest first."""
-        return _ranked(self.bleu[system], [-len(line) for line in self.references])
-
-    @cached_property
     def differing(self) -> list[int]:
         """Lines where systems' BLEU differs, those where it differs most first."""
         spread = self.bleu.max(axis=1) - self.bleu.min(axis=1)
-        return _ranked(-spread)[: int((spread > 0).sum())]
+        ranked = spread[spread > 0].sort_values(ascending=False, kind="stable")
+        return [int(line) for line in ranked.index]
 
-    def by_interest(self) -> list[int]:
-        """All lines, in case there is room for only some: the short lists, then the others."""
-        first = [rank(system)[:MOST] for system in self.outputs for rank in (self.best, self.worst)]
-        return list(dict.fromkeys(chain(self.differing, *first, range(len(self.sources)))))
-
-
-def _ranked(*keys: ArrayLike) -> list[int]:
-    """Lines in rising order of the first key; ties in that of the second, and so on."""
-    return [int(line) for line in np.lexsort(np.array(keys[::-1]))]
+    def worst(self) -> list[int]:
+        """Lines by mean BLEU, the lowest first; ties: the longest first, the most informative."""
+        lengths = [-len(line) for line in self.references]
+        return [int(line) for line in np.lexsort((lengths, self.bleu.mean(axis=1)))]
 
 
 def lines_of_sets(context: ReportContext) -> Iterator[SetLines]:
@@ -75,28 +53,17 @@ def lines_of_sets(context: ReportContext) -> Iterator[SetLines]:
 
     Raises UserError if a file is not the one that was scored.
     """
-    columns: dict[tuple[str, str], list[SystemResult]] = {}
-    for result in context.results:
-        columns.setdefault((result.corpus, result.test), []).append(result)
-    for (corpus, test), results in columns.items():
-        entry = context.settings.corpus(corpus)
-        outputs, bleu, measured, systems = {}, {}, {}, shown_systems(results)
-        for system in systems:
+    for (corpus, test), results in by_test(context.results).items():
+        outputs, bleu = {}, {}
+        for system in shown_systems(results):
             cell = Cell(system, corpus, context.settings.seeds[0])
             run = Results.open(context.settings, cell, context.root)
             references, outputs[system] = run.lines(test)
-            measured[system] = {_BLEU: run.measures(test)[_BLEU]}
-            bleu[system] = sentence_bleu(outputs[system], references, entry.target)
+            bleu[system] = sentence_bleu(outputs[system], references, run.texts.target)
         yield SetLines(
-            corpus=corpus,
-            test=test,
-            languages=(entry.source, entry.target),
-            sources=run.sources(test),
-            references=references,
-            outputs=outputs,
+            *(corpus, test, run.texts.languages, run.sources(test), references, outputs),
             bleu=pd.DataFrame(bleu),
-            measured=measured,
-            left_out=len(results) - len(systems),
+            left_out=len(results) - len(outputs),
         )
 
 

@@ -1,4 +1,4 @@
-"""The section of the model: the parameters of each system by part."""
+"""The parameters of each system's model by part."""
 
 from collections import Counter
 from typing import Any
@@ -13,26 +13,6 @@ from bleuprint.dataset.subwords.vocabulary import SPECIALS
 from bleuprint.model.transformer import Transformer
 from bleuprint.report.grid import NONE, Grid, Number, grid
 from bleuprint.report.page.context import ReportContext
-from bleuprint.report.page.section import Section
-
-# The part of the model by the first words of a parameter's name, without the number of its layer.
-_PARTS = {
-    "source_embedding": "source embedding",
-    "target_embedding": "target embedding",
-    "source_positions": "positions",
-    "target_positions": "positions",
-    "projection": "output projection",
-    "encoder.self_attention": "encoder self-attention",
-    "encoder.feed_forward": "encoder feed-forward",
-    "decoder.self_attention": "decoder self-attention",
-    "decoder.cross_attention": "decoder cross-attention",
-    "decoder.feed_forward": "decoder feed-forward",
-}
-_NORMS = "norms"
-
-
-def model(context: ReportContext) -> Section:
-    return Section("model", "The model", {"parameters": _parameters(context)})
 
 
 class _NoDraws(TorchFunctionMode):
@@ -53,13 +33,14 @@ def parameters_by_part(settings: Model, source: int, target: int) -> Counter[str
         transformer = Transformer(settings, source, target)
     counts = Counter[str]()
     for name, parameter in transformer.named_parameters():
-        stack, *words = [word for word in name.split(".") if not word.isdigit()]
-        by_layer = f"{stack}.{words[0]}" if stack in ("encoder", "decoder") else stack
-        counts[_PARTS.get(by_layer, _NORMS)] += parameter.numel()
+        first, *words = [word.replace("_", " ") for word in name.split(".") if not word.isdigit()]
+        if first in ("encoder", "decoder"):
+            first += f" {words[0].replace(' ', '-')}"
+        counts["norms" if "norm" in name else first] += parameter.numel()
     return counts
 
 
-def _parameters(context: ReportContext) -> Grid:
+def parameters(context: ReportContext) -> Grid:
     """A row for each system on each corpus, a column for each part that any of them has."""
     counted: dict[tuple[str, str], Counter[str]] = {}
     for corpus, entry in context.settings.corpora.items():
@@ -70,8 +51,7 @@ def _parameters(context: ReportContext) -> Grid:
         )
         for name, system in context.settings.systems_on(corpus).items():
             counted[name, corpus] = parameters_by_part(system.model, source, target)
-    together = sum(counted.values(), Counter[str]())
-    parts = [part for part in dict.fromkeys((*_PARTS.values(), _NORMS)) if together[part]]
+    parts = dict.fromkeys(part for counts in counted.values() for part in counts)
     rows = [
         (*place, *(_count(counts[part]) for part in parts), _count(counts.total()))
         for place, counts in counted.items()

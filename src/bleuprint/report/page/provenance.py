@@ -6,6 +6,7 @@ from bleuprint.config.corpus import Corpus
 from bleuprint.config.corpus_files import SIDES
 from bleuprint.config.experiment import Settings
 from bleuprint.config.made_texts import MadeText
+from bleuprint.report import tables
 from bleuprint.report.citations import citations
 from bleuprint.report.grid import NONE
 from bleuprint.report.page.context import ReportContext
@@ -38,6 +39,7 @@ def provenance(context: ReportContext) -> Section:
         },
         "citations": citations(settings),
         "outside": list(_outside(settings)),
+        "signatures": list(tables.signatures(context.records)),
         "records": list(known.itertuples()),
     }
     return Section("provenance", "Provenance", data)

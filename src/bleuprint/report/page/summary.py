@@ -1,31 +1,61 @@
 """The first section: the result at a glance, the findings in sentences, and what to try next."""
 
+import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from bleuprint.report import notes, tables
 from bleuprint.report.cost_columns import duration, power
 from bleuprint.report.page.advice import advice
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.findings import Finding, best_systems
-from bleuprint.report.page.funnel import kept, total
-from bleuprint.report.page.glance import glances
+from bleuprint.report.page.funnel import kept
 from bleuprint.report.page.section import Section
+from bleuprint.report.system_results import SystemResult, by_test
 from bleuprint.runtime.html import counted
-from bleuprint.training.history import Validation
 
+# The ends of a scale are multiples of this many BLEU.
+_STEP = 5
 # Rules that are named.
 _SHOWN = 3
 
 
+@dataclass(frozen=True)
+class Glance:
+    """The systems on a test set, and the ends of the scale on which their BLEU is drawn."""
+
+    title: str
+    results: Sequence[SystemResult]
+    low: int
+    high: int
+
+    def place(self, bleu: float) -> str:
+        """In per cent of the scale."""
+        return f"{100 * (bleu - self.low) / (self.high - self.low):.1f}%"
+
+
 def summary(context: ReportContext) -> Section:
+    several = len(context.settings.seeds) > 1
+    validations = {
+        f"{cell.system}, {cell.corpus}" + (f", seed {cell.seed}" if several else ""): of.validation
+        for cell, of in context.curves.items()
+    }
     data = {
         "glances": list(glances(context.results)),
-        "several_seeds": len(context.settings.seeds) > 1,
+        "several_seeds": several,
         "notes": list(notes.reachable_notes(context.records.cells, context.root)),
         "findings": list(_findings(context)),
-        "advice": advice(context.results, list(_validations(context))),
+        "advice": advice(context.results, validations),
     }
     return Section("summary", "Summary", data)
+
+
+def glances(results: Sequence[SystemResult]) -> Iterator[Glance]:
+    for (corpus, test), of_test in by_test(results).items():
+        ends = [end for result in of_test for end in result.bleu.ends]
+        low, high = _STEP * math.floor(min(ends) / _STEP), _STEP * math.ceil(max(ends) / _STEP)
+        title = f"{corpus}, test set {test} ({counted(int(of_test[0].first.lines), 'sentence')})"
+        yield Glance(title, of_test, low, max(low + _STEP, high))
 
 
 def _findings(context: ReportContext) -> Iterator[Finding]:
@@ -54,19 +84,9 @@ def _cost(context: ReportContext) -> str:
 
 def _data(context: ReportContext) -> str:
     """What became of the training pairs of all corpora."""
-    corpora = context.settings.corpora
-    pairs = total(kept(name, context.root) for name in corpora)
-    text = f" of {len(corpora)} corpora" if len(corpora) > 1 else ""
-    drawn = f"{pairs.drawn:,} of {pairs.read:,} pairs were drawn for validation and test sets; "
-    text = f"{drawn if pairs.drawn else ''}of {pairs.candidates:,} training pairs{text} "
-    text = text[0].upper() + text[1:]
-    if not pairs.most():
-        return f"{text}all are trained on, none was dropped."
-    rules = ", ".join(pairs.most()[:_SHOWN])
-    return f"{text}{pairs.left:,} are trained on; most were dropped by: {rules}."
-
-
-def _validations(context: ReportContext) -> Iterator[tuple[str, Sequence[Validation]]]:
-    for cell, curves in context.curves.items():
-        seed = f", seed {cell.seed}" if len(context.settings.seeds) > 1 else ""
-        yield f"{cell.system}, {cell.corpus}{seed}", curves.validation
+    pairs = kept(context.settings.corpora, context.root)
+    text = f"{pairs.left:,} of {pairs.candidates:,} training pairs are trained on"
+    if pairs.drawn:
+        text += f"; {pairs.drawn:,} more were drawn for validation and test sets"
+    rules = pairs.most()[:_SHOWN]
+    return f"{text}; most were dropped by: {', '.join(rules)}." if rules else f"{text}."
