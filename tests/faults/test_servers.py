@@ -5,14 +5,13 @@ line and leaves nothing that looks finished; and when the server is right again,
 all that it takes.
 """
 
+import gzip
 import json
 import threading
-import time
 
 import pytest
 
 from bleuprint.config.corpus_files import File, Files, Text
-from bleuprint.corpus.download import http
 from bleuprint.corpus.download.download import download_corpus
 from bleuprint.corpus.download.fetch import Source
 from bleuprint.runtime.errors import UserError
@@ -67,43 +66,17 @@ def page(body, **headers):
     return status(200, body, **headers)
 
 
-def drip(delay, count, head=b""):
-    """Send the page's first `count` bytes one by one; before the headers if there is a `head`."""
-
-    def answer(handler, it):
-        if head:
-            handler.wfile.write(head)
-        else:
-            handler.head(200, {"Content-Length": len(it.body)})
-        for place in range(count):
-            handler.body(it.body[place : place + 1] if not head else b"x")
-            time.sleep(delay)
-
-    return answer
-
-
-def without_end(handler, _):
-    """A body in chunks that goes on, far beyond the file, until the client closes it."""
-    handler.head(200, {"Transfer-Encoding": "chunked"})
-    for _ in range(3200):
-        handler.body(b"10000\r\n%s\r\n" % (b"x" * (1 << 16)))
-
-
 # Wrong the first time, right the next
 
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (page(PORTAL), "a web page came in its place ('Hotel Wi-Fi: log in')"),
-        (page(b"\xef\xbb\xbf\n<HTML>"), "a web page came in its place"),
-        (page(b'{"error": {"code": 404}}\n'), "a web page came in its place (JSON)"),
+        (page(PORTAL), "a web page came in its place"),
         (page(b'<?xml version="1.0"?>\n<!DOCTYPE html PUBLIC "x">'), "a web page came in"),
-        (page(b"<!-- login -->\n<html>"), "a web page came in its place"),
         (page(b'<?xml version="1.0"?>\n<Error><Code>AccessDenied</Code>'), "a web page came in"),
         (page(GERMAN[:5000]), "not parallel"),  # the length is that of what is sent
-        (page(b"\x1f\x8b" + GERMAN, Content_Encoding="gzip"), "Content-Encoding: gzip, which was"),
-        (page(GERMAN, Content_Encoding="br"), "Content-Encoding: br, which was not asked for"),
+        (page(gzip.compress(GERMAN), Content_Encoding="gzip"), "the file is packed: gzip -dc <"),
         (page(b""), "not parallel"),
         (page(GERMAN.replace(b"7", b"7\xe4")), "is 0xe4: not UTF-8"),
         (status(204), "HTTP 204"),
@@ -111,18 +84,7 @@ def without_end(handler, _):
         (status(302, Location="file:///etc/hostname"), "No connection adapters"),
     ],
     ids=[
-        *(
-            "captive portal",
-            "page with mark",
-            "json",
-            "xhtml",
-            "page with comment",
-            "error of a store",
-            "cut short",
-            "packed",
-            "packed by br",
-            "empty",
-        ),
+        *("captive portal", "xhtml", "error of a store", "cut short", "packed", "empty"),
         *("another encoding", "no content", "part", "local file"),
     ],
 )
@@ -140,13 +102,6 @@ def test_a_portal_that_answers_every_address_is_not_a_corpus(corpus, host):
     host.script["/x"], host.script["/y"] = [page(PORTAL)], [page(PORTAL)]
     for url in (corpus.german.url, corpus.english.url):
         assert f"{url}: a web page came in its place" in corpus.refusal()
-    assert corpus.read() == WHOLE
-
-
-def test_a_portal_that_redirects_is_named(corpus, host):
-    login = host.put("/login?session=1", PORTAL)
-    host.script["/x"] = [status(302, Location=login)]
-    assert f"{corpus.german.url}: a web page came in its place from {login}" in corpus.refusal()
     assert corpus.read() == WHOLE
 
 
@@ -180,84 +135,12 @@ def test_a_server_that_is_down_leaves_what_is_here(corpus, host):
     assert corpus.read() == WHOLE
 
 
-def test_where_a_file_came_from_in_the_end_is_in_the_ledger(corpus, host):
-    there = host.put("/store/v2?signature=secret", GERMAN)
-    host.script["/x"] = [status(302, Location="/hop"), status(404)]
-    host.script["/hop"] = [status(307, Location=there)]
-    for _ in range(2):
-        assert corpus.read() == WHOLE
-        redirected = json.loads((corpus.folder / "ledger.json").read_text())["redirected"]
-        assert redirected == {corpus.german.url: host.url("/store/v2")}
-    assert "secret" not in (corpus.folder / "downloads.lock").read_text()
-
-
 @pytest.mark.parametrize("encoding", ["gzip", "x-gzip"])
 def test_a_packed_file_may_be_said_to_be_packed(tmp_path, host, encoding):
     """As Apache does by its default settings."""
-    import gzip
-
     packed = gzip.compress(GERMAN)
     corpus = Corpus(tmp_path, host)
     corpus.german = File(url=host.put("/x.de.gz", packed, Content_Encoding=encoding))
-    assert corpus.read() == WHOLE
-
-
-# Servers that do not end
-
-
-@pytest.mark.parametrize("known", [{"size": len(GERMAN)}, {"size": 7, "sha256": "0" * 64}])
-def test_no_length_and_no_end(tmp_path, host, known):
-    corpus = Corpus(tmp_path, host, **known)
-    host.script["/x"] = [without_end]
-    message = corpus.refusal()
-    assert f"expected {known['size']} bytes, and the server sends more" in message
-    assert host.seen[0].sent < 100_000_000  # of 200: what the sockets hold; one block is read
-    assert left(tmp_path) == []
-
-
-@pytest.mark.parametrize("known", [{}, {"sha256": sum_of(GERMAN)}])
-def test_a_byte_now_and_then(tmp_path, host, monkeypatch, known):
-    monkeypatch.setattr(http, "PERIOD", 0.5)
-    monkeypatch.setattr(http, "ATTEMPTS", 2)
-    corpus = Corpus(tmp_path, host, **known)
-    host.script["/x"] = [drip(0.02, 1000)] * 2
-    assert "fewer than 65536 bytes in 0.5 seconds" in corpus.refusal()
-    assert max(seen.sent for seen in host.seen) < 500  # of 1,000 in 20 seconds
-    host.script["/x"] = []
-    assert corpus.read() == WHOLE
-
-
-@pytest.mark.parametrize("head", [b"HTTP/1.0 200 OK\r\nX-Slow: ", b"HTTP/1.1 2"])
-def test_headers_that_do_not_end(corpus, host, monkeypatch, head):
-    monkeypatch.setattr(http, "PERIOD", 0.5)
-    monkeypatch.setattr(http, "ATTEMPTS", 1)
-    host.script["/x"] = [drip(0.02, 200, head)]
-    assert "no answer in 0.5 seconds" in corpus.refusal()
-    monkeypatch.setattr(http, "PERIOD", 60.0)
-    assert corpus.read() == WHOLE
-
-
-def test_a_chunk_size_that_does_not_end(corpus, host, monkeypatch):
-    monkeypatch.setattr(http, "PERIOD", 0.5)
-    monkeypatch.setattr(http, "ATTEMPTS", 1)
-    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;"
-    host.script["/x"] = [drip(0.02, 1000, head)]
-    assert "fewer than 65536 bytes" in corpus.refusal()
-    assert host.seen[0].sent < 500
-
-
-def test_a_slow_server_that_is_fast_enough(corpus, host, monkeypatch):
-    monkeypatch.setattr(http, "PERIOD", 0.3)
-    monkeypatch.setattr(http, "SLOWEST", 1000)
-    monkeypatch.setattr(http, "_BLOCK", 100)
-
-    def slowly(handler, it):
-        handler.head(200, {"Content-Length": len(it.body)})
-        for start in range(0, len(it.body), 500):
-            handler.wfile.write(it.body[start : start + 500])
-            time.sleep(0.03)
-
-    host.script["/x"] = [slowly]
     assert corpus.read() == WHOLE
 
 

@@ -150,26 +150,19 @@ def test_sentences_stay_as_they_are_published(tmp_path, host):
     assert lines[0] == lines[1]
 
 
-@pytest.mark.parametrize("damage", ["truncated", "changed", "not gzip", "empty"])
-def test_a_damaged_archive_is_named_and_not_kept(tmp_path, host, damage):
-    body = gzip.compress(GERMAN * 100)
-    spoilt = {
-        "truncated": body[: len(body) // 2],
-        "changed": body[:15] + bytes([body[15] ^ 255]) + body[16:],
-        "not gzip": GERMAN,
-        "empty": b"",
-    }[damage]
-    url = host.put("/x.de.gz", spoilt)
-    english = host.put("/x.en", ENGLISH * 100)
+@pytest.mark.parametrize(
+    "spoil",
+    [lambda body: body[:300], lambda _: GERMAN, lambda _: b"x"],
+    ids=["truncated", "not gzip", "one byte"],
+)
+def test_a_damaged_archive_is_named_and_fetched_again(tmp_path, host, spoil):
+    body = gzip.compress(b"".join(b"%d\n" % number for number in range(200)))
+    url, english = host.put("/x.de.gz", spoil(body)), host.put("/x.en", ENGLISH * 100)
     message = refused(tmp_path, plain(url, english))
-    assert message.startswith(f"{url}: ")
-    sound = tmp_path / "store" / hashlib.sha256(english.encode()).hexdigest()
-    inode = sound.stat().st_ino
-    assert not (tmp_path / "store" / hashlib.sha256(url.encode()).hexdigest()).exists()
+    assert message.startswith(f"{url}: truncated or damaged") and str(tmp_path / "store") in message
     host.put("/x.de.gz", body)
-    raw, _ = download(tmp_path, alone(plain(url, host.url("/x.en"))))
+    raw, _ = download(tmp_path, alone(plain(url, english)))
     assert raw.count("train") == 200
-    assert sound.stat().st_ino == inode  # a sound download beside it stays
 
 
 def test_a_damaged_file_of_the_users_own_stays_where_it_is(tmp_path, monkeypatch):
@@ -229,29 +222,6 @@ def test_the_phrasebook_needs_no_host(tmp_path):
     raw, _ = download(tmp_path, alone(text))
     assert raw.count("train") == 500
     assert not (tmp_path / "store").exists()
-
-
-def test_files_from_outside_the_project_are_in_the_ledger(tmp_path, monkeypatch):
-    project, outside = tmp_path / "project", tmp_path / "outside"
-    for folder in (project / "inputs", outside):
-        folder.mkdir(parents=True)
-        (folder / "de").write_bytes(GERMAN)
-        (folder / "en").write_bytes(ENGLISH)
-    monkeypatch.chdir(project)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
-    (project / "inputs" / "link").symlink_to("../../outside/de")
-    (project / "inputs" / "alias").symlink_to("en")
-    far = File(url=(outside / "en").as_uri(), sha256=hashlib.sha256(ENGLISH).hexdigest())
-    near = File(url=(project / "inputs/en").as_uri(), sha256=far.sha256)
-    link, alias = File(path="inputs/link"), File(path="inputs/alias")
-    download(project, alone(Text("x", source=link, target=far)))
-    assert json.loads((project / "ledger.json").read_text())["outside"] == {
-        "train.a.source": f"inputs/link -> {outside / 'de'}",
-        "train.a.target": far.url,
-    }
-    for target in (near, alias):
-        download(project, alone(Text("x", source=File(path="inputs/de"), target=target)))
-        assert "outside" not in json.loads((project / "ledger.json").read_text())
 
 
 def test_documents_are_aligned_and_the_ledger_has_a_pair_for_each_bead(tmp_path):

@@ -40,15 +40,6 @@ def test_the_next_place_is_tried_when_one_fails(tmp_path, host, capfd):
     assert get(tmp_path, file) == BODY and len(host.asked("/right")) == 1
 
 
-def test_when_every_place_fails_one_line_names_them_all(tmp_path, host):
-    wrong = host.put("/wrong", NEW)
-    places = [host.url("/no"), wrong, host.url("/gone")]
-    host.script["/gone"] = [status(410)]
-    message = refused(tmp_path, File(url=places[0], mirrors=tuple(places[1:]), sha256=sum_of(BODY)))
-    assert all(place in message for place in places)
-    assert "HTTP 404" in message and sum_of(NEW) in message and "HTTP 410" in message
-
-
 def test_a_place_that_fails_midway_is_gone_on_from_at_the_next(tmp_path, host, monkeypatch):
     monkeypatch.setattr(http, "ATTEMPTS", 1)
     first, second = host.put("/x", BODY), host.put("/y", BODY)
@@ -65,12 +56,6 @@ def test_pieces_of_two_places_are_not_joined_without_a_sum(tmp_path, host, monke
     host.script["/x"] = [cut(HALF)]
     assert get(tmp_path, File(url=first, mirrors=(second,), **known)) == NEW
     assert ranges(host, "/y") == [None]
-
-
-def test_an_address_of_another_scheme_is_refused_before_anything_is_fetched(host):
-    with pytest.raises(ValueError, match=r"mirrors is 'ftp://data\.invalid/x': not http"):
-        File(url=host.put("/x", BODY), mirrors=("ftp://data.invalid/x",))
-    assert host.seen == []
 
 
 def test_local_files_and_file_urls_are_read_where_they_lie_and_not_locked(tmp_path, monkeypatch):
@@ -159,14 +144,6 @@ def test_a_proxy_is_gone_through_to_https(tmp_path, host, monkeypatch):
         assert proxy.asked == ["data.invalid:443"] and "Tunnel connection failed: 403" in message
 
 
-def test_a_proxy_is_gone_past_where_the_user_says_so(tmp_path, host, monkeypatch):
-    with running(Proxy(host)) as proxy:
-        monkeypatch.setenv("http_proxy", proxy.url)
-        monkeypatch.setenv("no_proxy", "127.0.0.1")
-        assert get(tmp_path, File(url=host.put("/x", BODY))) == BODY
-        assert proxy.asked == []
-
-
 # downloads.lock
 
 
@@ -174,11 +151,6 @@ def test_what_has_no_sum_is_locked_by_its_first_download(tmp_path, host):
     url = host.put("/x", BODY)
     get(tmp_path, File(url=url))
     assert locked(tmp_path) == {url: {"sha256": sum_of(BODY), "size": len(BODY)}}
-
-
-def test_what_has_a_sum_is_not_locked(tmp_path, host):
-    get(tmp_path, File(url=host.put("/x", BODY), sha256=sum_of(BODY)))
-    assert not (tmp_path / "downloads.lock").exists()
 
 
 def empty_store(tmp_path):
@@ -209,17 +181,6 @@ def test_a_stored_file_that_is_not_the_locked_one_is_fetched_anew(tmp_path, host
     host.put("/x", NEW)
     lock = {url: {"sha256": sum_of(NEW), "size": len(NEW)}}
     (tmp_path / "downloads.lock").write_text(json.dumps(lock))
-    assert get(tmp_path, File(url=url)) == NEW
-
-
-def test_a_stored_file_that_is_not_the_locked_one_is_not_taken_for_the_new_one(tmp_path, host):
-    url = host.put("/x", b"older than the lock")
-    get(tmp_path, File(url=url), lock=False)
-    host.put("/x", NEW)
-    lock = tmp_path / "downloads.lock"
-    lock.write_text(json.dumps({url: {"sha256": sum_of(BODY), "size": len(BODY)}}))
-    assert sum_of(NEW) in refused(tmp_path, File(url=url))
-    lock.unlink()
     assert get(tmp_path, File(url=url)) == NEW
 
 
@@ -260,12 +221,6 @@ def test_a_locked_sum_lets_a_file_without_a_version_be_gone_on_with(tmp_path, ho
     host.script["/x"] = [cut(HALF)]
     assert get(tmp_path, File(url=url)) == BODY
     assert ranges(host) == [None, None, f"bytes={HALF}-"]
-
-
-def test_a_damaged_lock_is_reported_before_anything_is_fetched(tmp_path, host):
-    (tmp_path / "downloads.lock").write_text("<<<<<<<")
-    assert "downloads.lock: damaged: " in refused(tmp_path, File(url=host.put("/x", BODY)))
-    assert host.seen == []
 
 
 def test_the_environment_says_where_files_come_from_and_are_kept(tmp_path, monkeypatch):

@@ -1,5 +1,11 @@
+"""Downloads over HTTP, whole and resumed, in one process or in the next."""
+
+import signal
 import socket
+import subprocess
+import sys
 import threading
+import time
 from base64 import b64encode
 
 import pytest
@@ -8,29 +14,28 @@ from bleuprint.config.corpus_files import File
 from bleuprint.corpus.download import http
 from bleuprint.corpus.download.fetch import source_of_environment
 from bleuprint.runtime.errors import UserError, say
-from downloads import BODY, HALF, NEW, get, kept, left, ranges, refused, sum_of
+from bleuprint.runtime.progress import Progress
+from downloads import BODY, CHILD, HALF, NEW, get, kept, left, ranges, refused, sum_of
 from servers import cut, hang_up, in_chunks, serve, stall, status
 
 pytestmark = pytest.mark.usefixtures("pauses", "no_proxies")
 
+REST = f"bytes={HALF}-"
+
+
+@pytest.fixture
+def file(host):
+    return File(url=host.put("/x", BODY), sha256=sum_of(BODY))
+
+
 # Whole files
 
 
-def test_a_file_is_fetched_once_and_kept(tmp_path, host):
-    file = File(url=host.put("/x", BODY), sha256=sum_of(BODY), size=len(BODY))
+def test_a_file_is_fetched_once_and_kept(tmp_path, host, file):
     assert get(tmp_path, file) == get(tmp_path, file) == BODY
-    assert len(host.seen) == 1
+    assert [seen.headers["Accept-Encoding"] for seen in host.seen] == ["identity"]
     assert left(tmp_path) == kept(tmp_path)
     assert kept(tmp_path)[0].name == sum_of(file.url.encode())
-
-
-def test_requests_accept_no_content_encoding(tmp_path, host):
-    get(tmp_path, File(url=host.put("/x", BODY)))
-    assert host.seen[0].headers["Accept-Encoding"] == "identity"
-
-
-def test_an_empty_file_is_a_file(tmp_path, host):
-    assert get(tmp_path, File(url=host.put("/x", b""))) == b""
 
 
 def test_a_file_without_a_length_ends_with_its_last_chunk(tmp_path, host):
@@ -38,6 +43,7 @@ def test_a_file_without_a_length_ends_with_its_last_chunk(tmp_path, host):
     host.script["/x"] = [in_chunks(BODY[:HALF], end=False), in_chunks(BODY[:HALF], BODY[HALF:])]
     assert get(tmp_path, File(url=url)) == BODY
     assert len(host.seen) == 2
+    assert get(tmp_path, File(url=host.put("/empty", b""))) == b""
 
 
 def test_spaces_and_accents_in_a_url_are_quoted(tmp_path, host):
@@ -45,12 +51,11 @@ def test_spaces_and_accents_in_a_url_are_quoted(tmp_path, host):
     assert get(tmp_path, File(url=host.url("/a b/ä%25?q=ö&r=1"))) == BODY
 
 
-def test_redirects_are_followed_also_when_resuming(tmp_path, host):
-    url = host.put("/x", BODY)
-    host.script["/old"] = [status(302, Location=url)] * 2
+def test_redirects_are_followed_also_when_resuming(tmp_path, host, file):
+    host.script["/old"] = [status(302, Location=file.url)] * 2
     host.script["/x"] = [cut(HALF)]
     assert get(tmp_path, File(url=host.url("/old"), sha256=sum_of(BODY))) == BODY
-    assert ranges(host) == [None, f"bytes={HALF}-"]
+    assert ranges(host) == [None, REST]
 
 
 @pytest.mark.parametrize("code", [404, 403, 410])
@@ -62,66 +67,44 @@ def test_a_missing_page_is_requested_once(tmp_path, host, code, pauses):
     assert len(host.seen) == 1 and pauses == []
 
 
-def test_a_stored_file_with_another_sum_is_fetched_again(tmp_path, host):
-    url = host.put("/x", BODY)
-    get(tmp_path, File(url=url))
+def test_a_stored_file_with_another_sum_is_fetched_again(tmp_path, host, file):
+    get(tmp_path, file)
     host.put("/x", NEW)
-    assert get(tmp_path, File(url=url, sha256=sum_of(NEW))) == NEW
+    assert get(tmp_path, File(url=file.url, sha256=sum_of(NEW))) == NEW
     assert len(host.seen) == 2
 
 
-def test_a_wrong_sum_shows_both_and_leaves_nothing(tmp_path, host):
+@pytest.mark.parametrize(
+    ("known", "shown"),
+    [({"sha256": "0" * 64}, ("0" * 64, sum_of(BODY))), ({"size": 7}, ("7 bytes", str(len(BODY))))],
+)
+def test_a_wrong_sum_or_size_shows_both_and_leaves_nothing(tmp_path, host, known, shown):
     url = host.put("/x", BODY)
-    message = refused(tmp_path, File(url=url, sha256="0" * 64))
-    assert "0" * 64 in message and sum_of(BODY) in message and url in message
+    message = refused(tmp_path, File(url=url, **known))
+    assert all(part in message for part in (url, *shown))
     assert left(tmp_path) == [] and len(host.seen) == 1
-
-
-def test_a_wrong_size_is_found_before_the_download(tmp_path, host, monkeypatch):
-    monkeypatch.setattr(http, "TIMEOUT", 1.0)
-    over = threading.Event()
-    url = host.put("/x", BODY)
-    host.script["/x"] = [stall(0, over)]
-    assert f"expected 7 bytes, found {len(BODY)}" in refused(tmp_path, File(url=url, size=7))
-    assert left(tmp_path) == [] and len(host.seen) == 1
-    over.set()
-
-
-def test_a_file_without_a_length_that_is_too_short_shows_both_sizes(tmp_path, host):
-    host.script["/x"] = [in_chunks(BODY)]
-    message = refused(tmp_path, File(url=host.url("/x"), size=len(BODY) + 7))
-    assert f"expected {len(BODY) + 7} bytes, found {len(BODY)}" in message
-    assert left(tmp_path) == []
 
 
 # Errors that may pass
 
 
-@pytest.mark.parametrize("error_of", [status(503), status(500), status(429), hang_up, cut(9)])
-def test_a_transient_error_is_retried(tmp_path, host, capfd, error_of):
-    url = host.put("/x", BODY)
-    host.script["/x"] = [error_of, error_of]
-    assert get(tmp_path, File(url=url)) == BODY
-    assert capfd.readouterr().err.count(f"{url}: ") == 2
-
-
 @pytest.mark.parametrize("error_of", [status(503), hang_up, cut(9)])
 def test_a_lasting_error_ends_after_five_attempts_with_growing_pauses(
-    tmp_path, host, pauses, error_of
+    tmp_path, host, pauses, capfd, error_of
 ):
     url = host.put("/x", BODY, ranges=False)
     host.script["/x"] = [error_of] * 99
     assert "cannot be fetched" in refused(tmp_path, File(url=url))
     assert len(host.seen) == http.ATTEMPTS == 5
     assert pauses == [1, 2, 4, 8]
+    assert capfd.readouterr().err.count(f"{url}: ") == 4
     assert kept(tmp_path) == []
 
 
-def test_attempts_that_make_progress_do_not_count(tmp_path, host, monkeypatch):
+def test_attempts_that_make_progress_do_not_count(tmp_path, host, file, monkeypatch):
     monkeypatch.setattr(http, "MIN_PROGRESS", 10_000)
-    url = host.put("/x", BODY)
     host.script["/x"] = [cut(20_000)] * 12
-    assert get(tmp_path, File(url=url, sha256=sum_of(BODY))) == BODY
+    assert get(tmp_path, file) == BODY
     assert ranges(host)[1:] == [f"bytes={20_000 * n}-" for n in range(1, 13)]
 
 
@@ -133,10 +116,9 @@ def test_attempts_that_download_the_same_again_count(tmp_path, host, monkeypatch
     assert len(host.seen) == 5
 
 
-def test_retry_after_in_seconds(tmp_path, host, pauses):
-    url = host.put("/x", BODY)
+def test_retry_after_in_seconds(tmp_path, host, file, pauses):
     host.script["/x"] = [status(503, Retry_After="77"), status(429, Retry_After="0")]
-    assert get(tmp_path, File(url=url)) == BODY
+    assert get(tmp_path, file) == BODY
     assert pauses == [77, 2]
 
 
@@ -146,37 +128,129 @@ def test_a_retry_after_that_is_too_long_ends_the_download(tmp_path, host, pauses
     assert "HTTP 503" in message and "Retry-After: 86400" in message and pauses == []
 
 
-def test_a_refused_connection_is_named(tmp_path):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{free.getsockname()[1]}/x"
-    message = refused(tmp_path, File(url=url))
-    assert url in message and "refused" in message and "BLEUPRINT_MIRROR" in message
-
-
-def test_a_silent_host_times_out(tmp_path, monkeypatch):
+@pytest.mark.parametrize(("listens", "message"), [(False, "refused"), (True, "timed out")])
+def test_a_host_that_does_not_answer_is_named(tmp_path, monkeypatch, listens, message):
     monkeypatch.setattr(http, "TIMEOUT", 0.05)
     monkeypatch.setattr(http, "ATTEMPTS", 2)
-    with socket.create_server(("127.0.0.1", 0)) as silent:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        if listens:
+            silent.listen()
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/x"
-        assert "timed out" in refused(tmp_path, File(url=url))
+        found = refused(tmp_path, File(url=url))
+    assert url in found and message in found and "BLEUPRINT_MIRROR" in found
 
 
-def test_a_download_that_stalls_is_resumed(tmp_path, host, monkeypatch):
+# Downloads that break off and are resumed
+
+
+@pytest.mark.parametrize("ranges_known", [True, False])
+@pytest.mark.parametrize("known", [{}, {"sha256": sum_of(BODY)}])
+def test_only_a_file_with_a_sum_is_resumed(tmp_path, host, known, ranges_known):
+    url = host.put("/x", BODY, ranges=ranges_known, ETag='"one"')
+    host.script["/x"] = [cut(HALF)]
+    assert get(tmp_path, File(url=url, **known)) == BODY
+    assert ranges(host) == [None, REST if known else None]
+    assert host.seen[1].sent == len(BODY) - (HALF if known and ranges_known else 0)
+    assert left(tmp_path) == kept(tmp_path)
+
+
+def test_a_download_that_stalls_is_resumed(tmp_path, host, file, monkeypatch):
     monkeypatch.setattr(http, "TIMEOUT", 1.0)
     over = threading.Event()
-    url = host.put("/x", BODY)
     host.script["/x"] = [stall(HALF, over)]
-    assert get(tmp_path, File(url=url, sha256=sum_of(BODY))) == BODY
+    assert get(tmp_path, file) == BODY
     assert HALF - (1 << 16) < int(ranges(host)[1].removeprefix("bytes=").removesuffix("-")) <= HALF
     over.set()
 
 
-@pytest.mark.parametrize("url", ["http://a:b/x", "http://[::1/x"])
-def test_an_invalid_url_is_one_line(url):
-    with pytest.raises(ValueError, match="not a valid URL") as error:
-        File(url=url)
-    assert url in str(error.value) and "\n" not in str(error.value)
+@pytest.mark.parametrize("part", [NEW[HALF:], BODY[HALF : HALF + 1000]], ids=["other", "short"])
+def test_a_wrong_part_is_refused_and_removed(tmp_path, host, file, part):
+    span = f"bytes {HALF}-{HALF + len(part) - 1}/{len(BODY)}"
+    host.script["/x"] = [cut(HALF), status(206, part, Content_Range=span)]
+    assert "the download was removed" in refused(tmp_path, file)
+    assert left(tmp_path) == []
+    assert get(tmp_path, file) == BODY
+    assert ranges(host) == [None, REST, None]
+
+
+@pytest.fixture
+def partial(tmp_path, host, file, monkeypatch):
+    """What an earlier process left of `file`: its first half."""
+    host.script["/x"] = [cut(HALF)]
+    with monkeypatch.context() as patch:
+        patch.setattr(http, "ATTEMPTS", 1)
+        refused(tmp_path, file)
+    host.seen.clear()
+    (partial,) = left(tmp_path)
+    assert partial.read_bytes() == BODY[:HALF]
+    return partial
+
+
+@pytest.mark.usefixtures("partial")
+def test_another_process_resumes_with_its_progress(tmp_path, host, file, monkeypatch):
+    shown = []
+
+    class Shown(Progress):
+        def __init__(self, what, total, unit, start):
+            shown.append([what, total, unit, start])
+            super().__init__(what, total, unit, start)
+
+        def advance(self, count):
+            shown[-1][-1] += count
+
+    monkeypatch.setattr(http, "Progress", Shown)
+    host.script["/x"] = [cut(1000)]
+    assert get(tmp_path, file) == BODY
+    assert ranges(host) == [REST, f"bytes={HALF + 1000}-"]
+    assert shown == [["x", len(BODY), "B", end] for end in (HALF + 1000, len(BODY))]
+
+
+def test_a_partial_file_that_is_complete_is_used(tmp_path, host, file, partial):
+    partial.write_bytes(BODY)  # killed before it could be renamed
+    assert get(tmp_path, file) == BODY
+    assert [(seen.range, seen.sent) for seen in host.seen] == [(f"bytes={len(BODY)}-", 0)]
+
+
+def test_a_partial_file_that_is_too_long_is_removed(tmp_path, host, file, partial):
+    partial.write_bytes(NEW + BODY)
+    assert "the download was removed" in refused(tmp_path, file)
+    assert get(tmp_path, file) == BODY
+    assert ranges(host) == [f"bytes={2 * len(BODY)}-", None]
+
+
+@pytest.fixture
+def child(tmp_path, host):
+    """Starts a process that downloads the file, whose sum is locked."""
+    url = host.put("/x", BODY)
+    (tmp_path / "downloads.lock").write_text(
+        f'{{"{url}": {{"sha256": "{sum_of(BODY)}", "size": {len(BODY)}}}}}'
+    )
+    return lambda: subprocess.Popen([sys.executable, "-c", CHILD, str(tmp_path), url])
+
+
+def test_a_killed_process_costs_no_byte_twice(tmp_path, host, child):
+    over = threading.Event()
+    host.script["/x"] = [stall(HALF, over)]
+    process = child()
+    partial = tmp_path / "store" / f"{sum_of(host.url('/x').encode())}.partial"
+    while not partial.exists() or partial.stat().st_size < 100_000:
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    over.set()
+    size = partial.stat().st_size
+    assert partial.read_bytes() == BODY[:size]
+    assert kept(tmp_path) == []
+    assert get(tmp_path, File(url=host.url("/x"))) == BODY
+    rest = host.seen[1:]
+    assert [(seen.range, seen.sent) for seen in rest] == [(f"bytes={size}-", len(BODY) - size)]
+
+
+def test_two_processes_download_a_file_once(host, child):
+    assert [process.wait() for process in [child(), child()]] == [0, 0]
+    assert len(host.seen) == 1
 
 
 # User names and passwords
@@ -219,21 +293,20 @@ def test_a_password_goes_to_no_other_host(tmp_path, host, netrc):
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    "content",
     [
-        (None, "HTTP 401 Unauthorized (user name and password: "),
-        ("machine elsewhere login me password secret\n", "HTTP 401 Unauthorized (user name and "),
-        ("machine 127.0.0.1 login me password not-secret\n", "HTTP 401 Unauthorized (user name "),
-        ("machine 127.0.0.1 login me secret\n", "HTTP 401 Unauthorized (user name and "),
+        None,
+        "machine elsewhere login me password secret\n",
+        "machine 127.0.0.1 login me password not-secret\n",
+        "machine 127.0.0.1 login me secret\n",
     ],
 )
-def test_a_password_that_is_missing_or_wrong(tmp_path, host, netrc, content, message):
+def test_a_password_that_is_missing_or_wrong(tmp_path, host, netrc, content):
     if content is not None:
         netrc.write_text(content)
-    url = host.put("/x", BODY)
     host.script["/x"] = [locked] * 2
-    error = refused(tmp_path, File(url=url))
-    assert message in error and "secret" not in error
+    error = refused(tmp_path, File(url=host.put("/x", BODY)))
+    assert "HTTP 401 Unauthorized (user name and password: " in error and "secret" not in error
 
 
 def test_a_mirror_with_a_password_is_refused(monkeypatch):

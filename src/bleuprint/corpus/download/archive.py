@@ -4,42 +4,32 @@ Nothing is extracted under a name that an archive contains. A file is compared w
 before it is opened here; what Python's modules cannot unpack is reported in one line.
 """
 
+import bz2
 import difflib
 import errno
+import gzip
 import io
 import lzma
-import shutil
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryFile
-from typing import IO, Any, BinaryIO, cast
+from typing import IO, Any, BinaryIO
 
-from bleuprint.corpus.download.unpacked import DECOMPRESSORS, Unpacked
 from bleuprint.runtime.errors import UserError
 
 _BLOCK = 1 << 18
-_TARS = {".tar": "", ".tar.gz": ".gz", ".tgz": ".gz", ".tar.bz2": ".bz2", ".tar.xz": ".xz"}
+_OPENERS: dict[str, Callable[[Any], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_TARS = {".tar": "", ".tar.gz": "gz", ".tgz": "gz", ".tar.bz2": "bz2", ".tar.xz": "xz"}
 _ARCHIVES = (*_TARS, ".zip")
 # A damaged header, a compression method without a module and an encrypted member are RuntimeError
 # and ValueError.
 _UNPACKING_ERRORS = (
-    EOFError,
-    OSError,
-    RuntimeError,
-    ValueError,
-    lzma.LZMAError,
-    tarfile.TarError,
-    zipfile.BadZipFile,
-    zlib.error,
+    *(EOFError, OSError, RuntimeError, ValueError),
+    *(lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile, zlib.error),
 )
-
-
-class Damaged(UserError):
-    """A file that cannot be unpacked: truncated, damaged, or not what its name says."""
 
 
 @contextmanager
@@ -54,13 +44,14 @@ def open_member(path: Path, name: str, member: Sequence[str]) -> Iterator[Binary
         file: IO[bytes] = disk
         last = name
         for inner in member:
-            with named_errors(name):
+            with _named_errors(name):
                 file = _open_inner(file, last, name, inner)
             name, last = f"{name}!{inner}", inner
         if _extension(last, _ARCHIVES):
             raise UserError(f"{name}: an archive: archive_member must name a file in it")
-        with named_errors(name):
-            file = _decompressed(file, _extension(last, DECOMPRESSORS))
+        if packing := _extension(last, _OPENERS):
+            with _named_errors(name):
+                file = _OPENERS[packing](file)
         yield io.BufferedReader(_Stream(file, name), _BLOCK)
 
 
@@ -74,14 +65,14 @@ class _Stream(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        with named_errors(self._name):
+        with _named_errors(self._name):
             data = self._file.read(len(buffer))
         buffer[: len(data)] = data
         return len(data)
 
 
 @contextmanager
-def named_errors(name: str) -> Iterator[None]:
+def _named_errors(name: str) -> Iterator[None]:
     """Report an error of Python's modules as damage of the file `name`."""
     try:
         yield
@@ -89,40 +80,31 @@ def named_errors(name: str) -> Iterator[None]:
         # EINVAL: an offset in a damaged file that is negative; other numbers are the disk's
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise
-        message = " ".join(str(error).split())
-        raise Damaged(
-            f"{name}: truncated or damaged, or not what its name says: {message}"
-        ) from None
+        what = "truncated or damaged, or not what its name says"
+        raise UserError(f"{name}: {what}: {' '.join(str(error).split())}") from None
 
 
 def _open_inner(file: IO[bytes], archive: str, name: str, inner: str) -> IO[bytes]:
     """The member `inner` of the archive `file`; `name` is its name in messages."""
-    extension = _extension(archive, _ARCHIVES)
+    extension, member, names = _extension(archive, _ARCHIVES), _relative(inner), list[str]()
     if extension is None:
         known = ", ".join(_ARCHIVES)
         raise UserError(f"{name}: not an archive ({known}): it has no member {inner}")
-    member = _relative(inner)
-    names: list[str] = []
-    if extension in (".zip", ".tar") and not file.seekable():
-        packed, file = file, TemporaryFile()  # noqa: SIM115 - closed with the stream
-        shutil.copyfileobj(packed, file, _BLOCK)
-        file.seek(0)
     if extension == ".zip":
         zipped = zipfile.ZipFile(file)
         # of several with one name the last, as unzip takes
         entries = {_relative(entry.filename): entry for entry in zipped.infolist()}
         if member in entries:
-            with named_errors(f"{name}!{inner}"):
+            with _named_errors(f"{name}!{inner}"):
                 return zipped.open(entries[member])
         names += entries
     else:
-        unpacked = _decompressed(file, _TARS[extension])
-        tar = tarfile.open(fileobj=unpacked, mode="r:")  # noqa: SIM115 - closed with `file`
+        mode: Any = f"r:{_TARS[extension]}"
+        tar = tarfile.open(fileobj=file, mode=mode)  # noqa: SIM115 - closed with `file`
         for info in tar:
             names.append(_relative(info.name))
             if names[-1] == member:
-                body = tar.extractfile(info) if info.isreg() else None
-                if body is None:
+                if (body := tar.extractfile(info) if info.isreg() else None) is None:
                     raise UserError(f"{name}!{inner}: not a regular file")
                 return body
     near = difflib.get_close_matches(member, names, cutoff=0.5)
@@ -134,10 +116,6 @@ def _open_inner(file: IO[bytes], archive: str, name: str, inner: str) -> IO[byte
 def _relative(member: str) -> str:
     """The name of a member as tar and unzip would write it."""
     return member.removeprefix("./").lstrip("/")
-
-
-def _decompressed(file: IO[bytes], extension: str | None) -> IO[bytes]:
-    return cast(IO[bytes], Unpacked(file, extension)) if extension else file
 
 
 def _extension(name: str, extensions: Iterable[str]) -> str | None:

@@ -16,12 +16,11 @@ from typing import BinaryIO, NamedTuple
 
 from bleuprint.config import paths
 from bleuprint.config.corpus_files import EMBEDDED, File, Files, Text
-from bleuprint.corpus.download.archive import Damaged, open_member
-from bleuprint.corpus.download.fetch import Source, accept, doubts, fetch, reject
+from bleuprint.corpus.download.archive import open_member
+from bleuprint.corpus.download.fetch import Source, accept, doubts, fetch
 from bleuprint.corpus.download.formats import read_text
-from bleuprint.corpus.download.lockfile import read_lock
 from bleuprint.corpus.steps.ledger import Ledger, SetCounts
-from bleuprint.runtime import environment, fingerprint
+from bleuprint.runtime import fingerprint
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.files import whole_folder
 from bleuprint.runtime.progress import Progress
@@ -51,8 +50,7 @@ def download_corpus(
     What it leaves out is counted as dropped by `sample`, what `pairs` in a text leaves out by
     `pairs`. With `repeat`, each copy counts.
     """
-    outside = files.outside(Path(), environment.root())
-    ledger = Ledger("download", corpus, fingerprint.of_settings(files), outside=outside)
+    ledger = Ledger("download", corpus, fingerprint.of_settings(files))
     with whole_folder(raw.path) as partial:
         for name, parts in files.sets().items():
             if parts:
@@ -63,13 +61,6 @@ def download_corpus(
                 }
                 drawn = sample if name == "train" else None
                 _write_set(name, readings, raw.at(partial), ledger, drawn)
-        sums = read_lock(source.lock) if source.lock else {}
-        urls = {file.url for file in files.sides().values() if file.sha256 is None}
-        ledger.redirected = {
-            url: entry.redirected_to
-            for url, entry in sums.items()
-            if url in urls and entry.redirected_to
-        }
         ledger.write(ledger_path)
 
 
@@ -168,11 +159,9 @@ class _Reading:
         files, source = self.text.files, self.source
         self.documents.clear()
         with ExitStack() as opened:
-            streams = [opened.enter_context(_open(file, source)) for file in files]
             try:
+                streams = [opened.enter_context(_open(file, source)) for file in files]
                 yield from read_text(self.text, streams, self.languages, counts, self.documents)
-            except Damaged:
-                raise
             except UserError as error:
                 raise UserError(f"{error}{doubts(files, source)}") from None
         for file in files:
@@ -200,15 +189,10 @@ def _open(file: File, source: Source) -> Iterator[BinaryIO]:
     """A stream of an unpacked file."""
     if file.url in EMBEDDED:
         yield BytesIO("".join(f"{sentence}\n" for sentence in _embedded(file.url)).encode())
-        return
-    path, name = fetch(file, source), file.url or file.path or ""
-    try:
-        with open_member(path, name, file.archive_member) as stream:
+    else:
+        name = file.url or file.path or ""
+        with open_member(fetch(file, source), name, file.archive_member) as stream:
             yield stream
-    except Damaged as error:
-        if str(error).startswith((f"{name}:", f"{name}!")):  # not another file that is open
-            reject(path, file, source)
-        raise
 
 
 def _embedded(url: str) -> Iterable[str]:

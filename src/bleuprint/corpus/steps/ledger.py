@@ -91,9 +91,7 @@ def _listed(counts: dict[str, int]) -> str:
 class Ledger:
     """The counts of all sets of a corpus in one stage.
 
-    `settings`: the fingerprint of those the stage ran with; `outside`: files that were read from
-    outside the project, by SET.PART.SIDE; `redirected`: by URL, where a file without a SHA-256 came
-    from in the end.
+    `settings`: the fingerprint of those the stage ran with.
     """
 
     stage: str
@@ -102,8 +100,6 @@ class Ledger:
     rules: Sequence[str] = ()
     edits: Sequence[str] = ()
     sets: dict[str, SetCounts] = field(default_factory=dict)
-    outside: dict[str, str] = field(default_factory=dict)
-    redirected: dict[str, str] = field(default_factory=dict)
 
     def open(self, name: str) -> SetCounts:
         """Add set `name`, with a zero for every rule and edit."""
@@ -117,10 +113,8 @@ class Ledger:
             left = counts.pairs_in - sum(counts.dropped.values())
             assert counts.pairs_out == left, f"{self.stage} lost count of {name}: {counts}"
         sets = {name: vars(counts) for name, counts in self.sets.items()}
-        places = {"outside": self.outside, "redirected": self.redirected}
-        found = {name: place for name, place in places.items() if place}
         head = {"stage": self.stage, "corpus": self.corpus, "settings": self.settings}
-        write_json(path, {**head, "sets": sets, **found})
+        write_json(path, {**head, "sets": sets})
 
 
 def read_ledgers(
