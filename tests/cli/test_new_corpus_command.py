@@ -13,7 +13,7 @@ from bleuprint.corpus.tool_formats import tool_format
 from bleuprint.dataset.learn_sentencepiece import learn_model
 from bleuprint.dataset.subwords.pieces import Pieces
 from bleuprint.runtime.errors import UserError
-from bleuprint.scoring.reachable_sample import loss
+from bleuprint.scoring.reachable import loss
 from corpora import TORTURE
 from params import PARAMS
 from root import ROOT

@@ -145,17 +145,15 @@ class Results:
 
         Texts of the corpus are compared where they exist: results may have been pulled alone.
         """
-        record = self.path / TRANSLATION
-        if not self.row:
-            facts = self.path / "training.json"
-            self.translation.check_model(record, self.training.fingerprint, facts)
+        record, facts = self.path / TRANSLATION, self.path / "training.json"
         for test in self.scores:
             if not (hypotheses := self.files(test)["hypotheses"]).exists():
                 raise UserError(f"{hypotheses}: no such file; run: dvc repro, or dvc pull")
             self._check_files(test)
             if not self.row:
                 system = self.settings.system_on(self.cell.system, self.cell.corpus)
-                self.translation.check(record, system, hypotheses)
+                made_by = self.training.fingerprint, facts
+                self.translation.check(record, system, hypotheses, *made_by)
                 if (maps := self.path / ATTENTION).exists():
                     check_attention(maps, test, sha256_of(hypotheses))
         return self

@@ -104,8 +104,7 @@ def _restoring(new: "NewCorpus", settings: Settings) -> "NewCorpus":
     from bleuprint.config.corpus import SentencePiece
     from bleuprint.dataset.learn_sentencepiece import feasible_size
     from bleuprint.rules.rule import edited
-    from bleuprint.scoring.reachable import TOKENIZE
-    from bleuprint.scoring.reachable_sample import loss
+    from bleuprint.scoring.reachable import TOKENIZE, loss
 
     corpus = new.corpus
     lines = [edited(pair.target, corpus.target, corpus.clean) for pair in new.sample]

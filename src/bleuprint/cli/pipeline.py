@@ -41,7 +41,7 @@ def _check(given: argparse.Namespace) -> None:
 
 def _check_settings() -> None:
     from bleuprint.report.citations import check_published
-    from bleuprint.scoring import reachable_sample
+    from bleuprint.scoring import reachable
     from bleuprint.scoring.bleu import bleu_metric
     from bleuprint.scoring.comet import missing_parts
     from bleuprint.serving.score_outside import check_files
@@ -52,7 +52,7 @@ def _check_settings() -> None:
         bleu_metric([], corpus.target)  # raises if it needs a tokenizer that is not installed
     check_published(settings)
     found = *notes(settings), *check_files(settings), *missing_parts(settings)
-    for note in (*found, *reachable_sample.notes(settings)):
+    for note in (*found, *reachable.notes_before(settings)):
         say(note, "note")
     print(f"{settings.experiment}: params.yaml is valid")
 

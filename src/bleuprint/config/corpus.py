@@ -58,7 +58,7 @@ class Bpe:
     """Byte-pair encoding, learned from both languages together (`joint`) or from each alone.
 
     `threshold`: subwords rarer than this in their language are split again, as by subword-nmt's
-    --vocabulary-threshold. `learner`: the implementation; both learn the same merges.
+    --vocabulary-threshold. `learner`: either name is of the same merges.
     """
 
     num_merges: Annotated[int, Interval(ge=0, le=10_000_000)]

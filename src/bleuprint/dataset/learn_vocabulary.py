@@ -3,13 +3,9 @@
 Memory grows with the number of distinct words; learn_sentencepiece.py says how it does there.
 """
 
-import io
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import redirect_stderr
 from pathlib import Path
-
-from subword_nmt.learn_bpe import learn_bpe
 
 from bleuprint.config.corpus import Bpe as BpeSettings
 from bleuprint.config.corpus import Units
@@ -76,22 +72,10 @@ def learn_codes(what: str, settings: BpeSettings, words: Mapping[str, int]) -> s
 
     The result is that of `subword-nmt learn-bpe`. `what` names the progress.
     """
-    # A word of one character has no pair; subword-nmt drops a leading \r.
-    words = {
-        word: count for word, count in words.items() if len(word) > 1 and not word.startswith("\r")
-    }
-    merges = settings.num_merges
-    if not merges or not words:
-        return HEADER
-    if settings.learner == "incremental":
-        pairs = track(learn_merges(words, merges), what, merges, "merges")
-        return HEADER + "".join(f"{first} {second}\n" for first, second in pairs)
-    output = io.StringIO(newline="\n")
-    # Counts instead of the text, because subword-nmt splits lines as Python does.
-    entries = [f"{word} {count}" for word, count in words.items()]
-    with redirect_stderr(io.StringIO()):  # its progress bar
-        learn_bpe(entries, output, merges, is_dict=True)
-    return output.getvalue()
+    # subword-nmt drops a leading \r
+    words = {word: count for word, count in words.items() if not word.startswith("\r")}
+    merges = track(learn_merges(words, settings.num_merges), what, settings.num_merges, "merges")
+    return HEADER + "".join(f"{first} {second}\n" for first, second in merges)
 
 
 def _learn_bpe(corpus: str, settings: BpeSettings, group: WordCounts, folder: Path) -> None:

@@ -53,18 +53,8 @@ class TranslationRecord:
     def read(cls, path: Path) -> Self:
         """Read translation.json; raises UserError if it is missing or damaged."""
         if not path.exists():
-            raise UserError(
-                f"{path}: no such file: the translations have no provenance; run: dvc repro"
-            )
-        names = [field.name for field in dataclasses.fields(cls)]
-        content = read_object(path, names)
-        record = cls(*(content[name] for name in names))
-        objects = record.averaged, record.decode, record.hypotheses, record.losses
-        if not all(isinstance(each, dict) for each in objects):
-            raise UserError(
-                f"{path}: damaged: averaged, decode, hypotheses and losses must be objects"
-            )
-        return record
+            raise UserError(f"{path}: no such file; run: dvc repro")
+        return cls(**read_object(path, cls.__dataclass_fields__))
 
     def write(self, path: Path) -> None:
         write_json(path, dataclasses.asdict(self))
@@ -75,38 +65,32 @@ class TranslationRecord:
         ensemble = self.averaged.get("settings", {}).get("ensemble")
         return len(self.averaged["updates"]) if ensemble else 1
 
-    def check(self, path: Path, system: System, hypotheses: Path) -> None:
-        """Raise UserError unless this system made `hypotheses`; `path`: of this record."""
-        if (average := self.averaged.get("settings")) != system.average.given:
-            raise UserError(
-                f"{path}: translated with average {average}, but params.yaml has "
-                f"{system.average.given}; {_again(path)}"
-            )
-        for name, expected in dataclasses.asdict(system.decode).items():
-            if (used := self.decode.get(name)) != expected:
-                raise UserError(
-                    f"{path}: translated with decode.{name} {used}, but params.yaml has "
-                    f"{expected}; {_again(path)}"
-                )
-        if sha256_of(hypotheses) != self.hypotheses.get(hypotheses.name):
-            raise UserError(f"{hypotheses}: has changed since it was translated; {_again(path)}")
+    def check(
+        self, path: Path, system: System, hypotheses: Path, fingerprint: str, training: Path
+    ) -> None:
+        """Raise UserError unless this system made `hypotheses`; `path`: of this record.
 
-    def check_model(self, path: Path, fingerprint: str, training: Path) -> None:
-        """Raise UserError unless `fingerprint`, read from the file `training`, is the model's."""
+        `fingerprint`: that of the training, read from the file `training`.
+        """
+        # after `dvc commit --force`, dvc repro takes them for up to date
+        again = (
+            "run: dvc repro, or if it runs nothing: dvc repro --force --single-item "
+            f"translate@{'-'.join(path.parts[-4:-1])}, then dvc repro"
+        )
         if self.model != fingerprint:
             raise UserError(
-                f"{path}: translated by another training ({str(self.model)[:12]}...) than that of "
-                f"{training} ({str(fingerprint)[:12]}...); {_again(path)}"
+                f"{path}: translated by another training ({self.model[:12]}...) than that of "
+                f"{training} ({fingerprint[:12]}...); {again}"
             )
-
-
-def _again(path: Path) -> str:
-    """What to run if a cell's translation.json does not belong to its other files.
-
-    After `dvc commit --force`, dvc repro takes them for up to date.
-    """
-    cell = "-".join(path.parts[-4:-1])
-    return (
-        f"run: dvc repro, or if it runs nothing: dvc repro --force --single-item translate@{cell}, "
-        "then dvc repro"
-    )
+        used = {"average": self.averaged.get("settings")}
+        used |= {f"decode.{name}": value for name, value in self.decode.items()}
+        expected = {"average": system.average.given}
+        expected |= {f"decode.{n}": value for n, value in dataclasses.asdict(system.decode).items()}
+        for name, value in expected.items():
+            if used.get(name) != value:
+                raise UserError(
+                    f"{path}: translated with {name} {used.get(name)}, but params.yaml has "
+                    f"{value}; {again}"
+                )
+        if sha256_of(hypotheses) != self.hypotheses.get(hypotheses.name):
+            raise UserError(f"{hypotheses}: has changed since it was translated; {again}")

@@ -8,11 +8,11 @@ on the way there and back (plain Moses prints name@host as name @ host).
 
 import math
 import re
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from itertools import islice
+from typing import Any
 
-from bleuprint.config.corpus import Corpus
 from bleuprint.dataset.subwords.vocabulary import SPECIALS, UNK
 from bleuprint.rules.copied import Identical, Numbers
 from bleuprint.rules.language_id import LanguageId
@@ -35,8 +35,8 @@ _KEPT = re.compile(
 )
 # The same, and numbers with their separators: what the tokenizer may bring back changed.
 _COPIED = re.compile(rf"{_KEPT.pattern}|\d\S*\d")
-_CLOSING = dict(zip("([{（［｛【「『《〈", ")]}）］｝】」』》〉", strict=True))
-_BRACKETS = {*_CLOSING, *_CLOSING.values()}
+_PAIRS = ("()", "[]", "{}", "（）", "［］", "｛｝", "【】", "「」", "『』", "《》", "〈〉")
+_PAIR = re.compile("|".join(map(re.escape, _PAIRS)))
 # A loop: tokens in a row that occur three times, or from _PHRASE tokens on twice; up to _LONGEST.
 _PHRASE, _LONGEST = 4, 20
 # Sentences whose language is identified together.
@@ -51,22 +51,38 @@ def _broken(texts: Texts) -> dict[str, list[tuple[int, int]]]:
     out if the target language is not one that LanguageId knows. What does not print, such as a mark
     of direction after a number, is no difference.
     """
-    corpus = texts.corpus
+    languages = texts.corpus.source, texts.corpus.target
+    source, target = (tokenizer_for(each, texts.corpus.tokenize) for each in languages)
     sources, references, hypotheses = (
         [*map(blank_unprinted, side)]
         for side in (texts.sources, texts.references, texts.hypotheses)
     )
-    hypotheses = _as_written(sources, hypotheses, tokenizer_for(corpus.target, corpus.tokenize))
-    check = _Checks(corpus, {*references, *hypotheses})
-    broken: dict[str, list[tuple[int, int]]] = {name: [] for name in (ANY, *check.names)}
-    for source, reference, hypothesis in zip(sources, references, hypotheses, strict=True):
-        expected = {*check.faults(source, reference)}
-        found = {*check.faults(source, hypothesis)} if hypothesis != reference else expected
-        own = found - expected
-        for name in check.names:
+    hypotheses = _as_written(sources, hypotheses, target)
+    checks = dict(_CHECKS)
+    if languages[1] in LanguageId.known_languages:
+        foreign = _foreign({*references, *hypotheses}, languages[1])
+        checks[LANGUAGE] = lambda line: line.pair.target in foreign
+    else:
+        del checks[LANGUAGE]
+
+    def faults(pair: Pair) -> set[str]:
+        if not blank_white(pair.target).strip():
+            return {EMPTY}
+        line = Candidate(pair, languages, (source.tokenize, target.tokenize))
+        return {name for name, fails in checks.items() if fails(line)}
+
+    broken: dict[str, list[tuple[int, int]]] = {name: [] for name in (ANY, EMPTY, *checks)}
+    for line, reference, hypothesis in zip(sources, references, hypotheses, strict=True):
+        expected = faults(Pair(line, reference))
+        own = faults(Pair(line, hypothesis)) - expected
+        for name in (EMPTY, *checks):
             broken[name].append((int(name in own), int(name not in expected)))
         broken[ANY].append((int(bool(own)), 1))
     return broken
+
+
+def _kept(sentence: str) -> list[str]:
+    return sorted(_KEPT.findall(sentence))
 
 
 def _as_written(
@@ -82,61 +98,17 @@ def _as_written(
     return written
 
 
-class _Checks:
-    """The checks of a corpus's translations, of which `translations` are all."""
-
-    def __init__(self, corpus: Corpus, translations: Collection[str]) -> None:
-        self._languages = corpus.source, corpus.target
-        source, target = (tokenizer_for(each, corpus.tokenize) for each in self._languages)
-        self._tokenizers = source.tokenize, target.tokenize
-        checks = dict(_BY_LENGTH)
-        if corpus.target in _LANGUAGE.known_languages:
-            foreign = self._foreign(sorted(translations, key=len))
-            checks[LANGUAGE] = lambda line: line.pair.target in foreign
-        self._checks = checks | _BY_TEXT
-
-    def _foreign(self, translations: Sequence[str]) -> set[str]:
-        """Those in another language; in blocks, since one by one takes ten times as long."""
-        foreign, languages = set[str](), (self._languages[1],) * 2
-        for start in range(0, len(translations), _BLOCK):
-            block = translations[start : start + _BLOCK]
-            # without a source, of which the check has nothing to say
-            lines = [Candidate(Pair("", each), languages, self._tokenizers) for each in block]
-            kept = _LANGUAGE.keeps_each(lines)
-            foreign.update(each for each, keeps in zip(block, kept, strict=True) if not keeps)
-        return foreign
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return EMPTY, *self._checks
-
-    def faults(self, source: str, translation: str) -> Iterator[str]:
-        """The faults of a line; an empty one has no other than that."""
-        if not blank_white(translation).strip():
-            yield EMPTY
-            return
-        line = Candidate(Pair(source, translation), self._languages, self._tokenizers)
-        yield from (name for name, broken in self._checks.items() if broken(line))
-
-
-def _too_short(line: Candidate) -> bool:
-    source, target = map(len, line.tokens)
-    return target < source and not _RATIO.keeps(line)
-
-
-def _too_long(line: Candidate) -> bool:
-    source, target = map(len, line.tokens)
-    return target > source and not _RATIO.keeps(line)
-
-
-def _kept_changed(line: Candidate) -> bool:
-    source, target = (Counter(_KEPT.findall(sentence)) for sentence in line.pair)
-    return source != target
-
-
-def _new_loop(line: Candidate) -> bool:
-    source, target = map(has_loop, line.tokens)
-    return target and not source
+def _foreign(translations: Iterable[str], language: str) -> set[str]:
+    """Those in another language; in blocks, since one by one takes ten times as long."""
+    foreign, rest = set[str](), iter(sorted(translations, key=len))
+    while block := [*islice(rest, _BLOCK)]:
+        # without a source, of which the check has nothing to say
+        lines = [
+            Candidate(Pair("", each), (language, language), (str.split,) * 2) for each in block
+        ]
+        kept = _LANGUAGE.keeps_each(lines)
+        foreign.update(each for each, keeps in zip(block, kept, strict=True) if not keeps)
+    return foreign
 
 
 def has_loop(tokens: Sequence[str]) -> bool:
@@ -152,38 +124,30 @@ def has_loop(tokens: Sequence[str]) -> bool:
     return False
 
 
-def _unknown(line: Candidate) -> bool:
-    source, target = (sentence.count(SPECIALS[UNK]) for sentence in line.pair)
+def is_balanced(sentence: str) -> bool:
+    """Whether each bracket is closed by its own, those opened last first."""
+    rest = "".join(filter("".join(_PAIRS).__contains__, sentence))
+    while (fewer := _PAIR.sub("", rest)) != rest:
+        rest = fewer
+    return not rest
+
+
+def _more(faults: Callable[[Any], int], sides: tuple[Any, Any]) -> bool:
+    """Whether the translation has more faults than its source."""
+    source, target = map(faults, sides)
     return target > source
 
 
-def _unbalanced(line: Candidate) -> bool:
-    source, target = map(is_balanced, line.pair)
-    return source and not target
-
-
-def is_balanced(sentence: str) -> bool:
-    """Whether each bracket is closed by its own, those opened last first."""
-    expected: list[str] = []
-    for character in filter(_BRACKETS.__contains__, sentence):
-        if character in _CLOSING:
-            expected.append(_CLOSING[character])
-        elif not expected or expected.pop() != character:
-            return False
-    return not expected
-
-
-_BY_LENGTH: dict[str, Callable[[Candidate], bool]] = {
-    "too short": _too_short,
-    "too long": _too_long,
-}
-_BY_TEXT: dict[str, Callable[[Candidate], bool]] = {
+_CHECKS: dict[str, Callable[[Candidate], bool]] = {
+    "too short": lambda line: _more(len, line.tokens[::-1]) and not _RATIO.keeps(line),
+    "too long": lambda line: _more(len, line.tokens) and not _RATIO.keeps(line),
+    LANGUAGE: lambda _: False,  # of all lines together
     "source copied": lambda line: not _IDENTICAL.keeps(line),
     "numbers": lambda line: not _NUMBERS.keeps(line),
-    "URLs, placeholders": _kept_changed,
-    "loop": _new_loop,
-    "unknown token": _unknown,
-    "brackets": _unbalanced,
+    "URLs, placeholders": lambda line: _kept(line.pair.source) != _kept(line.pair.target),
+    "loop": lambda line: _more(has_loop, line.tokens),
+    "unknown token": lambda line: _more(lambda side: side.count(SPECIALS[UNK]), line.pair),
+    "brackets": lambda line: _more(lambda side: not is_balanced(side), line.pair),
 }
 
 
@@ -201,5 +165,5 @@ FAULTS = tuple(
         lower_is_better=True,
         share=True,
     )
-    for name in (ANY, EMPTY, *_BY_LENGTH, LANGUAGE, *_BY_TEXT)
+    for name in (ANY, EMPTY, *_CHECKS)
 )

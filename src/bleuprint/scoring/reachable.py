@@ -5,13 +5,18 @@ change of a reference does not come back, so that a perfect translation scores l
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 from bleuprint.config.corpus import Corpus
+from bleuprint.config.corpus_files import Text
+from bleuprint.config.experiment import Settings
+from bleuprint.corpus.download.download import local_pairs
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.rules.rule import edited
-from bleuprint.runtime.files import read_object, reading, write_json
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import read_object, write_json
 from bleuprint.scoring.bleu import bleu_metric
 from bleuprint.text.parallel import TextFolder, read_lines
 from bleuprint.text.tokenizers import tokenizer_for
@@ -23,13 +28,30 @@ REACHABLE = "reachable.json"
 LENGTH, CLEAN, TOKENIZE, VOCABULARY = "line length", "clean", "tokenize", "vocabulary"
 # Below it, reports say so.
 _NOTED = 99.5
+# Lines of each test set that are read before anything has run.
+_LINES = 1000
+
+_HELP = {
+    LENGTH: "BLEU needs lines of four tokens or more",
+    CLEAN: "leave the edit out, or edit the files of the test set, too",
+    TOKENIZE: "tokenize.name none with vocabulary.sentencepiece restores all text",
+}
+_HELP_CASE = "BLEU is cased: tokenize.lowercase false keeps the case"
+_HELP_SEGMENTED = "; but filter.length and filter.ratio then count text without spaces as one word"
 
 # BLEU, 0 to 100, by the names above: after each step.
 Scores = Mapping[str, float]
-Texts = dict[str, Sequence[str]]
 
 
-def texts_after(references: Sequence[str], corpus: Corpus, given: bool) -> Texts:
+class Loss(NamedTuple):
+    """What a perfect translation scores; the step that loses most; what helps."""
+
+    bleu: str
+    step: str
+    help: str
+
+
+def texts_after(references: Sequence[str], corpus: Corpus, given: bool) -> dict[str, Sequence[str]]:
     """The references, and what `clean` and `tokenize` leave of them, detokenized.
 
     Test sets that are `given` with the corpus keep their references as published, of which systems
@@ -42,7 +64,7 @@ def texts_after(references: Sequence[str], corpus: Corpus, given: bool) -> Texts
     return {LENGTH: references, CLEAN: cleaned, TOKENIZE: tokenized}
 
 
-def scores_of(texts: Texts, language: str) -> Scores:
+def scores_of(texts: Mapping[str, Sequence[str]], language: str) -> Scores:
     """BLEU, computed as the headline's, of each of the texts against the first one."""
     first, *_ = texts.values()
     metric, known = bleu_metric(first, language, force=True), dict[tuple[str, ...], float]()
@@ -54,19 +76,28 @@ def scores_of(texts: Texts, language: str) -> Scores:
     return scores
 
 
-def reachable(scores: Scores) -> float:
-    """The score after the last step."""
-    return [*scores.values()][-1]
-
-
 def losses(scores: Scores) -> dict[str, float]:
     """The points that each step loses, those below 0.1 left out; empty if so few are lost that it
     does not matter.
     """
-    if reachable(scores) >= _NOTED:
+    if [*scores.values()][-1] >= _NOTED:
         return {}
     lost = zip(scores, pairwise([100.0, *scores.values()]), strict=True)
     return {name: before - after for name, (before, after) in lost if before - after >= 0.1}
+
+
+def loss(references: Sequence[str], corpus: Corpus, given: bool) -> Loss | None:
+    """The loss of references, taken as by `texts_after`; None if it does not matter."""
+    scores = scores_of(texts_after(references, corpus, given), corpus.target)
+    if not (lost := losses(scores)):
+        return None
+    step = max(lost, key=lost.__getitem__)
+    help_ = _HELP[step]
+    if step == TOKENIZE and corpus.tokenize.lowercase:
+        help_ = _HELP_CASE
+    elif step == TOKENIZE and corpus.tokenize.name == "segmenter":
+        help_ += _HELP_SEGMENTED
+    return Loss(_listed(scores), step, help_)
 
 
 def write_reachable(corpus: Corpus, binary: BinaryCorpus, split: Path, path: Path) -> None:
@@ -84,21 +115,48 @@ def write_reachable(corpus: Corpus, binary: BinaryCorpus, split: Path, path: Pat
 def notes(statistics: Path, corpus: str, tests: Iterable[str]) -> Iterator[str]:
     """A note for each test set whose reachable BLEU is low; none if the statistics are not here."""
     path = statistics / REACHABLE
-    if not path.exists():
-        return
-    known = read_object(path)
+    known = read_object(path) if path.exists() else {}
     for test in tests:
-        with reading(path):
-            scores = {name: float(score) for name, score in known.get(test, {}).items()}
-            lost = losses(scores) if scores else {}
-        if lost:
+        if test in known and losses(known[test]):
             yield (
-                f"Reachable BLEU of {test} on {corpus}: {reachable(scores):.1f} ({listed(lost)}). "
+                f"Reachable BLEU of {test} on {corpus}: {_listed(known[test])}. "
                 "The references themselves score no more after all that happens to the output of "
                 "a system trained here, so that a perfect translation does not reach 100."
             )
 
 
-def listed(lost: Mapping[str, float]) -> str:
-    """Losses in one line."""
-    return ", ".join(f"{name} {-points:.1f}" for name, points in lost.items())
+def notes_before(settings: Settings) -> Iterator[str]:
+    """A note for each test set in inputs/ whose reachable BLEU is low, by its first lines.
+
+    Of a corpus without test sets, its training text, of which they will be drawn.
+    """
+    for name, corpus in settings.corpora.items():
+        given = bool(corpus.files.tests)
+        for test, texts in (corpus.files.tests or {"held-out": corpus.files.train}).items():
+            if not all(map(_is_local, texts.values())):
+                continue
+            try:
+                lines = _targets(texts.values(), corpus)
+                if not given:
+                    lines = [edited(line, corpus.target, corpus.clean) for line in lines]
+                if lines and (found := loss(lines, corpus, given)):
+                    yield f"corpora.{name}: reachable BLEU of {test} is {found.bleu}: {found.help}"
+            except UserError as error:  # the stage download refuses the file
+                yield f"corpora.{name}: {error}"
+
+
+def _is_local(text: Text) -> bool:
+    """Whether a text's first lines can be read at once from files in inputs/."""
+    streamed = text.format != "documents" and not text.made
+    return streamed and all(file.path and Path(file.path).is_file() for file in text.files)
+
+
+def _targets(texts: Iterable[Text], corpus: Corpus) -> list[str]:
+    pairs = (pair for text in texts for pair in local_pairs(text, (corpus.source, corpus.target)))
+    return [pair.target for pair in islice(pairs, _LINES)]
+
+
+def _listed(scores: Scores) -> str:
+    """The last score, and what each step loses."""
+    steps = ", ".join(f"{name} {-points:.1f}" for name, points in losses(scores).items())
+    return f"{[*scores.values()][-1]:.1f} ({steps})"

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_object, reading
+from bleuprint.runtime.files import read_object
 from bleuprint.scoring.measure import Measured
 
 SCORES, COMET = "scores.json", "comet.json"
@@ -32,9 +32,6 @@ def read_scores(path: Path) -> dict[str, SetScores]:
     for scores in content.values():
         if not (isinstance(scores, dict) and SetScores.__required_keys__ <= scores.keys()):
             raise UserError(f"{path}: was not written by this version; run: dvc repro")
-        with reading(path):
-            for each in scores["measures"]:
-                _ = float(each["value"]), *map(str, (each["measure"], each["group"]))
     return content
 
 

@@ -31,7 +31,7 @@ LOSSES = (
 )
 
 
-def losses(loss: ReferenceLoss, references: Sequence[str]) -> Iterator[Measured]:
+def loss_measures(loss: ReferenceLoss, references: Sequence[str]) -> Iterator[Measured]:
     """The cross-entropy of the references in nats per token, e to it, and the same per word.
 
     A word is what white space separates. The EOS of a reference counts as a token, and as a word.

@@ -18,7 +18,7 @@ from bleuprint.scoring.breakdown import by_count, by_length
 from bleuprint.scoring.measure import Floats, Measure, Measured, Texts
 from bleuprint.scoring.measures import MEASURES
 from bleuprint.scoring.record import SCORES, SetScores
-from bleuprint.scoring.reference_loss import losses
+from bleuprint.scoring.reference_loss import loss_measures
 from bleuprint.scoring.significance import measured
 from bleuprint.text.parallel import TextFolder, read_lines, read_pairs
 
@@ -33,7 +33,7 @@ def score_texts(texts: Texts, loss: ReferenceLoss | None = None) -> list[Measure
             found += by_document(measure, statistics, texts)
         if statistics is not None and measure.key == "bleu":
             found += by_length(measure, statistics, texts.described.source_tokens)
-    return [*found, *by_count(texts), *(losses(loss, texts.references) if loss else ())]
+    return [*found, *by_count(texts), *(loss_measures(loss, texts.references) if loss else ())]
 
 
 def by_document(measure: Measure, statistics: Floats, texts: Texts) -> Iterator[Measured]:
@@ -82,25 +82,19 @@ def score_files(
 def score_cell(
     settings: Settings, system: str, corpus: str, seed: int, root: Path = Path()
 ) -> dict[str, SetScores]:
-    """Score a cell's translations of all test sets and write scores.json.
-
-    Raises UserError if the translations or their settings differ from those in translation.json.
-    """
-    row = settings.system_on(system, corpus)
+    """Score a cell's translations of all test sets and write scores.json."""
+    settings.system_on(system, corpus)
     settings.check_seed(seed)
     entry = settings.corpus(corpus)
     texts = TextFolder(folder(corpus, "split", root), entry.source, entry.target)
     cell = root / Cell(system, corpus, seed).results
     tests = names_of_test_sets(entry, texts)
-    record = TranslationRecord.read(record_path := cell / TRANSLATION)
+    losses = TranslationRecord.read(cell / TRANSLATION).losses
     scores = {}
     for test in tests:
         described = read_description(folder(corpus, "tests", root), test)
         sources, references = texts.files(f"test.{test}")
-        hypotheses = cell / "hypotheses" / references.name
-        if hypotheses.exists():  # else score_files raises
-            record.check(record_path, row, hypotheses)
-        loss = record.losses.get(test)
-        scores[test] = score_files(sources, references, hypotheses, entry, described, loss)
+        files = sources, references, cell / "hypotheses" / references.name
+        scores[test] = score_files(*files, entry, described, losses.get(test))
     write_json(cell / SCORES, scores)
     return scores

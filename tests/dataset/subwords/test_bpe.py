@@ -16,11 +16,10 @@ from bleuprint.dataset.subwords.vocabulary import write_counts
 from bleuprint.runtime.errors import UserError
 
 SUBWORD_NMT = Path(sys.executable).with_name("subword-nmt")
-LEARNERS = ["incremental", "subword-nmt"]
 
 
-def settings(merges, learner="incremental"):
-    return BpeSettings(num_merges=merges, joint=True, threshold=0, learner=learner)
+def settings(merges):
+    return BpeSettings(num_merges=merges, joint=True, threshold=0)
 
 
 def words(seed=3, count=400):
@@ -42,21 +41,19 @@ def theirs(codes, allowed=None):
         return apply_bpe.BPE(io.StringIO(codes.read_text(), newline="\n"), vocab=allowed)
 
 
-@pytest.mark.parametrize("learner", LEARNERS)
-def test_codes_are_those_of_the_command_line(learner, tmp_path):
+def test_codes_are_those_of_the_command_line(tmp_path):
     (tmp_path / "text").write_text("".join(f"{word}\n" for word in words()))
     options = ["-s", "60", "-i", tmp_path / "text", "-o", tmp_path / "ref"]
     subprocess.run([SUBWORD_NMT, "learn-bpe", *options], check=True, capture_output=True)
-    found = learn_codes("c", settings(60, learner), Counter(words()))
+    found = learn_codes("c", settings(60), Counter(words()))
     assert found == (tmp_path / "ref").read_text()
     assert found.count("\n") == 61
 
 
-@pytest.mark.parametrize("learner", LEARNERS)
-def test_what_python_takes_for_the_end_of_a_line_is_learnt_like_the_rest(learner, tmp_path):
+def test_what_python_takes_for_the_end_of_a_line_is_learnt_like_the_rest(tmp_path):
     odd = {"a\rb": 9, "\x85b\x85": 5, "\ra\r": 9, "\r": 7, "\u2028\x1c": 4}
     path = tmp_path / "codes"
-    path.write_bytes(learn_codes("c", settings(9, learner), odd).encode())
+    path.write_bytes(learn_codes("c", settings(9), odd).encode())
     merges = ["a \r", "a\r b</w>", "\x85 b", "\x85b \x85</w>", "\u2028 \x1c</w>"]
     assert path.read_bytes().decode() == "\n".join(["#version: 0.2", *merges, ""])
     for word in odd:
@@ -125,10 +122,9 @@ def test_words_that_look_like_marks_come_back(tmp_path, merges):
     assert bpe.split("@@") == ["@@@", "@"]
 
 
-@pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize(("merges", "counts"), [(0, {"haus": 9}), (9, {"a": 5, "b": 4}), (9, {})])
-def test_no_merges_leave_characters(learner, merges, counts, tmp_path):
-    codes = learn_codes("c", settings(merges, learner), counts)
+def test_no_merges_leave_characters(merges, counts, tmp_path):
+    codes = learn_codes("c", settings(merges), counts)
     assert codes == "#version: 0.2\n"
     (tmp_path / "codes").write_text(codes)
     assert Bpe(tmp_path / "codes").split("haus") == ["h@@", "a@@", "u@@", "s"]

@@ -25,8 +25,8 @@ PARTS = {
 }
 
 
-def bpe(merges=80, joint=True, threshold=0, learner="incremental"):
-    return Units(bpe=Bpe(num_merges=merges, joint=joint, threshold=threshold, learner=learner))
+def bpe(merges=80, joint=True, threshold=0):
+    return Units(bpe=Bpe(num_merges=merges, joint=joint, threshold=threshold))
 
 
 def in_words(joint=False, max_size=10**6, min_count=1):
@@ -140,17 +140,6 @@ def test_the_vocabulary_counts_the_units_of_train(units, tokens, tmp_path):
         assert dict(side.vocabulary.counts[len(SPECIALS) :]) == expected
 
 
-def test_both_engines_leave_the_same_files(tokens, tmp_path):
-    for learner in ("incremental", "subword-nmt"):
-        learn(tokens, tmp_path / learner, bpe(threshold=4, learner=learner))
-    names = {path.name for path in (tmp_path / "incremental").iterdir()}
-    kinds = ("codes", "allowed", "vocabulary")
-    assert names == {"segmentation.json"} | {f"{kind}.{side}" for kind in kinds for side in PARTS}
-    for name in names:
-        files = [tmp_path / learner / name for learner in ("incremental", "subword-nmt")]
-        assert files[0].read_bytes() == files[1].read_bytes()
-
-
 def test_words_are_limited_by_count_and_number(tmp_path):
     folder = TextFolder(tmp_path / "tokens", "de", "en")
     write_set(folder, "train", [("a@@ b a@@ c", "a@@ x"), ("b b", "x z")])
@@ -187,10 +176,7 @@ def test_what_is_not_known_is_unk(tokens, tmp_path):
 
 
 @pytest.mark.parametrize("units", [bpe(), in_words()])
-@pytest.mark.parametrize("learner", ["incremental", "subword-nmt"])
-def test_characters_that_end_lines_elsewhere_come_back(units, learner, tmp_path):
-    if units.bpe:
-        units = bpe(learner=learner)
+def test_characters_that_end_lines_elsewhere_come_back(units, tmp_path):
     odd = [*TORTURE, "@@", "a@@", *(f"{a}b{a}" for a in TORTURE), *(f"a{a}" for a in TORTURE)]
     folder = TextFolder(tmp_path / "tokens", "de", "en")
     write_set(folder, "train", [(" ".join(odd), " ".join(reversed(odd)))] * 3)
