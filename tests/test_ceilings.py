@@ -14,12 +14,12 @@ PACKAGES = {
     "runtime": 2284,
     "config": 1916,
     "pipeline": 1890,
-    "scoring": 1750,
-    "training": 1660,
-    "dataset": 1560,
+    "scoring": 1560,
+    "training": 1650,
+    "dataset": 1540,
     "text": 1230,
     "serving": 1210,
-    "decoding": 1160,
+    "decoding": 1140,
     "tracking": 1010,
     "model": 1000,
     "cli": 930,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of Python; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 26430, "tests": 35280, "docs": 2680}
+TOTALS = {"src": 26190, "tests": 35100, "docs": 2680}
 
 
 def python(folder: str) -> dict[Path, int]:
