@@ -11,7 +11,7 @@ from root import ROOT
 PACKAGES = {
     "report": 4270,
     "corpus": 3530,
-    "runtime": 2284,
+    "runtime": 2119,
     "config": 1916,
     "pipeline": 1890,
     "scoring": 1560,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of Python; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 26190, "tests": 35100, "docs": 2680}
+TOTALS = {"src": 26022, "tests": 35026, "docs": 2680}
 
 
 def python(folder: str) -> dict[Path, int]:

@@ -1,5 +1,6 @@
 import errno
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -71,9 +72,15 @@ def fail_in_a_folder(_):
     raise OSError(errno.ESTALE, "stale", "held.json")
 
 
+def copy_a_folder(_):
+    """As shutil.copytree does, which collects the errors of all files."""
+    raise shutil.Error([("a", "b", "[Errno 28] No space left on device: 'b'")])
+
+
 @pytest.mark.parametrize(
     ("call", "number"),
     [
+        (copy_a_folder, errno.ENOSPC),
         (read_a_folder, errno.EISDIR),
         (fail_in_a_folder, errno.ESTALE),
         (lambda path: save_file({"a": torch.zeros(1)}, path), errno.EISDIR),  # of Rust

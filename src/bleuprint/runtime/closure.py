@@ -1,24 +1,21 @@
 """The code that decides what each stage writes: its script, and the modules that it imports."""
 
 import ast
+import hashlib
 import re
+from functools import cache
 from pathlib import Path
-
-from bleuprint.runtime import fingerprint
+from typing import Any
 
 # Packages that decide how things are found, run, shown or written, but no result.
 _UNDECIDING = ("runtime", "config", "tracking", "serving", "cli", "pipeline/stage_args.py")
 # But these translate a training text, or score translations.
 _DECIDING = ("serving/made_text.py", "serving/score_outside.py", "serving/translator.py")
-# The report shows what the others write: all of them decide it.
-_REPORT = "report"
+_DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def code_fingerprints(root: Path = Path()) -> dict[str, str]:
-    """The fingerprint of each script in stages/ and what it imports, by the script's name.
-
-    Comments, docstrings and formatting do not count (fingerprint.of_code).
-    """
+    """The fingerprint of each script in stages/ and what it imports, by the script's name."""
     code = Code(root)
     scripts = sorted(path.stem for path in (root / "stages").glob("*.py"))
     return {name: code.fingerprint(name) for name in scripts if name != "resolve"}
@@ -35,17 +32,21 @@ class Code:
     def __init__(self, root: Path) -> None:
         self._root = root
         package = root / "src" / "bleuprint"
-        files = [path for path in package.rglob("*") if path.is_file()]
-        self._files = {
-            path.relative_to(package).as_posix()
-            for path in files
-            if "__pycache__" not in path.parts
-        }
+        files = (path.relative_to(package) for path in package.rglob("*") if path.is_file())
+        self._files = {path.as_posix() for path in files if "__pycache__" not in path.parts}
         self._imports: dict[str, set[str]] = {}
 
     def fingerprint(self, name: str) -> str:
-        files = sorted(f"src/bleuprint/{path}" for path in self.closure(name))
-        return fingerprint.of_code([f"stages/{name}.py", *files], self._root)
+        """The SHA-256 of a script and its closure: of Python the syntax trees.
+
+        Comments, docstrings and formatting do not count.
+        """
+        digest = hashlib.sha256()
+        files = (Path("src/bleuprint", path) for path in self.closure(name))
+        for path in sorted([Path(f"stages/{name}.py"), *files]):
+            content = (self._root / path).read_bytes()
+            digest.update(f"{path.as_posix()}\0{_of_file(path.suffix, content)}\n".encode())
+        return digest.hexdigest()
 
     def closure(self, name: str) -> set[str]:
         """The files of the package that decide what a script does.
@@ -53,7 +54,7 @@ class Code:
         Modules that it imports, those that they import, and so on, with the data files beside
         them; with one rule all, since their folder is searched for them.
         """
-        whole = name == _REPORT
+        whole = name == "report"  # it shows what the others write: all of them decide it
         found, todo = set[str](), [f"../../stages/{name}.py"]
         while todo:
             new = self._imports_of(todo.pop())
@@ -96,3 +97,27 @@ def _decides(path: str, whole: bool) -> bool:
     return path in _DECIDING or not any(
         path == each or path.startswith(f"{each}/") for each in without
     )
+
+
+@cache
+def _of_file(suffix: str, content: bytes) -> str:
+    """The SHA-256 of a file's syntax tree (Python) or of its bytes."""
+    if suffix == ".py":
+        content = repr(_syntax(ast.parse(content))).encode()
+    return hashlib.sha256(content).hexdigest()
+
+
+def _syntax(node: Any) -> Any:
+    """A syntax tree as nested tuples, without docstrings, positions and empty fields.
+
+    ast.dump() differs between versions of Python, which add fields.
+    """
+    if isinstance(node, list):
+        return tuple([_syntax(each) for each in node])
+    if not isinstance(node, ast.AST):
+        return node
+    fields = {name: getattr(node, name, None) for name in node._fields}
+    given = {name: value for name, value in fields.items() if value not in (None, [])}
+    if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+        given["body"] = given["body"][1:]
+    return (type(node).__name__, *((name, _syntax(value)) for name, value in given.items()))

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NoReturn
 
-from bleuprint.runtime import machine_errors
+from bleuprint.runtime.machine_errors import describe
 from bleuprint.runtime.secrets import mask
 from bleuprint.runtime.streams import prepare, shown, terminal
 
@@ -68,17 +68,15 @@ def run(main: Callable[[], None]) -> NoReturn:
             call()
         if sys.stdout:  # None if the caller has closed it
             sys.stdout.flush()
-    except (UserError, PeerLost, Interrupted) as error:
-        _end(error.status, *_lines(error))
     except KeyboardInterrupt:
-        _end(130, "interrupted")
+        _end(130, ["interrupted"])
     except BrokenPipeError:
         # The reader of our output has closed it; without this Python prints another error at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(128 + signal.SIGPIPE)
     except Exception as error:
-        if line := machine_errors.describe(error):
-            _end(1, line)
+        if lines := _lines(error):
+            _end(getattr(error, "status", 1), lines)
         if not _recorded(1, mask(traceback.format_exc())):
             sys.excepthook(type(error), error, error.__traceback__)
         _exit(1)
@@ -90,14 +88,11 @@ def exit_on_error() -> Iterator[None]:
     """Exit with status 1 at an error of the user or of the machine, printed in one line."""
     try:
         yield
-    except UserError as error:
-        for each in _lines(error):
-            say(each)
-        sys.exit(1)
     except Exception as error:
-        if not (line := machine_errors.describe(error)):
+        if not (lines := _lines(error)):
             raise
-        say(line)
+        for line in lines:
+            say(line)
         sys.exit(1)
 
 
@@ -105,7 +100,7 @@ def _excepthook(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
     """Errors outside `run`, as of imports: those of the machine in one line, others as usual."""
-    if line := machine_errors.describe(error):
+    if line := describe(error):
         say(line)
     else:
         sys.__excepthook__(kind, error, trace)
@@ -129,10 +124,14 @@ def say(message: str, kind: str = "error") -> None:
 
 
 def _lines(error: Exception) -> list[str]:
-    return error.lines if isinstance(error, UserErrors) else [str(error)]
+    """An error of the user or of the machine as messages of one line; none for a bug."""
+    if isinstance(error, UserError | PeerLost | Interrupted):
+        return error.lines if isinstance(error, UserErrors) else [str(error)]
+    line = describe(error)
+    return [line] if line else []
 
 
-def _end(status: int, *messages: str) -> NoReturn:
+def _end(status: int, messages: list[str]) -> NoReturn:
     if not _recorded(status, one_line("; ".join(messages))):
         for message in messages:
             say(message)

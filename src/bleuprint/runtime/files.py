@@ -16,6 +16,8 @@ import psutil
 
 from bleuprint.runtime.errors import UserError
 
+# In errors of the system, of Rust and of torch.
+_NUMBER = re.compile(r"\[Errno (\d+)\]|\(os error (\d+)\)|^unable to open file .* \((\d+)\)$")
 _OLD = ".old"  # the end of a replaced folder's temporary name
 
 
@@ -61,20 +63,18 @@ def whole_folder(path: Path) -> Iterator[Path]:
 def system_errors(path: Path) -> Iterator[None]:
     """Raise what a library or a call reports about `path` as an OSError that names it.
 
-    safetensors and torch raise errors of their own; read() and write() name no file, and
+    safetensors, torch and shutil raise errors of their own; read() and write() name no file, and
     shutil.rmtree one in the folder that it removes.
     """
     try:
         yield
-    except OSError as error:
-        if error.errno and os.sep not in str(error.filename):
-            raise OSError(error.errno, os.strerror(error.errno), str(path)) from None
+    except UserError:
         raise
     except Exception as error:
-        found = re.search(r"\(os error (\d+)\)|^unable to open file .* \((\d+)\)$", str(error))
-        if found is None:
+        found = _NUMBER.search(str(error))
+        if found is None or os.sep in str(getattr(error, "filename", "")):
             raise
-        number = int(found[1] or found[2])
+        number = int(found[found.lastindex or 0])
         raise OSError(number, os.strerror(number), str(path)) from None
 
 

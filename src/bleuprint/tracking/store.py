@@ -86,8 +86,8 @@ def _check_address() -> None:
             wrong = True
     if wrong:
         raise UserError(
-            f"MLFLOW_TRACKING_URI is {mask(address)}: in a user name or password write / as %2F, "
-            "? as %3F, # as %23, @ as %40"
+            "MLFLOW_TRACKING_URI: in a user name or password write / as %2F, ? as %3F, # as %23, "
+            "@ as %40"
         )
 
 
