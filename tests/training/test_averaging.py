@@ -1,6 +1,5 @@
 """Averages of checkpoints: exactly those that the settings name, and only of one training."""
 
-import hashlib
 import json
 import math
 import subprocess
@@ -45,18 +44,9 @@ def exported(folder: Path, metric: str = "loss", ends: int = 50) -> Path:
     for update in (10, 20, 30, 40, ends):
         save(folder / f"{update:07d}.safetensors", a=[update])
     (folder / "model.json").write_text('{"of": "f1"}\n')
-    describe(folder, metric)
+    record = {**MARK, "validation_metric": metric, "validations": VALIDATIONS}
+    (folder / "checkpoints.json").write_text(json.dumps(record))
     return folder
-
-
-def describe(folder: Path, metric: str = "loss") -> None:
-    """Write checkpoints.json, with the hashes of the files that are there."""
-    files = {
-        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in folder.glob("*.safetensors")
-    }
-    record = {"validation_metric": metric, "validations": VALIDATIONS, "files": files}
-    (folder / "checkpoints.json").write_text(json.dumps({**MARK, **record}))
 
 
 def test_the_mean_is_taken_in_float64(tmp_path: Path) -> None:
@@ -112,12 +102,10 @@ def test_the_ones_asked_for_are_averaged(
 def test_the_moving_average_is_taken_as_it_is(tmp_path: Path) -> None:
     folder = exported(tmp_path / "checkpoints")
     save(folder / "0000050.ema.safetensors", a=[0.1])
-    describe(folder)
     average(folder, Average(ema=True), tmp_path / "averaged")
     assert load_file(tmp_path / "averaged" / WEIGHTS)["a"].tolist() == [np.float32(0.1)]
     described = json.loads((tmp_path / "averaged" / "model.json").read_text())
-    settings = {"ema": True}
-    assert described["averaged"].items() >= {"updates": [50], "settings": settings}.items()
+    assert described["averaged"] == {"settings": {"ema": True}, "updates": [50]}
     average(folder, Average(last=5), tmp_path / "mean")  # it is none of the checkpoints
     described = json.loads((tmp_path / "mean" / "model.json").read_text())
     assert described["averaged"]["settings"] == {"last": 5}
@@ -127,7 +115,6 @@ def test_the_moving_average_is_taken_as_it_is(tmp_path: Path) -> None:
 def test_files_are_ordered_by_their_updates(tmp_path: Path) -> None:
     folder = exported(tmp_path / "checkpoints", ends=10_000_000)
     save(folder / "9999999.safetensors", a=[9_999_999])
-    describe(folder)
     average(folder, Average(last=1), tmp_path / "averaged")
     assert load_file(tmp_path / "averaged" / WEIGHTS)["a"].tolist() == [10_000_000]
 
@@ -156,20 +143,11 @@ def test_what_is_not_there_is_not_averaged(tmp_path: Path, settings: Average, me
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoints"]
 
 
-def test_where_there_is_nothing_it_says_so(tmp_path: Path) -> None:
-    folder = exported(tmp_path / "checkpoints")
-    for path in folder.glob("*.safetensors"):
-        path.unlink()
-    with pytest.raises(UserError, match=r"is 1, but the checkpoints are: none$"):
-        average(folder, Average(last=1), tmp_path / "averaged")
-
-
 def test_one_alone_stays_as_it_is_to_the_bit(tmp_path: Path) -> None:
     folder = exported(tmp_path / "checkpoints")
     # a sum that starts from 0 loses the sign of -0; the others are denormal, largest, infinite
     odd = [-0.0, 0.0, 1e-45, -1e-40, 3.4028235e38, math.inf, 0.1]
     whole = save(folder / "0000050.safetensors", zero=odd, other=np.ones((2, 3)), a=[1.5])
-    describe(folder)
     average(folder, Average(last=1), tmp_path / "averaged")
     assert (tmp_path / "averaged" / WEIGHTS).read_bytes() == whole.read_bytes()
 
@@ -179,52 +157,10 @@ def test_an_average_is_described_and_repeats_to_the_byte(tmp_path: Path) -> None
     for name in ("averaged", "again"):
         average(folder, Average(best=2), tmp_path / name)
     assert sha256_of_folder(tmp_path / "again") == sha256_of_folder(tmp_path / "averaged")
-    weights = tmp_path / "averaged" / WEIGHTS
     described = json.loads((tmp_path / "averaged" / "model.json").read_text())
-    digest = hashlib.sha256(weights.read_bytes()).hexdigest()
-    averaged = {"settings": {"best": 2}, "updates": [10, 40], "sha256": digest}
-    assert described == {"of": "f1", "averaged": averaged}
+    assert described == {"of": "f1", "averaged": {"settings": {"best": 2}, "updates": [10, 40]}}
     with safe_open(tmp_path / "averaged" / WEIGHTS, "np") as file:
         assert file.metadata() == MARK
-
-
-@pytest.mark.parametrize("last", [1, 2])
-@pytest.mark.parametrize("update", [10, 99])
-def test_other_weights_under_the_name_of_a_checkpoint_are_not_averaged(
-    tmp_path: Path, last: int, update: int
-) -> None:
-    """Those of another update of the same training, or of another training."""
-    folder = exported(tmp_path / "checkpoints")
-    replaced = save(folder / "0000050.safetensors", a=[update])
-    with pytest.raises(UserError) as raised:
-        average(folder, Average(last=last), tmp_path / "averaged")
-    described = f"is not the checkpoint that {folder / 'checkpoints.json'} describes"
-    assert str(raised.value) == f"{replaced}: {described}; run: dvc checkout --force {folder}"
-    assert not (tmp_path / "averaged").exists()
-
-
-@pytest.mark.parametrize("name", ["0000050.safetensors", "checkpoints.json"])
-def test_damaged_files_are_one_clear_line(tmp_path: Path, name: str) -> None:
-    folder = exported(tmp_path / "checkpoints")
-    (folder / name).write_bytes((folder / name).read_bytes()[:-1])
-    with pytest.raises(UserError, match=rf"^{folder / name}: [^\n]+$"):
-        average(folder, Average(last=1), tmp_path / "averaged")
-
-
-def test_without_its_record_a_folder_is_one_clear_line(tmp_path: Path) -> None:
-    folder = exported(tmp_path / "checkpoints")
-    (folder / "checkpoints.json").unlink()
-    with pytest.raises(UserError, match=r"checkpoints\.json: no such file; run: dvc repro$"):
-        average(folder, Average(last=1), tmp_path / "averaged")
-
-
-def test_the_record_of_an_older_version_is_one_clear_line(tmp_path: Path) -> None:
-    folder = exported(tmp_path / "checkpoints")
-    record = folder / "checkpoints.json"
-    record.write_text(record.read_text().replace("validation_metric", "metric"))
-    message = rf"^{record}: holds no 'validation_metric': .* another version; run: dvc repro$"
-    with pytest.raises(UserError, match=message):
-        average(folder, Average(best=1), tmp_path / "averaged")
 
 
 def test_memory_does_not_grow_with_the_checkpoints(tmp_path: Path) -> None:

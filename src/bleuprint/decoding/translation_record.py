@@ -45,9 +45,8 @@ class TranslationRecord:
     ) -> Self:
         """Record the files in the folder `hypotheses`; `described`: the model's model.json."""
         hashes = {path.name: sha256_of(path) for path in sorted(hypotheses.iterdir())}
-        averaged = {name: described["averaged"][name] for name in ("settings", "updates")}
-        decoded = dataclasses.asdict(decode)
-        return cls(str(described["fingerprint"]), averaged, decoded, hashes, losses)
+        averaged, decoded = described["averaged"], dataclasses.asdict(decode)
+        return cls(described["fingerprint"], averaged, decoded, hashes, losses)
 
     @classmethod
     def read(cls, path: Path) -> Self:

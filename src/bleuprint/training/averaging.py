@@ -8,19 +8,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from safetensors.numpy import save_file
 
 from bleuprint.config.system import Average
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import (
-    read_object,
-    sha256_of,
-    system_errors,
-    whole_folder,
-    write_json,
-)
-from bleuprint.training.history import CHECKPOINTS, CheckpointsRecord, ranking
+from bleuprint.runtime.files import read_object, system_errors, whole_folder, write_json
+from bleuprint.training.history import CheckpointsRecord, ranking
 
 Tensors = dict[str, NDArray[Any]]
 MODEL = "model.json"
@@ -31,60 +25,34 @@ def average(checkpoints: Path, settings: Average, output: Path) -> None:
 
     `checkpoints` contains UPDATE.safetensors, model.json, checkpoints.json, and
     UPDATE.ema.safetensors if the training kept a moving average. The average's model.json holds,
-    as `averaged`, the settings, the updates of the checkpoints, and the SHA-256 of the result.
-    An ensemble has such a folder for each of its checkpoints, named by the update.
+    as `averaged`, the settings and the updates of the checkpoints. An ensemble has such a folder
+    for each of its checkpoints, named by the update.
     """
     training = CheckpointsRecord.read(checkpoints)
     chosen = choose(checkpoints, settings, training)
     updates = [int(path.name.partition(".")[0]) for path in chosen]
+    if settings.ensemble and len(chosen) == 1:
+        raise UserError(f"{checkpoints}: average.ensemble of one checkpoint, {updates[0]}")
     averaged = {"settings": settings.given, "updates": updates}
-    description = read_object(checkpoints / MODEL)
-    for path in chosen:
-        if sha256_of(path) != training.files.get(path.name):
-            record = checkpoints / CHECKPOINTS
-            raise UserError(
-                f"{path}: is not the checkpoint that {record} describes; run: dvc checkout --force "
-                f"{checkpoints}"
-            )
     with whole_folder(output) as partial:
         if settings.ensemble:
-            if len(chosen) == 1:
-                raise UserError(f"{checkpoints}: average.ensemble of one checkpoint, {updates[0]}")
             for update in updates:
                 average(checkpoints, Average(updates=(update, update)), partial / str(update))
         else:
-            averaged["sha256"] = _write_mean(chosen, training.fingerprint, partial)
-        write_json(partial / MODEL, {**description, "averaged": averaged})
-
-
-def _write_mean(paths: list[Path], fingerprint: str, folder: Path) -> str:
-    """Write the mean of checkpoints; returns its SHA-256."""
-    tensors, weights = mean(paths), folder / "model.safetensors"
-    with system_errors(weights):
-        save_file(tensors, weights, {"fingerprint": fingerprint})
-    return sha256_of(weights)
+            with system_errors(weights := partial / "model.safetensors"):
+                save_file(mean(chosen), weights, {"fingerprint": training.fingerprint})
+        write_json(partial / MODEL, {**read_object(checkpoints / MODEL), "averaged": averaged})
 
 
 def mean(paths: list[Path]) -> Tensors:
-    """The mean of the tensors of each name; memory: the sums and one tensor.
-
-    Raises UserError if a file cannot be read.
-    """
+    """The mean of the tensors of each name; memory: the sums and one tensor."""
     total: Tensors = {}
     for path in paths:
-        try:
-            with safe_open(path, "np") as file:
-                for name in file.offset_keys():  # in file order
-                    tensor = file.get_tensor(name).astype(np.float64)
-                    total[name] = total[name] + tensor if name in total else tensor
-        except (SafetensorError, OSError) as error:
-            raise UserError(f"{path}: {error}") from None
+        with system_errors(path), safe_open(path, "np") as file:
+            for name in file.offset_keys():  # in file order
+                tensor = file.get_tensor(name).astype(np.float64)
+                total[name] = total[name] + tensor if name in total else tensor
     return {name: (total.pop(name) / len(paths)).astype(np.float32) for name in list(total)}
-
-
-def _files(checkpoints: Path) -> dict[int, Path]:
-    files = (path for path in checkpoints.glob("*.safetensors") if path.stem.isdecimal())
-    return {int(path.stem): path for path in files}
 
 
 def choose(checkpoints: Path, settings: Average, training: CheckpointsRecord) -> list[Path]:
@@ -93,22 +61,21 @@ def choose(checkpoints: Path, settings: Average, training: CheckpointsRecord) ->
         if not (moving := list(checkpoints.glob("*.ema.safetensors"))):
             raise UserError(f"{checkpoints}: average.ema, but the training kept no moving average")
         return moving
-    files = _files(checkpoints)
-    updates, kind, count = sorted(files), "checkpoints", 1
+    paths = (path for path in checkpoints.glob("*.safetensors") if path.stem.isdecimal())
+    files = {int(path.stem): path for path in paths}
+    updates, kind = sorted(files), "checkpoints"
     if settings.last is not None:
-        setting, count = f"last is {settings.last}", settings.last
-        chosen = updates[-count:]
+        setting, chosen = f"last is {settings.last}", updates[-settings.last :]
     elif settings.best is not None:
-        setting, count = f"best is {settings.best}", settings.best
         ranked = ranking(training.validations, training.validation_metric)
         updates, kind = [update for update in ranked if update in files], "validated checkpoints"
-        chosen = updates[:count]
+        setting, chosen = f"best is {settings.best}", updates[: settings.best]
     else:
         assert settings.updates is not None
         first, last = settings.updates
         setting = f"updates is [{first}, {last}]"
         chosen = [update for update in updates if first <= update <= last]
-    if len(chosen) < count:
+    if len(chosen) < (settings.last or settings.best or 1):
         available = ", ".join(map(str, sorted(updates))) or "none"
         raise UserError(f"{checkpoints}: average.{setting}, but the {kind} are: {available}")
     return [files[update] for update in sorted(chosen)]

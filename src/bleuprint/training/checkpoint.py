@@ -7,31 +7,24 @@ three). It contains no random state, because none is needed: every batch seeds t
 the run's seed, the update and the batch's index.
 """
 
-import re
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from bleuprint.config.system import Keep
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import (
-    read_json,
-    sha256_of,
-    system_errors,
-    whole_folder,
-    write_json,
-)
+from bleuprint.runtime.files import read_json, sha256_of, system_errors, whole_folder, write_json
 
 MODEL, OPTIMIZER, STATE = "model.safetensors", "optimizer.safetensors", "state.json"
 FILES, HASHES = (MODEL, OPTIMIZER, STATE), "sha256.json"
-_NAME = re.compile(r"checkpoint-\d{7,}")
+
+_Tensors = dict[str, Tensor]
 
 
 @dataclass(frozen=True)
@@ -39,17 +32,13 @@ class Checkpoint:
     """A checkpoint as read; `state` is the content of state.json."""
 
     update: int
-    model: dict[str, Tensor]
-    optimizer: dict[str, Tensor]
+    model: _Tensors
+    optimizer: _Tensors
     state: dict[str, Any]
 
 
 def save(
-    folder: Path,
-    update: int,
-    model: dict[str, Tensor],
-    optimizer: dict[str, Tensor],
-    state: dict[str, Any],
+    folder: Path, update: int, model: _Tensors, optimizer: _Tensors, state: dict[str, Any]
 ) -> Path:
     """Write checkpoint-UPDATE into `folder` atomically; `state` contains the fingerprint."""
     path = checkpoint_path(folder, update)
@@ -65,8 +54,7 @@ def save(
 
 def paths(folder: Path) -> list[Path]:
     """The checkpoints in a folder, oldest first."""
-    folders = (path for path in folder.glob("checkpoint-*") if _NAME.fullmatch(path.name))
-    return sorted(folders, key=update_of)
+    return sorted(folder.glob("checkpoint-*"), key=update_of)
 
 
 def checkpoint_path(folder: Path, update: int) -> Path:
@@ -83,48 +71,31 @@ def read_state(path: Path) -> dict[str, Any]:
         hashes = read_json(path / HASHES)
         for name in FILES:
             if sha256_of(path / name) != hashes[name]:
-                raise DamagedCheckpoint(path, f"{name} does not match {HASHES}")
-        state: dict[str, Any] = read_json(path / STATE)
-        update = state["update"]
+                raise DamagedCheckpoint(f"{path} is damaged ({name} does not match {HASHES})")
     except (FileNotFoundError, ValueError, KeyError, TypeError) as error:
-        raise DamagedCheckpoint(path, f"{HASHES} or {STATE}: {error}") from None
-    if update != update_of(path):
-        raise DamagedCheckpoint(path, f"its state is of update {update}")
+        raise DamagedCheckpoint(f"{path} is damaged ({HASHES}: {error})") from None
+    state: dict[str, Any] = read_json(path / STATE)
     return state
 
 
 def load(path: Path) -> Checkpoint:
     """Verify and load a checkpoint; raises DamagedCheckpoint."""
-    try:
-        with system_errors(path):
-            state = read_state(path)
-            model, optimizer = load_file(path / MODEL), load_file(path / OPTIMIZER)
-    except SafetensorError as error:
-        raise DamagedCheckpoint(path, str(error)) from None
+    with system_errors(path):
+        state = read_state(path)
+        model, optimizer = load_file(path / MODEL), load_file(path / OPTIMIZER)
     return Checkpoint(state["update"], model, optimizer, state)
 
 
-def load_latest(
-    folder: Path, check: Callable[[Checkpoint], object] = lambda _: None
-) -> Checkpoint | None:
-    """Load the newest intact checkpoint; damaged ones after it are renamed to damaged-*.
-
-    `check` raises ValueError, KeyError or TypeError for one that does not fit the model.
-    """
+def load_latest(folder: Path) -> Checkpoint | None:
+    """Load the newest intact checkpoint; damaged ones after it are renamed to damaged-*."""
     for unfinished in folder.glob(".checkpoint-*"):
         with system_errors(unfinished):
             shutil.rmtree(unfinished)
-    existing = paths(folder)
-    for path in reversed(existing):
+    for path in reversed(paths(folder)):
         try:
-            found = load(path)
-            check(found)
-            return found
-        except (DamagedCheckpoint, ValueError, KeyError, TypeError) as error:
-            action = "trying the previous one" if path != existing[0] else "starting from scratch"
-            if not isinstance(error, DamagedCheckpoint):
-                error = DamagedCheckpoint(path, str(error))
-            print(f"{error}: {action}", file=sys.stderr)
+            return load(path)
+        except DamagedCheckpoint as error:
+            print(f"{error}: not used", file=sys.stderr)
             aside = path.with_name(f"damaged-{path.name}")
             shutil.rmtree(aside, ignore_errors=True)
             path.rename(aside)
@@ -158,13 +129,8 @@ def prune(folder: Path, keep: Keep, every: int, ranking: Sequence[int], finished
 class DamagedCheckpoint(UserError):
     """A checkpoint is incomplete or has changed."""
 
-    def __init__(self, path: Path, reason: str) -> None:
-        super().__init__(f"{path} is damaged ({reason})")
 
-
-def save_tensors(
-    tensors: dict[str, Tensor], path: Path, metadata: dict[str, str] | None = None
-) -> None:
+def save_tensors(tensors: _Tensors, path: Path, metadata: dict[str, str] | None = None) -> None:
     """Write tensors by name as safetensors."""
     copies = {name: tensor.detach().cpu().clone() for name, tensor in tensors.items()}
     with system_errors(path):

@@ -1,12 +1,11 @@
 """The records of a finished training: checkpoints.json, training.json and curves.json."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_object, reading
+from bleuprint.runtime.files import read_object
 from bleuprint.runtime.schema import build
 
 CHECKPOINTS = "checkpoints.json"
@@ -23,29 +22,17 @@ def ranking(validations: Sequence[dict[str, Any]], metric: Metric) -> list[int]:
 
 @dataclass(frozen=True)
 class CheckpointsRecord:
-    """checkpoints.json: the training of exported checkpoints, and its validations in order.
-
-    `files`: the SHA-256 of each checkpoint, by the name of its file.
-    """
+    """checkpoints.json: the training of exported checkpoints, and its validations in order."""
 
     fingerprint: str
     validation_metric: Metric
     validations: list[dict[str, Any]]
-    files: dict[str, str]
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        """Raises UserError if the file is missing, damaged or of another version."""
+        """Raises UserError if the file is damaged."""
         path = folder / CHECKPOINTS
-        try:
-            record = cls(**_fields(cls, path))
-        except FileNotFoundError as error:
-            raise UserError(f"{error.filename}: no such file; run: dvc repro") from None
-        with reading(path):
-            metric = record.validation_metric
-            _ = [(float(each[metric]), int(each["update"])) for each in record.validations]
-            _ = dict(record.files)
-        return record
+        return build(cls, read_object(path), path)
 
 
 @dataclass(frozen=True)
@@ -72,7 +59,7 @@ class TrainingFacts:
     @classmethod
     def read(cls, path: Path) -> Self:
         """Raises UserError if the file is damaged or lacks a field."""
-        return build(cls, _fields(cls, path), path)
+        return build(cls, read_object(path, cls.__dataclass_fields__), path)
 
 
 @dataclass(frozen=True)
@@ -114,19 +101,4 @@ class Curves:
     @classmethod
     def read(cls, path: Path) -> Self | None:
         """None if there is no such file; raises UserError if it is damaged."""
-        if not path.exists():
-            return None
-        try:
-            return build(cls, read_object(path), path)
-        except UserError as error:
-            raise UserError(f"{error}; run: dvc repro") from None
-
-
-def _fields(kind: type[Any], path: Path) -> dict[str, Any]:
-    """The values of a dataclass's fields in a JSON file; raises UserError if one is missing."""
-    names = [field.name for field in fields(kind)]
-    try:
-        content = read_object(path, names)
-    except UserError as error:
-        raise UserError(f"{error}; run: dvc repro") from None
-    return {name: content[name] for name in names}
+        return build(cls, read_object(path), path) if path.exists() else None

@@ -108,20 +108,10 @@ class FlatOptimizer:
         return dict(self._state)
 
     def load_state_dict(self, tensors: dict[str, Tensor]) -> None:
-        """Copy the state from `tensors`; raises ValueError if names or shapes differ.
-
-        To be called after the weights were loaded.
-        """
-        self.check(tensors)
+        """Copy the state from `tensors`, after the weights were loaded."""
         for name, tensor in tensors.items():
             self._state[name].copy_(tensor)
         self._copy_weights()
-
-    def check(self, tensors: dict[str, Tensor]) -> None:
-        """Raise ValueError if names or shapes of `tensors` are not those of the state."""
-        shapes = {name: tensor.shape for name, tensor in self._state.items()}
-        if shapes != {name: tensor.shape for name, tensor in tensors.items()}:
-            raise ValueError("the optimizer's state does not belong to this model")
 
 
 def ema_weights(state: dict[str, Tensor], decay: float, updates: int) -> dict[str, Tensor]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.model.weights import write_description
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import sha256_of, whole_folder, write_json
+from bleuprint.runtime.files import whole_folder, write_json
 from bleuprint.training import checkpoint
 from bleuprint.training.history import CHECKPOINTS, CheckpointsRecord, TrainingFacts
 from bleuprint.training.job import Fingerprints, Job
@@ -32,8 +32,7 @@ def export_checkpoints(job: Job, folder: Path, fingerprints: Fingerprints, outpu
                 file = partial / f"{last.update:07d}.ema.safetensors"
                 checkpoint.save_tensors(mean, file, {"fingerprint": fingerprints.all})
             metric, validations = job.system.train.validation_metric, state["validations"]
-            files = {file.name: sha256_of(file) for file in sorted(partial.glob("*.safetensors"))}
-            record = CheckpointsRecord(fingerprints.all, metric, validations, files)
+            record = CheckpointsRecord(fingerprints.all, metric, validations)
             write_json(partial / CHECKPOINTS, asdict(record))
             corpus = BinaryCorpus(job.corpus)
             write_description(partial, job.system.model, corpus, fingerprints.all)

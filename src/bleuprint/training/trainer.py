@@ -15,7 +15,7 @@ from bleuprint.dataset.batch import Batch, PairIds, Sentence
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.dataset.subwords.vocabulary import EOS
 from bleuprint.model.transformer import Transformer, count_parameters
-from bleuprint.model.weights import check_weights, load_weights, named_weights
+from bleuprint.model.weights import load_weights, named_weights
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.errors import Interrupted, UserError
 from bleuprint.training import checkpoint
@@ -235,7 +235,7 @@ class Trainer:
     def _resume(self) -> None:
         """Continue from the newest intact checkpoint that rank 0 finds, if any."""
         main = self._group.is_main
-        latest = checkpoint.load_latest(self._folder, self._check) if main else None
+        latest = checkpoint.load_latest(self._folder) if main else None
         update = int(self._group.broadcast(latest.update if latest else -1))
         if update < 0:
             return
@@ -246,7 +246,6 @@ class Trainer:
                 "machines that train together share one folder"
             )
         latest = latest or checkpoint.load(path)
-        self._check(latest)
         if self._group.differs((path / checkpoint.HASHES).read_text()):
             raise UserError(
                 f"{self._folder}: checkpoint {update} is not the same on all of the "
@@ -256,17 +255,6 @@ class Trainer:
         self._train_step.optimizer.load_state_dict(latest.optimizer)
         self.state = TrainState.from_dict(latest.state)
         self._observer.warned(f"continuing from update {latest.update} in {self._folder}")
-
-    def _check(self, saved: checkpoint.Checkpoint) -> None:
-        """Raise ValueError, KeyError or TypeError if a checkpoint cannot be continued from.
-
-        Raises UserError if it is of another training.
-        """
-        if saved.state["fingerprint"] != self._fingerprints.all:
-            raise UserError(f"{self._folder}: holds checkpoints of another training; remove it")
-        TrainState.from_dict(saved.state)
-        check_weights(self.model, saved.model)
-        self._train_step.optimizer.check(saved.optimizer)
 
     @contextmanager
     def _observed(self) -> Iterator[None]:
