@@ -15,20 +15,20 @@ PACKAGES = {
     "config": 1916,
     "pipeline": 1890,
     "scoring": 1560,
-    "training": 1650,
+    "training": 1530,
     "dataset": 1540,
     "text": 1230,
     "serving": 1210,
     "decoding": 1140,
     "tracking": 1010,
-    "model": 1000,
+    "model": 970,
     "cli": 930,
     "rules": 810,
     "cells": 230,
 }
 LONGEST = 350  # lines of a module
 # Of Python; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 26022, "tests": 35026, "docs": 2680}
+TOTALS = {"src": 25870, "tests": 34810, "docs": 2680}
 
 
 def python(folder: str) -> dict[Path, int]:
