@@ -6,8 +6,10 @@ For tests and for benchmarks/align.py.
 from collections.abc import Iterable, Sequence
 from random import Random
 
+import numpy as np
+
 from bleuprint.corpus.alignment.align import Document
-from bleuprint.corpus.alignment.lattice import Bead
+from bleuprint.corpus.alignment.lattice import Band, Bead
 
 FAULTS = ("lost", "joined", "split")
 
@@ -52,6 +54,11 @@ def _damage(sides: list[list[str]], fault: str, side: int, rest: Iterable[tuple[
             words = sides[side][0].split(" ")
             half = len(words) // 2
             sides[side] = [" ".join(part) for part in (words[:half], words[half:]) if part]
+
+
+def whole(rows: int, columns: int) -> Band:
+    """The band of all cells."""
+    return Band(np.zeros(rows, np.int64), np.full(rows, columns))
 
 
 def f1(truth: Iterable[Sequence[Bead]], found: Iterable[Sequence[Bead]]) -> float:

@@ -40,6 +40,12 @@ class LengthScorer:
         centers: Ints = np.searchsorted(self.target, share * self.target[-1])
         return centers
 
+    @property
+    def reversed(self) -> "LengthScorer":
+        """For the documents read from their ends."""
+        source, target = (before[-1] - before[::-1] for before in (self.source, self.target))
+        return LengthScorer(source, target, self.ratio)
+
     def __call__(self, band: Band, first: int, last: int) -> Floats:
         rows, columns = band.cells(first, last)
         scores = np.empty((len(KINDS), len(rows)))

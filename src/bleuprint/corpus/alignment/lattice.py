@@ -8,7 +8,6 @@ the sum of those of its beads, natural logarithms of weights.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -35,8 +34,7 @@ class Bead(NamedTuple):
         return f"{len(self.source)}-{len(self.target)}"
 
 
-@dataclass(frozen=True)
-class Band:
+class Band(NamedTuple):
     """The cells of a lattice that are searched: in row i the columns lo[i] to hi[i] - 1."""
 
     lo: Ints
@@ -50,23 +48,15 @@ class Band:
         hi[:-1] = np.maximum(hi[:-1], lo[1:] + 1)
         return cls(lo, hi)
 
-    @cached_property
-    def starts(self) -> Ints:
-        """The place of each row in an array of all cells, row by row, and their number."""
-        return np.concatenate(([0], np.cumsum(self.hi - self.lo)))
+    @property
+    def reversed(self) -> "Band":
+        """The band of the documents read from their ends."""
+        return Band(self.hi[-1] - self.hi[::-1], self.hi[-1] - self.lo[::-1])
 
     def cells(self, first: int, last: int) -> tuple[Ints, Ints]:
         """Row and column of each cell of the rows from `first` up to before `last`."""
-        widths = (self.hi - self.lo)[first:last]
-        rows = np.repeat(np.arange(first, last), widths)
-        starts = self.starts[first:last] - self.starts[first]
-        return rows, np.arange(widths.sum()) + np.repeat(self.lo[first:last] - starts, widths)
-
-    def blocks(self) -> list[tuple[int, int]]:
-        """Ranges of rows whose beads are scored at once, which bounds temporary arrays."""
-        rows = len(self.lo)
-        step = min(_ROWS, max(1, _CELLS // int((self.hi - self.lo).max())))
-        return [(first, min(first + step, rows)) for first in range(0, rows, step)]
+        columns = [*map(np.arange, self.lo[first:last], self.hi[first:last])]
+        return np.repeat(np.arange(first, last), [*map(len, columns)]), np.concatenate(columns)
 
 
 class Scorer(Protocol):
@@ -77,34 +67,22 @@ class Scorer(Protocol):
         """
 
 
-@dataclass(frozen=True)
-class Posteriors:
+class Posteriors(NamedTuple):
     """The probabilities of cells and beads, if paths are drawn by their weights.
 
-    `pairs`: the certain 1-1 beads, (number, 2), sentences of source and target; `band`: the cells
-    that are not improbable; `at_edge`: the largest probability at an edge of the band searched.
+    `pairs`: the certain 1-1 beads, sentences of source and target; `band`: the cells that are not
+    improbable; `at_edge`: the largest probability at an edge of the band searched.
     """
 
-    pairs: Ints
+    pairs: list[tuple[int, int]]
     band: Band
     at_edge: float
 
 
 def best_path(band: Band, score: Scorer) -> list[Bead]:
     """The path of the highest score within a band; Viterbi's algorithm."""
-    rows: list[Floats] = []
-    kinds: list[npt.NDArray[np.intp]] = []
-    for i, scores in _rows(band, score):
-        ways = _ways(band, rows, i, scores)
-        entered = ways.max(axis=0)
-        if i == 0:
-            entered[0] = 0.0
-        along = _along(scores)
-        level = entered - along
-        best = np.maximum.accumulate(level)
-        rows.append(along + best)
-        kinds.append(np.where(best > level, len(KINDS) - 1, ways.argmax(axis=0)))
-    beads, i, j = [], len(band.lo) - 1, int(band.hi[-1]) - 1
+    kinds = [row.kinds for row in _rows(band, score, np.maximum)]
+    beads, i, j = [], len(kinds) - 1, int(band.hi[-1]) - 1
     while i or j:
         di, dj = KINDS[kinds[i][j - band.lo[i]]]
         beads.append(Bead(range(i - di, i), range(j - dj, j)))
@@ -112,111 +90,84 @@ def best_path(band: Band, score: Scorer) -> list[Bead]:
     return beads[::-1]
 
 
-def posteriors(band: Band, score: Scorer, certain: float, improbable: float) -> Posteriors:
-    """The forward-backward algorithm.
+def posteriors(
+    band: Band, score: Scorer, backward: Scorer, certain: float, improbable: float
+) -> Posteriors:
+    """The forward-backward algorithm; `backward` scores the documents read from their ends.
 
     1-1 beads of a probability above `certain` and cells of one above `improbable` are returned.
     """
-    forward: list[Floats] = []
-    for i, scores in _rows(band, score):
-        entered = np.logaddexp.reduce(_ways(band, forward, i, scores), axis=0)
+    ends = [row.scores[::-1] for row in _rows(band.reversed, backward, np.logaddexp)]
+    count, columns, total = len(ends), int(band.hi[-1]), ends[-1][0]
+    # of each row: its first and last cell that is not improbable
+    first, last = np.full(count, columns), np.full(count, -1)
+    pairs, at_edge = [], 0.0
+    for i, row in enumerate(_rows(band, score, np.logaddexp)):
+        lo, hi, after = int(band.lo[i]), int(band.hi[i]), ends.pop()
+        cells = np.exp(row.scores + after - total)
+        if len(probable := np.flatnonzero(cells > improbable)):
+            first[i], last[i] = lo + probable[0], lo + probable[-1]
+        # a sixteenth of a row at each edge that is not the lattice's
+        depth = max(len(cells) // 16, 1)
+        at_edge = max(at_edge, cells[:depth].max() if lo else 0)
+        at_edge = max(at_edge, cells[-depth:].max() if hi < columns else 0)
+        found = np.flatnonzero(row.by_pair + after - total > np.log(certain))
+        pairs += [(i - 1, lo + column - 1) for column in found.tolist()]
+    # and two columns around them; rows without cells lie between the rows before and after
+    start = np.minimum.accumulate(first[::-1])[::-1]
+    stop = np.maximum(np.maximum.accumulate(last) + 1, start + 1)
+    return Posteriors(pairs, Band((start - 2).clip(0), (stop + 2).clip(max=columns)), at_edge)
+
+
+@dataclass(frozen=True)
+class _Row:
+    """The paths to the cells of a row.
+
+    `scores`: of the best one or of all of them; `by_pair`: of those that end in a 1-1 bead;
+    `kinds`: the best last bead.
+    """
+
+    scores: Floats
+    by_pair: Floats
+    kinds: npt.NDArray[np.int8]
+
+
+def _rows(band: Band, score: Scorer, add: np.ufunc) -> Iterator[_Row]:
+    """The rows in order; `add` is np.maximum for the best path, np.logaddexp for all paths."""
+    before: list[Floats] = []
+    for i, scores in enumerate(_scores(band, score)):
+        lo, hi = int(band.lo[i]), int(band.hi[i])
+        ways = np.full((len(KINDS) - 1, hi - lo), -np.inf)
+        for kind, (di, dj) in enumerate(KINDS[:-1]):
+            if di <= i:
+                row, start = before[-di], int(band.lo[i - di]) + dj - lo
+                ways[kind] = _moved(row, start, hi - lo) + scores[kind]
+        entered = add.reduce(ways, axis=0)
         if i == 0:
             entered[0] = 0.0
-        along = _along(scores)
-        forward.append(along + np.logaddexp.accumulate(entered - along))
-    return _backward(band, score, forward, certain, improbable)
+        # the score of the beads from the row's first cell to each of its cells, within the row
+        along = np.cumsum([0.0, *scores[-1, 1:]])
+        level = entered - along
+        best = add.accumulate(level)
+        kinds = np.where(best > level, len(KINDS) - 1, ways.argmax(axis=0)).astype(np.int8)
+        before = [*before[-1:], along + best]
+        yield _Row(before[-1], ways[0], kinds)
 
 
-def _backward(
-    band: Band, score: Scorer, forward: list[Floats], certain: float, improbable: float
-) -> Posteriors:
-    count, total = len(forward), forward[-1][-1]
-    # of each row: its first and last cell that is not improbable
-    first, last = np.full(count, np.iinfo(np.int64).max), np.full(count, -1)
-    pairs, at_edge = [], 0.0
-    later: list[tuple[int, Floats]] = []  # the two rows below, scores with what follows each bead
-    for i, scores in _rows(band, score, backward=True):
-        lo, hi = int(band.lo[i]), int(band.hi[i])
-        ways = [
-            _columns(below[kind], int(band.lo[row]), lo + dj, hi + dj)
-            for row, below in later
-            for kind, (di, dj) in enumerate(KINDS[:-1])
-            if row == i + di
-        ]
-        left = np.logaddexp.reduce(ways, axis=0) if ways else np.full(hi - lo, -np.inf)
-        if i == count - 1:
-            left[-1] = 0.0
-        along = _along(scores)
-        backward = np.logaddexp.accumulate((left + along)[::-1])[::-1] - along
-        cells = np.exp(forward[i] + backward - total)
-        probable = np.flatnonzero(cells > improbable)
-        if len(probable):
-            first[i], last[i] = lo + probable[0], lo + probable[-1]
-        at_edge = max(at_edge, _at_edge(cells, lo, hi, int(band.hi[-1])))
-        later = [(i, scores + backward), *later[:1]]
-        if i:
-            before = _columns(forward[i - 1], int(band.lo[i - 1]), lo - 1, hi - 1)
-            found = np.flatnonzero(before + later[0][1][0] - total > np.log(certain))
-            pairs += [(i - 1, lo + int(column) - 1) for column in found]
-    return Posteriors(
-        np.array(pairs[::-1], np.int64).reshape(-1, 2),
-        _joined(first, last, int(band.hi[-1])),
-        at_edge,
-    )
+def _scores(band: Band, score: Scorer) -> Iterator[Floats]:
+    """The scores of the beads that end in each row; many rows at once, but not all of them."""
+    widths = band.hi - band.lo
+    step = min(_ROWS, max(1, _CELLS // int(widths.max())))
+    for first in range(0, len(widths), step):
+        ends = np.cumsum(widths[first : first + step])
+        scores = score(band, first, first + len(ends))
+        yield from np.split(scores, ends[:-1], axis=1)
 
 
-def _rows(band: Band, score: Scorer, backward: bool = False) -> Iterator[tuple[int, Floats]]:
-    """The scores of the beads that end in each row, row by row."""
-    step = -1 if backward else 1
-    for first, last in band.blocks()[::step]:
-        scores = score(band, first, last)
-        starts = band.starts[first : last + 1] - band.starts[first]
-        for i in range(first, last)[::step]:
-            yield i, scores[:, starts[i - first] : starts[i - first + 1]]
-
-
-def _ways(band: Band, rows: list[Floats], i: int, scores: Floats) -> Floats:
-    """The scores of the paths to the cells of row i by each kind of bead from earlier rows."""
-    lo, hi = int(band.lo[i]), int(band.hi[i])
-    ways = np.full((len(KINDS) - 1, hi - lo), -np.inf)
-    for kind, (di, dj) in enumerate(KINDS[:-1]):
-        if di <= i:
-            before = _columns(rows[i - di], int(band.lo[i - di]), lo - dj, hi - dj)
-            ways[kind] = before + scores[kind]
-    return ways
-
-
-def _columns(row: Floats, lo: int, start: int, stop: int) -> Floats:
-    """The cells from column `start` up to before `stop` of a row that begins at `lo`."""
-    if start >= lo and stop <= lo + len(row):
-        return row[start - lo : stop - lo]
-    cells = np.full(stop - start, -np.inf)
-    inner = max(start, lo), min(stop, lo + len(row))
-    if inner[0] < inner[1]:
-        cells[inner[0] - start : inner[1] - start] = row[inner[0] - lo : inner[1] - lo]
+def _moved(row: Floats, start: int, width: int) -> Floats:
+    """A row of a width whose cells from `start` on are those of another; -inf elsewhere."""
+    cells = np.full(width, -np.inf)
+    stop = min(start + len(row), width)
+    if max(start, 0) < stop:
+        cells[max(start, 0) : stop] = row[max(-start, 0) : stop - start]
     return cells
-
-
-def _along(scores: Floats) -> Floats:
-    """The score of the beads from a row's first cell to each of its cells, all within the row."""
-    along = scores[-1].copy()
-    along[0] = 0.0
-    return np.cumsum(along)
-
-
-def _at_edge(cells: Floats, lo: int, hi: int, columns: int) -> float:
-    """The largest probability in a sixteenth of a row, at edges that are not the lattice's."""
-    depth = max(len(cells) // 16, 1)
-    left = cells[:depth].max() if lo > 0 else 0.0
-    return float(max(left, cells[-depth:].max() if hi < columns else 0.0))
-
-
-def _joined(first: Ints, last: Ints, columns: int) -> Band:
-    """The band of the cells between `first` and `last` of each row and two columns around them.
-
-    Rows without cells (-1) lie between the rows before and after.
-    """
-    lo = np.minimum.accumulate(first[::-1])[::-1]
-    hi = np.maximum.accumulate(last) + 1
-    lo, hi = (lo - 2).clip(0), (np.maximum(hi, lo + 1) + 2).clip(max=columns)
-    return Band(lo, hi)

@@ -7,10 +7,10 @@ Own code, since eflomal and fast_align need a C compiler at installation (and ef
 GPL), and NLTK's IBMModel1 loops over words in Python.
 """
 
-from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from itertools import chain, compress
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -94,16 +94,15 @@ class WordTranslations:
         codes = sources[:, None] * len(self.numbers[1]) + targets
         places = np.minimum(np.searchsorted(self.codes, codes), len(self.codes) - 1)
         known = self.codes[places] == codes
-        means = []
-        for evidence, given, words in (
-            (self.forward, sources, targets),
-            (self.backward, targets, sources),
+        sums = 0.0
+        for evidence, given, words, side in (
+            (self.forward, sources, targets, 0),
+            (self.backward, targets, sources, 1),
         ):
-            links = np.where(known, evidence.links.data[places], 0.0)
-            beside = (links if given is sources else links.T).sum(0)
+            beside = np.where(known, evidence.links.data[places], 0.0).sum(side)
             explained = beside + evidence.prior[given].sum() + evidence.null[words]
-            means.append(np.log(ratios(explained, len(given))).mean())
-        return float(sum(means) / 2)
+            sums += float(np.log(ratios(explained, len(given))).mean())
+        return sums / 2
 
 
 def word_ids(numbers: dict[str, int], tokens: Tokens) -> Integers:
@@ -121,19 +120,21 @@ def learn(pairs: Iterable[tuple[Tokens, Tokens]], iterations: int = ITERATIONS) 
 
     Raises UserError if no pair has 1 to 100 tokens on each side.
     """
-    sides = _Side(), _Side()
+    numbers: list[dict[str, int]] = [{"": RARE}, {"": RARE}]
+    sides: list[list[list[int]]] = [[], []]
     for pair in pairs:
         if all(0 < len(tokens) <= MAX_TOKENS for tokens in pair):
-            for side, tokens in zip(sides, pair, strict=True):
-                side.add(tokens)
-    if not sides[0].lengths:
+            for known, side, tokens in zip(numbers, sides, pair, strict=True):
+                side.append([known.setdefault(token.lower(), len(known)) for token in tokens])
+    if not (count := len(sides[0])):
         raise UserError(f"no pair of 1 to {MAX_TOKENS} tokens a side to learn translations from")
-    links = int(np.dot(*(np.array(side.lengths, np.int64) for side in sides)))
-    count = len(sides[0].lengths)
+    links = sum(len(source) * len(target) for source, target in zip(*sides, strict=True))
     most = max(1, count * MAX_LINKS // links)
-    drawn = np.array([is_drawn(number, count, most) for number in range(count)])
-    source, target = (side.text(drawn) for side in sides)
-    del sides
+    drawn = [is_drawn(number, count, most) for number in range(count)]
+    source, target = (
+        _Text.of(known, [*compress(side, drawn)])
+        for known, side in zip(numbers, sides, strict=True)
+    )
     return _table(source, target, iterations)
 
 
@@ -144,77 +145,53 @@ class _Text(NamedTuple):
     ids: Integers
     lengths: Integers
 
-    @property
-    def counts(self) -> Integers:
-        return np.bincount(self.ids, minlength=len(self.numbers))
-
-
-class _Side:
-    """Collects one side of a text."""
-
-    def __init__(self) -> None:
-        self.lengths = array("i")
-        self._ids = array("i")
-        # "" is no token, and RARE
-        self._numbers = {"": RARE}
-
-    def add(self, tokens: Tokens) -> None:
-        numbers = self._numbers
-        self._ids.extend([numbers.setdefault(token.lower(), len(numbers)) for token in tokens])
-        self.lengths.append(len(tokens))
-
-    def text(self, drawn: npt.NDArray[np.bool_]) -> _Text:
-        """The text of the sentences drawn, in which rare words are RARE."""
-        lengths = np.array(self.lengths)
-        ids = np.array(self._ids)[np.repeat(drawn, lengths)]
-        often = np.bincount(ids, minlength=len(self._numbers)) >= MIN_COUNT
+    @classmethod
+    def of(cls, numbers: dict[str, int], sentences: Sequence[Sequence[int]]) -> Self:
+        """Sentences of words by number, of which rare ones become RARE."""
+        ids = np.fromiter(chain.from_iterable(sentences), np.int64)
+        often = np.bincount(ids, minlength=len(numbers)) >= MIN_COUNT
         often[RARE] = True
-        new = np.where(often, np.cumsum(often) - 1, RARE).astype(np.int32)
-        words = (word for word, keep in zip(self._numbers, often.tolist(), strict=True) if keep)
-        numbers = {word: number for number, word in enumerate(words)}
-        return _Text(numbers, new[ids], lengths[drawn])
+        new = np.where(often, np.cumsum(often) - 1, RARE)
+        words = compress(numbers, often.tolist())
+        lengths = np.array([*map(len, sentences)])
+        return cls({word: number for number, word in enumerate(words)}, new[ids], lengths)
 
 
 def _table(source: _Text, target: _Text, iterations: int) -> WordTranslations:
     """The translations of both directions, whose links are the same but for those of NULL."""
-    sizes = len(source.numbers), len(target.numbers)
-    codes, forward = model_1(source, target, iterations)
-    others, backward = model_1(target, source, iterations)
-    # those of NULL, the last given word, come last
-    links = int(np.searchsorted(codes, sizes[0] * sizes[1]))
-    nulls = codes[links:] - sizes[0] * sizes[1], others[links:] - sizes[0] * sizes[1]
-    null_forward, null_backward = np.zeros(sizes[1]), np.zeros(sizes[0])
-    null_forward[nulls[0]], null_backward[nulls[1]] = forward[links:], backward[links:]
-    sources, targets = np.divmod(codes[:links], sizes[1])
-    backward = backward[np.searchsorted(others[:links], targets * sizes[0] + sources)]
-    kept = (forward[:links] >= _MIN_PROBABILITY) | (backward >= _MIN_PROBABILITY)
-    sources, targets = sources[kept], targets[kept]
+    shape = len(source.numbers), len(target.numbers)
+    codes, forward, null = model_1(source, target, iterations)
+    others, backward, back_null = model_1(target, source, iterations)
+    sources, targets = np.divmod(codes, shape[1])
+    backward = backward[np.searchsorted(others, targets * shape[0] + sources)]
+    kept = (forward >= _MIN_PROBABILITY) | (backward >= _MIN_PROBABILITY)
+    places = sources[kept], targets[kept]
 
-    def evidence(
-        given: _Text, words: _Text, linked: tuple[Integers, Integers], values: Floats, null: Floats
-    ) -> Evidence:
-        chance = np.maximum(words.counts, 1) / words.counts.sum()
-        prior = _PRIOR / (given.counts + _PRIOR)
-        likelier = values.astype(np.float32) * (1 - prior[linked[0]]) / chance[linked[1]]
-        matrix = csr_array((likelier, (sources, targets)), sizes)
-        return Evidence(matrix, null.astype(np.float32) / chance, prior)
+    def evidence(sides: Sequence[_Text], values: Floats, null: Floats, step: int) -> Evidence:
+        given, words = (np.bincount(side.ids, minlength=len(side.numbers)) for side in sides)
+        (given_place, word_place), chance = places[::step], np.maximum(words, 1) / words.sum()
+        prior = _PRIOR / (given + _PRIOR)
+        likelier = values[kept].astype(np.float32) * (1 - prior[given_place]) / chance[word_place]
+        links = csr_array((likelier, places), shape)
+        return Evidence(links, null.astype(np.float32) / chance, prior)
 
     return WordTranslations(
         (source.numbers, target.numbers),
-        codes[:links][kept],
-        evidence(source, target, (sources, targets), forward[:links][kept], null_forward),
-        evidence(target, source, (targets, sources), backward[kept], null_backward),
+        codes[kept],
+        evidence((source, target), forward, null, 1),
+        evidence((target, source), backward, back_null, -1),
     )
 
 
-def model_1(given: _Text, text: _Text, iterations: int) -> tuple[Integers, Floats]:
-    """t(word | given word) of all linked words, by the number given * words of text + word.
+def model_1(given: _Text, text: _Text, iterations: int) -> tuple[Integers, Floats, Floats]:
+    """t(word | given word) of all linked words, and of each word beside NULL.
 
-    NULL is the given word after the last one.
+    A link's code is the number given * words of text + word; codes ascend, those of NULL, which is
+    the given word after the last one, come last.
     """
     chunks, codes = _chunks(given, text)
-    probabilities = np.ones(len(codes))
-    givens = codes // len(text.numbers)
+    probabilities, words = np.ones(len(codes)), len(text.numbers)
+    givens = codes // words
     for _ in range(iterations):
         counts = np.zeros(len(codes))
         for links, sizes in chunks:
@@ -222,7 +199,9 @@ def model_1(given: _Text, text: _Text, iterations: int) -> tuple[Integers, Float
             shares /= np.repeat(np.add.reduceat(shares, np.cumsum(sizes) - sizes), sizes)
             counts += np.bincount(links, shares, len(codes))
         probabilities = counts / np.bincount(givens, counts)[givens]
-    return codes, probabilities
+    end, null = int(np.searchsorted(givens, len(given.numbers))), np.zeros(words)
+    null[codes[end:] % words] = probabilities[end:]
+    return codes[:end], probabilities[:end], null
 
 
 def _chunks(given: _Text, text: _Text) -> tuple[list[tuple[Integers, Integers]], Integers]:
@@ -232,7 +211,7 @@ def _chunks(given: _Text, text: _Text) -> tuple[list[tuple[Integers, Integers]],
     number, and how many links each word has.
     """
     lengths = given.lengths + 1
-    ids = np.insert(given.ids, np.cumsum(given.lengths), len(given.numbers)).astype(np.int64)
+    ids = np.insert(given.ids, np.cumsum(given.lengths), len(given.numbers))
     sizes = np.repeat(lengths, text.lengths)
     firsts = np.repeat(np.cumsum(lengths) - lengths, text.lengths)
     ends = np.cumsum(sizes, dtype=np.int64)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Self
 
 import numpy as np
 import regex
@@ -28,40 +27,30 @@ def words(sentence: str) -> list[str]:
     return found
 
 
-class _Words(NamedTuple):
-    """The words of sentences: `counts` is of shape (sentences, ids), `tokens` their sums."""
-
-    ids: Integers
-    counts: csr_array
-    tokens: Floats
-
-    @classmethod
-    def of(cls, sentences: Sequence[Integers]) -> Self:
-        tokens = np.array([len(sentence) for sentence in sentences])
-        ids, places = np.unique(np.concatenate(sentences), return_inverse=True)
-        starts = np.concatenate(([0], np.cumsum(tokens)))
-        counts = csr_array((np.ones(len(places)), places, starts), (len(sentences), len(ids)))
-        return cls(ids, counts, tokens.astype(float))
-
-
 def _gains(
-    evidence: Evidence, links: Floats, given: _Words, found: _Words
-) -> tuple[Floats, Floats]:
+    evidence: Evidence, links: Floats, given: Sequence[Integers], found: Sequence[Integers]
+) -> list[Floats]:
     """The sum of log(p(word | given) / p(word)) over the words of each sentence of `found`.
 
     Twice (given, found): beside each given sentence, and beside it and the one before it (of the
     first, the last). `links`: the evidence of the words of `found` beside those of `given`.
     """
-    prior = given.counts @ evidence.prior[given.ids]
-    one = given.counts @ links + prior[:, None]
-    two = one + np.roll(one, 1, axis=0)
-    tokens = given.tokens, given.tokens + np.roll(given.tokens, 1)
-    null = evidence.null[found.ids]
-    first, second = (
-        (found.counts @ np.log(ratios(explained + null, count[:, None])).T).T
-        for explained, count in zip((one, two), tokens, strict=True)
-    )
-    return first, second
+    (ids, counts), (words, found_counts) = map(_counted, (given, found))
+    tokens, null = np.array([*map(len, given)], float), evidence.null[words]
+    explained = counts @ links + (counts @ evidence.prior[ids])[:, None]
+    gains = []
+    for _ in range(2):
+        likelier = ratios(explained + null, tokens[:, None])
+        gains.append((found_counts @ np.log(likelier).T).T)
+        explained, tokens = explained + np.roll(explained, 1, axis=0), tokens + np.roll(tokens, 1)
+    return gains
+
+
+def _counted(sentences: Sequence[Integers]) -> tuple[Integers, csr_array]:
+    """The distinct words of sentences, and how often each is in each sentence."""
+    ids, places = np.unique(np.concatenate(sentences), return_inverse=True)
+    starts = np.cumsum([0, *map(len, sentences)])
+    return ids, csr_array((np.ones(len(places)), places, starts), (len(sentences), len(ids)))
 
 
 @dataclass(frozen=True)
@@ -96,14 +85,13 @@ class WordScorer:
         target = self.target[left : int(band.hi[last - 1]) - 1]
         if not (len(source) and len(target)):
             return scores
-        given, found = _Words.of(source), _Words.of(target)
+        words = np.ix_(*(np.unique(np.concatenate(side)) for side in (source, target)))
         table = self.translations
         beside, reverse = (
-            evidence.links[given.ids][:, found.ids].toarray()
-            for evidence in (table.forward, table.backward)
+            evidence.links[words].toarray() for evidence in (table.forward, table.backward)
         )
-        forward = _gains(table.forward, beside, given, found)
-        backward = _gains(table.backward, reverse.T, found, given)
+        forward = _gains(table.forward, beside, source, target)
+        backward = _gains(table.backward, reverse.T, target, source)
         i, j = rows - start - 1, columns - left - 1
         for kind, (di, dj) in enumerate(KINDS):
             if di and dj:
