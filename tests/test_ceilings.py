@@ -9,7 +9,7 @@ from root import ROOT
 
 # Lines of Python by package of src/bleuprint, rounded up.
 PACKAGES = {
-    "report": 4270,
+    "report": 4160,
     "corpus": 3430,
     "runtime": 2119,
     "config": 1916,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of Python; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 25760, "tests": 34770, "docs": 2680}
+TOTALS = {"src": 25650, "tests": 34760, "docs": 2680}
 
 
 def python(folder: str) -> dict[Path, int]:

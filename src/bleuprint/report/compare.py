@@ -1,4 +1,4 @@
-"""The command `bleuprint compare`: two systems, or the same ones at two revisions."""
+"""The command `bleuprint compare`: two rows, or the same ones at two revisions."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
@@ -6,10 +6,10 @@ from itertools import chain
 
 import pandas as pd
 
-from bleuprint.config.experiment import Settings, load
+from bleuprint.config.experiment import load
 from bleuprint.report import compare_tables
+from bleuprint.report.compare_tables import OnTest, Pair, Side
 from bleuprint.report.grid import Grid
-from bleuprint.report.pair import Pair, PairedTests, Side
 from bleuprint.report.paired import p_text
 from bleuprint.report.revision import at, commit_of
 from bleuprint.runtime.errors import UserError
@@ -27,27 +27,22 @@ def compare(
     params.yaml has no system or row of that name. With a `corpus`, it alone is compared,
     and its translations, too. Raises UserError for what does not exist.
     """
-    sides = [_parse(text) for text in (first, second)]
+    (a, at_a), (b, at_b) = map(_parse, (first, second))
     with ExitStack() as stack:
-        revisions = {
-            name: stack.enter_context(at(name)) for name in dict.fromkeys(name for _, name in sides)
-        }
-        before, after = (revisions[name] for _, name in sides)
-        systems = [system for system, _ in sides]
-        if any(systems):
-            named = [(systems[0] or systems[1], systems[1] or systems[0])]
-        else:
-            common = [name for name in before.settings.systems if name in after.settings.systems]
-            if not common:
-                raise UserError(f"{first} and {second}: no system of the same name")
+        opened = {name: stack.enter_context(at(name)) for name in dict.fromkeys((at_a, at_b))}
+        before, after = opened[at_a], opened[at_b]
+        named = [(a or b, b or a)]
+        if not a and not b:
+            common = (name for name in before.settings.systems if name in after.settings.systems)
             named = [(name, name) for name in common]
-        for a, b in named:
-            pair = Pair(Side(a, before), Side(b, after), corpus)
-            for side in pair.sides:
-                side.revision.fetch(pair.cells(side))
+        if not named:
+            raise UserError(f"{first} and {second}: no system of the same name")
+        for names in named:
+            pair = Pair(Side(names[0], before), Side(names[1], after), corpus)
             yield from _overview(pair)
             if corpus:
-                yield from _translations(pair, sentences)
+                for runs in pair.tests():
+                    yield from _translations(pair, runs, sentences)
 
 
 def _parse(text: str) -> tuple[str, str]:
@@ -55,51 +50,41 @@ def _parse(text: str) -> tuple[str, str]:
     system, at_sign, revision = text.partition("@")
     if not system and not at_sign:
         raise UserError(f"{text!r}: not SYSTEM, SYSTEM@REVISION or REVISION")
-    if not at_sign and text not in _rows(load()):
-        with suppress(UserError):  # which says of a misspelled system that it is no revision
-            commit_of(text)
-            return "", text
+    if not at_sign:
+        settings = load()
+        if text not in {*settings.systems, *chain.from_iterable((settings.outside or {}).values())}:
+            with suppress(UserError):  # which says of a misspelled system that it is no revision
+                commit_of(text)
+                return "", text
     return system, revision
 
 
-def _rows(settings: Settings) -> set[str]:
-    return {*settings.systems, *chain.from_iterable((settings.outside or {}).values())}
-
-
 def _overview(pair: Pair) -> Iterator[str | Grid]:
-    """Settings, fingerprints, data, training and scores, as far as they differ."""
-    grids = {part: compare_tables.differing(pair, part) for part in compare_tables.parts(pair)}
-    same = [title.lower() for title, grid in grids.items() if grid is None]
-    if len(same) == len(grids) and compare_tables.same_scores(pair):
-        yield f"{pair.first} and {pair.second}: nothing differs: {', '.join(same)}, scores"
+    """Settings, data, training and scores, as far as they differ."""
+    grids = {part: compare_tables.differing(pair, part) for part in compare_tables.PARTS}
+    same = ", ".join(title.lower() for title, grid in grids.items() if grid is None)
+    if not any(grids.values()) and pair.same_scores:
+        yield f"{pair}: nothing differs: {same}, scores"
         return
-    yield f"{pair.first} and {pair.second}"
+    yield str(pair)
     for title, grid in grids.items():
         if grid is not None:
             yield f"\n{title}"
             yield grid
     yield "\nScores"
     yield from compare_tables.scores(pair)
-    yield "each p is of one test alone, not corrected for the number of tests"
     if same:
-        yield f"the same: {', '.join(same)}"
+        yield f"the same: {same}"
     yield ""
 
 
-def _translations(pair: Pair, sentences: int) -> Iterator[str]:
-    """On each test set: paired tests and the most changed sentences.
+def _translations(pair: Pair, runs: OnTest, sentences: int) -> Iterator[str]:
+    """The paired tests and the most changed sentences of the first seed.
 
-    They are of the first corpus and seed of the pair; `sentences` is the number of improved, and of
-    worsened ones.
+    `sentences` is the number of improved, and of worsened ones.
     """
-    first, second = ([side.results(pair.corpora[0], pair.seeds[0])] for side in pair.sides)
-    for runs in pair.tests([first, second]):
-        yield from _on_test(pair, runs, sentences)
-
-
-def _on_test(pair: Pair, runs: PairedTests, sentences: int) -> Iterator[str]:
-    (corpus, test), seed = runs.place, pair.seeds[0]
-    yield f"{pair.first} and {pair.second} on {corpus}, seed {seed}, test set {test}"
+    before, after = runs.first[0], runs.second[0]
+    yield f"{pair} on {before.cell.corpus}, seed {before.cell.seed}, test set {runs.test}"
     if reason := runs.not_comparable:
         yield f"not compared: {reason}"
         return
@@ -109,12 +94,12 @@ def _on_test(pair: Pair, runs: PairedTests, sentences: int) -> Iterator[str]:
                 f"difference in {of.measure.label}: {p_text(of.tests[0].bootstrap)} (paired "
                 f"bootstrap), {p_text(of.tests[0].randomization)} (approximate randomization)"
             )
-    (before,), (after,) = runs.first, runs.second
-    (references, first), (_, second) = before.lines(test), after.lines(test)
-    changed = changes(first, second, references, runs.target)
+    (references, first), (_, second) = before.lines(runs.test), after.lines(runs.test)
+    changed = changes(first, second, references, before.texts.target)
     labels = ("source", "reference", *map(str, pair.sides))
     # pairs: a system may be called source or reference
-    texts = list(zip(labels, (before.sources(test), references, first, second), strict=True))
+    lines = (before.sources(runs.test), references, first, second)
+    texts = list(zip(labels, lines, strict=True))
     for name, sign in (("improved", 1), ("worsened", -1)):
         yield f"\nMost {name}, by BLEU of the sentence:"
         yield from _sentences(changed[sign * changed.delta > 0], sentences, texts)

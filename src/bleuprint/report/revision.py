@@ -1,6 +1,6 @@
 """An experiment in the working tree, at a revision of git or in an experiment of DVC."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,13 +14,13 @@ from bleuprint.corpus.steps.ledger import STAGES
 from bleuprint.runtime.code import git
 from bleuprint.runtime.errors import UserError
 
-_SCORED = ("scores.json", "hypotheses")
-_RESULTS = ("training.json", "curves.json", "translation.json", *_SCORED)
-
 
 @dataclass(frozen=True)
 class Revision:
-    """Its settings, and the root of its outputs; `name` is empty for the working tree."""
+    """Its settings, and the root of its outputs; `name` is empty for the working tree.
+
+    `files`: DVC's of another revision.
+    """
 
     name: str
     settings: Settings
@@ -29,55 +29,38 @@ class Revision:
     opened: dict[Cell, Results] = field(default_factory=dict, compare=False)
 
     def results(self, cell: Cell) -> Results:
-        """The results of a cell, checked once."""
+        """The results of a cell, checked, with the texts and ledgers of its corpus.
+
+        Raises UserError naming a file that does not exist, or is not in DVC's cache.
+        """
         if cell not in self.opened:
-            self.opened[cell] = Results.open(self.settings, cell, self.root).check()
+            results = results_folder(self.settings, cell)
+            names = "scores.json", "hypotheses", "training.json", "translation.json"
+            for name in names if results == cell.results else names[:2]:
+                self._get(results / name)
+            if self.settings.comet:
+                self._get(comet_file(self.settings, cell))
+            for stage in STAGES:
+                self._get(ledger(cell.corpus, stage))
+            run = Results.open(self.settings, cell, self.root)
+            for path in (path for test in run.scores for path in run.texts.files(f"test.{test}")):
+                self._get(folder(cell.corpus, "split") / path.name)
+            self.opened[cell] = run.check()
         return self.opened[cell]
 
-    def fetch(self, cells: Iterable[Cell]) -> None:
-        """Get the results of these cells, and the texts and ledgers of their corpora.
-
-        Raises UserError naming a file that does not exist, or is not in DVC's cache. The results
-        are checked: see its `check`.
-        """
-        cells = list(cells)
-        for path in dict.fromkeys(path for cell in cells for path in self._needed(cell)):
-            if self.files is not None:
-                self._get(path)
-            elif not path.exists():
-                raise UserError(f"{path}: no such file; run: dvc repro, or dvc pull")
-        for cell in cells:
-            self.results(cell)
-
-    def _needed(self, cell: Cell) -> Iterator[Path]:
-        results = results_folder(self.settings, cell)
-        yield from (results / name for name in (_RESULTS if results == cell.results else _SCORED))
-        if self.settings.comet:
-            yield comet_file(self.settings, cell)
-        yield from (ledger(cell.corpus, stage) for stage in STAGES)
-        if self.files is not None:
-            split = folder(cell.corpus, "split")
-            with self._missing(split):
-                names = [Path(path).name for path in self.files.ls(f"/{split}", detail=False)]
-            yield from (split / name for name in names if name.startswith("test."))
-
     def _get(self, path: Path) -> None:
-        """Copy a file or folder of the revision to the root."""
+        """Copy a file or folder of another revision to the root."""
         target = self.root / path
         if target.exists():
             return
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with self._missing(path):
-            self.files.get(f"/{path}", str(target), recursive=self.files.isdir(f"/{path}"))
-
-    @contextmanager
-    def _missing(self, path: Path) -> Iterator[None]:
-        """Raise UserError for the errors of DVC for a file that its cache lacks."""
+        if self.files is None:
+            raise UserError(f"{path}: no such file; run: dvc repro, or dvc pull")
         from dvc.exceptions import DvcException
         from dvc_data.index import DataIndexDirError
 
+        target.parent.mkdir(parents=True, exist_ok=True)
         try:
-            yield
+            self.files.get(f"/{path}", str(target), recursive=self.files.isdir(f"/{path}"))
         except (OSError, DvcException, DataIndexDirError):
             raise UserError(
                 f"{path} of {self.name}: not in DVC's cache; dvc pull gets it if a remote has it, "
