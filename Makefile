@@ -18,7 +18,7 @@ endif
 # the tests and the pipeline start hundreds of processes, which would compile all modules again
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup reproduce table test test-slow test-long test-cluster browser cluster lint ui recipe docs
+.PHONY: help setup reproduce table test test-slow test-long test-cluster debian lint ui recipe docs
 
 help:
 	@echo "make reproduce     run the experiment in params.yaml, print its table"
@@ -30,8 +30,7 @@ help:
 	@echo "make test-slow     more tests: of pages in a browser, of documents, of variants"
 	@echo "make test-long     the longest: faults and kills at many moments"
 	@echo "make test-cluster  those on a real SLURM, on several hosts, with a real S3 server"
-	@echo "make cluster       Debian's SLURM, for these; needs root"
-	@echo "make browser       Debian's Chromium, for the tests of pages; needs root"
+	@echo "make debian        Chromium, SLURM and QEMU, for these tests; needs root"
 	@echo "make lint          ruff, mypy, lint-imports, snakemake --lint, snakefmt"
 	@echo "make setup         make .venv; the others run it if needed"
 
@@ -73,26 +72,16 @@ test-long: setup
 test-cluster: setup
 	python -m pytest -m cluster -n 4 --dist loadfile --no-loadscope-reorder
 
-# without SLURM, the tests that need it are skipped
-cluster:
-	@if [ -x /usr/sbin/slurmctld ]; then :; \
+# programs without which some tests are skipped: of pages, of clusters, of other processors
+DEBIAN = chromium chromium-driver slurmctld slurmd slurm-client munge iproute2 qemu-user
+debian:
+	@if dpkg-query -W $(DEBIAN) > /dev/null 2>&1; then :; \
 	elif ! command -v apt-get > /dev/null || [ "$$(id -u)" != 0 ]; then \
-	  echo "no SLURM, and no root or no apt-get: tests of clusters will be skipped"; \
+	  echo "no root or no apt-get: tests that need $(DEBIAN) will be skipped"; \
 	else \
-	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends \
-	    slurmctld slurmd slurm-client munge iproute2 > /dev/null \
-	  || echo "SLURM could not be installed: tests of clusters will be skipped"; \
-	fi
-
-# without Chromium, the tests of pages are skipped
-browser:
-	@if command -v chromium > /dev/null && command -v chromedriver > /dev/null; then :; \
-	elif ! command -v apt-get > /dev/null || [ "$$(id -u)" != 0 ]; then \
-	  echo "no Chromium, and no root or no apt-get: the tests of pages will be skipped"; \
-	else \
-	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends \
-	    chromium chromium-driver > /dev/null \
-	  || echo "Chromium could not be installed: the tests of pages will be skipped"; \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
+	    apt-get install -qq --no-install-recommends $(DEBIAN) > /dev/null \
+	  || echo "could not install $(DEBIAN): tests that need them will be skipped"; \
 	fi
 
 lint: setup

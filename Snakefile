@@ -125,7 +125,7 @@ for each in RULES:
             **each.constraints,
         conda:
             "profiles/environment.yaml"
-        threads: each.any.threads
+        threads: each.threads
         resources:
             **slurm.resources(each),
         params:

@@ -13,7 +13,7 @@ import json
 import os
 import time
 
-from bleuprint.runtime.reexec import reexec_for_speed
+from bleuprint.runtime.reexec import reexec
 
 LENGTHS, TIMES = (10, 20, 50, 100), (1, 2, 4)
 TOKENS = 10_000
@@ -29,7 +29,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     given = parser.parse_args()
-    reexec_for_speed()
+    reexec()
     measure(given)
 
 

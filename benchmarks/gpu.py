@@ -48,7 +48,7 @@ from bleuprint.model.transformer import Transformer
 from bleuprint.model.weights import load_model
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.files import read_json
-from bleuprint.runtime.reexec import reexec_for_speed
+from bleuprint.runtime.reexec import reexec
 from bleuprint.scoring import bleu_variants
 from bleuprint.tracking.hardware import machine_of, peak_flops
 from bleuprint.training.data_loader import local_updates, prefetch
@@ -94,7 +94,7 @@ def main() -> None:
     parser.add_argument("--max-tokens", type=int, default=25_000)
     parser.add_argument("--max-updates", type=int, help="those of the recipe")
     given = parser.parse_args()
-    reexec_for_speed()
+    reexec()
     if given.device == "cuda" and not torch.cuda.is_available():
         sys.exit("no GPU: --device cpu runs the same on the CPU")
     if given.device == "cpu":

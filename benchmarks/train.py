@@ -49,7 +49,7 @@ from bleuprint.config.paths import Cell, folder
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.model.linear import CPU_HAS_BFLOAT16
 from bleuprint.runtime.files import read_json
-from bleuprint.runtime.reexec import reexec_for_speed
+from bleuprint.runtime.reexec import reexec
 from toolkits import (
     BATCH_TOKENS,
     CORPUS,
@@ -247,7 +247,7 @@ def bleuprint(precision: str, trial: Trial) -> Speed:
 
 def timed(updates: int, system: str, seed: str) -> None:
     """Run stages/train.py, and print the speed of the second half of its updates."""
-    reexec_for_speed()
+    reexec()
     from unittest.mock import patch
 
     from bleuprint.training.data_loader import LocalUpdate
@@ -285,7 +285,7 @@ def annotated(trial: Trial) -> Speed:
 
 def products(size: Size, precision: str) -> None:
     """Print the rate of oneDNN's products of a batch, with memory kept as in training."""
-    reexec_for_speed()
+    reexec()
     import torch
 
     dtype = {"float32": torch.float32, "bfloat16": torch.bfloat16}[precision]

@@ -2,7 +2,7 @@
 
 python docs/pictures.py        graph.svg from dvc.yaml, table.svg from reports/results.json
 python docs/pictures.py page   also page-light.png and page-dark.png, the top of reports/index.html
-                               in Chromium (make browser)
+                               in Chromium (make debian)
 
 The SVGs follow the reader's theme and have a background of their own.
 """

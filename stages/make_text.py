@@ -1,8 +1,10 @@
 """Translate one side of a training text with a trained system."""
 
-from bleuprint.runtime.reexec import reexec_for_speed
+import sys
 
-reexec_for_speed()
+from bleuprint.model.arithmetic import restart
+
+restart(*sys.argv[1:2])
 
 from bleuprint.config.experiment import load_resolved
 from bleuprint.pipeline import stage_args

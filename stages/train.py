@@ -1,8 +1,10 @@
 """Train one system on one corpus with one seed."""
 
-from bleuprint.runtime.reexec import reexec_for_speed
+import sys
 
-reexec_for_speed()
+from bleuprint.model.arithmetic import restart
+
+restart(*sys.argv[1:3])
 
 from bleuprint.pipeline import stage_args
 from bleuprint.pipeline.train_stage import train_cell

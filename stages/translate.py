@@ -1,8 +1,10 @@
 """Translate a corpus's test sets with an averaged model."""
 
-from bleuprint.runtime.reexec import reexec_for_speed
+import sys
 
-reexec_for_speed()
+from bleuprint.model.arithmetic import check_portable, restart
+
+restart(*sys.argv[1:3])
 
 from bleuprint.config.cells import settings_sha256
 from bleuprint.config.experiment import load_resolved
@@ -17,8 +19,10 @@ from bleuprint.tracking.timings import write_translation
 def main() -> None:
     cell, settings = stage_args.cell(__doc__), load_resolved()
     model = cell.models / "averaged"
-    decode = settings.system_on(cell.system, cell.corpus).decode
-    seconds = translate_tests(folder(cell.corpus, "binary"), model, decode, cell.results)
+    system = settings.system_on(cell.system, cell.corpus)
+    if system.arithmetic == "portable":
+        check_portable(cell.system)
+    seconds = translate_tests(folder(cell.corpus, "binary"), model, system.decode, cell.results)
     training = training_fingerprint(model)
     write_translation(cell, training, settings_sha256(settings, cell), seconds)
 

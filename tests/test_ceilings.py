@@ -11,9 +11,9 @@ from root import ROOT
 PACKAGES = {
     "report": 4160,
     "corpus": 3430,
-    "runtime": 2119,
-    "config": 1916,
-    "pipeline": 1890,
+    "runtime": 2130,
+    "config": 1940,
+    "pipeline": 1900,
     "scoring": 1560,
     "training": 1530,
     "dataset": 1540,
@@ -21,14 +21,14 @@ PACKAGES = {
     "serving": 1210,
     "decoding": 1140,
     "tracking": 1010,
-    "model": 970,
+    "model": 1020,
     "cli": 930,
     "rules": 810,
     "cells": 230,
 }
 LONGEST = 350  # lines of a module
 # Of Python; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 25650, "tests": 34760, "docs": 2680}
+TOTALS = {"src": 25730, "tests": 34940, "docs": 2660}
 
 
 def python(folder: str) -> dict[Path, int]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 import micro
+from bleuprint.config.paths import RESOLVED
 from bleuprint.pipeline import graph
 from bleuprint.pipeline.dvc_lock import open_repo
 from bleuprint.pipeline.resolve import resolve
@@ -84,11 +85,22 @@ def test_dicts_and_lists_are_iterated_by_key_and_item(stages):
 
 def test_parameters_are_those_of_the_stage(stages):
     parameters = stages["train@wide-own-1"].parameters
-    sections = ("cells.wide.own.model", "cells.wide.own.train")
+    sections = [f"cells.wide.own.{name}" for name in ("model", "train", "arithmetic")]
     assert set(parameters) == {"code.train", *sections}
     assert parameters[sections[0]]["d_ff"] == 64
     assert parameters[sections[0]]["heads"] == 2
     assert stages["train@wide-own-1"].digest != stages["train@tiny-own-1"].digest
+
+
+def test_a_portable_cell_takes_one_thread_and_no_gpu(project, stages):
+    content = json.loads((project.root / RESOLVED).read_text())
+    content["cells"]["wide"]["own"]["arithmetic"] = "portable"
+    portable = {stage.name: stage for stage in graph.stages(project.root, content)}
+    for name in ("train@wide-own-1", "translate@wide-own-1"):
+        assert (stages[name].threads, stages[name].gpu) == (8, 1)
+        assert (portable[name].threads, portable[name].gpu) == (1, 0)
+        other = name.replace("own", "other")
+        assert portable[other] == stages[other]
 
 
 def test_what_dvc_hashes_names_no_machine(stages):

@@ -12,9 +12,9 @@ from bleuprint.runtime.reexec import VARIABLES
 
 SCRIPT = """
 import os, sys
-from bleuprint.runtime.reexec import reexec_for_speed
+from bleuprint.runtime.reexec import reexec
 print("begins", os.getpid(), sys.argv[1:])
-reexec_for_speed()
+reexec()
 print(os.environ["GOMP_SPINCOUNT"], os.environ["MALLOC_TRIM_THRESHOLD_"])
 """
 
@@ -39,9 +39,9 @@ def test_what_is_not_set_is_set_by_one_restart_of_the_same_process() -> None:
 
 SHAPES = """
 import ctypes, sys
-from bleuprint.runtime.reexec import reexec_for_speed
+from bleuprint.runtime.reexec import reexec
 if sys.argv[1:] == ["restarts"]:
-    reexec_for_speed()
+    reexec()
 import torch
 from bleuprint.model.linear import Linear
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue", "scontrol")
-HOW = "SLURM is not installed (Debian: slurmctld slurmd slurm-client munge; make cluster)"
+HOW = "SLURM is not installed (Debian: slurmctld slurmd slurm-client munge; make debian)"
 _PATH = f"{os.environ['PATH']}{os.pathsep}/usr/sbin"
 
 # No accounting; a node that comes back is used again; nodes say they are as large as is claimed;

@@ -84,7 +84,8 @@ def project(
 def write_graph(root: Path) -> None:
     """dvc.yaml, which names the code of a training, and that code."""
     shutil.copy(STAGES.parent / "dvc.yaml", root)
-    (root / "src").symlink_to(STAGES.parent / "src")
+    for name in ("src", "stages"):
+        (root / name).symlink_to(STAGES.parent / name)
 
 
 def write_params(

@@ -12,7 +12,7 @@ from bleuprint.cli import corpus, models, pipeline, scores, translate
 from bleuprint.cli.options import Commands
 from bleuprint.runtime.environment import complete_user
 from bleuprint.runtime.errors import run
-from bleuprint.runtime.reexec import reexec_for_speed
+from bleuprint.runtime.reexec import reexec
 from bleuprint.runtime.streams import prepare
 
 _START = """\
@@ -39,7 +39,7 @@ def main() -> None:
         parser.print_help(sys.stderr)
         sys.exit(2)
     if given.computes:
-        reexec_for_speed()  # before torch is imported
+        reexec()  # before torch is imported
     run(lambda: given.command(given))
 
 

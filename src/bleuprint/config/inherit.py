@@ -20,7 +20,7 @@ from bleuprint.runtime.schema import unknown
 from bleuprint.runtime.yaml_tree import Place, Tree, load_tree
 
 # The settings of a system on a corpus.
-SECTIONS = ("model", "train", "average", "decode")
+SECTIONS = ("model", "train", "average", "decode", "arithmetic")
 _LANGUAGE = re.compile("[a-z]{2,3}")
 _TEXT = {each.name for each in fields(Text)}
 

@@ -252,15 +252,23 @@ class Decode:
 
 @dataclass(frozen=True)
 class System:
-    """The settings of a system on a corpus."""
+    """The settings of a system on a corpus.
+
+    `arithmetic`: native uses all instructions, threads and GPUs of a machine; portable gives the
+    same bits of weights and translations on every x86-64 processor with AVX2, in float32 with one
+    thread (model/arithmetic.py).
+    """
 
     train: Train
     model: Model = Model()
     average: Average = Average(last=5)
     decode: Decode = Decode()
+    arithmetic: Literal["native", "portable"] = "native"
 
     def __post_init__(self) -> None:
         model, keep, train = self.model, self.train.keep, self.train
+        if self.arithmetic == "portable":
+            self._check_portable()
         if self.decode.min_length >= model.max_positions:
             raise ValueError(
                 f"decode.min_length {self.decode.min_length} leaves no place for EOS in "
@@ -290,6 +298,17 @@ class System:
             raise ValueError("average.ema true: training keeps no moving average without train.ema")
         if self.average.updates:
             self._check_interval(*self.average.updates)
+
+    def _check_portable(self) -> None:
+        """Raise ValueError at settings whose bits depend on the processor."""
+        for name, value, needed in (
+            ("train.precision", self.train.precision, "float32"),
+            ("train.compile", str(self.train.compile).lower(), "false"),
+            ("decode.precision", self.decode.precision, "float32"),
+            ("decode.engine", self.decode.engine, "pytorch"),
+        ):
+            if value != needed:
+                raise ValueError(f"arithmetic portable needs {name} {needed}, not {value}")
 
     def _check_interval(self, first: int, last: int) -> None:
         """Raise ValueError if training certainly keeps no checkpoint from `first` to `last`."""

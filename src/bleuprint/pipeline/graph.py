@@ -140,6 +140,8 @@ def _stage(stage: Any, content: Mapping[str, Any]) -> Stage:
     keys = [key for entry in stage.params for key in entry.params]
     values = {key: _at(content, key, stage.name) for key in keys}
     local = (path for key in keys if key.startswith("inputs.") for path in values[key])
+    portable = "portable" in values.values()  # model/arithmetic.py
+    left_out = any(value is False for value in values.values())  # a cell that does nothing
     return Stage(
         name=stage.name,
         command=stage.cmd,
@@ -147,11 +149,10 @@ def _stage(stage: Any, content: Mapping[str, Any]) -> Stage:
         outputs=tuple(output.def_path for output in stage.outs),
         kept=tuple(output.def_path for output in stage.outs if not output.use_cache),
         parameters=values,
-        threads=stage.meta["threads"],
+        threads=1 if portable else stage.meta["threads"],
         memory_gb=stage.meta["memory_gb"],
         hours=stage.meta["hours"],
-        # none for a cell that is left out, whose stages do nothing (stage_args)
-        gpu=0 if any(value is False for value in values.values()) else stage.meta.get("gpu", 0),
+        gpu=0 if portable or left_out else stage.meta.get("gpu", 0),
         sharded=stage.meta.get("sharded", False),
     )
 

@@ -75,6 +75,9 @@ class Rule:
     def inputs(self, wildcards: Mapping[str, str]) -> list[str]:
         return self.dependencies[self.stage(wildcards).name]
 
+    def threads(self, wildcards: Mapping[str, str]) -> int:
+        return self.stage(wildcards).threads
+
     def begin(self, wildcards: Mapping[str, str]) -> str:
         return self.stage(wildcards).begin_command()
 

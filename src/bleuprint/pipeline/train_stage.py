@@ -14,6 +14,7 @@ from bleuprint.config.experiment import Settings, load_resolved
 from bleuprint.config.notes import memory
 from bleuprint.config.paths import Cell, folder
 from bleuprint.dataset.binarized import BinaryCorpus
+from bleuprint.model.arithmetic import check_portable
 from bleuprint.model.linear import check_bfloat16
 from bleuprint.runtime import environment
 from bleuprint.runtime.closure import code_fingerprint
@@ -80,6 +81,8 @@ def _start(job: Job, trainer: Trainer, group: Group) -> str:
 def check_training(job: Job, fingerprints: Fingerprints, group: Group) -> None:
     """Raise UserError if the training cannot start; a damaged corpus: on rank 0, which reads it."""
     corpus = BinaryCorpus(job.corpus)
+    if job.system.arithmetic == "portable":
+        check_portable(job.cell.system, group.size)
     if job.system.train.precision == "bfloat16":
         check_bfloat16(group.device, f"systems.{job.cell.system}.train.precision bfloat16")
     if group.is_main:

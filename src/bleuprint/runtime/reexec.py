@@ -17,6 +17,7 @@ The libraries read these variables when a process starts, hence the restart.
 
 import os
 import sys
+from collections.abc import Mapping
 
 VARIABLES = {
     "MALLOC_MMAP_THRESHOLD_": str(4 << 30),
@@ -28,12 +29,13 @@ VARIABLES = {
 }
 
 
-def reexec_for_speed() -> None:
+def reexec(forced: Mapping[str, str] | None = None) -> None:
     """Restart this process with the variables that its environment does not set.
 
-    Must be called before torch is imported.
+    Those of `forced` replace what it sets. Must be called before torch is imported.
     """
     missing = {name: text for name, text in VARIABLES.items() if name not in os.environ}
+    missing |= {k: text for k, text in (forced or {}).items() if os.environ.get(k) != text}
     if sys.platform == "linux" and missing:
         os.environ.update(missing)
         if sys.stdout:  # None if the caller has closed it

@@ -35,7 +35,9 @@ class Fingerprints:
 
     @classmethod
     def from_job(cls, job: Job) -> "Fingerprints":
-        settings = fingerprint.of_settings(job.system.model, job.system.train, job.cell.seed)
+        system = job.system
+        arithmetic = () if system.arithmetic == "native" else (system.arithmetic,)
+        settings = fingerprint.of_settings(system.model, system.train, job.cell.seed, *arithmetic)
         corpus = sha256_of(job.corpus / CORPUS)  # contains the hashes of all files
         references = [sha256_of(path) for path in sorted(job.texts.glob("valid.*"))]
         return cls(settings, job.code, fingerprint.of_settings(corpus, *references))

@@ -1,0 +1,54 @@
+"""Arithmetic that gives the same bits on every x86-64 processor with AVX2.
+
+Libraries choose instructions by the processor and divide sums among threads. Other orders of the
+same sums round differently, and a training magnifies that until its scores differ by points.
+`arithmetic: portable` of a system fixes both. The libraries read these variables when a process
+starts, hence a restart; nothing here imports torch.
+"""
+
+import json
+import platform
+from contextlib import suppress
+
+from bleuprint.config.paths import RESOLVED
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.reexec import reexec
+
+PORTABLE = {
+    "ATEN_CPU_CAPABILITY": "avx2",  # torch's own kernels
+    "ONEDNN_MAX_CPU_ISA": "AVX2",
+    "MKL_CBWR": "COMPATIBLE",  # the one branch that MKL takes on processors of all vendors
+    "OMP_NUM_THREADS": "1",
+    "CUDA_VISIBLE_DEVICES": "",
+    "BLEUPRINT_PROCESSES": "1",
+}
+
+
+def restart(*names: str) -> None:
+    """Restart this process with the environment of its cell's arithmetic.
+
+    `names`: a system and a corpus, or a text that a system makes. Must be called before torch is
+    imported. What is missing or damaged in reports/resolved.json is left to the stage to report.
+    """
+    portable = False
+    with suppress(OSError, ValueError, LookupError, TypeError):
+        resolved = json.loads(RESOLVED.read_text(encoding="utf-8"))
+        if len(names) == 1:
+            text = resolved["made_texts"][names[0]]
+            names = text["system"], text["corpus"]
+        portable = resolved["cells"][names[0]][names[1]]["arithmetic"] == "portable"
+    reexec(PORTABLE if portable else {})
+
+
+def check_portable(system: str, processes: int = 1) -> None:
+    """Raise UserError if `arithmetic: portable` of a system is not to be had here."""
+    from torch.backends import cpu
+
+    setting = f"systems.{system}.arithmetic portable"
+    if processes > 1:
+        raise UserError(f"{setting}: is computed by one process, not by {processes}: set native")
+    if (found := cpu.get_cpu_capability()) != "AVX2":
+        raise UserError(
+            f"{setting}: needs an x86-64 processor with AVX2, and torch uses {found} on this "
+            f"{platform.machine()}: set native"
+        )
