@@ -122,9 +122,8 @@ def test_a_broken_model_is_told(corpus: BinaryCorpus) -> None:
     made = model(corpus)
     with torch.no_grad():
         made.decoder[0].feed_forward_residual.norm.weight.fill_(torch.inf)
-    for engine in ("pytorch", "ctranslate2"):
-        with pytest.raises(UserError, match="are NaN"):
-            search(create_engine(made, corpus, systems.decode(engine=engine)), [[5, 6, EOS]])
+    with pytest.raises(UserError, match="are NaN"):
+        search(create_engine(made, corpus, systems.decode()), [[5, 6, EOS]])
 
 
 def test_a_beam_wider_than_the_vocabulary_is_refused(corpus: BinaryCorpus) -> None:
@@ -156,7 +155,3 @@ def test_without_ctranslate2_it_says_what_to_install(
     monkeypatch.setitem(sys.modules, "ctranslate2", None)
     with pytest.raises(UserError, match="pip install ctranslate2"):
         create_engine(model(corpus), corpus, systems.decode(engine="ctranslate2"))
-
-
-def test_engines_are_chosen_by_the_settings(corpus: BinaryCorpus) -> None:
-    assert isinstance(create_engine(model(corpus), corpus, systems.decode()), TorchEngine)

@@ -20,8 +20,7 @@ from bleuprint.config.system import Average
 from bleuprint.report.frame import Records, costs_csv, load
 from bleuprint.report.records import collect
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_json, sha256_of, write_json
-from bleuprint.scoring.score import score_cell
+from bleuprint.runtime.files import read_json, write_json
 from systems import with_systems
 
 
@@ -70,25 +69,6 @@ def test_one_training_is_not_two_seeds(copy: tuple[Path, Settings]) -> None:
         match=r"small/talks-en-fr/1/training\.json: not run with these settings; run: dvc repro, "
         "or if it runs nothing: dvc repro --force --single-item train@small-talks-en-fr-1",
     ):
-        collect(settings, root)
-
-
-def test_translations_replaced_in_all_records_but_one(
-    copy: tuple[Path, Settings], capsys: pytest.CaptureFixture[str]
-) -> None:
-    """attention.json holds the SHA-256 of the translations, too."""
-    root, settings = copy
-    cell = Cell("small", "news-en-de", 3)
-    texts = root / "data" / "split" / cell.corpus
-    hypotheses = root / cell.results / "hypotheses" / "test.second.de"
-    shutil.copy(texts / "test.second.de", hypotheses)
-    path = root / cell.results / "translation.json"
-    record = read_json(path)
-    record["hypotheses"][hypotheses.name] = sha256_of(hypotheses)
-    write_json(path, record)
-    score_cell(settings, *cell, root)
-    assert f"note: {hypotheses}: all translations are identical" in capsys.readouterr().err
-    with pytest.raises(UserError, match=r"attention\.json: was computed for other translations"):
         collect(settings, root)
 
 

@@ -175,7 +175,7 @@ def write_maps(root: Path, settings: Settings, cell: Cell) -> None:
             kind: AttentionMap(rows, columns, _weights(draw, len(rows), len(columns)))
             for kind, (rows, columns) in zip(KINDS, sides, strict=True)
         }
-        kept[test] = sha256_of(path), [SentenceAttention(1, maps)]
+        kept[test] = [SentenceAttention(1, maps)]
     write_attention(root / cell.results / ATTENTION, kept)
 
 

@@ -14,7 +14,6 @@ from bleuprint.config.experiment import Settings
 from bleuprint.config.outside import OutsideRow
 from bleuprint.config.paths import Cell, folder, outside, outside_comet
 from bleuprint.corpus.test_sets import names_of_test_sets
-from bleuprint.decoding.attention import ATTENTION, check_attention
 from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.errors import UserError
@@ -154,8 +153,6 @@ class Results:
                 system = self.settings.system_on(self.cell.system, self.cell.corpus)
                 made_by = self.training.fingerprint, facts
                 self.translation.check(record, system, hypotheses, *made_by)
-                if (maps := self.path / ATTENTION).exists():
-                    check_attention(maps, test, sha256_of(hypotheses))
         return self
 
     def checked_scores(self) -> tuple[dict[str, SetScores], str]:

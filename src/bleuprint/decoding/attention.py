@@ -82,10 +82,7 @@ class SentenceAttention:
 
 
 def attention_maps(
-    model: "Transformer",
-    corpus: BinaryCorpus,
-    source: Sequence[int],
-    tokens: Sequence[int],
+    model: "Transformer", corpus: BinaryCorpus, source: Sequence[int], tokens: Sequence[int]
 ) -> dict[str, AttentionMap]:
     """The maps of a source (ids with EOS) and its translation (ids without EOS)."""
     import torch  # slow to import, and not needed to read attention.json
@@ -93,18 +90,15 @@ def attention_maps(
     target = [BOS, *tokens]
     ids = (torch.tensor([side], device=model.device) for side in (source, target))
     weights = model.attention_weights(*ids)
-    target_tokens, source_tokens = (
-        corpus.segmentation(language).vocabulary.tokens
-        for language in (corpus.target, corpus.source)
-    )
-    outputs = [target_tokens[i] for i in (*tokens, EOS)]
-    inputs = [target_tokens[i] for i in target]
-    sources = [source_tokens[i] for i in source]
-    sides = {
-        "cross": (outputs, sources),
-        "encoder": (sources, sources),
-        "decoder": (outputs, inputs),
+    vocabularies = {
+        language: corpus.segmentation(language).vocabulary.tokens
+        for language in (corpus.source, corpus.target)
     }
+    sources = [vocabularies[corpus.source][i] for i in source]
+    inputs, outputs = (
+        [vocabularies[corpus.target][i] for i in side] for side in (target, [*tokens, EOS])
+    )
+    sides = {"cross": (outputs, sources), "encoder": (sources,) * 2, "decoder": (outputs, inputs)}
     return {
         kind: AttentionMap(*sides[kind], torch.cat(getattr(weights, kind)).float().cpu().numpy())
         for kind in KINDS
@@ -116,62 +110,31 @@ def select_sentences(lengths: Lengths) -> list[int]:
 
     The first of preferred length, or else those closest to it; the same for all systems.
     """
-    tokens: list[int] = (lengths - 1).tolist()
-    candidates = [i for i, length in enumerate(tokens) if 0 < length <= _MAX]
-
-    def distance(i: int) -> int:
-        return max(_PREFERRED_MIN - tokens[i], tokens[i] - _PREFERRED_MAX, 0)
-
-    return sorted(sorted(candidates, key=distance)[:_STORED])
+    tokens = lengths - 1
+    distances = np.maximum(np.maximum(_PREFERRED_MIN - tokens, tokens - _PREFERRED_MAX), 0)
+    ranked: list[int] = np.argsort(distances, kind="stable").tolist()
+    return sorted([i for i in ranked if 0 < tokens[i] <= _MAX][:_STORED])
 
 
-def write_attention(
-    path: Path, tests: Mapping[str, tuple[str, Sequence[SentenceAttention]]]
-) -> None:
-    """Write attention.json; `tests`: SHA-256 of the translations, and sentences, by test set."""
-    write_json(
-        path,
-        {
-            test: {
-                "hypotheses": sha256,
-                "sentences": [
-                    {"line": sentence.line}
-                    | {kind: attention.as_json() for kind, attention in sentence.maps.items()}
-                    for sentence in sentences
-                ],
-            }
-            for test, (sha256, sentences) in tests.items()
-        },
-    )
+def write_attention(path: Path, tests: Mapping[str, Sequence[SentenceAttention]]) -> None:
+    """Write attention.json: by test set, the line of each sentence and its maps."""
+    entries = {
+        test: [
+            {"line": each.line, **{kind: map.as_json() for kind, map in each.maps.items()}}
+            for each in sentences
+        ]
+        for test, sentences in tests.items()
+    }
+    write_json(path, entries)
 
 
-def check_attention(path: Path, test: str, sha256: str) -> Mapping[str, Any]:
-    """The entry of a test set in attention.json.
-
-    Raises UserError if the file is missing or damaged, or if `sha256`, that of the translations, is
-    not the recorded one.
-    """
+def read_attention(path: Path, test: str) -> list[SentenceAttention]:
+    """Read the sentences of a test set from attention.json; raises UserError if it is missing."""
     if not path.exists():
         raise UserError(f"{path}: no such file; run: dvc repro")
-    entry = read_object(path, (test,))[test]
-    if not isinstance(entry, Mapping) or entry.get("hypotheses") != sha256:
-        cell = "-".join(path.parts[-4:-1])
-        raise UserError(
-            f"{path}: was computed for other translations of {test}; run: dvc repro --force "
-            f"--single-item translate@{cell}"
+    return [
+        SentenceAttention(
+            entry["line"], {kind: AttentionMap.from_json(entry[kind]) for kind in KINDS}
         )
-    return entry
-
-
-def read_attention(path: Path, test: str, sha256: str) -> list[SentenceAttention]:
-    """Read the sentences of a test set from attention.json; raises as `check_attention`."""
-    entry = check_attention(path, test, sha256)
-    try:
-        return [
-            SentenceAttention(
-                sentence["line"], {kind: AttentionMap.from_json(sentence[kind]) for kind in KINDS}
-            )
-            for sentence in entry["sentences"]
-        ]
-    except (KeyError, TypeError, ValueError):
-        raise UserError(f"{path}: damaged at test set {test}; run: dvc repro") from None
+        for entry in read_object(path, (test,))[test]
+    ]

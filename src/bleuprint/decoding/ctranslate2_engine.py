@@ -1,11 +1,11 @@
 """Beam search by CTranslate2 (https://github.com/OpenNMT/CTranslate2)."""
 
-import math
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from bleuprint.config.system import Decode
@@ -24,7 +24,6 @@ from bleuprint.decoding.ctranslate2_convert import convert
 from bleuprint.decoding.engine import Engine, Sources
 from bleuprint.decoding.forced_decoding import token_log_probs
 from bleuprint.model.transformer import Transformer
-from bleuprint.runtime.errors import UserError
 
 
 class CTranslate2Engine(Engine):
@@ -42,77 +41,63 @@ class CTranslate2Engine(Engine):
             corpus.segmentation(language).vocabulary for language in (corpus.source, corpus.target)
         )
         self._model = model
-        self._source_tokens = source.tokens
-        self._target_ids = {token: i for i, token in enumerate(target.tokens)}
+        self._tokens, self._ids = source.tokens, {each: i for i, each in enumerate(target.tokens)}
         with tempfile.TemporaryDirectory() as scratch:
-            folder = Path(scratch) / "model"
             assert decode.precision != "bfloat16"  # refused by the settings
-            convert(model, (source, target), folder, decode.precision)
-            self._translator = _load(folder, decode.precision)
+            convert(model, (source, target), folder := Path(scratch, "model"), decode.precision)
+            import ctranslate2
+
+            # on CPUs a worker of one thread for each of torch's
+            options: dict[str, Any] = {"inter_threads": torch.get_num_threads(), "intra_threads": 1}
+            if torch.cuda.is_available():
+                options = {"device": "cuda"}
+            self._translator = ctranslate2.Translator(
+                str(folder), compute_type=decode.precision, **options
+            )
 
     def _search(
         self, sources: Sources, lengths: Lengths, rows: Indices, best: int
     ) -> Iterator[tuple[list[int], NBest]]:
-        groups: dict[int, list[int]] = {}
         limits = max_output_lengths(lengths[rows], self.decode, self.max_source_length)
-        for row, limit in zip(rows.tolist(), limits.tolist(), strict=True):
-            groups.setdefault(limit, []).append(row)
+        groups = {int(limit): rows[limits == limit].tolist() for limit in np.unique(limits)}
         # all are queued at once: CTranslate2 has a thread for each processor
         started = [
-            self._start([sources[row] for row in group], limit, best)
+            (group, limit, self._start([sources[i] for i in group], limit, best))
             for limit, group in groups.items()
         ]
-        for (limit, group), results in zip(groups.items(), started, strict=True):
+        for group, limit, results in started:
             outputs = [
-                list(self._hypotheses(result, sources[row], limit))
-                for row, result in zip(group, results, strict=True)
+                self._hypotheses(each.result(), sources[row], limit)
+                for row, each in zip(group, results, strict=True)
             ]
-            yield group, [sorted(each, key=lambda h: -h.score)[:best] for each in outputs]
+            yield group, [hypotheses[:best] for hypotheses in outputs]
 
-    def _start(self, sources: Sequence[Sentence], limit: int, best: int) -> list[Any]:
-        """CTranslate2's asynchronous results; None for those that can only be empty."""
-        if limit == 1:  # EOS alone
-            return [None] * len(sources)
+    def _start(self, sources: list[Any], limit: int, best: int) -> list[Any]:
+        """CTranslate2's asynchronous results."""
         decode = self.decode
-        n_best = best if decode.length_penalty.kind == "length" else decode.beam
         results: list[Any] = self._translator.translate_batch(
-            [[self._source_tokens[int(i)] for i in ids[:-1]] for ids in sources],
+            [[self._tokens[int(i)] for i in ids[:-1]] for ids in sources],
             batch_type="tokens",
             max_batch_size=BATCH_TOKENS // decode.beam,
             asynchronous=True,
             beam_size=decode.beam,
-            num_hypotheses=n_best,
+            num_hypotheses=best if decode.length_penalty.kind == "length" else decode.beam,
             length_penalty=decode.length_penalty.alpha,
             max_input_length=0,
-            max_decoding_length=limit - 1,
+            max_decoding_length=max(1, limit - 1),
             min_decoding_length=0,
             disable_unk=not decode.allow_unk,
             return_scores=True,
         )
         return results
 
-    def _hypotheses(self, pending: Any, source: Sentence, limit: int) -> Iterator[Hypothesis]:
-        """A sentence's outputs, scored as by beam_search.py."""
-        result = pending.result() if pending else None
-        outputs = zip(result.hypotheses, result.scores, strict=True) if result else [([], 0.0)]
-        for output, score in outputs:
-            tokens = [self._target_ids[token] for token in output]
-            length = len(tokens) + 1
+    def _hypotheses(self, result: Any, source: Sentence, limit: int) -> list[Hypothesis]:
+        """A sentence's outputs, scored as by beam_search.py, best first."""
+        found, alpha = [], self.decode.length_penalty.alpha
+        for output, score in zip(result.hypotheses, result.scores, strict=True):
+            tokens = [self._ids[token] for token in output[: limit - 1]]
+            log = score * (length := len(tokens) + 1) ** alpha
             if length == limit:  # cut off before EOS
-                ids = list(map(int, source))
-                log = sum(token_log_probs(self._model, [ids], [[*tokens, EOS]])[0])
-            else:
-                log = score * length**self.decode.length_penalty.alpha
-            if not math.isfinite(log):
-                raise UserError("the model is broken: its probabilities are NaN")
-            yield Hypothesis(tokens, log / length_penalty(length, self.decode), log)
-
-
-def _load(folder: Path, precision: str) -> Any:
-    """Load CTranslate2's translator; on CPUs with one single-threaded worker per torch thread."""
-    import ctranslate2
-
-    options: dict[str, Any] = {"inter_threads": torch.get_num_threads(), "intra_threads": 1}
-    if torch.cuda.is_available():
-        options = {"device": "cuda"}
-    return ctranslate2.Translator(str(folder), compute_type=precision, **options)
+                log = sum(token_log_probs(self._model, [source], [[*tokens, EOS]])[0])
+            found.append(Hypothesis(tokens, log / length_penalty(length, self.decode), log))
+        return sorted(found, key=lambda each: -each.score)

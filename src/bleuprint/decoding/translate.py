@@ -1,8 +1,6 @@
 """Translating test sets: binarized sources to detokenized lines."""
 
-import hashlib
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -22,7 +20,6 @@ from bleuprint.decoding.ensemble import Decoder, Ensemble, load_decoder, models_
 from bleuprint.decoding.forced_decoding import reference_loss
 from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
 from bleuprint.model.linear import check_bfloat16, pack_weights, round_to_bfloat16
-from bleuprint.model.transformer import Transformer
 from bleuprint.model.weights import DESCRIPTION
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_object, whole_folder
@@ -47,17 +44,22 @@ def translate_tests(
     losses = {name.removeprefix("test."): reference_loss(model, corpus, name) for name in tests}
     engine, newest = create_engine(model, corpus, decode), models_of(model)[-1]
     hypotheses, seconds = results / "hypotheses", 0.0
-    maps: dict[str, tuple[str, list[SentenceAttention]]] = {}
+    maps: dict[str, list[SentenceAttention]] = {}
     with whole_folder(hypotheses) as partial:
         for name in tests:
             began = time.monotonic()
             outputs = search(engine, corpus, name, progress=f"translate {name}")
             lines = [corpus.text(corpus.target, ids) for ids in outputs]
             seconds += time.monotonic() - began
-            text = "".join(f"{line}\n" for line in lines).encode()
-            (partial / f"{name}.{corpus.target}").write_bytes(text)
-            digest = hashlib.sha256(text).hexdigest()
-            maps[name.removeprefix("test.")] = digest, _maps(newest, corpus, name, outputs)
+            text = "".join(f"{line}\n" for line in lines)
+            (partial / f"{name}.{corpus.target}").write_bytes(text.encode())
+            source = corpus.side(name, corpus.source)
+            maps[name.removeprefix("test.")] = [
+                SentenceAttention(
+                    i + 1, attention_maps(newest, corpus, source[i].tolist(), outputs[i])
+                )
+                for i in select_sentences(source.lengths)
+            ]
     described = read_object(model_folder / DESCRIPTION, ("fingerprint", "averaged"))
     record = TranslationRecord.from_files(described, decode, hypotheses, losses)
     record.write(results / TRANSLATION)
@@ -72,18 +74,18 @@ def create_engine(model: Decoder, corpus: BinaryCorpus, decode: Decode) -> Engin
     """
     if decode.beam > (size := model.projection.out_features):
         raise UserError(f"a beam of {decode.beam} is wider than the vocabulary of {size} tokens")
-    if decode.engine == "pytorch":
+    if decode.engine == "ctranslate2":
+        if isinstance(model, Ensemble):
+            raise UserError("decode.engine ctranslate2 decodes with one model, not an ensemble")
+        return CTranslate2Engine(model, corpus, decode)
+    if decode.precision == "bfloat16":
+        check_bfloat16(model.device, "decode.precision bfloat16")
+    for each in models_of(model):
         if decode.precision == "bfloat16":
-            check_bfloat16(model.device, "decode.precision bfloat16")
-            for each in models_of(model):
-                round_to_bfloat16(each)
-                each.bfloat16_activations = True
-        for each in models_of(model):
-            pack_weights(each)
-        return TorchEngine(model, decode)
-    if isinstance(model, Ensemble):
-        raise UserError("decode.engine ctranslate2 decodes with one model, not an ensemble")
-    return CTranslate2Engine(model, corpus, decode)
+            round_to_bfloat16(each)
+            each.bfloat16_activations = True
+        pack_weights(each)
+    return TorchEngine(model, decode)
 
 
 def search(
@@ -98,14 +100,3 @@ def search(
             f"has {longest} tokens, EOS included: raise model.max_positions ({most})"
         )
     return [best[0].tokens for best in engine.search(source, source.lengths, progress=progress)]
-
-
-def _maps(
-    model: Transformer, corpus: BinaryCorpus, name: str, outputs: Sequence[Sequence[int]]
-) -> list[SentenceAttention]:
-    """The attention maps of a few sentences and their translations."""
-    source = corpus.side(name, corpus.source)
-    return [
-        SentenceAttention(i + 1, attention_maps(model, corpus, source[i].tolist(), outputs[i]))
-        for i in select_sentences(source.lengths)
-    ]

@@ -70,7 +70,7 @@ def _maps(context: ReportContext, result: SystemResult) -> Iterator[_Map]:
     corpus = context.settings.corpus(result.corpus)
     cell = Cell(result.system, result.corpus, result.first.seed)
     path = context.root / cell.results / ATTENTION
-    for sentence in read_attention(path, result.test, result.first.hypotheses_sha256):
+    for sentence in read_attention(path, result.test):
         yield _Map(result, (corpus.source, corpus.target), sentence)
 
 
