@@ -19,7 +19,7 @@ PACKAGES = {
     "dataset": 1540,
     "text": 1230,
     "serving": 1210,
-    "decoding": 1140,
+    "decoding": 1080,
     "tracking": 1010,
     "model": 1020,
     "cli": 930,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of Python; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 25730, "tests": 34940, "docs": 2660}
+TOTALS = {"src": 25670, "tests": 34860, "docs": 2660}
 
 
 def python(folder: str) -> dict[Path, int]:
