@@ -10,7 +10,7 @@ from root import ROOT
 # Lines of Python by package of src/bleuprint, rounded up.
 PACKAGES = {
     "report": 4160,
-    "corpus": 3430,
+    "corpus": 3240,
     "runtime": 2130,
     "config": 1940,
     "pipeline": 1900,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of Python; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 25670, "tests": 34860, "docs": 2660}
+TOTALS = {"src": 25480, "tests": 34720, "docs": 2660}
 
 
 def python(folder: str) -> dict[Path, int]:

@@ -9,7 +9,6 @@ from bleuprint.cli.main import command_parser
 from bleuprint.config.experiment import load
 from bleuprint.corpus import phrasebook
 from bleuprint.corpus.new_corpus import NewCorpus, insert
-from bleuprint.corpus.tool_formats import tool_format
 from bleuprint.dataset.learn_sentencepiece import learn_model
 from bleuprint.dataset.subwords.pieces import Pieces
 from bleuprint.runtime.errors import UserError
@@ -214,25 +213,3 @@ class TestInsert:
             insert(path, new, None)
         assert path.read_text() == text
         assert {each.name for each in project.iterdir()} == {"params.yaml", "inputs", "recipes"}
-
-
-@pytest.mark.parametrize(
-    ("line", "format"),
-    [
-        ("the dog &apos;s house is well @-@ known .", "tokens of Moses"),
-        ("ein Satz@@ ende .", "BPE"),
-        ("ein Satz@@", "BPE"),
-        ("\u2581ein \u2581Satz ende", "SentencePiece"),
-        ('{"translation": {"de": "ein Satz"}}', "JSON"),
-        ("00:00:01,000 --> 00:00:02,500", "subtitles"),
-        ('msgstr "ein Satz"', "gettext"),
-        ("  <source>ein Satz</source>", "XML"),
-        ('"ein ""Satz"" mehr"\r', "spreadsheet"),
-        ('"Ein Satz", sagte er, "mehr nicht."', None),
-        ("Er schrieb an a@@b und {dies}: 3 --> 4 <b>Satz</b>", None),
-    ],
-)
-def test_lines_of_other_tools_are_named(line, format):
-    found = tool_format([*TEXTS[1], *[line] * 200])
-    assert (found is None) if format is None else (format in found)
-    assert tool_format([*TEXTS[1], *[line] * 20]) is None

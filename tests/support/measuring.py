@@ -32,10 +32,7 @@ def texts_of(
     tokens: Lines | None = None,
 ) -> Texts:
     """The references are their own sources, and their own `tokens` unless others are given."""
-    count = len(references)
-    described = Description(
-        count, "", "", [5] * count, tokens or references, None, documents=documents
-    )
+    described = Description([5] * len(references), tokens or references, None, documents)
     found = corpus or _Corpus(language)
     return Texts(references, references, hypotheses, found, described)  # type: ignore[arg-type]
 

@@ -89,8 +89,6 @@ def _new_corpus(given: argparse.Namespace) -> None:
     params, example = Path("params.yaml"), Path("recipes", "own.yaml")
     settings = load()  # before the files are read, which may take minutes
     new = NewCorpus.of(given.files, given.languages)
-    for note in new.notes():
-        say(note, "note")
     new = _restoring(new, settings)
     text = example.read_text(encoding="utf-8") if example.exists() else None
     replaced = insert(params, new, text)

@@ -3,7 +3,7 @@
 import json
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +14,6 @@ from bleuprint.config.corpus_files import File, Text
 from bleuprint.config.experiment import load
 from bleuprint.corpus.download.download import Sample, draw, local_pairs
 from bleuprint.corpus.steps.ledger import SetCounts
-from bleuprint.corpus.tool_formats import tool_format
 from bleuprint.rules.language_id import LanguageId
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import whole_file
@@ -32,26 +31,6 @@ _HELD_OUT = 2000
 # 32,000 for millions.
 _MERGES = {5_000: 2000, 20_000: 4000, 100_000: 6000, 500_000: 10_000, 2_000_000: 16_000}
 _MOST_MERGES = 32_000
-
-_ENTRY = """\
-  {name}:
-    source: "{source}"
-    target: "{target}"
-    license_and_citation:
-      {part}: {{license: not stated, bibtex: "@misc{{{part}, title = {{{{{part}}}}}}}"}}
-    files:
-      train:
-        {part}:
-          license_and_citation: {part}
-          source: {{path: {source_path}}}
-          target: {{path: {target_path}}}
-    clean: {{entities: {{}}, tags: {{}}, mojibake: {{}}, unicode: {{}}, non_printing: {{}}}}
-    filter: {{{filter}}}
-    # validation and test set are drawn from the {pairs:,} pairs
-    split: {{valid: {share}, test: {share}}}
-    tokenize: {{name: {tokenizer}}}
-    vocabulary: {{{vocabulary}}}
-"""
 
 
 @dataclass(frozen=True)
@@ -79,24 +58,16 @@ class NewCorpus:
             source, target = (File(path=str(path)) for path in files)
         except ValueError as error:
             raise UserError(str(error)) from None
-        text = Text("", source=source, target=target)
-        counts = SetCounts()
+        text, counts = Text("", source=source, target=target), SetCounts()
         sample = draw(local_pairs(text, ("", "")), Sample(_LINES, 1), counts)
         return cls(files, languages, len(sample) + sum(counts.dropped.values()), sample)
-
-    def notes(self) -> Iterator[str]:
-        """Formats of other tools that the files seem to have."""
-        for path, lines in zip(self.files, zip(*self.sample, strict=True), strict=True):
-            if found := tool_format(lines):
-                yield f"{path}: looks like {found}"
 
     @property
     def part(self) -> str:
         """What the names of the files have in common, as a name; letters lose their accents."""
-        names = [unicodedata.normalize("NFKD", path.name) for path in self.files]
-        ascii_names = (name.encode("ascii", "ignore").decode() for name in names)
-        first, second = (re.split(r"[^A-Za-z0-9]+", name) for name in ascii_names)
-        others = {"", "txt", "gz", "bz2", "xz", *self.languages}
+        names = (unicodedata.normalize("NFKD", path.name) for path in self.files)
+        first, second = (re.findall("[A-Za-z0-9]+", re.sub(r"[^\0-\x7f]", "", n)) for n in names)
+        others = {"txt", "gz", "bz2", "xz", *self.languages}
         common = [part for part in first if part in second and part not in others]
         return "-".join(common)[: MAX_NAME // 2].strip("-") or "mine"
 
@@ -129,19 +100,27 @@ class NewCorpus:
         if self.pieces is not None:
             tokenizer = "none"
             vocabulary = f"sentencepiece: {{size: {self.pieces}, byte_fallback: true}}"
-        return _ENTRY.format(
-            name=self.name,
-            part=self.part,
-            source=self.languages[0],
-            target=self.languages[1],
-            source_path=_quoted(self.files[0]),
-            target_path=_quoted(self.files[1]),
-            filter=", ".join(checks),
-            pairs=self.pairs,
-            share=share,
-            tokenizer=tokenizer,
-            vocabulary=vocabulary,
-        )
+        part, (source, target) = self.part, self.languages
+        source_path, target_path = map(_quoted, self.files)
+        return f"""\
+  {self.name}:
+    source: "{source}"
+    target: "{target}"
+    license_and_citation:
+      {part}: {{license: not stated, bibtex: "@misc{{{part}, title = {{{{{part}}}}}}}"}}
+    files:
+      train:
+        {part}:
+          license_and_citation: {part}
+          source: {{path: {source_path}}}
+          target: {{path: {target_path}}}
+    clean: {{entities: {{}}, tags: {{}}, mojibake: {{}}, unicode: {{}}, non_printing: {{}}}}
+    filter: {{{", ".join(checks)}}}
+    # validation and test set are drawn from the {self.pairs:,} pairs
+    split: {{valid: {share}, test: {share}}}
+    tokenize: {{name: {tokenizer}}}
+    vocabulary: {{{vocabulary}}}
+"""
 
     @property
     def corpus(self) -> Corpus:
@@ -159,11 +138,11 @@ def insert(path: Path, new: NewCorpus, example: str | None) -> bool:
     UserError, and leaves the file, if it has an entry of that name or would not be valid.
     """
     load(path)
-    before, text = load_yaml(path), path.read_bytes().decode()
+    corpora, text = load_yaml(path)["corpora"], path.read_bytes().decode()
     block, end = _entries(text, path), "\r\n" if "\r\n" in text else "\n"
     replaces = example is not None and block == _entries(example.replace("\n", end), path)
-    if new.name in before["corpora"] and not replaces:
-        line = before["corpora"].lc.data[new.name][0] + 1
+    if new.name in corpora and not replaces:
+        line = corpora.lc.data[new.name][0] + 1
         raise UserError(f"{path}:{line}: corpora has an entry {new.name} already: rename it first")
     indent = " " * (len(block) - len(block.lstrip(" ")) - 2)
     lines = [f"{indent}{line}" for line in new.entry.splitlines()]
@@ -175,10 +154,6 @@ def insert(path: Path, new: NewCorpus, example: str | None) -> bool:
         except UserError as error:
             message = str(error).replace(str(partial), str(path))
             raise UserError(f"{message}; {path} is left as it was") from None
-        after = load_yaml(partial)
-        del after["corpora"][new.name]
-        if after != ({**before, "corpora": {}} if replaces else before):
-            raise UserError(f"{path}: the entry {new.name} would change others: add it by hand")
     return replaces
 
 

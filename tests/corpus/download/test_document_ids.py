@@ -10,7 +10,6 @@ from bleuprint.config.paths import folder, given
 from bleuprint.corpus.download.download import download_corpus
 from bleuprint.corpus.download.fetch import Source
 from bleuprint.corpus.test_sets import read_description
-from bleuprint.runtime.files import read_json
 from bleuprint.text.parallel import TextFolder
 from scoring import SEPARATORS
 
@@ -73,7 +72,7 @@ def test_ids_are_beside_the_test_sets_that_say_them(
     ]
 
 
-def test_a_description_has_the_documents_and_is_as_before_without(
+def test_a_description_has_the_documents_if_they_are_known(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = trees.settings_in(tmp_path, corpora={"c-en-de": ("said", "unsaid")})
@@ -90,4 +89,3 @@ def test_a_description_has_the_documents_and_is_as_before_without(
     trees.describe(tmp_path, settings, "c-en-de")
     assert read_description(tests, "said").documents == ["a", "a", "b  c"]
     assert read_description(tests, "unsaid").documents is None
-    assert "documents" not in read_json(tests / "unsaid.json")

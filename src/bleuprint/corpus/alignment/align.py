@@ -25,7 +25,7 @@ from bleuprint.runtime.progress import track
 CERTAIN = 0.9
 IMPROBABLE = 1e-6
 AT_EDGE = 1e-3
-# A band is not widened beyond: 2 GB.
+# A band is not widened beyond: 1 GB.
 MAX_CELLS = 1 << 27
 
 
@@ -39,7 +39,7 @@ class Document(NamedTuple):
 def align(documents: Sequence[Document], workers: int) -> Iterator[list[Bead]]:
     """The beads of each document, which hold each of its sentences once, in order.
 
-    All documents are in memory, and of the largest one 24 bytes a cell of the band searched, which
+    All documents are in memory, and of the largest one 8 bytes a cell of the band searched, which
     has about the square root of the number of its sentences on each side of the diagonal.
     """
     ratio, progress = _ratio(documents), ("align sentences", len(documents), "documents")

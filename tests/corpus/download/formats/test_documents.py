@@ -4,7 +4,6 @@ import pytest
 from test_formats import PAIRS, fault, read
 
 from bleuprint.config.corpus_files import File, Files, Text
-from bleuprint.corpus.phrasebook import sentences
 from bleuprint.corpus.steps.ledger import SetCounts
 from corpora import TORTURE
 
@@ -97,15 +96,3 @@ def test_held_out_sets_are_not_aligned(name):
         sets["tests"] = {"t": {"p": text}}
     with pytest.raises(ValueError, match=f"{name}.p: format documents is for training texts"):
         Files(**sets)
-
-
-def test_documents_that_do_not_match_are_noted(capsys):
-    both = (list(sentences("test", language))[:120] for language in ("de", "en"))
-    lines = list(zip(*both, strict=True))
-    parts = [columns(lines[start : start + 30]) for start in range(0, 120, 30)]
-    read("documents", *sides(*parts))
-    assert capsys.readouterr().err == ""
-    (first, second), (third, fourth) = parts[1], parts[2]
-    read("documents", *sides(parts[0], (first, fourth), (third, second), parts[3]))
-    (note,) = capsys.readouterr().err.splitlines()
-    assert "2 of 4 documents have less than 85% of 1-1 beads (the first: 2): do they match?" in note

@@ -121,15 +121,6 @@ def test_nuls_stay_in_text_that_has_few():
     assert read("plain", b"abc\0\n", b"\0xyz") == [("abc\0", "\0xyz")]
 
 
-def test_the_longest_line_and_one_that_is_too_long(monkeypatch):
-    monkeypatch.setattr("bleuprint.corpus.download.formats.lines.LONGEST_LINE", 3_000_000)
-    longest = b"a" * 2_999_999
-    for line in (longest, longest + b"\nb", b"b\n" + longest + b"\n"):
-        assert max(len(pair.source) for pair in read("plain", line, line)) == 2_999_999
-    for line in (longest + b"a", longest + b"a\n", longest + b"a\nb\n"):
-        assert fault("plain", b"x\ny\n" + line, b"x\n" * 5).startswith("inputs/x.de:3: ")
-
-
 @pytest.mark.parametrize(
     ("content", "number", "found"),
     [(b"a\tb\tc\na\tb\n", 2, 2), (b"a\tb\tc\n\n", 2, 1), (b"a b c\n", 1, 1)],

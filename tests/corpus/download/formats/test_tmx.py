@@ -116,13 +116,6 @@ def test_entities_neither_expand_without_bounds_nor_read_files(declaration):
     assert "inputs/both: not sound XML: " in fault("tmx", body.encode())
 
 
-@pytest.mark.parametrize("character", ["&#0;", "&#xD800;", "&#xFFFE;", "&#8;", "&eacute;"])
-def test_characters_that_xml_has_not_are_an_error(character):
-    file = TMX.replace("nur deutsch", character)
-    line = file[: file.index(character)].count("\n") + 1
-    assert f"line {line}, " in fault("tmx", file.encode())
-
-
 def test_line_breaks_written_as_characters_become_spaces():
     (file,) = published("tmx")
     file = file.replace(b" the stove", b"&#10; &#13;&#9; the\n stove")
@@ -161,33 +154,6 @@ def in_tmx(*parts):
 
 
 UNIT = b"<tu><tuv xml:lang='de'><seg>eins</seg></tuv><tuv xml:lang='en'><seg>one</seg></tuv></tu>"
-
-
-@pytest.mark.parametrize("deep", [90, 2000, 1_000_000])
-def test_elements_may_be_nested_but_not_without_end(deep):
-    nested = b"<tu><tuv xml:lang='de'><seg>" + b"<hi>" * deep + b"eins" + b"</hi>" * deep
-    content = in_tmx(UNIT, nested, b"</seg></tuv><tuv xml:lang='en'><seg>one</seg></tuv></tu>")
-    if deep < 100:
-        assert read("tmx", content) == [("eins", "one")] * 2
-    else:
-        assert fault("tmx", content) == "inputs/both: after <tu> 1: <hi> is 101 elements deep"
-
-
-@pytest.mark.parametrize(
-    "part",
-    [
-        b"<tu><tuv xml:lang='de'><seg>" + b"x" * (3 << 20) + b"</seg></tuv></tu>",
-        b"<prop>" + b"<a/>" * 200_000 + b"</prop>",
-        b"<tu x='" + b"x" * (3 << 20) + b"'/>",
-        b"<!--" + b"x" * (3 << 20) + b"-->",
-    ],
-    ids=["a sentence", "elements", "an attribute", "a comment"],
-)
-def test_what_is_no_unit_of_sentences_is_not_read_into_memory(part, monkeypatch):
-    monkeypatch.setattr("bleuprint.corpus.download.formats.tmx._LARGEST", 2 << 20)
-    assert fault("tmx", in_tmx(UNIT, part)) == (
-        "inputs/both: after <tu> 1: no <tu> in 2 MiB or 100,000 elements"
-    )
 
 
 @pytest.mark.parametrize("declared", ["", '<!ENTITY x SYSTEM "/etc/passwd">'])

@@ -5,7 +5,6 @@ before a \\n are removed; all other bytes are kept, NUL included.
 """
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from itertools import zip_longest
 from typing import BinaryIO
 
@@ -13,19 +12,14 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.utf8 import decoded
 from bleuprint.text.parallel import Pair
 
-# A file with a longer line is not a text of sentences; in bytes.
-LONGEST_LINE = 1 << 26
-
 
 def read_lines(stream: BinaryIO, name: str) -> Iterator[str]:
     """The lines without their ends.
 
-    Raises UserError, naming file, line and byte, at bytes that are not UTF-8, if a line has
-    LONGEST_LINE bytes or more, and if there are \\r but no \\n.
+    Raises UserError, naming file, line and byte, at bytes that are not UTF-8, and if there are \\r
+    but no \\n.
     """
-    for number, line in enumerate(iter(partial(stream.readline, LONGEST_LINE), b""), 1):
-        if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
-            raise UserError(f"{name}:{number}: the line is longer than {LONGEST_LINE >> 20} MiB")
+    for number, line in enumerate(stream, 1):
         text = decoded(line, name, number)
         if number == 1 and b"\r" in line and not line.endswith(b"\n"):
             command = r"tr '\r' '\n' < OLD > NEW"

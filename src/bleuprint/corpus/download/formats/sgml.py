@@ -10,22 +10,26 @@ from collections.abc import Iterator, MutableSequence, Sequence
 from itertools import zip_longest
 from typing import BinaryIO, NamedTuple
 
-from bleuprint.corpus.download.formats.lines import LONGEST_LINE, read_lines
+from bleuprint.corpus.download.formats.lines import read_lines
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import Pair
 
-_TAG = re.compile(r"<(/?(?:seg|doc|srcset|refset|tstset|mteval))(?![\w-])([^<>]*)>", re.IGNORECASE)
+# The attributes of a document, or those of a sentence with its text and its end.
+_ELEMENT = re.compile(
+    r"<doc(?![\w-])([^<>]*)>|<seg(?![\w-])([^<>]*)>([^<]*(?:<(?!/?(?:seg|doc)(?![\w-]))[^<]*)*)(</seg)?",
+    re.IGNORECASE,
+)
 _ATTRIBUTE = re.compile(r"""([\w:-]+)\s*=\s*("[^"]*"|'[^']*'|[^\s"'>]+)""")
-_LAST = ("/srcset", "/refset", "/tstset", "/mteval")
+_END = re.compile(r"</(srcset|refset|tstset|mteval)\s*>\s*\Z", re.IGNORECASE)
 
 
 class _Segment(NamedTuple):
-    """A sentence, its document, its id in the document, and its line in the file."""
+    """A sentence, its document, its id in the document, and its place in messages."""
 
     document: str
     id: str
     text: str
-    line: int
+    place: str
 
 
 def read_segments(
@@ -36,57 +40,35 @@ def read_segments(
 ) -> Iterator[Pair]:
     """The pairs of two files; white space is folded as in sacreBLEU, `entities` are decoded.
 
-    `documents` gets the document of each pair, empty if it has no id.
+    `documents` gets the document of each pair, empty if it has no id. The files are in memory.
 
     Raises UserError if a file seems truncated, or if the order of documents or ids differs.
     """
+    ended = [_Segment("", "", "", f"{name} has ended") for name in names]
     for pair in zip_longest(*map(_segments, streams, names)):
-        first, second = pair
-        if first is None or second is None or first[:2] != second[:2]:
-            places = ", but ".join(map(_place, names, pair))
-            raise UserError(f"{places}: not parallel")
+        first, second = (segment or end for segment, end in zip(pair, ended, strict=True))
+        if None in pair or first[:2] != second[:2]:
+            raise UserError(f"{first.place}, but {second.place}: not parallel")
         documents.append(first.document)
-        texts = (html.unescape(side.text) if entities else side.text for side in pair)
+        texts = (html.unescape(side.text) if entities else side.text for side in (first, second))
         yield Pair._make(" ".join(text.split()) for text in texts)
 
 
-def _place(name: str, segment: _Segment | None) -> str:
-    if segment is None:
-        return f"{name} has ended"
-    return f"{name}:{segment.line}: seg {segment.id!r} of doc {segment.document!r}"
-
-
 def _segments(stream: BinaryIO, name: str) -> Iterator[_Segment]:
-    """Raises UserError also if two tags are LONGEST_LINE characters or more apart."""
-    document, tag, pending = "", "", ""
-    opened: _Segment | None = None
-    for number, line in enumerate(read_lines(stream, name), 1):
-        pending += f"{line}\n"
-        start = 0
-        for match in _TAG.finditer(pending) if ">" in line else ():
-            before, start = pending[start : match.start()], match.end()
-            tag, attributes = match[1].lower(), _attributes(match[2])
-            if opened is not None and tag != "/seg":
-                raise UserError(f"{name}:{opened.line}: <seg> without </seg>")
-            if tag == "doc":
-                document = attributes.get("docid", "")
-            elif tag == "seg":
-                if "id" not in attributes:
-                    raise UserError(f"{name}:{number}: <seg> without id")
-                opened = _Segment(document, attributes["id"], "", number)
-            elif tag == "/seg":
-                if opened is None:
-                    raise UserError(f"{name}:{number}: </seg> without <seg>")
-                yield opened._replace(text=before)
-                opened = None
-        pending = pending[start:]
-        if len(pending) > LONGEST_LINE:
-            raise UserError(f"{name}:{number}: more than {LONGEST_LINE >> 20} MiB without a tag")
-    if opened is not None:
-        raise UserError(f"{name}:{opened.line}: <seg> without </seg>: is the file cut short?")
-    if tag not in _LAST:
-        ends = ", ".join(f"<{last}>" for last in _LAST)
-        raise UserError(f"{name}: does not end with one of {ends}: is it cut short?")
+    content = "\n".join(read_lines(stream, name))
+    document, line, counted = "", 1, 0
+    for element in _ELEMENT.finditer(content):
+        line, counted = line + content.count("\n", counted, element.start()), element.start()
+        of_document, of_segment, text, end = element.groups()
+        if of_document is not None:
+            document = _attributes(of_document).get("docid", "")
+            continue
+        if (id := _attributes(of_segment).get("id")) is None or end is None:
+            lacks = "id" if id is None else "</seg>: is the file cut short?"
+            raise UserError(f"{name}:{line}: <seg> without {lacks}")
+        yield _Segment(document, id, text, f"{name}:{line}: seg {id!r} of doc {document!r}")
+    if not _END.search(content):
+        raise UserError(f"{name}: does not end with </srcset>, </refset>, ...: is it cut short?")
 
 
 def _attributes(text: str) -> dict[str, str]:
