@@ -13,8 +13,8 @@ PACKAGES = {
     "corpus": 3240,
     "runtime": 2130,
     "config": 1940,
-    "pipeline": 1900,
-    "scoring": 1560,
+    "pipeline": 1940,
+    "scoring": 1550,
     "training": 1530,
     "dataset": 1540,
     "text": 1230,
@@ -22,13 +22,13 @@ PACKAGES = {
     "decoding": 1080,
     "tracking": 1010,
     "model": 1020,
-    "cli": 930,
+    "cli": 950,
     "rules": 810,
     "cells": 230,
 }
 LONGEST = 350  # lines of a module
 # Of Python; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 25480, "tests": 34720, "docs": 2660}
+TOTALS = {"src": 25550, "tests": 34780, "docs": 2660}
 
 
 def python(folder: str) -> dict[Path, int]:

@@ -67,11 +67,11 @@ def _plan(_: argparse.Namespace) -> None:
 
 def _reproduce(_: argparse.Namespace) -> None:
     """Check params.yaml, run dvc repro with one line per stage, print the scores."""
-    from bleuprint.cli.reproduce import changes, run_dvc
+    from bleuprint.cli.reproduce import changes, run_stages
     from bleuprint.cli.scores import print_summary
 
     _check_settings()
-    run_dvc()
+    run_stages()
     print_summary()
     print(changes())
 

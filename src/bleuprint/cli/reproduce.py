@@ -1,4 +1,4 @@
-"""`bleuprint reproduce`: what `make reproduce` runs, `dvc repro` with a line for each stage."""
+"""`bleuprint reproduce`, which `make reproduce` runs: `dvc repro` with a line for each stage."""
 
 import re
 import shutil
@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from bleuprint.cli.plan import seconds_before
+from bleuprint.pipeline import side_by_side
 from bleuprint.pipeline.plan import planned_stages
 from bleuprint.report.cost_columns import duration
 from bleuprint.runtime.errors import say
@@ -20,11 +21,27 @@ _NOISE = re.compile(
 )
 
 
-def run_dvc() -> None:
-    """Run `dvc repro`; exits if it fails. Errors and progress of the stages pass through."""
-    planned = {each.stage.name: seconds_before(each.stage) for each in planned_stages()}
+def run_stages() -> None:
+    """Run `dvc repro`, and before it trainings of one thread beside each other.
+
+    Exits if a stage fails. Errors and progress of the stages pass through.
+    """
+    planned = [each.stage for each in planned_stages()]
+    took = {stage.name: seconds_before(stage) for stage in planned}
+    if trainings := side_by_side.trainings(planned):
+        _run_dvc(took, *side_by_side.makers(trainings))
+        still = {each.stage.name for each in planned_stages()}
+        changed = [stage for stage in trainings if stage.name in still]
+        _exit_on_failure(
+            side_by_side.run(changed, lambda name: print(_line(name, took), flush=True))
+        )
+    _run_dvc(took)
+
+
+def _run_dvc(planned: Mapping[str, float | None], *targets: str) -> None:
+    """Run `dvc repro`; `planned`: see `stage_lines`."""
     kills = oom_kills()
-    process = subprocess.Popen(["dvc", "repro"], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(["dvc", "repro", *targets], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:
         for line in stage_lines(process.stdout, planned):
@@ -33,6 +50,10 @@ def run_dvc() -> None:
         status = process.wait()
     if status and oom_kills() > kills:
         say(f"the kernel has ended a process for lack of memory: {memory()}", "note")
+    _exit_on_failure(status)
+
+
+def _exit_on_failure(status: int) -> None:
     if status:
         sys.exit(status)
 
@@ -48,17 +69,19 @@ def stage_lines(output: Iterable[str], planned: Mapping[str, float | None]) -> I
 
     `planned`: the stages that will run, in order, with these seconds.
     """
-    names = [*planned]
     for line in output:
-        running = re.match(r"Running stage '(?:.*:)?(.*)':", line)
-        if running is None:
-            if not _NOISE.match(line):
-                yield line.rstrip("\n")
-            continue
-        name = running[1]
-        number = f"[{names.index(name) + 1}/{len(names)}] " if name in names else ""
-        took = planned.get(name)
-        yield f"{number}{name}" + (f" (took {duration(took)} before)" if took else "")
+        if running := re.match(r"Running stage '(?:.*:)?(.*)':", line):
+            yield _line(running[1], planned)
+        elif not _NOISE.match(line):
+            yield line.rstrip("\n")
+
+
+def _line(name: str, planned: Mapping[str, float | None]) -> str:
+    """That of a stage which begins."""
+    names = [*planned]
+    number = f"[{names.index(name) + 1}/{len(names)}] " if name in names else ""
+    took = planned.get(name)
+    return f"{number}{name}" + (f" (took {duration(took)} before)" if took else "")
 
 
 def changes(root: Path = Path()) -> str:
