@@ -52,8 +52,8 @@ def test_processes_that_never_come_are_named(tmp_path: Path, came: list[int], si
         assert status in (1, 69)
         (line,) = [line for line in stderr.splitlines() if line.startswith("bleuprint: error: ")]
         if 0 not in came:
-            assert f"process {rank} of 3: process 0 did not answer at localhost:" in line
-            assert "within 5 s (BLEUPRINT_TIMEOUT): Connection refused" in line
+            assert f"process {rank} of 3: no answer of process 0 at localhost:" in line
+            assert line.endswith("within 5 s (BLEUPRINT_TIMEOUT)")
         elif rank == 0:  # it holds the store: the others may find that lost at the same moment
             assert line == (
                 "bleuprint: error: of 4 processes, 1, 3 did not join within 5 s (BLEUPRINT_TIMEOUT)"

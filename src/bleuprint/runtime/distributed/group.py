@@ -7,16 +7,17 @@ records.
 
 import ctypes
 import hashlib
-import ipaddress
 import json
 import os
 import re
 import signal
 import socket
 import time
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import timedelta
 from itertools import takewhile
+from typing import NamedTuple
 
 import psutil
 import torch
@@ -82,8 +83,7 @@ class Group:
             distributed.destroy_process_group()
 
 
-@dataclass(frozen=True)
-class _Member:
+class _Member(NamedTuple):
     """What each process publishes at the start: host name, GPU ("" if none), network address."""
 
     host: str
@@ -112,16 +112,16 @@ def init_process_group() -> Group:
     try:
         store = _connect(rank, size)
         member = _Member(socket.gethostname(), gpu, _own_address(os.environ["MASTER_ADDR"]))
-        members = _wait_for_members(store, rank, size, member)
+        members = _members(store, rank, size, member)
         _check_gpus(members)
         if interface := _interface(rank, members):
             os.environ.setdefault("GLOO_SOCKET_IFNAME", interface)
         distributed.init_process_group(
             "nccl" if gpu else "gloo",
-            store=store,
-            rank=rank,
-            world_size=size,
             timeout=timedelta(seconds=environment.timeout()),
+            world_size=size,
+            rank=rank,
+            store=store,
             device_id=device if gpu else None,
         )
     except RuntimeError as error:
@@ -172,27 +172,21 @@ def _device(local: int) -> torch.device:
 
 def _connect(rank: int, size: int) -> Store:
     """torch's store at MASTER_ADDR:MASTER_PORT, held by torch's launcher or by rank 0."""
-    host, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+    address = host, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
     agent = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
-    master, seconds = rank == 0 and not agent, environment.timeout()
-    deadline = time.monotonic() + seconds
-    while not master:  # TCPStore waits as well, but prints a C++ stack if there is no answer
+    master, timeout = rank == 0 and not agent, environment.timeout()
+
+    def answers() -> bool:
         try:
-            socket.create_connection((host, port), seconds).close()
-            break
-        except OSError as error:
-            if time.monotonic() > deadline:
-                raise UserError(
-                    f"process {rank} of {size}: process 0 did not answer at "
-                    f"{host}:{port} within {seconds} s (BLEUPRINT_TIMEOUT): "
-                    f"{error.strerror or error}"
-                ) from None
-            time.sleep(POLL_SECONDS)
+            socket.create_connection(address, timeout).close()
+        except OSError:
+            return False
+        return True
+
+    if not master:  # TCPStore waits as well, but prints a C++ stack if there is no answer
+        _wait(answers, lambda: f"process {rank} of {size}: no answer of process 0 at {host}:{port}")
     store = distributed.TCPStore(  # type: ignore[attr-defined]
-        host,
-        port,
-        is_master=master,
-        timeout=timedelta(seconds=seconds),
+        *(host, port, None, master, timedelta(seconds=timeout)),
         wait_for_workers=False,
         multi_tenant=master,
     )
@@ -201,23 +195,28 @@ def _connect(rank: int, size: int) -> Store:
     return PrefixStore(f"attempt {attempt}", store)
 
 
-def _wait_for_members(store: Store, rank: int, size: int, member: _Member) -> list[_Member]:
+def _members(store: Store, rank: int, size: int, member: _Member) -> list[_Member]:
     """Publish `member` and wait for those of the other ranks; raises UserError naming the absent.
 
     Polls the store: its own wait prints warnings at a time-out, and does not name the absent ranks.
     """
+    store.set(f"member/{rank}", json.dumps(member))
+
+    def absent() -> list[str]:
+        return [str(each) for each in range(size) if not store.check([f"member/{each}"])]
+
+    _wait(lambda: not absent(), lambda: f"of {size} processes, {', '.join(absent())} did not join")
+    return [_Member(*json.loads(store.get(f"member/{each}"))) for each in range(size)]
+
+
+def _wait(done: Callable[[], bool], late: Callable[[], str]) -> None:
+    """Wait until `done`; raises UserError that says what is `late` after BLEUPRINT_TIMEOUT."""
     seconds = environment.timeout()
     deadline = time.monotonic() + seconds
-    store.set(f"member/{rank}", json.dumps(asdict(member)))
-    absent = list(range(size))
-    while absent := [each for each in absent if not store.check([f"member/{each}"])]:
+    while not done():
         if time.monotonic() > deadline:
-            raise UserError(
-                f"of {size} processes, {', '.join(map(str, absent))} did not join within "
-                f"{seconds} s (BLEUPRINT_TIMEOUT)"
-            )
+            raise UserError(f"{late()} within {seconds} s (BLEUPRINT_TIMEOUT)")
         time.sleep(POLL_SECONDS)
-    return [_Member(**json.loads(store.get(f"member/{each}"))) for each in range(size)]
 
 
 def _check_gpus(members: list[_Member]) -> None:
@@ -225,13 +224,13 @@ def _check_gpus(members: list[_Member]) -> None:
 
     A sum over processes would hang otherwise, or fail with an obscure error of NCCL.
     """
-    gpus, size = [member.gpu for member in members], len(members)
+    gpus, of = [member.gpu for member in members], f"of {len(members)}"
     for rank, (member, gpu) in enumerate(zip(members, gpus, strict=True)):
         if any(gpus) and not gpu:
-            raise UserError(f"process {rank} of {size}, on {member.host}, finds no GPU; others do")
+            raise UserError(f"process {rank} {of}, on {member.host}, finds no GPU; others do")
         if gpu and (first := gpus.index(gpu)) < rank:
             raise UserError(
-                f"processes {first} and {rank} of {size} are given the same GPU of {member.host}: "
+                f"processes {first} and {rank} {of} are given the same GPU of {member.host}: "
                 f"start no more processes than there are GPUs; {ON_CPUS}"
             )
 
@@ -242,8 +241,8 @@ def _interface(rank: int, members: list[_Member]) -> str | None:
     gloo itself takes that of the host's name, which /etc/hosts may map to the loopback.
     """
     own = members[rank].address
-    outside = [member.address for member in members if not _is_loopback(member.address)]
-    if _is_loopback(own) and outside:  # this is the host of MASTER_ADDR
+    outside = [each.address for each in members if not re.match("127\\.|::1$|$", each.address)]
+    if own not in outside and outside:  # this is the host of MASTER_ADDR
         own = _own_address(outside[0])
     for name, addresses in psutil.net_if_addrs().items():
         if own in (address.address.partition("%")[0] for address in addresses):
@@ -258,10 +257,6 @@ def _own_address(host: str) -> str:
             if probe.connect_ex(target) == 0:  # sends nothing
                 return str(probe.getsockname()[0]).partition("%")[0]
     return ""
-
-
-def _is_loopback(address: str) -> bool:
-    return not address or ipaddress.ip_address(address).is_loopback
 
 
 def _peer_lost(rank: int, size: int, what: str, error: RuntimeError) -> PeerLost:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -31,14 +32,9 @@ _CAUSE = 5.0
 def start_processes() -> None:
     """Run this command as several processes if needed; returns in each process that trains.
 
-    | this process was started by                      | it is                                 |
-    | ------------------------------------------------ | ------------------------------------- |
-    | torchrun or `launch_local_processes`             | one of WORLD_SIZE processes           |
-    | srun with several tasks, or `launch_slurm_step`  | one of SLURM_STEP_NUM_TASKS processes |
-    | a user, DVC or Snakemake ...                     |                                       |
-    | ... in a SLURM job of several nodes              | the parent: `launch_slurm_step`       |
-    | ... with several GPUs or BLEUPRINT_PROCESSES > 1 | the parent: `launch_local_processes`  |
-    | ... elsewhere                                    | the only process                      |
+    It is one of them already if torchrun or srun has started several. Else it becomes their parent
+    in a SLURM job of several nodes (`launch_slurm_step`), with several GPUs or with
+    BLEUPRINT_PROCESSES above 1 (`launch_local_processes`), and the only one elsewhere.
 
     Raises UserError if there are fewer GPUs than processes on this machine.
     """
@@ -53,11 +49,13 @@ def start_processes() -> None:
             f"BLEUPRINT_PROCESSES is {count}, and each process needs a GPU of its own: "
             f"PyTorch finds {gpus}; {ON_CPUS}"
         )
+    if count > 1 or slurm.nodes() > 1:  # by default each process would use all cores
+        cores = len(os.sched_getaffinity(0))
+        os.environ.setdefault("OMP_NUM_THREADS", str(max(1, cores // count)))
+        sys.stdout.flush()
     if slurm.nodes() > 1:
-        _share_cores(count)
         launch_slurm_step(slurm.nodes(), count)
     if count > 1:
-        _share_cores(count)
         launch_local_processes(count)
 
 
@@ -73,7 +71,6 @@ def launch_local_processes(count: int) -> NoReturn:
     )
     os.environ[LAUNCHED] = "1"
     logging.disable()  # the launcher's own report of a failure
-    sys.stdout.flush()
     with tempfile.TemporaryDirectory(prefix="bleuprint-") as logs:
         config = LaunchConfig(
             min_nodes=1,
@@ -97,11 +94,7 @@ def launch_local_processes(count: int) -> NoReturn:
             # one that the signal ended later than another has lost that one because of the signal
             records = [end for end in ends if end["status"] != PEER_LOST]
             message = "interrupted" if error.sigval == signal.SIGINT else ""
-            unrecorded = {
-                "status": 128 + error.sigval,
-                "timestamp": time.time(),
-                "message": message,
-            }
+            unrecorded = {"status": 128 + error.sigval, "timestamp": 0, "message": message}
             sys.exit(_print_first(records or [unrecorded]))
     sys.exit(0)
 
@@ -126,7 +119,6 @@ def launch_slurm_step(nodes: int, count: int) -> NoReturn:
     received: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, _: received.append(number))
-    sys.stdout.flush()
     step = subprocess.Popen(command, env={**os.environ, _SRUN: "1"}, start_new_session=True)
     while step.poll() is None:
         time.sleep(POLL_SECONDS)
@@ -136,38 +128,22 @@ def launch_slurm_step(nodes: int, count: int) -> NoReturn:
     sys.exit(step.returncode if step.returncode >= 0 else 128 - step.returncode)
 
 
-def _share_cores(count: int) -> None:
-    """Give each of `count` processes its part of the cores; by default each would use all."""
-    cores = len(os.sched_getaffinity(0))
-    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, cores // count)))
-
-
-def _ends(failures: dict[int, ProcessFailure], count: int) -> list[dict[str, Any]]:
+def _ends(failures: dict[int, ProcessFailure], count: int) -> Iterator[dict[str, Any]]:
     """How each process that failed has ended: what it recorded (errors.run), or its status."""
-    ends = []
     for rank, failure in failures.items():
+        code, how = failure.exitcode, f"ended with status {failure.exitcode}"
         if "status" in failure.error_file_data:
-            ends.append(failure.error_file_data)
-        elif failure.exitcode != -signal.SIGTERM or len(failures) == 1:  # else by the launcher
-            ends.append(
-                {
-                    "status": max(1, failure.exitcode),
-                    "timestamp": failure.timestamp,
-                    "message": f"process {rank} of {count} {_describe(failure.exitcode)}",
-                }
-            )
-    return ends
+            yield failure.error_file_data
+        elif code != -signal.SIGTERM or len(failures) == 1:  # else by the launcher
+            if code < 0:
+                how = f"was ended by signal {-code} ({signal.strsignal(-code)})"
+            if code == -signal.SIGKILL:
+                how += f", probably by the kernel for lack of memory: {memory()}"
+            message = f"process {rank} of {count} {how}"
+            yield {"status": max(1, code), "timestamp": failure.timestamp, "message": message}
 
 
-def _describe(status: int) -> str:
-    if status >= 0:
-        return f"ended with status {status}"
-    killed = -status == signal.SIGKILL
-    hint = f", probably by the kernel for lack of memory: {memory()}" if killed else ""
-    return f"was ended by signal {-status} ({signal.strsignal(-status)}){hint}"
-
-
-def _print_first(ends: list[dict[str, Any]]) -> int:
+def _print_first(ends: Iterable[dict[str, Any]]) -> int:
     """Print the message of the process that failed first and return its status."""
     first = min(ends, key=lambda end: end["timestamp"] + _CAUSE * (end["status"] == PEER_LOST))
     message = first["message"]
