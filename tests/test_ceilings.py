@@ -11,8 +11,8 @@ from root import ROOT
 PACKAGES = {
     "report": 4160,
     "corpus": 3240,
-    "runtime": 2130,
-    "config": 1940,
+    "runtime": 2084,
+    "config": 1935,
     "pipeline": 1940,
     "scoring": 1550,
     "training": 1530,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of Python; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 25550, "tests": 34780, "docs": 2660}
+TOTALS = {"src": 25509, "tests": 34775, "docs": 2660}
 
 
 def python(folder: str) -> dict[Path, int]:

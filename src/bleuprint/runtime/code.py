@@ -1,7 +1,16 @@
-"""The commit of the code, and what git says."""
+"""The commit of the code, what git says, and the versions of the libraries that decide results."""
 
 import subprocess
+from importlib.metadata import distributions
 from pathlib import Path
+
+_LIBRARIES = ("torch", "sacrebleu", "sacremoses", "subword-nmt", "ctranslate2")
+
+
+def versions() -> str:
+    """torch 2.13.0, sacrebleu 2.6.0, ...: those that are installed."""
+    found = {each.name: each.version for name in _LIBRARIES for each in distributions(name=name)}
+    return ", ".join(f"{name} {found[name]}" for name in _LIBRARIES if name in found)
 
 
 def commit() -> str | None:

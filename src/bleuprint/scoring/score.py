@@ -11,9 +11,9 @@ from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Cell, folder
 from bleuprint.corpus.test_sets import Description, names_of_test_sets, read_description
 from bleuprint.decoding.translation_record import TRANSLATION, ReferenceLoss, TranslationRecord
+from bleuprint.runtime.code import versions
 from bleuprint.runtime.errors import UserError, say
 from bleuprint.runtime.files import sha256_of, write_json
-from bleuprint.runtime.versions import versions
 from bleuprint.scoring.breakdown import by_count, by_length
 from bleuprint.scoring.measure import Floats, Measure, Measured, Texts
 from bleuprint.scoring.measures import MEASURES
