@@ -71,7 +71,6 @@ def test_every_figure_comes_from_its_own_cell(
         assert record["hypotheses_sha256"] == sha256_of(hypotheses)
         measured = trees.timing_of(Cell(system, corpus, seed))
         assert record["train_seconds"] == measured["seconds"]
-        assert record["translate_seconds"] == 2.5
     # the two systems are the same but for their names
     assert records.groupby(["corpus", "seed"]).settings_sha256.nunique().tolist() == [1] * 4
     assert records.settings_sha256.nunique() == 4

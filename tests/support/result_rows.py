@@ -110,7 +110,7 @@ def frame(*rows: dict[str, Any], missing: str = "") -> Records:
         **{"devices": 4, "sustained_flops": 9.5e12, "peak_memory": 2_450_000_000},
         "training_flops_by_time": news.map({True: 43_200.0, False: 61.0}) * 4 * 9.5e12,
         **{"peak_flops": 9.3e12, "mfu": 0.3509},
-        **{"translate_seconds": 9.5, "versions": None},
+        "versions": None,
     }
     cells = cells.assign(**times).astype(DTYPES)
     cells.loc[cells.system == missing, list(times)] = None

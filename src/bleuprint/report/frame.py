@@ -17,7 +17,7 @@ from bleuprint.config.published import Published
 from bleuprint.report.published import literature
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_object, reading, whole_file
-from bleuprint.tracking.timings import Training, read_seconds, read_training, translate_file
+from bleuprint.tracking.timings import read_training
 
 REPORTS = Path("reports")
 RESULTS = REPORTS / "results.json"
@@ -37,29 +37,32 @@ CELLS = [
     *("settings_sha256", "training_sha256", "binary_sha256", "averaged_sha256", "decode_sha256"),
     *("sources_sha256", "references_sha256", "hypotheses_sha256"),
 ]
-# The column of each measured figure of a training; those of another name are not in COLUMNS.
-_MEASURED = {f.name: f.name for f in dataclasses.fields(Training) if f.name != "rates"} | {
+# What was measured of a training, by the types of columns that may be missing in every row; of one
+# that was resumed with others, processes and threads are all of them: "1 + 2".
+DTYPES = {
+    "train_seconds": "float64",
+    **dict.fromkeys(("device", "processes", "threads", "commit"), "str"),
+    "train_tokens_per_second": "float64",
+    **dict.fromkeys(("peak_memory", "devices"), "Int64"),
+    **dict.fromkeys(("sustained_flops", "training_flops_by_time", "peak_flops", "mfu"), "float64"),
+    "versions": "str",
+}
+# Columns that are not called as the field of tracking's Training.
+_NAMES = {
     "seconds": "train_seconds",
     "tokens_per_second": "train_tokens_per_second",
     "flops_by_time": "training_flops_by_time",
 }
-_TIMES = [*_MEASURED.values(), "translate_seconds"]
-_KEYS = [*Cell._fields, "training_sha256", "settings_sha256"]
+_TRAINING = [*Cell._fields, "training_sha256"]
 # Whole numbers, of which rows from outside have none.
 _WHOLE = (
     *("parameters", "updates", "source_tokens", "target_tokens", "training_flops"),
     *("models",),
 )
-# The types of columns that may be missing in every row.
-DTYPES = {
-    **dict.fromkeys(("devices", "peak_memory"), "Int64"),
-    **dict.fromkeys(("train_seconds", "train_tokens_per_second"), "float64"),
-    "translate_seconds": "float64",
-    # of a training that was resumed with others, all of them: "1 + 2"
-    **dict.fromkeys(("device", "processes", "threads", "commit", "versions"), "str"),
-    **dict.fromkeys(("sustained_flops", "peak_flops", "mfu", "training_flops_by_time"), "float64"),
-}
-_FIGURES = ("value", "low", "high", "difference", "p", "p_holm", "p_randomization")
+_FIGURES = (
+    *("value", "low", "high", "difference", "p", "p_holm", "p_randomization"),
+    "standard_error",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,8 +83,8 @@ class Records:
         for name in _WHOLE:
             if facts[name].isna().any():
                 facts[name] = pd.Series([row.get(name) for row in cells], dtype=object)
-        figures = dict.fromkeys((*_FIGURES, "standard_error"), float)
-        return cls(facts, pd.DataFrame(measures, columns=MEASURED).astype(figures))
+        figures = pd.DataFrame(measures, columns=MEASURED).astype(dict.fromkeys(_FIGURES, float))
+        return cls(facts, figures)
 
     def where(self, kept: "pd.Series[bool]") -> "Records":
         """Those of the cells that are kept."""
@@ -90,15 +93,13 @@ class Records:
 
     def save(self, path: Path) -> None:
         """Write the records as JSON: two lists of objects, one a line, exactly repeatable."""
-        tables = {"cells": self.cells[CELLS], "measures": self.measures[MEASURED]}
         lists = []
-        for name, table in tables.items():
+        for name, table in (("cells", self.cells[CELLS]), ("measures", self.measures[MEASURED])):
             rows = table.astype(object).where(table.notna(), None).to_dict("records")
-            lines = [json.dumps(row, ensure_ascii=False, allow_nan=False) for row in rows]
+            lines = (json.dumps(row, ensure_ascii=False, allow_nan=False) for row in rows)
             lists.append(f'"{name}": [\n' + ",\n".join(lines) + "\n]")
         with whole_file(path) as partial:
-            text = f"{{{', '.join(lists)}}}\n"
-            partial.write_text(text, encoding="utf-8", newline="\n")
+            partial.write_text(f"{{{', '.join(lists)}}}\n", encoding="utf-8", newline="\n")
 
     def frame(self) -> pd.DataFrame:
         """One row a measure, with the facts of its cell."""
@@ -138,38 +139,24 @@ def with_measured(records: pd.DataFrame, root: Path, costs: Path | None = None) 
     Figures in `root` come first, then those of `costs` (its reports/costs.csv) for the same
     training.
     """
-    trainings = trained(records).drop_duplicates(list(Cell._fields))[_KEYS]
-    here = pd.DataFrame([_measured(each, root) for each in trainings.itertuples()])
-    here = here.reindex(columns=_TIMES).astype(DTYPES).set_index(trainings.index)
+    trainings = trained(records)[_TRAINING].drop_duplicates(list(Cell._fields))
+    read = (read_training(Cell(*row[:3]), row[3], root) for row in trainings.to_numpy())
+    found = pd.DataFrame([dataclasses.asdict(each) if each else {} for each in read])
+    found = found.rename(columns=_NAMES).reindex(columns=list(DTYPES)).astype(DTYPES)
+    found = found.set_index(pd.MultiIndex.from_frame(trainings))
     if (path := costs or root / COSTS).exists():
         with reading(path):
-            measured = pd.read_csv(path, dtype=DTYPES).reindex(columns=[*_KEYS, *_TIMES])
-            measured = measured.drop_duplicates(_KEYS[:-1], keep="last")
-            recorded = trainings.merge(
-                measured,
-                *("left", _KEYS[:-1]),
-                suffixes=("", "_recorded"),
-            ).set_index(trainings.index)
-        same = recorded.settings_sha256 == recorded.settings_sha256_recorded
-        recorded.translate_seconds = recorded.translate_seconds.where(same)
-        here = here.combine_first(recorded[_TIMES])[_TIMES]
-    cells = trainings[list(Cell._fields)].join(here)
-    return records.merge(cells, on=list(Cell._fields), how="left")
-
-
-def _measured(record: Any, root: Path) -> dict[str, Any]:
-    """The measured columns of a training and its translations, as far as they are in `root`."""
-    cell = Cell(record.system, record.corpus, int(record.seed))
-    training = read_training(cell, record.training_sha256, root)
-    times = {column: getattr(training, name, None) for name, column in _MEASURED.items()}
-    path = root / translate_file(cell, record.training_sha256, record.settings_sha256)
-    return {**times, "translate_seconds": read_seconds(path)}
+            recorded = pd.read_csv(path, dtype=DTYPES).drop_duplicates(_TRAINING, keep="last")
+            recorded = recorded.set_index(_TRAINING).reindex(found.index, columns=list(DTYPES))
+        found = found.combine_first(recorded)[list(DTYPES)]
+    return records.merge(found.reset_index(), on=_TRAINING, how="left")
 
 
 def costs_csv(records: pd.DataFrame) -> str:
-    """The measured columns, a row for each training and its translations."""
+    """The measured columns, a row for each training."""
     trainings = trained(records).drop_duplicates(list(Cell._fields))
-    text: str = trainings.to_csv(columns=[*_KEYS, *_TIMES], index=False, lineterminator="\n")
+    columns = [*_TRAINING, *DTYPES]
+    text: str = trainings.to_csv(columns=columns, index=False, lineterminator="\n")
     return text
 
 

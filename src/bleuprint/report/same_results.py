@@ -14,21 +14,19 @@ from bleuprint.report.frame import CELLS, KEY, Records
 SEEDS_BLEU = 0.3
 
 # Fingerprints of what made a result; all else is the result.
-_FINGERPRINTS = (
-    *("settings_sha256", "binary_sha256", "training_sha256"),
+_NOT_COMPARED = {
+    *(*KEY, "outside", "settings_sha256", "binary_sha256", "training_sha256"),
     *("averaged_sha256", "decode_sha256", "scored_with"),
-)
-_NOT_COMPARED = {*KEY, *_FINGERPRINTS, "outside"}
-_TESTS = "tests: "
+}
 # The facts in which a stage's own outputs show; what was measured is of the stage score.
 _OF_STAGES = {
-    "split": ("source", "target", "lines", "sources_sha256", "references_sha256"),
-    "binarize": ("binary_sha256",),
-    "train": ("training_sha256", "parameters", "updates", "source_tokens", "target_tokens"),
-    "translate": ("hypotheses_sha256", "models", "engine", "precision", "loss"),
-    "comet": ("comet",),
+    "split": {"source", "target", "lines", "sources_sha256", "references_sha256"},
+    "binarize": {"binary_sha256"},
+    "train": {"training_sha256", "parameters", "updates", "source_tokens", "target_tokens"},
+    "translate": {"hypotheses_sha256", "models", "engine", "precision", "loss"},
+    "comet": {"comet"},
 }
-# One result: facts, measures with their group, and the tests of these, by name.
+# One result: facts, and measures with their group, by name.
 Result = Mapping[str, Any]
 
 
@@ -48,7 +46,6 @@ class Compared:
 
     first: Result
     second: Result
-    verdict: Verdict
     names: tuple[str, ...]
     difference: float
     noise: float
@@ -67,6 +64,18 @@ class Compared:
         return self.first["bleu"][0], self.second["bleu"][0]
 
     @property
+    def verdict(self) -> Verdict:
+        """Only other translations of the same lines have noise, and the same kind of BLEU."""
+        if not self.names:
+            return Verdict.SAME_BYTES
+        small = abs(self.difference) <= self.noise and not self.outside
+        same_lines = not {"references_sha256", "sources_sha256", "lines"} & {*self.names}
+        signed = self.first["bleu"][-1] == self.second["bleu"][-1]
+        if small and same_lines and signed and "hypotheses_sha256" in self.names:
+            return Verdict.WITHIN_NOISE
+        return Verdict.DIFFERENT
+
+    @property
     def scored_by(self) -> str:
         """The stage that scored the first, as in dvc.lock."""
         if self.first["outside"]:
@@ -76,11 +85,9 @@ class Compared:
     @property
     def stage(self) -> str:
         """The kind of the first stage from which they differ, by the names."""
-        fingerprints = (name for name in _FINGERPRINTS[1:3] if self.differs(name))
-        differing = {*self.names, *fingerprints}
-        if all(name.startswith(_TESTS) for name in differing):
-            return "report"
-        stages = (kind for kind, names in _OF_STAGES.items() if differing & {*names})
+        made_by = ("binary_sha256", "training_sha256")
+        differing = {*self.names, *filter(self.differs, made_by)}
+        stages = (kind for kind, names in _OF_STAGES.items() if differing & names)
         found = next(stages, "score")
         return "score_outside" if self.outside and found in ("translate", "score") else found
 
@@ -126,38 +133,31 @@ class Compared:
 def compared(first: Records, second: Records) -> tuple[list[Compared], list[str]]:
     """Every result that both reports have, in the order of the first.
 
-    And the measures that only one of them has, such as COMET, which are not compared. Tests between
-    systems are compared if both have the same systems and seeds. Of `outside` only whether it is
-    empty is compared.
+    And the measures that only one of them has, such as COMET, which are not compared. Of `outside`
+    only whether it is empty is compared.
     """
-    sides = [_by_key(records) for records in (first, second)]
-    measures = [records.measures.measure for records in (first, second)]
-    common, left_out = {*measures[0]} & {*measures[1]}, sorted({*measures[0]} ^ {*measures[1]})
-    same_cells = set(sides[0]) == set(sides[1])
-    places: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
-    for key in sides[0]:
-        if key in sides[1]:
-            places.setdefault((key[0], key[1], key[3]), []).append(key)
+    here, there = _by_key(first), _by_key(second)
+    measured = [{*records.measures.measure} for records in (first, second)]
+    common, left_out = measured[0] & measured[1], measured[0] ^ measured[1]
+    seeds: dict[tuple[Any, ...], list[tuple[Result, Result]]] = {}
+    for key in (key for key in here if key in there):
+        seeds.setdefault((*key[:2], key[3]), []).append((here[key], there[key]))
     results = []
-    for keys in places.values():
-        here, there = ([side[key] for key in keys] for side in sides)
-        bleu = [[each["bleu"][0] for each in side] for side in (here, there)]
-        difference, noise = fmean(bleu[1]) - fmean(bleu[0]), seeds_noise(*bleu)
-        for pair in zip(here, there, strict=True):
-            names = tuple(
+    for pairs in seeds.values():
+        ours, theirs = ([pair[side]["bleu"][0] for pair in pairs] for side in (0, 1))
+        difference, noise = fmean(theirs) - fmean(ours), seeds_noise(ours, theirs)
+        for one, other in pairs:
+            names = [
                 name
-                for name in dict.fromkeys((*pair[0], *pair[1]))
-                if pair[0].get(name) != pair[1].get(name)
+                for name in dict.fromkeys((*one, *other))
+                if one.get(name) != other.get(name)
                 and name not in _NOT_COMPARED
-                and (name in CELLS or _measure(name) in common)
-                and (same_cells or not name.startswith(_TESTS))
-            )
-            outside = [bool(each["outside"]) for each in pair]
-            if any(outside) and not all(outside):
-                names += ("outside",)
-            verdict = _verdict(pair, names, abs(difference) <= noise and not any(outside))
-            results.append(Compared(*pair, verdict, names, difference, noise))
-    return results, left_out
+                and (name in CELLS or name.partition(" (")[0] in common)
+            ]
+            if bool(one["outside"]) != bool(other["outside"]):
+                names.append("outside")
+            results.append(Compared(one, other, tuple(names), difference, noise))
+    return results, sorted(left_out)
 
 
 def seeds_noise(first: Sequence[float], second: Sequence[float]) -> float:
@@ -174,22 +174,6 @@ def seeds_noise(first: Sequence[float], second: Sequence[float]) -> float:
     return float(stdtrit(2 * n - 2, 0.975)) * sqrt((variance(first) + variance(second)) / n)
 
 
-def _measure(name: str) -> str:
-    """That of a score, or of a test."""
-    return name.removeprefix(_TESTS).partition(" (")[0]
-
-
-def _verdict(pair: Sequence[Result], names: tuple[str, ...], small: bool) -> Verdict:
-    if not names:
-        return Verdict.SAME_BYTES
-    # scores of the same translations have no noise, and those of other references no comparison
-    alike = {"references_sha256", "sources_sha256", "lines"} & {*names}
-    signed = pair[0]["bleu"][-1] == pair[1]["bleu"][-1]
-    if small and "hypotheses_sha256" in names and not alike and signed:
-        return Verdict.WITHIN_NOISE
-    return Verdict.DIFFERENT
-
-
 def _by_key(records: Records) -> dict[tuple[Any, ...], dict[str, Any]]:
     """The results by system, corpus, seed and test set, with None for what is missing."""
     cells = records.cells.astype(object).where(records.cells.notna(), None)
@@ -199,9 +183,6 @@ def _by_key(records: Records) -> dict[tuple[Any, ...], dict[str, Any]]:
         name = f"{row.measure} ({row.group})" if row.group else row.measure
         result = found[row.system, row.corpus, row.seed, row.test]
         result[name] = row.value, row.low, row.high, row.units, row.signature
-        tests = row.baseline, row.difference, row.p, row.p_holm, row.p_randomization
-        if row.baseline:
-            result[f"{_TESTS}{name}"] = *tests, row.standard_error
     return found
 
 
