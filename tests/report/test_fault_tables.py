@@ -14,7 +14,7 @@ from bleuprint.report.frame import RESULTS, load
 from bleuprint.report.grid import Grid
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.scores import faults as faults_section
-from bleuprint.report.records import _corrected, collect
+from bleuprint.report.records import _correct, collect
 from bleuprint.report.report import table_md
 from bleuprint.report.system_results import system_results
 from bleuprint.scoring.score import score_cell
@@ -124,11 +124,12 @@ def test_holms_correction_is_over_all_systems_and_faults() -> None:
         ("b", "numbers"): 0.5,
         ("a", "bleu"): 0.02,
     }
-    rows = [
-        {"system": system, "measure": measure, "group": "", "p": each}
+    tested = [
+        (each, [{"system": system, "measure": measure, "group": ""}])
         for (system, measure), each in p.items()
     ]
-    corrected = _corrected(rows)
-    assert corrected["a", "any fault", ""] == pytest.approx(0.045)
-    assert corrected["a", "numbers", ""] == pytest.approx(0.08)
-    assert corrected["a", "bleu", ""] == 0.02
+    _correct(tested)
+    corrected = {(row["system"], row["measure"]): row["p_holm"] for _, (row,) in tested}
+    assert corrected["a", "any fault"] == pytest.approx(0.045)
+    assert corrected["a", "numbers"] == pytest.approx(0.08)
+    assert corrected["a", "bleu"] == 0.02

@@ -195,22 +195,6 @@ def test_they_take_part_in_holms_correction_and_the_best_score() -> None:
     assert [row.kind for row in grid.rows] == ["baseline", "", "outside"]
 
 
-def test_a_file_that_is_the_references_or_another_rows_is_named() -> None:
-    rows = [
-        record("tiny", CORPUS, "first", 30.0),
-        record("copied", CORPUS, "first", 30.0, outside="A", **AGAINST),
-        record(
-            "oracle", CORPUS, "first", 99.0, outside="B", hypotheses_sha256="4e" * 32, **AGAINST
-        ),
-        record("own", CORPUS, "first", 41.0, outside="C", hypotheses_sha256="99" * 32, **AGAINST),
-    ]
-    notes = [note for note in notes_of(made_by_hand(*rows)) if "the same text as" in note]
-    assert notes == [
-        f"copied on {CORPUS}, first: the same text as tiny.",
-        f"oracle on {CORPUS}, first: the same text as the references.",
-    ]
-
-
 def test_compared_with_a_system(
     outside: tuple[Path, Settings], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -55,7 +55,7 @@ def test_numbers_of_one_seed() -> None:
     assert {f"tiny/news-en-de/{name}": cost for name, cost in costs.items()}.items() <= (
         numbers.items()
     )
-    for absent in ("small/news-en-de/hours", "hours", "device_hours"):
+    for absent in ("small/news-en-de/hours", "hours"):
         assert absent not in numbers
     for absent in ("bleu_deviation", "difference", "p"):
         assert f"tiny/news-en-de/first/{absent}" not in numbers
@@ -68,7 +68,7 @@ def test_small_p_has_no_equals_sign() -> None:
 
 
 def test_numbers_of_two_seeds_and_costs_of_all() -> None:
-    # a/news twice, of which one row shares a training with b/talks; 43,200 s and 61 s, 4 devices
+    # a/news twice, of which one row shares a training with b/talks; 43,200 s each
     rows = [
         record("a", "news-en-de", "t", 30.0, seed=1, training_sha256="1"),
         record("a", "news-en-de", "t", 32.0, seed=2, training_sha256="2"),
@@ -86,8 +86,7 @@ def test_numbers_of_two_seeds_and_costs_of_all() -> None:
     assert numbers["b/news-en-de/t/difference"] == "+1.0"
     assert numbers["b/news-en-de/t/p"] == "=0.500"
     whole = {name: number for name, number in numbers.items() if "/" not in name}
-    expected = {"trainings": "3", "hours": "36.00", "device_hours": "144.00"}
-    assert whole == {**expected, "training_flops": "8.6e18"}
+    assert whole == {"trainings": "3", "hours": "36.00", "training_flops": "8.6e18"}
 
 
 def _project(root: Path) -> Records:

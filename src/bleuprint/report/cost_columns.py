@@ -29,8 +29,7 @@ def _millions(number: float) -> str:
 
 def duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}"
+    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
 
 
 def _devices(trainings: pd.DataFrame) -> str:
@@ -39,13 +38,11 @@ def _devices(trainings: pd.DataFrame) -> str:
     return "; ".join(dict.fromkeys(shapes)) or NONE
 
 
-counted_flops = _mean("training_flops", power)
-
 COUNTED: dict[str, _Cell] = {
     "Parameters": _mean("parameters", _millions),
     "Updates": _mean("updates", "{:,.0f}".format),
     "Target tokens": _mean("target_tokens", _millions),
-    "FLOPs": counted_flops,
+    "FLOPs": _mean("training_flops", power),
 }
 MEASURED: dict[str, _Cell] = {
     "Time": _mean("train_seconds", duration),
@@ -53,5 +50,5 @@ MEASURED: dict[str, _Cell] = {
     "Memory": _mean("peak_memory", lambda size: f"{size / 1e9:.1f} GB"),
     "Seconds x devices x sustained FLOPS": _mean("training_flops_by_time", power),
     "MFU": _mean("mfu", "{:.1%}".format),
+    "Device": _devices,
 }
-TEXTS: dict[str, _Cell] = {"Device": _devices}

@@ -21,14 +21,14 @@ from bleuprint.scoring.measures import MEASURES
 
 BY_TIME = "FLOPs, by time"
 Costs = Mapping[str, Callable[[pd.DataFrame], str]]
-COSTS: Costs = {"FLOPs": cost_columns.counted_flops}
+COSTS: Costs = {"FLOPs": cost_columns.COUNTED["FLOPs"]}
 
 
 class _Filled(NamedTuple):
     """A column with its cells by row; `best`: the systems with the best score."""
 
     column: Column
-    cells: dict[str, str]
+    cells: Mapping[str, str]
     best: Sequence[str] = ()
 
 
@@ -44,32 +44,34 @@ def scores(
     With each come the differences from the baseline, but for metrics that stand `alone`; with BLEU
     published numbers.
     """
-    numbers = literature.rows(records.cells, published)
-    if "bleu" not in metrics:
-        numbers = numbers[:0]
+    numbers = literature.rows(records.cells, published)[: None if "bleu" in metrics else 0]
     results, filled = system_results(records), list[_Filled]()
     for corpus, of_corpus in records.cells.groupby("corpus", sort=False):
         printed = numbers[numbers.corpus == corpus]
         of_results = [result for result in results if result.corpus == corpus]
         filled += _score_columns(_group(of_corpus), of_results, metrics, printed, alone)
         filled += _cost_columns(of_corpus, costs, printed)
-    kinds = dict.fromkeys(_names(numbers), "published") | _kinds(results)
+    kinds = dict.fromkeys(_names(numbers), "published")
+    kinds |= {result.system: "outside" if result.outside else "" for result in results}
+    kinds |= {each.difference.baseline: "baseline" for each in results if each.difference}
     heads = Column("System", left=True), *(each.column for each in filled)
     return Grid(heads, tuple(_row(name, kind, filled) for name, kind in kinds.items()))
 
 
 def costs(records: Records, measured: bool = True) -> Grid:
     """The cost of each training: counted on the left, measured on the right; means over seeds."""
-    columns = [Column("System", left=True), Column("Corpus", left=True)]
-    columns += [Column(label, "counted") for label in cost_columns.COUNTED]
-    cells = cost_columns.COUNTED
+    groups: dict[str, Costs] = {"counted": cost_columns.COUNTED}
     if measured:
-        columns += [Column(label, "measured") for label in cost_columns.MEASURED]
-        columns += [Column(label, "measured", left=True) for label in cost_columns.TEXTS]
-        cells = {**cells, **cost_columns.MEASURED, **cost_columns.TEXTS}
+        groups["measured"] = cost_columns.MEASURED
+    columns = [Column("System", left=True), Column("Corpus", left=True)]
+    columns += [
+        Column(label, group, left=label == "Device")
+        for group, cells in groups.items()
+        for label in cells
+    ]
     trainings = trained(records.cells).drop_duplicates(Cell._fields)
     rows = [
-        Row((*place, *(cell(seeds) for cell in cells.values())))
+        Row((*place, *(cell(seeds) for cells in groups.values() for cell in cells.values())))
         for place, seeds in trainings.groupby(["system", "corpus"], sort=False)
     ]
     return Grid(tuple(columns), tuple(rows))
@@ -110,6 +112,16 @@ def summary(settings: Settings, records: Records) -> Iterator[str | Grid]:
     yield f"page of all results: {REPORTS / 'index.html'}; all tables: bleuprint table"
 
 
+def tex(settings: Settings, records: Records, root: Path = Path()) -> str:
+    """The scores and the training cost as two LaTeX tables."""
+    experiment, published = settings.experiment, settings.published
+    caption = f"Results of {experiment}. {' '.join(notes.notes(records, published, root))}"
+    of = "those scored here" if records.cells.outside.notna().any() else "ours"
+    table = latex(scores(records, published=published), f"{caption} Bold: the best of {of}.")
+    cost = latex(costs(records, measured=False), f"Training cost of {experiment}.")
+    return f"% Needs \\usepackage{{booktabs,graphicx}}.\n{table}\n{cost}"
+
+
 def _score_columns(
     group: str,
     results: Sequence[SystemResult],
@@ -125,9 +137,7 @@ def _score_columns(
             scores = {each.system: score for each in column if (score := each.score(metric))}
             if not scores:  # COMET without a model
                 continue
-            cells: dict[str, str] = {
-                name: Number(score, score.mean) for name, score in scores.items()
-            }
+            cells = {name: Number(score, score.mean) for name, score in scores.items()}
             if metric == "bleu":
                 printed = numbers[numbers.test == test]
                 default = printed.scored == "sacrebleu"
@@ -142,7 +152,7 @@ def _score_columns(
 
 def _best(metric: str, means: Mapping[str, float]) -> list[str]:
     """The systems with the best of several scores."""
-    top = min(means.values()) if MEASURES[metric].lower_is_better else max(means.values())
+    top = (min if MEASURES[metric].lower_is_better else max)(means.values(), default=0.0)
     return [name for name, mean in means.items() if mean == top and len(means) > 1]
 
 
@@ -151,18 +161,13 @@ def _difference_columns(
 ) -> Iterator[_Filled]:
     """The differences in a metric, and the share of pairs in which people would agree."""
     tested = {each.system: of for each in results if (of := each.difference_in(metric))}
-    if not tested:
-        return
-    cells: dict[str, str] = {name: Number(each, each.value) for name, each in tested.items()}
     named = "" if metric == "bleu" else f"{MEASURES[metric].label} "
-    yield _Filled(Column(f"{named}difference{end}", group, follows=True), cells)
+    if tested:
+        cells = {name: Number(each, each.value) for name, each in tested.items()}
+        yield _Filled(Column(f"{named}difference{end}", group, follows=True), cells)
     if any(each.agreement for each in tested.values()):
-        agreement: dict[str, str] = {
-            name: each.agreement
-            for name, each in tested.items()
-            if each.agreement and each.significant
-        }
-        yield _Filled(Column(f"{named}{AGREE}{end}", group, follows=True), agreement)
+        agree = {n: e.agreement for n, e in tested.items() if e.agreement and e.significant}
+        yield _Filled(Column(f"{named}{AGREE}{end}", group, follows=True), agree)
 
 
 def _as_published(
@@ -177,7 +182,7 @@ def _as_published(
         ours = {name: Number(f"{mean:.1f}", mean) for name, mean in means.items()}
         label = f"BLEU {variant}" if variant in VARIANTS else OTHERWISE
         cells = {**ours, **_printed(printed, "bleu")}
-        yield _Filled(Column(label + end, group), cells, _best("bleu", means) if means else ())
+        yield _Filled(Column(label + end, group), cells, _best("bleu", means))
 
 
 def _cost_columns(cells: pd.DataFrame, costs: Costs, numbers: pd.DataFrame) -> Iterator[_Filled]:
@@ -186,7 +191,7 @@ def _cost_columns(cells: pd.DataFrame, costs: Costs, numbers: pd.DataFrame) -> I
     for label, cell in costs.items():
         filled = {system: cell(seeds) for system, seeds in trainings}
         yield _Filled(Column(label, _group(cells)), filled)
-    if costs and not numbers.training_flops_by_time.isna().all():
+    if costs and numbers.training_flops_by_time.notna().any():
         printed = _printed(numbers, "training_flops_by_time")
         yield _Filled(Column(BY_TIME, _group(cells)), printed)
 
@@ -202,7 +207,7 @@ def _names(numbers: pd.DataFrame) -> list[str]:
     return [f"{name} (published)" for name in numbers.system]
 
 
-def _printed(numbers: pd.DataFrame, column: str) -> dict[str, str]:
+def _printed(numbers: pd.DataFrame, column: str) -> dict[str, Number]:
     """The cells of published numbers, as printed."""
     known = numbers.dropna(subset=column)
     return {
@@ -211,30 +216,8 @@ def _printed(numbers: pd.DataFrame, column: str) -> dict[str, str]:
     }
 
 
-def _kinds(results: Sequence[SystemResult]) -> dict[str, str]:
-    """The kind of each system's row."""
-    kinds = {result.system: "outside" if result.outside else "" for result in results}
-    return kinds | {each.difference.baseline: "baseline" for each in results if each.difference}
-
-
 def _row(name: str, kind: str, filled: Sequence[_Filled]) -> Row:
     cells = (column.cells.get(name, Number(NONE, None)) for column in filled)
     best = (place for place, column in enumerate(filled, 1) if name in column.best)
-    mark = {"baseline": "baseline", "outside": OUTSIDE}.get(kind)
-    head = f"{name} ({mark})" if mark else name
-    return Row((head, *cells), kind, frozenset(best))
-
-
-def tex(settings: Settings, records: Records, root: Path = Path()) -> str:
-    """The scores and the training cost as two LaTeX tables."""
-    experiment, published = settings.experiment, settings.published
-    caption = f"Results of {experiment}. {' '.join(notes.notes(records, published, root))}"
-    best = "Bold: the best of ours."
-    if records.cells.outside.notna().any():
-        best = "Bold: the best of those scored here."
-    return (
-        "% Needs \\usepackage{booktabs,graphicx}.\n"
-        + latex(scores(records, published=published), f"{caption} {best}")
-        + "\n"
-        + latex(costs(records, measured=False), f"Training cost of {experiment}.")
-    )
+    mark = {"baseline": " (baseline)", "outside": f" ({OUTSIDE})"}.get(kind, "")
+    return Row((f"{name}{mark}", *cells), kind, frozenset(best))

@@ -23,52 +23,74 @@ def notes(
     records: Records, published: Sequence[Published] = (), root: Path | None = None
 ) -> list[str]:
     """How to read the scores, a sentence or two each; with `root` also what it says of them."""
-    cells = records.cells
-    seeds, baselines = cells.seed.unique(), records.measures.baseline.dropna().unique()
-    lines = [
-        "BLEU is sacreBLEU's default (signatures in results.json), on detokenized text; on text "
-        "with tokenize: none unchanged. FLOPs of training are counted from the "
-        "shapes of the matrices; those of publications are seconds x devices x sustained FLOPS."
-    ]
-    if len(seeds) > 1:
-        lines.append(
-            f"Mean ± standard deviation over the seeds {', '.join(map(str, seeds))}; "
-            "the interval of each seed's score is in results.json."
-        )
-        test = f", the mean over seeds; p: paired t-test across the {len(seeds)} seeds."
-    else:
-        lines.append("In brackets the 95 % interval of 1,000 bootstrap resamples.")
-        test = (
-            "; p: paired bootstrap over the lines of the test set. Where approximate randomization "
-            "decides otherwise, its p follows; both are in results.json."
-        )
-    if len(baselines):
-        lines += [
-            f"Difference: the score minus that of {', or without it of '.join(baselines)}{test}",
-            f"†: p below {SIGNIFICANT}; ‡: also after Holm's correction for the systems of the "
-            f"column; n.s.: not significant (p of {SIGNIFICANT} or more).",
-            AGREEMENT,
-        ]
-    ours, of_others = trained(cells), cells[cells.outside.notna()]
-    places = ours.drop_duplicates(["system", "corpus"])
-    if len(places) < ours.system.nunique() * cells.corpus.nunique():
-        lines.append(f"{NONE}: params.yaml trains the system on other corpora only.")
-    lines += [*_outside_notes(of_others, len(seeds)), *_identical_notes(cells)]
-    for system, models in ours[ours.models > 1].groupby("system", sort=False).models:
-        lines.append(f"{system}: an ensemble of {models.max()} checkpoints of one training.")
-    engines = ours.groupby(["engine", "precision"], sort=False).system.unique()
-    if len(engines) > 1:
-        users = "; ".join(f"{' '.join(key)}: {', '.join(names)}" for key, names in engines.items())
-        lines.append(f"Not all systems translated with the same engine and precision. {users}.")
-    numbers = literature.rows(cells, published)
+    numbers = literature.rows(records.cells, published)
+    lines = [*_of_scores(records), *_of_rows(records.cells)]
     if (numbers.scored != "sacrebleu").any():
         lines.append(
             "Columns of other BLEU are for comparison with published numbers: published ones as "
             f"printed, ours scored in the same way. {OTHERWISE}: in ways not computed here."
         )
     lines += [*literature.notes(numbers), *published_differences(records, published)]
-    lines += [*filter(None, [detectable_note(records)])]
-    return lines if root is None else [*lines, *reachable_notes(cells, root)]
+    lines += filter(None, [detectable_note(records)])
+    return lines if root is None else [*lines, *reachable_notes(records.cells, root)]
+
+
+def _of_scores(records: Records) -> Iterator[str]:
+    """What scores, intervals and differences are."""
+    seeds, baselines = records.cells.seed.unique(), records.measures.baseline.dropna().unique()
+    yield (
+        "BLEU is sacreBLEU's default (signatures in results.json), on detokenized text; on text "
+        "with tokenize: none unchanged. FLOPs of training are counted from the "
+        "shapes of the matrices; those of publications are seconds x devices x sustained FLOPS."
+    )
+    if len(seeds) > 1:
+        yield (
+            f"Mean ± standard deviation over the seeds {', '.join(map(str, seeds))}; "
+            "the interval of each seed's score is in results.json."
+        )
+        test = f", the mean over seeds; p: paired t-test across the {len(seeds)} seeds."
+    else:
+        yield "In brackets the 95 % interval of 1,000 bootstrap resamples."
+        test = (
+            "; p: paired bootstrap over the lines of the test set. Where approximate randomization "
+            "decides otherwise, its p follows; both are in results.json."
+        )
+    if len(baselines):
+        yield f"Difference: the score minus that of {', or without it of '.join(baselines)}{test}"
+        yield (
+            f"†: p below {SIGNIFICANT}; ‡: also after Holm's correction for the systems of the "
+            f"column; n.s.: not significant (p of {SIGNIFICANT} or more)."
+        )
+        yield AGREEMENT
+
+
+def _of_rows(cells: pd.DataFrame) -> Iterator[str]:
+    """What sets some rows apart: other corpora, made elsewhere, ensembles, engines."""
+    ours, of_others = trained(cells), cells[cells.outside.notna()]
+    places = ours.drop_duplicates(["system", "corpus"])
+    if len(places) < ours.system.nunique() * cells.corpus.nunique():
+        yield f"{NONE}: params.yaml trains the system on other corpora only."
+    for (system, about), corpora in of_others.groupby(["system", "outside"], sort=False).corpus:
+        text = " ".join(about.split())
+        end = "" if text.endswith((".", "!", "?")) else "."
+        yield f"{system} ({OUTSIDE}), {', '.join(corpora.unique())}: {text}{end}"
+    if len(of_others):
+        yield (
+            f"Rows that were {OUTSIDE} are files of translations, scored in the same way; "
+            f"{NONE}: their trainings, and so FLOPs and the like, are not known, or there is no "
+            "file of that test set."
+        )
+        if cells.seed.nunique() > 1:
+            yield (
+                "Their p is the largest of the paired bootstraps against each seed of the "
+                "baseline, or 1 if the seeds do not agree which is better."
+            )
+    for system, models in ours[ours.models > 1].groupby("system", sort=False).models:
+        yield f"{system}: an ensemble of {models.max()} checkpoints of one training."
+    engines = ours.groupby(["engine", "precision"], sort=False).system.unique()
+    if len(engines) > 1:
+        users = "; ".join(f"{' '.join(key)}: {', '.join(names)}" for key, names in engines.items())
+        yield f"Not all systems translated with the same engine and precision. {users}."
 
 
 def reachable_notes(cells: pd.DataFrame, root: Path = Path()) -> Iterator[str]:
@@ -120,35 +142,3 @@ def _detectable(results: Sequence[SystemResult]) -> str:
         shown = [detectable_over_seeds(seeds, each) for each in deviations]
         text += f" and {span(shown)} over {seeds} seeds"
     return text
-
-
-def _outside_notes(cells: pd.DataFrame, seeds: int) -> Iterator[str]:
-    """What the rows from outside are, and how they are tested."""
-    for (system, about), corpora in cells.groupby(["system", "outside"], sort=False).corpus:
-        text = " ".join(about.split())
-        end = "" if text.endswith((".", "!", "?")) else "."
-        yield f"{system} ({OUTSIDE}), {', '.join(corpora.unique())}: {text}{end}"
-    if len(cells):
-        yield (
-            f"Rows that were {OUTSIDE} are files of translations, scored in the same way; "
-            f"{NONE}: their trainings, and so FLOPs and the like, are not known, or there is no "
-            "file of that test set."
-        )
-    if len(cells) and seeds > 1:
-        yield (
-            "They have one set of translations and the interval of its score. Their p is the "
-            "largest of the paired bootstraps against each seed of the baseline, or 1 if the seeds "
-            "do not agree which is better."
-        )
-
-
-def _identical_notes(cells: pd.DataFrame) -> Iterator[str]:
-    """The rows from outside whose file is that of the references, or of another row."""
-    for (corpus, test), rows in cells.groupby(["corpus", "test"], sort=False):
-        for row in rows[rows.outside.notna()].drop_duplicates("system").itertuples():
-            same = rows[(rows.hypotheses_sha256 == row.hypotheses_sha256)]
-            others = [name for name in same.system.unique() if name != row.system]
-            if row.hypotheses_sha256 == row.references_sha256:
-                others = ["the references", *others]
-            if others:
-                yield f"{row.system} on {corpus}, {test}: the same text as {', '.join(others)}."

@@ -1,26 +1,27 @@
 r"""numbers.tex: every number of the report as `\bleuprint{NAME}`, for papers."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pandas as pd
 
 from bleuprint.config.paths import Cell
-from bleuprint.report import cost_columns
+from bleuprint.report.cost_columns import COUNTED, MEASURED, power
 from bleuprint.report.frame import Records, trained
 from bleuprint.report.grid import NONE, tex_text
 from bleuprint.report.paired import p_text
 from bleuprint.report.system_results import SystemResult, system_results
 
 # What each training cost, by the names of the columns of results() where there is one.
-_COSTS = {
-    "parameters": cost_columns.COUNTED["Parameters"],
-    "updates": cost_columns.COUNTED["Updates"],
-    "target_tokens": cost_columns.COUNTED["Target tokens"],
-    "training_flops": cost_columns.COUNTED["FLOPs"],
-    "train_time": cost_columns.MEASURED["Time"],
-    "train_tokens_per_second": cost_columns.MEASURED["Tokens/s"],
-    "peak_memory": cost_columns.MEASURED["Memory"],
-    "mfu": cost_columns.MEASURED["MFU"],
+_COSTS: dict[str, Callable[[pd.DataFrame], str]] = {
+    "parameters": COUNTED["Parameters"],
+    "updates": COUNTED["Updates"],
+    "target_tokens": COUNTED["Target tokens"],
+    "training_flops": COUNTED["FLOPs"],
+    "train_time": MEASURED["Time"],
+    "train_tokens_per_second": MEASURED["Tokens/s"],
+    "peak_memory": MEASURED["Memory"],
+    "mfu": MEASURED["MFU"],
+    "hours": lambda seeds: _hours(seeds.train_seconds.mean()),
 }
 # Expandable, so that \num and \edef can use it; an unknown name is an undefined control sequence.
 _HEAD = r"""% Written by: bleuprint numbers > numbers.tex
@@ -51,26 +52,16 @@ def paper_numbers(records: Records) -> dict[str, str]:
     trainings = trained(records.cells).drop_duplicates(Cell._fields)
     for (system, corpus), seeds in trainings.groupby(["system", "corpus"], sort=False):
         cells = {name: cell(seeds) for name, cell in _COSTS.items()}
-        cells["hours"] = _hours(seeds.train_seconds.mean())
-        known = {name: tex_text(cell) for name, cell in cells.items() if cell != NONE}
-        numbers |= {f"{system}/{corpus}/{name}": cell for name, cell in known.items()}
-    return numbers | {name: cost for name, cost in total_cost(records).items() if cost != NONE}
-
-
-def total_cost(records: Records) -> dict[str, str]:
-    """The cost of all trainings together; hours only if all were timed.
-
-    Rows that differ only in averaging or decoding share a training.
-    """
-    trainings = trained(records.cells).drop_duplicates("training_sha256")
-    hours = trainings.train_seconds.sum(skipna=False)
-    device_hours = (trainings.train_seconds * trainings.devices.astype(float)).sum(skipna=False)
-    return {
-        "trainings": str(len(trainings)),
-        "training_flops": cost_columns.power(trainings.training_flops.sum()),
-        "hours": _hours(hours),
-        "device_hours": _hours(device_hours),
-    }
+        numbers |= {
+            f"{system}/{corpus}/{name}": tex_text(c) for name, c in cells.items() if c != NONE
+        }
+    # rows that differ only in averaging or decoding share a training
+    every = trainings.drop_duplicates("training_sha256")
+    numbers["trainings"] = str(len(every))
+    numbers["training_flops"] = power(every.training_flops.sum())
+    if every.train_seconds.notna().all():
+        numbers["hours"] = _hours(every.train_seconds.sum())
+    return numbers
 
 
 def _hours(seconds: float) -> str:
@@ -82,16 +73,15 @@ def _scores(result: SystemResult) -> Iterator[tuple[str, str]]:
     for metric, score in result.scores.items():
         yield metric, f"{score.mean:.1f}"
         yield f"{metric}_signature", tex_text(result.rows[metric, ""][0].signature)
-        ends = {"low": score.low, "high": score.high, "deviation": score.deviation}
-        for end, value in ends.items():
-            if value is not None:
+        for end in ("low", "high", "deviation"):
+            if (value := getattr(score, end)) is not None:
                 yield f"{metric}_{end}", f"{value:.1f}"
     for metric, difference in result.differences.items():
         prefix = "" if metric == "bleu" else f"{metric}_"
         yield f"{prefix}difference", f"{difference.value:+z.1f}"
-        p = {"p": difference.p, "p_randomization": difference.randomization}
-        for name, value in (p | {"p_holm": difference.corrected}).items():
-            if value is not None:
-                yield f"{prefix}{name}", p_text(value).removeprefix("p")
+        tests = difference.p, difference.randomization, difference.corrected
+        for name, p in zip(("p", "p_randomization", "p_holm"), tests, strict=True):
+            if p is not None:
+                yield f"{prefix}{name}", p_text(p).removeprefix("p")
         if difference.agreement:
             yield f"{prefix}human_agreement", tex_text(difference.agreement)

@@ -1,6 +1,6 @@
 """The records from the results of all cells, checked to belong together."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -48,11 +48,8 @@ def check_settings(records: Records, settings: Settings, path: Path) -> None:
     rows = records.cells.drop_duplicates(list(Cell._fields))
     cells = [Cell(*row) for row in rows[list(Cell._fields)].itertuples(index=False)]
     same_comet = (records.measures.measure == "comet").any() == bool(settings.comet)
-    if (
-        not same_comet
-        or cells != rows_of(settings)
-        or list(rows.settings_sha256) != [settings_sha256(settings, cell) for cell in cells]
-    ):
+    same = same_comet and cells == rows_of(settings)
+    if not same or [settings_sha256(settings, c) for c in cells] != list(rows.settings_sha256):
         raise UserError(
             f"{path}: was made with another params.yaml; run: dvc repro, or if it runs nothing: "
             "dvc repro --force --single-item report"
@@ -61,57 +58,49 @@ def check_settings(records: Records, settings: Settings, path: Path) -> None:
 
 def _of_test(rows: Sequence[Sequence[Results]], test: str) -> dict[tuple[Cell, str], list[_Row]]:
     """The measures of each row's seeds, tested against the first row."""
-    baseline, *_ = rows
-    found = dict[tuple[Cell, str], list[_Row]]()
-    tested = list[_Row]()
-    for row in rows:
-        for run in row:
-            found[run.cell, test] = list(_measured(run, test))
-        if row is not baseline:
-            first, second = ([run.measures(test) for run in side] for side in (baseline, row))
-            trained = not row[0].row and not baseline[0].row
-            for key, of in compared(first, second, trained).items():
-                for seed, run in enumerate(row):
-                    (target,) = (r for r in found[run.cell, test] if _key(r) == key)
-                    target |= {
-                        "baseline": baseline[0].cell.system,
-                        "difference": round(of.difference, DIGITS),
-                        "p": of.p,
-                        "p_randomization": of.tests[seed].randomization if of.tests else None,
-                        "standard_error": of.tests[seed].standard_error if of.tests else None,
-                    }
-                    tested += [target] if seed == 0 else []
-    corrected = _corrected(tested)
-    for row in rows[1:]:
-        for each in chain.from_iterable(found[run.cell, test] for run in row):
-            p = corrected.get((each["system"], *_key(each)))
-            each["p_holm"] = None if p is None else round(p, DIGITS)
-            each["p"] = None if each.get("p") is None else round(each["p"], DIGITS)
-    return found
+    baseline, *others = rows
+    found = {run.cell: _measured(run, test) for row in rows for run in row}
+    tested = list[tuple[float, list[_Row]]]()
+    for row in others:
+        first, second = ([run.measures(test) for run in side] for side in (baseline, row))
+        trained = not row[0].row and not baseline[0].row
+        for key, of in compared(first, second, trained).items():
+            seeds = [found[run.cell][key] for run in row]
+            for number, target in enumerate(seeds):
+                target["baseline"] = baseline[0].cell.system
+                target["difference"] = round(of.difference, DIGITS)
+                if of.p is not None:
+                    target["p"] = round(of.p, DIGITS)
+                    target["p_randomization"] = of.tests[number].randomization
+                    target["standard_error"] = of.tests[number].standard_error
+            tested += [(of.p, seeds)] if of.p is not None else []
+    _correct(tested)
+    return {(cell, test): list(measures.values()) for cell, measures in found.items()}
 
 
-def _corrected(tested: Sequence[_Row]) -> dict[tuple[str, ...], float]:
-    """Holm's correction, of each measure for all systems, and of all faults together."""
-    families: dict[tuple[str, str], list[_Row]] = {}
-    for row in tested:
-        family = "fault" if MEASURES[row["measure"]].kind == "fault" else row["measure"]
-        families.setdefault((family, row["group"]), []).append(row)
+def _correct(tested: Sequence[tuple[float, Sequence[_Row]]]) -> None:
+    """Add p by Holm's correction, of each measure for all systems, and of all faults together.
+
+    `tested`: each p with the rows that have it, one a seed.
+    """
+    families: dict[tuple[str, str], list[tuple[float, Sequence[_Row]]]] = {}
+    for p, rows in tested:
+        measure = MEASURES[rows[0]["measure"]]
+        family = "fault" if measure.kind == "fault" else measure.key
+        families.setdefault((family, rows[0]["group"]), []).append((p, rows))
+    for members in families.values():
+        corrected = holm([p for p, _ in members])
+        for p_holm, (_, rows) in zip(corrected, members, strict=True):
+            for row in rows:
+                row["p_holm"] = round(p_holm, DIGITS)
+
+
+def _measured(run: Results, test: str) -> dict[tuple[str, str], _Row]:
+    place = {**run.cell._asdict(), "test": test}
     return {
-        (row["system"], *_key(row)): p
-        for rows in families.values()
-        for row, p in zip(rows, holm([row["p"] for row in rows]), strict=True)
-        if row["p"] is not None
+        key: place | {name: value for name, value in each.items() if name != "statistics"}
+        for key, each in run.measures(test).items()
     }
-
-
-def _key(row: _Row) -> tuple[str, str]:
-    return row["measure"], row["group"]
-
-
-def _measured(run: Results, test: str) -> Iterator[_Row]:
-    for each in run.measures(test).values():
-        kept = {name: value for name, value in each.items() if name != "statistics"}
-        yield {**run.cell._asdict(), "test": test, **kept}
 
 
 def _cell(run: Results, test: str) -> _Row:

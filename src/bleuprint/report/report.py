@@ -12,15 +12,7 @@ import pandas as pd
 
 from bleuprint.config.experiment import Settings
 from bleuprint.report import dvc_plots, main_table, notes, tables
-from bleuprint.report.frame import (
-    COSTS,
-    REPORTS,
-    RESULTS,
-    Records,
-    cells_in,
-    costs_csv,
-    csv_text,
-)
+from bleuprint.report.frame import COSTS, REPORTS, RESULTS, Records, cells_in, costs_csv, csv_text
 from bleuprint.report.grid import NONE, Grid, bullets, grid, markdown
 from bleuprint.report.page.context import ReportContext
 from bleuprint.report.page.funnel import training_counts
@@ -43,32 +35,21 @@ def write_reports(settings: Settings, root: Path = Path()) -> None:
     The page and costs.csv show what was measured, so they are no outputs of the stage for DVC; all
     other files repeat exactly.
     """
-    # imported here and below: the page loads torch, which `bleuprint table` needs for nothing else
-    from bleuprint.report.page.document import document
-
     records = collect(settings, root)
+    cells, published = cells_in(records.cells), settings.published
     texts = {
-        **texts_of(settings, records, root),
-        COSTS.name: costs_csv(records.cells),
-        PAGE: document(ReportContext(settings, records, root)),
-    }
-    records.save(root / RESULTS)
-    for name, text in texts.items():
-        with whole_file(root / REPORTS / name) as partial:
-            partial.write_text(text, encoding="utf-8", newline="\n")
-
-
-def texts_of(settings: Settings, records: Records, root: Path) -> dict[str, str]:
-    """The texts that repeat exactly, by the name of their file in reports/."""
-    cells = cells_in(records.cells)
-    return {
         "table.md": table_md(settings, records, root),
-        "table.csv": csv_text(records, settings.published),
+        "table.csv": csv_text(records, published),
         "table.tex": main_table.tex(settings, records, root),
         "training.csv": dvc_plots.training(cells, root),
         "validation.csv": dvc_plots.validation(cells, root),
         "metrics.json": json_text(dvc_plots.metrics(records)),
+        COSTS.name: costs_csv(records.cells),
+        PAGE: _page(settings, records, root),
     }
+    records.save(root / RESULTS)
+    for name, text in texts.items():
+        _write(root / REPORTS / name, text)
 
 
 def write_page_if_outdated(settings: Settings, records: Records, root: Path = Path()) -> None:
@@ -86,23 +67,27 @@ def write_page_if_outdated(settings: Settings, records: Records, root: Path = Pa
 
 def write_page(settings: Settings, records: Records, root: Path = Path()) -> None:
     """Write the page; raises UserError if a result that it shows is not here."""
+    _write(root / REPORTS / PAGE, _page(settings, records, root))
+
+
+def _page(settings: Settings, records: Records, root: Path) -> str:
+    # not imported before: it loads torch, which `bleuprint table` needs for nothing else
     from bleuprint.report.page.document import document
 
-    with whole_file(root / REPORTS / PAGE) as partial:
-        text = document(ReportContext(settings, records, root))
+    return document(ReportContext(settings, records, root))
+
+
+def _write(path: Path, text: str) -> None:
+    with whole_file(path) as partial:
         partial.write_text(text, encoding="utf-8", newline="\n")
 
 
 def table_md(settings: Settings, records: Records, root: Path) -> str:
     """The report as Markdown: scores in all ways, cost, test sets, signatures, data."""
     text: str = _TEMPLATES.get_template("table.md.j2").render(
-        settings=settings,
-        records=records,
-        root=root,
+        **{"settings": settings, "records": records, "root": root},
+        **{"main_table": main_table, "notes": notes, "tables": tables},
         published=settings.published,
-        main_table=main_table,
-        notes=notes,
-        tables=tables,
         scores=[MEASURES[key] for key in tables.measured_scores(records)],
         test_sets=_test_sets(records.cells),
         signatures=tables.signatures(records),

@@ -20,56 +20,48 @@ def show(parts: Iterable[str | Grid]) -> None:
         if isinstance(part, str):
             print(part, flush=True)
             continue
-        for table in _tables(part, console):
+        for places in _tables(part, console):
             console.print()
-            console.print(table)
+            console.print(_table(part, places))
 
 
-def _tables(grid: Grid, console: Console) -> Iterator[Table]:
-    """The grid in as many tables as it needs for the width.
+def _tables(grid: Grid, console: Console) -> Iterator[list[int]]:
+    """The places of the columns of as many tables as the grid needs for the width.
 
     Columns outside any group begin every table. The columns of a group are kept together if they
     fit, and so is a column with the one that follows it; those of two groups share a table only if
     it has all of both.
     """
     leading = [place for place, column in enumerate(grid.columns) if not column.group]
-    blocks = [leading]
+    unlimited = console.options.update(max_width=10_000)
 
     def fits(places: list[int]) -> bool:
-        unlimited = console.options.update(max_width=10_000)
-        table = _table(grid, places)
-        return Measurement.get(console, unlimited, table).maximum <= console.width
+        measured = Measurement.get(console, unlimited, _table(grid, [*leading, *places]))
+        return measured.maximum <= console.width
 
-    divided = False
+    table, divided = list[int](), False
     for group, places in groups(grid.columns):
         # a column with those that follow it, if both fit; all of the group, if it does
-        pieces: list[list[int]] = []
-        for place in places if group else ():
-            if grid.columns[place].follows and fits([*leading, *pieces[-1], place]):
+        pieces = [places] if group and fits(places) else list[list[int]]()
+        for place in places if group and not pieces else ():
+            if grid.columns[place].follows and fits([*pieces[-1], place]):
                 pieces[-1].append(place)
             else:
                 pieces.append([place])
-        if group and fits([*leading, *places]):
-            pieces = [places]
         for number, piece in enumerate(pieces):
             # a table that has a part of a group has no other group
             begins = number == 0 and (divided or len(pieces) > 1)
-            if blocks[-1] != leading and (begins or not fits([*blocks[-1], *piece])):
-                blocks.append(leading)
-            blocks[-1] = [*blocks[-1], *piece]
+            if table and (begins or not fits([*table, *piece])):
+                yield [*leading, *table]
+                table = []
+            table += piece
         divided = len(pieces) > 1
-    for block in blocks:
-        yield _table(grid, block)
+    yield [*leading, *table]
 
 
 def _table(grid: Grid, places: list[int]) -> Table:
-    table = Table(
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        show_edge=False,
-        header_style="bold",
-        collapse_padding=True,
-    )
+    look = {"pad_edge": False, "show_edge": False, "collapse_padding": True}
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold", **look)  # type: ignore[arg-type]
     columns = [grid.columns[place] for place in places]
     grouped = any(column.group for column in columns)
     for above, column in zip((None, *columns), columns, strict=False):
