@@ -113,7 +113,7 @@ def test_downloads_lock(tmp_path):
 
     def record(place, url):
         (place / "download").write_text(url)
-        lockfile.record(place / "downloads.lock", url, place / "download", place / ".guard")
+        lockfile.record(place / "downloads.lock", {url: place / "download"}, place / ".guard")
 
     def state(place):
         return sorted(lockfile.read_lock(place / "downloads.lock"))

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from bleuprint.corpus.download.fetch import Source, accept, fetch
+from bleuprint.corpus.download.fetch import Source, fetch
 from bleuprint.runtime.errors import UserError
 
 # More than one read returns, and no two parts alike.
@@ -26,7 +26,7 @@ def get(tmp_path, file, **source):
     """What a run reads to its end."""
     source = place(tmp_path, **source)
     body = fetch(file, source).read_bytes()
-    accept(file, source)
+    source.record()
     return body
 
 
@@ -59,10 +59,10 @@ def ranges(host, path="/x"):
 CHILD = """if True:
     import sys
     from pathlib import Path
-    from bleuprint.corpus.download.fetch import Source, accept, fetch
+    from bleuprint.corpus.download.fetch import Source, fetch
     from bleuprint.config.corpus_files import File
     folder = Path(sys.argv[1])
     file, source = File(url=sys.argv[2]), Source(None, folder / "store", folder / "downloads.lock")
     fetch(file, source)
-    accept(file, source)
+    source.record()
 """

@@ -76,5 +76,5 @@ def test_a_zip_with_other_members_is_refused_with_their_names(host, refused):
     message = refused(BOOKS)
     assert message.startswith(
         "https://object.pouta.csc.fi/OPUS-Books/v1/moses/de-en.txt.zip: no Books.de-en.de in it; "
-        "it holds README, other.xx, more.xx; downloaded without a SHA-256: "
+        "it holds README, other.xx, more.xx; downloaded without a SHA-256"
     )

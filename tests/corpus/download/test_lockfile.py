@@ -16,7 +16,7 @@ def test_what_is_recorded_is_read_again_lies_sorted_and_stays(tmp_path):
     assert read_lock(lock) == {}
     for url, body in (("http://z", b"last"), ("http://a", b"first!"), ("http://z", b"new")):
         file.write_bytes(body)
-        record(lock, url, file, guard)
+        record(lock, {url: file}, guard)
     sums = {"http://a": b"first!", "http://z": b"last"}
     assert read_lock(lock) == {
         url: Sum(hashlib.sha256(body).hexdigest(), len(body)) for url, body in sums.items()
@@ -34,7 +34,7 @@ def test_processes_that_record_at_once_lose_no_entry(tmp_path):
         folder, name = Path(sys.argv[1]), sys.argv[2]
         sys.stdin.read()
         for i in range(10):
-            record(folder / "lock", f"http://{name}/{i}", folder / "file", folder / "guard")
+            record(folder / "lock", {f"http://{name}/{i}": folder / "file"}, folder / "guard")
     """
     command = [sys.executable, "-c", code, str(tmp_path)]
     started = [subprocess.Popen([*command, name], stdin=subprocess.PIPE) for name in "abc"]

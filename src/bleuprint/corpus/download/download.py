@@ -5,7 +5,7 @@ ends, markup) is removed.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from io import BytesIO
@@ -16,8 +16,9 @@ from typing import BinaryIO, NamedTuple
 
 from bleuprint.config import paths
 from bleuprint.config.corpus_files import EMBEDDED, File, Files, Text
+from bleuprint.corpus import phrasebook, toy_tasks
 from bleuprint.corpus.download.archive import open_member
-from bleuprint.corpus.download.fetch import Source, accept, doubts, fetch
+from bleuprint.corpus.download.fetch import Source, fetch
 from bleuprint.corpus.download.formats import read_text
 from bleuprint.corpus.steps.ledger import Ledger, SetCounts
 from bleuprint.runtime import fingerprint
@@ -53,15 +54,15 @@ def download_corpus(
     ledger = Ledger("download", corpus, fingerprint.of_settings(files))
     with whole_folder(raw.path) as partial:
         for name, parts in files.sets().items():
-            if parts:
-                key = f"corpora.{corpus}.files.{name}"
-                readings = {
-                    part: _Reading(f"{key}.{part}", text, raw.languages, source)
-                    for part, text in parts.items()
-                }
+            readings = {
+                part: _Reading(f"corpora.{corpus}.files.{name}.{part}", text, raw.languages, source)
+                for part, text in parts.items()
+            }
+            if readings:
                 drawn = sample if name == "train" else None
                 _write_set(name, readings, raw.at(partial), ledger, drawn)
         ledger.write(ledger_path)
+    source.record()
 
 
 def _write_set(
@@ -86,22 +87,15 @@ def _write_set(
                 counts.add(reading.write(writer, sample))
             several = f"{part}/" if len(readings) > 1 else ""
             ids += [id and f"{several}{id}" for id in reading.documents]
-    if name.startswith("test.") and any(ids):
-        _write_documents(folder, name, ids)
-
-
-def _write_documents(folder: TextFolder, name: str, ids: Sequence[str]) -> None:
-    """Write a file of the ids of documents beside a test set, unless lines lack one.
-
-    The stages from clean to split copy test sets byte for byte, so that it holds there, too; it
-    stays with the downloaded text, and no training depends on it.
-    """
-    lines, known = folder.count(name), sum(map(bool, ids))
-    if known < lines:
-        say(f"{name}: {lines - known} of {lines} lines are of no document: none is used", "note")
-        return
-    text = "".join(f"{' '.join(id.split(chr(10)))}\n" for id in ids)
-    paths.document_ids(folder.path, name).write_bytes(text.encode())
+    known = sum(map(bool, ids))
+    if name.startswith("test.") and known:
+        if known < (lines := folder.count(name)):
+            missing = f"{lines - known} of {lines} lines are of no document"
+            say(f"{name}: {missing}: none is used", "note")
+            return
+        text = "".join(f"{' '.join(id.split(chr(10)))}\n" for id in ids)
+        # no later stage copies it, and no training depends on it
+        paths.document_ids(folder.path, name).write_bytes(text.encode())
 
 
 @dataclass
@@ -156,16 +150,13 @@ class _Reading:
 
     def pairs(self, counts: SetCounts) -> Iterator[Pair]:
         """All pairs; `counts` has what the format drops."""
-        files, source = self.text.files, self.source
         self.documents.clear()
-        with ExitStack() as opened:
-            try:
-                streams = [opened.enter_context(_open(file, source)) for file in files]
+        try:
+            with ExitStack() as opened:
+                streams = [opened.enter_context(_open(f, self.source)) for f in self.text.files]
                 yield from read_text(self.text, streams, self.languages, counts, self.documents)
-            except UserError as error:
-                raise UserError(f"{error}{doubts(files, source)}") from None
-        for file in files:
-            accept(file, source)
+        except UserError as error:
+            raise UserError(f"{error}{self.source.doubts(self.text.files)}") from None
 
 
 def local_pairs(text: Text, languages: tuple[str, str]) -> Iterator[Pair]:
@@ -197,14 +188,7 @@ def _open(file: File, source: Source) -> Iterator[BinaryIO]:
 
 def _embedded(url: str) -> Iterable[str]:
     """The sentences of an embedded corpus."""
-    # imported here: other corpora do not use them
-    from bleuprint.corpus import phrasebook, toy_tasks
-
     corpus, split, language = re.split("[:.]", url)
-    match corpus:
-        case "phrasebook":
-            return phrasebook.sentences(split, language)
-        case "copy":
-            return toy_tasks.copy_task(split)
-        case _:
-            return toy_tasks.toy_sentence(language)
+    if corpus == "phrasebook":
+        return phrasebook.sentences(split, language)
+    return toy_tasks.copy_task(split) if corpus == "copy" else toy_tasks.toy_sentence(language)

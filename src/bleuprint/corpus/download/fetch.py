@@ -2,8 +2,7 @@
 
 Downloads are kept in the store, a folder outside the pipeline's outputs, under the hash of their
 URL, and are used again if their SHA-256 is right. A file without a SHA-256 in params.yaml has it
-recorded in downloads.lock when its text has been read to the end for the first time; before, it is
-used again only if the host says that it has the same size.
+recorded in downloads.lock when all texts of its corpus have been read for the first time.
 """
 
 import hashlib
@@ -16,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
 from bleuprint.config.corpus_files import File
-from bleuprint.corpus.download.http import Unreachable, has_size, transfer
+from bleuprint.corpus.download.http import Unreachable, transfer
 from bleuprint.corpus.download.lockfile import read_lock, record
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError
@@ -32,13 +31,27 @@ class Source:
     """The mirror, the store of downloads, and downloads.lock.
 
     Without a `lock`, a file without a SHA-256 is not checked. `fetched`: by URL, what is to be
-    recorded in it when it has been read.
+    recorded in it.
     """
 
     mirror: str | None
     store: Path
     lock: Path | None
     fetched: dict[str, Path] = field(default_factory=dict, compare=False)
+
+    def record(self) -> None:
+        """Record the SHA-256 of the files without one, whose texts have been read to the end."""
+        if self.fetched and self.lock is not None:
+            self.store.mkdir(parents=True, exist_ok=True)
+            record(self.lock, self.fetched, self.store / "downloads.guard")
+            self.fetched.clear()
+
+    def doubts(self, files: Iterable[File]) -> str:
+        """What to say of files whose text is not as it should be; empty if their sums are known."""
+        paths = {self.fetched[file.url] for file in files if file.url in self.fetched}
+        kept = sorted(str(path) for path in paths if path.is_relative_to(self.store))
+        what = "downloaded without a SHA-256, and fetched again if removed"
+        return f"; {what}: {' and '.join(kept)}" if kept else ""
 
 
 def source_of_environment() -> Source:
@@ -70,26 +83,6 @@ def fetch(file: File, source: Source) -> Path:
     if file.url not in source.fetched:
         source.fetched[file.url] = _first(file, source)
     return source.fetched[file.url]
-
-
-def accept(file: File, source: Source) -> None:
-    """Record the SHA-256 of a file without one, whose text has been read to the end."""
-    if file.url in source.fetched and source.lock is not None:
-        source.store.mkdir(parents=True, exist_ok=True)
-        path = source.fetched.pop(file.url)
-        record(source.lock, file.url, path, source.store / "downloads.guard")
-
-
-def doubts(files: Iterable[File], source: Source) -> str:
-    """What to say of files whose text is not as it should be; empty if their SHA-256 are known."""
-    paths = {source.fetched[file.url] for file in files if file.url in source.fetched}
-    kept = sorted(str(path) for path in paths if path.is_relative_to(source.store))
-    if not kept:
-        return ""
-    return (
-        f"; downloaded without a SHA-256: {' and '.join(kept)}: fetched again if removed, or if "
-        "the size at the host has changed"
-    )
 
 
 def _place(url: str, mirror: str | None) -> str | Path:
@@ -156,8 +149,7 @@ def _remote(url: str, file: File, store: Path) -> Path:
     store.mkdir(parents=True, exist_ok=True)
     kept = store / hashlib.sha256(file.url.encode()).hexdigest()
     with FileLock(f"{kept}.lock"):
-        is_kept = kept.exists() and _mismatch(kept, file) is None
-        if is_kept and (file.sha256 is not None or has_size(url, kept.stat().st_size)):
+        if kept.exists() and _mismatch(kept, file) is None:
             return kept
         kept.unlink(missing_ok=True)
         partial = kept.with_name(f"{kept.name}.partial")

@@ -54,15 +54,6 @@ def transfer(url: str, partial: Path, resume: bool) -> None:
             time.sleep(pause)
 
 
-def has_size(url: str, size: int) -> bool:
-    """Whether the host says that the file has a size; True if it does not answer."""
-    try:
-        with requests.get(url, headers=_HEADERS, stream=True, timeout=TIMEOUT) as response:
-            return not response.ok or response.headers.get("Content-Length") == str(size)
-    except requests.RequestException:
-        return True
-
-
 def _retry_after(error: Exception) -> float | None:
     """Seconds to wait at least before the next attempt; None if the error is not transient."""
     response = getattr(error, "response", None)

@@ -4,6 +4,7 @@ It is at the project's root and is committed: a later download of the same URL, 
 mirror, must have the same bytes.
 """
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -26,11 +27,12 @@ def read_lock(lock: Path) -> dict[str, Sum]:
     return {url: build(Sum, entry, lock) for url, entry in entries.items()}
 
 
-def record(lock: Path, url: str, path: Path, guard: Path) -> None:
-    """Record the sum of the file at `path`, downloaded from `url`, unless one is recorded.
+def record(lock: Path, files: Mapping[str, Path], guard: Path) -> None:
+    """Record the sums of files by the URL that they came from, unless one is recorded.
 
     Processes that record at once wait for the `guard`.
     """
     with FileLock(guard):
-        sums = {url: Sum(sha256_of(path), path.stat().st_size)} | read_lock(lock)
+        new = {url: Sum(sha256_of(path), path.stat().st_size) for url, path in files.items()}
+        sums = new | read_lock(lock)
         write_json(lock, {url: asdict(sums[url]) for url in sorted(sums)})
