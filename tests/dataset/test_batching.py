@@ -49,16 +49,6 @@ def test_an_epoch_holds_every_sentence_once_within_the_limit() -> None:
         assert len(rows) * max(SOURCE[rows].max(), TARGET[rows].max()) <= 100
 
 
-def test_batches_waste_little_on_padding() -> None:
-    random = np.random.default_rng(5)
-    source = random.integers(2, 30, 4000)
-    target = np.clip(source + random.integers(-3, 4, 4000), 2, None)
-    batches = plan_epoch(source, target, 300, seed=1, epoch=0)
-    for lengths in (source, target):
-        padded = sum(len(rows) * lengths[rows].max() for rows in batches)
-        assert lengths.sum() / padded > 0.95
-
-
 @pytest.mark.skipif("BLEUPRINT_MIRROR" not in os.environ, reason="BLEUPRINT_MIRROR names no folder")
 @pytest.mark.parametrize("max_tokens", [900, 2500, 4096])
 def test_on_multi30k_less_than_a_twentieth_is_padding(max_tokens: int) -> None:
@@ -100,16 +90,6 @@ def test_updates_hold_the_tokens_asked_for_on_average() -> None:
     assert sum(tokens) == made[-1][1].tokens
     assert abs(sum(tokens) - 60 * 500) < 500
     assert all(u.tokens == sum(TARGET[rows].sum() for _, rows in u.batches) for u, _ in made)
-
-
-def test_a_batch_knows_its_epoch() -> None:
-    made = [batch for update, _ in islice(stream(Position()), 60) for batch in update.batches]
-    epochs = [batch.epoch for batch in made]
-    assert epochs == sorted(epochs)
-    assert set(epochs) >= {0, 1, 2}
-    for epoch in (0, 1):
-        rows = [batch.rows for batch in made if batch.epoch == epoch]
-        assert sorted(np.concatenate(rows)) == list(range(400))
 
 
 @pytest.mark.parametrize(("sentences", "last"), [(24, 16), (50, 50), (400, 400)])
@@ -191,17 +171,6 @@ def pairs_of(parts: list[PairIds]) -> list[tuple[list[int], list[int]]]:
     return sorted(pair for part in parts for pair in zip(*part, strict=True))
 
 
-def test_dropout_changes_units_and_no_token(corpus: BinaryCorpus) -> None:
-    stored = read_ids(corpus, "train", np.array(ROWS))
-    after = drawn(corpus, ROWS, seed=1, epoch=0)
-    for language, old, new in zip(("de", "en"), stored, after, strict=True):
-        assert sum(list(a) != b for a, b in zip(old, new, strict=True)) > 20
-        assert sum(map(len, new)) > 1.1 * sum(map(len, old))
-        decode = corpus.segmentation(language).decode
-        assert [decode(ids) for ids in new] == [decode(ids) for ids in old]
-        assert all(ids.index(EOS) == len(ids) - 1 for ids in new)
-
-
 def test_dropout_depends_on_seed_epoch_and_sentence_alone(corpus: BinaryCorpus) -> None:
     first = drawn(corpus, ROWS, seed=1, epoch=0)
     assert drawn(corpus, ROWS, seed=1, epoch=1) != first
@@ -230,13 +199,6 @@ def test_batches_that_have_grown_are_cut_at_the_limit(corpus: BinaryCorpus) -> N
         assert len(part.source) * max(map(len, part.source + part.target)) <= 40
     whole = [part for parts in grown for part in parts]
     assert pairs_of(whole) == pairs_of([drawn(corpus, ROWS, seed=1, epoch=0)])
-
-
-def test_a_sentence_that_outgrows_the_limit_stays_whole(corpus: BinaryCorpus) -> None:
-    (parts,) = BatchReader(corpus, settings(0.4, max_tokens=2), 1, LONGEST)(
-        [PlannedBatch(0, np.array(ROWS[:5]))]
-    )
-    assert pairs_of(parts) == pairs_of([drawn(corpus, ROWS[:5], seed=1, epoch=0)])
 
 
 def test_a_draw_beyond_the_models_limit_is_not_used(corpus: BinaryCorpus) -> None:

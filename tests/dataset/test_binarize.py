@@ -1,5 +1,4 @@
 import json
-import shutil
 import tracemalloc
 from collections import Counter
 
@@ -135,15 +134,6 @@ def test_shards_of_another_text_are_not_gathered(tmp_path):
     assert not binarizing.output.exists() and not binarizing.ledger.exists()
 
 
-def test_a_shard_without_pairs_leaves_no_trace(tmp_path):
-    write_words(tmp_path / "bpe", de=["a"], en=["b"])
-    few = step(tmp_path, "few", train=[("a", "b"), ("a a", "b")])
-    made(few)
-    again = step(tmp_path, "again")
-    made(again, shards=5)
-    assert contents(few.output) == contents(again.output)
-
-
 @pytest.mark.parametrize(("size", "kind"), [(65532, np.uint16), (65533, np.uint32)])
 def test_ids_take_two_bytes_where_they_can(tmp_path, size, kind):
     words = [f"w{i}" for i in range(size)]
@@ -154,17 +144,6 @@ def test_ids_take_two_bytes_where_they_can(tmp_path, size, kind):
     assert corpus.side("train", "de")[0].tolist() == [size + 3, EOS]
     assert corpus.side("train", "en")[0].dtype == np.uint16
     assert (binarizing.output / "train.de.ids.npy").stat().st_size == 128 + 2 * kind().itemsize
-
-
-def test_arrays_are_those_that_numpy_writes(tmp_path):
-    write_words(tmp_path / "bpe", de=["a"], en=["b"])
-    binarizing = step(tmp_path, train=[("a " * i, "b") for i in range(50)])
-    made(binarizing, shards=3)
-    paths = list(binarizing.output.glob("*.npy"))
-    assert len(paths) == 4
-    for path in paths:
-        np.save(tmp_path / "again.npy", np.load(path))
-        assert (tmp_path / "again.npy").read_bytes() == path.read_bytes()
 
 
 def test_an_empty_set_can_be_written_and_opened(tmp_path):
@@ -228,14 +207,3 @@ def test_the_ledger_and_the_corpus_agree(tmp_path):
     assert counts == {name: size.pairs for name, size in corpus.sets.items()}
     for account in ledger["sets"].values():
         assert account["pairs_in"] == account["pairs_out"] and not account["dropped"]
-
-
-def test_the_corpus_can_be_moved(tmp_path):
-    write_words(tmp_path / "bpe", de=["a"], en=["b"])
-    binarizing = step(tmp_path, train=[("a", "b")])
-    made(binarizing)
-    shutil.move(binarizing.output, tmp_path / "elsewhere")
-    shutil.rmtree(tmp_path / "bpe")
-    corpus = BinaryCorpus(tmp_path / "elsewhere")
-    corpus.verify()
-    assert corpus.text("de", corpus.side("train", "de")[0]) == "a"

@@ -13,7 +13,7 @@ from bleuprint.dataset import learn_sentencepiece
 from bleuprint.dataset.learn_vocabulary import learn_segmentation
 from bleuprint.dataset.statistics import CorpusStatistics
 from bleuprint.dataset.subwords.segmentation import Segmentation
-from bleuprint.dataset.subwords.vocabulary import BOS, EOS, PAD, SPECIALS, UNK
+from bleuprint.dataset.subwords.vocabulary import BOS, EOS, PAD, UNK
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import TextFolder
 from bleuprint.text.tokenizers import Tokenize
@@ -105,14 +105,6 @@ def test_unknown_characters_are_one_token(tokens: TextFolder, tmp_path: Path, mo
     assert side.resegment(ids, 0.5, None) == ids  # type: ignore[arg-type]
 
 
-def test_special_tokens_of_the_text_are_spelled(tokens: TextFolder, tmp_path: Path) -> None:
-    side, _ = learn(tokens, tmp_path / "bpe", pieces(byte=True, size=380))
-    for special in SPECIALS:
-        ids = list(side.encode([special]))
-        assert ids.pop() == EOS and not {PAD, BOS, EOS, UNK} & set(ids)
-        assert side.decode(ids) == [special]
-
-
 @pytest.mark.parametrize("model", MODELS)
 def test_the_same_text_gives_the_same_bytes(tokens: TextFolder, tmp_path: Path, model: str) -> None:
     for name, workers in (("one", 1), ("two", 2), ("again", 1)):
@@ -156,12 +148,6 @@ def test_an_impossible_size_is_one_line(
     assert error.match(message) and "\n" not in str(error.value)
     assert "coverage option" not in str(error.value)
     assert not (tmp_path / "bpe").exists()
-
-
-def test_text_without_a_word_is_refused(tmp_path: Path) -> None:
-    write_set(empty := TextFolder(tmp_path / "tokens", "de", "en"), "train", [("", ""), ("", "")])
-    with pytest.raises(UserError, match=r"SentencePiece cannot learn it: train has no text$"):
-        learn(empty, tmp_path / "bpe", pieces())
 
 
 def test_a_damaged_model_and_a_foreign_vocabulary_are_refused(

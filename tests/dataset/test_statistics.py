@@ -68,19 +68,6 @@ def test_counts_equal_those_of_words_segmented_one_by_one(
     assert compared >= 3
 
 
-def test_an_unknown_token_ends_a_word(tmp_path: Path) -> None:
-    made = prepare(tmp_path, SETS, units=APART)
-    side = CorpusStatistics.from_corpus(made.binary).sets["test.x"]["de"]
-    ids = made.binary.side("test.x", "de")
-    texts = made.binary.segmentation("de").vocabulary.tokens
-    assert side.unk > 0
-    ends = [sum(not texts[i].endswith("@@") for i in one.tolist()[:-1]) for one in ids]
-    assert side.words == sum(ends) == sum(side.tokens_per_word)
-    assert [side.sentence_lengths[n] for n in sorted(set(ends))] == [
-        ends.count(n) for n in sorted(set(ends))
-    ]
-
-
 def test_long_sentences_are_counted_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

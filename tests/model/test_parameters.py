@@ -1,7 +1,6 @@
 """Parameter counts as papers and courses print them, and initial weights."""
 
 import dataclasses
-import itertools
 import math
 
 import pytest
@@ -34,21 +33,6 @@ def test_biases_are_counted_where_they_are() -> None:
     assert count_parameters(model_of(target=13, output_bias=True)) == with_biases + 2 * 32 + 13
 
 
-# (source + copies x target) x 16, and as above 1_960 an encoder layer, 3_080 a decoder layer
-@pytest.mark.parametrize(
-    ("tie", "expected"),
-    [
-        ("decoder", (20 + 7) * 16 + 2 * 1_960 + 3 * 3_080),
-        ("none", (20 + 2 * 7) * 16 + 2 * 1_960 + 3 * 3_080),
-    ],
-)
-def test_vocabularies_apart_are_counted_each(tie: str, expected: int) -> None:
-    model = model_of(source=20, target=7, tie_embeddings=tie)
-    assert count_parameters(model) == expected
-    assert model.projection.weight.shape == model.target_embedding.weight.shape == (7, 16)
-    assert model.source_embedding.weight.shape == (20, 16)
-
-
 def test_the_course_notebook_has_as_many_parameters_as_it_prints() -> None:
     notebook = systems.model(
         encoder_layers=3,
@@ -75,6 +59,8 @@ BASE = systems.model(
 # 35,296 to 36,272 only. The text says "about 37000", with which base has 63.1 and big 214.3.
 TABLE_3 = [
     ({}, 41_000, 65),
+    ({"heads": 1, "d_k": 512, "d_v": 512}, 41_000, 65),
+    ({"heads": 32, "d_k": 16, "d_v": 16}, 41_000, 65),
     ({"d_k": 16}, 41_000, 58),
     ({"d_k": 32}, 41_000, 60),
     ({"encoder_layers": 2, "decoder_layers": 2}, 41_000, 36),
@@ -95,19 +81,6 @@ def test_the_papers_models_have_as_many_parameters_as_it_says(
     with torch.device("meta"):
         model = Transformer(dataclasses.replace(BASE, **changes), vocabulary, vocabulary)
     assert round(count_parameters(model) / 1e6) == millions
-
-
-@pytest.mark.parametrize(
-    ("heads", "size"),
-    [(1, 512), (4, 128), (16, 32), (32, 16)],
-)
-def test_heads_alone_change_no_number_of_parameters(heads: int, size: int) -> None:
-    with torch.device("meta"):
-        base = Transformer(BASE, 41_000, 41_000)
-        row = Transformer(
-            dataclasses.replace(BASE, heads=heads, d_k=size, d_v=size), 41_000, 41_000
-        )
-    assert count_parameters(row) == count_parameters(base)
 
 
 WIDE = {
@@ -167,22 +140,3 @@ def test_scaled_weights_are_those_of_earlier_versions() -> None:
     ]
     for weights, expected in recorded:
         assert weights.tolist() == pytest.approx(expected, rel=1e-5)
-
-
-def test_names_of_weights_stay() -> None:
-    """Stored models still load: new settings may add weights, and rename none."""
-    linear = ["weight", "bias"]
-    norms = ["self_attention_residual.norm", "feed_forward_residual.norm"]
-    parts = ["feed_forward.fc1", "feed_forward.fc2", *norms]
-    own = ["self_attention.in_proj", "self_attention.out_proj"]
-    cross = ["cross_attention.in_proj", "cross_attention.out_proj"]
-    cross.append("cross_attention_residual.norm")
-    expected = {"source_embedding.weight", "target_embedding.weight", "projection.weight"}
-    for stack, count, inside in (("encoder", 2, own), ("decoder", 3, own + cross)):
-        for number, part, kind in itertools.product(range(count), inside + parts, linear):
-            expected.add(f"{stack}.{number}.{part}.{kind}")
-    assert set(model_of().state_dict()) == expected
-    learned = model_of(positional_encoding="learned", output_bias=True, norm="pre").state_dict()
-    last = {f"{side}_norm.{kind}" for side in ("encoder", "decoder") for kind in linear}
-    new = {"projection.bias", "source_positions.weight", "target_positions.weight"}
-    assert set(learned) == expected | last | new

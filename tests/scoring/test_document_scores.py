@@ -74,28 +74,6 @@ def test_the_interval_is_that_of_texts_of_drawn_documents(key: str, metric: BLEU
     assert (interval["low"], interval["high"]) == pytest.approx(expected, abs=1e-3)
 
 
-def test_the_interval_is_wider_where_lines_of_a_document_are_alike() -> None:
-    """Of 20 lines that are as good as each other, 20 documents tell as much as 20 lines would.
-
-    The interval is then sqrt(20) times as wide as that of lines would be, less what lines of one
-    document differ; of lines that know nothing of their document, it is as wide.
-    """
-    widths = {}
-    for alike in (True, False):
-        hypotheses, references, ids = made(20, 20, alike)
-        texts = texts_of(hypotheses, references, "en", ids)
-        width = {}
-        for unit, of in (
-            ("document", of_documents("bleu", texts)),
-            ("line", measure("bleu", texts)),
-        ):
-            assert of["low"] is not None and of["high"] is not None
-            width[unit] = of["high"] - of["low"]
-        widths[alike] = width["document"] / width["line"]
-    assert 2.5 < widths[True] < 20**0.5
-    assert 0.6 < widths[False] < 1.4
-
-
 def test_lines_that_are_documents_have_the_interval_of_lines() -> None:
     hypotheses, references, _ = made(5, 4, alike=True)
     texts = texts_of(hypotheses, references, "en", [str(line) for line in range(20)])

@@ -6,7 +6,6 @@ import pytest
 
 import result_trees as trees
 from bleuprint.runtime.errors import UserError
-from bleuprint.scoring.measure import Measured
 from bleuprint.scoring.sacrebleu_measures import sentence_bleu
 from measuring import bleu, chrf, measure, ter, texts_of
 from scoring import SEPARATORS, sacrebleu, text
@@ -49,27 +48,6 @@ def test_the_tokenizer_of_a_language(languages: str, tokenizer: str) -> None:
     for language in languages.split():
         found = bleu(["a b c d"], ["a b c d"], language)
         assert f"|tok:{tokenizer}|" in found["signature"]
-
-
-@pytest.mark.parametrize(
-    ("language", "tokenizer", "reference", "other"),
-    [
-        ("wuu", "zh", "人人生出来就是自由个,享有同等个尊严搭权利。", "享有一样个"),
-        ("dz", "char", "འགྲོ་བ་མི་རིགས་ག་ར་དབང་ཆ་འདྲ་མཏམ་འབད་སྒྱེཝ་ལས་ག་ར་གིས་", "སྒྱེཝ"),
-    ],
-)
-def test_languages_without_spaces_equal_the_command_line(
-    tmp_path: Path, language: str, tokenizer: str, reference: str, other: str
-) -> None:
-    references = [f"{i} {reference}" for i in range(20)]
-    lines = [line.replace(reference[4:8], other) for line in references]
-    trees.write_lines(tmp_path / "references", references)
-    trees.write_lines(tmp_path / "hypotheses", lines)
-    ours = bleu(lines, references, language)
-    options = ("-m", "bleu", "--tokenize", tokenizer, "--confidence")
-    theirs = sacrebleu(tmp_path / "references", *options, "-i", tmp_path / "hypotheses")
-    assert ours["value"] == theirs["score"] > 50
-    assert ours["signature"] == theirs["signature"]
 
 
 def test_bleu_worked_by_hand() -> None:
@@ -132,28 +110,6 @@ def test_an_interval_stays_on_the_scale() -> None:
     assert (nothing["value"], nothing["low"], nothing["high"]) == (0, 0, 0)
 
 
-def test_the_seed_is_not_the_users_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    references, good, _ = text("de")
-
-    def scores() -> list[Measured]:
-        of_letters = chrf(good, references), ter(good, references)
-        return [bleu(good, references, "de"), *of_letters]
-
-    before = scores()
-    monkeypatch.setenv("SACREBLEU_SEED", "7")
-    assert scores() == before
-    assert "seed:12345" in before[0]["signature"]
-
-
-@pytest.mark.parametrize("separator", SEPARATORS)
-def test_a_separator_inside_a_line_is_a_space(separator: str) -> None:
-    references = [f"the sentence {separator} number {i} is short" for i in range(20)]
-    spaced = [line.replace(separator, " ") for line in references]
-    assert bleu(spaced, references, "en")["value"] == 100
-    assert chrf(spaced, references)["value"] == 100
-    assert ter(spaced, references)["value"] == 0
-
-
 def test_torture_text_equals_the_command_line_on_files(tmp_path: Path) -> None:
     odd = [*SEPARATORS, "\ufeff", "\u202e", "\x00", "😀\u200d", "\t", "ــ", "e\u0301"]
     references = [
@@ -194,15 +150,3 @@ def test_thai_is_scored_by_characters(tmp_path: Path, language: str) -> None:
     assert score["value"] == found["score"] > 50
     assert score["signature"] == found["signature"] and "|tok:char|" in score["signature"]
     assert sentence_bleu(good, references, language)[0] > 50
-
-
-def test_three_letter_codes_get_the_same_tokenizer() -> None:
-    references, good, _ = text("zh")
-    assert bleu(good, references, "zho") == bleu(good, references, "zh")
-
-
-def test_translations_of_nothing_score_nothing() -> None:
-    references = ["the cat sat", "on the mat", "all day"]
-    assert chrf(["", "", ""], references)["value"] == 0
-    assert bleu(["", "", ""], references, "en")["value"] == 0
-    assert ter(["", "", ""], references)["value"] == 100

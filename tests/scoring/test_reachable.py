@@ -190,17 +190,3 @@ class TestSample:
         Path("inputs/news.no.gz").write_bytes(gzip.compress(b"a\n" * 3))
         (note,) = self.noted()
         assert "not parallel" in note
-
-    def test_lines_without_text(self) -> None:
-        self.write(["", " ", "\u200b"])
-        (note,) = self.noted()
-        assert note.endswith(
-            " is 0.0 (line length -100.0): BLEU needs lines of four tokens or more"
-        )
-
-    def test_only_the_first_lines_are_read(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.write(["one two three four five"] * 4 + ["One Two Three Four Five"] * 4)
-        lower = ("lowercase: false", "lowercase: true")
-        assert len(self.noted(lower)) == 1
-        monkeypatch.setattr(reachable, "_LINES", 4)
-        assert self.noted() == []

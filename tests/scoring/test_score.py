@@ -111,13 +111,6 @@ def test_all_is_scored_in_the_target_language(corpus: Corpus) -> None:
     assert found[TOKENS, ""]["value"] == measure(TOKENS, own)["value"]
 
 
-def test_characters_have_no_word_accuracy(tmp_path: Path, corpus: Corpus) -> None:
-    trees.write_lines(tmp_path / "text", ["a b"])
-    described = Description([3], ["a ▁ b"], None, None)
-    found = score.score_files(*[tmp_path / "text"] * 3, corpus, described, None)
-    assert groups(found, "word_accuracy") == {}
-
-
 def test_tokens_are_the_corpuss_own(tmp_path: Path, corpus: Corpus) -> None:
     """The file of tokens, and the translation by the tokenizer: equal to sacreBLEU's on both."""
     characters = dataclasses.replace(

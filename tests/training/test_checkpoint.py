@@ -162,15 +162,6 @@ def test_damaged_ones_go_and_whole_ones_stay(
     assert found.update == 1
 
 
-def test_what_is_older_than_a_whole_one_is_let_be(tmp_path: Path) -> None:
-    # one of the best may be among them: it is missed when exported, and not passed over
-    for update in (1, 2):
-        save(tmp_path, update)
-    (tmp_path / "checkpoint-0000001" / checkpoint.MODEL).unlink()
-    checkpoint.load_latest(tmp_path)
-    assert updates(tmp_path) == [1, 2]
-
-
 def test_without_an_intact_checkpoint_training_starts_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

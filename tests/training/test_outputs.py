@@ -7,16 +7,13 @@ from typing import Any
 
 import pytest
 import torch
-from safetensors.numpy import load_file
 
 import systems
 from bleuprint.config.paths import Cell
-from bleuprint.config.system import Average
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.model.weights import write_description
 from bleuprint.runtime.errors import UserError
 from bleuprint.training import checkpoint
-from bleuprint.training.averaging import average
 from bleuprint.training.job import Fingerprints, Job
 from bleuprint.training.outputs import export_checkpoints
 from corpora import PAIRS
@@ -76,15 +73,6 @@ def test_all_that_remain_are_exported_with_their_record(
     assert json.loads((output / "checkpoints.json").read_text()) == record
     write_description(tmp_path, job.system.model, corpus, MARKS.all)
     assert (output / "model.json").read_bytes() == (tmp_path / "model.json").read_bytes()
-
-
-def test_what_is_exported_can_be_averaged(tmp_path: Path, corpus: BinaryCorpus) -> None:
-    work, output = trained(tmp_path / "work"), tmp_path / "checkpoints"
-    export_checkpoints(job_on(corpus), work, MARKS, output)
-    for settings, expected in ((Average(last=2), 32.5), (Average(best=1), 35.0)):
-        average(output, settings, tmp_path / "averaged")
-        weights = load_file(tmp_path / "averaged" / "model.safetensors")
-        assert (weights["a"].tolist(), weights["b"].tolist()) == ([expected] * 2, [1.0])
 
 
 @pytest.mark.parametrize("name", [checkpoint.MODEL, checkpoint.STATE])

@@ -11,9 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-import bleuprint.training.data_loader
 import systems
-from bleuprint.config.optimization import Constant, LrSchedule
 from bleuprint.config.system import Average, Keep, System
 from bleuprint.dataset.batch import Batch
 from bleuprint.dataset.batching import Position, plan_updates
@@ -171,18 +169,6 @@ def test_two_processes_drop_the_same_merges(dropped: Path, tmp_path: Path) -> No
         assert facts(two)[name] == facts(dropped)[name]
 
 
-@pytest.mark.slow
-def test_processes_that_read_ahead_change_nothing(
-    dropped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    job = job_in(fresh(dropped, tmp_path), monkeypatch)
-    monkeypatch.setattr(bleuprint.training.data_loader, "_num_workers", lambda *_: 2)
-    work, _, _ = train_here(job, tmp_path / "work")
-    ours = work / "checkpoint-0000050" / "model.safetensors"
-    theirs = dropped / "models" / CELL / "checkpoints" / "0000050.safetensors"
-    assert ours.read_bytes() == theirs.read_bytes()
-
-
 def test_the_loss_is_a_mean_over_the_tokens_that_dropout_made(
     dropped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -251,30 +237,6 @@ def test_a_checkpoint_cut_short_is_refused(trained: Path, tmp_path: Path) -> Non
     said = train(root)
     assert f"{newest.name} is damaged" in said
     assert weights(root) == weights(trained)
-
-
-@pytest.mark.slow
-def test_other_settings_start_afresh(trained: Path, tmp_path: Path) -> None:
-    root = fresh(trained, tmp_path)
-    process = start(root)
-    wait_for_checkpoint(root, 0)
-    process.kill()
-    process.communicate(timeout=60)
-    write_params(root, lr_schedule=LrSchedule(constant=Constant(0.004)))
-    assert "continuing from" not in train(root)
-    assert facts(root)["settings"] != facts(trained)["settings"]
-    write_params(root)
-    assert "continuing from" in train(root)
-    assert weights(root) == weights(trained)
-
-
-@pytest.mark.slow
-def test_half_precision_learns_as_well(trained: Path, tmp_path: Path) -> None:
-    half = fresh(trained, tmp_path)
-    write_params(half, precision="bfloat16")
-    train(half)
-    assert losses(half)[-1] == pytest.approx(losses(trained)[-1], rel=0.05)
-    assert losses(half) != losses(trained)
 
 
 def wait_for_update(root: Path, least: int) -> None:

@@ -10,8 +10,8 @@ A folder contains, for each SET and LANGUAGE, two one-dimensional arrays in nump
 It also contains segmentation/, the output of `learn_segmentation`, and corpus.json, the header:
 format and version, languages, whether they share a vocabulary, cleaning and tokenization settings,
 sizes of the sets, size and SHA-256 of every file, and its own SHA-256. Opening a corpus reads the
-header and checks file sizes; the files of a set or language are opened on first use. Files are only
-read, so any number of processes can share them.
+header; the files of a set or language are opened on first use. Files are only read, so any number
+of processes can share them.
 """
 
 import hashlib
@@ -90,8 +90,7 @@ class SetSize:
 class BinaryCorpus:
     """A corpus written by the stage binarize.
 
-    Raises UserError if a file is missing or has another size, or if corpus.json is damaged or of
-    another version of the format.
+    Raises UserError if corpus.json is missing, damaged or of another version of the format.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -105,8 +104,6 @@ class BinaryCorpus:
         self._sides: dict[tuple[str, str], Sentences] = {}
         self._segmentations: dict[str, Segmentation] = {}
         self._tokenizers: dict[str, Tokenizer] = {}
-        for path, file in self._files.items():
-            _check_size(path, file["size"])
 
     def side(self, set_name: str, language: str) -> Sentences:
         """One side of train, valid or test.NAME."""
@@ -158,13 +155,9 @@ class BinaryCorpus:
 def write_header(folder: Path, content: Mapping[str, Any]) -> None:
     """Write corpus.json; all other files of the corpus must have been written."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
-    files = {
-        path.relative_to(folder).as_posix(): {
-            "size": path.stat().st_size,
-            "sha256": sha256_of(path),
-        }
-        for path in paths
-    }
+    sizes = ({"size": path.stat().st_size, "sha256": sha256_of(path)} for path in paths)
+    names = (path.relative_to(folder).as_posix() for path in paths)
+    files = dict(zip(names, sizes, strict=True))
     header = {"format": FORMAT, "version": VERSION, **content, "files": files}
     write_json(folder / CORPUS, {**header, "sha256": _digest(header)})
 
@@ -185,13 +178,3 @@ def _read_header(path: Path) -> dict[str, Any]:
 
 def _digest(header: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(header).encode()).hexdigest()
-
-
-def _check_size(path: Path, expected: int) -> None:
-    try:
-        size = path.stat().st_size
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file") from None
-    if size != expected:
-        what = "cut short" if size < expected else "too long"
-        raise UserError(f"{path}: {what}: {size} bytes, {CORPUS} expects {expected}")

@@ -77,12 +77,6 @@ def test_of_a_merge_that_is_there_twice_the_first_one_counts(tmp_path):
     assert Bpe(tmp_path / "codes").split("abc", 1e-9, random.Random(1)) == ["ab@@", "c"]
 
 
-def test_three_of_a_kind_hold_one_pair(tmp_path):
-    (tmp_path / "codes").write_text("#version: 0.2\na a\n")
-    bpe, numbers = Bpe(tmp_path / "codes"), random.Random(1)
-    assert bpe.split("aaab") == bpe.split("aaab", 1e-9, numbers) == ["aa@@", "a@@", "b"]
-
-
 @pytest.mark.parametrize("restricted", [False, True])
 def test_dropout_is_that_of_subword_nmt_for_the_same_random_numbers(restricted, codes, tmp_path):
     text = [word for word in words(seed=5) if not word.endswith("@@")] + ["t", "tttttttt"]
@@ -97,11 +91,6 @@ def test_dropout_is_that_of_subword_nmt_for_the_same_random_numbers(restricted, 
         drawn = [ours.split(word, dropout, numbers) for word in text]
         assert drawn == [reference.segment_tokens([word], dropout) for word in text]
         assert random.random() == numbers.random()
-
-
-def test_dropout_of_all_merges_leaves_characters(codes):
-    units = Bpe(codes).split("haust", 1.0, random.Random(1))
-    assert units == ["h@@", "a@@", "u@@", "s@@", "t"]
 
 
 def test_units_join_to_the_words_they_came_from(codes):

@@ -1,4 +1,3 @@
-import json
 import random
 import subprocess
 import sys
@@ -9,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bleuprint.config.corpus import Bpe, Units, Words
-from bleuprint.dataset.learn_vocabulary import count_words, learn_segmentation
+from bleuprint.dataset.learn_vocabulary import learn_segmentation
 from bleuprint.dataset.subwords import segmentation
 from bleuprint.dataset.subwords.segmentation import Segmentation
 from bleuprint.dataset.subwords.vocabulary import EOS, SPECIALS, UNK, Vocabulary
@@ -116,16 +115,6 @@ def test_units_are_those_of_subword_nmt_with_a_threshold(joint, tokens, tmp_path
     assert free.segment(lines(tokens, "train", "de")[:-1]) != reference["train", "de"]
 
 
-@pytest.mark.parametrize("joint", [True, False])
-def test_codes_and_vocabulary_are_shared_if_joint(joint, tokens, tmp_path):
-    learn(tokens, tmp_path / "bpe", bpe(80, joint, 4))
-    for kind in ("codes", "vocabulary"):
-        de, en = ((tmp_path / f"bpe/{kind}.{side}").read_bytes() for side in ("de", "en"))
-        assert (de == en) == joint
-    about = json.loads((tmp_path / "bpe/segmentation.json").read_text())
-    assert about == {"kind": "bpe", "joint": joint}
-
-
 @pytest.mark.parametrize("units", [bpe(), bpe(threshold=8), bpe(joint=False), bpe(0), in_words()])
 def test_the_vocabulary_counts_the_units_of_train(units, tokens, tmp_path):
     sides = learn(tokens, tmp_path / "bpe", units)
@@ -168,13 +157,6 @@ def test_ids_are_those_of_the_units_and_decode_to_the_tokens(units, tokens, tmp_
             assert side.decode([*ids, EOS]) == words
 
 
-def test_what_is_not_known_is_unk(tokens, tmp_path):
-    side = learn(tokens, tmp_path / "bpe", bpe())[0]
-    ids = ids_of(side, "haus ŵhaus <s>")
-    assert ids[1] == UNK and ids.count(UNK) >= 2
-    assert side.decode(ids)[:2] == ["haus", "<unk>"]
-
-
 @pytest.mark.parametrize("units", [bpe(), in_words()])
 def test_characters_that_end_lines_elsewhere_come_back(units, tmp_path):
     odd = [*TORTURE, "@@", "a@@", *(f"{a}b{a}" for a in TORTURE), *(f"a{a}" for a in TORTURE)]
@@ -184,20 +166,6 @@ def test_characters_that_end_lines_elsewhere_come_back(units, tmp_path):
         assert side.decode(ids_of(side, " ".join(odd))) == odd
         numbers = random.Random(1)
         assert side.decode(side.resegment(ids_of(side, " ".join(odd)), 0.5, numbers)) == odd
-
-
-def test_dropout_changes_units_and_not_tokens(tokens, tmp_path):
-    for side in learn(tokens, tmp_path / "bpe", bpe()):
-        numbers, again = random.Random(1), random.Random(1)
-        changed = 0
-        for line in lines(tokens, "train", side.language):
-            ids = ids_of(side, line)
-            assert side.resegment(ids, 0.0, numbers) == ids
-            drawn = side.resegment(ids, 0.3, numbers)
-            assert drawn == side.resegment(ids, 0.3, again)
-            assert side.decode(drawn) == side.decode(ids) and UNK not in drawn
-            changed += drawn != ids
-        assert changed > 100
 
 
 def test_dropout_draws_what_the_codes_draw(tokens, tmp_path):
@@ -240,12 +208,6 @@ def test_words_that_hold_unk_stay_as_they_are(tmp_path):
     assert side.resegment(side.vocabulary.encode(["ab", "ab@@"]), 1.0, random.Random(1)) == (
         side.vocabulary.encode(["a@@", "b", "ab@@"])
     )
-
-
-def test_words_are_counted_by_language(tmp_path):
-    folder = TextFolder(tmp_path, "de", "en")
-    write_set(folder, "train", [("a b a", "b"), ("", "c\x85d"), ("b", "")])
-    assert count_words("c", folder) == {"de": {"a": 2, "b": 2}, "en": {"b": 1, "c\x85d": 1}}
 
 
 def test_a_threshold_that_no_unit_reaches_is_refused(tokens, tmp_path):

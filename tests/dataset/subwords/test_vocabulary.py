@@ -13,23 +13,12 @@ def test_ids_go_by_count_and_then_by_code_point():
     assert len(vocabulary) == 9
 
 
-def test_special_symbols_have_the_ids_they_are_named_after():
-    units = Vocabulary.from_counts(Counter()).tokens
-    assert [units[i] for i in (PAD, BOS, EOS, UNK)] == ["<pad>", "<s>", "</s>", "<unk>"]
-
-
 def test_a_limited_vocabulary_keeps_the_most_frequent_besides_the_special_symbols():
     counts = Counter({"a": 3, "c": 2, "b": 2, "d": 2, "e": 1, "<s>": 9})
     assert Vocabulary.from_counts(counts, max_size=3).tokens == [*SPECIALS, "a", "b", "c"]
     assert Vocabulary.from_counts(counts, min_count=2).tokens == [*SPECIALS, "a", "b", "c", "d"]
     assert Vocabulary.from_counts(counts, max_size=1, min_count=3).tokens == [*SPECIALS, "a"]
     assert Vocabulary.from_counts(counts, max_size=9, min_count=4).tokens == [*SPECIALS]
-
-
-def test_text_cannot_pass_for_a_special_symbol():
-    vocabulary = Vocabulary.from_counts(Counter({"</s>": 5, "a": 1, "<pad>": 3}))
-    assert len(vocabulary) == 5
-    assert vocabulary.encode(["<pad>", "<s>", "</s>", "<unk>", "a"]) == [UNK] * 4 + [4]
 
 
 def test_decoding_leaves_out_all_but_the_unknown():
