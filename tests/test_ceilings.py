@@ -16,7 +16,7 @@ PACKAGES = {
     "pipeline": 1940,
     "scoring": 1550,
     "training": 1530,
-    "dataset": 1540,
+    "dataset": 1530,
     "text": 1230,
     "serving": 1210,
     "decoding": 1080,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of Python; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 25380, "tests": 34720, "docs": 2660}
+TOTALS = {"src": 25360, "tests": 34030, "docs": 2660}
 
 
 def python(folder: str) -> dict[Path, int]:
