@@ -14,12 +14,12 @@ PACKAGES = {
     "runtime": 2084,
     "config": 1935,
     "pipeline": 1940,
-    "scoring": 1550,
-    "training": 1530,
+    "scoring": 1520,
+    "training": 1520,
     "dataset": 1530,
     "text": 1230,
     "serving": 1210,
-    "decoding": 1080,
+    "decoding": 1060,
     "tracking": 1010,
     "model": 1020,
     "cli": 950,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of Python; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 25360, "tests": 34030, "docs": 2660}
+TOTALS = {"src": 25300, "tests": 33870, "docs": 2660}
 
 
 def python(folder: str) -> dict[Path, int]:

@@ -12,12 +12,7 @@ import systems
 from bleuprint.dataset.subwords.vocabulary import PAD
 from bleuprint.model.linear import round_to_bfloat16
 from bleuprint.model.positions import rotate
-from bleuprint.model.transformer import (
-    Attention,
-    FeedForward,
-    ResidualConnection,
-    Transformer,
-)
+from bleuprint.model.transformer import Attention, FeedForward, ResidualConnection, Transformer
 from models import SHAPE, SOURCE, TARGET, WORDS, input_of, model_of, trained_model_of
 
 VARIATIONS: list[dict[str, Any]] = [

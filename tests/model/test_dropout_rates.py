@@ -9,12 +9,7 @@ from torch import Tensor, nn
 import systems
 from bleuprint.config.system import Dropout
 from bleuprint.model.positions import sinusoidal_positions
-from bleuprint.model.transformer import (
-    Attention,
-    FeedForward,
-    ResidualConnection,
-    Transformer,
-)
+from bleuprint.model.transformer import Attention, FeedForward, ResidualConnection, Transformer
 from models import SHAPE, SOURCE, TARGET, input_of, model_of
 
 

@@ -8,10 +8,7 @@ import torch
 from torch import Tensor
 
 import systems
-from bleuprint.model.transformer import (
-    Transformer,
-    count_parameters,
-)
+from bleuprint.model.transformer import Transformer, count_parameters
 from models import model_of
 
 

@@ -10,10 +10,7 @@ from torch import Tensor, nn
 
 from bleuprint.dataset.subwords.vocabulary import PAD
 from bleuprint.model.positions import sinusoidal_positions
-from bleuprint.model.transformer import (
-    Attention,
-    Transformer,
-)
+from bleuprint.model.transformer import Attention, Transformer
 from bleuprint.runtime.errors import UserError
 from models import SHAPE, SOURCE, TARGET, WORDS, input_of, model_of, trained_model_of
 

@@ -9,13 +9,7 @@ import pytest
 import result_trees as trees
 from bleuprint.config.corpus import Corpus
 from bleuprint.scoring.measure import Texts
-from bleuprint.scoring.output_faults import (
-    ANY,
-    FAULTS,
-    LANGUAGE,
-    has_loop,
-    is_balanced,
-)
+from bleuprint.scoring.output_faults import ANY, FAULTS, LANGUAGE, has_loop, is_balanced
 from bleuprint.text.tokenizers import Tokenize, tokenizer_for
 from measuring import texts_of
 from scoring import SEPARATORS

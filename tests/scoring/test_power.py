@@ -2,10 +2,7 @@
 
 import pytest
 
-from bleuprint.scoring.power import (
-    detectable,
-    detectable_over_seeds,
-)
+from bleuprint.scoring.power import detectable, detectable_over_seeds
 
 # statsmodels 0.15.0, TTestPower().solve_power(alpha=0.05, power=0.8, alternative="two-sided")
 EFFECTS = {2: 11.549889754978167, 3: 3.264043552819638, 5: 1.6819970833232674, 10: 0.996001910762}

@@ -107,10 +107,7 @@ def test_the_moving_average_is_taken_as_it_is(tmp_path: Path) -> None:
     ("settings", "message"),
     [
         (Average(last=6), "average.last is 6, but the checkpoints are: 10, 20, 30, 40, 50"),
-        (
-            Average(best=5),
-            "average.best is 5, but the validated checkpoints are: 10, 20, 30, 40",
-        ),
+        (Average(best=5), "average.best is 5, but the validated checkpoints are: 10, 20, 30, 40"),
         (Average(ema=True), "average.ema, but the training kept no moving average"),
         (Average(updates=(35, 45), ensemble=True), "average.ensemble of one checkpoint, 40"),
         (

@@ -21,17 +21,10 @@ from bleuprint.training.loss import batch_loss
 from bleuprint.training.optimizer import FlatOptimizer
 from trainings import job_in, project, train_here
 
+pytestmark = pytest.mark.usefixtures("one_thread")
 ALONE = Group(0, 1, torch.device("cpu"))
 IDS = list(range(4, 20))
 PAIRS = PairIds([IDS, IDS[:9]], [IDS[::-1], IDS[3:14]])
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def made(precision: str) -> tuple[Transformer, FlatOptimizer]:

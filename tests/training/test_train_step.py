@@ -1,9 +1,6 @@
 """Updates that fail: a loss that is not finite, a batch that does not fit into memory."""
 
 import dataclasses
-import subprocess
-import sys
-import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,7 +24,6 @@ from bleuprint.training.loss import batch_loss
 from bleuprint.training.observer import Observer
 from bleuprint.training.train_step import OutOfMemory, TrainStep
 from prepared import prepare
-from root import ROOT
 from trainings import merges, toy_pairs, train_here
 
 ALONE = Group(0, 1, torch.device("cpu"))
@@ -173,44 +169,3 @@ def test_a_batch_is_tried_out_with_all_layers(corpus: BinaryCorpus) -> None:
     assert calls == list(range(8))
     made.update(1, share)
     assert len(calls) < 8 + 8 * len(share.batches)  # a tenth of them is left
-
-
-def test_what_does_not_fit_is_told_before_the_training_starts(tmp_path: Path) -> None:
-    """A process that may have little more memory than it has, and a batch that needs a lot."""
-    script = tmp_path / "script.py"
-    script.write_text(
-        textwrap.dedent("""
-        import resource, torch
-        from bleuprint.dataset.batch import Batch, PairIds
-        from bleuprint.runtime.errors import UserError
-        from bleuprint.training.train_step import TrainStep
-        from bleuprint.model.transformer import Transformer
-        from bleuprint.runtime.distributed.group import Group
-        import systems
-
-        learner = TrainStep(
-            Transformer(systems.model(), 5000, 5000),
-            systems.train(max_tokens=40_000, tokens_per_update=40_000),
-            1,
-            Group(0, 1, torch.device("cpu")),
-        )
-        sides = PairIds([[7] * 40] * 1000, [[7] * 39 + [2]] * 1000)
-        small = PairIds([[7] * 4] * 10, [[7] * 3 + [2]] * 10)
-        learner.dry_run(Batch.from_ids(small))
-        pages = int(open("/proc/self/statm").read().split()[0])
-        limit = pages * resource.getpagesize() + (40 << 20)
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-        try:
-            learner.dry_run(Batch.from_ids(sides))
-        except UserError as error:
-            print(error)
-        """)
-    )
-    environment = {"PYTHONPATH": f"{ROOT}/tests/support:{ROOT}/src"}
-    done = subprocess.run(
-        [sys.executable, script], env=environment, capture_output=True, text=True, timeout=120
-    )
-    assert done.stdout == (
-        "the largest batch, 1000 pairs of up to 40 tokens, does not fit into the memory of cpu: "
-        "lower train.max_tokens (40000); train.tokens_per_update may stay\n"
-    ), done.stderr

@@ -21,8 +21,8 @@ from bleuprint.model.weights import load_model
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.training.averaging import average
 from bleuprint.training.data_loader import BatchReader
+from bleuprint.training.job import export_checkpoints
 from bleuprint.training.loss import batch_loss
-from bleuprint.training.outputs import export_checkpoints
 from hashes import sha256_of_folder
 from trainings import (
     checkpoints,
@@ -143,30 +143,6 @@ def test_with_bpe_dropout_more_tokens_are_trained_on(trained: Path, dropped: Pat
         assert facts(dropped)[name] > 1.1 * facts(trained)[name]
     assert curves(dropped)["training"][-1]["tokens"] == facts(dropped)["target_tokens"]
     assert losses(dropped)[-1] < losses(dropped)[0]
-
-
-@pytest.mark.slow
-def test_killed_with_bpe_dropout_it_ends_with_the_same_weights(
-    dropped: Path, tmp_path: Path
-) -> None:
-    root = fresh(dropped, tmp_path)
-    process = start(root)
-    wait_for_checkpoint(root, 0)
-    process.kill()
-    process.communicate(timeout=60)
-    assert "continuing from update" in train(root)
-    assert weights(root) == weights(dropped)
-    assert facts(root) == facts(dropped)
-    assert curves(root) == curves(dropped)
-
-
-@pytest.mark.slow
-def test_two_processes_drop_the_same_merges(dropped: Path, tmp_path: Path) -> None:
-    two = fresh(dropped, tmp_path)
-    train(two, 2)
-    assert losses(two) == pytest.approx(losses(dropped), rel=1e-4)
-    for name in ("source_tokens", "target_tokens", "flops"):
-        assert facts(two)[name] == facts(dropped)[name]
 
 
 def test_the_loss_is_a_mean_over_the_tokens_that_dropout_made(

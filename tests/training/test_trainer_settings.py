@@ -19,10 +19,9 @@ from bleuprint.model.transformer import Transformer
 from bleuprint.model.weights import load_model
 from bleuprint.runtime.files import read_json
 from bleuprint.training.averaging import average
-from bleuprint.training.job import Job
+from bleuprint.training.job import Job, export_checkpoints
 from bleuprint.training.loss import batch_loss
 from bleuprint.training.observer import Observer
-from bleuprint.training.outputs import export_checkpoints
 from bleuprint.training.train_state import TrainState
 from hashes import sha256_of_folder
 from params import write_resolved

@@ -16,12 +16,7 @@ from bleuprint.config.system import Model as Settings
 from bleuprint.dataset.subwords.vocabulary import BOS, PAD, SPECIALS, Vocabulary
 from bleuprint.model.attention import Attention
 from bleuprint.model.positions import sinusoidal_positions
-from bleuprint.model.transformer import (
-    DecoderLayer,
-    EncoderLayer,
-    ResidualConnection,
-    Transformer,
-)
+from bleuprint.model.transformer import DecoderLayer, EncoderLayer, ResidualConnection, Transformer
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import whole_folder
 

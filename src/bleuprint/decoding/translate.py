@@ -1,6 +1,7 @@
 """Translating test sets: binarized sources to detokenized lines."""
 
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 import torch
@@ -22,7 +23,7 @@ from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
 from bleuprint.model.linear import check_bfloat16, pack_weights, round_to_bfloat16
 from bleuprint.model.weights import DESCRIPTION
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.files import read_object, whole_folder
+from bleuprint.runtime.files import read_object, sha256_of, whole_folder
 
 
 def translate_tests(
@@ -61,8 +62,9 @@ def translate_tests(
                 for i in select_sentences(source.lengths)
             ]
     described = read_object(model_folder / DESCRIPTION, ("fingerprint", "averaged"))
-    record = TranslationRecord.from_files(described, decode, hypotheses, losses)
-    record.write(results / TRANSLATION)
+    made_by = described["fingerprint"], described["averaged"], asdict(decode)
+    hashes = {path.name: sha256_of(path) for path in sorted(hypotheses.iterdir())}
+    TranslationRecord(*made_by, hashes, losses).write(results / TRANSLATION)
     write_attention(results / ATTENTION, maps)
     return seconds
 

@@ -1,12 +1,11 @@
 """The provenance of translations: the training, the settings, the hashes of the files."""
 
 import dataclasses
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, TypedDict
 
-from bleuprint.config.system import Decode, System
+from bleuprint.config.system import System
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import read_object, sha256_of, write_json
 
@@ -34,19 +33,6 @@ class TranslationRecord:
     decode: dict[str, Any]
     hypotheses: dict[str, str]
     losses: dict[str, ReferenceLoss | None]
-
-    @classmethod
-    def from_files(
-        cls,
-        described: Mapping[str, Any],
-        decode: Decode,
-        hypotheses: Path,
-        losses: dict[str, ReferenceLoss | None],
-    ) -> Self:
-        """Record the files in the folder `hypotheses`; `described`: the model's model.json."""
-        hashes = {path.name: sha256_of(path) for path in sorted(hypotheses.iterdir())}
-        averaged, decoded = described["averaged"], dataclasses.asdict(decode)
-        return cls(described["fingerprint"], averaged, decoded, hashes, losses)
 
     @classmethod
     def read(cls, path: Path) -> Self:

@@ -25,8 +25,7 @@ from bleuprint.runtime.locks import FileLock
 from bleuprint.tracking.hardware import machine_of
 from bleuprint.tracking.timings import write_training
 from bleuprint.tracking.training_log import TrainingLog
-from bleuprint.training.job import Fingerprints, Job
-from bleuprint.training.outputs import export_checkpoints, export_results
+from bleuprint.training.job import Fingerprints, Job, export_checkpoints, export_results
 from bleuprint.training.trainer import Trainer
 
 

@@ -6,7 +6,7 @@ The same translations of newstest2014 score 27.52 (sacreBLEU), 28.33 (intl) and 
 
 import re
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from sacrebleu.metrics.bleu import BLEU
@@ -14,7 +14,7 @@ from sacrebleu.metrics.bleu import BLEU
 from bleuprint.dataset.subwords.vocabulary import SPECIALS, UNK
 from bleuprint.scoring.bleu import bleu_metric
 from bleuprint.scoring.measure import Measure, Texts
-from bleuprint.scoring.sacrebleu_measures import sacrebleu_measure, sacrebleu_value
+from bleuprint.scoring.sacrebleu_measures import Sides, sacrebleu_measure
 from bleuprint.text.tokenizers import Tokenizer, tokenizer_for
 
 LOWERCASED, INTL, TOKENS, TOKENIZED = "lower-cased", "intl", "tokens", "tokenized"
@@ -30,11 +30,8 @@ _UNKNOWN_LETTER = "\ua73f"
 # Segmenters take two of them without a space between for a word.
 _BETWEEN_UNKNOWN = re.compile(f"(?<={_UNKNOWN_LETTER})(?={_UNKNOWN_LETTER})")
 
-_Lines = Sequence[str]
-_Sides = tuple[_Lines, _Lines]
 
-
-def own_tokens(lines: _Lines, tokenizer: Tokenizer) -> list[str]:
+def own_tokens(lines: Sequence[str], tokenizer: Tokenizer) -> list[str]:
     """Translations in tokens of the corpus's tokenizer, separated by spaces.
 
     An unknown token, which tokenizers split at its brackets, is one token, as in the output of the
@@ -46,14 +43,14 @@ def own_tokens(lines: _Lines, tokenizer: Tokenizer) -> list[str]:
     return [_BETWEEN_UNKNOWN.sub(" ", line).replace(_UNKNOWN_LETTER, unknown) for line in tokens]
 
 
-def in_own_tokens(texts: Texts) -> _Sides:
+def in_own_tokens(texts: Texts) -> Sides:
     """Translations and references in the tokens of the corpus."""
     tokenizer = tokenizer_for(texts.language, texts.corpus.tokenize)
     return own_tokens(texts.hypotheses, tokenizer), texts.described.reference_tokens
 
 
 @lru_cache(maxsize=1)  # three variants count them
-def _moses(texts: Texts) -> _Sides | None:
+def _moses(texts: Texts) -> Sides | None:
     """In Moses tokens; None if the default tokenizer is not 13a.
 
     As for Chinese, Japanese, Korean and Thai, whose sentences Moses does not split into words.
@@ -63,7 +60,7 @@ def _moses(texts: Texts) -> _Sides | None:
     return tokenized(texts.hypotheses, texts.language), tokenized(texts.references, texts.language)
 
 
-def tokenized(lines: _Lines, language: str) -> list[str]:
+def tokenized(lines: Sequence[str], language: str) -> list[str]:
     """Moses tokens of each line, separated by spaces; hyphens not split, nothing escaped."""
     from bleuprint.text.moses import Moses
 
@@ -79,48 +76,27 @@ def split_compounds(tokens: str) -> str:
     return _COMPOUND.sub(r"\1 ##AT##-##AT## \2", tokens)
 
 
-def _split(texts: Texts) -> _Sides | None:
-    sides = _moses(texts)
-    if sides is None:
+def _split(texts: Texts) -> Sides | None:
+    if (sides := _moses(texts)) is None:
         return None
-    hypotheses, references = ([*map(split_compounds, side)] for side in sides)
-    return hypotheses, references
+    return [*map(split_compounds, sides[0])], [*map(split_compounds, sides[1])]
 
 
-def _of_tokens(
-    name: str, sides: Callable[[Texts], _Sides | None], lowercase: bool = False
-) -> Measure:
-    """BLEU of tokens, counted as they are."""
-    metric = BLEU(tokenize="none", lowercase=lowercase, force=True)
+def _variant(name: str, make: Callable[[Sequence[str], str], BLEU], **given: Any) -> Measure:
+    value_of = make([""], "en")
+    return sacrebleu_measure(name, name, make, value_of, resampled=False, kind="variant", **given)
 
-    def statistics(texts: Texts) -> Any:
-        found = sides(texts)
-        return found and metric._extract_corpus_statistics(found[0], [found[1]])
 
-    def signature(_: Texts) -> str:
-        return str(metric.get_signature().format())
-
-    value = sacrebleu_value(metric)
-    return Measure(name, name, statistics, value, signature=signature, kind="variant", single=True)
+def _tokens(references: Sequence[str], _: str, lowercase: bool = False) -> BLEU:
+    """Of tokens, which are counted as they are."""
+    return BLEU(lowercase, force=True, tokenize="none", references=[references])
 
 
 BLEU_VARIANTS = (
-    sacrebleu_measure(
-        *(LOWERCASED, LOWERCASED),
-        lambda texts: bleu_metric(texts.references, texts.language, lowercase=True),
-        BLEU(tokenize="none", lowercase=True, force=True),
-        resampled=False,
-        kind="variant",
-    ),
-    sacrebleu_measure(
-        *(INTL, INTL),
-        lambda texts: BLEU(tokenize="intl", references=[texts.references]),
-        BLEU(tokenize="none", force=True),
-        resampled=False,
-        kind="variant",
-    ),
-    _of_tokens(TOKENS, in_own_tokens),
-    _of_tokens(TOKENIZED, _moses),
-    _of_tokens(TOKENIZED_LOWERCASED, _moses, lowercase=True),
-    _of_tokens(COMPOUND_SPLIT, _split),
+    _variant(LOWERCASED, partial(bleu_metric, lowercase=True)),
+    _variant(INTL, lambda references, _: BLEU(tokenize="intl", references=[references])),
+    _variant(TOKENS, _tokens, sides=in_own_tokens),
+    _variant(TOKENIZED, _tokens, sides=_moses),
+    _variant(TOKENIZED_LOWERCASED, partial(_tokens, lowercase=True), sides=_moses),
+    _variant(COMPOUND_SPLIT, _tokens, sides=_split),
 )

@@ -12,22 +12,15 @@ def _of_model(_: object) -> None:
     """Counted by the stage translate, without lines."""
 
 
-def _figure(key: str, label: str, digits: int) -> Measure:
-    return Measure(
-        key,
-        label,
-        _of_model,
-        lambda sums: sums[:, 0],
+_FIGURES = ("loss", "Loss", 3), ("perplexity", "Perplexity", 2), ("word_perplexity", "Per word", 1)
+LOSSES = tuple(
+    Measure(
+        *(key, label, _of_model, lambda sums: sums[:, 0]),
         kind="figure",
         digits=digits,
         lower_is_better=True,
     )
-
-
-LOSSES = (
-    _figure("loss", "Loss", 3),
-    _figure("perplexity", "Perplexity", 2),
-    _figure("word_perplexity", "Per word", 1),
+    for key, label, digits in _FIGURES
 )
 
 

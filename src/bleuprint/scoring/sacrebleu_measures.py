@@ -12,74 +12,77 @@ from bleuprint.scoring.bleu import bleu_metric
 from bleuprint.scoring.measure import DIGITS, Floats, Measure, Texts
 from bleuprint.scoring.significance import RESAMPLES, SEED
 
-_Make = Callable[[Texts], Metric]
+# Translations and references.
+Sides = tuple[Sequence[str], Sequence[str]]
+
+
+def _lines(texts: Texts) -> Sides:
+    return texts.hypotheses, texts.references
+
+
+def _documents(texts: Texts) -> Sides | None:
+    """Each document as one line, its sentences separated by spaces."""
+    if not texts.documents:
+        return None
+    hypotheses, references = (
+        [" ".join(side[line] for line in lines) for lines in texts.documents]
+        for side in _lines(texts)
+    )
+    return hypotheses, references
 
 
 def sacrebleu_measure(
-    key: str, label: str, make: _Make, value_of: Metric, resampled: bool = True, **given: Any
+    key: str,
+    label: str,
+    make: Callable[[Sequence[str], str], Metric],
+    value_of: Metric,
+    sides: Callable[[Texts], Sides | None] = _lines,
+    resampled: bool = True,
+    **given: Any,
 ) -> Measure:
-    """A measure of a metric; `value_of` has its options, but may have another tokenizer.
+    """A measure of a metric that `make` makes of references and the target language.
 
-    `resampled`: the signature names the resamples.
+    `value_of` has its options, but may have another tokenizer. `resampled`: the signature names
+    the resamples.
     """
 
     def signature(texts: Texts) -> str:
-        metric = make(texts)
+        metric = make(texts.references[:1], texts.language)
         if resampled:
             metric.n_bootstrap, metric.seed = RESAMPLES, str(SEED)
         return str(metric.get_signature().format())
 
     @lru_cache(maxsize=1)  # of BLEU, two measures take them
     def statistics(texts: Texts) -> Any:
-        return make(texts)._extract_corpus_statistics(texts.hypotheses, None)
-
-    return Measure(
-        key, label, statistics, sacrebleu_value(value_of), signature=signature, single=True, **given
-    )
-
-
-def sacrebleu_value(metric: Metric) -> Callable[[Floats], list[float]]:
-    """The scores of rows of sums; of resamples in float32, as sacreBLEU has them."""
+        if (found := sides(texts)) is None:
+            return None
+        return make(found[1], texts.language)._extract_corpus_statistics(found[0], None)
 
     def value(sums: Floats) -> list[float]:
+        """The scores of rows of sums; of resamples in float32, as sacreBLEU has them."""
         rows: Any = sums if sums.dtype == np.float32 else sums.astype(np.int64).tolist()
-        return [metric._compute_score_from_stats(row).score for row in rows]
+        return [value_of._compute_score_from_stats(row).score for row in rows]
 
-    return value
-
-
-def _by_document(texts: Texts) -> Any:
-    """BLEU's statistics of documents, each as one line, its sentences separated by spaces."""
-    if not texts.documents:
-        return None
-    hypotheses, references = (
-        [" ".join(side[line] for line in lines) for lines in texts.documents]
-        for side in (texts.hypotheses, texts.references)
-    )
-    return bleu_metric(references, texts.language)._extract_corpus_statistics(hypotheses, None)
-
-
-def _bleu(texts: Texts) -> BLEU:
-    return bleu_metric(texts.references, texts.language)
+    return Measure(key, label, statistics, value, signature=signature, single=True, **given)
 
 
 _VALUE = BLEU(tokenize="none", force=True)
 
 BLEU_MEASURE = sacrebleu_measure(
-    *("bleu", "BLEU", _bleu, _VALUE),
+    *("bleu", "BLEU", bleu_metric, _VALUE),
     about="n-grams of up to four tokens, in the tokens of the target language; 100 is the maximum.",
 )
 CHRF2 = sacrebleu_measure(
-    *("chrf2", "chrF2", lambda texts: CHRF(references=[texts.references]), CHRF()),
+    *("chrf2", "chrF2", lambda references, _: CHRF(references=[references]), CHRF()),
     about="Characters in place of words: n-grams of up to six; 100 is the maximum.",
 )
 CHRF2PP = sacrebleu_measure(
-    *("chrf2pp", "chrF2++"),
-    *(lambda texts: CHRF(word_order=2, references=[texts.references]), CHRF(word_order=2)),
+    *("chrf2pp", "chrF2++", lambda references, _: CHRF(word_order=2, references=[references])),
+    CHRF(word_order=2),
     about="chrF2 of characters and, in addition, of words and pairs of words.",
 )
 TER_MEASURE = sacrebleu_measure(
-    *("ter", "TER", lambda texts: TER(references=[texts.references]), TER()),
+    *("ter", "TER", lambda references, _: TER(references=[references]), TER()),
     about=(
         "Edits (words inserted, deleted, replaced, runs of words moved) per 100 words of the "
         "references; lower is better."
@@ -87,11 +90,8 @@ TER_MEASURE = sacrebleu_measure(
     highest=np.inf,
     lower_is_better=True,
 )
-DBLEU = Measure(
-    *("dbleu", "d-BLEU", _by_document, BLEU_MEASURE.value),
-    signature=BLEU_MEASURE.signature,
-    single=True,
-    group="document",
+DBLEU = sacrebleu_measure(
+    *("dbleu", "d-BLEU", bleu_metric, _VALUE), sides=_documents, group="document"
 )
 # Tokens of the translations and of the references, as BLEU counts them: its first statistics.
 LENGTH_RATIO = Measure(

@@ -1,13 +1,20 @@
-"""A training job, and the fingerprints of everything that determines its result."""
+"""A training job: the fingerprints of everything that determines its result, and its outputs."""
 
-from dataclasses import dataclass
+import shutil
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from bleuprint.config.paths import Cell
 from bleuprint.config.system import System
-from bleuprint.dataset.binarized import CORPUS
+from bleuprint.dataset.binarized import CORPUS, BinaryCorpus
+from bleuprint.model.weights import write_description
 from bleuprint.runtime import fingerprint
-from bleuprint.runtime.files import sha256_of
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.files import sha256_of, whole_folder, write_json
+from bleuprint.training import checkpoint
+from bleuprint.training.history import CHECKPOINTS, CheckpointsRecord, TrainingFacts
+from bleuprint.training.optimizer import ema_weights
+from bleuprint.training.train_state import TrainState
 
 
 @dataclass(frozen=True)
@@ -45,3 +52,45 @@ class Fingerprints:
     @property
     def all(self) -> str:
         return fingerprint.of_settings(self.settings, self.code, self.data)
+
+
+def export_checkpoints(job: Job, folder: Path, fingerprints: Fingerprints, output: Path) -> None:
+    """Export the kept checkpoints: UPDATE.safetensors, model.json, and checkpoints.json.
+
+    With `train.ema`, also UPDATE.ema.safetensors: the moving average at the last one.
+    """
+    try:
+        with whole_folder(output) as partial:
+            for path in checkpoint.paths(folder):
+                state = checkpoint.read_state(path)
+                weights = partial / f"{checkpoint.update_of(path):07d}.safetensors"
+                shutil.copyfile(path / checkpoint.MODEL, weights)
+            if (decay := job.system.train.ema) is not None:
+                last = checkpoint.load(path)
+                mean = ema_weights(last.optimizer, decay, last.update)
+                file = partial / f"{last.update:07d}.ema.safetensors"
+                checkpoint.save_tensors(mean, file, {"fingerprint": fingerprints.all})
+            metric, validations = job.system.train.validation_metric, state["validations"]
+            record = CheckpointsRecord(fingerprints.all, metric, validations)
+            write_json(partial / CHECKPOINTS, asdict(record))
+            corpus = BinaryCorpus(job.corpus)
+            write_description(partial, job.system.model, corpus, fingerprints.all)
+    except checkpoint.DamagedCheckpoint as error:
+        raise UserError(f"{error}: remove it, or remove {folder} to train again") from None
+
+
+def export_results(state: TrainState, fingerprints: Fingerprints, results: Path) -> None:
+    """Write the reproducible results: training.json (counts, fingerprints) and curves.json."""
+    facts = TrainingFacts(
+        parameters=state.parameters,
+        updates=state.update,
+        source_tokens=state.source_tokens,
+        target_tokens=state.target_tokens,
+        flops=state.flops,
+        skipped=state.skipped,
+        valid_loss=state.validations[-1]["loss"],
+        fingerprint=fingerprints.all,
+        **asdict(fingerprints),
+    )
+    write_json(results / "training.json", asdict(facts))
+    write_json(results / "curves.json", {"training": state.curve, "validation": state.validations})

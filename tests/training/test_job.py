@@ -14,8 +14,7 @@ from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.model.weights import write_description
 from bleuprint.runtime.errors import UserError
 from bleuprint.training import checkpoint
-from bleuprint.training.job import Fingerprints, Job
-from bleuprint.training.outputs import export_checkpoints
+from bleuprint.training.job import Fingerprints, Job, export_checkpoints
 from corpora import PAIRS
 from prepared import prepare
 
@@ -65,11 +64,7 @@ def test_all_that_remain_are_exported_with_their_record(
     for name in names:
         saved = work / f"checkpoint-{name.partition('.')[0]}" / checkpoint.MODEL
         assert (output / name).read_bytes() == saved.read_bytes()
-    record = {
-        "fingerprint": MARKS.all,
-        "validation_metric": metric,
-        "validations": VALIDATIONS,
-    }
+    record = {"fingerprint": MARKS.all, "validation_metric": metric, "validations": VALIDATIONS}
     assert json.loads((output / "checkpoints.json").read_text()) == record
     write_description(tmp_path, job.system.model, corpus, MARKS.all)
     assert (output / "model.json").read_bytes() == (tmp_path / "model.json").read_bytes()
