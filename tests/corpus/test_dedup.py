@@ -5,8 +5,6 @@ import pytest
 from bleuprint.config.corpus import Dedup
 from bleuprint.corpus import dedup
 from bleuprint.corpus.dedup import Deduplication
-from bleuprint.corpus.steps.shard import Shard
-from bleuprint.corpus.steps.sharded import run_step
 from bleuprint.rules import EDITS
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import Pair, TextFolder
@@ -139,26 +137,8 @@ def test_hashes_that_end_in_zeros_are_compared_whole(tmp_path):
     assert len(set(groups)) == 3
 
 
-def test_shards_of_another_text_are_not_gathered(tmp_path):
-    before = TextFolder(tmp_path / "before", "de", "en")
-    step = Deduplication("c", before, tmp_path / "after", tmp_path / "ledger.json", ALL, ())
-    shards = tmp_path / "shards"
-    write_set(before, "train", PAIRS[1:])
-    for shard in Shard.all(2):
-        run_step(step, shards, shard, 1)
-    write_set(before, "train", PAIRS)
-    with pytest.raises(UserError, match=r"shards of 5 pairs, but there are 6: remove it"):
-        run_step(step, shards, 2, 1)
-    write_set(before, "train", PAIRS[1:])
-    hashes = shards / "2-of-2" / "sources"
-    hashes.write_bytes(hashes.read_bytes()[:-1])
-    with pytest.raises(UserError, match=r"shards: shards without all hashes: remove it"):
-        run_step(step, shards, 2, 1)
-    assert not (tmp_path / "after").exists()
-
-
 def test_nothing_left_names_the_rules(tmp_path):
-    with pytest.raises(UserError, match=r"nothing left of train after dedup: source_held_out 2$"):
+    with pytest.raises(UserError, match=r"nothing left of train.* by source_held_out 2$"):
         run(tmp_path, train=PAIRS[:2], valid=PAIRS[:2])
     assert not (tmp_path / "after").exists()
 

@@ -85,7 +85,8 @@ def test_an_exception_in_a_check_names_its_pair(tmp_path):
 def test_nothing_left_says_what_each_rule_dropped(tmp_path):
     with pytest.raises(UserError) as error:
         run(tmp_path, [*[Pair("w " * 9, "x")] * 2, Pair("a b c", "a b c d e f g")])
-    assert str(error.value) == "corpus m: nothing left of train after filter: length 3"
+    counts = "3 pairs in, 0 out; dropped by length 3"
+    assert str(error.value) == f"corpus m: nothing left of train after filter: {counts}"
     assert not (tmp_path / "after").exists()
 
 

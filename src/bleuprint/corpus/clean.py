@@ -4,7 +4,7 @@ Validation and test sets are copied byte for byte, so that systems are scored on
 the stage tokenize applies the same edits to them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
@@ -73,8 +73,12 @@ class Cleaning(FilterStep):
         return cls(name, raw, output, paths.ledger(name, cls.stage, root), corpus.clean)
 
     @property
-    def rules(self) -> tuple[Sequence[str], Sequence[str]]:
-        return [EMPTY], [edit.name() for edit in self.edits]
+    def rules(self) -> tuple[str, ...]:
+        return (EMPTY,)
+
+    @property
+    def edit_names(self) -> tuple[str, ...]:
+        return tuple(edit.name() for edit in self.edits)
 
     def filter_block(self, name: str, block: Block) -> FilteredBlock:  # noqa: ARG002
         counts, kept = SetCounts(), []

@@ -21,19 +21,10 @@ import numpy.typing as npt
 
 from bleuprint.config.corpus import Corpus, Dedup
 from bleuprint.corpus.heldout import HASH_BYTES, HeldOutSentences, hash_of
-from bleuprint.corpus.steps.filtering import (
-    DroppedBy,
-    check_not_empty,
-    check_pairs,
-    copy_sets,
-    join_files,
-    write_kept,
-)
-from bleuprint.corpus.steps.ledger import Ledger
+from bleuprint.corpus.steps.filtering import DroppedBy, copy_sets, join_files, write_kept
 from bleuprint.corpus.steps.shard import Shard
-from bleuprint.corpus.steps.sharded import Step, settings_sha256, shard_blocks, step_files
+from bleuprint.corpus.steps.sharded import Step, step_files
 from bleuprint.rules.rule import Edits, edited
-from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import whole_folder
 from bleuprint.runtime.process_pool import map_parts
 from bleuprint.runtime.progress import Progress
@@ -70,7 +61,7 @@ class Deduplication(Step):
 
     def process_shard(self, shard: Shard, part: Path, workers: int) -> None:
         """Hash the pairs of a shard of train, and look them up in the held-out sets."""
-        blocks, pairs = shard_blocks(self.before, shard)
+        blocks, pairs = self.shard_blocks(shard)
         with ExitStack() as opened:
             progress = opened.enter_context(Progress(f"hash {self.corpus} train", pairs, "pairs"))
             names = (*self.keys, _HELD_OUT)
@@ -82,13 +73,11 @@ class Deduplication(Step):
 
     def gather(self, parts: Sequence[Path], workers: int) -> None:  # noqa: ARG002
         """Drop repeated and held-out pairs from train."""
-        ledger = Ledger(self.stage, self.corpus, settings_sha256(self), self.rules)
+        ledger = self.new_ledger()
         with whole_folder(self.output) as unfinished:
             after = self.before.at(unfinished)
-            counts = ledger.open("train")
             dropped_by = self.dropped_by(parts, unfinished)
-            write_kept(self.before, after, dropped_by, self.rules, counts)
-            check_not_empty(counts, "train", ledger)
+            write_kept(self.before, after, dropped_by, self.rules, ledger.open("train"))
             copy_sets(self.before, after, self.before.held_out(), ledger)
             ledger.write(self.ledger)
 
@@ -106,19 +95,13 @@ class Deduplication(Step):
     def dropped_by(self, parts: Sequence[Path], scratch: Path) -> DroppedBy:
         """The rule that drops each pair of train; `parts` are its processed shards."""
         leaks = np.concatenate([np.fromfile(part / _HELD_OUT, np.uint8) for part in parts])
-        check_pairs(parts, len(leaks), pairs := self.before.count("train"))
         dropped_by = np.where(leaks, leaks + len(self.keys), 0).astype(np.uint8)
-        groups = []
+        groups, repeated = [], np.zeros(len(leaks), bool)
         for key in self.keys:
-            joined = scratch / key
-            join_files([part / key for part in parts], joined)
-            if joined.stat().st_size != HASH_BYTES * pairs:
-                raise UserError(f"{parts[0].parent}: shards without all hashes: remove it")
+            join_files([part / key for part in parts], joined := scratch / key)
             groups.append(_groups(joined))
             joined.unlink()
-        repeated = np.zeros(pairs, bool)
-        for key_groups in groups:
-            repeated |= key_groups > 0
+            repeated |= groups[-1] > 0
         seen = [bytearray(int(key_groups.max(initial=0)) + 1) for key_groups in groups]
         # Only a pair that is kept drops later ones: of the pairs that agree, one stays.
         for index in np.flatnonzero(repeated & (dropped_by == 0)).tolist():

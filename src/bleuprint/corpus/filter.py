@@ -40,8 +40,8 @@ class Filtering(FilterStep):
         return cls(*files, corpus.filter, corpus.tokenize)
 
     @property
-    def rules(self) -> tuple[Sequence[str], Sequence[str]]:
-        return [check.name() for check in self.checks], ()
+    def rules(self) -> tuple[str, ...]:
+        return tuple(check.name() for check in self.checks)
 
     def process_shard(self, shard: Shard, part: Path, workers: int) -> None:
         """Write the pairs kept of a shard of train, and its counts."""

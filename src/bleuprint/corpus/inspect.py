@@ -18,8 +18,7 @@ from bleuprint.corpus.dedup import Deduplication
 from bleuprint.corpus.download.download import Sample, download_corpus
 from bleuprint.corpus.download.fetch import Source
 from bleuprint.corpus.filter import Filtering
-from bleuprint.corpus.steps.filtering import NothingLeft
-from bleuprint.corpus.steps.ledger import SetCounts, read_ledger
+from bleuprint.corpus.steps.ledger import NothingLeft, SetCounts, read_ledger
 from bleuprint.corpus.steps.sharded import Step, run_step
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import TextFolder

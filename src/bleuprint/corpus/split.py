@@ -17,12 +17,7 @@ import numpy.typing as npt
 
 from bleuprint.config.corpus import Split
 from bleuprint.corpus.heldout import Decontaminate, HeldOutSentences
-from bleuprint.corpus.steps.filtering import (
-    DroppedBy,
-    check_not_empty,
-    copy_sets,
-    write_kept,
-)
+from bleuprint.corpus.steps.filtering import DroppedBy, copy_sets, write_kept
 from bleuprint.corpus.steps.ledger import Ledger
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.errors import UserError
@@ -61,7 +56,9 @@ def split_folder(
                 if (drawn := drawn_for == number).any():
                     _write_drawn(before, after, name, drawn, held_out, ledger)
                     held_out.add(after.pairs(name))
-            _write_rest(before, after, drawn_for, held_out, ledger, workers)
+            sides = _held_out_sides(corpus, before, held_out, workers)
+            rest = np.where(drawn_for, drawn_for, np.where(sides, sides + _TEST, 0))
+            write_kept(before, after, rest.astype(np.uint8), RULES, ledger.open("train"))
         copy_sets(before, after, given, ledger)
         ledger.write(ledger_path)
 
@@ -99,38 +96,24 @@ def _write_drawn(
     with after.writer(name) as writer:
         for block in before.blocks("train"):
             chosen = drawn[block.first - 1 :][: len(block)]
-            if not chosen.any():
-                continue
-            for number, pair in compress(block.numbered(), chosen):
+            for number, pair in compress(block.numbered(), chosen) if chosen.any() else ():
                 if side := held_out.side(pair):
                     counts.drop(RULES[1 + side], number, pair)
                 else:
                     counts.keep()
                     writer.write(pair)
-    check_not_empty(counts, name, ledger)
 
 
-def _write_rest(
-    before: TextFolder,
-    after: TextFolder,
-    drawn_for: DroppedBy,
-    held_out: HeldOutSentences,
-    ledger: Ledger,
-    workers: int,
-) -> None:
-    """Write the pairs that were not drawn and have no held-out sentence."""
-    counts = ledger.open("train")
-    dropped_by = drawn_for.copy()
-    done = 0
-    with Progress(f"split {ledger.corpus} train", len(drawn_for), "pairs") as progress:
-        for data in map_parts(partial(_side_finder, held_out), before.blocks("train"), workers):
-            sides = np.frombuffer(data, np.uint8)
-            rules = dropped_by[done : done + len(sides)]
-            rules[:] = np.where(rules, rules, np.where(sides, sides + _TEST, 0))
-            done += len(sides)
-            progress.advance(len(sides))
-    write_kept(before, after, dropped_by, RULES, counts)
-    check_not_empty(counts, "train", ledger)
+def _held_out_sides(
+    corpus: str, train: TextFolder, held_out: HeldOutSentences, workers: int
+) -> DroppedBy:
+    """For each training pair 0, or the side that is a held-out sentence: 1 or 2."""
+    sides = []
+    with Progress(f"split {corpus} train", train.count("train"), "pairs") as progress:
+        for data in map_parts(partial(_side_finder, held_out), train.blocks("train"), workers):
+            sides.append(np.frombuffer(data, np.uint8))
+            progress.advance(len(data))
+    return np.concatenate(sides)
 
 
 def _side_finder(held_out: HeldOutSentences) -> Callable[[Block], bytes]:

@@ -15,10 +15,8 @@ from numpy.lib import format as npy
 
 from bleuprint.config import paths
 from bleuprint.config.corpus import Corpus, Units
-from bleuprint.corpus.steps.filtering import check_pairs
-from bleuprint.corpus.steps.ledger import Ledger
 from bleuprint.corpus.steps.shard import Shard
-from bleuprint.corpus.steps.sharded import Step, settings_sha256, shard_blocks, step_files
+from bleuprint.corpus.steps.sharded import Step, step_files
 from bleuprint.dataset.binarized import (
     END_TYPE,
     ENDS,
@@ -65,14 +63,13 @@ class Binarizing(Step):
 
     def process_shard(self, shard: Shard, part: Path, workers: int) -> None:
         """Encode a shard of train."""
-        self._encode(part, "train", *shard_blocks(self.before, shard), workers)
+        self._encode(part, "train", *self.shard_blocks(shard), workers)
 
     def gather(self, parts: Sequence[Path], workers: int) -> None:
         """Join the shards, encode the other sets, and write the header and the ledger."""
-        ledger = Ledger(self.stage, self.corpus, settings_sha256(self))
+        ledger = self.new_ledger()
         with whole_folder(self.output) as folder:
             sizes = {"train": self._join(parts, folder, "train")}
-            check_pairs(parts, sizes["train"].pairs, self.before.count("train"))
             with TemporaryDirectory(dir=folder) as scratch:
                 for name in self.before.held_out():
                     self._encode(Path(scratch), name, self.before.blocks(name), None, workers)

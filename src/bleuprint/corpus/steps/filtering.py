@@ -13,8 +13,7 @@ import numpy.typing as npt
 
 from bleuprint.corpus.steps.ledger import Ledger, SetCounts
 from bleuprint.corpus.steps.shard import Shard
-from bleuprint.corpus.steps.sharded import Step, settings_sha256, shard_blocks
-from bleuprint.runtime.errors import UserError
+from bleuprint.corpus.steps.sharded import Step
 from bleuprint.runtime.files import read_json, whole_folder, write_json
 from bleuprint.runtime.process_pool import map_parts
 from bleuprint.runtime.progress import Progress
@@ -34,14 +33,6 @@ class FilteredBlock(NamedTuple):
     counts: SetCounts
 
 
-class NothingLeft(UserError):
-    """No pair of a set is left; `counts` say why."""
-
-    def __init__(self, message: str, counts: SetCounts) -> None:
-        super().__init__(message)
-        self.counts = counts
-
-
 @dataclass(frozen=True)
 class FilterStep(Step):
     """A stage on one corpus that filters `before` into the folder `output`."""
@@ -50,15 +41,6 @@ class FilterStep(Step):
     def filter_block(self, name: str, block: Block) -> FilteredBlock:
         """The pairs that are kept of a block of the set `name`."""
 
-    @property
-    def rules(self) -> tuple[Sequence[str], Sequence[str]]:
-        """The names of the rules that may drop a pair, and of the edits."""
-        return (), ()
-
-    def new_ledger(self) -> Ledger:
-        """The stage's ledger, without sets."""
-        return Ledger(self.stage, self.corpus, settings_sha256(self), *self.rules)
-
     def write_held_out(self, after: TextFolder, ledger: Ledger, workers: int) -> None:  # noqa: ARG002
         """Write validation and test sets: copies, unless a stage overrides this."""
         copy_sets(self.before, after, self.before.held_out(), ledger)
@@ -66,7 +48,7 @@ class FilterStep(Step):
     def process_shard(self, shard: Shard, part: Path, workers: int) -> None:
         """Write the pairs kept of a shard of train, and its counts."""
         counts = self.new_ledger().open("train")
-        blocks, pairs = shard_blocks(self.before, shard)
+        blocks, pairs = self.shard_blocks(shard)
         self.filter_set("train", blocks, pairs, self.before.at(part), counts, workers)
         write_json(part / _COUNTS, vars(counts))
 
@@ -74,8 +56,12 @@ class FilterStep(Step):
         """Join the shards of train, and write the held-out sets and the ledger."""
         ledger = self.new_ledger()
         with whole_folder(self.output) as unfinished:
-            after = self.before.at(unfinished)
-            self._gather_train(parts, after, ledger)
+            after, counts = self.before.at(unfinished), ledger.open("train")
+            for part in parts:
+                counts.add(SetCounts(**read_json(part / _COUNTS)))
+            texts = zip(*(after.at(part).files("train") for part in parts), strict=True)
+            for files, joined in zip(texts, after.files("train"), strict=True):
+                join_files(files, joined)
             self.write_held_out(after, ledger, workers)
             ledger.write(self.ledger)
 
@@ -95,25 +81,6 @@ class FilterStep(Step):
                 writer.write_packed(filtered.source, filtered.target)
                 counts.add(filtered.counts)
                 progress.advance(filtered.counts.pairs_in)
-
-    def _gather_train(self, parts: Sequence[Path], after: TextFolder, ledger: Ledger) -> None:
-        """Join the texts and counts of shards; raises UserError if they differ, or are empty."""
-        counts = ledger.open("train")
-        for part in parts:
-            counts.add(SetCounts(**read_json(part / _COUNTS)))
-        check_pairs(parts, counts.pairs_in, self.before.count("train"))
-        texts = (after.at(part).files("train") for part in parts)
-        for files, joined in zip(zip(*texts, strict=True), after.files("train"), strict=True):
-            join_files(files, joined)
-        check_not_empty(counts, "train", ledger)
-
-
-def check_pairs(parts: Sequence[Path], pairs: int, expected: int) -> None:
-    """Raise UserError if shards have another number of pairs than their text."""
-    if pairs != expected:
-        raise UserError(
-            f"{parts[0].parent}: shards of {pairs} pairs, but there are {expected}: remove it"
-        )
 
 
 def write_kept(
@@ -137,15 +104,6 @@ def write_kept(
                 else:
                     counts.keep()
                     writer.write(pair)
-
-
-def check_not_empty(counts: SetCounts, name: str, ledger: Ledger) -> None:
-    """Raise NothingLeft if no pair of a set is left."""
-    if not counts.pairs_out:
-        raise NothingLeft(
-            f"corpus {ledger.corpus}: nothing left of {name} after {ledger.stage}: {counts.drops}",
-            counts,
-        )
 
 
 def join_files(files: Iterable[Path], joined: Path) -> None:

@@ -47,8 +47,8 @@ class SetCounts:
 
     def change(self, rule: str, number: int, before: Pair, after: Pair) -> None:
         """Count pair `number` of the set as changed by `rule`."""
-        self.changed[rule] = self.changed.get(rule, 0) + 1
         old = {"source": before.source, "target": before.target}
+        self.changed[rule] = self.changed.get(rule, 0) + 1
         self._sample(rule, number, **old, new_source=after.source, new_target=after.target)
 
     def add(self, later: "SetCounts") -> None:
@@ -69,22 +69,21 @@ class SetCounts:
             samples.append({"pair": number, **cut})
 
     @property
-    def drops(self) -> str:
-        """What each rule dropped, for a message."""
-        return _listed(self.dropped) or "nothing dropped"
-
-    @property
     def summary(self) -> str:
         """Pairs in and out, and what each rule changed and dropped, in one line."""
         parts = [f"{self.pairs_in:,} pairs in, {self.pairs_out:,} out"]
         for action, counts in ("changed by", self.changed), ("dropped by", self.dropped):
-            if listed := _listed(counts):
+            if listed := ", ".join(f"{rule} {n:,}" for rule, n in counts.items() if n):
                 parts.append(f"{action} {listed}")
         return "; ".join(parts)
 
 
-def _listed(counts: dict[str, int]) -> str:
-    return ", ".join(f"{rule} {count:,}" for rule, count in counts.items() if count)
+class NothingLeft(UserError):
+    """No pair of a set is left; `counts` say why."""
+
+    def __init__(self, message: str, counts: SetCounts) -> None:
+        super().__init__(message)
+        self.counts = counts
 
 
 @dataclass
@@ -108,21 +107,22 @@ class Ledger:
         return self.sets[name]
 
     def write(self, path: Path) -> None:
-        """Check that pairs out are pairs in minus dropped, then write the ledger as JSON."""
+        """Write the ledger as JSON; raises NothingLeft if all pairs of a set are dropped."""
         for name, counts in self.sets.items():
             left = counts.pairs_in - sum(counts.dropped.values())
             assert counts.pairs_out == left, f"{self.stage} lost count of {name}: {counts}"
+            if counts.pairs_in and not left:
+                what = f"nothing left of {name} after {self.stage}: {counts.summary}"
+                raise NothingLeft(f"corpus {self.corpus}: {what}", counts)
         sets = {name: vars(counts) for name, counts in self.sets.items()}
         head = {"stage": self.stage, "corpus": self.corpus, "settings": self.settings}
         write_json(path, {**head, "sets": sets})
 
 
-def read_ledgers(
-    corpus: str, root: Path = Path(), stages: Sequence[str] = STAGES
-) -> dict[str, dict[str, SetCounts]]:
+def read_ledgers(corpus: str, root: Path = Path()) -> dict[str, dict[str, SetCounts]]:
     """The counts of a corpus by stage and set; raises UserError if a ledger is missing."""
     ledgers = {}
-    for stage in stages:
+    for stage in STAGES:
         if not (path := paths.ledger(corpus, stage, root)).exists():
             raise UserError(f"{path}: no such file: no ledger of {stage} for corpus {corpus} yet")
         ledgers[stage] = read_ledger(path)

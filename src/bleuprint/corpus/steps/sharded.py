@@ -12,19 +12,17 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import ClassVar
 
-from filelock import Timeout
-
 from bleuprint.config import paths
 from bleuprint.config.corpus import Corpus
-from bleuprint.corpus.steps.ledger import read_ledger
+from bleuprint.corpus.steps.ledger import Ledger, read_ledger
 from bleuprint.corpus.steps.shard import Shard
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.files import whole_folder
-from bleuprint.runtime.locks import FileLock
 from bleuprint.text.parallel import Block, TextFolder
 
-_SETTINGS = "settings"
+# The file of a shard that says of what it was made: settings, and pairs of the whole text.
+_MADE_OF = "made-of"
 
 
 @dataclass(frozen=True)
@@ -45,67 +43,67 @@ class Step(ABC):
     def gather(self, parts: Sequence[Path], workers: int) -> None:
         """Write the stage's output from the shards in `parts` and the held-out sets."""
 
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The names of the rules that may drop a pair."""
+        return ()
+
+    @property
+    def edit_names(self) -> tuple[str, ...]:
+        """The names of the edits that may change a pair."""
+        return ()
+
+    @property
+    def settings_sha256(self) -> str:
+        """The fingerprint of the settings: of all fields except paths."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        kept = {n: v for n, v in values.items() if not isinstance(v, Path | TextFolder)}
+        return fingerprint.of_settings(kept)
+
+    def new_ledger(self) -> Ledger:
+        """The stage's ledger, without sets."""
+        names = self.rules, self.edit_names
+        return Ledger(self.stage, self.corpus, self.settings_sha256, *names)
+
+    def shard_blocks(self, shard: Shard) -> tuple[Iterator[Block], int]:
+        """The blocks of a shard of train, and its number of pairs."""
+        total = self.before.count("train")
+        start, stop = shard.bounds(total)
+        return self.before.blocks("train", start, stop), (total if stop is None else stop) - start
+
 
 def run_step(step: Step, shards: Path, work: Shard | int | None, workers: int) -> None:
     """Process one shard, gather a number of shards, or do both for the whole text (None).
 
-    Shards are kept in folders below `shards`. Raises UserError if another process does the same.
+    Shards are kept in folders below `shards`.
     """
-    shards.mkdir(parents=True, exist_ok=True)
-    try:
-        with FileLock(shards / f"{work if isinstance(work, Shard) else 'all'}.lock", timeout=0):
-            _run_step(step, shards, work, workers)
-    except Timeout:
-        raise UserError(f"{shards}: another process is writing these shards") from None
-
-
-def run_and_print(step: Step, shards: Path, work: Shard | int | None, workers: int) -> None:
-    """Run a step, and print what each rule did to train unless `work` is one shard."""
-    run_step(step, shards, work, workers)
-    if not isinstance(work, Shard):
-        train = read_ledger(step.ledger)["train"]
-        print(f"{step.stage} {step.corpus}: {train.summary}")
-
-
-def _run_step(step: Step, shards: Path, work: Shard | int | None, workers: int) -> None:
+    made_of = f"{step.settings_sha256} {step.before.count('train')}"
+    if not isinstance(work, int):
+        folder = shards / str(work or Shard())
+        with whole_folder(folder) as part:
+            step.process_shard(work or Shard(), part, workers)
+            (part / _MADE_OF).write_text(made_of)
     if isinstance(work, Shard):
-        _process_shard(step, work, shards / str(work), workers)
         return
     parts = [shards / str(shard) for shard in Shard.all(work or 1)]
     try:
-        if work is None:
-            _process_shard(step, Shard(), parts[0], workers)
         for part in parts:
             if not part.is_dir():
                 raise UserError(f"{part}: no such shard to gather")
-            if (part / _SETTINGS).read_text() != settings_sha256(step):
-                raise UserError(
-                    f"{part}: this shard was made under other settings; remove {part.parent}"
-                )
+            if (part / _MADE_OF).read_text() != made_of:
+                what = "made of another text or under other settings"
+                raise UserError(f"{part}: {what}: remove {part.parent}")
         step.gather(parts, workers)
     finally:
         if work is None:
             shutil.rmtree(parts[0], ignore_errors=True)
 
 
-def _process_shard(step: Step, shard: Shard, folder: Path, workers: int) -> None:
-    with whole_folder(folder) as part:
-        step.process_shard(shard, part, workers)
-        (part / _SETTINGS).write_text(settings_sha256(step))
-
-
-def settings_sha256(step: Step) -> str:
-    """The fingerprint of the settings of a step: its fields except paths."""
-    values = {field.name: getattr(step, field.name) for field in fields(step)}
-    kept = {n: value for n, value in values.items() if not isinstance(value, Path | TextFolder)}
-    return fingerprint.of_settings(kept)
-
-
-def shard_blocks(before: TextFolder, shard: Shard) -> tuple[Iterator[Block], int]:
-    """The blocks of a shard of train, and its number of pairs."""
-    total = before.count("train")
-    start, stop = shard.bounds(total)
-    return before.blocks("train", start, stop), (total if stop is None else stop) - start
+def run_and_print(step: Step, shards: Path, work: Shard | int | None, workers: int) -> None:
+    """Run a step, and print what each rule did to train unless `work` is one shard."""
+    run_step(step, shards, work, workers)
+    if not isinstance(work, Shard):
+        print(f"{step.stage} {step.corpus}: {read_ledger(step.ledger)['train'].summary}")
 
 
 def step_files(
