@@ -9,7 +9,7 @@ from root import ROOT
 
 # Lines of Python by package of src/bleuprint, rounded up.
 PACKAGES = {
-    "report": 4050,
+    "report": 3890,
     "corpus": 3140,
     "runtime": 2084,
     "config": 1935,
@@ -28,7 +28,7 @@ PACKAGES = {
 }
 LONGEST = 350  # lines of a module
 # Of Python; of docs, of pages. The aim is 21,000 and 25,000.
-TOTALS = {"src": 25220, "tests": 33810, "docs": 2660}
+TOTALS = {"src": 25050, "tests": 33630, "docs": 2660}
 
 
 def python(folder: str) -> dict[Path, int]:

@@ -252,7 +252,7 @@ def test_the_exit_status_and_a_revision(tmp_path: Path) -> None:
     other = write(tmp_path / "other", corpus="talks-en-fr")
     for name, message in {
         str(other): "another experiment: no system, corpus, seed and test set in common with here",
-        "nowhere": "unknown Git revision 'nowhere'; nor is there such a file or folder",
+        "nowhere": "no Git revision, DVC experiment, file or folder: unknown Git revision",
         str(tmp_path): "reports/results.json: no such file",
     }.items():
         status, output, error = bleuprint(root, name)

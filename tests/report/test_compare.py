@@ -1,85 +1,186 @@
-"""Two systems side by side, as `bleuprint compare` prints them."""
+"""`bleuprint compare`: rows of a report, and of those of two revisions of git."""
 
+import os
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from scipy.stats import ttest_rel
 
 import processes
 import result_trees as trees
 from bleuprint.config.paths import Cell
 from bleuprint.report.compare import changes
-from bleuprint.runtime.files import read_json
-from bleuprint.scoring.record import value_of
+from bleuprint.report.frame import RESULTS
+from bleuprint.report.records import collect
+from bleuprint.runtime.files import read_json, write_json
+from bleuprint.scoring.record import SCORES, value_of
 from bleuprint.text.parallel import read_lines
+from measuring import paired_tests
+from params import write_resolved
 from scoring import text
 
 TEST = "test.first"
+TINY, SMALL = (Cell(system, "news-en-de", 1) for system in ("tiny", "small"))
+_AS = {f"GIT_{who}_{what}": "t@x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+
+
+def run(root: Path, *command: str, status: int = 0) -> str:
+    """What a command prints: on stderr if it fails."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("DVC_", "GIT_", "BLEUPRINT_"))}
+    environment = {**kept, **_AS, "GIT_CONFIG_GLOBAL": os.devnull, "COLUMNS": "200"}
+    environment |= {"PYTHONUTF8": "1", "DVC_NO_ANALYTICS": "1"}
+    if command[0] == sys.executable:
+        done = processes.run_text([*command], root, environment)
+    else:
+        done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
+    assert done.returncode == status, done.stdout + done.stderr
+    return done.stderr if status else done.stdout
+
+
+def compare(root: Path, *arguments: str, status: int = 0) -> str:
+    return run(root, sys.executable, "-m", "bleuprint", "compare", *arguments, status=status)
+
+
+def lines(output: str) -> list[list[str]]:
+    """The cells of each line of the tables."""
+    return [re.split(r" {2,}", line.strip()) for line in output.split("\n")]
+
+
+def bleu_row(output: str) -> list[str]:
+    (row,) = [line for line in lines(output) if line[1:3] == ["first", "BLEU"]]
+    return row
+
+
+def translate(root: Path, cell: Cell, edits: dict[int, str]) -> None:
+    """Put the references in place of translations, but for the edited lines; and score them."""
+    settings = trees.load(root / "params.yaml")
+    references = list(read_lines(root / "data" / "split" / cell.corpus / f"{TEST}.de"))
+    edited = [edits.get(number, line) for number, line in enumerate(references)]
+    trees.write_lines(root / cell.results / "hypotheses" / f"{TEST}.de", edited)
+    trees.write_translation(root, settings, cell)
+    trees.write_maps(root, settings, cell)
+    trees.score_cell(settings, *cell, root)
+
+
+def report(root: Path) -> None:
+    collect(trees.load(root / "params.yaml"), root).save(root / RESULTS)
 
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Results of two systems; 5 of 40 lines are worse in the second, control characters in one."""
+    """Results of two systems; five lines differ, with control characters in one."""
     root = tmp_path_factory.mktemp("tree")
-    settings = trees.settings_in(root, corpora={"news-en-de": ("first", "second")})
-    trees.write_all(root, settings)
-    split = root / "data" / "split" / "news-en-de"
-    references = list(read_lines(split / f"{TEST}.de"))
-    for system in ("tiny", "small"):
-        path = root / Cell(system, "news-en-de", 1).results / "hypotheses" / f"{TEST}.de"
-        lines = list(references)
-        if system == "tiny":
-            for number in (3, 8, 9):  # of the same BLEU: nothing right
-                lines[number] = "nothing"
-            lines[20] = f"\x1b[31m{references[20]}\x9b\u202e"
-        else:
-            lines[30] = "\u2028\tworse"
-        trees.write_lines(path, lines)
-        trees.write_translation(root, settings, Cell(system, "news-en-de", 1))
-        trees.write_maps(root, settings, Cell(system, "news-en-de", 1))
-        trees.score_cell(settings, system, "news-en-de", 1, root)
+    trees.write_all(root, trees.settings_in(root, corpora={"news-en-de": ("first", "second")}))
+    (twentieth,) = list(read_lines(root / f"data/split/news-en-de/{TEST}.de"))[20:21]
+    nothing = dict.fromkeys((3, 8, 9), "nothing")  # of the same BLEU: nothing right
+    translate(root, TINY, {**nothing, 20: f"\x1b[31m{twentieth}\x9b\u202e"})
+    translate(root, SMALL, {30: "\u2028\tworse"})
+    report(root)
     return root
 
 
-def compare(root: Path, *arguments: str, status: int = 0) -> str:
-    """What `bleuprint compare` prints: on stderr if it fails."""
-    command = [sys.executable, "-m", "bleuprint.cli.main", "compare", *arguments]
-    done = processes.run_text(command, root)
-    assert done.returncode == status, done.stderr
-    return done.stderr if status else done.stdout
+@pytest.fixture
+def copy(tree: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(tree, tmp_path / "copy")
 
 
-def test_scores_stand_side_by_side(tree: Path) -> None:
-    output = compare(tree, "tiny", "small", "--corpus", "news-en-de")
-    assert "\ntiny and small on news-en-de, seed 1, test set first\n" in output
-    tiny, small = (
-        read_json(tree / Cell(system, "news-en-de", 1).results / "scores.json")["first"]
-        for system in ("tiny", "small")
-    )
+@pytest.fixture(scope="module")
+def repository(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """In a folder of a larger one; at the second commit, `tiny` decodes with another beam."""
+    larger = tmp_path_factory.mktemp("larger")
+    root = shutil.copytree(tree, larger / "project")
+    run(larger, "git", "init", "--quiet", "--initial-branch", "main")
+    run(root, "dvc", "init", "--quiet", "--subdir")
+    run(root, "git", "add", "reports", "params.yaml", ".dvc")
+    run(root, "git", "commit", "--quiet", "--message", "first")
+    params = (root / "params.yaml").read_text("utf-8")
+    (root / "params.yaml").write_text(params.replace("beam: 2", "beam: 5", 1), encoding="utf-8")
+    write_resolved(root)
+    translate(root, TINY, {})
+    trees.write_cell(root, trees.load(root / "params.yaml"), TINY, errors=0.5)
+    report(root)
+    run(root, "git", "commit", "--quiet", "--all", "--message", "second")
+    return root
+
+
+@pytest.mark.usefixtures("all_samples")
+def test_scores_stand_side_by_side_with_their_p(tree: Path) -> None:
+    output = compare(tree, "tiny", "small")
+    scores = [read_json(tree / cell.results / SCORES)["first"] for cell in (TINY, SMALL)]
     labels = {"bleu": "BLEU", "chrf2": "chrF2", "chrf2pp": "chrF2++", "ter": "TER"}
     for metric, label in labels.items():
-        first, second = value_of(tiny, metric), value_of(small, metric)
+        first, second = (value_of(each, metric) for each in scores)
         assert first is not None and second is not None
         cells = [label, f"{first:.1f}", f"{second:.1f}", f"{second - first:+.1f}"]
-        row = "  +".join(map(re.escape, ("first", *cells)))
-        assert re.search(rf"^news-en-de  +{row}( |$)", output, re.M), output[
-            output.index("\nScores") :
-        ][:900]
-    tests = r"p[=<]0\.\d{3} \(paired bootstrap\), p[=<]0\.\d{3} \(approx"
-    assert re.search(rf"^difference in BLEU: {tests}", output, re.M)
+        (row,) = [line for line in lines(output) if line[1:3] == ["first", label]]
+        assert row[2:6] == cells
+    references = list(read_lines(tree / f"data/split/news-en-de/{TEST}.de"))
+    texts = {
+        cell.system: list(read_lines(tree / cell.results / f"hypotheses/{TEST}.de"))
+        for cell in (TINY, SMALL)
+    }
+    p = paired_tests(texts, references, "de")["small"]["bleu"].bootstrap
+    assert bleu_row(output)[6] == f"{p:.3f}" + (" n.s." if p >= 0.05 else "")
+    assert "the same: settings\n" in output
+
+
+def test_settings_and_facts_that_differ(copy: Path) -> None:
+    params = (copy / "params.yaml").read_text("utf-8")
+    head, small = params.split("  small:")
+    small = small.replace("updates: 10", "updates: 20").replace("d_ff: 64", "d_ff: 128")
+    (copy / "params.yaml").write_text(f"{head}  small:{small}", encoding="utf-8")
+    assert "was made with another params.yaml" in compare(copy, "tiny", "small", status=1)
+    trees.write_cell(copy, trees.load(copy / "params.yaml"), SMALL, errors=0.15)
+    path = copy / SMALL.results / "training.json"
+    write_json(path, {**read_json(path), "data": "d" * 64})
+    report(copy)
+    found = lines(compare(copy, "tiny", "small"))
+    for row in (
+        ["model.d_ff", "64", "128"],
+        ["train.max_updates", "10", "20"],
+        ["parameters, news-en-de", "1000000", "4000000"],
+        ["binary_sha256, news-en-de", "b1b1b1b1b1b1", "dddddddddddd"],
+    ):
+        assert row in found
+
+
+def test_several_seeds_are_paired(tmp_path: Path) -> None:
+    settings = trees.settings_in(tmp_path, corpora={"news-en-de": ("first",)}, seeds=(1, 2, 3))
+    trees.write_all(tmp_path, settings)
+    report(tmp_path)
+    row = bleu_row(compare(tmp_path, "tiny", "small"))
+    scores: list[list[Any]] = [
+        [
+            value_of(
+                read_json(tmp_path / Cell(system, "news-en-de", seed).results / SCORES)["first"],
+                "bleu",
+            )
+            for seed in (1, 2, 3)
+        ]
+        for system in ("tiny", "small")
+    ]
+    p = ttest_rel(*scores).pvalue
+    assert re.fullmatch(r"\d+\.\d ± \d+\.\d", row[3])
+    assert row[6] == f"{p:.3f}" + (" n.s." if p >= 0.05 else "")
 
 
 def first_set(output: str) -> str:
-    """What is printed before the sentences of the second test set."""
-    return output.partition("test set second\n")[0]
+    """What is printed of the sentences of the first test set."""
+    return output.partition("test set first\n")[2].partition("test set second\n")[0]
 
 
 def test_the_most_changed_sentences_come_first_and_in_order(tree: Path) -> None:
-    output = first_set(compare(tree, "tiny", "small", "--corpus", "news-en-de"))
-    better, worse = output.split("Most improved")[1].split("Most worsened")
+    output = compare(tree, "tiny", "small", "--corpus", "news-en-de")
+    assert "\ntiny and small on news-en-de, seed 1, test set first\n" in output
+    # control characters do not reach the terminal
+    assert "[31m" in output and "worse" in output
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u202e]", output)
+    better, worse = first_set(output).split("Most improved")[1].split("Most worsened")
     assert re.findall(r"^line (\d+):", better, re.M) == ["4", "9", "10", "21"]
     assert re.findall(r"^line (\d+):", worse, re.M) == ["31"]
     assert "line 4: +100.0, from 0.0 to 100.0" in better
@@ -92,54 +193,68 @@ def test_the_most_changed_sentences_come_first_and_in_order(tree: Path) -> None:
         ["tiny", "nothing"],
         ["small", reference],
     ]
-    turned = first_set(compare(tree, "small", "tiny", "--corpus", "news-en-de"))
-    assert re.findall(r"^line (\d+):", turned, re.M) == ["31", "4", "9", "10", "21"]
-    few = first_set(compare(tree, "tiny", "small", "--corpus", "news-en-de", "--sentences", "2"))
-    assert re.findall(r"^line (\d+):", few, re.M) == ["4", "9", "31"]
-
-
-def test_control_characters_do_not_reach_the_terminal(tree: Path) -> None:
-    output = compare(tree, "tiny", "small", "--corpus", "news-en-de")
-    assert "[31m" in output and "worse" in output
-    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u202e]", output)
+    few = first_set(compare(tree, "small", "tiny", "--corpus", "news-en-de", "--sentences", "2"))
+    assert re.findall(r"^line (\d+):", few, re.M) == ["31", "4", "9"]
 
 
 def test_systems_may_be_called_as_the_lines_are(tmp_path: Path) -> None:
-    corpora = {"news-en-de": ("first",)}
-    settings = trees.settings_in(tmp_path, ("reference", "source"), corpora)
-    trees.write_all(tmp_path, settings)
-    output = compare(tmp_path, "reference", "source", "--corpus", "news-en-de")
-    number, *block = output.partition("\nline ")[2].split("\n")[:5]
-    cells = [Cell(system, "news-en-de", 1).results for system in ("reference", "source")]
-    paths = ["data/split/news-en-de/test.first.en", "data/split/news-en-de/test.first.de"]
-    paths += [(results / "hypotheses/test.first.de").as_posix() for results in cells]
-    index = int(number.partition(":")[0]) - 1
-    texts = [list(read_lines(tmp_path / path))[index] for path in paths]
-    labels = ("source", "reference", "reference", "source")
-    expected = [[label, text] for label, text in zip(labels, texts, strict=True)]
-    assert [line.split(maxsplit=1) for line in block] == expected
+    names = "reference", "source"
+    trees.write_all(tmp_path, trees.settings_in(tmp_path, names, {"news-en-de": ("first",)}))
+    report(tmp_path)
+    output = compare(tmp_path, *names, "--corpus", "news-en-de")
+    labels = [line.split()[0] for line in output.partition("\nline ")[2].split("\n")[1:5]]
+    assert labels == ["source", "reference", "reference", "source"]
 
 
-def test_results_of_other_settings_are_refused(tree: Path, tmp_path: Path) -> None:
-    root = shutil.copytree(tree, tmp_path / "copy")
-    params = (root / "params.yaml").read_text("utf-8")
-    (root / "params.yaml").write_text(params.replace("beam: 2", "beam: 3"), encoding="utf-8")
-    output = compare(root, "tiny", "small", "--corpus", "news-en-de", status=1)
-    assert "translation.json: translated with decode.beam 2, but params.yaml has 3" in output
+def test_a_revision_and_what_is_here(repository: Path) -> None:
+    output = compare(repository, "tiny@HEAD~1", "tiny")
+    assert output.startswith("tiny@HEAD~1 and tiny\n")
+    assert ["decode.beam", "2", "5"] in lines(output)
+    # the lines of another revision are not read: one seed has no p
+    assert bleu_row(output)[6:] == ["–", "–"]
+    assert run(repository, "git", "status", "--porcelain", "--untracked-files=no") == ""
+    nothing = "small@HEAD and small: nothing differs: settings, facts, scores\n"
+    assert compare(repository, "small@HEAD", "small") == nothing
+    # names without an @ are revisions where no system is called so
+    assert compare(repository, "HEAD~1", "HEAD") == compare(repository, "@HEAD~1", "@HEAD")
+    assert compare(repository, "tiny", "HEAD~1") == compare(repository, "tiny", "@HEAD~1")
+    found = re.findall(r"^\w+@main~1 and \w+", compare(repository, "@main~1", "@"), re.M)
+    assert found == ["tiny@main~1 and tiny", "small@main~1 and small"]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("first", "second", "message"),
     [
-        (("tiny", "smal"), "no systems entry 'smal'"),
-        (("tiny", "tiny"), "tiny: compared with itself"),
-        (("tiny", "small", "--corpus", "new"), "no corpora entry 'new'"),
+        ("tinny", "small", "no systems entry 'tinny'"),
+        ("tiny", "smal@HEAD~1", "no systems entry 'smal'"),
+        ("tiny", "tiny@nowhere", "nowhere: no Git revision, DVC experiment, file or folder"),
+        ("tiny", "tiny@HEAD:project/params.yaml", "a file or folder in git, not a revision"),
+        ("tiny", "tiny", "tiny: compared with itself"),
+        ("", "tiny", "'': not SYSTEM, SYSTEM@REVISION or REVISION"),
     ],
 )
-def test_what_is_not_there(tree: Path, arguments: tuple[str, ...], message: str) -> None:
-    output = compare(tree, "--corpus", "news-en-de", *arguments, status=1)
-    assert output.count("\n") == 1
-    assert message in output
+def test_mistakes_are_told_in_one_line(
+    repository: Path, first: str, second: str, message: str
+) -> None:
+    printed = compare(repository, first, second, status=1)
+    assert printed.count("\n") == 1 and message in printed
+    unknown = compare(repository, "tiny", "small", "--corpus", "new", status=1)
+    assert "no corpora entry 'new'" in unknown
+
+
+def test_a_revision_of_another_version_is_told_by_its_name(
+    repository: Path, tmp_path: Path
+) -> None:
+    root = shutil.copytree(repository.parent, tmp_path / "copy") / "project"
+    resolved = root / "reports" / "resolved.json"
+    resolved.write_text(resolved.read_text("utf-8").replace('"clip_norm"', '"clip"'), "utf-8")
+    run(root, "git", "commit", "--quiet", "--all", "--message", "third")
+    printed = compare(root, "tiny@HEAD", "tiny", status=1)
+    assert printed.startswith("bleuprint: error: HEAD: reports/resolved.json:")
+    run(root, "git", "rm", "--quiet", "reports/resolved.json")
+    run(root, "git", "commit", "--quiet", "--all", "--message", "fourth")
+    printed = compare(root, "tiny@HEAD", "tiny", status=1)
+    assert printed.startswith("bleuprint: error: HEAD: reports/resolved.json: no such file")
 
 
 @pytest.mark.parametrize("language", ["de", "zh"])

@@ -264,11 +264,9 @@ def test_a_cell_left_out_is_a_dash(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.chdir(tmp_path)
     grids = [part for part in compare("tiny", "small") if isinstance(part, Grid)]
     assert {row.cells[0] for row in grids[-1].rows} == {"news-en-de"}
-    with pytest.raises(UserError, match=r"^small and last: no corpora in common"):
+    with pytest.raises(UserError, match=r"^small and last: no test set, or no seed, in common"):
         list(compare("small", "last"))
-    with pytest.raises(
-        UserError, match=r"^params\.yaml: small has no translations on talks-en-fr, "
-    ):
+    with pytest.raises(UserError, match=r"^small: no results on talks-en-fr"):
         list(compare("tiny", "small", "talks-en-fr"))
 
 

@@ -10,15 +10,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from bleuprint.pipeline.dvc_lock import check_no_conflict
 from bleuprint.pipeline.first_difference import first_difference
 from bleuprint.report.frame import COSTS, RESULTS, Records, read
-from bleuprint.report.revision import commit_of
+from bleuprint.report.revision import files_of
 from bleuprint.report.same_results import SEEDS_BLEU, Compared, Verdict, compared
-from bleuprint.runtime.code import git
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.yaml_tree import parse_yaml
 
@@ -71,20 +69,8 @@ def open_report(name: str) -> Report:
     if path.exists():
         of_project = path.absolute().parent.name == RESULTS.parent.name
         return _report(name, path, path.absolute().parents[1] if of_project else path.parent)
-    try:
-        root, commit = commit_of(name)
-    except UserError as error:
-        raise UserError(f"{error}; nor is there such a file or folder") from None
-    with TemporaryDirectory(prefix="bleuprint-") as temporary:
-        for file in (RESULTS, COSTS, _LOCK):
-            if content := git(Path(root), "show", f"{commit}:./{file.as_posix()}"):
-                copy = Path(temporary, file)
-                copy.parent.mkdir(exist_ok=True)
-                copy.write_bytes(content)
-        try:
-            return _report(name, Path(temporary, RESULTS), Path(temporary))
-        except UserError as error:
-            raise UserError(str(error).replace(f"{temporary}/", f"{name}: ")) from None
+    with files_of(name, (RESULTS, COSTS, _LOCK)) as root:
+        return _report(name, root / RESULTS, root)
 
 
 def lines(here: Report, there: Report) -> tuple[list[str], Verdict]:

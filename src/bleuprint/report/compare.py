@@ -1,20 +1,69 @@
-"""The command `bleuprint compare`: two rows, or the same ones at two revisions."""
+"""The command `bleuprint compare`: two rows of a report, or of those of two revisions."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 from itertools import chain
 
 import pandas as pd
 
-from bleuprint.config.experiment import load
-from bleuprint.report import compare_tables
-from bleuprint.report.compare_tables import OnTest, Pair, Side
-from bleuprint.report.grid import Grid
-from bleuprint.report.paired import p_text
-from bleuprint.report.revision import at, commit_of
+from bleuprint.cells.results import Results
+from bleuprint.config.experiment import Settings, load, load_resolved
+from bleuprint.config.paths import RESOLVED, Cell
+from bleuprint.report import frame
+from bleuprint.report.grid import NONE, Grid, grid
+from bleuprint.report.paired import Compared, compared, paired_t
+from bleuprint.report.records import check_settings
+from bleuprint.report.revision import files_of, is_revision
+from bleuprint.report.system_results import SystemResult, agreement, system_results
 from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.flatten import dotted
+from bleuprint.scoring.human_agreement import AGREE, AGREEMENT
+from bleuprint.scoring.measures import MEASURES
 from bleuprint.scoring.sacrebleu_measures import sentence_bleu
+from bleuprint.scoring.significance import SIGNIFICANT
 from bleuprint.text.unicode import blank_unprinted
+
+_OF_TEXTS = ("sources_sha256", "references_sha256")
+# Facts of a cell that are compared; fingerprints by their first digits.
+_FACTS = (
+    *("outside", "parameters", "updates", "source_tokens", "target_tokens", "models", "engine"),
+    *("precision", "binary_sha256", *_OF_TEXTS),
+)
+_SHORT = 12
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """A row of a report; `revision` is empty for the working tree."""
+
+    row: str
+    revision: str
+    settings: Settings
+    records: frame.Records
+
+    def __str__(self) -> str:
+        return f"{self.row}@{self.revision}" if self.revision else self.row
+
+    def results(
+        self, corpus: str | None, seeds: Sequence[int]
+    ) -> dict[tuple[str, str], SystemResult]:
+        """By corpus and test set; raises UserError if there are none."""
+        cells = self.records.cells
+        of_row = (cells.system == self.row) & cells.seed.isin(seeds)
+        if not of_row.any():
+            self.settings.system(self.row)  # which says how others are called
+        if corpus and self.settings.corpus(corpus):
+            of_row &= cells.corpus == corpus
+        if not of_row.any():
+            raise UserError(f"{self}: no results on {corpus} with the seeds {seeds}")
+        found = system_results(self.records.where(of_row))
+        return {(each.corpus, each.test): each for each in found}
+
+    def opened(self, result: SystemResult) -> list[Results]:
+        """The files behind a result of the working tree, by seed."""
+        cells = (Cell(result.system, result.corpus, int(seed)) for seed in result.seeds.seed)
+        return [Results.open(self.settings, cell).check() for cell in cells]
 
 
 def compare(
@@ -29,20 +78,26 @@ def compare(
     """
     (a, at_a), (b, at_b) = map(_parse, (first, second))
     with ExitStack() as stack:
-        opened = {name: stack.enter_context(at(name)) for name in dict.fromkeys((at_a, at_b))}
-        before, after = opened[at_a], opened[at_b]
+        opened = {name: _open(name, stack) for name in dict.fromkeys((at_a, at_b))}
         named = [(a or b, b or a)]
         if not a and not b:
-            common = (name for name in before.settings.systems if name in after.settings.systems)
-            named = [(name, name) for name in common]
+            rows = [opened[name][0].systems for name in (at_a, at_b)]
+            named = [(name, name) for name in rows[0] if name in rows[1]]
         if not named:
             raise UserError(f"{first} and {second}: no system of the same name")
-        for names in named:
-            pair = Pair(Side(names[0], before), Side(names[1], after), corpus)
-            yield from _overview(pair)
-            if corpus:
-                for runs in pair.tests():
-                    yield from _translations(pair, runs, sentences)
+        for row_a, row_b in named:
+            sides = _Side(row_a, at_a, *opened[at_a]), _Side(row_b, at_b, *opened[at_b])
+            yield from _compared(*sides, corpus, sentences)
+
+
+def _open(name: str, stack: ExitStack) -> tuple[Settings, frame.Records]:
+    """The settings and records of a revision."""
+    if not name:
+        settings, records = load(), frame.load()
+        check_settings(records, settings, frame.RESULTS)
+        return settings, records
+    root = stack.enter_context(files_of(name, (RESOLVED, frame.RESULTS)))
+    return load_resolved(root), frame.load(root)
 
 
 def _parse(text: str) -> tuple[str, str]:
@@ -52,54 +107,139 @@ def _parse(text: str) -> tuple[str, str]:
         raise UserError(f"{text!r}: not SYSTEM, SYSTEM@REVISION or REVISION")
     if not at_sign:
         settings = load()
-        if text not in {*settings.systems, *chain.from_iterable((settings.outside or {}).values())}:
-            with suppress(UserError):  # which says of a misspelled system that it is no revision
-                commit_of(text)
-                return "", text
+        outside = chain.from_iterable((settings.outside or {}).values())
+        if text not in {*settings.systems, *outside} and is_revision(text):
+            return "", text
     return system, revision
 
 
-def _overview(pair: Pair) -> Iterator[str | Grid]:
-    """Settings, data, training and scores, as far as they differ."""
-    grids = {part: compare_tables.differing(pair, part) for part in compare_tables.PARTS}
-    same = ", ".join(title.lower() for title, grid in grids.items() if grid is None)
-    if not any(grids.values()) and pair.same_scores:
-        yield f"{pair}: nothing differs: {same}, scores"
+def _compared(
+    first: _Side, second: _Side, corpus: str | None, sentences: int
+) -> Iterator[str | Grid]:
+    sides, heads = (first, second), (str(first), str(second))
+    names = " and ".join(heads)
+    if heads[0] == heads[1]:
+        raise UserError(f"{first}: compared with itself")
+    seeds = [seed for seed in first.settings.seeds if seed in second.settings.seeds]
+    before, after = (side.results(corpus, seeds) for side in sides)
+    places = [place for place in before if place in after]
+    if not places:
+        raise UserError(f"{names}: no test set, or no seed, in common")
+    pairs = [(before[place], after[place]) for place in places]
+    rows = [
+        _score(key, *pair, p) for pair in pairs for key, p in _tests(first, second, *pair).items()
+    ]
+    corpora = dict.fromkeys(corpus for corpus, _ in places)
+    trained = not any(each.outside for pair in pairs for each in pair)
+    parts = {
+        "Settings": [_settings(side, corpora, trained) for side in sides],
+        "Facts": [_facts(results) for results in zip(*pairs, strict=True)],
+    }
+    if all(one == other for one, other in parts.values()) and all(r[3] == r[4] for r in rows):
+        yield f"{names}: nothing differs: settings, facts, scores"
         return
-    yield str(pair)
-    for title, grid in grids.items():
-        if grid is not None:
-            yield f"\n{title}"
-            yield grid
+    yield names
+    for title, (one, other) in parts.items():
+        keys = [key for key in dict.fromkeys((*one, *other)) if one.get(key) != other.get(key)]
+        yield f"\n{title}" if keys else f"the same: {title.lower()}"
+        if keys:
+            lines = [(key, one.get(key, NONE), other.get(key, NONE)) for key in keys]
+            yield grid((title.lower(),), heads, lines)
     yield "\nScores"
-    yield from compare_tables.scores(pair)
-    if same:
-        yield f"the same: {same}"
+    yield grid(("corpus", "test set", "score"), (*heads, "difference", "p", AGREE), rows)
+    yield (
+        f"Of the seeds {', '.join(map(str, seeds))}. p: paired t-test over several seeds, of one "
+        "paired bootstrap over lines (faults: randomization), each alone, not corrected; "
+        f"{NONE}: other test sets, or one seed of another revision. Faults: lines that have one "
+        "that their reference does not have."
+    )
+    if any(row[-1] != NONE for row in rows):
+        yield AGREEMENT
     yield ""
+    for pair in pairs if corpus and not first.revision and not second.revision else ():
+        runs = [side.opened(each)[0] for side, each in zip(sides, pair, strict=True)]
+        yield from _translations(heads, runs, pair[0].test, sentences)
 
 
-def _translations(pair: Pair, runs: OnTest, sentences: int) -> Iterator[str]:
-    """The paired tests and the most changed sentences of the first seed.
+def _settings(side: _Side, corpora: Iterable[str], trained: bool) -> dict[str, str]:
+    """The settings by dotted key: the row's, the corpora's and the seeds.
 
-    `sentences` is the number of improved, and of worsened ones.
+    Unless both rows were `trained` here, they have no settings in common: those of files alone.
     """
-    before, after = runs.first[0], runs.second[0]
-    yield f"{pair} on {before.cell.corpus}, seed {before.cell.seed}, test set {runs.test}"
-    if reason := runs.not_comparable:
-        yield f"not compared: {reason}"
-        return
-    for (_, group), of in runs.compared().items():
-        if of.measure.kind == "score" and not group and of.tests:
-            yield (
-                f"difference in {of.measure.label}: {p_text(of.tests[0].bootstrap)} (paired "
-                f"bootstrap), {p_text(of.tests[0].randomization)} (approximate randomization)"
-            )
-    (references, first), (_, second) = before.lines(runs.test), after.lines(runs.test)
-    changed = changes(first, second, references, before.texts.target)
-    labels = ("source", "reference", *map(str, pair.sides))
+    settings = side.settings
+    rows = {name: settings.outside_on(name).get(side.row) for name in corpora}
+    texts = {name: settings.corpus(name).deciding() for name in corpora}
+    own = settings.dotted(side.row) if trained else dotted({"outside": rows})
+    return {**own, **dotted({"corpora": texts, "seeds": settings.seeds})}
+
+
+def _facts(results: Iterable[SystemResult]) -> dict[str, str]:
+    """Facts of the first seed by corpus, of its texts by test set."""
+    facts = dict[str, str]()
+    for result in results:
+        known = result.first.dropna()
+        place = f"{result.corpus}, {result.test}"
+        for name in (name for name in _FACTS if name in known):
+            where = place if name in _OF_TEXTS else result.corpus
+            facts[f"{name}, {where}"] = str(known[name])[:_SHORT]
+        facts[f"signature of BLEU, {place}"] = result.rows["bleu", ""][0].signature
+    return facts
+
+
+def _tests(
+    first: _Side, second: _Side, before: SystemResult, after: SystemResult
+) -> dict[str, float | None]:
+    """The p of every score, and of every fault that occurs; None where it is not tested."""
+    pair = (before, after)
+    trained = not before.outside and not after.outside
+    texts = pd.concat([each.seeds[[*_OF_TEXTS]] for each in pair])
+    same_lines = len(texts.drop_duplicates()) == 1
+    of_lines = dict[tuple[str, str], Compared]()
+    if same_lines and not first.revision and not second.revision:
+        runs = first.opened(before), second.opened(after)
+        one, other = ([run.measures(before.test) for run in side] for side in runs)
+        of_lines = compared(one, other, trained)
+    found = dict[str, float | None]()
+    for key in (key for key, group in before.rows if not group and (key, "") in after.rows):
+        rows = [row for each in pair for row in each.rows[key, ""]]
+        kind = MEASURES[key].kind if key in MEASURES else ""
+        if kind == "score" or (kind == "fault" and any(row.value for row in rows)):
+            deltas = [b - a for a, b in zip(before.values(key), after.values(key), strict=True)]
+            found[key] = of_lines[key, ""].p if (key, "") in of_lines else None
+            alike = same_lines and len({row.signature for row in rows}) == 1
+            if not of_lines and alike and trained and len(deltas) > 1:
+                found[key] = paired_t(deltas)
+    return found
+
+
+def _score(key: str, before: SystemResult, after: SystemResult, p: float | None) -> tuple[str, ...]:
+    """The row of a measure of both sides."""
+    scores = [score for each in (before, after) if (score := each.score(key))]
+    difference = scores[1].mean - scores[0].mean
+    agree = None
+    if p is not None and p < SIGNIFICANT:
+        signature = after.rows[key, ""][0].signature
+        agree = agreement(key, signature, difference, after.first.target)
+    return (
+        *(before.corpus, before.test, MEASURES[key].label),
+        *(each.number if each.deviation is None else str(each) for each in scores),
+        f"{difference:+z.1f}",
+        NONE if p is None else f"{p:.3f}{' n.s.' if p >= SIGNIFICANT else ''}",
+        agree or NONE,
+    )
+
+
+def _translations(
+    names: Sequence[str], runs: Sequence[Results], test: str, sentences: int
+) -> Iterator[str]:
+    """The most changed sentences of the first seed: of improved and of worsened ones so many."""
+    cell = runs[0].cell
+    yield f"{' and '.join(names)} on {cell.corpus}, seed {cell.seed}, test set {test}"
+    (references, first), (_, second) = (run.lines(test) for run in runs)
+    changed = changes(first, second, references, runs[0].texts.target)
     # pairs: a system may be called source or reference
-    lines = (before.sources(runs.test), references, first, second)
-    texts = list(zip(labels, lines, strict=True))
+    lines = (runs[0].sources(test), references, first, second)
+    texts = list(zip(("source", "reference", *names), lines, strict=True))
     for name, sign in (("improved", 1), ("worsened", -1)):
         yield f"\nMost {name}, by BLEU of the sentence:"
         yield from _sentences(changed[sign * changed.delta > 0], sentences, texts)
